@@ -1,0 +1,161 @@
+import type { InstanceView, MessageView, NetworkEvent, PaginationView, SubmitView } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol';
+import { type WatchOptions, watchEvents } from './events.ts';
+import { type MessageDraft, signMessage } from './message.ts';
+import { request, requestJson } from './request.ts';
+import type { Signer } from './signer.ts';
+
+export interface CoreClientOptions {
+  /** Where the core node is, without `/api/v0`. */
+  readonly url: string;
+  /** Needed for everything that changes something. */
+  readonly signer?: Signer | undefined;
+  /** Ends every request of this client. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Query = Readonly<Record<string, string | number | undefined>>;
+
+export interface InstanceList {
+  instances: InstanceView[];
+  pagination: PaginationView;
+  /** Events after this cursor are not in the list yet. */
+  cursor: string;
+}
+
+export interface InstanceCreated extends SubmitView {
+  instance_id: string;
+  ipv6: string;
+}
+
+export interface FileStored extends SubmitView {
+  message_hash: string;
+}
+
+const UPLOAD_TIMEOUT_MS = 3_600_000;
+const LIST_PAGE_SIZE = 100;
+
+function queryOf(query: Query): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}`;
+}
+
+/** A core node's public API (docs/openapi.json). Every failure is an AppError with the node's code. */
+export class CoreClient {
+  readonly url: string;
+  readonly #base: string;
+  readonly #signer: Signer | undefined;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(options: CoreClientOptions) {
+    this.url = options.url.replace(/\/+$/, '');
+    this.#base = `${this.url}/api/v0`;
+    this.#signer = options.signer;
+    this.#signal = options.signal;
+  }
+
+  get signer(): Signer {
+    if (!this.#signer) throw new AppError('SIGNATURE_REQUIRED', 'this needs a key to sign with');
+    return this.#signer;
+  }
+
+  async #get<T>(path: string, query: Query = {}): Promise<T> {
+    return requestJson<T>(`${this.#base}${path}${queryOf(query)}`, { signal: this.#signal });
+  }
+
+  async #send<T>(method: 'POST' | 'PUT', path: string, draft: MessageDraft): Promise<T> {
+    const { body } = signMessage(draft, this.signer);
+    return requestJson<T>(`${this.#base}${path}`, { method, body, signal: this.#signal });
+  }
+
+  /** Whether the node answers, and what it says of itself. */
+  getInfo(): Promise<Record<string, unknown>> {
+    return this.#get('/info/public.json');
+  }
+
+  postMessage(draft: MessageDraft): Promise<SubmitView> {
+    return this.#send('POST', '/messages', draft);
+  }
+
+  getMessage(hash: string): Promise<MessageView> {
+    return this.#get(`/messages/${hash}`);
+  }
+
+  listMessages(query: Query = {}): Promise<{ messages: MessageView[]; pagination: PaginationView }> {
+    return this.#get('/messages', query);
+  }
+
+  createInstance(content: Record<string, unknown>, channel?: string): Promise<InstanceCreated> {
+    return this.#send('POST', '/instances', { type: 'INSTANCE', content, ...(channel ? { channel } : {}) });
+  }
+
+  getInstance(instanceId: string): Promise<InstanceView> {
+    return this.#get(`/instances/${instanceId}`);
+  }
+
+  listInstances(query: Query = {}): Promise<InstanceList> {
+    return this.#get('/instances', query);
+  }
+
+  /** Every instance that a query fits, page after page, with the cursor from which events go on. */
+  async readAllInstances(query: Query = {}): Promise<{ instances: InstanceView[]; cursor: string }> {
+    const instances = new Map<string, InstanceView>();
+    let cursor: string | undefined;
+    for (let page = 1; ; page++) {
+      const list = await this.listInstances({ ...query, page, limit: LIST_PAGE_SIZE });
+      // The first page's cursor: what changes while later pages are read comes again as an event.
+      cursor ??= list.cursor;
+      for (const instance of list.instances) instances.set(instance.instance_id, instance);
+      if (page >= list.pagination.total_pages) return { instances: [...instances.values()], cursor };
+    }
+  }
+
+  updateInstance(instanceId: string, changes: Record<string, unknown>): Promise<SubmitView> {
+    const content = { instance_id: instanceId, ...changes };
+    return this.#send('PUT', `/instances/${instanceId}`, { type: 'INSTANCE_UPDATE', content });
+  }
+
+  controlInstance(instanceId: string, action: 'start' | 'stop' | 'restart'): Promise<SubmitView> {
+    const content = { instance_id: instanceId, action };
+    return this.#send('POST', `/instances/${instanceId}/control`, { type: 'INSTANCE_CONTROL', content });
+  }
+
+  /**
+   * Stores a file. The signature covers the file's SHA-256 in lower-case hexadecimal.
+   * @param hash the SHA-256 of the file
+   */
+  async storeFile(
+    file: Blob,
+    name: string,
+    hash: string,
+    options: { channel?: string; tags?: string[] } = {},
+  ): Promise<FileStored> {
+    const form = new FormData();
+    form.set('address', this.signer.address);
+    form.set('signature', this.signer.sign(hash));
+    if (options.channel) form.set('channel', options.channel);
+    if (options.tags && options.tags.length > 0) form.set('tags', options.tags.join(','));
+    form.set('file', file, name);
+    return requestJson(`${this.#base}/storage/store`, {
+      method: 'POST',
+      body: form,
+      signal: this.#signal,
+      timeoutMs: UPLOAD_TIMEOUT_MS,
+    });
+  }
+
+  /** The file's bytes as a stream. The caller checks the hash. */
+  getFile(hash: string): Promise<Response> {
+    return request(`${this.#base}/storage/raw/${hash}`, {
+      signal: this.#signal,
+      timeoutMs: UPLOAD_TIMEOUT_MS,
+    });
+  }
+
+  /** Changes from a cursor on, then live (see watchEvents). */
+  events(options: WatchOptions): AsyncGenerator<NetworkEvent> {
+    return watchEvents(`${this.#base}/events`, options);
+  }
+}

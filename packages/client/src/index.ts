@@ -1,0 +1,11 @@
+export {
+  CoreClient,
+  type CoreClientOptions,
+  type FileStored,
+  type InstanceCreated,
+  type InstanceList,
+} from './core-client.ts';
+export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
+export { DEFAULT_CHANNEL, type MessageDraft, type SignedBody, signMessage } from './message.ts';
+export { type RequestOptions, request, requestJson } from './request.ts';
+export { createSigner, generatePrivateKey, type Signer } from './signer.ts';

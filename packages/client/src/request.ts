@@ -1,0 +1,60 @@
+import { AppError, type ErrorBody, isErrorCode } from '@skerry/protocol';
+
+export interface RequestOptions {
+  readonly method?: string;
+  readonly body?: string | FormData;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+function causeOf(error: unknown): string {
+  const { cause, message } = error as Error & { cause?: { code?: string; message?: string } };
+  return cause?.code ?? cause?.message ?? message;
+}
+
+/** What a node answered, when it was not a success, as our error. */
+async function refusalOf(response: Response, url: string): Promise<AppError> {
+  const text = await response.text().catch(() => '');
+  try {
+    const body = JSON.parse(text) as Partial<ErrorBody>;
+    if (isErrorCode(body.code))
+      return new AppError(body.code, body.error ?? body.code, { details: body.details });
+  } catch {
+    // Not ours: some proxy between, or another kind of server.
+  }
+  return new AppError(
+    'UPSTREAM_UNAVAILABLE',
+    `${url} answered ${response.status} without a reason that Skerry knows`,
+  );
+}
+
+/** A request whose failure is always an AppError: the node's own code, or UPSTREAM_UNAVAILABLE where no node answered. */
+export async function request(url: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = 'GET', body, headers = {}, signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method,
+      headers: { ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}), ...headers },
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      ...(body === undefined ? {} : { body }),
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    const why = timeout.aborted ? `no answer in ${timeoutMs} ms` : causeOf(error);
+    throw new AppError('UPSTREAM_UNAVAILABLE', `${new URL(url).origin} does not answer (${why})`, {
+      cause: error,
+    });
+  }
+  if (!response.ok) throw await refusalOf(response, url);
+  return response;
+}
+
+export async function requestJson<T>(url: string, options?: RequestOptions): Promise<T> {
+  const response = await request(url, options);
+  return (await response.json()) as T;
+}

@@ -1,0 +1,14 @@
+export * from './config.ts';
+export {
+  asAppError,
+  createHttpServer,
+  errorBody,
+  type HttpServer,
+  type HttpServerOptions,
+  listen,
+} from './http.ts';
+export { createLogger, type Logger } from './log.ts';
+export { backoffMs, type LoopOptions, pause, runLoop } from './loop.ts';
+export { type SkerryPaths, skerryPaths } from './paths.ts';
+export { type Host, type RunningService, runService, type Service } from './service.ts';
+export { VERSION } from './version.ts';

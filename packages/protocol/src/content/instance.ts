@@ -1,0 +1,99 @@
+import Type, { type Static } from 'typebox';
+import { AppError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+import { createParser } from '../schema.ts';
+
+const strict = { additionalProperties: false } as const;
+const PRINTABLE = '^[^\\u0000-\\u001f\\u007f]*$';
+
+export const Firewall = Type.Object(
+  {
+    allowedPorts: Type.Array(Type.Integer({ minimum: 1, maximum: 65535 }), {
+      maxItems: LIMITS.instancePortsMax,
+      uniqueItems: true,
+      description: 'TCP ports that anyone may reach; ICMPv6 and replies always pass',
+    }),
+  },
+  strict,
+);
+export type Firewall = Static<typeof Firewall>;
+
+/** What an instance has when its message names no firewall: reachable by ssh, nothing else. */
+export const DEFAULT_FIREWALL: Firewall = { allowedPorts: [22] };
+
+const Name = Type.String({ minLength: 1, maxLength: LIMITS.instanceNameChars, pattern: PRINTABLE });
+const Description = Type.String({ maxLength: LIMITS.instanceDescriptionChars });
+const InstanceId = Type.String({ pattern: '^[0-9a-f]{64}$' });
+
+/** INSTANCE (specification, "Instances"; units of design decision 18). */
+export const InstanceContent = Type.Object(
+  {
+    name: Name,
+    description: Type.Optional(Description),
+    cpu: Type.Integer({ minimum: 1, maximum: LIMITS.instanceCpuMax, description: 'virtual cores' }),
+    memory: Type.Integer({
+      minimum: LIMITS.instanceMemoryMibMin,
+      maximum: LIMITS.instanceMemoryMibMax,
+      description: 'MiB',
+    }),
+    disk: Type.Integer({ minimum: 1, maximum: LIMITS.instanceDiskGibMax, description: 'GiB' }),
+    image: Type.String({
+      maxLength: LIMITS.imageNameChars,
+      pattern: '^[a-z0-9][a-z0-9._-]*(:[A-Za-z0-9._-]+)?$',
+      description: 'image name such as debian:12',
+    }),
+    ssh_key: Type.String({ maxLength: LIMITS.sshKeyChars, description: 'one public key in OpenSSH format' }),
+    firewall: Type.Optional(Firewall),
+  },
+  strict,
+);
+export type InstanceContent = Static<typeof InstanceContent>;
+
+/** INSTANCE_UPDATE. Fields that are left out stay as they are. */
+export const InstanceUpdateContent = Type.Object(
+  {
+    instance_id: InstanceId,
+    name: Type.Optional(Name),
+    description: Type.Optional(Description),
+    firewall: Type.Optional(Firewall),
+  },
+  strict,
+);
+export type InstanceUpdateContent = Static<typeof InstanceUpdateContent>;
+
+/** INSTANCE_CONTROL. */
+export const InstanceControlContent = Type.Object(
+  {
+    instance_id: InstanceId,
+    action: Type.Union([Type.Literal('start'), Type.Literal('stop'), Type.Literal('restart')]),
+  },
+  strict,
+);
+export type InstanceControlContent = Static<typeof InstanceControlContent>;
+
+const SSH_KEY_TYPE =
+  '(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-ssh-ed25519@openssh\\.com|sk-ecdsa-sha2-nistp256@openssh\\.com)';
+const SSH_KEY = new RegExp(`^${SSH_KEY_TYPE} [A-Za-z0-9+/]{16,}={0,3}(?: [\\x20-\\x7e]*)?$`);
+
+/** One public key in OpenSSH's one-line format, trimmed. A key with a line break could smuggle lines into a guest's files. */
+export function parseSshKey(text: string): string {
+  const key = text.trim();
+  if (!SSH_KEY.test(key)) {
+    throw new AppError(
+      'INVALID_SSH_KEY',
+      'ssh_key must be one public key line, such as "ssh-ed25519 AAAA... name"',
+    );
+  }
+  return key;
+}
+
+const parseShape = createParser(InstanceContent, 'content');
+
+export function parseInstanceContent(value: unknown): InstanceContent {
+  const content = parseShape(value);
+  parseSshKey(content.ssh_key);
+  return content;
+}
+
+export const parseInstanceUpdateContent = createParser(InstanceUpdateContent, 'content');
+export const parseInstanceControlContent = createParser(InstanceControlContent, 'content');

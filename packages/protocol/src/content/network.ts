@@ -1,0 +1,111 @@
+import Type, { type Static } from 'typebox';
+import { sha256Hex } from '../hash.ts';
+import { LIMITS } from '../limits.ts';
+import { createParser } from '../schema.ts';
+
+/**
+ * What services tell each other: POST messages of these content types (docs/architecture.md). Anyone may send them;
+ * they have an effect only when the signer has the standing that each one asks for.
+ */
+export const NETWORK_POST = {
+  node: 'net-node',
+  allocation: 'net-allocation',
+  instanceStatus: 'net-instance-status',
+} as const;
+
+export const NETWORK_CHANNEL = { compute: 'net-compute', scheduling: 'net-scheduling' } as const;
+
+const strict = { additionalProperties: false } as const;
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Address = Type.String({ pattern: '^0x[0-9a-f]{40}$' });
+
+/** Why something is as it is: a code for programs, a sentence for people. */
+export const Reason = Type.Object(
+  {
+    code: Type.String({ pattern: '^[A-Z][A-Z0-9_]{0,63}$' }),
+    message: Type.String({ maxLength: LIMITS.reasonChars }),
+  },
+  strict,
+);
+export type Reason = Static<typeof Reason>;
+
+export const PHASES = [
+  'scheduled',
+  'preparing',
+  'starting',
+  'running',
+  'stopping',
+  'stopped',
+  'failed',
+] as const;
+export const Phase = Type.Union(PHASES.map((phase) => Type.Literal(phase)));
+export type Phase = (typeof PHASES)[number];
+
+/** `net-node`: a compute node and what it can hold. Signed by the node's own key. */
+export const NodeContent = Type.Object(
+  {
+    url: Type.String({ pattern: '^https?://', maxLength: LIMITS.urlChars }),
+    ipv6_prefix: Type.String({ maxLength: 64, description: 'the /64 that instances get addresses from' }),
+    capacity: Type.Object(
+      {
+        cpu: Type.Integer({ minimum: 0 }),
+        memory_mib: Type.Integer({ minimum: 0 }),
+        disk_gib: Type.Integer({ minimum: 0 }),
+      },
+      strict,
+    ),
+    features: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
+    version: Type.String({ maxLength: 64 }),
+    reason: Type.Union([Reason, Type.Null()], {
+      description: 'why the node can hold nothing, where it cannot',
+    }),
+  },
+  strict,
+);
+export type NodeContent = Static<typeof NodeContent>;
+
+/** `net-allocation`: which node runs an instance, or why none does. Signed by a scheduler that the core node trusts. */
+export const AllocationContent = Type.Object(
+  {
+    instance_id: Hash,
+    node_id: Type.Union([Hash, Type.Null()]),
+    node_address: Type.Union([Address, Type.Null()]),
+    ipv6: Type.String({ maxLength: 45, description: 'empty where there is no node' }),
+    reason: Type.Union([Reason, Type.Null()]),
+    decided_at_ms: Type.Integer({
+      minimum: 0,
+      description: 'milliseconds since 1970; the latest decision counts',
+    }),
+  },
+  strict,
+);
+export type AllocationContent = Static<typeof AllocationContent>;
+
+/** `net-instance-status`: what is observed of an instance. Signed by the node it is allocated to. */
+export const InstanceStatusContent = Type.Object(
+  {
+    instance_id: Hash,
+    phase: Phase,
+    reason: Type.Union([Reason, Type.Null()]),
+    observed_at_ms: Type.Integer({
+      minimum: 0,
+      description: 'milliseconds since 1970; the latest observation counts',
+    }),
+    restart_id: Type.Union([Hash, Type.Null()], { description: 'the last restart that was carried out' }),
+  },
+  strict,
+);
+export interface InstanceStatusContent extends Omit<Static<typeof InstanceStatusContent>, 'phase'> {
+  phase: Phase;
+}
+
+export const parseNodeContent = createParser(NodeContent, 'content.content');
+export const parseAllocationContent = createParser(AllocationContent, 'content.content');
+export const parseInstanceStatusContent = createParser(InstanceStatusContent, 'content.content') as (
+  value: unknown,
+) => InstanceStatusContent;
+
+/** The 64-digit identifier of a node, a pure function of its key's address. */
+export function nodeIdOf(address: string): string {
+  return sha256Hex(`net-node\n${address.toLowerCase()}`);
+}

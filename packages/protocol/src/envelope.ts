@@ -1,0 +1,89 @@
+import Type from 'typebox';
+import { familyOf } from './chains.ts';
+import { AppError } from './errors.ts';
+import { type ItemHash, itemHashOf } from './hash.ts';
+import { scanJsonObject } from './json/scan.ts';
+import { LIMITS } from './limits.ts';
+import { createParser } from './schema.ts';
+
+const strict = { additionalProperties: false } as const;
+
+/** The signed part of a request body (specification, "Authentication"). */
+export const MessageShape = Type.Object(
+  {
+    chain: Type.String({ minLength: 1, maxLength: 16 }),
+    channel: Type.String({ minLength: 1, maxLength: LIMITS.channelChars }),
+    type: Type.String({ minLength: 1, maxLength: 32 }),
+    timestamp: Type.Integer({ minimum: 0, maximum: 9_223_372_036, description: 'Unix seconds' }),
+    content: Type.Record(Type.String(), Type.Unknown()),
+    nonce: Type.Optional(Type.String({ maxLength: LIMITS.nonceChars })),
+  },
+  strict,
+);
+
+export const EnvelopeShape = Type.Object(
+  {
+    message: MessageShape,
+    signature: Type.String({ minLength: 1, maxLength: LIMITS.signatureChars }),
+    address: Type.String({ minLength: 1, maxLength: LIMITS.addressChars }),
+  },
+  strict,
+);
+
+const parseShape = createParser(EnvelopeShape, 'body', 'INVALID_ENVELOPE');
+
+/** A message whose signature was checked. Everything later works on this and never on the request. */
+export interface VerifiedMessage {
+  readonly itemHash: ItemHash;
+  readonly chain: string;
+  /** In the one spelling of its chain (lower case for EVM). */
+  readonly sender: string;
+  readonly type: string;
+  readonly channel: string;
+  /** Unix seconds. */
+  readonly timestamp: number;
+  readonly content: Readonly<Record<string, unknown>>;
+  readonly signature: string;
+  /** The exact text that the signature covers; `itemHash` covers it too. */
+  readonly signedText: string;
+}
+
+/**
+ * Reads and verifies a signed envelope `{message, signature, address}`. Everything here is decidable from the bytes and
+ * the clock alone. The signature may cover the exact bytes of `message` in the body, or their compact re-serialisation
+ * (design decision 2).
+ *
+ * @param body the request body, UTF-8
+ * @param nowSeconds the node's clock, Unix seconds
+ * @throws AppError INVALID_JSON, INVALID_ENVELOPE, UNKNOWN_FIELD, UNKNOWN_CHAIN, INVALID_ADDRESS, TIMESTAMP_IN_FUTURE,
+ *   SIGNATURE_REQUIRED, INVALID_SIGNATURE
+ */
+export function verifyEnvelope(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
+  const { value, rawMembers } = scanJsonObject(body);
+  if (value.signature === undefined || value.signature === '' || value.address === undefined) {
+    throw new AppError(
+      'SIGNATURE_REQUIRED',
+      'the body must be {message, signature, address}, signed by the address',
+    );
+  }
+  const { message, signature, address } = parseShape(value);
+  if (message.timestamp > nowSeconds + LIMITS.futureSeconds) {
+    throw new AppError(
+      'TIMESTAMP_IN_FUTURE',
+      `timestamp is ${message.timestamp - nowSeconds} seconds ahead of the node's clock`,
+      {
+        details: { node_time: nowSeconds },
+      },
+    );
+  }
+  const family = familyOf(message.chain);
+  const sender = family.parseAddress(address);
+  const candidates = new Set([rawMembers.get('message')!, JSON.stringify(message)]);
+  for (const signedText of candidates) {
+    if (!family.verify(signedText, signature, sender)) continue;
+    const itemHash = itemHashOf(message.chain, sender, signedText);
+    const { chain, type, channel, timestamp, content } = message;
+    return { itemHash, chain, sender, type, channel, timestamp, content, signature, signedText };
+  }
+  throw new AppError('INVALID_SIGNATURE', `the signature over the message was not made by ${sender}`);
+}

@@ -1,0 +1,156 @@
+/**
+ * The closed catalogue of error codes. Every door (HTTP, command line, stream) speaks these and no others;
+ * `docs/errors.md` and the OpenAPI document are generated from here.
+ */
+export type ErrorKind =
+  | 'invalid'
+  | 'unauthorized'
+  | 'refused'
+  | 'missing'
+  | 'conflict'
+  | 'too_large'
+  | 'unavailable'
+  | 'internal';
+
+interface CatalogueEntry {
+  readonly httpStatus: number;
+  readonly kind: ErrorKind;
+  readonly meaning: string;
+}
+
+const invalid = (meaning: string): CatalogueEntry => ({ httpStatus: 400, kind: 'invalid', meaning });
+const unauthorized = (meaning: string): CatalogueEntry => ({
+  httpStatus: 401,
+  kind: 'unauthorized',
+  meaning,
+});
+const refused = (meaning: string): CatalogueEntry => ({ httpStatus: 403, kind: 'refused', meaning });
+const missing = (meaning: string): CatalogueEntry => ({ httpStatus: 404, kind: 'missing', meaning });
+const conflict = (meaning: string): CatalogueEntry => ({ httpStatus: 409, kind: 'conflict', meaning });
+const tooLarge = (meaning: string): CatalogueEntry => ({ httpStatus: 413, kind: 'too_large', meaning });
+const unavailable = (meaning: string): CatalogueEntry => ({ httpStatus: 503, kind: 'unavailable', meaning });
+const internal = (meaning: string): CatalogueEntry => ({ httpStatus: 500, kind: 'internal', meaning });
+
+export const ERRORS = {
+  // A request's form
+  INVALID_JSON: invalid(
+    'The body is not JSON, or holds text that JSON allows and storage does not (NUL, lone surrogates)',
+  ),
+  INVALID_PARAMETERS: invalid('A query, path, form or body value is missing or has the wrong type or range'),
+  INVALID_HASH: invalid('A hash is not 64 hexadecimal digits'),
+  INVALID_CURSOR: invalid('A cursor was not made by this node'),
+  UNSUPPORTED_MEDIA_TYPE: {
+    httpStatus: 415,
+    kind: 'invalid',
+    meaning: 'The body has a content type that this route does not read',
+  },
+  BODY_TOO_LARGE: tooLarge('The body is larger than the limit of the route'),
+  HEADERS_TOO_LARGE: {
+    httpStatus: 431,
+    kind: 'too_large',
+    meaning: 'The request head is larger than the limit',
+  },
+  ROUTE_NOT_FOUND: missing('No such path'),
+  METHOD_NOT_ALLOWED: {
+    httpStatus: 405,
+    kind: 'invalid',
+    meaning: 'The path exists, but not with this method',
+  },
+
+  // Messages
+  INVALID_ENVELOPE: invalid('The envelope or the message lacks a field, or a field has the wrong type'),
+  UNKNOWN_FIELD: invalid('The envelope, the message or its content has a field that is not defined'),
+  UNKNOWN_MESSAGE_TYPE: invalid('The message type is not one that this node accepts here'),
+  UNKNOWN_CHAIN: invalid('The chain code is not one that this node can verify'),
+  INVALID_CONTENT: invalid('The content does not have the form that its message type asks for'),
+  INVALID_ADDRESS: invalid('An address is not one of its chain'),
+  TIMESTAMP_IN_FUTURE: invalid("The timestamp is more than ten minutes ahead of the node's clock"),
+  INVALID_SIGNATURE: unauthorized('The signature is malformed or was not made by the address'),
+  SIGNATURE_REQUIRED: unauthorized('The request carries no signature'),
+  NOT_PERMITTED: refused('The signer may not do this'),
+  ID_MISMATCH: invalid('The id in the path is not the id in the signed content'),
+  MESSAGE_NOT_FOUND: missing('No message has this hash'),
+
+  // Instances
+  INSTANCE_NOT_FOUND: missing('No instance has this id'),
+  UNKNOWN_IMAGE: invalid('No image has this name'),
+  INVALID_SSH_KEY: invalid('The ssh key is not one public key in OpenSSH format'),
+  NO_CAPACITY: unavailable('No compute node has room for the instance'),
+  NODE_NOT_FOUND: missing('No node has this id'),
+  ALLOCATION_NOT_FOUND: missing('No node was chosen for this virtual machine'),
+  VM_START_FAILED: internal('The virtual machine could not be started'),
+  HOST_NOT_READY: unavailable('This machine lacks something that is needed to run virtual machines'),
+
+  // Files
+  FILE_NOT_FOUND: missing('No file has this hash'),
+  FILE_TOO_LARGE: tooLarge('The file is larger than the upload limit'),
+  STORAGE_FULL: { httpStatus: 507, kind: 'unavailable', meaning: 'The disk has no room for the file' },
+
+  // Host names
+  INVALID_HOSTNAME: invalid('A host name is not four words of the list joined by hyphens'),
+  HOSTNAME_NOT_FOUND: missing('No known instance has this host name'),
+
+  // Access and health
+  CREDENTIAL_REQUIRED: unauthorized('The request needs a credential'),
+  CREDENTIAL_REFUSED: refused('The credential is not valid here'),
+  RATE_LIMITED: {
+    httpStatus: 429,
+    kind: 'unavailable',
+    meaning: 'Too many requests; Retry-After says how long to wait',
+  },
+  OVERLOADED: unavailable('The node has more work than it may queue; try again shortly'),
+  DATABASE_UNAVAILABLE: unavailable('The database does not answer'),
+  DATABASE_IN_USE: conflict('Another process is using the database directory'),
+  DATABASE_INCOMPATIBLE: unavailable('The database was migrated by other code than this'),
+  UPSTREAM_UNAVAILABLE: unavailable('Another service of the network does not answer'),
+  SHUTTING_DOWN: unavailable('The node is stopping'),
+
+  // Command line and configuration
+  INVALID_CONFIG: invalid('A setting is missing, unknown or has the wrong form'),
+  KEY_NOT_FOUND: missing('No key of this name was made on this machine'),
+  KEY_EXISTS: conflict('A key of this name exists already'),
+  AMBIGUOUS_NAME: conflict('The name fits more than one'),
+  TIMED_OUT: unavailable('What was waited for did not happen in time'),
+
+  INTERNAL: internal('A fault of the node; it is logged there'),
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface AppErrorOptions {
+  readonly details?: unknown;
+  readonly cause?: unknown;
+}
+
+/** The only error that crosses a module's edge on purpose. `message` is for people, `code` for programs, `details` for both. */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+  readonly code: ErrorCode;
+  readonly details: unknown;
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+  }
+
+  get kind(): ErrorKind {
+    return ERRORS[this.code].kind;
+  }
+
+  get httpStatus(): number {
+    return ERRORS[this.code].httpStatus;
+  }
+}
+
+/** The body of every error response (specification, "Errors"). */
+export interface ErrorBody {
+  error: string;
+  status: 'error';
+  code: ErrorCode;
+  details?: unknown;
+}
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(ERRORS, value);
+}

@@ -1,0 +1,50 @@
+import { engine } from '#secp256k1';
+import { keccak256 } from '../hash.ts';
+import { hexToBytes } from '../hex.ts';
+import { type EvmAddress, evmAddressOf } from './address.ts';
+import type { Secp256k1Engine } from './secp256k1-port.ts';
+
+const encoder = new TextEncoder();
+const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const SIGNATURE_BYTES = 65;
+
+/** The digest that wallets sign for a text (EIP-191, version 0x45). 32 bytes. */
+export function personalSignDigest(text: string): Uint8Array {
+  const message = encoder.encode(text);
+  const prefix = encoder.encode(`\x19Ethereum Signed Message:\n${message.length}`);
+  const bytes = new Uint8Array(prefix.length + message.length);
+  bytes.set(prefix);
+  bytes.set(message, prefix.length);
+  return keccak256(bytes);
+}
+
+function isScalar(bytes: Uint8Array): boolean {
+  let value = 0n;
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
+  return value > 0n && value < CURVE_ORDER;
+}
+
+/** `v` as wallets write it: 27 or 28, or bare 0 or 1. */
+function recoveryIdOf(v: number | undefined): 0 | 1 | undefined {
+  if (v === 0 || v === 27) return 0;
+  if (v === 1 || v === 28) return 1;
+  return undefined;
+}
+
+/**
+ * The address that signed `text` by `personal_sign`, or undefined where the signature is malformed.
+ * Ranges are checked here and not left to the engine, so that every node agrees on which signatures are valid.
+ */
+export function recoverPersonalSigner(
+  text: string,
+  signature: string,
+  using: Secp256k1Engine = engine,
+): EvmAddress | undefined {
+  const bytes = hexToBytes(signature);
+  if (bytes?.length !== SIGNATURE_BYTES) return undefined;
+  const recoveryId = recoveryIdOf(bytes[64]);
+  if (recoveryId === undefined || !isScalar(bytes.subarray(0, 32)) || !isScalar(bytes.subarray(32, 64)))
+    return undefined;
+  const publicKey = using.recover(personalSignDigest(text), bytes.subarray(0, 64), recoveryId);
+  return publicKey && evmAddressOf(publicKey);
+}

@@ -1,0 +1,45 @@
+import { createKeccak, createSHA256 } from 'hash-wasm';
+import { AppError } from './errors.ts';
+import { bytesToHex } from './hex.ts';
+
+// One WebAssembly instance of each, used synchronously from start to end of a digest: ten times faster than
+// the pure JavaScript ones (docs/dependencies.md).
+const keccak = await createKeccak(256);
+const sha = await createSHA256();
+
+const encoder = new TextEncoder();
+
+/** Keccak-256 as Ethereum uses it (not SHA-3): 32 bytes. */
+export function keccak256(bytes: Uint8Array): Uint8Array {
+  return keccak.init().update(bytes).digest('binary');
+}
+
+/** SHA-256 of bytes, or of a text in UTF-8: 64 lower-case hexadecimal digits. */
+export function sha256Hex(input: Uint8Array | string): string {
+  const bytes = typeof input === 'string' ? encoder.encode(input) : input;
+  return bytesToHex(sha.init().update(bytes).digest('binary'));
+}
+
+/** A SHA-256 in 64 lower-case hexadecimal digits that names a message, an instance or a file. */
+export type ItemHash = string & { readonly __brand: 'ItemHash' };
+
+const ITEM_HASH = /^[0-9a-f]{64}$/;
+
+/** Accepts upper case too, since people paste; throws INVALID_HASH. */
+export function parseItemHash(text: string): ItemHash {
+  const lower = text.toLowerCase();
+  if (!ITEM_HASH.test(lower)) {
+    throw new AppError('INVALID_HASH', 'a hash is 64 hexadecimal digits', {
+      details: { length: text.length },
+    });
+  }
+  return lower as ItemHash;
+}
+
+/**
+ * The item hash of a signed message (design decision 3): SHA-256 of `chain "\n" sender "\n" signedText`.
+ * The sender is part of it because the signed text does not name who signed it.
+ */
+export function itemHashOf(chain: string, sender: string, signedText: string): ItemHash {
+  return sha256Hex(`${chain}\n${sender}\n${signedText}`) as ItemHash;
+}

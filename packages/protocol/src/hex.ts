@@ -1,0 +1,16 @@
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+export function bytesToHex(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += HEX[byte];
+  return text;
+}
+
+/** Bytes of a hexadecimal text with or without `0x`, or undefined where it is not one. */
+export function hexToBytes(text: string): Uint8Array | undefined {
+  const digits = text.startsWith('0x') || text.startsWith('0X') ? text.slice(2) : text;
+  if (digits.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(digits)) return undefined;
+  const bytes = new Uint8Array(digits.length / 2);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(digits.slice(2 * i, 2 * i + 2), 16);
+  return bytes;
+}

@@ -1,0 +1,17 @@
+export { CHAINS, familyOf, type SignatureFamily } from './chains.ts';
+export * from './content/instance.ts';
+export * from './content/network.ts';
+export * from './content/post.ts';
+export * from './content/store.ts';
+export { EnvelopeShape, MessageShape, type VerifiedMessage, verifyEnvelope } from './envelope.ts';
+export { AppError, ERRORS, type ErrorBody, type ErrorCode, type ErrorKind, isErrorCode } from './errors.ts';
+export { checksumAddress, type EvmAddress, evmAddressOf, parseEvmAddress } from './evm/address.ts';
+export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.ts';
+export { type ItemHash, itemHashOf, parseItemHash, sha256Hex } from './hash.ts';
+export { bytesToHex, hexToBytes } from './hex.ts';
+export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
+export { type InstanceAddress, instanceAddress, parseIpv6Prefix } from './instance-address.ts';
+export { scanJsonObject } from './json/scan.ts';
+export { LIMITS } from './limits.ts';
+export { createParser, describeMismatch } from './schema.ts';
+export * from './views.ts';

@@ -1,0 +1,162 @@
+import { AppError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+
+/**
+ * A strict reader of JSON text from strangers (RFC 8259) that finds what `JSON.parse` hides: the exact text of each
+ * member of the top-level object (a signature covers those bytes), repeated keys (two readers would see two messages),
+ * and text that no database can keep (NUL, lone surrogates). It checks; `JSON.parse` builds the values.
+ */
+export interface ScannedObject {
+  readonly value: Record<string, unknown>;
+  /** The exact text of each top-level member's value. */
+  readonly rawMembers: ReadonlyMap<string, string>;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
+
+const fail = (reason: string, position: number): never => {
+  throw new AppError('INVALID_JSON', `the body is not acceptable JSON: ${reason} at character ${position}`, {
+    details: { position },
+  });
+};
+
+class Scanner {
+  readonly text: string;
+  at = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  skipSpace(): void {
+    while (isSpace(this.text.charCodeAt(this.at))) this.at++;
+  }
+
+  expect(char: string): void {
+    if (this.text[this.at] !== char) fail(`expected ${JSON.stringify(char)}`, this.at);
+    this.at++;
+  }
+
+  /** Reads a string and returns its value; the closed set of escapes is JSON.parse's. */
+  readString(): string {
+    const start = this.at;
+    this.expect('"');
+    for (;;) {
+      const code = this.text.charCodeAt(this.at);
+      if (Number.isNaN(code)) fail('a string without an end', start);
+      if (code === QUOTE) break;
+      if (code < 0x20) fail('a control character in a string', this.at);
+      this.at += code === BACKSLASH ? 2 : 1;
+    }
+    this.at++;
+    const raw = this.text.slice(start, this.at);
+    const value = raw.includes('\\') ? this.unescape(raw, start) : raw.slice(1, -1);
+    if (value.includes('\0')) fail('a NUL character', start);
+    if (!value.isWellFormed()) fail('half of a surrogate pair', start);
+    return value;
+  }
+
+  unescape(raw: string, start: number): string {
+    try {
+      return JSON.parse(raw) as string;
+    } catch {
+      return fail('an unknown escape', start);
+    }
+  }
+
+  skipNumber(): void {
+    const start = this.at;
+    while (/[-+.eE0-9]/.test(this.text[this.at] ?? '')) this.at++;
+    const raw = this.text.slice(start, this.at);
+    if (!/^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$/.test(raw)) fail('a malformed number', start);
+    if (!Number.isFinite(Number(raw))) fail('a number too large to keep', start);
+  }
+
+  skipValue(depth: number): void {
+    if (depth > LIMITS.jsonDepth) fail(`more than ${LIMITS.jsonDepth} levels`, this.at);
+    this.skipSpace();
+    const char = this.text[this.at];
+    if (char === '{') this.scanObject(depth);
+    else if (char === '[') this.skipArray(depth);
+    else if (char === '"') this.readString();
+    else if (char === '-' || isDigit(this.text.charCodeAt(this.at))) this.skipNumber();
+    else this.skipWord();
+  }
+
+  skipWord(): void {
+    const word = ['true', 'false', 'null'].find((candidate) => this.text.startsWith(candidate, this.at));
+    if (word === undefined) fail('expected a value', this.at);
+    else this.at += word.length;
+  }
+
+  skipArray(depth: number): void {
+    this.expect('[');
+    this.skipSpace();
+    if (this.text[this.at] === ']') {
+      this.at++;
+      return;
+    }
+    for (;;) {
+      this.skipValue(depth + 1);
+      this.skipSpace();
+      if (this.text[this.at] === ']') break;
+      this.expect(',');
+    }
+    this.at++;
+  }
+
+  /** Walks an object; where asked, notes the exact text of each member's value. */
+  scanObject(depth: number, rawMembers?: Map<string, string>): void {
+    const keys = new Set<string>();
+    this.expect('{');
+    this.skipSpace();
+    if (this.text[this.at] === '}') {
+      this.at++;
+      return;
+    }
+    for (;;) {
+      this.skipSpace();
+      const keyAt = this.at;
+      const key = this.readString();
+      if (keys.has(key)) fail(`the key ${JSON.stringify(key)} twice`, keyAt);
+      if (key === '__proto__') fail('the key "__proto__"', keyAt);
+      keys.add(key);
+      this.skipSpace();
+      this.expect(':');
+      this.skipSpace();
+      const valueAt = this.at;
+      this.skipValue(depth + 1);
+      rawMembers?.set(key, this.text.slice(valueAt, this.at));
+      this.skipSpace();
+      if (this.text[this.at] === '}') break;
+      this.expect(',');
+    }
+    this.at++;
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw new AppError('INVALID_JSON', 'the body is not UTF-8');
+  }
+}
+
+/** Scans a body that must be one JSON object. Throws INVALID_JSON; never anything else. Cost is linear in the length. */
+export function scanJsonObject(body: Uint8Array | string): ScannedObject {
+  const text = typeof body === 'string' ? body : decodeUtf8(body);
+  const scanner = new Scanner(text);
+  scanner.skipSpace();
+  if (text[scanner.at] !== '{') fail('expected an object', scanner.at);
+  const rawMembers = new Map<string, string>();
+  scanner.scanObject(1, rawMembers);
+  scanner.skipSpace();
+  if (scanner.at !== text.length) fail('text after the end', scanner.at);
+  return { value: JSON.parse(text) as Record<string, unknown>, rawMembers };
+}

@@ -1,0 +1,34 @@
+/** Limits that every node and client of the network agrees on. Units last. */
+export const LIMITS = {
+  /** A JSON request body (facts of deployed nodes: 1 MiB). */
+  jsonBodyBytes: 1024 * 1024,
+  /** Nesting of arrays and objects in a JSON body. */
+  jsonDepth: 64,
+  /** How far a timestamp may be ahead of the node's clock (design decision 6). */
+  futureSeconds: 600,
+  channelChars: 128,
+  nonceChars: 128,
+  addressChars: 128,
+  signatureChars: 1024,
+  postTypeChars: 128,
+  refChars: 256,
+  tagChars: 128,
+  tags: 64,
+  pageSizeDefault: 20,
+  pageSizeMax: 100,
+  /** `page` times `limit` stays within what a database offset can do; deeper reads use a cursor. */
+  pageMax: 1_000_000,
+  /** Values in one comma-separated filter. */
+  filterValues: 200,
+  instanceNameChars: 64,
+  instanceDescriptionChars: 1024,
+  instanceCpuMax: 256,
+  instanceMemoryMibMin: 128,
+  instanceMemoryMibMax: 1024 * 1024,
+  instanceDiskGibMax: 2048,
+  instancePortsMax: 64,
+  imageNameChars: 128,
+  sshKeyChars: 8192,
+  reasonChars: 1024,
+  urlChars: 2048,
+} as const;
