@@ -7,6 +7,7 @@ import {
   type FastifyError,
   type FastifyInstance,
   fastify,
+  LogController,
   type RawServerDefault,
 } from 'fastify';
 import type { Logger } from './log.ts';
@@ -25,6 +26,8 @@ export interface HttpServerOptions {
   /** Methods that pages of any origin may use; none by default. */
   readonly corsMethods?: readonly string[];
   readonly bodyLimitBytes?: number;
+  /** Knows failures of the service's own floor, such as a database that is away. */
+  readonly translateError?: (error: unknown) => AppError | undefined;
 }
 
 const REQUEST_TIMEOUT_MS = 300_000;
@@ -78,7 +81,7 @@ export function errorBody(error: AppError): ErrorBody {
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const app = fastify({
     loggerInstance: options.log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyLimitBytes ?? LIMITS.jsonBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -116,7 +119,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     reply.header('server', `skerry/${VERSION}`);
   });
   app.setErrorHandler((error, request, reply) => {
-    const known = asAppError(error);
+    const known = options.translateError?.(error) ?? asAppError(error);
     if (known.kind === 'internal')
       request.log.error({ err: error, method: request.method, url: request.url }, 'a request failed');
     void reply.status(known.httpStatus).send(errorBody(known));

@@ -84,6 +84,7 @@ export const ERRORS = {
   // Files
   FILE_NOT_FOUND: missing('No file has this hash'),
   FILE_TOO_LARGE: tooLarge('The file is larger than the upload limit'),
+  FILE_CORRUPT: internal('The bytes received do not have the hash that was asked for'),
   STORAGE_FULL: { httpStatus: 507, kind: 'unavailable', meaning: 'The disk has no room for the file' },
 
   // Host names
@@ -102,6 +103,8 @@ export const ERRORS = {
   DATABASE_UNAVAILABLE: unavailable('The database does not answer'),
   DATABASE_IN_USE: conflict('Another process is using the database directory'),
   DATABASE_INCOMPATIBLE: unavailable('The database was migrated by other code than this'),
+  DATABASE_NOT_RUNNABLE: unavailable('The embedded database cannot run on this machine'),
+  MIGRATION_FAILED: internal('A change of the database schema could not be applied'),
   UPSTREAM_UNAVAILABLE: unavailable('Another service of the network does not answer'),
   SHUTTING_DOWN: unavailable('The node is stopping'),
 
@@ -111,6 +114,11 @@ export const ERRORS = {
   KEY_EXISTS: conflict('A key of this name exists already'),
   AMBIGUOUS_NAME: conflict('The name fits more than one'),
   TIMED_OUT: unavailable('What was waited for did not happen in time'),
+  INSTANCE_NOT_READY: conflict('The instance is not in a state in which this can be done'),
+  PORT_IN_USE: conflict('A port that a daemon should listen on cannot be had'),
+  DEVNET_RUNNING: conflict('A devnet with the same data directory runs already'),
+  DAEMON_FAILED: internal('A daemon of the devnet could not be started'),
+  PROGRAM_MISSING: unavailable('A program of this machine that is needed is not installed'),
 
   INTERNAL: internal('A fault of the node; it is logged there'),
 } as const satisfies Record<string, CatalogueEntry>;

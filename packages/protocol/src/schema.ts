@@ -27,14 +27,19 @@ const MAX_REPORTED = 8;
 /** `/firewall/allowedPorts/0` -> `firewall.allowedPorts.0` */
 const dotted = (pointer: string) => pointer.slice(1).replaceAll('/', '.');
 
+/** TypeBox names all of the fields, Ajv (in HTTP queries) the first one. */
+function namesOf(params: SchemaError['params'], many: string, one: string): string[] {
+  return (params[many] as string[] | undefined) ?? (params[one] === undefined ? [] : [String(params[one])]);
+}
+
 function sentenceOf(what: string, error: SchemaError): string {
   const field = dotted(error.instancePath);
   if (error.keyword === 'additionalProperties') {
-    const names = (error.params.additionalProperties as string[] | undefined) ?? [];
+    const names = namesOf(error.params, 'additionalProperties', 'additionalProperty');
     return `${field ? `${what}.${field}` : what} has no field ${names.map((name) => JSON.stringify(name)).join(', ')}`;
   }
   if (error.keyword === 'required') {
-    const names = (error.params.requiredProperties as string[] | undefined) ?? [];
+    const names = namesOf(error.params, 'requiredProperties', 'missingProperty');
     return `${field ? `${what}.${field}` : what} lacks ${names.map((name) => JSON.stringify(name)).join(', ')}`;
   }
   return `${field ? `${what}.${field}` : what} ${error.message}`;

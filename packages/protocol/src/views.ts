@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox';
 import { Firewall } from './content/instance.ts';
-import type { Phase as PhaseName } from './content/network.ts';
 import { Phase, Reason } from './content/network.ts';
 
 /** What the network answers: the shapes of responses, in wire spelling. Unknown fields may be added by newer nodes. */
@@ -55,9 +54,7 @@ export const InstanceView = Type.Object({
   phase: Phase,
   reason: Type.Union([Reason, Type.Null()]),
 });
-export interface InstanceView extends Omit<Static<typeof InstanceView>, 'phase'> {
-  phase: PhaseName;
-}
+export type InstanceView = Static<typeof InstanceView>;
 
 export const SubmitView = Type.Object({ item_hash: Hash, status: Type.Literal('success') });
 export type SubmitView = Static<typeof SubmitView>;

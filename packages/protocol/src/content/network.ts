@@ -29,17 +29,17 @@ export const Reason = Type.Object(
 );
 export type Reason = Static<typeof Reason>;
 
-export const PHASES = [
-  'scheduled',
-  'preparing',
-  'starting',
-  'running',
-  'stopping',
-  'stopped',
-  'failed',
-] as const;
-export const Phase = Type.Union(PHASES.map((phase) => Type.Literal(phase)));
-export type Phase = (typeof PHASES)[number];
+/** How far an instance is (design decision 19). */
+export const Phase = Type.Union([
+  Type.Literal('scheduled'),
+  Type.Literal('preparing'),
+  Type.Literal('starting'),
+  Type.Literal('running'),
+  Type.Literal('stopping'),
+  Type.Literal('stopped'),
+  Type.Literal('failed'),
+]);
+export type Phase = Static<typeof Phase>;
 
 /** `net-node`: a compute node and what it can hold. Signed by the node's own key. */
 export const NodeContent = Type.Object(
@@ -95,15 +95,11 @@ export const InstanceStatusContent = Type.Object(
   },
   strict,
 );
-export interface InstanceStatusContent extends Omit<Static<typeof InstanceStatusContent>, 'phase'> {
-  phase: Phase;
-}
+export type InstanceStatusContent = Static<typeof InstanceStatusContent>;
 
 export const parseNodeContent = createParser(NodeContent, 'content.content');
 export const parseAllocationContent = createParser(AllocationContent, 'content.content');
-export const parseInstanceStatusContent = createParser(InstanceStatusContent, 'content.content') as (
-  value: unknown,
-) => InstanceStatusContent;
+export const parseInstanceStatusContent = createParser(InstanceStatusContent, 'content.content');
 
 /** The 64-digit identifier of a node, a pure function of its key's address. */
 export function nodeIdOf(address: string): string {

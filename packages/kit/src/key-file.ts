@@ -1,0 +1,116 @@
+import { createECDH, randomUUID } from 'node:crypto';
+import { type FileHandle, link, mkdir, open, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AppError } from '@skerry/protocol';
+
+/** `0x`, 64 digits and a line end are 67 bytes; what is larger is not a key file and is not read. */
+const KEY_FILE_BYTES_MAX = 256;
+const OTHERS_MASK = 0o077;
+
+function generateKey(): string {
+  const curve = createECDH('secp256k1');
+  curve.generateKeys();
+  return `0x${curve.getPrivateKey('hex').padStart(64, '0')}`;
+}
+
+function isOnCurve(digits: string): boolean {
+  try {
+    createECDH('secp256k1').setPrivateKey(digits, 'hex');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The key in a file's text. Never quotes the text: a damaged key is still a secret. */
+function parseKey(text: string, path: string): string {
+  const [, digits] = /^0x([0-9a-fA-F]{64})\s*$/.exec(text) ?? [];
+  if (digits === undefined || !isOnCurve(digits)) {
+    throw new AppError(
+      'INVALID_CONFIG',
+      `${path} does not hold a private key: 0x and 64 hexadecimal digits within the range of secp256k1`,
+    );
+  }
+  return `0x${digits.toLowerCase()}`;
+}
+
+async function readKey(file: FileHandle, path: string): Promise<string> {
+  const stat = await file.stat();
+  if (!stat.isFile()) throw new AppError('INVALID_CONFIG', `${path} is not a file`);
+  if ((stat.mode & OTHERS_MASK) !== 0) {
+    const mode = (stat.mode & 0o777).toString(8).padStart(4, '0');
+    throw new AppError(
+      'INVALID_CONFIG',
+      `${path} holds a private key and others may use the file (mode ${mode}); make it private: chmod 600 ${path}`,
+    );
+  }
+  const buffer = Buffer.alloc(KEY_FILE_BYTES_MAX + 1);
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+  return parseKey(bytesRead > KEY_FILE_BYTES_MAX ? '' : buffer.toString('latin1', 0, bytesRead), path);
+}
+
+async function openExisting(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new AppError('INVALID_CONFIG', `${path} cannot be read (${code})`, { cause: error });
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** Writes a new key beside the path and links it there whole; whoever comes second uses the first one's. */
+async function createKeyFile(path: string): Promise<void> {
+  const directory = dirname(path);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const draft = `${path}.${randomUUID()}.new`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.writeFile(`${generateKey()}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await unlink(draft);
+  }
+  await syncDirectory(directory);
+}
+
+/**
+ * The private key that a service is known by, from its file; the first call makes the file (mode 0600, complete or
+ * absent, also when several processes start at once).
+ *
+ * @returns `0x` and 64 lower-case hexadecimal digits
+ * @throws AppError INVALID_CONFIG where the file is open to others, is no key, or can be neither read nor made
+ */
+export async function loadOrCreateKeyFile(path: string): Promise<string> {
+  let file = await openExisting(path);
+  if (!file) {
+    try {
+      await createKeyFile(path);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new AppError('INVALID_CONFIG', `${path} cannot be made (${code})`, { cause: error });
+    }
+    file = await open(path, 'r');
+  }
+  try {
+    return await readKey(file, path);
+  } finally {
+    await file.close();
+  }
+}

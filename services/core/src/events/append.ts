@@ -1,0 +1,36 @@
+import type { InstanceView, MessageEventData } from '@skerry/protocol';
+import { sql, type Transaction } from 'kysely';
+import type { Schema } from '../db/schema.ts';
+
+export type EventDraft =
+  | { readonly kind: 'message'; readonly data: MessageEventData }
+  | { readonly kind: 'instance'; readonly data: InstanceView };
+
+/**
+ * Takes the one row that numbers events, until the transaction ends, and gives the last number used. A plain sequence
+ * would let a reader see number 8 while the transaction of number 7 is still open, and miss 7 for ever.
+ */
+export async function lockEvents(trx: Transaction<Schema>): Promise<number> {
+  const row = await trx.selectFrom('event_counter').select('last_seq').forUpdate().executeTakeFirstOrThrow();
+  return row.last_seq;
+}
+
+/** Numbers the events from `lastSeq` on and writes them. The caller holds the lock. */
+export async function appendEvents(
+  trx: Transaction<Schema>,
+  lastSeq: number,
+  events: readonly EventDraft[],
+  nowMs: number,
+): Promise<void> {
+  await sql`
+    insert into events (seq, kind, data, time_ms)
+    select * from unnest(
+      ${events.map((_event, index) => lastSeq + index + 1)}::bigint[], ${events.map((event) => event.kind)}::text[],
+      ${events.map((event) => JSON.stringify(event.data))}::jsonb[], ${events.map(() => nowMs)}::bigint[])`.execute(
+    trx,
+  );
+  await trx
+    .updateTable('event_counter')
+    .set({ last_seq: lastSeq + events.length })
+    .execute();
+}

@@ -1,0 +1,25 @@
+import type { NetworkEvent } from '@skerry/protocol';
+import type { EventLog } from './log.ts';
+
+const PAGE = 100;
+
+/** Whether an event after `cursor` fits, within `timeoutMs`. */
+export async function waitForEvent(
+  log: EventLog,
+  cursor: string,
+  fits: (event: NetworkEvent) => boolean,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  let at = cursor;
+  while (!ended.aborted) {
+    // Asked for before looking, so that nothing written in between is slept through.
+    const more = log.waitForMore(ended);
+    const events = await log.read(at, PAGE);
+    if (events.some(fits)) return true;
+    at = events.at(-1)?.cursor ?? at;
+    if (events.length < PAGE) await more;
+  }
+  return false;
+}

@@ -1,0 +1,24 @@
+import { AppError, LIMITS } from '@skerry/protocol';
+
+/** A comma-separated filter: its values, or undefined where it was not given. An empty one is a mistake, not "everything". */
+export function parseListFilter(name: string, text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined;
+  const values = text.split(',').map((value) => value.trim());
+  if (values.some((value) => value === '')) {
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `query.${name} has an empty value; leave the filter out to get everything`,
+    );
+  }
+  if (values.length > LIMITS.filterValues) {
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `query.${name} has ${values.length} values; at most ${LIMITS.filterValues}`,
+    );
+  }
+  return values;
+}
+
+/** Addresses are compared in the one spelling they are kept in; chains other than EVM do not begin with 0x. */
+export const normalizeAddress = (address: string): string =>
+  /^0x/i.test(address) ? address.toLowerCase() : address;

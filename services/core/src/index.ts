@@ -1,0 +1,13 @@
+import type { Service } from '@skerry/kit';
+import { type CoreConfig, coreConfig } from './config.ts';
+import { startCore } from './core.ts';
+
+export type { CoreConfig } from './config.ts';
+
+/** The core node: keeps, shares and answers messages. */
+export const coreService: Service<CoreConfig> = {
+  name: 'core',
+  summary: 'the core node: keeps, shares and answers messages',
+  config: coreConfig,
+  start: startCore,
+};

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type {
+  AllocationContent,
+  InstanceControlContent,
+  InstanceStatusContent,
+  InstanceUpdateContent,
+} from '@skerry/protocol';
+import fc from 'fast-check';
+import {
+  applyAllocation,
+  applyControl,
+  applyStatus,
+  applyUpdate,
+  createInstance,
+  type MessageHead,
+} from './fold.ts';
+import type { InstanceState } from './state.ts';
+
+const OWNER = '0x00000000000000000000000000000000000000aa';
+const NODES = ['0x0000000000000000000000000000000000000001', '0x0000000000000000000000000000000000000002'];
+const ID = '1'.repeat(64);
+
+type Op =
+  | { kind: 'update'; head: MessageHead; content: InstanceUpdateContent }
+  | { kind: 'control'; head: MessageHead; content: InstanceControlContent }
+  | { kind: 'allocation'; head: MessageHead; content: AllocationContent }
+  | { kind: 'status'; head: MessageHead; content: InstanceStatusContent };
+
+const base = createInstance(
+  { itemHash: ID, sender: OWNER, timestamp: 1000 },
+  { name: 'n', cpu: 1, memory: 512, disk: 4, image: 'debian:12', ssh_key: 'ssh-ed25519 AAAA' },
+);
+
+const itemHash = fc
+  .uint8Array({ minLength: 32, maxLength: 32 })
+  .map((bytes) => Buffer.from(bytes).toString('hex'));
+// Few distinct times, so that ties are common.
+const timestamp = fc.integer({ min: 1000, max: 1004 });
+const head = (sender: fc.Arbitrary<string>) => fc.record({ itemHash, sender, timestamp });
+const reason = fc.constantFrom(null, { code: 'WHY', message: 'because' });
+
+const op: fc.Arbitrary<Op> = fc.oneof(
+  fc.record({
+    kind: fc.constant('update' as const),
+    head: head(fc.constant(OWNER)),
+    content: fc.record(
+      {
+        instance_id: fc.constant(ID),
+        name: fc.string(),
+        description: fc.string(),
+        firewall: fc.record({ allowedPorts: fc.array(fc.integer({ min: 1, max: 99 })) }),
+      },
+      { requiredKeys: ['instance_id'] },
+    ),
+  }),
+  fc.record({
+    kind: fc.constant('control' as const),
+    head: head(fc.constant(OWNER)),
+    content: fc.record({
+      instance_id: fc.constant(ID),
+      action: fc.constantFrom('start' as const, 'stop' as const, 'restart' as const),
+    }),
+  }),
+  fc.record({
+    kind: fc.constant('allocation' as const),
+    head: head(fc.constant('scheduler')),
+    content: fc.constantFrom(...NODES, null).chain((node) =>
+      fc.record({
+        instance_id: fc.constant(ID),
+        node_id: fc.constant(node === null ? null : node.slice(2).padEnd(64, '0')),
+        node_address: fc.constant(node),
+        ipv6: fc.constant(node === null ? '' : 'fd00::1'),
+        reason,
+        decided_at_ms: timestamp,
+      }),
+    ),
+  }),
+  fc.record({
+    kind: fc.constant('status' as const),
+    head: head(fc.constantFrom(...NODES)),
+    content: fc.record({
+      instance_id: fc.constant(ID),
+      phase: fc.constantFrom('preparing' as const, 'running' as const, 'stopped' as const, 'failed' as const),
+      reason,
+      observed_at_ms: timestamp,
+      restart_id: fc.constant(null),
+    }),
+  }),
+);
+
+const ops = fc.uniqueArray(op, { selector: (one) => one.head.itemHash, maxLength: 12 });
+
+/** Applies messages as the pipeline does: a status counts only by the allocated node; an allocation sees what its node said before. */
+function fold(sequence: readonly Op[]): InstanceState {
+  const statuses: Extract<Op, { kind: 'status' }>[] = [];
+  return sequence.reduce((state, one) => {
+    if (one.kind === 'update') return applyUpdate(state, one.head, one.content);
+    if (one.kind === 'control') return applyControl(state, one.head, one.content);
+    if (one.kind === 'status') {
+      statuses.push(one);
+      return state.nodeAddress === one.head.sender
+        ? applyStatus(state, one.head.itemHash, one.content)
+        : state;
+    }
+    const latest = statuses
+      .filter((status) => status.head.sender === one.content.node_address)
+      .sort(
+        (a, b) =>
+          b.content.observed_at_ms - a.content.observed_at_ms || (a.head.itemHash < b.head.itemHash ? 1 : -1),
+      )[0];
+    return applyAllocation(
+      state,
+      one.head,
+      one.content,
+      latest && { itemHash: latest.head.itemHash, content: latest.content },
+    );
+  }, base);
+}
+
+describe('the fold of an instance', () => {
+  test('ends in the same state in any order of arrival', () => {
+    fc.assert(
+      fc.property(
+        ops.chain((list) =>
+          fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
+        ),
+        ([list, shuffled]) => assert.deepEqual(fold(shuffled), fold(list)),
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('a duplicate changes nothing', () => {
+    fc.assert(fc.property(ops, (list) => assert.deepEqual(fold([...list, ...list]), fold(list))));
+  });
+
+  test('the latest control decides; a restart is remembered although a start follows', () => {
+    const control = (action: 'start' | 'stop' | 'restart', at: number) =>
+      ({
+        kind: 'control',
+        head: { itemHash: String(at).padStart(64, '0'), sender: OWNER, timestamp: at },
+        content: { instance_id: ID, action },
+      }) as const;
+    const state = fold([control('restart', 1001), control('stop', 1002), control('start', 1003)]);
+    assert.equal(state.desired, 'running');
+    assert.equal(state.restartId, '1001'.padStart(64, '0'));
+    assert.equal(fold([control('stop', 1002), control('start', 1001)]).desired, 'stopped');
+  });
+
+  test('before any allocation the instance says what it waits for, and can be reached by ssh once it runs', () => {
+    assert.equal(base.phase, 'scheduled');
+    assert.equal(base.reason?.code, 'AWAITING_NODE');
+    assert.deepEqual(base.firewall, { allowedPorts: [22] });
+  });
+});
