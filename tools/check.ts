@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { runProgram } from './run.ts';
+import { ROOT } from './source.ts';
+
+/** Format, lint and types of the whole repository. Resolves with the number of checks that failed. */
+export async function checkSources(): Promise<number> {
+  const bin = join(ROOT, 'node_modules/.bin');
+  const checks: [string, string, string[]][] = [
+    ['format and lint', join(bin, 'biome'), ['ci', '--colors=off', '.']],
+    ['types', join(bin, 'tsc'), ['--project', '.']],
+  ];
+  let failures = 0;
+  for (const [name, command, args] of checks) {
+    const startMs = performance.now();
+    const code = await runProgram(command, args);
+    console.log(`${code === 0 ? 'ok' : 'FAILED'}: ${name} (${Math.round(performance.now() - startMs)} ms)`);
+    if (code !== 0) failures++;
+  }
+  return failures;
+}
+
+if (import.meta.main) process.exitCode = (await checkSources()) === 0 ? 0 : 1;

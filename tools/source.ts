@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseSync } from 'oxc-parser';
+
+export const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const GROUPS = ['packages', 'services', 'apps'];
+
+export interface Package {
+  readonly name: string;
+  /** Relative to the root. */
+  readonly dir: string;
+  readonly dependencies: readonly string[];
+}
+
+export interface SourceFile {
+  /** Relative to the root. */
+  readonly path: string;
+  readonly package: Package;
+  readonly text: string;
+  readonly isTest: boolean;
+  /** What it imports or re-exports, types included, as written. */
+  readonly specifiers: readonly string[];
+}
+
+function readPackage(dir: string): Package {
+  const json = JSON.parse(readFileSync(join(ROOT, dir, 'package.json'), 'utf8')) as Record<
+    string,
+    Record<string, string> | undefined
+  > & {
+    name: string;
+  };
+  const kinds = ['dependencies', 'optionalDependencies', 'devDependencies', 'peerDependencies'];
+  return { name: json.name, dir, dependencies: kinds.flatMap((kind) => Object.keys(json[kind] ?? {})) };
+}
+
+export const ROOT_PACKAGE: Package = { ...readPackage('.'), dir: 'tools' };
+
+function readPackages(): Package[] {
+  const grouped = GROUPS.flatMap((group) => readdirSync(join(ROOT, group)).map((name) => `${group}/${name}`));
+  return [...grouped, 'devnet'].map(readPackage);
+}
+
+/** Every workspace of the repository. */
+export const PACKAGES: readonly Package[] = readPackages();
+
+function listTypeScript(dir: string): string[] {
+  return readdirSync(join(ROOT, dir), { withFileTypes: true, recursive: true })
+    .filter(
+      (entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.parentPath.includes('node_modules'),
+    )
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
+}
+
+function readSource(path: string, owner: Package): SourceFile {
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  const { module } = parseSync(path, text);
+  const specifiers = [
+    ...module.staticImports.map((one) => one.moduleRequest.value),
+    ...module.staticExports.flatMap((one) =>
+      one.entries.flatMap((entry) => entry.moduleRequest?.value ?? []),
+    ),
+    ...module.dynamicImports.flatMap(
+      (one) => /^(['"`])(.*)\1$/.exec(text.slice(one.moduleRequest.start, one.moduleRequest.end))?.[2] ?? [],
+    ),
+  ];
+  const isTest = /(\.test|\/testing[\w-]*|\/suite)\.ts$/.test(path);
+  return { path, package: owner, text, isTest, specifiers: [...new Set(specifiers)] };
+}
+
+export function listSources(): SourceFile[] {
+  const tools: [string, Package][] = ['tools', 'bench'].flatMap((dir) =>
+    listTypeScript(dir).map((path): [string, Package] => [path, ROOT_PACKAGE]),
+  );
+  const all = PACKAGES.flatMap((owner) =>
+    listTypeScript(owner.dir).map((path): [string, Package] => [path, owner]),
+  );
+  return [...all, ...tools].map(([path, owner]) => readSource(path, owner));
+}
+
+/** `@scope/name/sub` -> `@scope/name`; `name/sub` -> `name` */
+export function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+/** The file that a relative specifier means, relative to the root. */
+export function resolveRelative(from: SourceFile, specifier: string): string {
+  return relative(ROOT, resolve(ROOT, dirname(from.path), specifier));
+}
