@@ -90,6 +90,20 @@ export const ERRORS = {
   // Host names
   INVALID_HOSTNAME: invalid('A host name is not four words of the list joined by hyphens'),
   HOSTNAME_NOT_FOUND: missing('No known instance has this host name'),
+  INVALID_HOST: invalid(
+    'The Host header is missing, given twice, malformed, or contradicts the request target',
+  ),
+  INSTANCE_NOT_ROUTED: missing('The instance of this host name has no address yet, or is stopped'),
+  INSTANCE_UNREACHABLE: {
+    httpStatus: 502,
+    kind: 'unavailable',
+    meaning: 'The instance does not take connections on this port, or broke the connection off',
+  },
+  INSTANCE_TIMED_OUT: {
+    httpStatus: 504,
+    kind: 'unavailable',
+    meaning: 'The instance does not answer in time',
+  },
 
   // Access and health
   CREDENTIAL_REQUIRED: unauthorized('The request needs a credential'),
@@ -105,6 +119,11 @@ export const ERRORS = {
   DATABASE_INCOMPATIBLE: unavailable('The database was migrated by other code than this'),
   DATABASE_NOT_RUNNABLE: unavailable('The embedded database cannot run on this machine'),
   MIGRATION_FAILED: internal('A change of the database schema could not be applied'),
+  REQUEST_TIMEOUT: {
+    httpStatus: 408,
+    kind: 'invalid',
+    meaning: 'The request did not arrive in time',
+  },
   UPSTREAM_UNAVAILABLE: unavailable('Another service of the network does not answer'),
   SHUTTING_DOWN: unavailable('The node is stopping'),
 
