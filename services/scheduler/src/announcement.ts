@@ -1,0 +1,54 @@
+import {
+  AppError,
+  type MessageView,
+  NETWORK_CHANNEL,
+  NETWORK_POST,
+  nodeIdOf,
+  parseEvmAddress,
+  parseIpv6Prefix,
+  parseNodeContent,
+  parsePostContent,
+} from '@skerry/protocol';
+import type { Node } from './view.ts';
+
+/** The one spelling of a node's address on the web. It comes from a stranger and is fetched: only what can be extended by a path. */
+function parseNodeUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new AppError(
+      'INVALID_CONTENT',
+      'url must be http or https, without credentials, query or fragment',
+    );
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+/**
+ * A node from its `net-node` message. Its id follows from who signed, never from what is said.
+ *
+ * @throws AppError (INVALID_CONTENT, UNKNOWN_FIELD, INVALID_ADDRESS) where the message announces no node
+ */
+export function parseAnnouncement(message: MessageView): Node {
+  const post = parsePostContent(message.content);
+  if (message.channel !== NETWORK_CHANNEL.compute || post.type !== NETWORK_POST.node)
+    throw new AppError(
+      'INVALID_CONTENT',
+      `the message is no ${NETWORK_POST.node} of channel ${NETWORK_CHANNEL.compute}`,
+    );
+  const content = parseNodeContent(post.content);
+  const address = parseEvmAddress(message.sender);
+  const { cpu, memory_mib: memoryMib, disk_gib: diskGib } = content.capacity;
+  return {
+    nodeId: nodeIdOf(address),
+    address,
+    url: parseNodeUrl(content.url),
+    // A node that can hold nothing may have no prefix either, and still says why.
+    ipv6Prefix: content.reason && content.ipv6_prefix === '' ? null : parseIpv6Prefix(content.ipv6_prefix),
+    capacity: { cpu, memoryMib, diskGib },
+    features: content.features,
+    version: content.version,
+    reason: content.reason,
+    announcedAt: message.timestamp,
+    itemHash: message.item_hash,
+  };
+}

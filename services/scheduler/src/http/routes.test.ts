@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { createHttpServer, createLogger, type HttpServer } from '@skerry/kit';
+import { AppError, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import type { Snapshot } from '../controller.ts';
+import { plan } from '../plan.ts';
+import type { Instance, Node } from '../view.ts';
+import { addRoutes } from './routes.ts';
+
+const ADDRESSES = ['1', '2'].map((digit) => `0x${digit.repeat(40)}`);
+const [first, second] = ADDRESSES.map(
+  (address, index): Node => ({
+    nodeId: nodeIdOf(address),
+    address,
+    url: `http://node${index}.test`,
+    ipv6Prefix: `2001:db8:1:${index + 1}::/64`,
+    capacity: { cpu: 4, memoryMib: 4096, diskGib: 100 },
+    features: ['kvm'],
+    version: '0.1.0',
+    reason: index === 0 ? null : { code: 'HOST_NOT_READY', message: 'no rights to make taps' },
+    announcedAt: 1000,
+    itemHash: sha256Hex(address),
+  }),
+) as [Node, Node];
+
+const PLACED = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
+const WAITING = sha256Hex('waiting');
+const instanceOf = (instanceId: string, memoryMib: number): Instance => ({
+  instanceId,
+  needs: { cpu: 1, memoryMib, diskGib: 4 },
+  createdAt: 0,
+  nodeId: null,
+  nodeAddress: null,
+  ipv6: '',
+  reason: null,
+});
+
+function snapshotOf(nodes: Node[], instances: Instance[]): Snapshot {
+  const view = {
+    nodes: new Map(nodes.map((node) => [node.nodeId, node])),
+    instances: new Map(instances.map((instance) => [instance.instanceId, instance])),
+  };
+  const input = { ...view, unreachable: new Map(), cpuOvercommit: 2, manages: () => true };
+  return { view, plan: plan(input), checkedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) };
+}
+
+let app: HttpServer;
+let snapshot: Snapshot | undefined;
+let trouble: { unconfirmed: number; failure: string | null } = { unconfirmed: 0, failure: null };
+before(async () => {
+  app = await createHttpServer({ log: createLogger('test', 'silent'), corsMethods: ['GET', 'HEAD'] });
+  addRoutes(app, {
+    snapshot: () => {
+      if (!snapshot)
+        throw new AppError('UPSTREAM_UNAVAILABLE', 'the scheduler has not read the core node yet');
+      return snapshot;
+    },
+    status: () => ({ snapshot, coreFailure: null, trouble, address: ADDRESSES[0]! }),
+    periodSeconds: 10,
+  });
+});
+after(() => app.close());
+
+async function get(url: string) {
+  const response = await app.inject({ url, headers: { origin: 'https://page.test' } });
+  assert.equal(response.headers['access-control-allow-origin'], '*');
+  return { status: response.statusCode, body: response.json() };
+}
+
+const period = { start_timestamp: '2026-01-02T03:04:05.000Z', duration_seconds: 10 };
+const nodeRef = {
+  node_id: first.nodeId,
+  url: 'http://node0.test',
+  ipv6: '2001:db8:1:1::/64',
+  supports_ipv6: true,
+};
+const lacks = 'needs 9999 MiB of memory, the only node has 3584 MiB free';
+
+describe('with a plan', () => {
+  before(() => {
+    snapshot = snapshotOf([first, second], [instanceOf(PLACED, 512), instanceOf(WAITING, 9999)]);
+  });
+
+  test('GET /api/v0/plan', async () => {
+    const { status, body } = await get('/api/v0/plan');
+    assert.equal(status, 200);
+    const lists = { persistent_vms: [], on_demand_vms: [], jobs: [] };
+    assert.deepEqual(body, {
+      period,
+      plan: {
+        [first.nodeId]: { ...lists, instances: [PLACED] },
+        [second.nodeId]: { ...lists, instances: [] },
+      },
+      waiting: [{ vm_hash: WAITING, reason: { code: 'NO_CAPACITY', message: lacks } }],
+    });
+  });
+
+  test('GET /api/v0/nodes', async () => {
+    const { body } = await get('/api/v0/nodes');
+    const nodes = new Map(body.nodes.map((node: { node_id: string }) => [node.node_id, node]));
+    assert.deepEqual([...nodes.keys()], [first.nodeId, second.nodeId].sort());
+    assert.deepEqual(nodes.get(first.nodeId), {
+      ...nodeRef,
+      address: first.address,
+      version: '0.1.0',
+      features: ['kvm'],
+      capacity: { cpu: 4, memory_mib: 4096, disk_gib: 100 },
+      limits: { cpu: 8, memory_mib: 4096, disk_gib: 100 },
+      used: { cpu: 1, memory_mib: 512, disk_gib: 4 },
+      free: { cpu: 7, memory_mib: 3584, disk_gib: 96 },
+      instances: 1,
+      healthy: true,
+      reason: null,
+      announced_at: 1000,
+    });
+    const other = nodes.get(second.nodeId) as { healthy: boolean; reason: { code: string } };
+    assert.deepEqual([other.healthy, other.reason.code], [false, 'HOST_NOT_READY']);
+  });
+
+  test('GET /api/v0/allocation/{vm_hash}', async () => {
+    const { status, body } = await get(`/api/v0/allocation/${PLACED.toUpperCase()}`);
+    assert.equal(status, 200);
+    assert.deepEqual(body, {
+      vm_hash: PLACED,
+      vm_type: 'instance',
+      vm_ipv6: '2001:db8:1:1:3:5330:dcef:e181',
+      period,
+      node: nodeRef,
+      reason: null,
+    });
+    const waiting = await get(`/api/v0/allocation/${WAITING}`);
+    assert.deepEqual([waiting.status, waiting.body.code], [404, 'ALLOCATION_NOT_FOUND']);
+    assert.deepEqual(waiting.body.details, { reason: { code: 'NO_CAPACITY', message: lacks } });
+    const unknown = await get(`/api/v0/allocation/${'0'.repeat(64)}`);
+    assert.deepEqual([unknown.status, unknown.body.code], [404, 'ALLOCATION_NOT_FOUND']);
+    const malformed = await get('/api/v0/allocation/xyz');
+    assert.deepEqual([malformed.status, malformed.body.code], [400, 'INVALID_HASH']);
+  });
+
+  test('GET /api/v0/simulate', async () => {
+    const fitting = await get('/api/v0/simulate?vcpus=7&memory=3584&disk=96');
+    assert.equal(fitting.status, 200);
+    assert.deepEqual(fitting.body, { schedulable: true, reasons: [], node_id: first.nodeId });
+    const tooLarge = await get('/api/v0/simulate?vcpus=1&memory=9999&disk=1');
+    assert.equal(tooLarge.status, 503);
+    assert.deepEqual(tooLarge.body, { schedulable: false, reasons: [lacks], code: 'NO_CAPACITY' });
+    for (const query of ['', '?vcpus=1&memory=1', '?vcpus=0&memory=1&disk=1', '?vcpus=a&memory=1&disk=1']) {
+      const refused = await get(`/api/v0/simulate${query}`);
+      assert.deepEqual([refused.status, refused.body.code], [400, 'INVALID_PARAMETERS'], query);
+    }
+  });
+
+  test('GET /status says what is not in order', async () => {
+    trouble = { unconfirmed: 2, failure: null };
+    const { status, body } = await get('/status');
+    assert.equal(status, 200);
+    assert.deepEqual(body, {
+      status: 'degraded',
+      reasons: [
+        `the core node took 2 decisions without effect; it may not trust this scheduler, ${ADDRESSES[0]}`,
+        '1 of 2 compute nodes can take no instance (see /api/v0/nodes)',
+        '1 of 2 instances have no node (see /api/v0/plan)',
+      ],
+      address: ADDRESSES[0],
+      nodes: { total: 2, healthy: 1 },
+      instances: { total: 2, placed: 1, waiting: 1 },
+    });
+    trouble = { unconfirmed: 0, failure: null };
+    snapshot = snapshotOf([first], [instanceOf(PLACED, 512)]);
+    assert.equal((await get('/status')).body.status, 'ok');
+    snapshot = snapshotOf([first, { ...second, reason: null, ipv6Prefix: first.ipv6Prefix }], []);
+    assert.deepEqual((await get('/status')).body.reasons, [
+      'more than one compute node announces 2001:db8:1:1::/64',
+    ]);
+  });
+});
+
+test('before the core node was read, there is no plan and no pretence of one', async () => {
+  snapshot = undefined;
+  for (const path of ['plan', 'nodes', `allocation/${PLACED}`, 'simulate?vcpus=1&memory=1&disk=1']) {
+    const { status, body } = await get(`/api/v0/${path}`);
+    assert.deepEqual([status, body.code, body.status], [503, 'UPSTREAM_UNAVAILABLE', 'error'], path);
+  }
+  const { body } = await get('/status');
+  assert.deepEqual([body.status, body.reasons], ['degraded', ['the core node was not read yet']]);
+});
+
+test('what does not exist is said so', async () => {
+  const { status, body } = await get('/api/v0/elsewhere');
+  assert.deepEqual([status, body.code], [404, 'ROUTE_NOT_FOUND']);
+});

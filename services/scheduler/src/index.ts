@@ -1,0 +1,13 @@
+import type { Service } from '@skerry/kit';
+import { type SchedulerConfig, schedulerConfig } from './config.ts';
+import { startScheduler } from './scheduler.ts';
+
+export type { SchedulerConfig };
+
+/** Placement: which node runs which virtual machine, and why. Known to the network by the key in `<dataDir>/key`. */
+export const schedulerService: Service<SchedulerConfig> = {
+  name: 'scheduler',
+  summary: 'decides which compute node runs which virtual machine',
+  config: schedulerConfig,
+  start: startScheduler,
+};

@@ -1,0 +1,156 @@
+import type { CoreClient } from '@skerry/client';
+import { backoffMs, type Logger, pause } from '@skerry/kit';
+import {
+  AppError,
+  LIMITS,
+  type MessageView,
+  NETWORK_CHANNEL,
+  NETWORK_POST,
+  type NetworkEvent,
+} from '@skerry/protocol';
+import { parseAnnouncement } from './announcement.ts';
+import {
+  applyInstance,
+  applyNode,
+  createView,
+  type Instance,
+  type Node,
+  parseInstance,
+  type View,
+} from './view.ts';
+
+/** Who is told what the network looks like. */
+export interface Watcher {
+  /** Everything was read anew. */
+  onView(view: View): void;
+  onNode(node: Node): void;
+  onInstance(instance: Instance): void;
+  /** The core node is away; another try follows. */
+  onDisconnect(error: unknown): void;
+}
+
+export interface WatchOptions {
+  readonly core: CoreClient;
+  /** Addresses whose nodes count; all where undefined. */
+  readonly allowed: ReadonlySet<string> | undefined;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+const ANNOUNCEMENT_PAGE_SIZE = LIMITS.pageSizeMax;
+/** A hundred pages of a hundred announcements for each of a hundred compute nodes. */
+const ANNOUNCEMENT_PAGES_MAX = 10_000;
+const REREAD_BASE_MS = 100;
+const REREAD_MAX_MS = 5_000;
+
+function tryAnnouncement(message: MessageView, log: Logger): Node | undefined {
+  try {
+    return parseAnnouncement(message);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    log.debug({ item_hash: message.item_hash, code: error.code }, 'a message announces no node');
+    return undefined;
+  }
+}
+
+async function readAnnouncements(
+  options: WatchOptions,
+  addresses: string | undefined,
+  take: (node: Node) => void,
+): Promise<void> {
+  const { core, log } = options;
+  for (let page = 1; page <= ANNOUNCEMENT_PAGES_MAX; page++) {
+    const query = { types: 'POST', channels: NETWORK_CHANNEL.compute, addresses };
+    const { messages, pagination } = await core.listMessages({
+      ...query,
+      page,
+      limit: ANNOUNCEMENT_PAGE_SIZE,
+    });
+    for (const message of messages) {
+      const node = tryAnnouncement(message, log);
+      if (node) take(node);
+    }
+    if (page >= pagination.total_pages) return;
+  }
+  log.warn(
+    { pages: ANNOUNCEMENT_PAGES_MAX },
+    'there are more announcements than are read; set the list of nodes',
+  );
+}
+
+async function readAnnouncementsOf(
+  options: WatchOptions,
+  addresses: readonly string[],
+  take: (node: Node) => void,
+): Promise<void> {
+  for (let i = 0; i < addresses.length; i += LIMITS.filterValues)
+    await readAnnouncements(options, addresses.slice(i, i + LIMITS.filterValues).join(','), take);
+}
+
+/** Nodes that hold instances and were not read: the limits of a full read must not make them look gone. */
+function listMissingNodes(view: View): string[] {
+  const missing = new Set<string>();
+  for (const { nodeId, nodeAddress } of view.instances.values())
+    if (nodeId !== null && nodeAddress !== null && !view.nodes.has(nodeId)) missing.add(nodeAddress);
+  return [...missing];
+}
+
+/** The whole network as it is now, and the cursor from which events go on: it is older than all that is read here, so nothing falls between. */
+async function readView(options: WatchOptions): Promise<{ view: View; cursor: string }> {
+  const { core, allowed } = options;
+  const view = createView();
+  const { instances, cursor } = await core.readAllInstances();
+  for (const instance of instances) applyInstance(view, parseInstance(instance));
+  const take = (node: Node) => {
+    if (!allowed || allowed.has(node.address)) applyNode(view, node);
+  };
+  if (allowed) await readAnnouncementsOf(options, [...allowed], take);
+  else {
+    await readAnnouncements(options, undefined, take);
+    await readAnnouncementsOf(options, listMissingNodes(view), take);
+  }
+  return { view, cursor };
+}
+
+async function applyEvent(event: NetworkEvent, options: WatchOptions, watcher: Watcher): Promise<void> {
+  if (event.kind === 'instance') {
+    watcher.onInstance(parseInstance(event.data));
+    return;
+  }
+  if (event.kind !== 'message') return;
+  const { content_type: contentType, channel, sender, item_hash: itemHash } = event.data;
+  if (contentType !== NETWORK_POST.node || channel !== NETWORK_CHANNEL.compute) return;
+  if (options.allowed && !options.allowed.has(sender.toLowerCase())) return;
+  try {
+    const node = tryAnnouncement(await options.core.getMessage(itemHash), options.log);
+    if (node) watcher.onNode(node);
+  } catch (error) {
+    // Forgotten since. Any other failure ends the stream, and everything is read anew.
+    if (!(error instanceof AppError && error.kind === 'missing')) throw error;
+  }
+}
+
+/** Tells a watcher all there is and then every change, until the signal ends. Whatever goes wrong, it begins again with a full read. */
+export async function watchNetwork(options: WatchOptions, watcher: Watcher): Promise<void> {
+  const { core, signal, log } = options;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      const { view, cursor } = await readView(options);
+      watcher.onView(view);
+      failures = 0;
+      const onDisconnect = (error: unknown) => watcher.onDisconnect(error);
+      for await (const event of core.events({ cursor, signal, onDisconnect }))
+        await applyEvent(event, options, watcher);
+    } catch (error) {
+      if (signal.aborted) return;
+      failures++;
+      watcher.onDisconnect(error);
+      log[failures === 1 ? 'warn' : 'debug'](
+        { err: error },
+        'the core node could not be read; it is tried again',
+      );
+    }
+    await pause(backoffMs(Math.max(1, failures), REREAD_BASE_MS, REREAD_MAX_MS), signal);
+  }
+}
