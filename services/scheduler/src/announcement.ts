@@ -48,7 +48,7 @@ export function parseAnnouncement(message: MessageView): Node {
     features: content.features,
     version: content.version,
     reason: content.reason,
-    announcedAt: message.timestamp,
+    announcedAtMs: content.announced_at_ms,
     itemHash: message.item_hash,
   };
 }

@@ -20,7 +20,7 @@ function nodeAt(index: number, capacity: Resources, more: Partial<Node> = {}): N
     features: [],
     version: '0.1.0',
     reason: null,
-    announcedAt: 1,
+    announcedAtMs: 1,
     itemHash: sha256Hex(`announcement ${index}`),
     ...more,
   };

@@ -13,6 +13,7 @@ const content = {
   capacity: { cpu: 4, memory_mib: 8192, disk_gib: 100 },
   features: ['kvm'],
   version: '0.1.0',
+  announced_at_ms: 1_000_000,
   reason: null,
 };
 
@@ -43,7 +44,7 @@ describe('an announcement', () => {
       features: ['kvm'],
       version: '0.1.0',
       reason: null,
-      announcedAt: 1000,
+      announcedAtMs: 1_000_000,
       itemHash: sha256Hex('announcement'),
     });
   });
@@ -78,20 +79,19 @@ describe('an announcement', () => {
 
 test('the newest announcement of a sender counts, whatever the order and however often they come', () => {
   const announcement = fc.record({
-    timestamp: fc.nat(3),
+    announcedAtMs: fc.nat(3),
     version: fc.constantFrom('a', 'b', 'c'),
     who: fc.nat(2),
   });
   fc.assert(
     fc.property(fc.array(announcement, { maxLength: 12 }), fc.infiniteStream(fc.nat()), (list, keys) => {
-      const nodes = list.map(({ timestamp, version, who }) =>
+      const nodes = list.map(({ announcedAtMs, version, who }) =>
         parseAnnouncement(
           messageOf(
-            { version },
+            { version, announced_at_ms: announcedAtMs },
             {
-              timestamp,
               sender: `0x${String(who).repeat(40)}`,
-              item_hash: sha256Hex(`${timestamp} ${version} ${who}`),
+              item_hash: sha256Hex(`${announcedAtMs} ${version} ${who}`),
             },
           ),
         ),

@@ -22,8 +22,8 @@ export interface Node {
   readonly version: string;
   /** Why the node can hold nothing, where it says so. */
   readonly reason: Reason | null;
-  /** Unix seconds; with `itemHash` the order of announcements. */
-  readonly announcedAt: number;
+  /** Milliseconds since 1970, as the node says; with `itemHash` the order of announcements. */
+  readonly announcedAtMs: number;
   readonly itemHash: string;
 }
 
@@ -74,7 +74,7 @@ function holdsInstance(view: View, nodeId: string): boolean {
 }
 
 function isNewer(node: Node, known: Node): boolean {
-  if (node.announcedAt !== known.announcedAt) return node.announcedAt > known.announcedAt;
+  if (node.announcedAtMs !== known.announcedAtMs) return node.announcedAtMs > known.announcedAtMs;
   return node.itemHash > known.itemHash;
 }
 

@@ -56,6 +56,10 @@ export const NodeContent = Type.Object(
     ),
     features: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
     version: Type.String({ maxLength: 64 }),
+    announced_at_ms: Type.Integer({
+      minimum: 0,
+      description: 'milliseconds since 1970; the latest announcement counts',
+    }),
     reason: Type.Union([Reason, Type.Null()], {
       description: 'why the node can hold nothing, where it cannot',
     }),

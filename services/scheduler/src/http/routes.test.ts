@@ -18,7 +18,7 @@ const [first, second] = ADDRESSES.map(
     features: ['kvm'],
     version: '0.1.0',
     reason: index === 0 ? null : { code: 'HOST_NOT_READY', message: 'no rights to make taps' },
-    announcedAt: 1000,
+    announcedAtMs: 1_000_000,
     itemHash: sha256Hex(address),
   }),
 ) as [Node, Node];

@@ -102,7 +102,7 @@ function nodeView(load: NodeLoad, instances: number, view: View) {
     instances,
     healthy: unusable === null,
     reason: unusable,
-    announced_at: node.announcedAt,
+    announced_at: Math.floor(node.announcedAtMs / 1000),
   };
 }
 
