@@ -11,3 +11,5 @@ export const coreService: Service<CoreConfig> = {
   config: coreConfig,
   start: startCore,
 };
+
+export { describeApi } from './http/describe.ts';
