@@ -2,6 +2,8 @@ import { globSync } from 'node:fs';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
+import { createLogger } from '@skerry/kit';
+import { startTestServer } from '../services/core/src/db/testing-server.ts';
 import { checkSources } from './check.ts';
 import { ROOT } from './source.ts';
 
@@ -65,10 +67,18 @@ async function runTests(
   await new Promise((resolve, reject) => text.once('end', resolve).once('error', reject));
 }
 
+/** Ends with this process. */
+async function startSharedDatabase(): Promise<string> {
+  const server = await startTestServer(createLogger('test-database', 'warn'));
+  return server.url;
+}
+
 const startMs = performance.now();
 const tally: Tally = { passed: 0, failed: 0, skipped: [] };
 const { quick, endToEnd } = listTests();
 if (positionals.length === 0) tally.failed += await checkSources();
+// One database server for all files; each test makes a database of its own on it.
+process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();
 await runTests(quick, QUICK_CONCURRENCY, QUICK_TIMEOUT_MS, tally);
 await runTests(endToEnd, 1, END_TO_END_TIMEOUT_MS, tally);
 

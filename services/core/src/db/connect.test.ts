@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { sql } from 'kysely';
+import type pg from 'pg';
 import { openDatabase } from './connect.ts';
 import { killServer, temporaryDirectory, until } from './embedded/testing.ts';
 import { connectWithPatience, isPassing } from './reach.ts';
@@ -35,15 +37,10 @@ describe('the embedded database', () => {
     await inUse.query('begin');
     const running = inUse.query('select pg_sleep(60)');
     const failed = assert.rejects(running);
-    killServer(`${directory.path}/postgres/cluster`);
+    killServer(join(directory.path, 'cluster'));
     await failed;
     inUse.release(true);
-    await until('a query is answered again', async () =>
-      database.pool.query('select 1').then(
-        () => true,
-        () => false,
-      ),
-    );
+    await untilAnswered(database.pool);
   });
 });
 
@@ -73,8 +70,7 @@ describe('a server by DATABASE_URL', () => {
     );
     await assert.rejects(busy.query('select 1'));
     busy.release(true);
-    const { rows } = await database.pool.query('select 1 as one');
-    assert.deepEqual(rows, [{ one: 1 }]);
+    await untilAnswered(database.pool);
   });
 
   test('a wrong password or database fails at once; the message holds no password', async () => {
@@ -112,6 +108,16 @@ describe('a server by DATABASE_URL', () => {
     await assert.rejects(waiting, { name: 'AbortError' });
   });
 });
+
+/** A query can still meet a connection that has just been ended; those after it get new ones. */
+function untilAnswered(pool: pg.Pool): Promise<void> {
+  const answers = () =>
+    pool.query('select 1').then(
+      () => true,
+      () => false,
+    );
+  return until('a query is answered', answers);
+}
 
 test('what can pass by itself is told from what cannot', () => {
   for (const code of ['ECONNREFUSED', 'ENOENT', '57P03', '53300', '08006'])

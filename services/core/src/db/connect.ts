@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
@@ -7,9 +6,6 @@ import { connectWithPatience, ensureDatabase } from './reach.ts';
 
 /** The name of the node's own database in the embedded server. */
 const EMBEDDED_DATABASE = 'skerry';
-
-/** Below the node's data directory. */
-const EMBEDDED_DIR = 'postgres';
 
 /** Few are enough: a query takes a millisecond, and two cores run two of them at a time. */
 export const POOL_CONNECTIONS_MAX = 10;
@@ -25,9 +21,9 @@ export const LOCK_TIMEOUT_MS = 30_000;
 export const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 
 export interface OpenDatabaseOptions {
-  /** postgresql://… of a server; without it the embedded PostgreSQL runs below `dataDir`. */
+  /** postgresql://… of a server; without it the embedded PostgreSQL runs in `dataDir`. */
   readonly databaseUrl?: string | undefined;
-  /** The node's data directory. */
+  /** A directory for the database alone. */
   readonly dataDir: string;
   readonly log: Logger;
   /** Ends the opening, not the open database: dispose of that. */
@@ -48,7 +44,7 @@ export interface Database<Schema> extends AsyncDisposable {
 export async function openDatabase<Schema>(options: OpenDatabaseOptions): Promise<Database<Schema>> {
   const { databaseUrl, dataDir, log, signal } = options;
   if (databaseUrl !== undefined) return openPool<Schema>({ connectionString: databaseUrl }, options);
-  const embedded = await startEmbeddedPostgres({ dataDir: join(dataDir, EMBEDDED_DIR), log, signal });
+  const embedded = await startEmbeddedPostgres({ dataDir, log, signal });
   try {
     await ensureDatabase(embedded.connection, EMBEDDED_DATABASE);
     const connection = { ...embedded.connection, database: EMBEDDED_DATABASE, ssl: false };

@@ -1,29 +1,34 @@
 import { AppError } from '@skerry/protocol';
 
-/** SQLSTATE classes that say the server is away or overwhelmed: connection, resources, operator intervention. */
-const UNAVAILABLE_CLASSES = ['08', '53', '57'];
-const NETWORK_CODES = new Set([
+/** SQLSTATE classes that waiting can cure: connection exceptions, insufficient resources, operator intervention. */
+const PASSING_CLASSES = ['08', '53', '57'];
+const PASSING_SYSTEM_CODES = [
   'ECONNREFUSED',
   'ECONNRESET',
   'ENOENT',
-  'EPIPE',
+  'EAI_AGAIN',
   'ETIMEDOUT',
+  'EPIPE',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  'ENOTFOUND',
-]);
-/** What node-postgres says, without a code, when a connection ends or none can be had in time. */
+];
+/** What the pg client says, without a code, when a connection ends or none can be had in time. */
 const CONNECTION_SENTENCES =
   /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|cannot use a pool after/i;
 
-/** The failure as DATABASE_UNAVAILABLE where a later try may succeed; undefined where the fault is elsewhere. */
+/** Whether a failure with this SQLSTATE or system code may pass without anybody changing anything. */
+export function isPassingCode(code: string): boolean {
+  return (
+    PASSING_SYSTEM_CODES.includes(code) || (code.length === 5 && PASSING_CLASSES.includes(code.slice(0, 2)))
+  );
+}
+
+/** The failure of a query as DATABASE_UNAVAILABLE where a later try may succeed; undefined where the fault is elsewhere. */
 export function asDatabaseError(error: unknown): AppError | undefined {
   if (!(error instanceof Error)) return undefined;
-  const code = (error as { code?: unknown }).code;
+  const { code } = error as { code?: unknown };
   const isAway =
-    (typeof code === 'string' &&
-      (NETWORK_CODES.has(code) || (code.length === 5 && UNAVAILABLE_CLASSES.includes(code.slice(0, 2))))) ||
-    CONNECTION_SENTENCES.test(error.message);
+    (typeof code === 'string' && isPassingCode(code)) || CONNECTION_SENTENCES.test(error.message);
   return isAway
     ? new AppError('DATABASE_UNAVAILABLE', 'the database does not answer; try again shortly', {
         cause: error,

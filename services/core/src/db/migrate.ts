@@ -10,6 +10,7 @@ const TURN_TIMEOUT_MS = 600_000;
 const CREATE_ATTEMPTS_MAX = 5;
 const UNIQUE_VIOLATION = '23505';
 const DUPLICATE_TABLE = '42P07';
+const DUPLICATE_OBJECT = '42710';
 
 const CREATE_TABLE = `
   create table if not exists schema_migrations (
@@ -116,7 +117,7 @@ async function createTable(pool: pg.Pool): Promise<void> {
       return;
     } catch (error) {
       const { code } = error as pg.DatabaseError;
-      const raced = code === UNIQUE_VIOLATION || code === DUPLICATE_TABLE;
+      const raced = code === UNIQUE_VIOLATION || code === DUPLICATE_TABLE || code === DUPLICATE_OBJECT;
       if (!raced || attempt >= CREATE_ATTEMPTS_MAX) throw error;
     }
   }

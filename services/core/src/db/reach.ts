@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import pg from 'pg';
+import { isPassingCode } from './failure.ts';
 
 /** A server that starts together with the node, or takes over from another, is there within this. */
 const PATIENCE_MS = 30_000;
@@ -14,19 +15,6 @@ export const SERVER_VERSION_MIN = 15;
 const DUPLICATE_DATABASE = '42P04';
 /** Two that create a database at the same time: the second may fail on the catalogue's own index. */
 const UNIQUE_VIOLATION = '23505';
-
-/** SQLSTATE classes that waiting can cure: connection exceptions, insufficient resources, operator intervention. */
-const PASSING_CLASSES = ['08', '53', '57'];
-const PASSING_SYSTEM_CODES = [
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOENT',
-  'EAI_AGAIN',
-  'ETIMEDOUT',
-  'EPIPE',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-];
 
 /**
  * Connects once, waiting for a server that is not up yet, and looks whether it can hold our data.
@@ -86,9 +74,7 @@ export function isPassing(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   // The pg client's own errors (a connection that closed or timed out during the handshake) carry no code.
   if (typeof code !== 'string') return true;
-  return (
-    PASSING_SYSTEM_CODES.includes(code) || (code.length === 5 && PASSING_CLASSES.includes(code.slice(0, 2)))
-  );
+  return isPassingCode(code);
 }
 
 async function checkServer(connection: pg.ClientConfig): Promise<void> {

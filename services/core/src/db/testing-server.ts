@@ -8,8 +8,13 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/postgre
 import { readProcess } from './embedded/process.ts';
 import type { Connection } from './embedded/server.ts';
 import type { ServerSettings } from './embedded/settings.ts';
+import { readTestServerUrl } from './testing/config.ts';
 
 const DIR_PREFIX = 'skerry-test-postgres-';
+
+/** Nothing else runs while a process exits, so that waiting has to block. */
+const EXIT_ROUND_MS = 5;
+const EXIT_ROUNDS_MAX = 400;
 
 /** Nothing that a test writes has to survive a power cut. */
 const QUICK: ServerSettings = {
@@ -51,8 +56,8 @@ let own: Promise<TestServer> | undefined;
 
 /** The URL of the server that tests share: the one they were given, or one of this process. */
 export async function findTestServer(log: Logger): Promise<string> {
-  const given = process.env.SKERRY_TEST_DATABASE_URL;
-  if (given !== undefined && given !== '') return given;
+  const given = readTestServerUrl();
+  if (given !== undefined) return given;
   if (own === undefined) {
     own = startTestServer(log);
     // All work is done: nothing but this server is left to end.
@@ -73,7 +78,16 @@ function endAtExit(server: EmbeddedPostgres, dataDir: string): void {
   } catch {
     // It has ended already.
   }
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let round = 0; round < EXIT_ROUNDS_MAX && isRunning(server.pid); round++) {
+    Atomics.wait(pause, 0, 0, EXIT_ROUND_MS);
+  }
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
+}
+
+function isRunning(pid: number): boolean {
+  const facts = readProcess(pid);
+  return facts !== undefined && !facts.zombie;
 }
 
 /** Directories of test processes that were killed, once their servers have ended and nobody holds the lock. */

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { findPackageDir, parseLinks } from './binaries.ts';
 import { startEmbeddedPostgres } from './postgres.ts';
-import { query, temporaryDirectory } from './testing.ts';
+import { QUICK, query, temporaryDirectory } from './testing.ts';
 
 const log = createLogger('test', 'silent');
 
@@ -42,7 +42,8 @@ describe('the npm package with the programs', () => {
     await using directory = await temporaryDirectory();
     const packageDir = join(directory.path, 'package');
     await copyWithoutLinks(packageDir);
-    const start = () => startEmbeddedPostgres({ dataDir: join(directory.path, 'data'), packageDir, log });
+    const start = () =>
+      startEmbeddedPostgres({ dataDir: join(directory.path, 'data'), packageDir, log, settings: QUICK });
     await rm(join(packageDir, 'native', 'lib', 'libssl.so.1.1'));
     await assert.rejects(start(), {
       code: 'DATABASE_NOT_RUNNABLE',

@@ -1,10 +1,10 @@
 import { chmod, lchown, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { AppError } from '@skerry/protocol';
 import type { Binaries } from './binaries.ts';
-import { commandOf, type Identity, type Owner, ownerOf } from './identity.ts';
+import { commandOf, type Identity, ownerOf } from './identity.ts';
 import { fitsSocket, type Layout, shortSocketDirOf } from './layout.ts';
-import { runProgram } from './program.ts';
+import { type Owner, runProgram } from './program.ts';
 import { createUnfinished, giveTo } from './unfinished.ts';
 
 export const SUPERUSER = 'skerry';
@@ -108,6 +108,8 @@ export async function prepareSocketDir(layout: Layout, identity: Identity, port:
 
 /** Makes a private directory that the server's user can work in. */
 export async function ensureHome(home: string, identity: Identity): Promise<void> {
+  const above = dirname(home);
+  if ((await mkdir(above, { recursive: true })) !== undefined) await chmod(above, 0o755);
   await mkdir(home, { recursive: true, mode: 0o700 });
   await chmod(home, 0o700);
   await giveTo(home, identity);

@@ -1,17 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { runProgram } from './program.ts';
+import { type Command, type Owner, runProgram } from './program.ts';
 
 /** The uid and gid of `nobody`, which every Linux lists; PostgreSQL refuses a uid that has no name. */
 export const NOBODY_ID = 65534;
 
 const NAMESPACE = ['unshare', '--user', `--map-user=${NOBODY_ID}`, `--map-group=${NOBODY_ID}`];
 const PROBE_TIMEOUT_MS = 10_000;
-
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
 
 /**
  * Who PostgreSQL runs as. It refuses to be root, so root runs it either in a user namespace, where it sees itself
@@ -40,12 +35,6 @@ export function decideIdentity({ euid, clusterOwner, userNamespaces }: IdentityF
 export function ownerOf(identity: Identity): Owner {
   if (identity.kind === 'user') return { uid: identity.uid, gid: identity.gid };
   return { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 };
-}
-
-export interface Command {
-  readonly program: string;
-  readonly args: readonly string[];
-  readonly owner: Owner | undefined;
 }
 
 /** The command line that runs `argv` as this identity and sends it `deathSignal` when our process ends, however it ends. */

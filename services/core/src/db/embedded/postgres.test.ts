@@ -7,7 +7,15 @@ import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { SOCKET_PATH_BYTES_MAX } from './layout.ts';
 import { startEmbeddedPostgres } from './postgres.ts';
-import { killServer, listServerProcesses, query, temporaryDirectory, until } from './testing.ts';
+import {
+  databaseDirectory,
+  killServer,
+  listServerProcesses,
+  QUICK,
+  query,
+  temporaryDirectory,
+  until,
+} from './testing.ts';
 
 const log = createLogger('test', 'silent');
 
@@ -16,11 +24,11 @@ describe('embedded PostgreSQL', () => {
     await using directory = await temporaryDirectory();
     const cluster = join(directory.path, 'cluster');
     {
-      await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+      await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
       await query(server.connection, `create table island as select 'Iona' as name`);
     }
     assert.deepEqual(listServerProcesses(cluster), []);
-    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.deepEqual(await query(server.connection, 'select name from island'), [{ name: 'Iona' }]);
     assert.equal((await stat(directory.path)).mode & 0o777, 0o700);
   });
@@ -51,8 +59,8 @@ describe('embedded PostgreSQL', () => {
 
   for (const name of ['with spaces', `"quotes" and 'others', comma: colon`, 'ünïcode', 'l'.repeat(120)]) {
     test(`a data directory named ${name.slice(0, 30)}`, async () => {
-      await using directory = await temporaryDirectory(name);
-      await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+      await using directory = await databaseDirectory(name);
+      await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
       assert.deepEqual(await query(server.connection, 'select 1 as one'), [{ one: 1 }]);
       const socket = join(server.connection.host, `.s.PGSQL.${server.connection.port}`);
       assert.ok(Buffer.byteLength(socket) <= SOCKET_PATH_BYTES_MAX);
@@ -60,8 +68,8 @@ describe('embedded PostgreSQL', () => {
   }
 
   test('starts by itself after a kill -9 of all its processes, with every acknowledged row', async () => {
-    await using directory = await temporaryDirectory();
-    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using directory = await databaseDirectory();
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     await query(server.connection, 'create table row (n integer)');
     const writer = writeRows((n) => query(server.connection, `insert into row values (${n})`));
     await until('a hundred rows are acknowledged', () => writer.acknowledged >= 100);
@@ -79,39 +87,38 @@ describe('embedded PostgreSQL', () => {
   });
 
   test('disposal while the server is down ends the attempts', async () => {
-    await using directory = await temporaryDirectory();
+    await using directory = await databaseDirectory();
     const cluster = join(directory.path, 'cluster');
-    const server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    const server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     killServer(cluster);
     await until('it is down', () => listServerProcesses(cluster).length === 0);
     await server[Symbol.asyncDispose]();
     assert.deepEqual(listServerProcesses(cluster), []);
-    await using again = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using again = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.deepEqual(await query(again.connection, 'select 1 as one'), [{ one: 1 }]);
   });
 
   test('an abort during the start ends it and frees the directory', async () => {
     await using directory = await temporaryDirectory();
     const controller = new AbortController();
-    const started = startEmbeddedPostgres({ dataDir: directory.path, log, signal: controller.signal });
+    const options = { dataDir: directory.path, log, settings: QUICK };
+    const started = startEmbeddedPostgres({ ...options, signal: controller.signal });
     const unfinished = async () => (await readdir(directory.path)).some((name) => name.startsWith('new-'));
     await until('initdb works', unfinished);
     controller.abort();
     await assert.rejects(started, { name: 'AbortError' });
-    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.deepEqual(await query(server.connection, 'select 1 as one'), [{ one: 1 }]);
     assert.equal(await unfinished(), false);
   });
 
   test('a stale postmaster.pid with the pid of a stranger is no obstacle and no harm to the stranger', async () => {
-    await using directory = await temporaryDirectory();
-    const first = await startEmbeddedPostgres({ dataDir: directory.path, log });
-    await first[Symbol.asyncDispose]();
+    await using directory = await databaseDirectory();
     const stranger = spawn('sleep', ['600']);
     const file = join(directory.path, 'cluster', 'postmaster.pid');
     await writeFile(file, `${stranger.pid}\n${join(directory.path, 'cluster')}\n1795260855\n5432\n\n\n`);
     {
-      await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+      await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
       assert.notEqual(server.pid, stranger.pid);
     }
     assert.equal(stranger.exitCode ?? stranger.signalCode, null);
@@ -120,11 +127,9 @@ describe('embedded PostgreSQL', () => {
   });
 
   test('a cluster of another major version is refused with its number', async () => {
-    await using directory = await temporaryDirectory();
-    const first = await startEmbeddedPostgres({ dataDir: directory.path, log });
-    await first[Symbol.asyncDispose]();
+    await using directory = await databaseDirectory();
     await writeFile(join(directory.path, 'cluster', 'PG_VERSION'), '17\n');
-    const again = startEmbeddedPostgres({ dataDir: directory.path, log });
+    const again = startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     await assert.rejects(again, { code: 'DATABASE_INCOMPATIBLE', message: /PostgreSQL 17/ });
   });
 });

@@ -1,10 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Command } from './identity.ts';
 
 /** Where the tools of util-linux are. Our own environment is not passed on: it may hold secrets, and PG* settings. */
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 const OUTPUT_CHARS_MAX = 64_000;
+
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface Command {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Whom to become first; root only. */
+  readonly owner: Owner | undefined;
+}
 
 export interface ProgramOptions {
   /** A directory of shared libraries to search first. */

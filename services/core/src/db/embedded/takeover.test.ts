@@ -12,9 +12,11 @@ import { startEmbeddedPostgres } from './postgres.ts';
 import { type Server, startServer } from './server.ts';
 import { decideSettings } from './settings.ts';
 import {
+  databaseDirectory,
   findTestIdentity,
   killServer,
   listServerProcesses,
+  QUICK,
   query,
   startChild,
   temporaryDirectory,
@@ -25,7 +27,7 @@ const log = createLogger('test', 'silent');
 
 describe('one data directory, one server', () => {
   test('kill -9 of the node: its server ends by itself', async () => {
-    await using directory = await temporaryDirectory();
+    await using directory = await databaseDirectory();
     using child = startChild(directory.path);
     await child.ready;
     await child.kill();
@@ -35,24 +37,24 @@ describe('one data directory, one server', () => {
   });
 
   test('kill -9 of the node and at once a new one: it waits for the old server and has all data', async () => {
-    await using directory = await temporaryDirectory();
+    await using directory = await databaseDirectory();
     using child = startChild(directory.path);
     const { connection, pid } = await child.ready;
     await query(connection, `create table island as select 'Iona' as name`);
     await child.kill();
-    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.notEqual(server.pid, pid);
     assert.deepEqual(await query(server.connection, 'select name from island'), [{ name: 'Iona' }]);
   });
 
   test('kill -9 of the node and of its server, and at once a new one', async () => {
-    await using directory = await temporaryDirectory();
+    await using directory = await databaseDirectory();
     using child = startChild(directory.path);
     const { connection } = await child.ready;
     await query(connection, `create table island as select 'Iona' as name`);
     killServer(join(directory.path, 'cluster'));
     await child.kill();
-    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.deepEqual(await query(server.connection, 'select name from island'), [{ name: 'Iona' }]);
   });
 
@@ -63,7 +65,7 @@ describe('one data directory, one server', () => {
     await until('initdb works', async () => (await list()).some((name) => name.startsWith('new-')));
     await child.kill();
     assert.ok(!(await list()).includes('cluster'));
-    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.deepEqual(await query(server.connection, 'select 1 as one'), [{ one: 1 }]);
     assert.deepEqual(
       (await list()).filter((name) => name.startsWith('new-')),
@@ -72,12 +74,12 @@ describe('one data directory, one server', () => {
   });
 
   test('a server that is stuck when its node is killed is waited for', async () => {
-    await using directory = await temporaryDirectory();
+    await using directory = await databaseDirectory();
     using child = startChild(directory.path);
     const { pid } = await child.ready;
     process.kill(pid, 'SIGSTOP');
     await child.kill();
-    const started = startEmbeddedPostgres({ dataDir: directory.path, log });
+    const started = startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     await until('the new one waits for the lock', () => isLockAwaited(join(directory.path, 'lock')));
     process.kill(pid, 'SIGCONT');
     await using server = await started;
@@ -86,31 +88,29 @@ describe('one data directory, one server', () => {
   });
 
   test('a server that outlived its node unnoticed is ended before a new one starts', async () => {
-    await using directory = await temporaryDirectory();
-    const first = await startEmbeddedPostgres({ dataDir: directory.path, log });
-    await first[Symbol.asyncDispose]();
+    await using directory = await databaseDirectory();
     const lockFile = join(directory.path, 'lock');
     const orphan = await startByHand(directory.path, lockFile);
     await writeFile(lockFile, await describeDeadProcess());
-    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.match(await orphan.ended, /exit code 0/);
     assert.notEqual(server.pid, orphan.pid);
   });
 
   test('a second supervisor is refused while the first lives, and the first is unharmed', async () => {
-    await using directory = await temporaryDirectory();
-    await using first = await startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using directory = await databaseDirectory();
+    await using first = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     const { pid } = first;
-    const second = startEmbeddedPostgres({ dataDir: directory.path, log });
+    const second = startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     await assert.rejects(second, { code: 'DATABASE_IN_USE' });
     assert.equal(first.pid, pid);
     assert.deepEqual(await query(first.connection, 'select 1 as one'), [{ one: 1 }]);
   });
 
   test('a second supervisor that comes while the first is ending waits for its turn', async () => {
-    await using directory = await temporaryDirectory();
-    const first = await startEmbeddedPostgres({ dataDir: directory.path, log });
-    const started = startEmbeddedPostgres({ dataDir: directory.path, log });
+    await using directory = await databaseDirectory();
+    const first = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
+    const started = startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     await first[Symbol.asyncDispose]();
     await using second = await started;
     assert.deepEqual(await query(second.connection, 'select 1 as one'), [{ one: 1 }]);
@@ -119,7 +119,9 @@ describe('one data directory, one server', () => {
   test('of eight that start at the same time on an empty directory, one wins', async () => {
     await using directory = await temporaryDirectory();
     const results = await Promise.allSettled(
-      Array.from({ length: 8 }, () => startEmbeddedPostgres({ dataDir: directory.path, log })),
+      Array.from({ length: 8 }, () =>
+        startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK }),
+      ),
     );
     const won = results.filter((result) => result.status === 'fulfilled');
     const lost = results.filter((result) => result.status === 'rejected');
@@ -129,12 +131,10 @@ describe('one data directory, one server', () => {
   });
 
   test('a server that somebody started by hand is neither joined nor ended', async () => {
-    await using directory = await temporaryDirectory();
-    const first = await startEmbeddedPostgres({ dataDir: directory.path, log });
-    await first[Symbol.asyncDispose]();
+    await using directory = await databaseDirectory();
     await using elsewhere = await temporaryDirectory();
     const other = await startByHand(directory.path, join(elsewhere.path, 'lock'));
-    const started = startEmbeddedPostgres({ dataDir: directory.path, log });
+    const started = startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     await assert.rejects(started, { code: 'DATABASE_IN_USE', message: new RegExp(String(other.pid)) });
     assert.ok(listServerProcesses(join(directory.path, 'cluster')).includes(other.pid));
     await other.stop();

@@ -1,15 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { readdirSync, rmSync } from 'node:fs';
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createLogger } from '@skerry/kit';
 import { withClient } from '../reach.ts';
 import { decideIdentity, findUserNamespaces, type Identity } from './identity.ts';
+import { startEmbeddedPostgres } from './postgres.ts';
 import { readProcess } from './process.ts';
 import type { Connection } from './server.ts';
+import type { ServerSettings } from './settings.ts';
+
+/** No test cuts the power; where a test looks at what is durable, it leaves these out. */
+export const QUICK: ServerSettings = { fsync: 'off' };
 
 const DEADLINE_MS = 30_000;
 const POLL_INTERVAL_MS = 10;
@@ -21,6 +27,30 @@ export async function temporaryDirectory(suffix = ''): Promise<{ path: string } 
     path: join(base, suffix),
     [Symbol.asyncDispose]: () => rm(base, { recursive: true, force: true }),
   };
+}
+
+let template: Promise<string> | undefined;
+
+/** The same, with a database in it: a copy of one that is made once, which is several times as quick as making one. */
+export async function databaseDirectory(suffix = ''): Promise<{ path: string } & AsyncDisposable> {
+  template ??= createTemplate();
+  const directory = await temporaryDirectory(suffix);
+  await mkdir(directory.path, { recursive: true });
+  const copy = spawn('cp', ['--archive', join(await template, 'cluster'), directory.path], {
+    stdio: 'inherit',
+  });
+  const [code] = await once(copy, 'exit');
+  if (code !== 0) throw new Error(`cp ended with ${code}`);
+  return directory;
+}
+
+async function createTemplate(): Promise<string> {
+  const directory = await temporaryDirectory();
+  process.once('exit', () => rmSync(directory.path, { recursive: true, force: true }));
+  const log = createLogger('test', 'silent');
+  const server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
+  await server[Symbol.asyncDispose]();
+  return directory.path;
 }
 
 export interface ChildSupervisor extends Disposable {
