@@ -65,6 +65,15 @@ export class CoreClient {
     return requestJson<T>(`${this.#base}${path}${queryOf(query)}`, { signal: this.#signal });
   }
 
+  /**
+   * A change of an instance, dated after the last one that the caller knows of: within one second, the resolution of a
+   * timestamp, the item hash would decide which of two changes counts.
+   */
+  #change<T>(method: 'POST' | 'PUT', path: string, draft: MessageDraft, after = 0): Promise<T> {
+    const timestamp = Math.max(Math.floor(Date.now() / 1000), after + 1);
+    return this.#send(method, path, { ...draft, timestamp });
+  }
+
   async #send<T>(method: 'POST' | 'PUT', path: string, draft: MessageDraft): Promise<T> {
     const { body } = signMessage(draft, this.signer);
     return requestJson<T>(`${this.#base}${path}`, { method, body, signal: this.#signal });
@@ -112,14 +121,25 @@ export class CoreClient {
     }
   }
 
-  updateInstance(instanceId: string, changes: Record<string, unknown>): Promise<SubmitView> {
+  /** @param after the `updated_at` of the instance as the caller saw it */
+  updateInstance(instanceId: string, changes: Record<string, unknown>, after?: number): Promise<SubmitView> {
     const content = { instance_id: instanceId, ...changes };
-    return this.#send('PUT', `/instances/${instanceId}`, { type: 'INSTANCE_UPDATE', content });
+    return this.#change('PUT', `/instances/${instanceId}`, { type: 'INSTANCE_UPDATE', content }, after);
   }
 
-  controlInstance(instanceId: string, action: 'start' | 'stop' | 'restart'): Promise<SubmitView> {
+  /** @param after the `updated_at` of the instance as the caller saw it */
+  controlInstance(
+    instanceId: string,
+    action: 'start' | 'stop' | 'restart',
+    after?: number,
+  ): Promise<SubmitView> {
     const content = { instance_id: instanceId, action };
-    return this.#send('POST', `/instances/${instanceId}/control`, { type: 'INSTANCE_CONTROL', content });
+    return this.#change(
+      'POST',
+      `/instances/${instanceId}/control`,
+      { type: 'INSTANCE_CONTROL', content },
+      after,
+    );
   }
 
   /**

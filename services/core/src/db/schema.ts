@@ -4,11 +4,12 @@ import type { ColumnType, Generated } from 'kysely';
 /** Which message a part of the state was taken from: [when, item hash]. The greater stamp wins, whatever arrived first. */
 export type Stamp = readonly [number, string];
 
+/** null: still as the INSTANCE message said. Whatever names an instance comes after it, also within the same second. */
 export interface InstanceStamps {
-  readonly name: Stamp;
-  readonly description: Stamp;
-  readonly firewall: Stamp;
-  readonly desired: Stamp;
+  readonly name: Stamp | null;
+  readonly description: Stamp | null;
+  readonly firewall: Stamp | null;
+  readonly desired: Stamp | null;
   readonly restart: Stamp | null;
   /** Milliseconds, as the scheduler wrote them. */
   readonly allocation: Stamp | null;

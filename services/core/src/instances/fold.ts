@@ -28,7 +28,6 @@ const AWAITING_NODE: Reason = {
 };
 
 export function createInstance(head: MessageHead, content: InstanceContent): InstanceState {
-  const stamp: Stamp = [head.timestamp, head.itemHash];
   return {
     instanceId: head.itemHash,
     owner: head.sender,
@@ -50,10 +49,10 @@ export function createInstance(head: MessageHead, content: InstanceContent): Ins
     createdAt: head.timestamp,
     updatedAt: head.timestamp,
     stamps: {
-      name: stamp,
-      description: stamp,
-      firewall: stamp,
-      desired: stamp,
+      name: null,
+      description: null,
+      firewall: null,
+      desired: null,
       restart: null,
       allocation: null,
       status: null,
