@@ -64,7 +64,7 @@ function readSource(path: string, owner: Package): SourceFile {
       (one) => /^(['"`])(.*)\1$/.exec(text.slice(one.moduleRequest.start, one.moduleRequest.end))?.[2] ?? [],
     ),
   ];
-  const isTest = /(\.test|\/testing[\w-]*|\/suite)\.ts$/.test(path);
+  const isTest = /(\.test|\/testing[\w-]*|\/suite)\.ts$|\/(testing|suite)\//.test(path);
   return { path, package: owner, text, isTest, specifiers: [...new Set(specifiers)] };
 }
 

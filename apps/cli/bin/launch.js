@@ -7,9 +7,14 @@ import { constants } from 'node:os';
 const MINIMUM_MAJOR = 24;
 const FORWARDED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
+/** Whether the Node that runs this can run the project. */
+export function isNodeNewEnough(version = process.versions.node) {
+  return Number(version.split('.')[0]) >= MINIMUM_MAJOR;
+}
+
 /** Path of a Node that can run this project's TypeScript, or undefined. */
 export function findNode() {
-  if (Number(process.versions.node.split('.')[0]) >= MINIMUM_MAJOR) return process.execPath;
+  if (isNodeNewEnough()) return process.execPath;
   try {
     return createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`);
   } catch {
@@ -28,7 +33,10 @@ export function launch(args) {
     );
     process.exit(1);
   }
-  const child = spawn(node, args, { stdio: 'inherit' });
+  // The ipc channel closes when this process ends, also by SIGKILL: a daemon then stops too (kit's runService).
+  const child = spawn(node, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+  // A channel that was given to this process as a daemon is passed through.
+  if (process.send) child.on('message', (message) => process.send(message));
   for (const signal of FORWARDED_SIGNALS) {
     // A terminal sends SIGINT to the whole group already; what arrives here alone (a service manager's stop) is passed on.
     process.on(signal, () => {

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 import { fileURLToPath } from 'node:url';
-import { launch } from './launch.js';
+import { isNodeNewEnough, launch } from './launch.js';
 
-launch([fileURLToPath(new URL('../src/main.ts', import.meta.url)), ...process.argv.slice(2)]);
+const main = new URL('../src/main.ts', import.meta.url);
+if (isNodeNewEnough()) await import(main.href);
+else launch([fileURLToPath(main), ...process.argv.slice(2)]);

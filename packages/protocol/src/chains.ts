@@ -1,22 +1,31 @@
 import { AppError } from './errors.ts';
-import { parseEvmAddress } from './evm/address.ts';
-import { recoverPersonalSigner } from './evm/personal-sign.ts';
+import { avalanche } from './families/avalanche.ts';
+import { cosmos } from './families/cosmos.ts';
+import { evm } from './families/evm.ts';
+import type { SignatureFamily } from './families/family.ts';
+import { nuls } from './families/nuls.ts';
+import { solana } from './families/solana.ts';
+import { substrate } from './families/substrate.ts';
+import { tezos } from './families/tezos.ts';
 
-/** How the signatures of a family of chains are read: the port that every signature family fills. */
-export interface SignatureFamily {
-  /** The one spelling under which a sender is kept and compared. Throws INVALID_ADDRESS. */
-  parseAddress(text: string): string;
-  /** Whether `signature` is the sender's over `text`. Never throws. */
-  verify(text: string, signature: string, sender: string): boolean;
-}
+export type { SignatureFamily, SigningContext } from './families/family.ts';
 
-const evm: SignatureFamily = {
-  parseAddress: parseEvmAddress,
-  verify: (text, signature, sender) => recoverPersonalSigner(text, signature) === sender,
+const EVM_CHAINS = [
+  ...['ETH', 'ARB', 'AURORA', 'BASE', 'BLAST', 'BOB', 'BSC', 'CYBER', 'ETHERLINK', 'FRAX', 'HYPE', 'INK'],
+  ...['LENS', 'LINEA', 'LISK', 'METIS', 'MODE', 'OP', 'POL', 'SONIC', 'STT', 'UNICHAIN', 'WLD', 'ZORA'],
+];
+
+/** Chain code -> family (docs/signatures.md). */
+export const CHAINS: Readonly<Record<string, SignatureFamily>> = {
+  ...Object.fromEntries(EVM_CHAINS.map((code) => [code, evm])),
+  SOL: solana,
+  ES: solana,
+  DOT: substrate,
+  CSDK: cosmos,
+  AVAX: avalanche,
+  NULS2: nuls,
+  TEZOS: tezos,
 };
-
-/** Chain code -> family. */
-export const CHAINS: Readonly<Record<string, SignatureFamily>> = { ETH: evm };
 
 export function familyOf(chain: string): SignatureFamily {
   if (!Object.hasOwn(CHAINS, chain)) {

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createTestDir } from './testing.ts';
+
+const BIN = fileURLToPath(new URL('../bin/skerry.js', import.meta.url));
+const RUNNER = fileURLToPath(new URL('../bin/node.js', import.meta.url));
+/** Nothing listens on the discard port. */
+const NOWHERE = 'http://127.0.0.1:9';
+
+async function run(home: string, ...args: string[]) {
+  const env = { PATH: process.env.PATH, SKERRY_HOME: home, HOME: home };
+  const child = spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { out, err, code: code as number };
+}
+
+test('a key is made, shown and listed, and never printed', async () => {
+  await using home = await createTestDir();
+  const none = await run(home.path, 'key', 'show');
+  assert.equal(none.code, 3);
+  assert.match(none.err, /^error: no key yet.* \(KEY_NOT_FOUND\)\nhint: run "skerry key new"\n$/);
+  const made = await run(home.path, 'key', 'new', '--json');
+  const { address, path } = JSON.parse(made.out) as { address: string; path: string };
+  const secret = (await readFile(path, 'utf8')).trim();
+  const shown = await run(home.path, 'key', 'show');
+  assert.match(shown.out, new RegExp(`^name: default\naddress: ${address}\nfile: `));
+  assert.equal((await run(home.path, 'key', 'new')).code, 1);
+  const listed = await run(home.path, 'key', 'list');
+  assert.match(listed.out, new RegExp(`^NAME +ADDRESS\ndefault +${address}\n$`));
+  for (const { out, err } of [made, shown, listed]) assert.ok(!(out + err).includes(secret.slice(2)));
+});
+
+test('a host name needs nobody else', async () => {
+  await using home = await createTestDir();
+  const hash = 'f'.repeat(64);
+  const name = await run(home.path, 'domain', 'name', hash);
+  assert.deepEqual(name, { out: 'zoo-zoo-zoo-zoo\n', err: '', code: 0 });
+  const json = await run(home.path, 'domain', 'name', hash, '--json');
+  assert.deepEqual(JSON.parse(json.out), { instance_hash: hash, subdomain: 'zoo-zoo-zoo-zoo' });
+});
+
+test('wrong use ends with 2 and names the help', async () => {
+  await using home = await createTestDir();
+  const cases: [string[], RegExp][] = [
+    [['nonsense'], /unknown command 'nonsense'.*\nhint: see "skerry --help"/],
+    [['key', 'nwe'], /hint: see "skerry key --help"/],
+    [['instance', 'create'], /required option '--name <name>'.*\nhint: see "skerry instance create --help"/],
+    [['instance', 'create', '--name', 'x', '--memory', 'lots'], /Memory is a whole number of MiB/],
+    [['instance', 'start'], /missing required argument/],
+    [['message', 'get', 'abc'], /\(INVALID_HASH\)/],
+    [['message', 'post', '--content', '[]'], /\(INVALID_CONTENT\)/],
+    [['domain', 'lookup', 'not-four-words-here'], /\(INVALID_HOSTNAME\)/],
+    [['status', '--core', 'localhost:4024'], /http or https address/],
+    [['core', 'confg'], /too many arguments|unknown command/],
+  ];
+  for (const [args, expected] of cases) {
+    const { out, err, code } = await run(home.path, ...args);
+    assert.equal(code, 2, `${args.join(' ')}: ${err}`);
+    assert.match(err, expected);
+    assert.equal(out, '');
+  }
+  const json = await run(home.path, 'nonsense', '--json');
+  assert.equal((JSON.parse(json.err) as { code: string }).code, 'INVALID_PARAMETERS');
+});
+
+test('a group without a command prints its help and ends with 2', async () => {
+  await using home = await createTestDir();
+  const { out, err, code } = await run(home.path, 'instance');
+  assert.deepEqual([out, code], ['', 2]);
+  assert.match(err, /Usage: skerry instance/);
+});
+
+test('every command has help with an example', async () => {
+  await using home = await createTestDir();
+  const groups = { key: 3, message: 3, file: 2, instance: 8, domain: 2 };
+  const commands = ['up', 'status', 'core', 'scheduler', 'compute', 'gateway'].map((name) => [name]);
+  for (const [group, count] of Object.entries(groups)) {
+    const { out } = await run(home.path, group, '--help');
+    const names = [...out.split('Commands:\n')[1]!.matchAll(/^ {2}([a-z]+)\b/gm)]
+      .map((match) => match[1]!)
+      .filter((name) => name !== 'help');
+    assert.equal(names.length, count, group);
+    for (const name of names) commands.push([group, name]);
+  }
+  const helps = await Promise.all(commands.map((command) => run(home.path, ...command, '--help')));
+  for (const [index, { out, code }] of helps.entries()) {
+    assert.equal(code, 0);
+    assert.match(out, /\nExamples?:\n {2}\$ |\n {2}\$ /, commands[index]!.join(' '));
+  }
+});
+
+test('no core node: 5, for people and for programs', async () => {
+  await using home = await createTestDir();
+  const people = await run(home.path, 'message', 'list', '--core', NOWHERE);
+  assert.equal(people.code, 5);
+  assert.match(people.err, /does not answer.*\(UPSTREAM_UNAVAILABLE\)\nhint: is the network up\?/);
+  const programs = await run(home.path, 'message', 'list', '--core', NOWHERE, '--json');
+  assert.equal((JSON.parse(programs.err) as { code: string }).code, 'UPSTREAM_UNAVAILABLE');
+});
+
+test("a daemon's settings are printed without its secrets", async () => {
+  await using home = await createTestDir();
+  const env = { PATH: process.env.PATH, SKERRY_HOME: home.path, DATABASE_URL: 'postgres://me:hush@db/x' };
+  const child = spawn(process.execPath, [BIN, 'core', 'config'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const out = await text(child.stdout);
+  assert.match(out, new RegExp(`^SKERRY_CORE_DATA_DIR=${join(home.path, 'data', 'core')}$`, 'm'));
+  assert.match(out, /^SKERRY_CORE_DATABASE_URL=\(set, hidden\)$/m);
+  assert.ok(!out.includes('hush'));
+});
+
+test('a setting that is wrong is wrong use', async () => {
+  await using home = await createTestDir();
+  const env = { PATH: process.env.PATH, SKERRY_HOME: home.path, SKERRY_CORE_PROT: '1' };
+  const child = spawn(process.execPath, [BIN, 'core'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  assert.equal(code, 2);
+  assert.match(err, /SKERRY_CORE_PROT is not a setting \(INVALID_CONFIG\)/);
+});
+
+test('the launcher passes on arguments, exit codes and signals', async () => {
+  const code = spawn(process.execPath, [RUNNER, '-e', 'process.exit(7)'], { stdio: 'ignore' });
+  assert.deepEqual(await once(code, 'exit'), [7, null]);
+  const program =
+    'process.on("SIGTERM", () => process.exit(9)); console.log("up"); setInterval(() => {}, 1000)';
+  const child = spawn(process.execPath, [RUNNER, '-e', program], { stdio: ['ignore', 'pipe', 'ignore'] });
+  await once(child.stdout, 'data');
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [9, null]);
+});

@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import { type Bind, examples } from '../bind.ts';
+import type { DaemonName } from '../network/daemon.ts';
+
+const SUMMARIES: Readonly<Record<DaemonName, string>> = {
+  core: 'run a core node: keeps, shares and answers messages',
+  scheduler: 'run a scheduler: chooses the node of each virtual machine',
+  compute: 'run a compute node: runs virtual machines',
+  gateway: 'run a gateway: leads four-word host names to virtual machines',
+};
+
+/** Each daemon by name, in the foreground, until a signal. Settings come from the environment. */
+export function addDaemonCommands(program: Command, bind: Bind): void {
+  for (const name of Object.keys(SUMMARIES) as DaemonName[]) {
+    const daemon = program
+      .command(name)
+      .description(SUMMARIES[name])
+      .addHelpText(
+        'after',
+        examples(
+          `skerry ${name}`,
+          `SKERRY_${name.toUpperCase()}_DATA_DIR=/srv/${name} skerry ${name} config`,
+        ),
+      )
+      .action(bind(async (context) => (await import('../network/daemon.ts')).runDaemon(context, name)));
+    daemon
+      .command('config')
+      .description('print the settings in force; secrets are hidden')
+      .addHelpText('after', examples(`skerry ${name} config`, `skerry ${name} config --json`))
+      .action(bind(async (context) => (await import('../network/daemon.ts')).showConfig(context, name)));
+  }
+}

@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { type Bind, examples } from '../bind.ts';
+import type { FileGetOptions } from '../files/get.ts';
+import type { FilePutOptions } from '../files/put.ts';
+import { parseTags } from '../options.ts';
+
+export function addFileCommands(program: Command, bind: Bind): void {
+  const file = program.command('file').description('files, named by the SHA-256 of their bytes');
+
+  file
+    .command('put')
+    .description('store a file; prints its hash')
+    .argument('<path>')
+    .option('--tags <list>', 'comma-separated', parseTags)
+    .option('--channel <name>', 'where it is filed')
+    .addHelpText('after', examples('skerry file put photo.jpg', 'skerry file put site.tar --tags site,v2'))
+    .action(
+      bind<FilePutOptions>(async (context, options, [path]) =>
+        (await import('../files/put.ts')).putFile(context, path!, options),
+      ),
+    );
+
+  file
+    .command('get')
+    .description('fetch a file and check that it is what its hash says')
+    .argument('<hash>')
+    .option('-o, --output <file>', 'where to write it (default: standard output)')
+    .addHelpText('after', examples('skerry file get HASH -o photo.jpg', 'skerry file get HASH | tar x'))
+    .action(
+      bind<FileGetOptions>(async (context, options, [hash]) =>
+        (await import('../files/get.ts')).getFile(context, hash!, options),
+      ),
+    );
+}

@@ -1,0 +1,140 @@
+import { type Command, Option } from 'commander';
+import { type Bind, examples } from '../bind.ts';
+import type { InstanceUpdateOptions } from '../instances/control.ts';
+import type { InstanceCreateOptions } from '../instances/create.ts';
+import type { InstanceListOptions } from '../instances/list.ts';
+import type { InstanceSshOptions } from '../instances/ssh.ts';
+import type { WaitOptions } from '../instances/wait.ts';
+import { parseDiskGib, parseDurationMs, parseMemoryMib, parsePorts, parsePositive } from '../options.ts';
+
+const REFERENCE = 'its name, its id or the beginning of it, or its four-word host name';
+const WAIT_TIMEOUT_MS = 900_000;
+const CONNECT_TIMEOUT_MS = 120_000;
+
+const withWait = (command: Command) =>
+  command
+    .option('--wait', 'follow it until it is done')
+    .addOption(
+      new Option('--wait-timeout <time>', 'give up waiting after')
+        .argParser(parseDurationMs)
+        .default(WAIT_TIMEOUT_MS, '15m'),
+    );
+
+export function addInstanceCommands(program: Command, bind: Bind): void {
+  const instance = program.command('instance').description('virtual machines');
+  addCreate(instance, bind);
+  addReading(instance, bind);
+  addControl(instance, bind);
+  addUpdate(instance, bind);
+  addSsh(instance, bind);
+}
+
+function addCreate(instance: Command, bind: Bind): void {
+  const create = instance
+    .command('create')
+    .description('create a virtual machine and start it')
+    .requiredOption('--name <name>', 'what you call it')
+    .option('--image <image>', 'what it runs', 'debian:12')
+    .option('--cpu <n>', 'virtual cores', parsePositive, 1)
+    .option('--memory <size>', 'MiB, or such as 512M or 2G', parseMemoryMib, 512)
+    .option('--disk <size>', 'GiB, or such as 4G', parseDiskGib, 4)
+    .option('--ssh-key <file>', 'your public key (default: the first of ~/.ssh/id_*.pub)')
+    .addOption(
+      new Option('--allow <ports>', 'TCP ports that anyone may reach, or "none"')
+        .argParser(parsePorts)
+        .default([22], '22'),
+    )
+    .option('--description <text>', 'a note');
+  withWait(create)
+    .addHelpText(
+      'after',
+      examples(
+        'skerry instance create --name web --allow 22,80,443 --wait',
+        'skerry instance create --name db --image debian:12 --cpu 2 --memory 2G --disk 20G --ssh-key ~/.ssh/work.pub',
+      ),
+    )
+    .action(
+      bind<InstanceCreateOptions>(async (context, options) =>
+        (await import('../instances/create.ts')).createInstance(context, options),
+      ),
+    );
+}
+
+function addReading(instance: Command, bind: Bind): void {
+  instance
+    .command('list')
+    .description('your virtual machines, newest first')
+    .option('--all', "everybody's")
+    .option('--address <address>', 'those of another owner')
+    .option('--status <status>', 'only running or stopped ones')
+    .addHelpText('after', examples('skerry instance list', 'skerry instance list --all --status running'))
+    .action(
+      bind<InstanceListOptions>(async (context, options) =>
+        (await import('../instances/list.ts')).listInstances(context, options),
+      ),
+    );
+  instance
+    .command('show')
+    .description('everything about one')
+    .argument('<instance>', REFERENCE)
+    .addHelpText('after', examples('skerry instance show web', 'skerry instance show 1f2e3d --json'))
+    .action(
+      bind(async (context, _options, [reference]) =>
+        (await import('../instances/list.ts')).showInstance(context, reference!),
+      ),
+    );
+}
+
+const ACTIONS = {
+  start: 'start it, if it does not run',
+  stop: 'power it down; its disk and its address stay',
+  restart: 'stop it and start it again',
+} as const;
+
+function addControl(instance: Command, bind: Bind): void {
+  for (const action of ['start', 'stop', 'restart'] as const) {
+    withWait(instance.command(action).description(ACTIONS[action]).argument('<instance>', REFERENCE))
+      .addHelpText('after', examples(`skerry instance ${action} web --wait`))
+      .action(
+        bind<WaitOptions>(async (context, options, [reference]) =>
+          (await import('../instances/control.ts')).controlInstance(context, action, reference!, options),
+        ),
+      );
+  }
+}
+
+function addUpdate(instance: Command, bind: Bind): void {
+  instance
+    .command('update')
+    .description('change the name, the note or the open ports')
+    .argument('<instance>', REFERENCE)
+    .option('--name <name>', 'a new name')
+    .option('--description <text>', 'a new note')
+    .option('--allow <ports>', 'TCP ports that anyone may reach from now on, or "none"', parsePorts)
+    .addHelpText('after', examples('skerry instance update web --allow 22,80,443,8000'))
+    .action(
+      bind<InstanceUpdateOptions>(async (context, options, [reference]) =>
+        (await import('../instances/control.ts')).updateInstance(context, reference!, options),
+      ),
+    );
+}
+
+function addSsh(instance: Command, bind: Bind): void {
+  instance
+    .command('ssh')
+    .description('log in with ssh, or run a command there; ends with its exit code')
+    .argument('<instance>', REFERENCE)
+    .argument('[command...]', 'what to run there; put -- before it')
+    .option('--user <name>', 'whom to log in as', 'root')
+    .addOption(
+      new Option('--connect-timeout <time>', 'how long to try until ssh answers')
+        .argParser(parseDurationMs)
+        .default(CONNECT_TIMEOUT_MS, '2m'),
+    )
+    .addHelpText('after', examples('skerry instance ssh web', 'skerry instance ssh web -- uname -a'))
+    .action(
+      bind<InstanceSshOptions, [string, string[]]>(async (context, options, [reference, command]) =>
+        (await import('../instances/ssh.ts')).sshInstance(context, reference, command, options),
+      ),
+    );
+}

@@ -1,0 +1,35 @@
+import type { Command } from 'commander';
+import { type Bind, examples } from '../bind.ts';
+import type { StatusOptions } from '../network/status.ts';
+import type { UpOptions } from '../network/up.ts';
+import { parseHttpUrl, parseListenPort } from '../options.ts';
+
+export function addNetworkCommands(program: Command, bind: Bind): void {
+  program
+    .command('up')
+    .description('run a whole network on this machine, until Ctrl-C')
+    .option('--core-port <port>', 'core node (default: 4024)', parseListenPort)
+    .option('--scheduler-port <port>', 'scheduler (default: 4030)', parseListenPort)
+    .option('--compute-port <port>', 'compute node (default: 4020)', parseListenPort)
+    .option('--http-port <port>', "gateway's HTTP (default: 8080)", parseListenPort)
+    .option('--https-port <port>', "gateway's HTTPS (default: 8443)", parseListenPort)
+    .option('--gateway-port <port>', "gateway's API (default: 8081)", parseListenPort)
+    .option('--data-dir <dir>', 'where everything is kept (default: devnet in your data directory)')
+    .option('--quiet', 'show only warnings and errors of the daemons')
+    .addHelpText('after', examples('skerry up', 'skerry up --core-port 5024 --data-dir /srv/skerry'))
+    .action(
+      bind<UpOptions>(async (context, options) => (await import('../network/up.ts')).up(context, options)),
+    );
+
+  program
+    .command('status')
+    .description('which services answer')
+    .option('--scheduler <url>', 'the scheduler (default: port 4030 beside the core node)', parseHttpUrl)
+    .option('--compute <url>', 'a compute node (default: port 4020 beside the core node)', parseHttpUrl)
+    .addHelpText('after', examples('skerry status', 'skerry status --json'))
+    .action(
+      bind<StatusOptions>(async (context, options) =>
+        (await import('../network/status.ts')).showStatus(context, options),
+      ),
+    );
+}

@@ -1,0 +1,30 @@
+import { hostnameOf, parseItemHash, prefixOfHostname } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { findInstance } from '../instances/find.ts';
+import { lookupDomain } from '../network/gateway.ts';
+import { renderFields } from '../output/text.ts';
+
+const HASH = /^[0-9a-f]{64}$/i;
+
+export async function nameDomain(context: Context, reference: string): Promise<void> {
+  const hash = HASH.test(reference)
+    ? parseItemHash(reference)
+    : (await findInstance(context, reference)).instance_id;
+  const subdomain = hostnameOf(hash);
+  context.output.result({ instance_hash: hash, subdomain }, subdomain);
+}
+
+export async function lookUpDomain({ gatewayUrl, output }: Context, text: string): Promise<void> {
+  const words = text.toLowerCase().split('.', 1)[0]!;
+  prefixOfHostname(words);
+  const record = await lookupDomain(gatewayUrl, words);
+  output.result(
+    record,
+    renderFields([
+      ['instance', record.instance_hash],
+      ['host name', record.url],
+      ['ipv6', record.ipv6 || 'none yet'],
+      ['active', record.active ? 'yes' : 'no'],
+    ]),
+  );
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError, ERRORS, type ErrorCode } from '@skerry/protocol';
+import { CommanderError } from 'commander';
+import { exitCodeOf } from './exit-codes.ts';
+import { describeFailure, renderFailure } from './failure.ts';
+
+const exitOf = (code: ErrorCode) => describeFailure(new AppError(code, 'x')).exitCode;
+
+test('every code of the catalogue has an exit code that is not success', () => {
+  for (const [code, { kind }] of Object.entries(ERRORS)) {
+    assert.ok(exitCodeOf(kind) >= 1 && exitCodeOf(kind) <= 5, code);
+  }
+});
+
+test('what scripts rely on', () => {
+  assert.equal(exitOf('INVALID_CONTENT'), 2);
+  assert.equal(exitOf('BODY_TOO_LARGE'), 2);
+  assert.equal(exitOf('KEY_NOT_FOUND'), 3);
+  assert.equal(exitOf('INSTANCE_NOT_FOUND'), 3);
+  assert.equal(exitOf('NOT_PERMITTED'), 4);
+  assert.equal(exitOf('INVALID_SIGNATURE'), 4);
+  assert.equal(exitOf('UPSTREAM_UNAVAILABLE'), 5);
+  assert.equal(exitOf('TIMED_OUT'), 5);
+  assert.equal(exitOf('NO_CAPACITY'), 5);
+  assert.equal(exitOf('KEY_EXISTS'), 1);
+  assert.equal(exitOf('VM_START_FAILED'), 1);
+  assert.equal(describeFailure(new CommanderError(1, 'commander.unknownOption', 'error: x')).exitCode, 2);
+});
+
+test('for people: a sentence, its code, and a hint where there is one', () => {
+  const error = new AppError('KEY_NOT_FOUND', 'no key yet', { details: { hint: 'make one' } });
+  assert.equal(
+    renderFailure(describeFailure(error), false),
+    'error: no key yet (KEY_NOT_FOUND)\nhint: make one\n',
+  );
+  const plain = new AppError('MESSAGE_NOT_FOUND', 'there is no message');
+  assert.equal(
+    renderFailure(describeFailure(plain), false),
+    'error: there is no message (MESSAGE_NOT_FOUND)\n',
+  );
+});
+
+test('for programs: the error body of the network', () => {
+  const error = new AppError('NO_CAPACITY', 'full', { details: { nodes: 2 } });
+  assert.deepEqual(JSON.parse(renderFailure(describeFailure(error), true)), {
+    error: 'full',
+    status: 'error',
+    code: 'NO_CAPACITY',
+    details: { nodes: 2 },
+  });
+});
+
+test("the system's refusals are told in its words; our faults with where they are", () => {
+  const refusal = Object.assign(new Error('ENOSPC: no space left on device, write'), { syscall: 'write' });
+  assert.equal(describeFailure(refusal).body.error, 'ENOSPC: no space left on device, write');
+  assert.match(describeFailure(new TypeError('oops')).body.error, /oops\n\s+at /);
+});

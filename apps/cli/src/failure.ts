@@ -1,0 +1,70 @@
+import type { AppError, ErrorBody, ErrorCode } from '@skerry/protocol';
+import { CommanderError } from 'commander';
+import { EXIT, exitCodeOf } from './exit-codes.ts';
+
+export interface Failure {
+  readonly body: ErrorBody;
+  readonly hint: string | undefined;
+  readonly exitCode: number;
+}
+
+/** What a person can do about it, where that is the same wherever the code comes from. */
+const HINTS: Partial<Record<ErrorCode, string>> = {
+  UPSTREAM_UNAVAILABLE:
+    'is the network up? "skerry up" starts one here; --core and --gateway say where one is',
+  DEVNET_RUNNING: 'a second one needs its own --data-dir and its own ports',
+  TIMESTAMP_IN_FUTURE: "set this machine's clock",
+};
+
+function hintOf(error: AppError): string | undefined {
+  const { hint } = (error.details ?? {}) as { hint?: unknown };
+  return typeof hint === 'string' ? hint : HINTS[error.code];
+}
+
+/** Recognised by name, so that this file does not load the whole protocol for a typing error. */
+const isAppError = (error: unknown): error is AppError =>
+  error instanceof Error && error.name === 'AppError' && 'code' in error;
+
+/** Any failure as what is told: code, sentence, hint, exit code. */
+export function describeFailure(error: unknown): Failure {
+  if (error instanceof CommanderError) {
+    const message = error.message.replace(/^error: /, '').replace(/\n/g, ' ');
+    const { commandPath = 'skerry' } = error as { commandPath?: string };
+    return {
+      body: { error: message, status: 'error', code: 'INVALID_PARAMETERS' },
+      hint: `see "${commandPath} --help"`,
+      exitCode: EXIT.wrongUse,
+    };
+  }
+  if (isAppError(error)) {
+    const { message, code, details } = error;
+    return {
+      body: { error: message, status: 'error', code, ...(details === undefined ? {} : { details }) },
+      hint: hintOf(error),
+      exitCode: exitCodeOf(error.kind),
+    };
+  }
+  if (error instanceof Error && 'syscall' in error) {
+    // The system refused something: no right, no room, no such directory. It says so itself.
+    return {
+      body: { error: error.message, status: 'error', code: 'INTERNAL' },
+      hint: undefined,
+      exitCode: EXIT.failed,
+    };
+  }
+  return {
+    body: {
+      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      status: 'error',
+      code: 'INTERNAL',
+    },
+    hint: 'this is a fault of the skerry command',
+    exitCode: EXIT.failed,
+  };
+}
+
+/** `error: sentence (CODE)` and a hint, or the JSON body. */
+export function renderFailure({ body, hint }: Failure, json: boolean): string {
+  if (json) return `${JSON.stringify(hint === undefined ? body : { ...body, hint })}\n`;
+  return `error: ${body.error} (${body.code})\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
+}

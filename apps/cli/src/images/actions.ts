@@ -1,0 +1,25 @@
+import { computeConfig, IMAGE_NAMES, prepareImage } from '@skerry/compute';
+import { createLogger, readConfig } from '@skerry/kit';
+import { withoutCommandVariables } from '../config.ts';
+import type { Context } from '../context.ts';
+import { startProgress } from '../output/progress.ts';
+
+export async function listImages({ output }: Context): Promise<void> {
+  output.result(IMAGE_NAMES, IMAGE_NAMES.join('\n'));
+}
+
+export async function buildImage({ environment, output }: Context, name: string): Promise<void> {
+  const config = readConfig(computeConfig, withoutCommandVariables(environment));
+  using progress = startProgress(output.stderr);
+  const image = await prepareImage(name, config, {
+    log: createLogger('image', 'error'),
+    signal: new AbortController().signal,
+    report: ({ percent, message }) => progress.show(`image ${name}: ${percent}% ${message}`),
+  });
+  progress[Symbol.dispose]();
+  const { buildId, directory, kernelVersion, diskMib } = image;
+  output.result(
+    { name, build_id: buildId, directory, kernel_version: kernelVersion, disk_mib: diskMib },
+    `${name} is in ${directory}`,
+  );
+}

@@ -1,0 +1,68 @@
+import { AppError, parseInstanceUpdateContent } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { startProgress } from '../output/progress.ts';
+import { findInstance } from './find.ts';
+import { decideGoal, type Goal } from './goal.ts';
+import { renderCreated, reportOf } from './render.ts';
+import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
+
+export interface InstanceUpdateOptions {
+  readonly name?: string;
+  readonly description?: string;
+  readonly allow?: number[];
+}
+
+export type ControlAction = 'start' | 'stop' | 'restart';
+
+function goalOf(action: ControlAction, messageHash: string): Goal {
+  if (action === 'restart') return { kind: 'restarted', restartId: messageHash };
+  return { kind: action === 'start' ? 'started' : 'stopped' };
+}
+
+export async function controlInstance(
+  context: Context,
+  action: ControlAction,
+  reference: string,
+  options: WaitOptions,
+): Promise<void> {
+  const core = await context.openWriter();
+  const before = await findInstance(context, reference);
+  const instanceId = before.instance_id;
+  const cursor = await readCursor(core);
+  const { item_hash: messageHash } = await core.controlInstance(instanceId, action, before.updated_at);
+  let instance = await core.getInstance(instanceId);
+  const goal = goalOf(action, messageHash);
+  const done = goal.kind !== 'restarted' && decideGoal(goal, instance, false) === 'reached';
+  if (options.wait && !done) {
+    using progress = startProgress(context.output.stderr, 0);
+    const { waitTimeout: timeoutMs } = options;
+    const phaseBefore = before.phase;
+    instance = await waitForInstance({ core, instanceId, goal, cursor, phaseBefore, timeoutMs, progress });
+  }
+  const report = await reportOf(context, instance);
+  context.output.result(report, renderCreated(report));
+}
+
+export async function updateInstance(
+  context: Context,
+  reference: string,
+  options: InstanceUpdateOptions,
+): Promise<void> {
+  const { name, description, allow } = options;
+  const changes = {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(allow === undefined ? {} : { firewall: { allowedPorts: allow } }),
+  };
+  if (Object.keys(changes).length === 0) {
+    throw new AppError('INVALID_PARAMETERS', 'nothing to change', {
+      details: { hint: 'give --name, --description or --allow' },
+    });
+  }
+  const core = await context.openWriter();
+  const { instance_id: instanceId, updated_at: updatedAt } = await findInstance(context, reference);
+  parseInstanceUpdateContent({ instance_id: instanceId, ...changes });
+  await core.updateInstance(instanceId, changes, updatedAt);
+  const report = await reportOf(context, await core.getInstance(instanceId));
+  context.output.result(report, renderCreated(report));
+}

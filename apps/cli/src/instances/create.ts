@@ -1,0 +1,65 @@
+import type { CoreClient } from '@skerry/client';
+import { type InstanceView, parseInstanceContent } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { startProgress } from '../output/progress.ts';
+import { rememberInstance } from './records.ts';
+import { renderCreated, reportOf } from './render.ts';
+import { readSshKey } from './ssh-key.ts';
+import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
+
+export interface InstanceCreateOptions extends WaitOptions {
+  readonly name: string;
+  readonly image: string;
+  readonly cpu: number;
+  readonly memory: number;
+  readonly disk: number;
+  readonly sshKey?: string;
+  readonly allow: number[];
+  readonly description?: string;
+}
+
+export async function createInstance(context: Context, options: InstanceCreateOptions): Promise<void> {
+  const core = await context.openWriter();
+  const { publicKey, identityFile } = await readSshKey(options.sshKey);
+  const { name, description, cpu, memory, disk, image, allow } = options;
+  const content = parseInstanceContent({
+    name,
+    ...(description === undefined ? {} : { description }),
+    cpu,
+    memory,
+    disk,
+    image,
+    ssh_key: publicKey,
+    firewall: { allowedPorts: allow },
+  });
+  const cursor = options.wait ? await readCursor(core) : undefined;
+  const { instance_id: instanceId } = await core.createInstance(content);
+  await rememberInstance(context.paths.config, instanceId, identityFile);
+  const instance =
+    cursor === undefined
+      ? await core.getInstance(instanceId)
+      : await waitForCreated(context, core, instanceId, cursor, options.waitTimeout);
+  const report = await reportOf(context, instance);
+  context.output.result(report, renderCreated(report));
+}
+
+async function waitForCreated(
+  { output }: Context,
+  core: CoreClient,
+  instanceId: string,
+  cursor: string,
+  timeoutMs: number,
+): Promise<InstanceView> {
+  output.note(`instance ${instanceId}`);
+  using progress = startProgress(output.stderr, 0);
+  const goal = { kind: 'created' } as const;
+  return await waitForInstance({
+    core,
+    instanceId,
+    goal,
+    cursor,
+    phaseBefore: undefined,
+    timeoutMs,
+    progress,
+  });
+}

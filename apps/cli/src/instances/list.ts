@@ -1,0 +1,39 @@
+import { AppError, type InstanceView } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { findInstance } from './find.ts';
+import { renderInstance, renderInstances, reportOf } from './render.ts';
+
+export interface InstanceListOptions {
+  readonly all?: boolean;
+  readonly address?: string;
+  readonly status?: string;
+}
+
+const COLOURS: Partial<Record<InstanceView['phase'], 'green' | 'red' | 'yellow'>> = {
+  running: 'green',
+  failed: 'red',
+  scheduled: 'yellow',
+  preparing: 'yellow',
+  starting: 'yellow',
+  stopping: 'yellow',
+};
+
+export async function listInstances(context: Context, options: InstanceListOptions): Promise<void> {
+  const { output, reader } = context;
+  const { status, all } = options;
+  if (status !== undefined && status !== 'running' && status !== 'stopped')
+    throw new AppError('INVALID_PARAMETERS', 'a status is running or stopped');
+  const address = all ? undefined : (options.address ?? (await context.loadSigner()).address);
+  const { instances } = await reader.readAllInstances({ address, status });
+  const paintPhase = (phase: InstanceView['phase']) => {
+    const colour = COLOURS[phase];
+    return colour === undefined ? phase : output.paint(colour, phase);
+  };
+  output.result(instances, renderInstances(instances, Date.now() / 1000, paintPhase));
+  if (instances.length === 0 && !output.json) output.note('no instances');
+}
+
+export async function showInstance(context: Context, reference: string): Promise<void> {
+  const report = await reportOf(context, await findInstance(context, reference));
+  context.output.result(report, renderInstance(report, Date.now() / 1000));
+}

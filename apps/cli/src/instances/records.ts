@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+
+/** What this machine remembers of an instance that was created here: which private key opens it. */
+export interface InstanceRecord {
+  readonly instance_id: string;
+  readonly identity_file: string | null;
+}
+
+const recordDir = (configDir: string) => join(configDir, 'instances');
+
+export async function rememberInstance(
+  configDir: string,
+  instanceId: string,
+  identityFile: string | undefined,
+): Promise<void> {
+  const directory = recordDir(configDir);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const record: InstanceRecord = {
+    instance_id: instanceId,
+    identity_file: identityFile === undefined ? null : resolve(identityFile),
+  };
+  const path = join(directory, `${instanceId}.json`);
+  const draft = `${path}.${randomUUID()}.new`;
+  await writeFile(draft, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
+  await rename(draft, path);
+}
+
+/** Undefined for an instance that was created elsewhere. */
+export async function findRecord(configDir: string, instanceId: string): Promise<InstanceRecord | undefined> {
+  try {
+    const text = await readFile(join(recordDir(configDir), `${instanceId}.json`), 'utf8');
+    return JSON.parse(text) as InstanceRecord;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

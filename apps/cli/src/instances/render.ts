@@ -1,0 +1,75 @@
+import { hostnameOf, type InstanceView } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { findGatewayStatus, type HostAddresses, hostAddresses } from '../network/gateway.ts';
+import { plainText, renderAge, renderFields, renderTable, shorten } from '../output/text.ts';
+
+const SHORT_ID_CHARS = 12;
+const REASON_CHARS = 300;
+
+/** An instance and where it is reached by name. */
+export type InstanceReport = InstanceView & HostAddresses;
+
+export async function reportOf(context: Context, instance: InstanceView): Promise<InstanceReport> {
+  const gateway = await findGatewayStatus(context.gatewayUrl);
+  return { ...instance, ...hostAddresses(hostnameOf(instance.instance_id), gateway) };
+}
+
+/** `preparing: building the image debian:12` */
+export function renderPhase({ phase, reason }: Pick<InstanceView, 'phase' | 'reason'>): string {
+  return reason === null ? phase : `${phase}: ${shorten(plainText(reason.message), REASON_CHARS)}`;
+}
+
+/** What one wants to know when it was just created. */
+export function renderCreated(report: InstanceReport): string {
+  return renderFields([
+    ['instance', report.instance_id],
+    ['name', plainText(report.name)],
+    ['ipv6', report.ipv6 === '' ? 'none yet' : report.ipv6],
+    ['host name', report.hostname],
+    ['https', report.https_url],
+    ['http', report.http_url],
+    ['status', report.status],
+    ['phase', report.phase === 'running' ? undefined : renderPhase(report)],
+  ]);
+}
+
+export function renderInstance(report: InstanceReport, nowSeconds: number): string {
+  const ports = report.firewall.allowedPorts;
+  return renderFields([
+    ['instance', report.instance_id],
+    ['name', plainText(report.name)],
+    ['description', report.description === '' ? undefined : plainText(report.description)],
+    ['owner', report.owner],
+    ['status', report.status],
+    ['phase', renderPhase(report)],
+    ['desired', report.desired],
+    ['ipv6', report.ipv6 === '' ? 'none yet' : report.ipv6],
+    ['host name', report.hostname],
+    ['https', report.https_url],
+    ['http', report.http_url],
+    ['open ports', ports.length === 0 ? 'none' : ports.join(', ')],
+    ['image', report.image],
+    ['size', `${report.cpu} cpu, ${report.memory} MiB memory, ${report.disk} GiB disk`],
+    ['node', report.node_id ?? 'none yet'],
+    ['created', renderAge(nowSeconds - report.created_at)],
+  ]);
+}
+
+export const shortId = (id: string) => id.slice(0, SHORT_ID_CHARS);
+
+export function renderInstances(
+  instances: readonly InstanceView[],
+  nowSeconds: number,
+  paintPhase: (phase: InstanceView['phase']) => string = (phase) => phase,
+): string {
+  const rows = instances.map((instance) => [
+    plainText(instance.name),
+    shortId(instance.instance_id),
+    paintPhase(instance.phase),
+    instance.ipv6 === '' ? '-' : instance.ipv6,
+    hostnameOf(instance.instance_id),
+    plainText(instance.image),
+    renderAge(nowSeconds - instance.created_at),
+  ]);
+  return renderTable(['NAME', 'ID', 'PHASE', 'IPV6', 'HOST NAME', 'IMAGE', 'CREATED'], rows);
+}

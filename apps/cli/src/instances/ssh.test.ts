@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import type { AppError } from '@skerry/protocol';
+import { RUNNING } from '../testing.ts';
+import { checkReachable, sshArguments } from './ssh.ts';
+import { waitForSshBanner } from './ssh-banner.ts';
+
+test('what stands in the way is said, with what to do', () => {
+  const refusal = (changes: Partial<typeof RUNNING>) => {
+    try {
+      checkReachable({ ...RUNNING, ...changes }, 'web');
+    } catch (error) {
+      const { code, message, details } = error as AppError;
+      assert.equal(code, 'INSTANCE_NOT_READY');
+      return `${message} | ${(details as { hint: string }).hint}`;
+    }
+    return undefined;
+  };
+  assert.equal(refusal({}), undefined);
+  assert.match(
+    refusal({ desired: 'stopped', phase: 'stopped' })!,
+    /web is stopped .*"skerry instance start web --wait"/,
+  );
+  assert.match(refusal({ ipv6: '', phase: 'scheduled' })!, /has no address yet \(scheduled\)/);
+  assert.match(refusal({ phase: 'starting' })!, /is not running \(starting\)/);
+  assert.match(
+    refusal({ firewall: { allowedPorts: [80] } })!,
+    /does not let ssh .*update web --allow 22,80"/,
+  );
+});
+
+test('the machine is known by its id, in a file of its own', () => {
+  const target = {
+    instanceId: 'id1',
+    ipv6: '2001:db8::1',
+    user: 'root',
+    knownHostsFile: '/a b/100%/known_hosts',
+    identityFile: '/home/me/.ssh/work',
+  };
+  const args = sshArguments(target, ['uname', '-a']);
+  assert.ok(args.includes('HostKeyAlias=id1'));
+  assert.ok(args.includes('UserKnownHostsFile="/a b/100%%/known_hosts"'));
+  assert.ok(args.includes('IdentitiesOnly=yes'));
+  assert.deepEqual(args.slice(-5), ['root', '--', '2001:db8::1', 'uname', '-a']);
+  assert.ok(!sshArguments({ ...target, identityFile: undefined }, []).includes('-i'));
+});
+
+/** Greets each connection with the next text; undefined hangs up. */
+async function serveGreetings(greetings: readonly (string | undefined)[]) {
+  let connections = 0;
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    const greeting = greetings[Math.min(connections++, greetings.length - 1)];
+    if (greeting === undefined) socket.destroy();
+    else socket.write(greeting);
+  }).listen(0, '::1');
+  await once(server, 'listening');
+  return { port: (server.address() as { port: number }).port, [Symbol.dispose]: () => server.close() };
+}
+
+test('tries until an ssh server answers', async () => {
+  using server = await serveGreetings([undefined, 'HTTP/1.1 400\r\n', 'SSH-2.0-test\r\n']);
+  const troubles: string[] = [];
+  await waitForSshBanner('::1', server.port, 30_000, (why) => troubles.push(why));
+  assert.deepEqual(troubles[1], 'what answers is not an ssh server');
+  assert.equal(troubles.length, 2);
+});
+
+test('gives up at the deadline and says what was last seen', async () => {
+  using server = await serveGreetings(['nonsense\r\n']);
+  await assert.rejects(waitForSshBanner('::1', server.port, 400), (error: AppError) => {
+    assert.equal(error.code, 'TIMED_OUT');
+    assert.match(error.message, /not an ssh server/);
+    return true;
+  });
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { CoreClient } from '@skerry/client';
+import type { AppError, InstanceView } from '@skerry/protocol';
+import { RUNNING } from '../testing.ts';
+import type { Goal } from './goal.ts';
+import { waitForInstance } from './wait.ts';
+
+/** The event stream of a core node, as far as it is needed here: says these views and keeps the connection. */
+async function serveEvents(views: readonly Partial<InstanceView>[], options: { breakAfter?: number } = {}) {
+  let connections = 0;
+  const send = (response: ServerResponse, index: number) => {
+    const data = { ...RUNNING, ...views[index] };
+    const event = { cursor: String(index + 1), kind: 'instance', time_ms: 0, data };
+    response.write(`id: ${index + 1}\nevent: instance\ndata: ${JSON.stringify(event)}\n\n`);
+  };
+  const server = createServer((request, response) => {
+    connections++;
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const from = Number(new URL(request.url!, 'http://x').searchParams.get('cursor'));
+    const until = connections === 1 ? (options.breakAfter ?? views.length) : views.length;
+    for (let index = from; index < until; index++) send(response, index);
+    if (until < views.length) response.end();
+    else response.flushHeaders();
+  }).listen(0, 'localhost');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return {
+    core: new CoreClient({ url: `http://localhost:${port}` }),
+    connections: () => connections,
+    [Symbol.dispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+const NO_NODE = { node_id: null, ipv6: '', phase: 'scheduled' } as const;
+const building = (percent: number) => ({
+  phase: 'preparing' as const,
+  reason: { code: 'BUILDING_IMAGE', message: `building debian:12, ${percent}%` },
+});
+
+function waitOn(core: CoreClient, goal: Goal, limits: { timeoutMs?: number; graceMs?: number } = {}) {
+  const shown: string[] = [];
+  const progress = { show: (text: string) => void shown.push(text), [Symbol.dispose]: () => {} };
+  const { timeoutMs = 30_000, graceMs = 30_000 } = limits;
+  const { instance_id: instanceId } = RUNNING;
+  const phaseBefore = goal.kind === 'created' ? undefined : ('running' as const);
+  const done = waitForInstance({
+    core,
+    instanceId,
+    goal,
+    cursor: '0',
+    phaseBefore,
+    timeoutMs,
+    graceMs,
+    progress,
+  });
+  return { done, shown };
+}
+
+test('follows each phase with its reason until it runs; other instances do not count', async () => {
+  const views = [
+    { ...NO_NODE, reason: { code: 'AWAITING_NODE', message: 'waiting for a node' } },
+    { instance_id: 'f'.repeat(64), phase: 'failed' as const },
+    building(10),
+    building(90),
+    { phase: 'starting' as const },
+    { phase: 'running' as const },
+  ];
+  using events = await serveEvents(views);
+  const { done, shown } = waitOn(events.core, { kind: 'created' });
+  assert.equal((await done).phase, 'running');
+  assert.deepEqual(shown, [
+    'scheduled: waiting for a node',
+    'preparing: building debian:12, 10%',
+    'preparing: building debian:12, 90%',
+    'starting',
+    'running',
+  ]);
+});
+
+test('goes on where it was when the connection is lost', async () => {
+  using events = await serveEvents([building(1), { phase: 'starting' }, { phase: 'running' }], {
+    breakAfter: 1,
+  });
+  const { done, shown } = waitOn(events.core, { kind: 'created' });
+  await done;
+  assert.equal(events.connections(), 2);
+  assert.deepEqual(shown, [
+    'preparing: building debian:12, 1%',
+    'the core node does not answer; trying again',
+    'starting',
+    'running',
+  ]);
+});
+
+test('a failure ends it with the reason', async () => {
+  const reason = { code: 'VM_START_FAILED', message: 'QEMU ended at once' };
+  using events = await serveEvents([{ phase: 'failed', reason }]);
+  const { done } = waitOn(events.core, { kind: 'created' });
+  await assert.rejects(done, { code: 'VM_START_FAILED', message: 'QEMU ended at once' });
+});
+
+test('without a node for longer than the grace it says why', async () => {
+  const reason = { code: 'NO_CAPACITY', message: 'no node has 64 GiB of memory' };
+  using events = await serveEvents([{ ...NO_NODE, reason }]);
+  const { done } = waitOn(events.core, { kind: 'created' }, { graceMs: 20 });
+  await assert.rejects(done, (error: AppError) => {
+    assert.equal(error.code, 'NO_CAPACITY');
+    assert.match(error.message, /no node has 64 GiB of memory$/);
+    return true;
+  });
+});
+
+test('the grace ends with a node, the wait does not', async () => {
+  using events = await serveEvents([{ ...NO_NODE, reason: null }, building(5)]);
+  const { done } = waitOn(events.core, { kind: 'created' }, { graceMs: 20, timeoutMs: 300 });
+  await assert.rejects(done, (error: AppError) => {
+    assert.equal(error.code, 'TIMED_OUT');
+    assert.match(error.message, /it is preparing: building debian:12, 5%$/);
+    return true;
+  });
+});
+
+test('a restart is over when it runs again, not while it still runs', async () => {
+  const restartId = 'd'.repeat(64);
+  using events = await serveEvents([
+    { restart_id: restartId },
+    { restart_id: restartId, phase: 'stopping' },
+    { restart_id: restartId, phase: 'starting' },
+    { restart_id: restartId, ipv6: '2001:db8::2' },
+  ]);
+  const { done, shown } = waitOn(events.core, { kind: 'restarted', restartId });
+  assert.equal((await done).ipv6, '2001:db8::2');
+  assert.deepEqual(shown, ['stopping', 'starting', 'running']);
+});

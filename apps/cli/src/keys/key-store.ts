@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSigner, generatePrivateKey } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
+
+/** Keys are files `keys/NAME.key` of mode 0600 in the person's configuration: 0x, 64 digits, a line end. */
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const SUFFIX = '.key';
+const REPLACED = 'replaced';
+const OTHERS_MASK = 0o077;
+
+export interface KeyInfo {
+  readonly name: string;
+  readonly address: string;
+  readonly path: string;
+}
+
+export interface LoadedKey extends KeyInfo {
+  readonly privateKey: string;
+}
+
+const keyDir = (configDir: string) => join(configDir, 'keys');
+
+function pathOf(configDir: string, name: string): string {
+  if (!NAME.test(name)) {
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      "a key's name is up to 64 letters, digits, dots, hyphens and underscores",
+    );
+  }
+  return join(keyDir(configDir), `${name}${SUFFIX}`);
+}
+
+/** Throws KEY_NOT_FOUND, INVALID_CONFIG (others may read the file, or it holds no key). */
+export async function loadKey(configDir: string, name: string): Promise<LoadedKey> {
+  const path = pathOf(configDir, name);
+  const text = await readKeyFile(path, name);
+  const privateKey = text.trim();
+  try {
+    return { name, path, privateKey, address: createSigner(privateKey).address };
+  } catch (error) {
+    // The cause is left out: it might quote the file.
+    if (error instanceof AppError)
+      throw new AppError('INVALID_CONFIG', `${path} does not hold a private key`);
+    throw error;
+  }
+}
+
+async function readKeyFile(path: string, name: string): Promise<string> {
+  try {
+    const { mode } = await stat(path);
+    if ((mode & OTHERS_MASK) !== 0) {
+      throw new AppError('INVALID_CONFIG', `others may use the key file ${path}`, {
+        details: { hint: `chmod 600 ${path}` },
+      });
+    }
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new AppError('KEY_NOT_FOUND', `no key yet: there is no key named ${name} here`, {
+      details: { hint: `run "skerry key new${name === 'default' ? '' : ` --name ${name}`}"` },
+    });
+  }
+}
+
+/**
+ * Makes a key file, complete or not at all.
+ * @param force puts an existing key aside (keys/replaced/ADDRESS.key) instead of refusing
+ * @throws AppError KEY_EXISTS
+ */
+export async function createKey(configDir: string, name: string, force: boolean): Promise<KeyInfo> {
+  const path = pathOf(configDir, name);
+  await mkdir(keyDir(configDir), { recursive: true, mode: 0o700 });
+  if (force) await putAside(configDir, name, path);
+  const privateKey = generatePrivateKey();
+  const draft = `${path}.${randomUUID()}.new`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.writeFile(`${privateKey}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    // Unlike a rename, a link never replaces what another process made meanwhile.
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw new AppError('KEY_EXISTS', `there is a key named ${name} already`, {
+      details: { hint: '--name makes another one beside it, --force replaces it' },
+    });
+  } finally {
+    await unlink(draft);
+  }
+  return { name, path, address: createSigner(privateKey).address };
+}
+
+/** A key that was replaced by mistake can be put back: whoever has it owns what it signed. */
+async function putAside(configDir: string, name: string, path: string): Promise<void> {
+  const directory = join(keyDir(configDir), REPLACED);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const old = await loadKey(configDir, name).catch(() => undefined);
+  const target = join(directory, `${old?.address ?? `${name}-${Date.now()}`}${SUFFIX}`);
+  try {
+    await rename(path, target);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+/** By name; a file that is no key is left out. */
+export async function listKeys(configDir: string): Promise<KeyInfo[]> {
+  const files = await readdir(keyDir(configDir)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  const names = files.filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
+  const keys: KeyInfo[] = [];
+  for (const name of names.sort()) {
+    if (!NAME.test(name)) continue;
+    const { address, path } = await loadKey(configDir, name);
+    keys.push({ name, address, path });
+  }
+  return keys;
+}

@@ -1,0 +1,63 @@
+import { type MessageView, parseItemHash, parsePostContent } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { readContent } from './content.ts';
+
+export interface MessagePostOptions {
+  readonly type: string;
+  readonly content: string;
+  readonly channel?: string;
+}
+
+export interface MessageListOptions {
+  readonly address?: string;
+  readonly type?: string;
+  readonly channel?: string;
+  readonly page?: number;
+  readonly limit?: number;
+}
+
+export async function postMessage(context: Context, options: MessagePostOptions): Promise<void> {
+  const { type, channel } = options;
+  const content = await readContent(options.content, context.stdin);
+  if (type === 'POST') parsePostContent(content);
+  const core = await context.openWriter();
+  const answer = await core.postMessage({ type, content, ...(channel === undefined ? {} : { channel }) });
+  context.output.result(answer, answer.item_hash);
+}
+
+function renderMessage(message: MessageView): string {
+  return renderFields([
+    ['item_hash', message.item_hash],
+    ['type', plainText(message.type)],
+    ['channel', plainText(message.channel)],
+    ['sender', plainText(message.sender)],
+    ['time', renderTime(message.timestamp)],
+    ['content', JSON.stringify(message.content, null, 2)],
+  ]);
+}
+
+export async function getMessage({ reader, output }: Context, hash: string): Promise<void> {
+  const message = await reader.getMessage(parseItemHash(hash));
+  output.result(message, renderMessage(message));
+}
+
+export async function listMessages({ reader, output }: Context, options: MessageListOptions): Promise<void> {
+  const answer = await reader.listMessages({
+    addresses: options.address,
+    types: options.type,
+    channels: options.channel,
+    page: options.page,
+    limit: options.limit,
+  });
+  const rows = answer.messages.map((message) => [
+    renderTime(message.timestamp),
+    plainText(message.type),
+    plainText(message.channel),
+    plainText(message.sender),
+    message.item_hash,
+  ]);
+  output.result(answer, renderTable(['TIME', 'TYPE', 'CHANNEL', 'SENDER', 'HASH'], rows));
+  const { page, total_pages: pages, total } = answer.pagination;
+  if (!output.json && pages > 1) output.note(`page ${page} of ${pages} (${total} messages)`);
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { createTestDir } from '../testing.ts';
+import { readContent } from './content.ts';
+
+const nothing = Readable.from([]);
+
+test('JSON, a file, or standard input', async () => {
+  await using dir = await createTestDir();
+  const path = join(dir.path, 'note.json');
+  await writeFile(path, '{"a":2}');
+  assert.deepEqual(await readContent('{"a":1}', nothing), { a: 1 });
+  assert.deepEqual(await readContent(`@${path}`, nothing), { a: 2 });
+  assert.deepEqual(await readContent('-', Readable.from([Buffer.from('{"a"'), Buffer.from(':3}')])), {
+    a: 3,
+  });
+});
+
+test('what is not an object of JSON is refused', async () => {
+  for (const text of ['', '{', 'hello'])
+    await assert.rejects(readContent(text, nothing), { code: 'INVALID_JSON' });
+  for (const text of ['1', '[]', 'null', '"x"'])
+    await assert.rejects(readContent(text, nothing), { code: 'INVALID_CONTENT' });
+  await assert.rejects(readContent('@/nonexistent/file', nothing), { code: 'INVALID_PARAMETERS' });
+});
+
+test('reads no more than a message may have', async () => {
+  const endless = Readable.from(
+    (function* () {
+      for (;;) yield Buffer.alloc(65_536, 32);
+    })(),
+  );
+  await assert.rejects(readContent('-', endless), { code: 'BODY_TOO_LARGE' });
+});

@@ -1,0 +1,51 @@
+import { readFile, stat } from 'node:fs/promises';
+import { AppError, LIMITS } from '@skerry/protocol';
+
+const tooLarge = () =>
+  new AppError('BODY_TOO_LARGE', `a message's content may have ${LIMITS.jsonBodyBytes} bytes`);
+
+async function readAll(stream: AsyncIterable<Buffer | string>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk);
+    size += bytes.length;
+    if (size > LIMITS.jsonBodyBytes) throw tooLarge();
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function readTextFile(path: string): Promise<string> {
+  try {
+    if ((await stat(path)).size > LIMITS.jsonBodyBytes) throw tooLarge();
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+    );
+  }
+}
+
+/**
+ * The value of `--content`: JSON, `@FILE`, or `-` for standard input.
+ * @throws AppError INVALID_JSON, INVALID_CONTENT (not an object), BODY_TOO_LARGE, INVALID_PARAMETERS (no such file)
+ */
+export async function readContent(
+  given: string,
+  stdin: AsyncIterable<Buffer | string>,
+): Promise<Record<string, unknown>> {
+  const text =
+    given === '-' ? await readAll(stdin) : given.startsWith('@') ? await readTextFile(given.slice(1)) : given;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new AppError('INVALID_JSON', `the content is not JSON: ${(error as Error).message}`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new AppError('INVALID_CONTENT', 'the content of a message is a JSON object');
+  return value as Record<string, unknown>;
+}

@@ -1,0 +1,43 @@
+import { probe } from './gateway.ts';
+
+/** What a compute node says of itself at /status/config, as far as it is told here. */
+export interface ComputeConfigView {
+  readonly computing?: {
+    readonly ACCELERATOR?: string | null;
+    readonly ACCELERATOR_REASON?: string | null;
+  };
+  /** Why it can run nothing, where it cannot. */
+  readonly reason?: { readonly message?: string } | null;
+}
+
+const UNKNOWN = 'what it can do is not known';
+
+/** One line about what a compute node can do. */
+export function describeAbility({ computing = {}, reason }: ComputeConfigView): string {
+  if (reason) return `no virtual machines: ${reason.message}`;
+  const { ACCELERATOR: accelerator, ACCELERATOR_REASON: why } = computing;
+  if (accelerator === undefined) return UNKNOWN;
+  if (accelerator === null) return 'virtual machines; whether KVM works is tried with the first one';
+  if (accelerator === 'kvm') return 'virtual machines by hardware (KVM)';
+  return `virtual machines by software emulation, which is slow (${why})`;
+}
+
+/** @param url undefined: it does not run */
+export async function findComputeAbility(url: string | undefined): Promise<string> {
+  if (url === undefined) return 'no virtual machines: the compute node does not run';
+  try {
+    return describeAbility((await probe(`${url}/status/config`)).body as ComputeConfigView);
+  } catch {
+    return UNKNOWN;
+  }
+}
+
+/** How many virtual machines run on a node; 0 where it does not answer. */
+export async function countRunning(url: string | undefined): Promise<number> {
+  if (url === undefined) return 0;
+  try {
+    return Object.keys((await probe(`${url}/about/executions/list`)).body).length;
+  } catch {
+    return 0;
+  }
+}

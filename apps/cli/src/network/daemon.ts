@@ -1,0 +1,34 @@
+import { listEffective, readConfig, runService, type Service } from '@skerry/kit';
+import { withoutCommandVariables } from '../config.ts';
+import type { Context } from '../context.ts';
+
+export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway';
+
+type AnyService = Service<Record<string, unknown>>;
+
+/** A service's package is loaded only when it is asked for. */
+const LOADERS: Readonly<Record<DaemonName, () => Promise<unknown>>> = {
+  core: async () => (await import('@skerry/core')).coreService,
+  scheduler: async () => (await import('@skerry/scheduler')).schedulerService,
+  compute: async () => (await import('@skerry/compute')).computeService,
+  gateway: async () => (await import('@skerry/gateway')).gatewayService,
+};
+
+// Each service reads its own settings; what they are called does not matter here.
+const loadService = async (name: DaemonName) => (await LOADERS[name]()) as AnyService;
+
+export async function runDaemon({ environment }: Context, name: DaemonName): Promise<number> {
+  const exitCode = await runService(await loadService(name), withoutCommandVariables(environment));
+  // The service is over; nothing that it left behind may hold the process.
+  process.exit(exitCode);
+}
+
+export async function showConfig({ environment, output }: Context, name: DaemonName): Promise<void> {
+  const { config } = await loadService(name);
+  const settings = listEffective(config, readConfig(config, withoutCommandVariables(environment)));
+  const lines = settings.map(({ variable, value, describe }) => {
+    const text = Array.isArray(value) ? value.join(',') : String(value ?? '');
+    return `# ${describe}\n${variable}=${text}`;
+  });
+  output.result(settings, lines.join('\n'));
+}

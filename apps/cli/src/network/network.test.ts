@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '@skerry/protocol';
+import { withoutCommandVariables } from '../config.ts';
+import { describeAbility } from './ability.ts';
+import { hostAddresses } from './gateway.ts';
+import { isWorthTelling } from './teller.ts';
+import { renderFarewell, renderWelcome } from './welcome.ts';
+
+const URLS = {
+  core: 'http://localhost:4024',
+  scheduler: 'http://localhost:4030',
+  compute: 'http://localhost:4020',
+  gatewayHttp: 'http://localhost:8080',
+  gatewayHttps: 'https://localhost:8443',
+  gatewayApi: 'http://localhost:8081',
+};
+const FACTS = { urls: URLS, failures: new Map(), dataDir: '/data', ability: 'virtual machines' };
+const plain = (text: string) => text;
+
+test('the welcome names every door and the commands to try', () => {
+  const text = renderWelcome(FACTS, plain);
+  for (const url of [URLS.core, URLS.scheduler, URLS.compute, URLS.gatewayApi])
+    assert.ok(text.includes(url), url);
+  assert.match(text, /^ {2}npx skerry key new$/m);
+  assert.match(text, /https:\/\/NAME\.skerry\.localhost:8443\//);
+  assert.ok(!text.includes('export '));
+});
+
+test('other ports are told to the commands; what does not run is said', () => {
+  const urls = { core: 'http://localhost:5024', scheduler: URLS.scheduler, compute: URLS.compute };
+  const failures = new Map([
+    ['gateway', new AppError('DAEMON_FAILED', 'gateway cannot be started')],
+  ] as const);
+  const text = renderWelcome({ ...FACTS, urls, failures }, plain);
+  assert.match(text, /export SKERRY_CORE_URL=http:\/\/localhost:5024/);
+  assert.match(text, /not all of it/);
+  assert.match(text, /gateway +does not run +gateway cannot be started/);
+});
+
+test('the farewell says what goes on', () => {
+  assert.equal(renderFarewell(0), 'stopped');
+  assert.match(renderFarewell(1), /1 virtual machine keeps running/);
+  assert.match(renderFarewell(3), /3 virtual machines keep running/);
+});
+
+test('what a compute node can do, in one line', () => {
+  assert.equal(
+    describeAbility({ reason: { message: 'QEMU is not installed' } }),
+    'no virtual machines: QEMU is not installed',
+  );
+  assert.match(describeAbility({ computing: { ACCELERATOR: 'kvm' } }), /hardware/);
+  assert.match(
+    describeAbility({ computing: { ACCELERATOR: 'tcg', ACCELERATOR_REASON: 'no /dev/kvm' } }),
+    /slow \(no \/dev\/kvm\)/,
+  );
+  assert.match(describeAbility({ computing: { ACCELERATOR: null } }), /tried with the first one/);
+  assert.equal(describeAbility({}), 'what it can do is not known');
+});
+
+test('addresses by name, as far as the gateway is known', () => {
+  const status = { domain: 'skerry.localhost', instance_count: 0, route_count: 0 };
+  assert.deepEqual(hostAddresses('a-b-c-d', undefined), { hostname: 'a-b-c-d' });
+  assert.deepEqual(hostAddresses('a-b-c-d', { ...status, http_port: 8080, https_port: 443 }), {
+    hostname: 'a-b-c-d.skerry.localhost',
+    https_url: 'https://a-b-c-d.skerry.localhost/',
+    http_url: 'http://a-b-c-d.skerry.localhost:8080/',
+  });
+});
+
+test('repetitions are not told twice; warnings always are', () => {
+  const line = (level: number, msg: string) => JSON.stringify({ level, msg });
+  assert.ok(!isWorthTelling('', false));
+  assert.ok(!isWorthTelling(line(30, 'Server listening at http://127.0.0.1:1'), false));
+  assert.ok(!isWorthTelling(line(30, 'core is ready'), false));
+  assert.ok(isWorthTelling(line(30, 'migrated the database'), false));
+  assert.ok(!isWorthTelling(line(30, 'migrated the database'), true));
+  assert.ok(isWorthTelling(line(40, 'core is ready'), true));
+  assert.ok(isWorthTelling('a stack trace', true));
+});
+
+test("the command's own variables are not shown to daemons, which would refuse them", () => {
+  const environment = { SKERRY_CORE_URL: 'x', SKERRY_KEY: 'x', SKERRY_CORE_PORT: '1', PATH: '/bin' };
+  assert.deepEqual(withoutCommandVariables(environment), { SKERRY_CORE_PORT: '1', PATH: '/bin' });
+});

@@ -1,0 +1,108 @@
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { choosePorts, type Devnet, type DevnetPorts, startDevnet } from '@skerry/devnet';
+import { AppError } from '@skerry/protocol';
+import { withoutCommandVariables } from '../config.ts';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { countRunning, findComputeAbility } from './ability.ts';
+import { createTeller, type Teller } from './teller.ts';
+import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
+
+export interface UpOptions {
+  readonly corePort?: number;
+  readonly schedulerPort?: number;
+  readonly computePort?: number;
+  readonly httpPort?: number;
+  readonly httpsPort?: number;
+  readonly gatewayPort?: number;
+  readonly dataDir?: string;
+  readonly quiet?: boolean;
+}
+
+const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
+const SIGINT_EXIT_CODE = 130;
+
+function portsOf(options: UpOptions, context: Context): DevnetPorts {
+  const { corePort, schedulerPort, computePort, httpPort, httpsPort, gatewayPort } = options;
+  return choosePorts(
+    {
+      core: corePort,
+      scheduler: schedulerPort,
+      compute: computePort,
+      gatewayHttp: httpPort,
+      gatewayHttps: httpsPort,
+      gatewayApi: gatewayPort,
+    },
+    context.environment,
+  );
+}
+
+/** The first signal asks for a clean stop, the second ends everything at once. */
+function listenForStop(onSecond: () => void) {
+  const stop = new AbortController();
+  const onSignal = () => {
+    if (stop.signal.aborted) onSecond();
+    stop.abort();
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, onSignal);
+  // The launcher (bin/launch.js) was killed.
+  process.once('disconnect', onSignal);
+  return {
+    signal: stop.signal,
+    [Symbol.dispose]() {
+      for (const signal of signals) process.off(signal, onSignal);
+      process.off('disconnect', onSignal);
+    },
+  };
+}
+
+const untilAborted = (signal: AbortSignal) =>
+  signal.aborted
+    ? Promise.resolve()
+    : new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }));
+
+async function welcome(context: Context, devnet: Devnet, dataDir: string, teller: Teller): Promise<void> {
+  const { output } = context;
+  const ability = await findComputeAbility(devnet.urls.compute);
+  const facts = { urls: devnet.urls, failures: devnet.failures, dataDir, ability };
+  if (output.json) output.result(welcomeRecord(facts), '');
+  else teller.say(renderWelcome(facts, (text) => output.paint('bold', text)));
+}
+
+export async function up(context: Context, options: UpOptions): Promise<number> {
+  const { output, paths, environment } = context;
+  const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
+  const ports = portsOf(options, context);
+  const teller = createTeller(output, options.quiet === true);
+  let devnet: Devnet | undefined;
+  using stop = listenForStop(() => {
+    devnet?.kill();
+    process.exit(SIGINT_EXIT_CODE);
+  });
+  teller.say(`starting a network in ${dataDir}`);
+  try {
+    devnet = await startDevnet({
+      command: [process.execPath, MAIN],
+      environment: withoutCommandVariables(environment),
+      dataDir,
+      ports,
+      onLine: teller.line,
+      onEvent: teller.event,
+      onWait: () => teller.say('waiting for the daemons of an earlier network to stop'),
+      signal: stop.signal,
+    });
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'SHUTTING_DOWN' && stop.signal.aborted)) throw error;
+    teller.say(renderFarewell(0));
+    return EXIT.ok;
+  }
+  await welcome(context, devnet, dataDir, teller);
+  await untilAborted(stop.signal);
+  teller.say('stopping (Ctrl-C again ends everything at once)');
+  const running = await countRunning(devnet.urls.compute);
+  await devnet[Symbol.asyncDispose]();
+  teller.say(renderFarewell(running));
+  return EXIT.ok;
+}

@@ -1,0 +1,91 @@
+import { type DaemonName, type DevnetUrls, PORTS, type PortName } from '@skerry/devnet';
+import type { AppError } from '@skerry/protocol';
+import { COMMAND_VARIABLES } from '../config.ts';
+import { alignColumns } from '../output/text.ts';
+
+export interface NetworkFacts {
+  readonly urls: Partial<DevnetUrls>;
+  readonly failures: ReadonlyMap<DaemonName, AppError>;
+  readonly dataDir: string;
+  /** What the compute node can do, in one line. */
+  readonly ability: string;
+}
+
+const DOMAIN = 'skerry.localhost';
+
+const portOf = (url: string) => new URL(url).port;
+
+function rowsOf({ urls, failures, ability }: NetworkFacts): string[][] {
+  const row = (name: DaemonName, url: string | undefined, about: string) => [
+    `  ${name}`,
+    url ?? 'does not run',
+    url === undefined ? (failures.get(name)?.message ?? '') : about,
+  ];
+  const { gatewayHttp, gatewayHttps, gatewayApi } = urls;
+  const names =
+    gatewayHttp === undefined || gatewayHttps === undefined
+      ? ''
+      : `https://NAME.${DOMAIN}:${portOf(gatewayHttps)}/ and http://NAME.${DOMAIN}:${portOf(gatewayHttp)}/`;
+  return [
+    row('core', urls.core, 'keeps, shares and answers messages'),
+    row('scheduler', urls.scheduler, 'chooses the node of each virtual machine'),
+    row('compute', urls.compute, ability),
+    row('gateway', gatewayApi, names),
+  ];
+}
+
+/** Where a door is not at its usual port, the commands must be told. */
+function exportsOf(urls: Partial<DevnetUrls>): string[] {
+  const needed = (door: PortName, variable: string) => {
+    const url = urls[door];
+    return url !== undefined && portOf(url) !== String(PORTS[door].fallback)
+      ? [`  export ${variable}=${url}`]
+      : [];
+  };
+  return [
+    ...needed('core', COMMAND_VARIABLES.coreUrl),
+    ...needed('gatewayApi', COMMAND_VARIABLES.gatewayUrl),
+  ];
+}
+
+export function renderWelcome(facts: NetworkFacts, bold: (text: string) => string): string {
+  const { urls, failures, dataDir } = facts;
+  const httpPort = urls.gatewayHttp === undefined ? PORTS.gatewayHttp.fallback : portOf(urls.gatewayHttp);
+  const httpsPort = urls.gatewayHttps === undefined ? PORTS.gatewayHttps.fallback : portOf(urls.gatewayHttps);
+  return [
+    '',
+    bold(failures.size === 0 ? 'The network is up.' : 'The network is up, but not all of it.'),
+    alignColumns(rowsOf(facts)),
+    `  data and logs in ${dataDir}`,
+    '',
+    'Try next, in another shell:',
+    ...exportsOf(urls),
+    '  npx skerry key new',
+    '  npx skerry instance create --name web --image debian:12 --cpu 1 --memory 512 --disk 4 --allow 22,80,443 --wait',
+    '  npx skerry instance ssh web -- uname -a',
+    `  curl http://NAME.${DOMAIN}:${httpPort}/      (NAME: the four words; port 80 of the machine)`,
+    `  curl -k https://NAME.${DOMAIN}:${httpsPort}/  (port 443, with the machine's own certificate)`,
+    '',
+    'Ctrl-C stops the network.',
+    '',
+  ].join('\n');
+}
+
+/** Virtual machines are processes of their own: what runs in them does not end with the network around them. */
+export function renderFarewell(running: number): string {
+  if (running === 0) return 'stopped';
+  const [machines, keep, them] =
+    running === 1 ? ['virtual machine', 'keeps', 'it'] : ['virtual machines', 'keep', 'them'];
+  return `stopped; ${running} ${machines} ${keep} running, and the next "skerry up" takes ${them} over`;
+}
+
+/** What renderWelcome tells, for programs. */
+export function welcomeRecord({ urls, failures, dataDir, ability }: NetworkFacts): Record<string, unknown> {
+  return {
+    status: 'up',
+    urls,
+    data_dir: dataDir,
+    compute: ability,
+    failures: Object.fromEntries([...failures].map(([name, error]) => [name, error.message])),
+  };
+}

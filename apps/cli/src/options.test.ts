@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { InvalidArgumentError } from 'commander';
+import fc from 'fast-check';
+import * as options from './options.ts';
+
+const refuses = (parse: (text: string) => unknown, ...texts: string[]) => {
+  for (const text of texts) assert.throws(() => parse(text), InvalidArgumentError, JSON.stringify(text));
+};
+
+test('memory is MiB, or says its unit', () => {
+  for (const [text, mib] of Object.entries({ 512: 512, '512M': 512, '512MiB': 512, '2G': 2048, '2gb': 2048 }))
+    assert.equal(options.parseMemoryMib(text), mib, text);
+  refuses(options.parseMemoryMib, '', '5X', '-1', '1.5G', '1 G', 'G', '1T', '9999999999');
+});
+
+test('a disk is GiB, or says its unit', () => {
+  for (const [text, gib] of Object.entries({ 4: 4, '4G': 4, '4GiB': 4, '1T': 1024 }))
+    assert.equal(options.parseDiskGib(text), gib, text);
+  refuses(options.parseDiskGib, '', '512M', '4.5', 'x');
+});
+
+test('ports come out in order and once', () => {
+  assert.deepEqual(options.parsePorts('443,22, 80,22'), [22, 80, 443]);
+  assert.deepEqual(options.parsePorts('none'), []);
+  assert.deepEqual(options.parsePorts(''), []);
+  refuses(options.parsePorts, '0', '65536', '22,', 'ssh', '22;80', '-1', '2 2');
+});
+
+test('every list of ports reads back', () => {
+  const port = fc.integer({ min: 1, max: 65535 });
+  fc.assert(
+    fc.property(fc.uniqueArray(port, { minLength: 1 }), (ports) => {
+      assert.deepEqual(
+        options.parsePorts(ports.join(',')),
+        [...ports].sort((a, b) => a - b),
+      );
+    }),
+  );
+});
+
+test('durations, ports to listen on, counts, tags, addresses', () => {
+  assert.equal(options.parseDurationMs('90'), 90_000);
+  assert.equal(options.parseDurationMs('15m'), 900_000);
+  assert.equal(options.parseDurationMs('1h'), 3_600_000);
+  refuses(options.parseDurationMs, '0', '1d', '-1', '1.5m', '');
+  assert.equal(options.parseListenPort('0'), 0);
+  refuses(options.parseListenPort, '65536', '-1', '80x');
+  refuses(options.parsePositive, '0', 'x');
+  assert.deepEqual(options.parseTags('a, b,,c'), ['a', 'b', 'c']);
+  assert.equal(options.parseHttpUrl('http://localhost:1/'), 'http://localhost:1');
+  refuses(options.parseHttpUrl, 'localhost:4024', 'ftp://x', '');
+});

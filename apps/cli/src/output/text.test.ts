@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as text from './text.ts';
+
+test('columns are aligned by what is seen, without trailing spaces', () => {
+  const rows = [
+    ['web', '\u001b[32mrunning\u001b[39m', 'a'],
+    ['database', 'up', ''],
+  ];
+  assert.equal(
+    text.renderTable(['NAME', 'PHASE', 'X'], rows),
+    'NAME      PHASE    X\nweb       \u001b[32mrunning\u001b[39m  a\ndatabase  up',
+  );
+  assert.equal(text.renderTable(['NAME'], []), '');
+});
+
+test('fields leave out what is not there', () => {
+  assert.equal(
+    text.renderFields([
+      ['a', 1],
+      ['b', undefined],
+      ['c', ''],
+    ]),
+    'a: 1\nc:',
+  );
+});
+
+test('amounts in the words of people', () => {
+  assert.equal(text.renderBytes(0), '0 B');
+  assert.equal(text.renderBytes(1023), '1023 B');
+  assert.equal(text.renderBytes(1536), '1.5 KiB');
+  assert.equal(text.renderBytes(3 * 1024 ** 4), '3.0 TiB');
+  assert.equal(text.renderAge(59), 'just now');
+  assert.equal(text.renderAge(60), '1 minute ago');
+  assert.equal(text.renderAge(7_200), '2 hours ago');
+  assert.equal(text.renderAge(-5), 'just now');
+  assert.equal(text.renderDuration(12_400), '12 s');
+  assert.equal(text.renderDuration(200_000), '3 min 20 s');
+  assert.match(text.renderTime(0), /^19(69|70)-\d\d-\d\d \d\d:\d\d:00$/);
+});
+
+test('text of strangers cannot steer a terminal', () => {
+  assert.equal(text.plainText('a\u001b[2Jb\r\nc\u009b'), 'a [2Jb c ');
+});

@@ -1,0 +1,80 @@
+import { stripVTControlCharacters } from 'node:util';
+
+const GAP = '  ';
+
+const widthOf = (text: string) => stripVTControlCharacters(text).length;
+
+const CONTROL = /\p{Cc}+/gu;
+
+/** What others wrote (names, reasons) must not move the cursor of somebody's terminal. */
+export const plainText = (text: string) => text.replace(CONTROL, ' ');
+
+/** At most so many characters, for people; programs get the whole. */
+export const shorten = (text: string, chars: number) =>
+  text.length <= chars ? text : `${text.slice(0, chars - 1)}…`;
+
+/** Columns aligned to the left, without trailing spaces. */
+export function alignColumns(rows: readonly (readonly string[])[]): string {
+  const columns = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, column) =>
+    Math.max(...rows.map((row) => widthOf(row[column] ?? ''))),
+  );
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell + ' '.repeat(widths[column]! - widthOf(cell)))
+        .join(GAP)
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** An empty table is an empty text. */
+export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return rows.length === 0 ? '' : alignColumns([head, ...rows]);
+}
+
+/** `key: value` lines; what is undefined is left out. */
+export function renderFields(fields: readonly (readonly [string, string | number | undefined])[]): string {
+  return fields
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}: ${value}`.trimEnd())
+    .join('\n');
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** How long ago, roughly: `5 minutes ago`. */
+export function renderAge(seconds: number): string {
+  for (const [unit, size] of UNITS) {
+    const count = Math.floor(seconds / size);
+    if (count >= 1) return `${count} ${unit}${count === 1 ? '' : 's'} ago`;
+  }
+  return 'just now';
+}
+
+/** Milliseconds as `12 s` or `3 min 20 s`. */
+export function renderDuration(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000);
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+const SIZE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export function renderBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(SIZE_UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 ? value : value.toFixed(1)} ${SIZE_UNITS[power]}`;
+}
+
+/** Unix seconds as `2026-11-21 11:04:05` in the time of the person's machine. */
+export function renderTime(unixSeconds: number): string {
+  const at = new Date(unixSeconds * 1000);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}

@@ -1,0 +1,82 @@
+import { Command, type CommanderError } from 'commander';
+import packageJson from '../package.json' with { type: 'json' };
+import type { Bind } from './bind.ts';
+import { addDaemonCommands } from './commands/daemons.ts';
+import { addDomainCommands } from './commands/domain.ts';
+import { addFileCommands } from './commands/file.ts';
+import { addImageCommands } from './commands/image.ts';
+import { addInstanceCommands } from './commands/instance.ts';
+import { addKeyCommands } from './commands/key.ts';
+import { addMessageCommands } from './commands/message.ts';
+import { addNetworkCommands } from './commands/network.ts';
+import { DEFAULT_CORE_URL, DEFAULT_GATEWAY_URL, DEFAULT_KEY_NAME } from './config.ts';
+import type { CommandHost } from './host.ts';
+import { type GlobalOptions, parseHttpUrl } from './options.ts';
+
+/** The tree of commands. Nothing that is slow to load is loaded before the command that needs it runs. */
+export function createProgram(host: CommandHost, setExitCode: (exitCode: number) => void): Command {
+  const program = new Command('skerry')
+    .description('A decentralised cloud that people run themselves')
+    .version(packageJson.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .option('--core <url>', `the core node (SKERRY_CORE_URL; ${DEFAULT_CORE_URL})`, parseHttpUrl)
+    .option('--gateway <url>', `the gateway's API (SKERRY_GATEWAY_URL; ${DEFAULT_GATEWAY_URL})`, parseHttpUrl)
+    .option('--key <name>', `the key to sign with (SKERRY_KEY; ${DEFAULT_KEY_NAME})`)
+    .option('--json', 'print JSON; errors too, on standard error')
+    .configureHelp({ showGlobalOptions: true, sortOptions: false })
+    .configureOutput({
+      writeOut: (text) => host.stdout.write(text),
+      writeErr: (text) => host.stderr.write(text),
+      // Told once, by whoever catches it.
+      outputError: () => {},
+    })
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ skerry up                       a whole network on this machine
+  $ skerry key new                  a key to sign with
+  $ skerry instance create --name web --allow 22,80 --wait
+
+Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unavailable or timed out`,
+    );
+  const bind = createBind(host, setExitCode);
+  addNetworkCommands(program, bind);
+  addKeyCommands(program, bind);
+  addInstanceCommands(program, bind);
+  addImageCommands(program, bind);
+  addMessageCommands(program, bind);
+  addFileCommands(program, bind);
+  addDomainCommands(program, bind);
+  addDaemonCommands(program, bind);
+  throwInsteadOfExit(program);
+  return program;
+}
+
+function createBind(host: CommandHost, setExitCode: (exitCode: number) => void): Bind {
+  return (body) =>
+    async (...all) => {
+      const command = all.at(-1) as Command;
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const { createContext } = await import('./context.ts');
+      const { createOutput } = await import('./output/output.ts');
+      const { environment, stdin, stdout, stderr } = host;
+      const colours = stdout.isTTY === true && stdout.hasColors();
+      const output = createOutput(stdout, stderr, { json: options.json === true, colours });
+      const context = createContext({ environment, stdin, output }, options);
+      const exitCode = await body(context, command.opts() as never, command.processedArgs as never);
+      if (typeof exitCode === 'number') setExitCode(exitCode);
+    };
+}
+
+/** Wrong use becomes an error that knows which command's help to name. */
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride((error: CommanderError) => {
+    throw Object.assign(error, { commandPath: pathOf(command) });
+  });
+  for (const child of command.commands) throwInsteadOfExit(child);
+}
+
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
+}

@@ -1,0 +1,280 @@
+// The life of a devnet and a machine on it, step by step. Run by first-light.e2e.test.ts in a network namespace of its own.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { connect } from 'node:tls';
+import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { skerryPaths } from '@skerry/kit';
+import { hostnameOf, type InstanceView } from '@skerry/protocol';
+import { readEnvironment } from '../config.ts';
+import { listDescendants, residentMib } from './processes.ts';
+import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
+
+const CORE = 'http://127.0.0.1:4024';
+const GATEWAY = 'http://127.0.0.1:8081';
+const DOMAIN = 'skerry.localhost';
+const API_KEY = 'first-light-api-key';
+/** The promise of the network: a name is routed this soon after its machine's address is known. */
+const ROUTED_WITHIN_MS = 1_000;
+const SOON_MS = 60_000;
+const DAEMONS = ['core', 'scheduler', 'compute', 'gateway'] as const;
+
+const home = await mkdtemp(join(tmpdir(), 'skerry-first-light-'));
+const cache = skerryPaths(readEnvironment()).cache;
+Object.assign(process.env, { SKERRY_HOME: home, SKERRY_CACHE: cache, SKERRY_GATEWAY_API_KEYS: API_KEY });
+const sshKey = join(home, 'ssh-key');
+
+interface Up {
+  readonly child: ChildProcess;
+  readonly pid: number;
+}
+
+/** `skerry up`, until it says that the network is up. */
+async function startNetwork(): Promise<Up> {
+  const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    once(child, 'exit').then(([code]) => assert.fail(`skerry up ended with ${code}`)),
+  ])) as [string];
+  assert.match(line, /^\{/);
+  return { child, pid: child.pid! };
+}
+
+async function end({ child }: Up, signal: NodeJS.Signals): Promise<number | null> {
+  const ended = once(child, 'exit');
+  child.kill(signal);
+  const [code] = (await ended) as [number | null];
+  return code;
+}
+
+/** The process of a daemon, not that of a launcher above it. */
+function findDaemon(up: Up, name: string): number {
+  const found = listDescendants(up.pid).filter(({ commandLine }) =>
+    new RegExp(`main\\.ts ${name}$`).test(commandLine),
+  );
+  assert.equal(found.length, 1, `one process of ${name}`);
+  return found[0]!.pid;
+}
+
+const getJson = async (url: string, init: RequestInit = {}) => {
+  const response = await fetch(url, init);
+  // biome-ignore lint/suspicious/noExplicitAny: the test looks into whatever came back
+  return { status: response.status, headers: response.headers, body: (await response.json()) as any };
+};
+
+/** The certificate that a client of the gateway is shown, as a SHA-256 fingerprint. */
+async function seenFingerprint(host: string): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port: 8443, servername: host, rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { fingerprint256 } = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
+}
+
+const curl = async (...args: string[]) =>
+  (await run('curl', ['--silent', '--show-error', '--max-time', '20', ...args])).stdout;
+const inside = (command: string) => skerry('instance', 'ssh', 'web', '--', command);
+
+async function isReachable(host: string): Promise<boolean> {
+  return (await curl('-k', `https://${host}:8443/`)).includes('s_server');
+}
+
+/** From the event that made the address known to the gateway's answer that the name is routed. */
+async function measureRouting(
+  core: CoreClient,
+  cursor: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<number> {
+  for await (const event of core.events({ cursor, signal })) {
+    if (event.kind !== 'instance' || event.data.name !== name || event.data.ipv6 === '') continue;
+    const lookup = `${GATEWAY}/api/lookup/${hostnameOf(event.data.instance_id)}`;
+    await until('the name is routed', SOON_MS, async () => (await getJson(lookup)).body.active === true);
+    return Date.now() - event.time_ms;
+  }
+  return assert.fail('the event stream ended');
+}
+
+async function createWeb(core: CoreClient): Promise<InstanceView & { hostname: string }> {
+  const { cursor } = await core.listInstances();
+  const stop = AbortSignal.timeout(600_000);
+  const routing = measureRouting(core, cursor, 'web', stop);
+  const startMs = performance.now();
+  const created = await skerry(
+    ...[
+      'instance',
+      'create',
+      '--name',
+      'web',
+      '--image',
+      'debian:12',
+      '--cpu',
+      '1',
+      '--memory',
+      '512',
+      '--disk',
+      '4',
+    ],
+    ...['--ssh-key', `${sshKey}.pub`, '--allow', '22,80,443', '--wait', '--json'],
+  );
+  say(`instance create --wait returned after ${Math.round(performance.now() - startMs)} ms`);
+  const routedMs = await routing;
+  say(`the name was routed ${routedMs} ms after the address was known`);
+  assert.ok(routedMs < ROUTED_WITHIN_MS, `routed after ${routedMs} ms`);
+  const web = JSON.parse(created);
+  assert.deepEqual([web.name, web.status, web.phase], ['web', 'running', 'running']);
+  assert.match(web.ipv6, /^fd/);
+  return { ...web, hostname: hostnameOf(web.instance_id) };
+}
+
+/** A TLS server with a certificate of its own, and a plain one. Gives the certificate's fingerprint. */
+async function startServers(): Promise<string> {
+  await inside(
+    'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=web -keyout /root/key.pem -out /root/cert.pem 2>/dev/null && ' +
+      "mkdir -p /srv/www && echo 'hello from port 80' > /srv/www/index.html && " +
+      "for unit in 'tls openssl s_server -accept [::]:443 -www -key /root/key.pem -cert /root/cert.pem' 'plain python3 -m http.server --bind :: --directory /srv/www 80'; do " +
+      // Units that come back after a restart of the machine, as a person's server would.
+      'set -- $unit; name=$1; shift; printf "[Service]\\nExecStart=/usr/bin/%s\\nRestart=always\\n[Install]\\nWantedBy=multi-user.target\\n" "$*" > /etc/systemd/system/$name.service; ' +
+      'systemctl enable --now --quiet $name; done',
+  );
+  const printed = await inside('openssl x509 -in /root/cert.pem -noout -fingerprint -sha256');
+  return printed.split('=')[1]!;
+}
+
+async function checkGatewayApi(web: InstanceView & { hostname: string }): Promise<void> {
+  const record = {
+    instance_hash: web.instance_id,
+    subdomain: web.hostname,
+    url: `${web.hostname}.${DOMAIN}`,
+    ipv6: web.ipv6,
+    active: true,
+  };
+  for (const path of [`/api/hash/${web.instance_id}`, `/api/lookup/${web.hostname}`]) {
+    const { body, headers } = await getJson(`${GATEWAY}${path}`, {
+      headers: { origin: 'https://page.example' },
+    });
+    assert.deepEqual(body, record);
+    assert.equal(headers.get('access-control-allow-origin'), '*');
+  }
+  const status = await getJson(`${GATEWAY}/api/status`);
+  assert.deepEqual([status.body.instance_count, status.body.route_count, status.body.domain], [1, 1, DOMAIN]);
+  const sync = async (headers: Record<string, string>) =>
+    getJson(`${GATEWAY}/api/sync`, { method: 'POST', headers });
+  assert.equal((await sync({})).status, 401);
+  assert.equal((await sync({ authorization: 'Bearer wrong' })).status, 403);
+  const synced = await sync({ authorization: `Bearer ${API_KEY}` });
+  assert.equal(synced.status, 200);
+  assert.deepEqual(
+    [synced.body.added, synced.body.removed, synced.body.changed, synced.body.route_count],
+    [0, 0, 0, 1],
+  );
+  say(`POST /api/sync took ${synced.body.duration_ms} ms`);
+}
+
+/** Every daemon is killed in turn; the machine runs on, is reachable afterwards, and no message is lost. */
+async function killEachDaemon(up: Up, core: CoreClient, host: string): Promise<void> {
+  const countMessages = async () => (await core.listMessages()).pagination.total;
+  for (const name of DAEMONS) {
+    const before = await countMessages();
+    const pid = findDaemon(up, name);
+    process.kill(pid, 'SIGKILL');
+    const backMs = await until(`${name} is back and the machine reachable`, SOON_MS, async () => {
+      const isBack = listDescendants(up.pid).some(
+        (one) => one.pid !== pid && one.commandLine.endsWith(`main.ts ${name}`),
+      );
+      return (
+        isBack &&
+        (await getJson(`${CORE}/health`).catch(() => undefined))?.status === 200 &&
+        (await isReachable(host))
+      );
+    });
+    assert.equal((await core.listInstances()).instances[0]!.phase, 'running');
+    assert.ok((await countMessages()) >= before);
+    say(`kill -9 of ${name}: reachable again after ${Math.round(backMs)} ms`);
+  }
+  assert.match(await inside('uname -a'), /Linux/);
+}
+
+async function scenario(): Promise<void> {
+  await succeed('ip', 'link', 'set', 'lo', 'up');
+  await succeed('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', sshKey);
+  const bootMs = performance.now();
+  let up = await startNetwork();
+  say(`the network was up after ${Math.round(performance.now() - bootMs)} ms`);
+  say(`resident memory of the devnet without machines: ${residentMib(listDescendants(up.pid))} MiB`);
+  const core = new CoreClient({ url: CORE, signer: createSigner(generatePrivateKey()) });
+
+  await skerry('key', 'new');
+  const web = await createWeb(core);
+  const host = `${web.hostname}.${DOMAIN}`;
+  assert.equal(await skerry('domain', 'name', 'web'), web.hostname);
+  const uname = await inside('uname -a');
+  assert.match(uname, /Linux .* x86_64 GNU\/Linux/);
+  say(`instance ssh web -- uname -a: ${uname}`);
+
+  const fingerprint = await startServers();
+  await until('the TLS server answers', SOON_MS, () => isReachable(host));
+  assert.equal(
+    await seenFingerprint(host),
+    fingerprint,
+    "the certificate that the client sees is the machine's",
+  );
+  assert.match(await curl(`http://${host}:8080/`), /hello from port 80/);
+  assert.match(
+    await curl('-k', `https://${hostnameOf('0'.repeat(64))}.${DOMAIN}:8443/`),
+    /^$/,
+    'an unknown name is not served',
+  );
+  say('TLS passed through with the machine’s own certificate; HTTP by Host');
+  await checkGatewayApi(web);
+
+  await skerry('instance', 'update', 'web', '--allow', '22,443');
+  await until(
+    'port 80 is closed',
+    SOON_MS,
+    async () => !(await curl(`http://${host}:8080/`)).includes('hello'),
+  );
+  await skerry('instance', 'update', 'web', '--allow', '22,80,443');
+  await until('port 80 is open', SOON_MS, async () => (await curl(`http://${host}:8080/`)).includes('hello'));
+  say('firewall changes apply to the running machine');
+
+  await killEachDaemon(up, core, host);
+  const qemuBefore = await succeed('pgrep', '-f', `^qemu-system.*${home}`);
+  await end(up, 'SIGKILL');
+  await until(
+    'the daemons noticed',
+    SOON_MS,
+    async () => (await run('pgrep', ['-f', 'main\\.ts (core|compute)$'])).code !== 0,
+  );
+  up = await startNetwork();
+  await until('the machine is reachable', SOON_MS, () => isReachable(host));
+  assert.equal(await succeed('pgrep', '-f', `^qemu-system.*${home}`), qemuBefore, 'the same machine runs on');
+  say('kill -9 of the whole devnet: the machine ran on, and is reachable with the next one');
+
+  await skerry('instance', 'restart', 'web', '--wait');
+  await until('the machine is reachable', SOON_MS, () => isReachable(host));
+  assert.equal(await seenFingerprint(host), fingerprint, 'the disk survived');
+  say('restart: reachable again, with its disk');
+  await skerry('instance', 'stop', 'web', '--wait');
+  assert.equal(JSON.parse(await skerry('instance', 'show', 'web', '--json')).status, 'stopped');
+  assert.equal((await run('pgrep', ['-f', `^qemu-system.*${home}`])).code, 1);
+  assert.equal(await end(up, 'SIGINT'), 0);
+  say('stopped');
+}
+
+try {
+  await scenario();
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+} finally {
+  await run('pkill', ['-9', '-f', `^qemu-system.*${home}`]);
+  for (const { pid } of listDescendants(process.pid)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
+  await rm(home, { recursive: true, force: true });
+}

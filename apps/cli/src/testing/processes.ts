@@ -1,0 +1,44 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Processes as /proc shows them (proc(5)). */
+
+interface Process {
+  readonly pid: number;
+  readonly parent: number;
+  readonly commandLine: string;
+}
+
+function readProcess(pid: number): Process | undefined {
+  try {
+    const parent = Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+    return {
+      pid,
+      parent,
+      commandLine: readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim(),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A process and everything below it. */
+export function listDescendants(root: number): Process[] {
+  const all = readdirSync('/proc').flatMap((name) =>
+    /^\d+$/.test(name) ? (readProcess(Number(name)) ?? []) : [],
+  );
+  const found = all.filter((one) => one.pid === root);
+  for (const one of found) found.push(...all.filter((child) => child.parent === one.pid));
+  return found;
+}
+
+/** The memory that these processes hold, shared pages counted in parts, MiB. */
+export function residentMib(processes: readonly Process[]): number {
+  const kib = processes.map(({ pid }) => {
+    try {
+      return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0);
+    } catch {
+      return 0;
+    }
+  });
+  return Math.round(kib.reduce((sum, one) => sum + one, 0) / 1024);
+}

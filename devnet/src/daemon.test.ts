@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { openSync } from 'node:fs';
+import { devNull } from 'node:os';
+import { test } from 'node:test';
+import { type DaemonEvent, type DaemonOptions, superviseDaemon } from './daemon.ts';
+import { isAlive, QUICK_LIMITS, TEST_DAEMON, until } from './testing.ts';
+
+const lockFd = openSync(devNull, 'r');
+
+function supervise(behaviour: string | undefined, options: Partial<DaemonOptions> = {}) {
+  const events: DaemonEvent[] = [];
+  const lines: string[] = [];
+  const seenUrls: (readonly string[] | undefined)[] = [];
+  const daemon = superviseDaemon({
+    name: 'core',
+    lockFd,
+    command: (urls) => {
+      seenUrls.push(urls);
+      const environment = { TEST_BEHAVIOUR: JSON.stringify({ core: behaviour }), SKERRY_CORE_PORT: '0' };
+      return { file: process.execPath, args: [TEST_DAEMON, 'core'], environment };
+    },
+    onLine: (line) => lines.push(line),
+    onEvent: (event) => events.push(event),
+    limits: QUICK_LIMITS,
+    ...options,
+  });
+  return { daemon, events, lines, seenUrls };
+}
+
+test('is ready with its urls, and stops on request', async () => {
+  const { daemon, events, lines } = supervise(undefined);
+  const [url] = await daemon.ready;
+  assert.equal((await fetch(url!)).status, 200);
+  const pid = daemon.pid!;
+  await daemon.stop();
+  assert.ok(!isAlive(pid));
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['ready'],
+  );
+  await until('its last line', () => lines.some((line) => line.includes('stops: SIGTERM')));
+});
+
+test('a process that is killed is started again, told where it served', async () => {
+  const { daemon, events, seenUrls } = supervise(undefined);
+  const urls = await daemon.ready;
+  const pid = daemon.pid!;
+  process.kill(pid, 'SIGKILL');
+  await until('a second readiness', () => events.filter(({ kind }) => kind === 'ready').length === 2);
+  assert.notEqual(daemon.pid, pid);
+  assert.deepEqual(seenUrls, [undefined, urls]);
+  const ended = events.find((event) => event.kind === 'ended');
+  assert.equal(ended?.signal, 'SIGKILL');
+  await daemon.stop();
+});
+
+test('one that cannot start is given up after a few tries, and its words are passed on', async () => {
+  const { daemon, events, lines } = supervise('crash');
+  await assert.rejects(daemon.ready, { code: 'DAEMON_FAILED' });
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['ended', 'ended', 'given-up'],
+  );
+  await until('its words', () => lines.includes('no good'));
+  await daemon.stop();
+});
+
+test('a wrong setting is given up at once', async () => {
+  const { daemon, events } = supervise('wrong-setting');
+  await assert.rejects(daemon.ready, /a setting is wrong/);
+  assert.equal(events.length, 1);
+});
+
+test('a program that does not exist is given up like one that fails', async () => {
+  const command = () => ({ file: '/nonexistent/program', args: [], environment: {} });
+  const { daemon, lines } = supervise(undefined, { command });
+  await assert.rejects(daemon.ready, { code: 'DAEMON_FAILED' });
+  assert.match(lines[0]!, /could not be run/);
+});
+
+test('one that does not stop in time is killed', async () => {
+  const { daemon } = supervise('stubborn', { stopDeadlineMs: 50 });
+  await daemon.ready;
+  const pid = daemon.pid!;
+  await daemon.stop();
+  assert.ok(!isAlive(pid));
+});
+
+test('stopping between two lives ends it for good', async () => {
+  const limits = { ...QUICK_LIMITS, baseMs: 60_000, maxMs: 60_000 };
+  const { daemon, events, seenUrls } = supervise(undefined, { limits });
+  await daemon.ready;
+  process.kill(daemon.pid!, 'SIGKILL');
+  await until('its end', () => events.some(({ kind }) => kind === 'ended'));
+  await daemon.stop();
+  assert.equal(seenUrls.length, 1);
+  assert.equal(daemon.pid, undefined);
+});

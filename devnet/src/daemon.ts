@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { AppError } from '@skerry/protocol';
+import { decideRestart, RESTART_LIMITS, type RestartLimits } from './restart.ts';
+
+/** What is run, asked for anew at each start. */
+export interface DaemonCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export type DaemonEvent =
+  | { readonly kind: 'ready'; readonly urls: readonly string[]; readonly afterMs: number }
+  | {
+      readonly kind: 'ended';
+      readonly code: number | null;
+      readonly signal: NodeJS.Signals | null;
+      readonly restartAfterMs: number;
+    }
+  | { readonly kind: 'given-up'; readonly why: string };
+
+export interface DaemonOptions {
+  readonly name: string;
+  /** @param urls where it served last, or undefined at the first start */
+  readonly command: (urls: readonly string[] | undefined) => DaemonCommand;
+  /** An open file that the process inherits as descriptor 4, so that a lock on it lives as long as the process. */
+  readonly lockFd: number;
+  readonly onLine: (line: string, stream: 'stdout' | 'stderr') => void;
+  readonly onEvent: (event: DaemonEvent) => void;
+  readonly limits?: RestartLimits;
+  readonly stopDeadlineMs?: number;
+}
+
+export interface Daemon {
+  readonly name: string;
+  /** Of the process that runs now, if one does. */
+  readonly pid: number | undefined;
+  readonly urls: readonly string[] | undefined;
+  /** Resolves at the first readiness; rejects (DAEMON_FAILED) when it is given up or stopped before. */
+  readonly ready: Promise<readonly string[]>;
+  /** Ends the process, kindly at first; resolves when it is gone. */
+  stop(): Promise<void>;
+  /** Ends the process at once. */
+  kill(): void;
+}
+
+/** Longer than a service gives itself (kit's runService). */
+const STOP_DEADLINE_MS = 20_000;
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly startedMs: number;
+  readyMs: number | undefined;
+  readonly ended: Promise<void>;
+}
+
+/** Starts a daemon and keeps it running: a process that ends is started again, later and later, until it is given up. */
+export function superviseDaemon(options: DaemonOptions): Daemon {
+  const { name, limits = RESTART_LIMITS, stopDeadlineMs = STOP_DEADLINE_MS } = options;
+  const first = Promise.withResolvers<readonly string[]>();
+  // Whoever does not wait for it learns of a failure by the event.
+  first.promise.catch(() => {});
+  let current: Run | undefined;
+  let urls: readonly string[] | undefined;
+  let failures = 0;
+  let restart: NodeJS.Timeout | undefined;
+  let stopping = false;
+
+  const start = (): void => {
+    restart = undefined;
+    const run = spawnRun(options, urls, {
+      onReady: (ready) => {
+        urls = ready;
+        run.readyMs = Date.now();
+        options.onEvent({ kind: 'ready', urls: ready, afterMs: run.readyMs - run.startedMs });
+        first.resolve(ready);
+      },
+      onEnd: (code, signal) => {
+        current = undefined;
+        if (!stopping) endOf(run, code, signal);
+      },
+    });
+    current = run;
+  };
+
+  const endOf = (run: Run, code: number | null, signal: NodeJS.Signals | null): void => {
+    const servedMs = run.readyMs === undefined ? undefined : Date.now() - run.readyMs;
+    const decision = decideRestart(
+      { code, signal, servedMs, hasServed: urls !== undefined, failures },
+      limits,
+    );
+    if ('giveUp' in decision) {
+      options.onEvent({ kind: 'given-up', why: decision.giveUp });
+      first.reject(new AppError('DAEMON_FAILED', `${name} cannot be started: ${decision.giveUp}`));
+      return;
+    }
+    failures = decision.failures;
+    restart = setTimeout(start, decision.restartAfterMs);
+    options.onEvent({ kind: 'ended', code, signal, restartAfterMs: decision.restartAfterMs });
+  };
+
+  start();
+  return {
+    name,
+    get pid() {
+      return current?.child.pid;
+    },
+    get urls() {
+      return urls;
+    },
+    ready: first.promise,
+    kill() {
+      stopping = true;
+      clearTimeout(restart);
+      current?.child.kill('SIGKILL');
+    },
+    async stop() {
+      stopping = true;
+      clearTimeout(restart);
+      first.reject(new AppError('SHUTTING_DOWN', `${name} was stopped`));
+      const run = current;
+      if (run === undefined) return;
+      run.child.kill('SIGTERM');
+      const deadline = setTimeout(() => run.child.kill('SIGKILL'), stopDeadlineMs);
+      await run.ended;
+      clearTimeout(deadline);
+    },
+  };
+}
+
+interface RunEvents {
+  onReady(urls: readonly string[]): void;
+  onEnd(code: number | null, signal: NodeJS.Signals | null): void;
+}
+
+function spawnRun(options: DaemonOptions, urls: readonly string[] | undefined, events: RunEvents): Run {
+  const { file, args, environment } = options.command(urls);
+  const child = spawn(file, args, {
+    env: environment as NodeJS.ProcessEnv,
+    // A session of its own: Ctrl-C in the terminal reaches only the devnet, which then stops its daemons in order.
+    detached: true,
+    // The ipc channel says when it is ready, and its end tells the daemon that the devnet is gone, even by SIGKILL.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc', options.lockFd],
+  });
+  const ended = Promise.withResolvers<void>();
+  let over = false;
+  const end = (code: number | null, signal: NodeJS.Signals | null) => {
+    if (over) return;
+    over = true;
+    ended.resolve();
+    events.onEnd(code, signal);
+  };
+  child.on('error', (error) => {
+    options.onLine(`${file} could not be run: ${error.message}`, 'stderr');
+    if (child.pid === undefined) end(1, null);
+  });
+  // 'close' comes after the last line of output, 'exit' may come before it. Something that the daemon left running
+  // (a virtual machine) may hold the pipes open, so that 'close' never comes.
+  child.on('exit', (code, signal) => setImmediate(() => end(code, signal)));
+  child.on('close', end);
+  child.on('message', (message) => {
+    const { ready, urls: where } = message as { ready?: unknown; urls?: readonly string[] };
+    if (ready === true) events.onReady(where ?? []);
+  });
+  createInterface({ input: child.stdout! }).on('line', (line) => options.onLine(line, 'stdout'));
+  createInterface({ input: child.stderr! }).on('line', (line) => options.onLine(line, 'stderr'));
+  return { child, startedMs: Date.now(), readyMs: undefined, ended: ended.promise };
+}

@@ -1,0 +1,199 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSigner } from '@skerry/client';
+import { loadOrCreateKeyFile } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
+import { acquireLock, type Lock, readLockHolder } from './lock.ts';
+import { type LogFile, openLogFile } from './log-file.ts';
+import {
+  type DaemonName,
+  type DevnetUrls,
+  DOORS,
+  daemonDataDir,
+  type Plan,
+  START_ORDER,
+  schedulerKeyFile,
+  settingsOf,
+} from './plan.ts';
+import { checkPorts, type DevnetPorts } from './ports.ts';
+import type { RestartLimits } from './restart.ts';
+
+export interface DevnetOptions {
+  /** The executable and arguments that run a daemon when its name is appended. */
+  readonly command: readonly [string, ...string[]];
+  /** What the daemons see, beside their settings. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly dataDir: string;
+  readonly ports: DevnetPorts;
+  /** A line that a daemon wrote. */
+  readonly onLine?: (name: DaemonName, line: string) => void;
+  readonly onEvent?: (name: DaemonName, event: DaemonEvent) => void;
+  /** Told once when daemons of a killed devnet are still stopping. */
+  readonly onWait?: () => void;
+  /** Gives up starting. */
+  readonly signal?: AbortSignal;
+  readonly limits?: RestartLimits;
+}
+
+export interface Devnet extends AsyncDisposable {
+  /** Where each door is; of daemons that could not be started there is none. */
+  readonly urls: Partial<DevnetUrls>;
+  readonly processes: ReadonlyMap<DaemonName, Daemon>;
+  /** Why daemons that do not run do not. */
+  readonly failures: ReadonlyMap<DaemonName, AppError>;
+  /** Ends everything at once, without the daemons' own stop. */
+  kill(): void;
+}
+
+/** Daemons whose devnet was killed notice it and stop within their own deadline, which is shorter. */
+const LEFTOVER_WAIT_MS = 25_000;
+
+/** One that is just stopping (its terminal was closed) gets this long before it counts as running. */
+const STOPPING_WAIT_MS = 2_000;
+
+interface Locks extends Disposable {
+  /** Held by every daemon too. */
+  readonly daemons: Lock;
+}
+
+async function lockDataDir(dataDir: string, onWait: () => void): Promise<Locks> {
+  const file = join(dataDir, 'devnet.lock');
+  const own = await acquireLock(file, STOPPING_WAIT_MS);
+  if (own === undefined) {
+    throw new AppError(
+      'DEVNET_RUNNING',
+      `another devnet (process ${readLockHolder(file)}) uses ${dataDir}; stop it, or choose another directory`,
+    );
+  }
+  const shared = join(dataDir, 'daemons.lock');
+  let daemons = await acquireLock(shared, 0);
+  if (daemons === undefined) {
+    onWait();
+    daemons = await acquireLock(shared, LEFTOVER_WAIT_MS);
+  }
+  if (daemons === undefined) {
+    own[Symbol.dispose]();
+    throw new AppError('DEVNET_RUNNING', `a daemon of an earlier devnet still uses ${dataDir}`);
+  }
+  const held = daemons;
+  return {
+    daemons,
+    [Symbol.dispose]() {
+      held[Symbol.dispose]();
+      own[Symbol.dispose]();
+    },
+  };
+}
+
+/** The variables of the daemons themselves win over whatever the person's shell has. */
+function createDaemon(
+  name: DaemonName,
+  options: DevnetOptions,
+  plan: Plan,
+  lock: Lock,
+  log: LogFile,
+  coreUrl: string | undefined,
+): Daemon {
+  const [file, ...args] = options.command;
+  return superviseDaemon({
+    name,
+    lockFd: lock.fd,
+    command: (urls) => ({
+      file,
+      args: [...args, name],
+      environment: { ...options.environment, ...settingsOf(name, plan, coreUrl, urls) },
+    }),
+    onLine: (line) => {
+      log.write(line);
+      options.onLine?.(name, line);
+    },
+    onEvent: (event) => options.onEvent?.(name, event),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+  });
+}
+
+function urlsOf(processes: ReadonlyMap<DaemonName, Daemon>): Partial<DevnetUrls> {
+  const entries = [...processes.values()].flatMap(({ name, urls }) =>
+    (urls ?? []).map((url, index) => [DOORS[name as DaemonName][index]!, url] as const),
+  );
+  return Object.fromEntries(entries);
+}
+
+/** Resolves when every daemon of the row serves or was given up. */
+async function startRow(
+  row: readonly DaemonName[],
+  start: (name: DaemonName) => Daemon,
+  failures: Map<DaemonName, AppError>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(new AppError('SHUTTING_DOWN', 'stopped while it was starting'));
+  signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    if (signal?.aborted) onAbort();
+    const all = row.map(async (name) => {
+      try {
+        await start(name).ready;
+      } catch (error) {
+        failures.set(name, error as AppError);
+      }
+    });
+    await Promise.race([Promise.all(all), aborted.promise]);
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/**
+ * Starts a whole network as child processes of this one and keeps it running: the core node first, then all others.
+ * A daemon that cannot be started is left out; without a core node there is nothing. Disposing stops them in reverse.
+ *
+ * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED (the core node), SHUTTING_DOWN (the signal)
+ */
+export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
+  const { dataDir, ports, environment } = options;
+  await using stack = new AsyncDisposableStack();
+  const logDir = join(dataDir, 'logs');
+  await mkdir(logDir, { recursive: true, mode: 0o700 });
+  const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
+  await checkPorts(ports);
+  const key = await loadOrCreateKeyFile(schedulerKeyFile(dataDir));
+  const plan: Plan = { dataDir, ports, environment, schedulerAddress: createSigner(key).address };
+
+  const processes = new Map<DaemonName, Daemon>();
+  const failures = new Map<DaemonName, AppError>();
+  const logs = new Map(
+    START_ORDER.flat().map((name) => [name, stack.use(openLogFile(join(logDir, `${name}.log`)))] as const),
+  );
+  const start = (name: DaemonName): Daemon => {
+    const log = logs.get(name)!;
+    const coreUrl = processes.get('core')?.urls?.[0];
+    const daemon = createDaemon(name, options, plan, locks.daemons, log, coreUrl);
+    processes.set(name, daemon);
+    return daemon;
+  };
+  // One row after the other, the last first; those of one row together.
+  stack.defer(async () => {
+    for (const row of START_ORDER.toReversed())
+      await Promise.all(row.map((name) => processes.get(name)?.stop()));
+  });
+  for (const row of START_ORDER) {
+    for (const name of row) await mkdir(daemonDataDir(dataDir, name), { recursive: true, mode: 0o700 });
+    await startRow(row, start, failures, options.signal);
+    const failed = failures.get('core');
+    if (failed !== undefined) throw failed;
+  }
+  const owned = stack.move();
+  return {
+    get urls() {
+      return urlsOf(processes);
+    },
+    processes,
+    failures,
+    kill() {
+      for (const daemon of processes.values()) daemon.kill();
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import { AppError } from '@skerry/protocol';
+import { checkPorts, choosePorts } from './ports.ts';
+import { ANY_PORTS } from './testing.ts';
+
+test('an option wins over the variable, the variable over the usual port', () => {
+  const ports = choosePorts(
+    { core: 1, scheduler: undefined },
+    { SKERRY_CORE_PORT: '2', SKERRY_SCHEDULER_PORT: '3' },
+  );
+  assert.deepEqual(ports, {
+    ...ANY_PORTS,
+    core: 1,
+    scheduler: 3,
+    compute: 4020,
+    gatewayHttp: 8080,
+    gatewayHttps: 8443,
+    gatewayApi: 8081,
+  });
+  assert.throws(() => choosePorts({}, { SKERRY_CORE_PORT: 'x' }), { code: 'INVALID_CONFIG' });
+});
+
+test('a port that is taken is named with its option, whatever address it is taken on', async () => {
+  for (const host of ['127.0.0.1', '::1', '::']) {
+    const server = createServer().listen(0, host);
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    await assert.rejects(checkPorts({ ...ANY_PORTS, gatewayHttps: port }), (error: AppError) => {
+      assert.equal(error.code, 'PORT_IN_USE');
+      assert.equal(
+        error.message,
+        `port ${port} of the gateway's HTTPS is in use; choose another with --https-port`,
+      );
+      return true;
+    });
+    server.close();
+    await once(server, 'close');
+    await checkPorts({ ...ANY_PORTS, gatewayHttps: port });
+  }
+});
+
+test('one port for two doors is refused', async () => {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  await assert.rejects(
+    checkPorts({ ...ANY_PORTS, core: port, compute: port }),
+    (error: AppError) =>
+      error instanceof AppError && error.message.includes('both the core node and the compute node'),
+  );
+});

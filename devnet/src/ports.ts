@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { AppError } from '@skerry/protocol';
+
+/** Where each door of the devnet listens; 0 lets the system choose. */
+export interface DevnetPorts {
+  readonly core: number;
+  readonly scheduler: number;
+  readonly compute: number;
+  readonly gatewayHttp: number;
+  readonly gatewayHttps: number;
+  readonly gatewayApi: number;
+}
+
+export type PortName = keyof DevnetPorts;
+
+interface PortEntry {
+  readonly fallback: number;
+  /** The setting of the daemon that owns the port. */
+  readonly variable: string;
+  /** The option of `skerry up`. */
+  readonly flag: string;
+  readonly describe: string;
+}
+
+export const PORTS: Readonly<Record<PortName, PortEntry>> = {
+  core: {
+    fallback: 4024,
+    variable: 'SKERRY_CORE_PORT',
+    flag: '--core-port',
+    describe: 'core node',
+  },
+  scheduler: {
+    fallback: 4030,
+    variable: 'SKERRY_SCHEDULER_PORT',
+    flag: '--scheduler-port',
+    describe: 'scheduler',
+  },
+  compute: {
+    fallback: 4020,
+    variable: 'SKERRY_COMPUTE_PORT',
+    flag: '--compute-port',
+    describe: 'compute node',
+  },
+  gatewayHttp: {
+    fallback: 8080,
+    variable: 'SKERRY_GATEWAY_HTTP_PORT',
+    flag: '--http-port',
+    describe: "gateway's HTTP",
+  },
+  gatewayHttps: {
+    fallback: 8443,
+    variable: 'SKERRY_GATEWAY_HTTPS_PORT',
+    flag: '--https-port',
+    describe: "gateway's HTTPS",
+  },
+  gatewayApi: {
+    fallback: 8081,
+    variable: 'SKERRY_GATEWAY_API_PORT',
+    flag: '--gateway-port',
+    describe: "gateway's API",
+  },
+};
+
+const PORT_NAMES = Object.keys(PORTS) as PortName[];
+
+/** What was asked for by option, else by the daemon's own variable, else the usual port. Throws INVALID_CONFIG. */
+export function choosePorts(
+  given: Partial<Record<PortName, number | undefined>>,
+  environment: Readonly<Record<string, string | undefined>>,
+): DevnetPorts {
+  const ports = PORT_NAMES.map((name) => {
+    const { variable, fallback } = PORTS[name];
+    const text = environment[variable];
+    const port = given[name] ?? (text ? Number(text) : fallback);
+    if (!Number.isInteger(port) || port < 0 || port > 65535)
+      throw new AppError('INVALID_CONFIG', `${variable}: expected a port, not ${JSON.stringify(text)}`);
+    return [name, port] as const;
+  });
+  return Object.fromEntries(ports) as unknown as DevnetPorts;
+}
+
+type PortProblem = 'in use' | 'not permitted';
+
+/** Undefined where it can be listened on. Without a host, a listener on any address of the machine is seen. */
+async function findPortProblem(port: number): Promise<PortProblem | undefined> {
+  const server = createServer();
+  try {
+    server.listen({ port });
+    await once(server, 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') return 'in use';
+    if (code === 'EACCES') return 'not permitted';
+    throw error;
+  }
+  server.close();
+  await once(server, 'close');
+  return undefined;
+}
+
+/** Throws PORT_IN_USE with a sentence for each port that cannot be had, before anything is started. */
+export async function checkPorts(ports: DevnetPorts): Promise<void> {
+  const seen = new Map<number, PortName>();
+  const sentences: string[] = [];
+  for (const name of PORT_NAMES) {
+    const port = ports[name];
+    const { flag, describe } = PORTS[name];
+    if (port === 0) continue;
+    const other = seen.get(port);
+    seen.set(port, name);
+    if (other !== undefined) {
+      sentences.push(`port ${port} is given to both the ${PORTS[other].describe} and the ${describe}`);
+      continue;
+    }
+    const problem = await findPortProblem(port);
+    if (problem !== undefined)
+      sentences.push(`port ${port} of the ${describe} is ${problem}; choose another with ${flag}`);
+  }
+  if (sentences.length > 0)
+    throw new AppError('PORT_IN_USE', sentences.join('\n'), { details: { problems: sentences } });
+}

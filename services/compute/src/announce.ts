@@ -1,0 +1,47 @@
+import { VERSION } from '@skerry/kit';
+import type { NodeContent, Reason } from '@skerry/protocol';
+import type { Capacity } from './host/capacity.ts';
+import { NO_CAPACITY } from './host/capacity.ts';
+import { IMAGE_NAMES } from './images/recipe.ts';
+import type { AccelDecision } from './vm/accel.ts';
+
+const REASON_CHARS = 1_024;
+
+/** Why a machine cannot run virtual machines, as a status says it; null when it can. */
+export function obstacleReason(obstacles: readonly string[]): Reason | null {
+  if (obstacles.length === 0) return null;
+  return { code: 'HOST_NOT_READY', message: obstacles.join('. ').slice(0, REASON_CHARS) };
+}
+
+export interface Announcement {
+  readonly url: string;
+  readonly ipv6Prefix: string;
+  readonly capacity: Capacity;
+  readonly accelerator: AccelDecision | undefined;
+  readonly reason: Reason | null;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** What the network is told of this node. One that cannot run anything says so, and offers nothing. Pure. */
+export function nodeContentOf({
+  url,
+  ipv6Prefix,
+  capacity,
+  accelerator,
+  reason,
+  nowMs,
+}: Announcement): NodeContent {
+  const { cpu, memoryMib, diskGib } = reason === null ? capacity : NO_CAPACITY;
+  const features = ['qemu', 'x86_64', ...IMAGE_NAMES.map((name) => `image:${name}`)];
+  if (accelerator) features.push(`accelerator:${accelerator.accelerator}`);
+  return {
+    url,
+    ipv6_prefix: ipv6Prefix,
+    capacity: { cpu, memory_mib: memoryMib, disk_gib: diskGib },
+    features: reason === null ? features : [],
+    version: VERSION,
+    announced_at_ms: nowMs,
+    reason,
+  };
+}

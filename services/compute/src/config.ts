@@ -1,0 +1,64 @@
+import { type ConfigOf, defineConfig, settings } from '@skerry/kit';
+
+const HARD_CPU_MAX = 4_096;
+const HARD_MEMORY_MIB_MAX = 64 * 1024 * 1024;
+const HARD_DISK_GIB_MAX = 1024 * 1024;
+
+/** Settings of the compute node: `SKERRY_COMPUTE_*`. */
+export const computeConfig = defineConfig('SKERRY_COMPUTE', {
+  port: settings.port(4020, 'HTTP port'),
+  host: settings.text('localhost', 'address to listen on; "::" for every address'),
+  coreUrl: settings.url('http://localhost:4024', 'the core node to follow and to publish through'),
+  dataDir: settings.directory(
+    'data',
+    'compute',
+    'disks of instances, the key and the prefix of this node; must not be lost',
+  ),
+  cacheDir: settings.directory('cache', '', 'built images; may be shared by several nodes of one machine'),
+  ipv6Prefix: settings.optionalText(
+    'the /64 that instances get addresses from; a random private one by default, kept in the data directory',
+  ),
+  announceUrl: settings.optionalText(
+    'the address under which others reach the HTTP interface; the listening one by default',
+  ),
+  nameServers: settings.list(
+    ['2606:4700:4700::1111', '2001:4860:4860::8888'],
+    'resolvers that guests are told to use',
+  ),
+  cpu: settings.optionalInteger(0, HARD_CPU_MAX, 'virtual cores to offer; all of the machine by default'),
+  memoryMib: settings.optionalInteger(
+    0,
+    HARD_MEMORY_MIB_MAX,
+    'memory to offer; what is free at the start, less a reserve, by default',
+  ),
+  diskGib: settings.optionalInteger(
+    0,
+    HARD_DISK_GIB_MAX,
+    'disk to offer; what is free at the start, less a reserve, by default',
+  ),
+  accel: settings.choice(
+    ['auto', 'kvm', 'tcg'],
+    'auto',
+    'how guests run: by hardware, by software emulation, or decided by a self-test',
+  ),
+  mirror: settings.url('http://deb.debian.org/debian', 'Debian archive that images are built from'),
+  securityMirror: settings.url('http://deb.debian.org/debian-security', 'Debian archive of security updates'),
+  installPackages: settings.flag(true, 'as root on Debian: install missing programs with apt-get'),
+  prepareImages: settings.list([], 'images to build at the start instead of on first use'),
+});
+
+export type ComputeConfig = ConfigOf<typeof computeConfig>;
+
+/** Administration programs live where an ordinary user's PATH does not look. */
+const ADMIN_DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
+
+/** Where programs are looked for, in order. */
+export function programDirectories(): string[] {
+  const given = (process.env.PATH ?? '').split(':').filter((part) => part !== '');
+  return [...new Set([...given, ...ADMIN_DIRECTORIES])];
+}
+
+/** What programs that this service runs inherit. They speak plain English, because some of their words are read. */
+export function programEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, PATH: programDirectories().join(':'), LC_ALL: 'C.UTF-8' };
+}

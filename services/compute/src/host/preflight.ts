@@ -1,0 +1,94 @@
+import { access, constants, open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '@skerry/kit';
+import { programDirectories } from '../config.ts';
+import { type HostFacts, listObstacles, PROGRAMS, packagesFor } from './requirements.ts';
+import { run } from './run.ts';
+
+/** linux/capability.h */
+const CAP_NET_ADMIN = 12n;
+const INSTALL_TIMEOUT_MS = 15 * 60_000;
+
+/**
+ * What keeps this machine from running virtual machines; empty when nothing does. As root on Debian, and where it is
+ * allowed, missing programs are installed first.
+ */
+export async function preflight(
+  installPackages: boolean,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<string[]> {
+  let facts = await readHostFacts();
+  const { isRoot, isDebian, missingPrograms } = facts;
+  if (missingPrograms.length > 0 && isRoot && isDebian && installPackages) {
+    await installMissing(missingPrograms, log, signal);
+    facts = await readHostFacts();
+  }
+  return listObstacles(facts);
+}
+
+export async function readHostFacts(): Promise<HostFacts> {
+  return {
+    architecture: process.arch,
+    isLinux: process.platform === 'linux',
+    isRoot: process.geteuid?.() === 0,
+    isDebian: await can('/etc/debian_version', constants.R_OK),
+    hasNetAdmin: hasCapability(await readFile('/proc/self/status', 'utf8').catch(() => ''), CAP_NET_ADMIN),
+    canOpenTun: await open('/dev/net/tun', 'r+').then(
+      async (file) => {
+        await file.close();
+        return true;
+      },
+      () => false,
+    ),
+    canWriteNetworkSettings: await can('/proc/sys/net/ipv6/conf/all/forwarding', constants.W_OK),
+    missingPrograms: await listMissingPrograms(),
+  };
+}
+
+/** Reads the effective capabilities in /proc/PID/status (proc(5)). */
+export function hasCapability(status: string, capability: bigint): boolean {
+  const digits = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1];
+  return digits !== undefined && ((BigInt(`0x${digits}`) >> capability) & 1n) === 1n;
+}
+
+async function listMissingPrograms(): Promise<string[]> {
+  const missing: string[] = [];
+  for (const program of Object.keys(PROGRAMS)) if (!(await isInstalled(program))) missing.push(program);
+  return missing;
+}
+
+async function isInstalled(program: string): Promise<boolean> {
+  for (const directory of programDirectories())
+    if (await can(join(directory, program), constants.X_OK)) return true;
+  return false;
+}
+
+async function can(path: string, mode: number): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function installMissing(programs: readonly string[], log: Logger, signal: AbortSignal): Promise<void> {
+  const packages = packagesFor(programs);
+  log.warn(
+    { programs, packages },
+    `installing what virtual machines need: apt-get install --no-install-recommends ${packages.join(' ')} (SKERRY_COMPUTE_INSTALL_PACKAGES=no turns this off)`,
+  );
+  // None of these packages is a daemon; scripts of packages that come along are told that no init system runs.
+  const options = {
+    signal,
+    timeoutMs: INSTALL_TIMEOUT_MS,
+    env: { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1' },
+  };
+  try {
+    await run('apt-get', ['-q', 'update'], options);
+    await run('apt-get', ['-q', '-y', '--no-install-recommends', 'install', ...packages], options);
+    log.info({ packages }, 'installed');
+  } catch (error) {
+    signal.throwIfAborted();
+    log.error({ err: error }, 'the packages could not be installed');
+  }
+}

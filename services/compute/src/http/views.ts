@@ -1,0 +1,135 @@
+import { cpus, loadavg, totalmem } from 'node:os';
+import { VERSION } from '@skerry/kit';
+import type { Phase, Reason } from '@skerry/protocol';
+import { type DiskUsage, readAvailableMemory } from '../host/capacity.ts';
+import type { Place } from '../instances/place.ts';
+import type { PhaseTimes } from '../instances/record.ts';
+import type { AccelDecision } from '../vm/accel.ts';
+
+/** The shapes that deployed tools read. Only what is known is filled in; nothing is made up. */
+
+export interface Execution {
+  readonly place: Place;
+  readonly phase: Phase | undefined;
+  readonly times: PhaseTimes;
+}
+
+const iso = (timeMs: number | undefined) => (timeMs === undefined ? null : new Date(timeMs).toISOString());
+
+/** `GET /v2/about/executions/list`: everything this node looks after, by instance id. */
+export function executionsV2(executions: readonly Execution[]): Record<string, unknown> {
+  return Object.fromEntries(
+    executions.map(({ place, phase, times }) => [
+      place.id,
+      {
+        networking: { ipv6_network: place.network, ipv6_ip: place.guest },
+        status: {
+          defined_at: iso(times.scheduled),
+          preparing_at: iso(times.preparing),
+          prepared_at: iso(times.starting),
+          starting_at: iso(times.starting),
+          started_at: iso(times.running),
+          stopping_at: iso(times.stopping),
+          stopped_at: iso(times.stopped ?? times.failed),
+        },
+        running: phase === 'running',
+        awaiting_confidential_init: false,
+        vm_type: 'instance',
+      },
+    ]),
+  );
+}
+
+/** `GET /about/executions/list`: what runs, by instance id. */
+export function executionsV1(executions: readonly Execution[]): Record<string, unknown> {
+  const running = executions.filter(({ phase }) => phase === 'running');
+  return Object.fromEntries(
+    running.map(({ place }) => [
+      place.id,
+      { networking: { ipv6: place.network }, vm_type: 'instance', awaiting_confidential_init: false },
+    ]),
+  );
+}
+
+const PERIOD_SECONDS = 60;
+const KB = 1000;
+const CONFIDENTIAL_FLAGS = ['sev', 'sev_es'];
+
+/** `GET /about/usage/system`. kB are thousands of bytes. */
+export async function usageView(
+  disk: DiskUsage,
+  cpuinfo: string,
+  nowMs: number,
+): Promise<Record<string, unknown>> {
+  const cores = cpus();
+  const speeds = cores.map((core) => core.speed).filter((speed) => speed > 0);
+  const [load1, load5, load15] = loadavg();
+  return {
+    cpu: {
+      count: cores.length,
+      load_average: { load1, load5, load15 },
+      core_frequencies: {
+        min: speeds.length > 0 ? Math.min(...speeds) : null,
+        max: speeds.length > 0 ? Math.max(...speeds) : null,
+      },
+    },
+    mem: {
+      total_kB: Math.floor(totalmem() / KB),
+      available_kB: Math.floor((await readAvailableMemory()) / KB),
+    },
+    disk: { total_kB: Math.floor(disk.totalBytes / KB), available_kB: Math.floor(disk.availableBytes / KB) },
+    period: {
+      start_timestamp: new Date(nowMs - (nowMs % (PERIOD_SECONDS * 1000))).toISOString(),
+      duration_seconds: PERIOD_SECONDS,
+    },
+    properties: {
+      cpu: { architecture: process.arch === 'x64' ? 'x86_64' : process.arch, ...parseCpuinfo(cpuinfo) },
+    },
+    gpu: { devices: [], available_devices: [] },
+    active: true,
+  };
+}
+
+/** The vendor and the features that matter to users, from /proc/cpuinfo. */
+export function parseCpuinfo(text: string): { vendor: string | null; features: string[] } {
+  const vendor = /^vendor_id\s*:\s*(\S+)$/m.exec(text)?.[1] ?? null;
+  const flags = (/^flags\s*:\s*(.*)$/m.exec(text)?.[1] ?? '').split(' ');
+  return { vendor, features: CONFIDENTIAL_FLAGS.filter((flag) => flags.includes(flag)) };
+}
+
+export interface NodeFacts {
+  readonly announceUrl: string;
+  readonly nodeId: string;
+  readonly coreUrl: string;
+  readonly ipv6Prefix: string;
+  readonly isForwarding: boolean;
+  readonly accelerator: AccelDecision | undefined;
+  readonly reason: Reason | null;
+}
+
+/** `GET /status/config`, with the accelerator and the reason for having no capacity beside what deployed nodes say. */
+export function configView(facts: NodeFacts): Record<string, unknown> {
+  const { announceUrl, nodeId, coreUrl, ipv6Prefix, isForwarding, accelerator, reason } = facts;
+  return {
+    DOMAIN_NAME: new URL(announceUrl).hostname,
+    node_hash: nodeId,
+    version: VERSION,
+    references: { API_SERVER: coreUrl },
+    networking: {
+      IPV6_ADDRESS_POOL: ipv6Prefix,
+      IPV6_ALLOCATION_POLICY: 'static',
+      IPV6_SUBNET_PREFIX: 124,
+      IPV6_FORWARDING_ENABLED: isForwarding,
+      USE_NDP_PROXY: false,
+    },
+    computing: {
+      ENABLE_QEMU_SUPPORT: reason === null,
+      INSTANCE_DEFAULT_HYPERVISOR: 'qemu',
+      ENABLE_CONFIDENTIAL_COMPUTING: false,
+      ENABLE_GPU_SUPPORT: false,
+      ACCELERATOR: accelerator?.accelerator ?? null,
+      ACCELERATOR_REASON: accelerator?.why ?? null,
+    },
+    reason,
+  };
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createLogger, readConfig } from '@skerry/kit';
+import { computeConfig } from '../config.ts';
+import { until } from '../testing/wait.ts';
+import { IMAGE_FILES } from './build.ts';
+import { ImageStore } from './store.ts';
+
+/** Two builds, the first one cut off, on a busy machine with a slow mirror. */
+const DEADLINE_MS = 30 * 60_000;
+const SOON_MS = 30_000;
+
+test('a build that is killed leaves nothing behind that matters, and the next one succeeds', {
+  timeout: DEADLINE_MS,
+}, async () => {
+  assert.equal(process.geteuid?.(), 0, 'this test needs root');
+  const cacheDir = await mkdtemp(join(tmpdir(), 'skerry-images-'));
+  const config = readConfig(computeConfig, { SKERRY_HOME: cacheDir });
+  try {
+    await startAndKill(cacheDir);
+    await until(
+      'everything of the build is dead',
+      SOON_MS,
+      async () => (await listProcessesBelow(cacheDir)).length === 0,
+    );
+    assert.doesNotMatch(await readFile('/proc/mounts', 'utf8'), new RegExp(cacheDir), 'nothing is mounted');
+
+    const percents: number[] = [];
+    const images = new ImageStore({
+      cacheDir,
+      mirrors: config,
+      log: createLogger('test', 'silent'),
+      signal: new AbortController().signal,
+    });
+    assert.equal(await images.find('debian:12'), undefined);
+    const [image, same] = await Promise.all([
+      images.ensure('debian:12', ({ percent }) => percents.push(percent)),
+      images.ensure('debian:12', () => {}),
+    ]);
+    assert.equal(image.buildId, same.buildId, 'two who ask at the same time share one build');
+    assert.ok(percents.length > 5);
+    assert.deepEqual(
+      percents,
+      percents.toSorted((one, other) => one - other),
+    );
+    assert.deepEqual(
+      (await readdir(image.directory)).toSorted(),
+      [...Object.values(IMAGE_FILES), 'manifest.json'].toSorted(),
+    );
+    assert.deepEqual(
+      (await readdir(join(cacheDir, 'images'))).filter((name) => name.startsWith('.build')),
+      [],
+    );
+    assert.equal((await images.ensure('debian:12', () => {})).buildId, image.buildId, 'it is kept');
+  } finally {
+    await rm(cacheDir, { recursive: true, force: true });
+  }
+});
+
+/** Kills a building process in the middle of unpacking, when file systems are mounted inside the new root. */
+async function startAndKill(cacheDir: string): Promise<void> {
+  const code = `
+    const { ImageStore } = await import(${JSON.stringify(join(import.meta.dirname, 'store.ts'))});
+    const { createLogger } = await import('@skerry/kit');
+    const { mirror, securityMirror } = ${JSON.stringify(readConfig(computeConfig, { SKERRY_HOME: cacheDir }))};
+    const store = new ImageStore({ cacheDir: ${JSON.stringify(cacheDir)}, mirrors: { mirror, securityMirror }, log: createLogger('test', 'silent'), signal: new AbortController().signal });
+    await store.ensure('debian:12', ({ message }) => console.log(message));`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    cwd: import.meta.dirname,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    if (text.includes('installing')) child.kill('SIGKILL');
+  });
+  child.once('exit', () => resolve());
+  await promise;
+  assert.equal(child.signalCode, 'SIGKILL', 'the build got as far as installing packages');
+}
+
+/** Processes whose root or working directory is below a directory. */
+async function listProcessesBelow(directory: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const pid of await readdir('/proc')) {
+    if (!/^[0-9]+$/.test(pid)) continue;
+    for (const link of ['root', 'cwd']) {
+      const target = await readlink(`/proc/${pid}/${link}`).catch(() => '');
+      if (target.startsWith(directory)) found.push(pid);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,20 @@
+import type { Logger } from '@skerry/kit';
+import type { ComputeConfig } from '../config.ts';
+import { preflight } from '../host/preflight.ts';
+import type { Report } from './progress.ts';
+import { type Image, ImageStore } from './store.ts';
+
+/**
+ * Builds an image ahead of its first use, in the cache that compute nodes of this machine share; programs that it takes
+ * are installed first where the settings allow it. Throws as ImageStore.ensure does.
+ */
+export async function prepareImage(
+  name: string,
+  config: ComputeConfig,
+  host: { readonly log: Logger; readonly signal: AbortSignal; readonly report: Report },
+): Promise<Image> {
+  const { log, signal, report } = host;
+  // What keeps machines from running does not keep an image from being built; what does is told by the build itself.
+  await preflight(config.installPackages, log, signal);
+  return new ImageStore({ cacheDir: config.cacheDir, mirrors: config, log, signal }).ensure(name, report);
+}

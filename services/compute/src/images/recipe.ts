@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '@skerry/protocol';
+import { guestFiles } from './guest-files.ts';
+import { guestLinks } from './guest-links.ts';
+import { encodeInitrd, INITRD_MODULES } from './initrd.ts';
+
+/** How an image is made; everything that changes the result is in here, so that its hash can name the result. */
+export interface Recipe {
+  /** `debian:12` */
+  readonly name: string;
+  readonly suite: string;
+  readonly packages: readonly string[];
+  /** A package that depends on the newest kernel for virtual machines. */
+  readonly kernelPackage: string;
+  readonly diskMib: number;
+  readonly mirror: string;
+  readonly securityMirror: string;
+}
+
+export interface Mirrors {
+  readonly mirror: string;
+  readonly securityMirror: string;
+}
+
+/** Raised when the way of building changes in a manner that the recipe's own text does not show. */
+const BUILDER_VERSION = 1;
+const KEY_DIGITS = 12;
+/** The smallest disk an instance may ask for is 1 GiB: an image must fit into it. */
+const IMAGE_DISK_MIB = 1024;
+
+const DEBIAN_PACKAGES: readonly string[] = [
+  'systemd-sysv',
+  'udev',
+  'kmod',
+  'dbus',
+  'libpam-systemd',
+  'openssh-server',
+  'iproute2',
+  'iputils-ping',
+  'netbase',
+  'cloud-init',
+  'python3',
+  'openssl',
+  'ca-certificates',
+  'curl',
+];
+
+const RECIPES: readonly Omit<Recipe, keyof Mirrors>[] = [
+  {
+    name: 'debian:12',
+    suite: 'bookworm',
+    packages: DEBIAN_PACKAGES,
+    kernelPackage: 'linux-image-cloud-amd64',
+    diskMib: IMAGE_DISK_MIB,
+  },
+];
+
+export const IMAGE_NAMES: readonly string[] = RECIPES.map((recipe) => recipe.name);
+
+/** Throws UNKNOWN_IMAGE, naming those there are. */
+export function findRecipe(name: string, mirrors: Mirrors): Recipe {
+  const recipe = RECIPES.find((one) => one.name === name);
+  if (!recipe) {
+    throw new AppError(
+      'UNKNOWN_IMAGE',
+      `there is no image ${JSON.stringify(name)}; there is ${IMAGE_NAMES.join(', ')}`,
+    );
+  }
+  const { mirror, securityMirror } = mirrors;
+  return { ...recipe, mirror, securityMirror };
+}
+
+/** Names a recipe's result: the same recipe gives the same key, any change another one. */
+export function recipeKey(recipe: Recipe): string {
+  const initrd = encodeInitrd(new Uint8Array(), []).toString('base64');
+  const parts = [BUILDER_VERSION, recipe, guestFiles(), guestLinks(), INITRD_MODULES, initrd];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, KEY_DIGITS);
+}
+
+/** The directory, below the cache, that holds a recipe's result. */
+export function imageDirectoryName(recipe: Recipe): string {
+  return `${recipe.name.replaceAll(':', '-')}-${recipeKey(recipe)}`;
+}
+
+/** apt's sources for a recipe, in the one-line form of sources.list(5). */
+export function aptSources(recipe: Recipe): string {
+  return [
+    `deb ${recipe.mirror} ${recipe.suite} main`,
+    `deb ${recipe.mirror} ${recipe.suite}-updates main`,
+    `deb ${recipe.securityMirror} ${recipe.suite}-security main`,
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { readTextIfAny, syncDirectory, writeFileAtomically } from '../host/atomic-file.ts';
+import { acquireFileLock } from '../host/file-lock.ts';
+import { buildImage, IMAGE_FILES } from './build.ts';
+import type { Progress, Report } from './progress.ts';
+import { findRecipe, imageDirectoryName, type Mirrors, type Recipe } from './recipe.ts';
+
+/** An image that is ready for use; it never changes. */
+export interface Image {
+  readonly name: string;
+  /** Different for every build, also of the same recipe. */
+  readonly buildId: string;
+  readonly directory: string;
+  readonly kernelVersion: string;
+  readonly diskMib: number;
+}
+
+export interface ImageStoreOptions {
+  readonly cacheDir: string;
+  readonly mirrors: Mirrors;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+interface Build {
+  readonly done: Promise<Image>;
+  readonly watchers: Set<Report>;
+  last: Progress;
+}
+
+const MANIFEST = 'manifest.json';
+const BUILD_PREFIX = '.build-';
+
+/** Named images, built on first use and kept in a cache that several processes may share. */
+export class ImageStore {
+  readonly #options: ImageStoreOptions;
+  readonly #directory: string;
+  readonly #builds = new Map<string, Build>();
+
+  constructor(options: ImageStoreOptions) {
+    this.#options = options;
+    this.#directory = join(options.cacheDir, 'images');
+  }
+
+  /** The image if it was built before. Throws UNKNOWN_IMAGE. */
+  async find(name: string): Promise<Image | undefined> {
+    return readImage(join(this.#directory, imageDirectoryName(findRecipe(name, this.#options.mirrors))));
+  }
+
+  /**
+   * The image, built now if need be; callers at the same time share one build. Throws UNKNOWN_IMAGE, and HOST_NOT_READY or
+   * INTERNAL with the tool's own words when it cannot be built; a later call tries again.
+   */
+  async ensure(name: string, report: Report): Promise<Image> {
+    const recipe = findRecipe(name, this.#options.mirrors);
+    const running = this.#builds.get(name);
+    if (running) {
+      report(running.last);
+      return watch(running, report);
+    }
+    const found = await this.find(name);
+    if (found) return found;
+    return watch(this.#builds.get(name) ?? this.#start(recipe), report);
+  }
+
+  #start(recipe: Recipe): Build {
+    const watchers = new Set<Report>();
+    const progress: Report = (last) => {
+      build.last = last;
+      this.#options.log.info(
+        { image: recipe.name, percent: last.percent },
+        `image ${recipe.name}: ${last.message}`,
+      );
+      for (const watcher of watchers) watcher(last);
+    };
+    const done = this.#build(recipe, (last) => progress(last)).finally(() =>
+      this.#builds.delete(recipe.name),
+    );
+    const build: Build = { done, watchers, last: { percent: 0, message: 'preparing' } };
+    this.#builds.set(recipe.name, build);
+    return build;
+  }
+
+  async #build(recipe: Recipe, report: Report): Promise<Image> {
+    const { signal, log } = this.#options;
+    const target = join(this.#directory, imageDirectoryName(recipe));
+    await mkdir(this.#directory, { recursive: true });
+    await using _lock = await acquireFileLock(join(this.#directory, '.lock'), signal, () =>
+      report({ percent: 0, message: 'waiting for another process that is building images' }),
+    );
+    const found = await readImage(target);
+    if (found) return found;
+    await this.#removeLeftovers();
+    // What is there has no manifest, so it is not an image.
+    await rm(target, { recursive: true, force: true });
+    const directory = join(this.#directory, `${BUILD_PREFIX}${randomBytes(6).toString('hex')}`);
+    const startedMs = Date.now();
+    try {
+      await mkdir(directory, { mode: 0o755 });
+      report({ percent: 1, message: `building from ${recipe.mirror}` });
+      const { kernelVersion } = await buildImage(recipe, directory, report, signal);
+      const buildId = randomBytes(8).toString('hex');
+      await finish(directory, { name: recipe.name, buildId, kernelVersion, diskMib: recipe.diskMib });
+      await rename(directory, target);
+      await syncDirectory(this.#directory);
+      log.info(
+        { image: recipe.name, kernelVersion, buildMs: Date.now() - startedMs },
+        `image ${recipe.name} is ready`,
+      );
+      return { name: recipe.name, buildId, kernelVersion, diskMib: recipe.diskMib, directory: target };
+    } catch (error) {
+      await rm(directory, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** Directories of builds that were cut off. Only the holder of the lock may call this: nobody else is building. */
+  async #removeLeftovers(): Promise<void> {
+    for (const name of await readdir(this.#directory)) {
+      if (name.startsWith(BUILD_PREFIX))
+        await rm(join(this.#directory, name), { recursive: true, force: true });
+    }
+  }
+}
+
+async function watch(build: Build, report: Report): Promise<Image> {
+  build.watchers.add(report);
+  try {
+    return await build.done;
+  } finally {
+    build.watchers.delete(report);
+  }
+}
+
+/** The manifest is written last, after everything else is on the disk: an image that has one is whole. */
+async function finish(directory: string, manifest: Omit<Image, 'directory'>): Promise<void> {
+  for (const name of Object.values(IMAGE_FILES)) {
+    const file = await open(join(directory, name), 'r');
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+  await writeFileAtomically(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+async function readImage(directory: string): Promise<Image | undefined> {
+  const text = await readTextIfAny(join(directory, MANIFEST));
+  if (text === undefined) return undefined;
+  try {
+    return { ...(JSON.parse(text) as Omit<Image, 'directory'>), directory };
+  } catch (error) {
+    throw new AppError('INTERNAL', `${join(directory, MANIFEST)} is damaged; remove that directory`, {
+      cause: error,
+    });
+  }
+}

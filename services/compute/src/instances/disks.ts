@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import { copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hostnameOf } from '@skerry/protocol';
+import { isMissing, syncDirectory } from '../host/atomic-file.ts';
+import { run } from '../host/run.ts';
+import { IMAGE_FILES } from '../images/build.ts';
+import type { Image } from '../images/store.ts';
+import { MACHINE_FILES } from '../vm/machine.ts';
+import { writeSeed } from '../vm/seed.ts';
+import type { Place } from './place.ts';
+import { instanceDirectory } from './record.ts';
+import type { Wanted } from './wanted.ts';
+
+/**
+ * Puts an image's files below the data directory (as further names of the same bytes where that is possible) and gives the
+ * directory's name there. An instance's disk only holds what differs from its image: the image must live as long as the
+ * disk, while the cache may be emptied at any time.
+ */
+export async function keepBase(dataDir: string, image: Image): Promise<string> {
+  const name = join('bases', `${image.name.replaceAll(':', '-')}-${image.buildId}`);
+  const target = join(dataDir, name);
+  if (await isThere(target)) return name;
+  await mkdir(join(dataDir, 'bases'), { recursive: true });
+  const directory = `${target}.${randomBytes(4).toString('hex')}.tmp`;
+  await mkdir(directory);
+  try {
+    for (const file of Object.values(IMAGE_FILES))
+      await linkOrCopy(join(image.directory, file), join(directory, file));
+    await rename(directory, target);
+    await syncDirectory(join(dataDir, 'bases'));
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    // Another instance's preparation may have been quicker.
+    if (!(await isThere(target))) throw error;
+  }
+  return name;
+}
+
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error;
+    await copyFile(from, to);
+  }
+}
+
+/** Makes an instance's disk and seed. A disk that is there already is kept: it holds its owner's data. */
+export async function makeDisks(
+  dataDir: string,
+  base: string,
+  place: Place,
+  wanted: Wanted,
+  nameServers: readonly string[],
+): Promise<void> {
+  const directory = instanceDirectory(dataDir, place.id);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const seed = {
+    instanceId: `iid-${place.id}`,
+    hostname: hostnameOf(place.id),
+    sshKey: wanted.sshKey,
+    mac: place.mac,
+    address: `${place.guest}/124`,
+    nameServers,
+  };
+  await writeSeed(seed, join(directory, MACHINE_FILES.seed));
+  const disk = join(directory, MACHINE_FILES.disk);
+  if (await isThere(disk)) return;
+  const temporary = `${disk}.tmp`;
+  await rm(temporary, { force: true });
+  const backing = join(dataDir, base, IMAGE_FILES.disk);
+  await run('qemu-img', [
+    'create',
+    '-q',
+    '-f',
+    'qcow2',
+    '-F',
+    'qcow2',
+    '-b',
+    backing,
+    temporary,
+    `${wanted.diskGib}G`,
+  ]);
+  await rename(temporary, disk);
+  await syncDirectory(directory);
+}
+
+/** Puts an instance's directory aside. Nothing is deleted: only its owner or the operator may do that. */
+export async function putAside(dataDir: string, id: string, nowMs: number): Promise<string> {
+  const target = join(dataDir, 'released', `${id}-${nowMs}`);
+  await mkdir(join(dataDir, 'released'), { recursive: true, mode: 0o700 });
+  await rename(instanceDirectory(dataDir, id), target);
+  return target;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}

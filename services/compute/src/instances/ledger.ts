@@ -1,0 +1,61 @@
+import type { Logger } from '@skerry/kit';
+import type { Phase, Reason } from '@skerry/protocol';
+import { enterPhase, type InstanceRecord, type Status, writeRecord } from './record.ts';
+
+export interface LedgerOptions {
+  readonly dataDir: string;
+  readonly now: () => number;
+  readonly log: Logger;
+  /** Told of every new status, after it is on the disk. */
+  readonly onStatus: (id: string, status: Status) => void;
+}
+
+/** The record of one instance, in memory and on the disk. */
+export class Ledger {
+  readonly #options: LedgerOptions;
+  #record: InstanceRecord;
+  #writing: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(record: InstanceRecord, options: LedgerOptions) {
+    this.#record = record;
+    this.#options = options;
+  }
+
+  get record(): InstanceRecord {
+    return this.#record;
+  }
+
+  /** Changes the record. Resolves when it is on the disk. */
+  remember(change: Partial<InstanceRecord>): Promise<void> {
+    this.#record = { ...this.#record, ...change };
+    // One after the other: the last record written is the last one there was.
+    this.#writing = this.#writing
+      .catch(() => {})
+      .then(() => (this.#isClosed ? undefined : writeRecord(this.#options.dataDir, this.#record)));
+    return this.#writing;
+  }
+
+  /** States a phase, if it is news. */
+  async say(phase: Phase, reason: Reason | null): Promise<void> {
+    const { now, log, onStatus } = this.#options;
+    const { id, status: last, restartId, phaseTimesMs: times } = this.#record;
+    const isEntered = last?.phase !== phase;
+    const isSame = last?.restartId === restartId && JSON.stringify(last.reason) === JSON.stringify(reason);
+    if (!isEntered && isSame) return;
+    const observedAtMs = Math.max(now(), (last?.observedAtMs ?? 0) + 1);
+    const status = { phase, reason, observedAtMs, restartId };
+    await this.remember({
+      status,
+      phaseTimesMs: isEntered ? enterPhase(times, phase, observedAtMs) : times,
+    });
+    if (isEntered) log.info({ phase, reason }, `the instance is ${phase}`);
+    onStatus(id, status);
+  }
+
+  /** Writes what is on its way, and nothing after that. */
+  async close(): Promise<void> {
+    await this.#writing.catch(() => {});
+    this.#isClosed = true;
+  }
+}

@@ -1,0 +1,124 @@
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '@skerry/kit';
+import type { Phase, Reason } from '@skerry/protocol';
+import { isMissing, readTextIfAny, writeFileAtomically } from '../host/atomic-file.ts';
+import type { Wanted } from './wanted.ts';
+
+export interface Status {
+  readonly phase: Phase;
+  readonly reason: Reason | null;
+  readonly observedAtMs: number;
+  /** The last restart that was carried out. */
+  readonly restartId: string | null;
+}
+
+/** All that this node knows of an instance, kept in `vm.json` beside its disk: enough to go on after being killed at any line. */
+export interface InstanceRecord {
+  readonly version: 1;
+  readonly id: string;
+  /** The last wish that was heard: an instance goes on while no core node answers. */
+  readonly wanted: Wanted;
+  /** Directory, below the data directory, of the kernel, initrd and backing disk; null until the disk is made. */
+  readonly base: string | null;
+  /** QEMU was started and not stopped on purpose since. */
+  readonly isStarted: boolean;
+  /** When the guest began to boot, milliseconds since 1970; null while it does not run. */
+  readonly bootedAtMs: number | null;
+  /** The last restart that was carried out. */
+  readonly restartId: string | null;
+  /** The guest powered itself off: it stays off until somebody asks again. */
+  readonly isPoweredOff: boolean;
+  /** Why this node gave up, until somebody asks again. */
+  readonly failure: Reason | null;
+  readonly status: Status | null;
+  /** When each phase of the present round was entered, milliseconds since 1970. */
+  readonly phaseTimesMs: PhaseTimes;
+  /** `observedAtMs` of the last status that a core node took. */
+  readonly publishedAtMs: number;
+}
+
+export type PhaseTimes = Readonly<Partial<Record<Phase, number>>>;
+
+const ROUND: readonly Phase[] = [
+  'scheduled',
+  'preparing',
+  'starting',
+  'running',
+  'stopping',
+  'stopped',
+  'failed',
+];
+
+/** The times after a phase was entered: those of phases that come later in a round belong to the round before. Pure. */
+export function enterPhase(times: PhaseTimes, phase: Phase, nowMs: number): PhaseTimes {
+  const earlier = ROUND.slice(0, ROUND.indexOf(phase)).flatMap((one) =>
+    times[one] === undefined ? [] : [[one, times[one]]],
+  );
+  return { ...Object.fromEntries(earlier), [phase]: nowMs };
+}
+
+const RECORD_FILE = 'vm.json';
+const ID = /^[0-9a-f]{64}$/;
+
+export function newRecord(id: string, wanted: Wanted, nowMs: number): InstanceRecord {
+  return {
+    version: 1,
+    id,
+    wanted,
+    base: null,
+    isStarted: false,
+    bootedAtMs: null,
+    // What was asked for before the instance came here is not asked for again.
+    restartId: wanted.restartId,
+    isPoweredOff: false,
+    failure: null,
+    status: null,
+    phaseTimesMs: { scheduled: nowMs },
+    publishedAtMs: 0,
+  };
+}
+
+export function instancesDirectory(dataDir: string): string {
+  return join(dataDir, 'instances');
+}
+
+export function instanceDirectory(dataDir: string, id: string): string {
+  return join(instancesDirectory(dataDir), id);
+}
+
+export async function writeRecord(dataDir: string, record: InstanceRecord): Promise<void> {
+  const directory = instanceDirectory(dataDir, record.id);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await writeFileAtomically(join(directory, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`, 0o600);
+}
+
+/** Every instance that was here when the last process ended. A record that cannot be read is left alone, and said. */
+export async function readRecords(dataDir: string, log: Logger): Promise<InstanceRecord[]> {
+  const records: InstanceRecord[] = [];
+  for (const name of await listNames(instancesDirectory(dataDir))) {
+    if (!ID.test(name)) continue;
+    const text = await readTextIfAny(join(instanceDirectory(dataDir, name), RECORD_FILE));
+    if (text === undefined) continue;
+    try {
+      const record = JSON.parse(text) as InstanceRecord;
+      if (record.version !== 1 || record.id !== name) throw new Error(`it is not a record of ${name}`);
+      records.push(record);
+    } catch (error) {
+      log.error(
+        { err: error, instance: name },
+        'the record of an instance is damaged; the instance is left as it is',
+      );
+    }
+  }
+  return records;
+}
+
+async function listNames(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}

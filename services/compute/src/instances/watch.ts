@@ -1,0 +1,71 @@
+import type { CoreClient } from '@skerry/client';
+import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { Keeper } from './keeper.ts';
+
+export interface WatchOptions {
+  readonly core: CoreClient;
+  readonly keeper: Keeper;
+  readonly nodeId: string;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+const RETRY_BASE_MS = 200;
+const RETRY_MAX_MS = 10_000;
+/** The stream carries every change; the full list is the safety net. */
+const FULL_SYNC_EVERY_MS = 300_000;
+
+/** Follows what a core node says: the full list, then every change. Ends with the signal. */
+export async function watchInstances(options: WatchOptions): Promise<void> {
+  const { log, signal } = options;
+  let failures = 0;
+  while (!signal.aborted) {
+    const round = new AbortController();
+    const timer = setTimeout(() => round.abort(), FULL_SYNC_EVERY_MS);
+    try {
+      const cursor = await syncAll(options);
+      if (failures > 0) log.info('the core node answers again');
+      failures = 0;
+      await followEvents(options, cursor, AbortSignal.any([signal, round.signal]));
+    } catch (error) {
+      if (signal.aborted) return;
+      failures++;
+      if (failures === 1)
+        log.warn({ err: error }, 'the core node cannot be followed; instances go on, and it is tried again');
+      await pause(backoffMs(failures, RETRY_BASE_MS, RETRY_MAX_MS), signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+async function syncAll({ core, keeper, nodeId, log }: WatchOptions): Promise<string> {
+  const { instances, cursor } = await core.readAllInstances({ node_id: nodeId });
+  await keeper.seeAll(instances);
+  const listed = new Set(instances.map((instance) => instance.instance_id));
+  for (const { record } of keeper.list()) {
+    if (listed.has(record.id)) continue;
+    try {
+      await keeper.see(await core.getInstance(record.id));
+    } catch (error) {
+      // A core node that lost its memory is no reason to end a machine.
+      if (!(error instanceof AppError) || error.code !== 'INSTANCE_NOT_FOUND') throw error;
+      log.warn(
+        { instance: record.id },
+        'the core node does not know an instance that runs here; it is left as it is',
+      );
+    }
+  }
+  return cursor;
+}
+
+async function followEvents(
+  { core, keeper }: WatchOptions,
+  cursor: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const event of core.events({ cursor, signal })) {
+    if (event.kind === 'instance') await keeper.see(event.data);
+  }
+}

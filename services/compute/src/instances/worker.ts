@@ -1,0 +1,334 @@
+import { join } from 'node:path';
+import { type Logger, pause } from '@skerry/kit';
+import type { Phase, Reason } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol';
+import { IMAGE_FILES } from '../images/build.ts';
+import { MACHINE_FILES } from '../vm/machine.ts';
+import { Vm } from '../vm/vm.ts';
+import { type Actual, decideStep, type Step } from './diff.ts';
+import { keepBase, makeDisks, putAside } from './disks.ts';
+import { Ledger } from './ledger.ts';
+import type { Place } from './place.ts';
+import { type InstanceRecord, instanceDirectory } from './record.ts';
+import { shutDown } from './shut-down.ts';
+import { judgeTrouble, RETRY_MAX_MS, reasonOf, recentOf } from './trouble.ts';
+import type { Wanted } from './wanted.ts';
+import type { Workshop } from './workshop.ts';
+
+/** After this long without a word from the guest, its address is asked instead. */
+export const SILENCE_LIMIT_MS = 300_000;
+const SILENCE_RECHECK_MS = 30_000;
+/** A boot that takes longer no longer keeps others from starting. */
+const SLOT_LIMIT_MS = 180_000;
+/** A status's progress is told at most this often. */
+const PROGRESS_EVERY_MS = 1_000;
+
+/** Looks after one instance: decides and does one step after the other, never two at once. Survives every failure of a step. */
+export class Worker {
+  readonly #shop: Workshop;
+  readonly #place: Place;
+  readonly #log: Logger;
+  readonly #ledger: Ledger;
+  #wanted: Wanted | null;
+  #vm: Vm | undefined;
+  #openPorts: readonly number[] = [];
+  #isSilentButThere = false;
+  #troubles: number[] = [];
+  #wake = Promise.withResolvers<void>();
+  #freeSlot: () => void = () => {};
+  #isDone = false;
+
+  constructor(shop: Workshop, place: Place, record: InstanceRecord) {
+    this.#shop = shop;
+    this.#place = place;
+    this.#wanted = record.wanted;
+    this.#log = shop.log.child({ instance: place.id });
+    this.#ledger = new Ledger(record, { ...shop, log: this.#log });
+  }
+
+  get record(): InstanceRecord {
+    return this.#ledger.record;
+  }
+
+  get place(): Place {
+    return this.#place;
+  }
+
+  /** The instance was released: this worker has nothing to do any more. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  get hasProcess(): boolean {
+    return this.#vm !== undefined;
+  }
+
+  /** A new wish; null when the instance belongs to another node. */
+  want(wanted: Wanted | null): void {
+    if (JSON.stringify(wanted) === JSON.stringify(this.#wanted)) return;
+    this.#wanted = wanted;
+    this.wake();
+  }
+
+  wake(): void {
+    this.#wake.resolve();
+  }
+
+  /** A core node took a status. */
+  async noteAccepted(observedAtMs: number): Promise<void> {
+    if (observedAtMs > this.#ledger.record.publishedAtMs)
+      await this.#ledger.remember({ publishedAtMs: observedAtMs });
+  }
+
+  /** Takes over the QEMU of an earlier process, if it still runs. Called once, before `work`. */
+  async adopt(): Promise<void> {
+    const vm = await Vm.adopt(this.#directory, this.#place.machineId);
+    if (!vm) return;
+    this.#take(vm);
+    this.#openPorts = this.#ledger.record.wanted.allowedPorts;
+    this.#log.info({ pid: vm.pid, state: vm.state }, 'a running virtual machine was taken over');
+  }
+
+  /** Runs until the signal ends or the instance is released. The virtual machine goes on without this process. */
+  async work(): Promise<void> {
+    const { signal, now } = this.#shop;
+    const onAbort = () => this.wake();
+    signal.addEventListener('abort', onAbort);
+    while (!signal.aborted && !this.#isDone) {
+      this.#wake = Promise.withResolvers<void>();
+      let waitMs: number;
+      try {
+        await this.#hear();
+        const step = decideStep(this.#wanted, this.#look());
+        waitMs = await this.#perform(step);
+      } catch (error) {
+        if (signal.aborted) break;
+        waitMs = await this.#suffer(error, now()).catch((failure) => {
+          this.#log.error({ err: failure }, 'the state of an instance could not be kept; trying again');
+          return RETRY_MAX_MS;
+        });
+      }
+      if (waitMs > 0) await this.#rest(waitMs);
+    }
+    signal.removeEventListener('abort', onAbort);
+    this.#freeSlot();
+    this.#vm?.[Symbol.dispose]();
+  }
+
+  get #directory(): string {
+    return instanceDirectory(this.#shop.dataDir, this.#place.id);
+  }
+
+  /** Keeps the wish, so that it is known while no core node answers. */
+  async #hear(): Promise<void> {
+    if (
+      this.#wanted !== null &&
+      JSON.stringify(this.#wanted) !== JSON.stringify(this.#ledger.record.wanted)
+    ) {
+      await this.#ledger.remember({ wanted: this.#wanted });
+    }
+  }
+
+  #look(): Actual {
+    const state = this.#vm?.state ?? 'none';
+    return {
+      record: this.#ledger.record,
+      vm: state === 'gone' ? 'none' : state,
+      allowedPorts: this.#openPorts,
+      isSilentButThere: this.#isSilentButThere,
+    };
+  }
+
+  /** Does a step; returns how long to rest after it unless something happens, 0 to go on at once. */
+  async #perform(step: Step): Promise<number> {
+    if (this.#vm?.state === 'gone') return this.#mournProcess();
+    switch (step.do) {
+      case 'renew':
+        this.#troubles = [];
+        await this.#ledger.remember({
+          isPoweredOff: false,
+          failure: null,
+          restartId: this.#wanted?.restartId ?? this.#ledger.record.restartId,
+        });
+        return 0;
+      case 'prepare':
+        await this.#prepare();
+        return 0;
+      case 'start':
+        await this.#start();
+        return 0;
+      case 'stop':
+        await this.#stop();
+        return 0;
+      case 'collect':
+        await this.#endProcess();
+        await this.#ledger.remember({ isPoweredOff: true, isStarted: false, bootedAtMs: null });
+        this.#log.info('the guest powered itself off');
+        return 0;
+      case 'firewall':
+        await this.#openNetwork();
+        return 0;
+      case 'release':
+        await this.#release();
+        return 0;
+      case 'rest':
+        return this.#settle(step.phase, step.reason);
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    const wanted = this.#ledger.record.wanted;
+    await this.#ledger.say('preparing', null);
+    let toldAtMs = 0;
+    const image = await this.#shop.images.ensure(wanted.image, ({ percent, message }) => {
+      if (this.#shop.now() - toldAtMs < PROGRESS_EVERY_MS) return;
+      toldAtMs = this.#shop.now();
+      const reason = {
+        code: 'BUILDING_IMAGE',
+        message: `building ${wanted.image}: ${percent} %, ${message}`,
+      };
+      // Progress that cannot be told is no reason to stop building.
+      this.#ledger
+        .say('preparing', reason)
+        .catch((error) => this.#log.debug({ err: error }, 'progress was not told'));
+    });
+    const base = await keepBase(this.#shop.dataDir, image);
+    await makeDisks(this.#shop.dataDir, base, this.#place, wanted, this.#shop.nameServers);
+    await this.#ledger.remember({ base });
+  }
+
+  async #start(): Promise<void> {
+    const { starts, accelerator, dataDir, now } = this.#shop;
+    const { wanted, base } = this.#ledger.record;
+    if (starts.isFull)
+      await this.#ledger.say('preparing', {
+        code: 'WAITING_FOR_OTHERS',
+        message: 'other virtual machines are starting',
+      });
+    this.#freeSlot();
+    this.#freeSlot = await starts.acquire(this.#shop.signal);
+    await this.#ledger.say('starting', null);
+    const directory = join(dataDir, base ?? '');
+    const kernel = join(directory, IMAGE_FILES.kernel);
+    const initrd = join(directory, IMAGE_FILES.initrd);
+    const { accelerator: how } = await accelerator.decide(kernel, initrd);
+    await this.#openNetwork();
+    // First the note, then the process: one that was started and not noted would never be looked for.
+    await this.#ledger.remember({ isStarted: true, bootedAtMs: now() });
+    const { id, tap, mac, machineId } = this.#place;
+    const { disk, seed } = MACHINE_FILES;
+    const machine = {
+      id,
+      machineId,
+      cpu: wanted.cpu,
+      memoryMib: wanted.memoryMib,
+      kernel,
+      initrd,
+      disk,
+      seed,
+      tap,
+      mac,
+    };
+    const vm = await Vm.start(this.#directory, machine, how);
+    this.#take(vm);
+    this.#log.info({ pid: vm.pid, accelerator: how }, 'the virtual machine was started');
+    const slot = this.#freeSlot;
+    setTimeout(slot, SLOT_LIMIT_MS).unref();
+  }
+
+  #take(vm: Vm): void {
+    this.#vm = vm;
+    this.#isSilentButThere = false;
+    vm.onChange = () => {
+      if (vm.state !== 'booting') this.#freeSlot();
+      if (vm.state === 'ready') this.#isSilentButThere = false;
+      this.wake();
+    };
+    if (vm.state !== 'booting') this.#freeSlot();
+  }
+
+  async #openNetwork(): Promise<void> {
+    const { tap, network } = this.#place;
+    const { allowedPorts } = this.#ledger.record.wanted;
+    await this.#shop.network.add({ tap, network, allowedPorts });
+    this.#openPorts = allowedPorts;
+  }
+
+  async #stop(): Promise<void> {
+    const vm = this.#vm;
+    if (!vm) return;
+    await this.#ledger.say('stopping', null);
+    await shutDown(vm, this.#shop.signal, this.#log);
+    await this.#endProcess();
+    await this.#ledger.remember({ isStarted: false, bootedAtMs: null });
+  }
+
+  async #endProcess(): Promise<void> {
+    await this.#vm?.end();
+    this.#vm = undefined;
+    this.#freeSlot();
+  }
+
+  /** QEMU ended although nobody asked for it. */
+  async #mournProcess(): Promise<number> {
+    this.#vm = undefined;
+    this.#freeSlot();
+    const error = new AppError('VM_START_FAILED', 'the virtual machine ended unexpectedly');
+    return this.#suffer(error, this.#shop.now());
+  }
+
+  async #release(): Promise<void> {
+    await this.#shop.network.remove(this.#place.tap);
+    // A record written later would make the directory again.
+    await this.#ledger.close();
+    const where = await putAside(this.#shop.dataDir, this.#place.id, this.#shop.now());
+    this.#log.warn({ where }, 'the instance belongs to another node now; its disk was put aside');
+    this.#isDone = true;
+  }
+
+  async #settle(phase: Phase, reason: Reason | null): Promise<number> {
+    if (phase === 'starting') return this.#waitForGuest();
+    await this.#ledger.say(phase, reason);
+    return this.#isSilentButThere ? SILENCE_RECHECK_MS : FOREVER_MS;
+  }
+
+  async #waitForGuest(): Promise<number> {
+    await this.#ledger.say('starting', null);
+    const silentMs = this.#shop.now() - (this.#ledger.record.bootedAtMs ?? 0);
+    if (silentMs < SILENCE_LIMIT_MS) return SILENCE_LIMIT_MS - silentMs;
+    const { tap, guest, mac } = this.#place;
+    this.#isSilentButThere = await this.#shop.network.answers(tap, guest, mac);
+    return this.#isSilentButThere ? 0 : SILENCE_RECHECK_MS;
+  }
+
+  /** A step failed: say so, and try again after a while or give up. */
+  async #suffer(error: unknown, nowMs: number): Promise<number> {
+    const verdict = judgeTrouble(error, this.#troubles, nowMs);
+    this.#troubles = [...recentOf(this.#troubles, nowMs), nowMs];
+    this.#log.warn({ err: error }, 'giveUp' in verdict ? 'the instance failed' : 'the instance has trouble');
+    if (!this.#vm) this.#freeSlot();
+    if ('giveUp' in verdict) {
+      await this.#ledger.remember({ failure: verdict.giveUp });
+      return 0;
+    }
+    const { code, message } = reasonOf(error);
+    const seconds = Math.ceil(verdict.retryInMs / 1000);
+    await this.#ledger.say(this.#ledger.record.base === null ? 'preparing' : 'starting', {
+      code,
+      message: `${message} (trying again in ${seconds} s)`.slice(0, 1_024),
+    });
+    return verdict.retryInMs;
+  }
+
+  async #rest(milliseconds: number): Promise<void> {
+    const ended = new AbortController();
+    await Promise.race([
+      this.#wake.promise,
+      pause(Math.min(milliseconds, FOREVER_MS), AbortSignal.any([ended.signal, this.#shop.signal])),
+    ]);
+    ended.abort();
+  }
+}
+
+/** The longest that a timer of Node can wait. */
+const FOREVER_MS = 2 ** 31 - 1;

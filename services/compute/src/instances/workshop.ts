@@ -1,0 +1,21 @@
+import type { Logger } from '@skerry/kit';
+import type { ImageStore } from '../images/store.ts';
+import type { NodeNetwork } from '../network/network.ts';
+import type { AcceleratorChoice } from '../vm/accel.ts';
+import type { Status } from './record.ts';
+import type { Slots } from './slots.ts';
+
+/** What workers share. */
+export interface Workshop {
+  readonly dataDir: string;
+  readonly nameServers: readonly string[];
+  readonly images: ImageStore;
+  readonly network: NodeNetwork;
+  readonly accelerator: AcceleratorChoice;
+  readonly starts: Slots;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+  /** Told of every change of a status. */
+  readonly onStatus: (id: string, status: Status) => void;
+}

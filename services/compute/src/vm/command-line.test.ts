@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { probeArguments, qemuArguments, uuidOf } from './command-line.ts';
+import type { Machine } from './machine.ts';
+
+const machine: Machine = {
+  id: 'ab'.repeat(32),
+  machineId: '00112233445566778899aabbccddeeff',
+  cpu: 2,
+  memoryMib: 512,
+  kernel: '/data/bases/a,b/vmlinuz',
+  initrd: '/data/bases/a,b/initrd',
+  disk: 'disk.qcow2',
+  seed: 'seed.iso',
+  tap: 'sabcde123456789',
+  mac: '52:00:00:00:00:01',
+};
+
+function valuesOf(args: readonly string[], option: string): string[] {
+  return args.flatMap((arg, index) => (arg === option ? [args[index + 1] ?? ''] : []));
+}
+
+describe('qemuArguments', () => {
+  test('software emulation has a bounded translation cache', () => {
+    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg'), '-accel'), ['tcg,tb-size=64']);
+    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg'), '-cpu'), ['max']);
+  });
+
+  test('hardware differs in nothing but the accelerator and the processor', () => {
+    const differing = qemuArguments(machine, 'kvm').filter(
+      (arg, index) => arg !== qemuArguments(machine, 'tcg')[index],
+    );
+    assert.deepEqual(differing, ['kvm', 'host']);
+  });
+
+  test('the machine is what was asked for, in a sandbox, and nothing of QEMU runs by default', () => {
+    const args = qemuArguments(machine, 'tcg');
+    assert.deepEqual(valuesOf(args, '-smp'), ['cpus=2']);
+    assert.deepEqual(valuesOf(args, '-m'), ['size=512M']);
+    assert.match(valuesOf(args, '-sandbox')[0] ?? '', /^on,.*spawn=deny/);
+    assert.ok(args.includes('-nodefaults') && args.includes('-no-user-config'));
+    assert.ok(!args.includes('-daemonize'));
+    assert.match(valuesOf(args, '-action')[0] ?? '', /shutdown=pause/);
+    assert.match(valuesOf(args, '-netdev')[0] ?? '', /ifname=sabcde123456789,script=no,downscript=no/);
+  });
+
+  test('paths of sockets stay short, whatever the data directory is', () => {
+    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg'), '-qmp'), ['unix:qmp.sock,server=on,wait=off']);
+  });
+
+  test("a comma in a file's name does not become an option", () => {
+    const drives = valuesOf(qemuArguments({ ...machine, disk: 'a,readonly=on' }, 'tcg'), '-drive');
+    assert.match(drives[0] ?? '', /file=a,,readonly=on,/);
+  });
+
+  test('no argument comes from a stranger: the guest is known by its hash', () => {
+    const args = qemuArguments(machine, 'tcg');
+    assert.deepEqual(valuesOf(args, '-uuid'), ['00112233-4455-6677-8899-aabbccddeeff']);
+    assert.equal(uuidOf(machine.machineId), '00112233-4455-6677-8899-aabbccddeeff');
+  });
+});
+
+test('the self-test asks the initrd to say that it is alive', () => {
+  const args = probeArguments('/k', '/i', 'word', 'kvm');
+  assert.match(valuesOf(args, '-append')[0] ?? '', / word$/);
+  assert.deepEqual(valuesOf(args, '-accel'), ['kvm']);
+});

@@ -1,0 +1,91 @@
+import { READY_PORT } from '../images/guest-files.ts';
+import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
+
+/** Names of QEMU objects that are spoken of over QMP. */
+export const CHARDEV = { ready: 'ready', console: 'console' } as const;
+
+/** Code that QEMU keeps translated: without a limit it grows by some 200 MiB for each guest. */
+const TRANSLATION_CACHE_MIB = 64;
+/** The console's last words are kept in QEMU's memory, where a guest cannot fill the host's disk with them. A power of two. */
+const CONSOLE_BYTES = 65_536;
+
+/** `qemu-system-x86_64`'s own name in the process list. */
+export function processNameOf(id: string): string {
+  return `skerry-${id.slice(0, 8)}`;
+}
+
+/** `00112233445566778899aabbccddeeff` -> `00112233-4455-6677-8899-aabbccddeeff` */
+export function uuidOf(machineId: string): string {
+  return machineId.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** A value inside one of QEMU's comma-separated options: a comma is written twice. */
+const value = (text: string) => text.replaceAll(',', ',,');
+
+/**
+ * QEMU's arguments for a machine. q35, because `microvm` without its timers hangs under software emulation on a busy host.
+ * The kernel is given directly: no firmware screen, no boot loader. A guest that powers off leaves QEMU paused, so that a
+ * compute node which was away still learns that it was the guest's own wish.
+ */
+export function qemuArguments(machine: Machine, accelerator: Accelerator): string[] {
+  const { id, machineId, cpu, memoryMib, kernel, initrd, disk, seed, tap, mac } = machine;
+  return [
+    ['-name', `guest=${processNameOf(id)},process=${processNameOf(id)}`],
+    ['-uuid', uuidOf(machineId)],
+    ['-nodefaults'],
+    ['-no-user-config'],
+    ['-display', 'none'],
+    ['-machine', 'q35,usb=off,vmport=off'],
+    acceleratorArguments(accelerator),
+    ['-smp', `cpus=${cpu}`],
+    ['-m', `size=${memoryMib}M`],
+    ['-action', 'reboot=reset,shutdown=pause'],
+    ['-kernel', kernel],
+    ['-initrd', initrd],
+    ['-append', `console=ttyS0 quiet net.ifnames=0 panic=1 systemd.machine_id=${machineId}`],
+    ['-chardev', `ringbuf,id=${CHARDEV.console},size=${CONSOLE_BYTES}`],
+    ['-serial', `chardev:${CHARDEV.console}`],
+    ['-qmp', `unix:${MACHINE_FILES.qmp},server=on,wait=off`],
+    ['-pidfile', MACHINE_FILES.pid],
+    ['-device', 'virtio-rng-pci'],
+    ['-device', 'virtio-serial-pci'],
+    ['-chardev', `null,id=${CHARDEV.ready}`],
+    ['-device', `virtserialport,chardev=${CHARDEV.ready},id=${CHARDEV.ready},name=${READY_PORT}`],
+    ['-netdev', `tap,id=net0,ifname=${tap},script=no,downscript=no`],
+    ['-device', `virtio-net-pci,netdev=net0,mac=${mac},romfile=`],
+    ['-drive', `id=disk0,if=none,file=${value(disk)},format=qcow2,discard=unmap`],
+    ['-device', 'virtio-blk-pci,drive=disk0'],
+    ['-drive', `id=seed0,if=none,file=${value(seed)},format=raw,readonly=on`],
+    ['-device', 'virtio-blk-pci,drive=seed0'],
+    ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
+  ].flat();
+}
+
+/** A guest of the self-test: the kernel, an initrd that says it is alive, a serial line on standard output. */
+export function probeArguments(
+  kernel: string,
+  initrd: string,
+  probeWord: string,
+  accelerator: Accelerator,
+): string[] {
+  return [
+    ['-nodefaults'],
+    ['-no-user-config'],
+    ['-display', 'none'],
+    ['-machine', 'q35,usb=off,vmport=off'],
+    acceleratorArguments(accelerator),
+    ['-m', 'size=256M'],
+    ['-no-reboot'],
+    ['-kernel', kernel],
+    ['-initrd', initrd],
+    ['-append', `console=ttyS0 quiet panic=-1 ${probeWord}`],
+    ['-serial', 'stdio'],
+    ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
+  ].flat();
+}
+
+function acceleratorArguments(accelerator: Accelerator): string[] {
+  return accelerator === 'kvm'
+    ? ['-accel', 'kvm', '-cpu', 'host']
+    : ['-accel', `tcg,tb-size=${TRANSLATION_CACHE_MIB}`, '-cpu', 'max'];
+}

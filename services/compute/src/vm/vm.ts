@@ -1,0 +1,222 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pause } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { programEnvironment } from '../config.ts';
+import { CHARDEV, qemuArguments } from './command-line.ts';
+import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
+import { findQemu, isQemuOf, searchQemu } from './process.ts';
+import { QmpClient } from './qmp.ts';
+
+export const QEMU = 'qemu-system-x86_64';
+
+/** Between spawn and the first answer; allocating a large guest's memory on a busy machine takes a while. */
+const START_DEADLINE_MS = 60_000;
+const POLL_MS = 20;
+/** After QMP `quit`, before SIGKILL. */
+const QUIT_DEADLINE_MS = 10_000;
+const KILL_DEADLINE_MS = 10_000;
+const RECONNECT_LIMIT = 5;
+const LOG_TAIL_CHARS = 600;
+const CONSOLE_TAIL_BYTES = 8_192;
+
+/** What a virtual machine is seen to be. `off`: the guest powered itself off, QEMU is still there, paused. */
+export type VmState = 'booting' | 'ready' | 'off' | 'gone';
+
+/**
+ * One QEMU process, started by this process or by an earlier one. It outlives this process.
+ * `onChange` is called whenever `state` changes.
+ */
+export class Vm {
+  readonly #directory: string;
+  readonly #machineId: string;
+  readonly pid: number;
+  #qmp: QmpClient | undefined;
+  #state: VmState = 'booting';
+  #isReleased = false;
+  onChange: () => void = () => {};
+  #changed = Promise.withResolvers<void>();
+
+  private constructor(directory: string, machineId: string, pid: number) {
+    this.#directory = directory;
+    this.#machineId = machineId;
+    this.pid = pid;
+  }
+
+  get state(): VmState {
+    return this.#state;
+  }
+
+  /** Starts QEMU, detached. Throws VM_START_FAILED with QEMU's own words. The tap must be there and free. */
+  static async start(directory: string, machine: Machine, accelerator: Accelerator): Promise<Vm> {
+    const running = await Vm.adopt(directory, machine.machineId);
+    if (running) return running;
+    for (const name of [MACHINE_FILES.qmp, MACHINE_FILES.pid])
+      await rm(join(directory, name), { force: true });
+    const log = openSync(join(directory, MACHINE_FILES.log), 'w', 0o600);
+    const child = spawn(QEMU, qemuArguments(machine, accelerator), {
+      cwd: directory,
+      env: programEnvironment(),
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    child.unref();
+    let ended: string | undefined;
+    child.once('error', (error) => {
+      ended = error.message;
+    });
+    child.once('exit', (code, signal) => {
+      ended = code === null ? `ended by ${signal}` : `ended with code ${code}`;
+    });
+    const deadline = Date.now() + START_DEADLINE_MS;
+    while (ended === undefined && Date.now() < deadline) {
+      const pid = await findQemu(directory, machine.machineId);
+      const vm = pid === undefined ? undefined : await Vm.#attach(directory, machine.machineId, pid);
+      if (vm) return vm;
+      await pause(POLL_MS, NEVER);
+    }
+    if (ended === undefined) child.kill('SIGKILL');
+    const tail = (await readFile(join(directory, MACHINE_FILES.log), 'utf8').catch(() => ''))
+      .trim()
+      .slice(-LOG_TAIL_CHARS);
+    throw new AppError(
+      'VM_START_FAILED',
+      `QEMU ${ended ?? `did not answer in ${START_DEADLINE_MS} ms`}${tail === '' ? '' : `: ${tail}`}`,
+    );
+  }
+
+  /** The machine's QEMU from before, if it still runs. Throws INTERNAL when it runs but does not speak. */
+  static async adopt(directory: string, machineId: string): Promise<Vm | undefined> {
+    const deadline = Date.now() + START_DEADLINE_MS;
+    for (;;) {
+      const pid = await searchQemu(directory, machineId);
+      if (pid === undefined) return undefined;
+      const vm = await Vm.#attach(directory, machineId, pid);
+      if (vm) return vm;
+      if (Date.now() > deadline)
+        throw new AppError('INTERNAL', 'the QEMU of this machine runs but does not answer');
+      await pause(POLL_MS, NEVER);
+    }
+  }
+
+  static async #attach(directory: string, machineId: string, pid: number): Promise<Vm | undefined> {
+    const vm = new Vm(directory, machineId, pid);
+    return (await vm.#connect()) ? vm : undefined;
+  }
+
+  async #connect(): Promise<boolean> {
+    try {
+      // By way of the process's own directory: short whatever the data directory is, and certainly this process's socket.
+      const qmp = await QmpClient.connect(`/proc/${this.pid}/cwd/${MACHINE_FILES.qmp}`, (name, data) =>
+        this.#onEvent(name, data),
+      );
+      this.#qmp = qmp;
+      await this.refresh();
+      void qmp.closed.then(() => this.#onDisconnect());
+      return true;
+    } catch {
+      // The next attempt needs the socket: QEMU serves one client at a time.
+      this.#qmp?.[Symbol.dispose]();
+      return false;
+    }
+  }
+
+  /** Asks QEMU for the state instead of relying on events. */
+  async refresh(): Promise<void> {
+    const status = (await this.#command('query-status')) as { status: string };
+    if (status.status === 'shutdown') return this.#change('off');
+    const chardevs = (await this.#command('query-chardev')) as { label: string; 'frontend-open': boolean }[];
+    const isOpen = chardevs.some((one) => one.label === CHARDEV.ready && one['frontend-open']);
+    this.#change(isOpen ? 'ready' : 'booting');
+  }
+
+  #onEvent(name: string, data: Readonly<Record<string, unknown>>): void {
+    if (name === 'VSERPORT_CHANGE' && data.id === CHARDEV.ready)
+      this.#change(data.open === true ? 'ready' : 'booting');
+    else if (name === 'SHUTDOWN' && data.guest === true) this.#change('off');
+    else if (name === 'RESET') this.#change('booting');
+  }
+
+  #change(state: VmState): void {
+    if (this.#state === state || this.#state === 'gone' || (this.#state === 'off' && state === 'ready'))
+      return;
+    this.#state = state;
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers<void>();
+    this.onChange();
+  }
+
+  async #onDisconnect(): Promise<void> {
+    if (this.#isReleased) return;
+    for (let attempt = 1; attempt <= RECONNECT_LIMIT; attempt++) {
+      if (!(await this.#isAlive())) break;
+      if (await this.#connect()) return;
+      await pause(POLL_MS * attempt, NEVER);
+    }
+    await this.#waitForEnd(KILL_DEADLINE_MS);
+    this.#change('gone');
+  }
+
+  async #isAlive(): Promise<boolean> {
+    return isQemuOf(this.pid, this.#directory, this.#machineId);
+  }
+
+  #command(execute: string, args?: Readonly<Record<string, unknown>>): Promise<unknown> {
+    return this.#qmp
+      ? this.#qmp.command(execute, args)
+      : Promise.reject(new AppError('INTERNAL', 'QEMU is not connected'));
+  }
+
+  /** Presses the power button. The guest decides what to do; `state` becomes `off` when it is done. */
+  async pressPowerButton(): Promise<void> {
+    await this.#command('system_powerdown');
+  }
+
+  /** Ends QEMU, at once, as a power cut would. Resolves when the process is gone. */
+  async end(): Promise<void> {
+    await this.#command('quit').catch(() => {});
+    if (!(await this.#waitForEnd(QUIT_DEADLINE_MS))) {
+      // Asked again just before: the number may belong to somebody else by now.
+      if (await this.#isAlive()) process.kill(this.pid, 'SIGKILL');
+      if (!(await this.#waitForEnd(KILL_DEADLINE_MS)))
+        throw new AppError('INTERNAL', `QEMU ${this.pid} does not end`);
+    }
+    this.#change('gone');
+  }
+
+  async #waitForEnd(deadlineMs: number): Promise<boolean> {
+    const deadline = Date.now() + deadlineMs;
+    while (await this.#isAlive()) {
+      if (Date.now() > deadline) return false;
+      await pause(POLL_MS, NEVER);
+    }
+    return true;
+  }
+
+  /** The last words on the serial console; reading them removes them. Empty when QEMU is gone. */
+  async readConsole(): Promise<string> {
+    const text = await this.#command('ringbuf-read', {
+      device: CHARDEV.console,
+      size: CONSOLE_TAIL_BYTES,
+      format: 'utf8',
+    }).catch(() => '');
+    return typeof text === 'string' ? text : '';
+  }
+
+  /** Resolves at the next change of `state`. */
+  get changed(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  /** Lets go of the machine without touching it: another process may adopt it. */
+  [Symbol.dispose](): void {
+    this.#isReleased = true;
+    this.onChange = () => {};
+    this.#qmp?.[Symbol.dispose]();
+  }
+}
+
+const NEVER = new AbortController().signal;

@@ -1,0 +1,4 @@
+import { dataPlaneSuite } from './suite.ts';
+import { TsDataPlane } from './ts/plane.ts';
+
+dataPlaneSuite('TypeScript data plane', (options) => new TsDataPlane(options));

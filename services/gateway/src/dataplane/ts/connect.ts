@@ -1,0 +1,55 @@
+import { connect, type Socket } from 'node:net';
+import type { Failure } from '../port.ts';
+
+export interface ConnectTarget {
+  readonly ipv6: string;
+  readonly port: number;
+  readonly timeoutMs: number;
+  /** Whether each direction may end by itself; otherwise the end of one ends both. */
+  readonly halfOpen: boolean;
+}
+
+const KEEP_ALIVE_PROBE_MS = 60_000;
+
+/** Where an instance does not take a connection in time, the socket's error is this. */
+export class ConnectTimeoutError extends Error {
+  override readonly name = 'ConnectTimeoutError';
+}
+
+/** A connection to an instance, still opening. It ends with a ConnectTimeoutError where it does not open in time. */
+export function connectInstance(target: ConnectTarget): Socket {
+  const socket = connect({
+    host: target.ipv6,
+    port: target.port,
+    family: 6,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+    allowHalfOpen: target.halfOpen,
+  });
+  const timer = setTimeout(
+    () => socket.destroy(new ConnectTimeoutError(`no connection in ${target.timeoutMs} ms`)),
+    target.timeoutMs,
+  );
+  const settled = () => clearTimeout(timer);
+  socket.once('connect', settled).once('close', settled);
+  return socket;
+}
+
+/** What the error of a connection or request to an instance means to whoever asked. */
+export function failureOf(error: Error): Failure {
+  if (error instanceof ConnectTimeoutError) return 'connect_timeout';
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ECONNREFUSED':
+      return 'refused';
+    case 'ENETUNREACH':
+    case 'EHOSTUNREACH':
+    case 'EADDRNOTAVAIL':
+    case 'EACCES':
+      return 'unreachable';
+    case 'ETIMEDOUT':
+      return 'connect_timeout';
+    default:
+      return 'broken';
+  }
+}

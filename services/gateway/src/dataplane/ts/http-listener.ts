@@ -1,0 +1,150 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { AppError } from '@skerry/protocol';
+import type { DataPlaneLimits, Explanation, Failure } from '../port.ts';
+import {
+  createInstanceAgents,
+  type Exchange,
+  type Forwarding,
+  forward,
+  forwardUpgrade,
+} from './http-forward.ts';
+import { checkFraming, hasBody } from './http-headers.ts';
+import { parseRequestTarget } from './http-host.ts';
+import { endQuietly, endWithPage, responseOn, sendPage } from './http-page.ts';
+import { linger } from './linger.ts';
+import type { RouteTable } from './routes.ts';
+import { RequestTurns } from './turns.ts';
+
+export interface HttpListenerOptions {
+  readonly routes: RouteTable;
+  readonly upstreamPort: number;
+  readonly limits: DataPlaneLimits;
+  readonly explain: (hostname: string, failure: Failure) => Explanation;
+  readonly counters: { requests: number };
+}
+
+export interface HttpListener {
+  readonly server: Server;
+  readonly connections: ReadonlySet<Socket>;
+  readonly close: () => void;
+}
+
+/** Request line and headers together. */
+const MAX_HEAD_BYTES = 16 * 1024;
+/** How often Node looks for connections that are past their deadline, as a part of that deadline. */
+const CHECKS_PER_DEADLINE = 10;
+
+/** The instance's side is judged first, so that its silence can still be explained to the client. */
+const CLIENT_IDLE_FACTOR = 2;
+
+const NOT_HTTP: Explanation = {
+  code: 'INVALID_PARAMETERS',
+  message: 'This is not a request that HTTP/1.1 allows.',
+};
+
+/** A server that routes every request, also on a kept connection, by its own Host header. */
+export function createHttpListener(options: HttpListenerOptions): HttpListener {
+  const { limits, upstreamPort, explain } = options;
+  const agents = createInstanceAgents(limits.connectTimeoutMs);
+  const forwarding: Forwarding = { limits, upstreamPort, agents, explain };
+  const turns = new RequestTurns();
+  const connections = new Set<Socket>();
+
+  const serve = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
+    options.counters.requests++;
+    turns.take(request.socket, response, () =>
+      answerRequest({ request, response, expectsContinue }, options, (exchange) =>
+        forward(exchange, forwarding),
+      ),
+    );
+  };
+  const server = createServer({
+    maxHeaderSize: MAX_HEAD_BYTES,
+    headersTimeout: limits.helloTimeoutMs,
+    // Bodies may take as long as they keep moving: the idle timeouts end those that do not.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.ceil(limits.helloTimeoutMs / CHECKS_PER_DEADLINE),
+    // We answer a missing or second Host with a page of our own.
+    requireHostHeader: false,
+    noDelay: true,
+    keepAlive: true,
+    shouldUpgradeCallback: (request) => isUpgrade(request) && !turns.current(request.socket),
+  });
+  // A client that closes its side after the request still gets the response.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  server.maxConnections = limits.maxConnections;
+  server.setTimeout(limits.idleTimeoutMs * CLIENT_IDLE_FACTOR);
+  server.on('connection', (socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.on('request', (request, response) => serve(request, response, false));
+  server.on('checkContinue', (request, response) => serve(request, response, true));
+  server.on('upgrade', (request, socket: Socket, head) => {
+    options.counters.requests++;
+    socket.on('error', () => {});
+    const arrived = { request, response: responseOn(socket, request), expectsContinue: false };
+    answerRequest(arrived, options, (exchange) => forwardUpgrade(exchange, forwarding, head));
+  });
+  server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => {});
+    endWithPage(socket, { code: 'METHOD_NOT_ALLOWED', message: 'This gateway makes no tunnels (CONNECT).' });
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const current = turns.current(socket);
+    if (!current && socket.writable) endWithPage(socket, explainClientError(error.code));
+    // In the middle of a response a page would be taken for its content; a response that is written stands.
+    else if (current?.writableEnded) endQuietly(socket);
+    else socket.destroy();
+  });
+  return { server, connections, close: () => agents.kept.destroy() };
+}
+
+/**
+ * Switching to HTTP/2 this way is obsolete (RFC 9113 §3.1) and a body before the switch has no defined end here: both are
+ * passed on as ordinary requests.
+ */
+function isUpgrade(request: IncomingMessage): boolean {
+  const { upgrade } = request.headers;
+  return request.method === 'GET' && upgrade?.toLowerCase() !== 'h2c' && !hasBody(request.rawHeaders);
+}
+
+/** Finds the instance of a request and passes it on with `pass`, or answers with a page that says why not. */
+function answerRequest(
+  arrived: Pick<Exchange, 'request' | 'response' | 'expectsContinue'>,
+  options: HttpListenerOptions,
+  pass: (exchange: Exchange) => void,
+): void {
+  const { request, response, expectsContinue } = arrived;
+  const refuse = (explanation: Explanation) => {
+    if (expectsContinue) response.shouldKeepAlive = false;
+    sendPage(response, explanation);
+    if (!request.complete) linger(request, () => request.socket.destroy());
+  };
+  try {
+    checkFraming(request.httpVersion, request.rawHeaders);
+    const target = parseRequestTarget(request.url ?? '/', request.rawHeaders);
+    const ipv6 = options.routes.get(target.hostname);
+    if (ipv6 === undefined) refuse(options.explain(target.hostname, 'not_routed'));
+    else pass({ ...arrived, target, ipv6 });
+  } catch (error) {
+    // What Node's HTTP client will not send is the client's doing too.
+    refuse(error instanceof AppError ? error : NOT_HTTP);
+  }
+}
+
+function explainClientError(code: string | undefined): Explanation {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return {
+        code: 'HEADERS_TOO_LARGE',
+        message: `The request head is larger than ${MAX_HEAD_BYTES} bytes.`,
+      };
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { code: 'REQUEST_TIMEOUT', message: 'The request did not arrive in time.' };
+    default:
+      return NOT_HTTP;
+  }
+}

@@ -1,0 +1,32 @@
+import type { Socket } from 'node:net';
+
+/** One direction: back-pressure holds the source, the end of the source ends the target's side only (half-close). */
+function pump(source: Socket, target: Socket): void {
+  // A side can end while the other is still being connected: Node tells of it even when the socket is paused.
+  if (source.readableEnded) target.end();
+  else source.pipe(target);
+}
+
+/**
+ * Both directions are over: close quietly. Otherwise the other side must learn that the stream is cut, which an orderly
+ * close would hide: reset.
+ */
+function endWith(one: Socket, other: Socket): void {
+  one.on('close', () => {
+    const complete = one.readableEnded && one.writableFinished;
+    if (!complete && !other.destroyed) other.resetAndDestroy();
+  });
+}
+
+/**
+ * Passes bytes both ways between two open connections until both directions have ended, one of them breaks, or nothing
+ * moves for `idleTimeoutMs`. Both sockets must allow half-open connections.
+ */
+export function relay(client: Socket, instance: Socket, idleTimeoutMs: number): void {
+  pump(client, instance);
+  pump(instance, client);
+  endWith(client, instance);
+  endWith(instance, client);
+  // Every byte of either direction touches the client's socket, so one timer is enough.
+  client.setTimeout(idleTimeoutMs, () => client.resetAndDestroy());
+}

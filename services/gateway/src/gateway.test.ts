@@ -1,0 +1,340 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { createLogger, type RunningService, readConfig } from '@skerry/kit';
+import { hostnameOf } from '@skerry/protocol';
+import { ask } from './dataplane/suite/testing-http-client.ts';
+import { until } from './dataplane/suite/testing-world.ts';
+import { gatewayService } from './index.ts';
+import { TestingCore } from './sync/testing-core.ts';
+
+const HASH = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
+const NAME = 'farm-manage-desk-seek';
+const HOST = `${NAME}.skerry.localhost`;
+const KEY = 'correct-horse-battery-staple';
+const log = createLogger('test', 'silent');
+
+/** A gateway with a core node and one web server on loopback that stands for every instance. */
+class Scene implements AsyncDisposable {
+  readonly core = new TestingCore();
+  readonly dataDir: string;
+  readonly #web = createServer((request, response) => response.end(`for ${request.headers.host}`));
+  #gateway: RunningService | undefined;
+  #stop = new AbortController();
+  settings: Record<string, string> = {};
+
+  private constructor(dataDir: string) {
+    this.dataDir = dataDir;
+  }
+
+  static async open(settings: Record<string, string> = {}): Promise<Scene> {
+    const scene = new Scene(await mkdtemp(join(tmpdir(), 'skerry-gateway-')));
+    await scene.core.open();
+    scene.#web.listen(0, '::1');
+    await once(scene.#web, 'listening');
+    scene.settings = {
+      SKERRY_GATEWAY_HTTP_PORT: '0',
+      SKERRY_GATEWAY_HTTPS_PORT: '0',
+      SKERRY_GATEWAY_API_PORT: '0',
+      SKERRY_GATEWAY_CORE_URL: scene.core.url,
+      SKERRY_GATEWAY_DATA_DIR: scene.dataDir,
+      SKERRY_GATEWAY_API_KEYS: `an-older-key,${KEY}`,
+      SKERRY_GATEWAY_ALLOW_LOCAL: 'yes',
+      SKERRY_GATEWAY_UPSTREAM_HTTP_PORT: String((scene.#web.address() as AddressInfo).port),
+      ...settings,
+    };
+    return scene;
+  }
+
+  async start(): Promise<this> {
+    this.#stop = new AbortController();
+    const config = readConfig(gatewayService.config, this.settings);
+    this.#gateway = await gatewayService.start(config, { log, signal: this.#stop.signal });
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.#gateway?.[Symbol.asyncDispose]();
+    this.#gateway = undefined;
+  }
+
+  get urls(): readonly string[] {
+    return this.#gateway!.urls;
+  }
+
+  async api(path: string, options: RequestInit = {}) {
+    const response = await fetch(`${this.urls[2]}${path}`, options);
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Record<string, unknown>,
+    };
+  }
+
+  /** The page behind a name, as text. */
+  async visit(host = HOST): Promise<string> {
+    const answer = await ask(Number(new URL(this.urls[0]!).port), host);
+    return String(answer.body);
+  }
+
+  async untilActive(active = true): Promise<void> {
+    const end = performance.now() + 10_000;
+    while ((await this.api(`/api/hash/${HASH}`)).body.active !== active)
+      assert.ok(performance.now() < end, 'not in time');
+  }
+
+  sync(body?: object, key = KEY) {
+    return this.api('/api/sync', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await this.core[Symbol.asyncDispose]();
+    this.#web.closeAllConnections();
+    this.#web.close();
+    await rm(this.dataDir, { recursive: true, force: true });
+  }
+}
+
+const running = { instance_id: HASH, ipv6: '::1', phase: 'running' } as const;
+
+describe('gateway', { timeout: 60_000 }, () => {
+  test('an instance is routed as soon as its address is told, and unrouted as soon as its owner stops it', async () => {
+    await using scene = await Scene.open();
+    await scene.start();
+    await until(() => scene.core.streamsOpened === 1);
+    assert.match(await scene.visit(), /No instance that this gateway knows/);
+    scene.core.put({ instance_id: HASH });
+    const known = async () => (await scene.api('/api/status')).body.instance_count === 1;
+    while (!(await known()));
+    assert.match(await scene.visit(), /no address yet.*scheduled/);
+    const told = performance.now();
+    scene.core.put(running);
+    await scene.untilActive();
+    assert.ok(performance.now() - told < 1000, 'within a second');
+    assert.equal(await scene.visit(), `for ${HOST}`);
+    scene.core.put({ instance_id: HASH, desired: 'stopped' });
+    await scene.untilActive(false);
+    assert.match(await scene.visit(), /stopped by its owner/);
+  });
+
+  test('lookup API', async () => {
+    await using scene = await Scene.open();
+    scene.core.putQuietly(running);
+    await scene.start();
+    await scene.untilActive();
+    const record = {
+      instance_hash: HASH,
+      subdomain: NAME,
+      url: HOST,
+      ipv6: '::1',
+      active: true,
+    };
+    const found = await scene.api(`/api/lookup/${NAME.toUpperCase()}`, {
+      headers: { origin: 'https://any.example' },
+    });
+    assert.deepEqual(found.body, record);
+    assert.equal(found.headers.get('access-control-allow-origin'), '*');
+    assert.deepEqual((await scene.api(`/api/hash/${HASH.toUpperCase()}`)).body, record);
+    const unknown = 'f'.repeat(64);
+    assert.deepEqual((await scene.api(`/api/hash/${unknown}`)).body, {
+      instance_hash: unknown,
+      subdomain: 'zoo-zoo-zoo-zoo',
+      url: 'zoo-zoo-zoo-zoo.skerry.localhost',
+      ipv6: null,
+      active: false,
+    });
+    for (const [path, status, code] of [
+      ['/api/hash/xyz', 400, 'INVALID_HASH'],
+      [`/api/hash/${'a'.repeat(63)}`, 400, 'INVALID_HASH'],
+      ['/api/lookup/a-b-c-d', 400, 'INVALID_HOSTNAME'],
+      ['/api/lookup/zoo-zoo-zoo', 400, 'INVALID_HOSTNAME'],
+      ['/api/lookup/zoo-zoo-zoo-zoo', 404, 'HOSTNAME_NOT_FOUND'],
+      ['/api/nothing', 404, 'ROUTE_NOT_FOUND'],
+    ] as const) {
+      const refused = await scene.api(path);
+      assert.deepEqual(
+        [refused.status, refused.body.code, refused.body.status],
+        [status, code, 'error'],
+        path,
+      );
+    }
+    const { body } = await scene.api('/api/status');
+    assert.deepEqual([body.instance_count, body.route_count, body.domain], [1, 1, 'skerry.localhost']);
+    assert.ok(Math.abs((body.last_sync_time as number) - Date.now() / 1000) < 60);
+    assert.equal(body.http_port, Number(new URL(scene.urls[0]!).port));
+  });
+
+  test('a preflight of any origin is allowed', async () => {
+    await using scene = await Scene.open();
+    await scene.start();
+    const response = await fetch(`${scene.urls[2]}/api/status`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://any.example', 'access-control-request-method': 'GET' },
+    });
+    assert.equal(response.headers.get('access-control-allow-origin'), '*');
+    assert.match(response.headers.get('access-control-allow-methods') ?? '', /GET/);
+  });
+
+  test('POST /api/sync: 401 without a key, 403 with a wrong one, else what it did', async () => {
+    await using scene = await Scene.open();
+    await scene.start();
+    await until(() => scene.core.streamsOpened === 1);
+    const none = await scene.api('/api/sync', { method: 'POST' });
+    assert.deepEqual(
+      [none.status, none.body.code, none.headers.get('www-authenticate')],
+      [401, 'CREDENTIAL_REQUIRED', 'Bearer'],
+    );
+    assert.equal(
+      (await scene.api('/api/sync', { method: 'POST', headers: { authorization: 'Basic x' } })).status,
+      401,
+    );
+    assert.equal((await scene.sync(undefined, 'wrong')).status, 403);
+    scene.core.putQuietly(running);
+    const done = await scene.sync();
+    assert.equal(done.status, 200);
+    const { duration_ms, last_sync_time, ...rest } = done.body;
+    const [http, https] = scene.urls.map((url) => Number(new URL(url).port));
+    assert.deepEqual(rest, {
+      instance_count: 1,
+      route_count: 1,
+      domain: 'skerry.localhost',
+      http_port: http,
+      https_port: https,
+      added: 1,
+      removed: 0,
+      changed: 0,
+    });
+    assert.ok((duration_ms as number) > 0 && (last_sync_time as number) > 0);
+    assert.equal((await scene.sync(undefined, 'an-older-key')).body.added, 0);
+    assert.equal((await scene.sync({ something: 1 })).status, 400);
+    scene.core.failWith = 500;
+    const failed = await scene.sync();
+    assert.deepEqual([failed.status, failed.body.code], [503, 'UPSTREAM_UNAVAILABLE']);
+    assert.equal((await scene.api('/api/status')).body.route_count, 1, 'the last good table stays');
+  });
+
+  test('many pages; what changes while they are read is not undone', async () => {
+    await using scene = await Scene.open();
+    for (let i = 0; i < 250; i++)
+      scene.core.putQuietly({ instance_id: i.toString(16).padStart(64, '0'), ipv6: '2001:db8::1' });
+    scene.core.putQuietly({ ...running, ipv6: '' });
+    await scene.start();
+    await until(() => scene.core.streamsOpened === 1);
+    assert.equal((await scene.api('/api/status')).body.instance_count, 251);
+    // Page 3 has the old view of it; the change is told before that page is read.
+    let changed = false;
+    const stale = { ...scene.core.instances.get(HASH)! };
+    scene.core.onPage = (page) => {
+      if (page === 1 && !changed) {
+        changed = true;
+        scene.core.put(running);
+        scene.core.instances.set(HASH, stale);
+      }
+    };
+    const { body } = await scene.sync();
+    assert.equal(changed, true);
+    assert.equal(body.changed, 0);
+    await scene.untilActive();
+  });
+
+  test('a source that suddenly knows nothing empties nothing, unless an operator says so', async () => {
+    await using scene = await Scene.open();
+    await scene.start();
+    await until(() => scene.core.streamsOpened === 1);
+    scene.core.put(running);
+    await scene.untilActive();
+    scene.core.forgetEverything();
+    // Its cursors are not those of the new database: refused, so everything is read, and followed from there.
+    await until(() => scene.core.streamsOpened === 2);
+    const held = await scene.sync();
+    assert.deepEqual([held.body.removed, held.body.held_back, held.body.route_count], [0, 1, 1]);
+    assert.equal(await scene.visit(), `for ${HOST}`);
+    // The new database is followed all the same.
+    const other = 'f'.repeat(64);
+    scene.core.put({ instance_id: other, ipv6: '::1' });
+    while ((await scene.api(`/api/hash/${other}`)).body.active !== true);
+    const meant = await scene.sync({ accept_loss: true });
+    assert.deepEqual([meant.body.removed, meant.body.route_count], [1, 1]);
+  });
+
+  test('it routes at once after a restart, with the core node away, and goes on where the stream was left', async () => {
+    await using scene = await Scene.open();
+    scene.core.putQuietly(running);
+    await scene.start();
+    await scene.untilActive();
+    await scene.stop();
+    const { port } = new URL(scene.core.url);
+    await scene.core[Symbol.asyncDispose]();
+    await scene.start();
+    assert.equal(await scene.visit(), `for ${HOST}`);
+    assert.equal((await scene.api('/api/status')).body.route_count, 1);
+    await using back = await new TestingCore().open(Number(port));
+    back.putQuietly(running);
+    await until(() => back.streamsOpened > 0, 20_000);
+    back.put({ instance_id: HASH, desired: 'stopped' });
+    await scene.untilActive(false);
+  });
+
+  test('a lost stream is taken up again; what it lost is found by the next full sync', async () => {
+    await using scene = await Scene.open({ SKERRY_GATEWAY_SYNC_PERIOD_MS: '200' });
+    await scene.start();
+    await until(() => scene.core.streamsOpened === 1);
+    scene.core.breakStreams();
+    scene.core.put(running);
+    await scene.untilActive();
+    scene.core.putQuietly({ instance_id: HASH, desired: 'stopped' });
+    await scene.untilActive(false);
+  });
+
+  test('two instances of one name: the earlier has it, the later takes over when that is gone', async () => {
+    await using scene = await Scene.open();
+    const later = `${HASH.slice(0, 60)}0000`;
+    assert.equal(hostnameOf(later), NAME);
+    scene.core.putQuietly({ ...running, created_at: 1000 });
+    scene.core.putQuietly({ ...running, instance_id: later, created_at: 2000 });
+    await scene.start();
+    await scene.untilActive();
+    assert.equal((await scene.api(`/api/lookup/${NAME}`)).body.instance_hash, HASH);
+    const lost = await scene.api(`/api/hash/${later}`);
+    assert.deepEqual([lost.body.subdomain, lost.body.ipv6, lost.body.active], [NAME, '::1', false]);
+    scene.core.instances.delete(HASH);
+    const { body } = await scene.sync();
+    assert.deepEqual([body.removed, body.route_count], [1, 1]);
+    assert.equal((await scene.api(`/api/lookup/${NAME}`)).body.instance_hash, later);
+    assert.equal((await scene.api(`/api/hash/${later}`)).body.active, true);
+  });
+
+  test('what a core node says wrongly is left out, and the rest is routed', async () => {
+    await using scene = await Scene.open({ SKERRY_GATEWAY_ALLOW_LOCAL: 'no' });
+    scene.core.putQuietly({ instance_id: 'nonsense' });
+    scene.core.putQuietly({ instance_id: 'e'.repeat(64), ipv6: '::1' });
+    scene.core.putQuietly({ instance_id: 'd'.repeat(64), ipv6: '2001:db8::5' });
+    await scene.start();
+    await until(() => scene.core.streamsOpened === 1);
+    scene.core.tell('instance', { instance_id: 7 });
+    scene.core.put({ instance_id: HASH, ipv6: '2001:db8::6' });
+    await scene.untilActive();
+    const { body } = await scene.api('/api/status');
+    assert.deepEqual([body.instance_count, body.route_count], [3, 2]);
+  });
+
+  test('a port that is taken is said, and nothing is left open', async () => {
+    await using scene = await Scene.open();
+    await scene.start();
+    const taken = new URL(scene.urls[1]!).port;
+    const config = readConfig(gatewayService.config, { ...scene.settings, SKERRY_GATEWAY_HTTPS_PORT: taken });
+    await assert.rejects(gatewayService.start(config, { log, signal: new AbortController().signal }), {
+      code: 'PORT_IN_USE',
+    });
+  });
+});

@@ -1,0 +1,46 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { AppError } from '@skerry/protocol';
+
+/** Who may ask for a sync. Holds digests only; the keys themselves are not kept. */
+export interface ApiKeys {
+  /** @param authorization the request's header. Throws CREDENTIAL_REQUIRED, CREDENTIAL_REFUSED. */
+  check(authorization: string | undefined): void;
+}
+
+const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
+
+const digestOf = (key: string) => createHash('sha256').update(key).digest();
+
+/** Several keys may be valid at the same time, so that one can be replaced without a gap. Without any, nobody may. */
+export function createApiKeys(keys: readonly string[]): ApiKeys {
+  const digests = keys.map(digestOf);
+  return {
+    check(authorization) {
+      const key = BEARER.exec(authorization ?? '')?.[1];
+      if (key === undefined)
+        throw new AppError('CREDENTIAL_REQUIRED', 'this needs the header "Authorization: Bearer <API_KEY>"');
+      const digest = digestOf(key);
+      // Every key is compared, and each in constant time: how long it takes says nothing.
+      let matches = 0;
+      for (const one of digests) matches += Number(timingSafeEqual(one, digest));
+      if (matches === 0) throw new AppError('CREDENTIAL_REFUSED', 'this API key is not valid here');
+    },
+  };
+}
+
+/** One key a line; empty lines and lines that begin with # do not count. Throws INVALID_CONFIG. */
+export async function readKeyFile(path: string): Promise<string[]> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    throw new AppError('INVALID_CONFIG', `the API key file cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}

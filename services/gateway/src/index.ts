@@ -1,0 +1,13 @@
+import type { Service } from '@skerry/kit';
+import { type GatewayConfig, gatewayConfig } from './config.ts';
+import { startGateway } from './gateway.ts';
+
+export type { GatewayConfig };
+
+/** Names and traffic: four-word host names, TLS passed through by server name, HTTP by Host. */
+export const gatewayService: Service<GatewayConfig> = {
+  name: 'gateway',
+  summary: 'routes host names of four words to instances',
+  config: gatewayConfig,
+  start: startGateway,
+};

@@ -1,0 +1,88 @@
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '@skerry/kit';
+import { AppError, createParser } from '@skerry/protocol';
+import Type from 'typebox';
+import { type AddressPolicy, type Instance, parseInstance, type SourceInstance } from '../table/instance.ts';
+
+/** What survives a restart: the last good table, and how far the event stream was read. */
+export interface StoredState {
+  readonly instances: readonly Instance[];
+  readonly cursor: string | undefined;
+  /** Unix seconds. */
+  readonly lastSyncTime: number;
+}
+
+const FORMAT = 1;
+const FILE = 'routes.json';
+
+const StoredFile = Type.Object({
+  format: Type.Literal(FORMAT),
+  cursor: Type.Union([Type.String(), Type.Null()]),
+  last_sync_time: Type.Number(),
+  instances: Type.Array(Type.Unknown()),
+});
+const parseFile = createParser(StoredFile, FILE);
+
+const toSource = (instance: Instance): SourceInstance => ({
+  instance_id: instance.hash,
+  created_at: instance.createdAt,
+  ipv6: instance.ipv6 ?? '',
+  desired: instance.desired,
+  phase: instance.phase,
+  reason: instance.reason === null ? null : { code: 'STORED', message: instance.reason },
+});
+
+/** Replaces the file as a whole: at any moment, also after a power cut, it is the old one or the new one. */
+export async function writeState(dataDir: string, state: StoredState): Promise<void> {
+  const text = JSON.stringify({
+    format: FORMAT,
+    cursor: state.cursor ?? null,
+    last_sync_time: state.lastSyncTime,
+    instances: state.instances.map(toSource),
+  });
+  await mkdir(dataDir, { recursive: true });
+  const temporary = join(dataDir, `${FILE}.new`);
+  const file = await open(temporary, 'w');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, join(dataDir, FILE));
+  const directory = await open(dataDir, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** The stored state; undefined where there is none, or none that can be read: the next full sync makes a new one. */
+export async function readState(
+  dataDir: string,
+  policy: AddressPolicy,
+  log: Logger,
+): Promise<StoredState | undefined> {
+  const path = join(dataDir, FILE);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    const file = parseFile(JSON.parse(text));
+    return {
+      instances: file.instances.map((one) => parseInstance(one, policy)),
+      cursor: file.cursor ?? undefined,
+      lastSyncTime: file.last_sync_time,
+    };
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof AppError)) throw error;
+    log.warn({ err: error, path }, 'the stored table cannot be read; it is made anew');
+    return undefined;
+  }
+}

@@ -1,0 +1,220 @@
+import { type Logger, pause } from '@skerry/kit';
+import { AppError, type InstanceView, type NetworkEvent } from '@skerry/protocol';
+import { type AddressPolicy, type Instance, parseInstance } from '../table/instance.ts';
+import { decideSync } from './decide.ts';
+import type { Routing } from './routing.ts';
+
+/** The part of a core node's API that the gateway reads; CoreClient is one. */
+export interface InstanceSource {
+  readAllInstances(): Promise<{ instances: InstanceView[]; cursor: string }>;
+  events(options: {
+    cursor?: string | undefined;
+    signal: AbortSignal;
+    onDisconnect: (error: unknown, retryMs: number) => void;
+  }): AsyncIterable<NetworkEvent>;
+}
+
+export interface SyncReport {
+  readonly added: number;
+  readonly removed: number;
+  readonly changed: number;
+  readonly heldBack: number;
+  readonly durationMs: number;
+}
+
+export interface SynchroniserOptions {
+  readonly source: InstanceSource;
+  readonly routing: Routing;
+  readonly policy: AddressPolicy;
+  readonly periodMs: number;
+  readonly log: Logger;
+}
+
+/** After a full sync that failed, at most this long until the next. */
+const FAILED_SYNC_RETRY_MS = 5_000;
+
+/** A core node that refuses even the cursors that it gives shall not be asked in a tight loop. */
+const REFUSED_CURSOR_PAUSE_MS = 1_000;
+
+const reason = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Keeps the table true: told of each change by the core node's event stream, and reading everything once in a while, in
+ * case that the stream has missed something. A source that fails or suddenly knows much less changes nothing.
+ */
+export class Synchroniser implements AsyncDisposable {
+  readonly #options: SynchroniserOptions;
+  readonly #stop = new AbortController();
+  #loops: Promise<unknown> = Promise.resolve();
+  /** Hashes that the stream told of while a full sync is under way. */
+  #told = new Set<string>();
+  #running: Promise<SyncReport> | undefined;
+  #next: Promise<SyncReport> | undefined;
+  /** Ends the present connection to the stream, so that it is taken up at `routing.cursor`. */
+  #reconnect = new AbortController();
+  #isAway = false;
+
+  constructor(options: SynchroniserOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loops = Promise.all([this.#syncPeriodically(), this.#follow()]);
+  }
+
+  /**
+   * Reads everything anew. Callers during a sync share the one that comes after it, so that each gets what was true after
+   * it asked. Throws what the source failed with.
+   */
+  sync(acceptLoss = false): Promise<SyncReport> {
+    if (!this.#running) return this.#run(acceptLoss);
+    if (acceptLoss) return this.#running.catch(() => {}).then(() => this.sync(true));
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.#run(false);
+      });
+    return this.#next;
+  }
+
+  #run(acceptLoss: boolean): Promise<SyncReport> {
+    const running = this.#readAll(acceptLoss).finally(() => {
+      this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async #readAll(acceptLoss: boolean): Promise<SyncReport> {
+    const { source, routing, log } = this.#options;
+    const started = performance.now();
+    this.#told = new Set();
+    const { instances, cursor } = await source.readAllInstances();
+    if (this.#stop.signal.aborted) throw new AppError('SHUTTING_DOWN', 'the gateway is stopping');
+    const { read, unreadable } = this.#parseAll(instances);
+    const decision = decideSync({
+      known: new Map(Array.from(routing.table.instances(), (one) => [one.hash, one])),
+      source: read,
+      untouchable: new Set([...this.#told, ...unreadable]),
+      acceptLoss,
+    });
+    for (const instance of decision.remove) routing.remove(instance);
+    for (const instance of decision.put) routing.put(instance);
+    const { added, changed, heldBack } = decision;
+    const removed = decision.remove.length;
+    if (heldBack > 0) {
+      log.warn(
+        { heldBack, known: routing.table.instanceCount },
+        'the core node suddenly lacks many instances: their routes stay; POST /api/sync with accept_loss ends that',
+      );
+    }
+    // A stream that works would have told of these: take it up again where this reading began.
+    const missed = this.#told.size === 0 && added + changed + removed + heldBack > 0;
+    if (routing.cursor === undefined || missed) {
+      routing.cursor = cursor;
+      this.#reconnect.abort();
+    }
+    routing.synced();
+    return { added, removed, changed, heldBack, durationMs: performance.now() - started };
+  }
+
+  #parseAll(views: readonly InstanceView[]): { read: Map<string, Instance>; unreadable: string[] } {
+    const read = new Map<string, Instance>();
+    const unreadable: string[] = [];
+    for (const view of views) {
+      const instance = this.#parse(view);
+      if (instance) read.set(instance.hash, instance);
+      else unreadable.push(String((view as Partial<InstanceView>)?.instance_id));
+    }
+    return { read, unreadable };
+  }
+
+  #parse(view: InstanceView): Instance | undefined {
+    const { policy, log } = this.#options;
+    try {
+      const instance = parseInstance(view, policy);
+      if (instance.ipv6 === null && view.ipv6 !== '')
+        log.warn({ instance: instance.hash, ipv6: view.ipv6 }, 'this address is not one to connect to');
+      return instance;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      log.warn({ why: error.message }, 'the core node has an instance that cannot be read');
+      return undefined;
+    }
+  }
+
+  async #syncPeriodically(): Promise<void> {
+    const { periodMs, log } = this.#options;
+    const { signal } = this.#stop;
+    let waitMs = 0;
+    while (await pause(waitMs, signal)) {
+      waitMs = periodMs;
+      try {
+        await this.sync();
+        if (this.#isAway) log.info('the core node answers again');
+        this.#isAway = false;
+      } catch (error) {
+        if (signal.aborted) return;
+        waitMs = Math.min(periodMs, FAILED_SYNC_RETRY_MS);
+        if (!this.#isAway) log.warn({ why: reason(error) }, 'a full sync failed; the last good table stays');
+        this.#isAway = true;
+      }
+    }
+  }
+
+  /** Follows the event stream from `routing.cursor`; until that is known, from where the first full sync began. */
+  async #follow(): Promise<void> {
+    const { routing, log } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      this.#reconnect = new AbortController();
+      const signal = AbortSignal.any([this.#stop.signal, this.#reconnect.signal]);
+      if (routing.cursor === undefined) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        continue;
+      }
+      try {
+        await this.#followConnection(routing.cursor, signal);
+      } catch (error) {
+        if (signal.aborted) continue;
+        log.warn(
+          { why: reason(error) },
+          'the event stream cannot be taken up where it was left; reading everything',
+        );
+        routing.cursor = undefined;
+        void this.sync().catch(() => {});
+        await pause(REFUSED_CURSOR_PAUSE_MS, this.#stop.signal);
+      }
+    }
+  }
+
+  async #followConnection(cursor: string, signal: AbortSignal): Promise<void> {
+    const { source, routing, log } = this.#options;
+    const onDisconnect = (error: unknown, retryMs: number) => {
+      if (!this.#isAway) log.warn({ why: reason(error), retryMs }, 'the event stream is lost; trying again');
+      this.#isAway = true;
+    };
+    for await (const event of source.events({ cursor, signal, onDisconnect })) {
+      // A connection that was given up may still have something in hand.
+      if (signal.aborted) return;
+      if (this.#isAway) log.info('the event stream is back');
+      this.#isAway = false;
+      this.#apply(event);
+      routing.cursor = event.cursor;
+      routing.synced();
+    }
+  }
+
+  #apply(event: NetworkEvent): void {
+    if (event.kind !== 'instance') return;
+    const instance = this.#parse(event.data);
+    if (!instance) return;
+    this.#told.add(instance.hash);
+    this.#options.routing.put(instance);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#loops;
+  }
+}

@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { InstanceView } from '@skerry/protocol';
+
+/** Wire form of what the gateway reads of an instance; the rest of a view does not matter to it. */
+export type SomeView = Partial<InstanceView> & { instance_id: string };
+
+/**
+ * A core node reduced to what the gateway reads: the list of instances, page by page, and the event stream, resumable by
+ * cursor. Spoken to over HTTP by the real client.
+ */
+export class TestingCore implements AsyncDisposable {
+  readonly instances = new Map<string, SomeView>();
+  readonly #events: string[] = [];
+  readonly #streams = new Set<ServerResponse>();
+  readonly #server = createServer((request, response) => this.#answer(request, response));
+  /** Answers every list with this status. */
+  failWith: number | undefined;
+  /** Called before each page of the list is answered. */
+  onPage: ((page: number) => void) | undefined;
+  lists = 0;
+  streamsOpened = 0;
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async open(port = 0): Promise<this> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return this;
+  }
+
+  /** An instance is new or different, and everybody hears of it. */
+  put(view: SomeView): void {
+    this.putQuietly(view);
+    this.tell('instance', this.instances.get(view.instance_id));
+  }
+
+  /** As if the stream had lost it. */
+  putQuietly(view: SomeView): void {
+    const before = this.instances.get(view.instance_id) ?? {
+      created_at: 1000,
+      ipv6: '',
+      desired: 'running',
+      phase: 'scheduled',
+      reason: null,
+    };
+    this.instances.set(view.instance_id, { ...before, ...view });
+  }
+
+  tell(kind: string, data: unknown): void {
+    const cursor = String(this.#events.length + 1);
+    const event = JSON.stringify({ cursor, kind, time_ms: Date.now(), data });
+    this.#events.push(`id: ${cursor}\nevent: ${kind}\ndata: ${event}\n\n`);
+    for (const stream of this.#streams) stream.write(this.#events.at(-1));
+  }
+
+  /** Everything is gone, cursors start anew: another database. */
+  forgetEverything(): void {
+    this.instances.clear();
+    this.#events.length = 0;
+    this.breakStreams();
+  }
+
+  breakStreams(): void {
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? '/', 'http://core');
+    if (url.pathname === '/api/v0/events') this.#stream(url, response);
+    else this.#list(url, response);
+  }
+
+  #list(url: URL, response: ServerResponse): void {
+    this.lists++;
+    const page = Number(url.searchParams.get('page'));
+    const limit = Number(url.searchParams.get('limit'));
+    const cursor = String(this.#events.length);
+    this.onPage?.(page);
+    response.setHeader('content-type', 'application/json');
+    if (this.failWith !== undefined) {
+      response.statusCode = this.failWith;
+      response.end('{}');
+      return;
+    }
+    const all = [...this.instances.values()];
+    const total_pages = Math.max(1, Math.ceil(all.length / limit));
+    response.end(
+      JSON.stringify({
+        instances: all.slice((page - 1) * limit, page * limit),
+        pagination: { total: all.length, page, per_page: limit, total_pages },
+        cursor,
+      }),
+    );
+  }
+
+  #stream(url: URL, response: ServerResponse): void {
+    const cursor = Number(url.searchParams.get('cursor') ?? 0);
+    if (cursor > this.#events.length) {
+      response.statusCode = 400;
+      response.end(JSON.stringify({ error: 'no such cursor', status: 'error', code: 'INVALID_CURSOR' }));
+      return;
+    }
+    this.streamsOpened++;
+    response.setHeader('content-type', 'text/event-stream');
+    response.write(': hello\n\n');
+    for (const event of this.#events.slice(cursor)) response.write(event);
+    this.#streams.add(response);
+    response.once('close', () => this.#streams.delete(response));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.breakStreams();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    if (this.#server.listening) await once(this.#server, 'close');
+  }
+}

@@ -1,0 +1,85 @@
+import { prefixOfHostname } from '@skerry/protocol';
+import type { Explanation, Failure } from '../dataplane/port.ts';
+import type { Instance } from './instance.ts';
+import type { InstanceTable } from './table.ts';
+
+/** What the gateway last heard of an instance. */
+function stateSentence({ phase, reason }: Instance): string {
+  return `Its last known phase is "${phase}"${reason === null ? '' : ` (${reason})`}.`;
+}
+
+function isFourWords(subdomain: string): boolean {
+  try {
+    prefixOfHostname(subdomain);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Why a name is not routed. */
+function explainNotRouted(table: InstanceTable, hostname: string): Explanation {
+  const { domain } = table;
+  const unknown = (why: string): Explanation => ({ code: 'HOSTNAME_NOT_FOUND', message: why });
+  if (!hostname.endsWith(`.${domain}`))
+    return unknown(
+      `${hostname} is not a name of this gateway: its names are four words followed by .${domain}.`,
+    );
+  const subdomain = hostname.slice(0, -domain.length - 1);
+  const [holder, ...others] = table.listNamed(subdomain);
+  if (!holder) {
+    return unknown(
+      isFourWords(subdomain)
+        ? `No instance that this gateway knows has the name ${subdomain}. A new one is known seconds after its creation.`
+        : `${subdomain} is not four words of the list that names are made of.`,
+    );
+  }
+  const shared =
+    others.length > 0
+      ? ` ${others.length} later instance(s) share the name and wait for it; the earliest has it.`
+      : '';
+  if (holder.desired === 'stopped')
+    return {
+      code: 'INSTANCE_NOT_ROUTED',
+      message: `The instance ${subdomain} is stopped by its owner.${shared}`,
+    };
+  return {
+    code: 'INSTANCE_NOT_ROUTED',
+    message: `The instance ${subdomain} has no address yet. ${stateSentence(holder)}${shared}`,
+  };
+}
+
+const ATTEMPTS: Readonly<Record<Exclude<Failure, 'not_routed'>, (where: string) => Explanation>> = {
+  refused: (where) => ({ code: 'INSTANCE_UNREACHABLE', message: `Nothing accepts connections at ${where}.` }),
+  unreachable: (where) => ({
+    code: 'INSTANCE_UNREACHABLE',
+    message: `There is no way from this gateway to ${where}.`,
+  }),
+  broken: (where) => ({
+    code: 'INSTANCE_UNREACHABLE',
+    message: `The answer from ${where} is broken off or not HTTP.`,
+  }),
+  connect_timeout: (where) => ({
+    code: 'INSTANCE_TIMED_OUT',
+    message: `No connection to ${where} came about in time.`,
+  }),
+  response_timeout: (where) => ({
+    code: 'INSTANCE_TIMED_OUT',
+    message: `${where} took the request and did not answer in time.`,
+  }),
+};
+
+/** The first thing that is missing, for the person who asked for a page. */
+export function explainFailure(
+  table: InstanceTable,
+  hostname: string,
+  failure: Failure,
+  upstreamPort: number,
+): Explanation {
+  if (failure === 'not_routed') return explainNotRouted(table, hostname);
+  const [holder] = table.listNamed(hostname.slice(0, -table.domain.length - 1));
+  // The route can have gone while the request was under way.
+  if (!holder) return explainNotRouted(table, hostname);
+  const { code, message } = ATTEMPTS[failure](`[${holder.ipv6}]:${upstreamPort}`);
+  return { code, message: `${message} ${stateSentence(holder)}` };
+}

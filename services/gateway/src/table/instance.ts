@@ -1,0 +1,92 @@
+import { BlockList, isIPv6 } from 'node:net';
+import {
+  createParser,
+  InstanceStatus,
+  type InstanceView,
+  type ItemHash,
+  Phase,
+  type Phase as PhaseName,
+  Reason,
+} from '@skerry/protocol';
+import Type from 'typebox';
+
+/** What the gateway keeps of an instance. */
+export interface Instance {
+  readonly hash: ItemHash;
+  /** Unix seconds of the INSTANCE message. */
+  readonly createdAt: number;
+  /** Null while there is none, and where it is one that the gateway does not connect to. */
+  readonly ipv6: string | null;
+  readonly desired: 'running' | 'stopped';
+  readonly phase: PhaseName;
+  /** Why it is in that phase, in a sentence. */
+  readonly reason: string | null;
+}
+
+/** The part of an instance view that the gateway reads, and writes to its file. */
+const SourceInstance = Type.Object({
+  instance_id: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  created_at: Type.Integer({ minimum: 0 }),
+  ipv6: Type.String({ maxLength: 45 }),
+  desired: InstanceStatus,
+  phase: Phase,
+  reason: Type.Union([Reason, Type.Null()]),
+});
+export type SourceInstance = Pick<
+  InstanceView,
+  'instance_id' | 'created_at' | 'ipv6' | 'desired' | 'phase' | 'reason'
+>;
+
+const parseSource = createParser(SourceInstance, 'instance') as (value: unknown) => SourceInstance;
+
+/** Addresses that mean this machine or this link: an instance never has one, and a stranger must not reach them through us. */
+const LOCAL = new BlockList();
+LOCAL.addSubnet('::', 96, 'ipv6');
+LOCAL.addSubnet('::ffff:0:0', 96, 'ipv6');
+LOCAL.addSubnet('fe80::', 10, 'ipv6');
+LOCAL.addSubnet('ff00::', 8, 'ipv6');
+
+export interface AddressPolicy {
+  /** For tests on one machine. */
+  readonly allowLocal: boolean;
+}
+
+export function isReachableAddress(ipv6: string, policy: AddressPolicy): boolean {
+  if (!isIPv6(ipv6) || ipv6.includes('%')) return false;
+  return policy.allowLocal || !LOCAL.check(ipv6, 'ipv6');
+}
+
+/** An instance from a core node's view of it, or from our own file. Throws INVALID_CONTENT. */
+export function parseInstance(view: unknown, policy: AddressPolicy): Instance {
+  const source = parseSource(view);
+  return {
+    hash: source.instance_id as ItemHash,
+    createdAt: source.created_at,
+    ipv6: isReachableAddress(source.ipv6, policy) ? source.ipv6 : null,
+    desired: source.desired,
+    phase: source.phase,
+    reason: source.reason?.message ?? null,
+  };
+}
+
+/** Routed, if the name is its own: the address is known and the owner wants it to run. */
+export function isRoutable(instance: Instance): boolean {
+  // The observed phase does not count: it may lag behind, and a machine that is still starting answers the moment it can.
+  return instance.ipv6 !== null && instance.desired === 'running';
+}
+
+/** Who keeps a name that two hashes share: the earlier, by timestamp, then by hash (design decision 5). */
+export function precedes(one: Instance, other: Instance): boolean {
+  return one.createdAt !== other.createdAt ? one.createdAt < other.createdAt : one.hash < other.hash;
+}
+
+export function isSameInstance(one: Instance, other: Instance): boolean {
+  return (
+    one.hash === other.hash &&
+    one.createdAt === other.createdAt &&
+    one.ipv6 === other.ipv6 &&
+    one.desired === other.desired &&
+    one.phase === other.phase &&
+    one.reason === other.reason
+  );
+}

@@ -1,0 +1,93 @@
+import { hostnameOf, type ItemHash } from '@skerry/protocol';
+import type { Route, RouteChange } from '../dataplane/port.ts';
+import { fullHostname, type NamedRoute, routeOf } from './compile.ts';
+import { type Instance, isRoutable, precedes } from './instance.ts';
+
+/** Those that share a name, in the order in which they may have it. */
+function insertInOrder(named: readonly Instance[], instance: Instance): Instance[] {
+  const at = named.findIndex((other) => precedes(instance, other));
+  return at < 0 ? [...named, instance] : named.toSpliced(at, 0, instance);
+}
+
+const routedAddress = (named: readonly Instance[]): string | null => {
+  const [holder] = named;
+  return holder && isRoutable(holder) ? holder.ipv6 : null;
+};
+
+/**
+ * The table that `compile` gives, kept up to date one instance at a time. Each change says which routes it moved: at most one,
+ * also when a name passes on to the next of those that share it.
+ */
+export class InstanceTable {
+  readonly domain: string;
+  readonly #instances = new Map<string, Instance>();
+  /** By subdomain; the first has the name. Nearly always there is one. */
+  readonly #named = new Map<string, readonly Instance[]>();
+  #routeCount = 0;
+
+  constructor(domain: string) {
+    this.domain = domain;
+  }
+
+  get instanceCount(): number {
+    return this.#instances.size;
+  }
+
+  get routeCount(): number {
+    return this.#routeCount;
+  }
+
+  find(hash: ItemHash): Instance | undefined {
+    return this.#instances.get(hash);
+  }
+
+  /** Those that share a name, the one that has it first. */
+  listNamed(subdomain: string): readonly Instance[] {
+    return this.#named.get(subdomain) ?? [];
+  }
+
+  instances(): Iterable<Instance> {
+    return this.#instances.values();
+  }
+
+  *routes(): Generator<Route> {
+    for (const [subdomain, named] of this.#named) {
+      const ipv6 = routedAddress(named);
+      if (ipv6 !== null) yield { hostname: fullHostname(subdomain, this.domain), ipv6 };
+    }
+  }
+
+  compiled(): Map<string, NamedRoute> {
+    return new Map(
+      Array.from(this.#named, ([subdomain, named]) => [
+        fullHostname(subdomain, this.domain),
+        routeOf(named[0]!),
+      ]),
+    );
+  }
+
+  put(instance: Instance): RouteChange[] {
+    const subdomain = hostnameOf(instance.hash);
+    const others = this.listNamed(subdomain).filter((other) => other.hash !== instance.hash);
+    this.#instances.set(instance.hash, instance);
+    return this.#rename(subdomain, insertInOrder(others, instance));
+  }
+
+  remove(hash: ItemHash): RouteChange[] {
+    if (!this.#instances.delete(hash)) return [];
+    const subdomain = hostnameOf(hash);
+    return this.#rename(
+      subdomain,
+      this.listNamed(subdomain).filter((other) => other.hash !== hash),
+    );
+  }
+
+  #rename(subdomain: string, named: readonly Instance[]): RouteChange[] {
+    const before = routedAddress(this.listNamed(subdomain));
+    const after = routedAddress(named);
+    if (named.length === 0) this.#named.delete(subdomain);
+    else this.#named.set(subdomain, named);
+    this.#routeCount += Number(after !== null) - Number(before !== null);
+    return before === after ? [] : [{ hostname: fullHostname(subdomain, this.domain), ipv6: after }];
+  }
+}
