@@ -80,7 +80,7 @@ export function verifyEnvelope(body: Uint8Array | string, nowSeconds: number): V
   const sender = family.parseAddress(address);
   const candidates = new Set([rawMembers.get('message')!, JSON.stringify(message)]);
   for (const signedText of candidates) {
-    if (!family.verify(signedText, signature, sender)) continue;
+    if (!family.verify(signedText, signature, sender, { timestampMs: message.timestamp * 1000 })) continue;
     const itemHash = itemHashOf(message.chain, sender, signedText);
     const { chain, type, channel, timestamp, content } = message;
     return { itemHash, chain, sender, type, channel, timestamp, content, signature, signedText };

@@ -1,4 +1,4 @@
-export { CHAINS, familyOf, type SignatureFamily } from './chains.ts';
+export { CHAINS, familyOf, type SignatureFamily, type SigningContext } from './chains.ts';
 export * from './content/instance.ts';
 export * from './content/network.ts';
 export * from './content/post.ts';
