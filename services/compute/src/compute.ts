@@ -121,6 +121,12 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
         limit.addEventListener('abort', () => resolve(), { once: true }),
       );
       await Promise.race([Promise.allSettled([...jobs, keeper.settled()]), tooLong]);
+      // With instances, taps and rules stay as the machines do; without any, nothing of this node stays in the kernel.
+      if (reason === null && keeper.list().length === 0) {
+        await network
+          .clear()
+          .catch((error) => log.warn({ err: error }, 'the firewall table was left behind'));
+      }
     },
   };
 }

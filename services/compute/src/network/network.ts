@@ -32,7 +32,7 @@ export class NodeNetwork {
   async start(guests: readonly GuestLink[]): Promise<void> {
     await this.#inTurn(async () => {
       await enableForwarding();
-      await run('ip', ['-6', 'route', 'replace', 'unreachable', this.#prefix, 'metric', UNREACHABLE_METRIC]);
+      await this.#unreachable('replace');
       for (const guest of guests) this.#guests.set(guest.tap, guest);
       await this.#applyRules();
       const taps = await this.#listTaps();
@@ -64,7 +64,8 @@ export class NodeNetwork {
     await this.#inTurn(async () => {
       this.#guests.clear();
       for (const tap of await this.#listTaps()) await run('ip', ['link', 'delete', tap]);
-      await run('ip', ['-6', 'route', 'flush', 'type', 'unreachable', 'exact', this.#prefix]);
+      // Put before it is taken: `delete` alone would fail where there is none.
+      for (const verb of ['replace', 'delete']) await this.#unreachable(verb);
       await run('nft', ['-f', '-'], { input: dropRuleset(this.#names) });
     });
   }
@@ -95,6 +96,11 @@ export class NodeNetwork {
       `route replace ${network} dev ${tap}`,
     ];
     await run('ip', ['-6', '-batch', '-'], { input: `${commands.join('\n')}\n` });
+  }
+
+  /** The route that ends packets to addresses of the node's /64 that no instance has, instead of sending them back out. */
+  async #unreachable(verb: string): Promise<void> {
+    await run('ip', ['-6', 'route', verb, 'unreachable', this.#prefix, 'metric', UNREACHABLE_METRIC]);
   }
 
   async #listTaps(): Promise<string[]> {
