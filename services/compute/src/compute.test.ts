@@ -5,8 +5,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { InstanceView } from '@skerry/protocol';
-import { StandInCore } from './testing/stand-in-core.ts';
+import { RealCore } from './testing/real-core.ts';
 import { until } from './testing/wait.ts';
 
 const SOON_MS = 60_000;
@@ -27,7 +26,7 @@ test('where virtual machines cannot run the node still serves, says why, and ref
 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-compute-'));
   await chmod(directory, 0o777);
-  await using core = await new StandInCore().start();
+  await using core = await new RealCore().start();
   const node = startAsOrdinaryUser({
     SKERRY_COMPUTE_CORE_URL: core.url,
     SKERRY_COMPUTE_DATA_DIR: join(directory, 'data'),
@@ -44,8 +43,9 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     assert.deepEqual(await login.json(), { success: false });
     assert.match(login.headers.get('server') ?? '', /^skerry\//);
 
-    await until('the node is announced', SOON_MS, () => core.nodes.size === 1);
-    const [nodeId, content] = [...core.nodes][0]!;
+    await until('the node is announced', SOON_MS, async () => (await core.listNodes()).length === 1);
+    const [announced] = await core.listNodes();
+    const { nodeId, content } = announced!;
     assert.deepEqual(content.capacity, { cpu: 0, memory_mib: 0, disk_gib: 0 });
     assert.equal(content.reason?.code, 'HOST_NOT_READY');
     assert.match(content.reason?.message ?? '', /root/);
@@ -72,14 +72,12 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     assert.equal(missing.status, 404);
     assert.equal(((await missing.json()) as { code: string }).code, 'ROUTE_NOT_FOUND');
 
-    const id = 'a'.repeat(64);
-    core.set({
-      instance_id: id,
-      node_id: nodeId,
-      desired: 'running',
-      phase: 'scheduled',
-      firewall: { allowedPorts: [] },
-    } as unknown as InstanceView);
+    const { instance_id: id } = await core.create({
+      sshKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz',
+      allowedPorts: [22],
+      node: announced!,
+      ipv6Prefix: content.ipv6_prefix,
+    });
     const view = await core.until(id, ({ phase }) => phase === 'failed', SOON_MS);
     assert.equal(view.reason?.code, 'HOST_NOT_READY');
   } finally {

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { AppError, type InstanceStatusContent, parseIpv6Prefix } from '@skerry/protocol';
-import { StandInCore } from '../testing/stand-in-core.ts';
+import { RealCore } from '../testing/real-core.ts';
 import { until } from '../testing/wait.ts';
 import { loadIdentity, randomUlaPrefix } from './identity.ts';
 import { Publisher } from './publisher.ts';
@@ -58,7 +58,7 @@ describe('identity', () => {
 test('what a core node that is away does not hear is kept: the latest word about each instance', () =>
   withDirectory(async (directory) => {
     const { signer } = await loadIdentity(directory, undefined);
-    await using core = await new StandInCore().start();
+    await using core = await new RealCore().start();
     const { url } = core;
     await core.stop();
     const ending = new AbortController();
@@ -92,12 +92,12 @@ test('what a core node that is away does not hear is kept: the latest word about
     assert.equal(publisher.waiting, 3);
     await core.start();
     await until('all is told', SOON_MS, () => publisher.waiting === 0);
-    assert.equal(core.nodes.size, 1);
+    assert.equal((await core.listNodes()).length, 1);
     assert.deepEqual(
-      core.statuses.map((one) => [one.instance_id[0], one.phase]),
+      (await core.listStatuses()).map((one) => [one.instance_id[0], one.phase]),
       [
-        ['a', 'running'],
         ['b', 'starting'],
+        ['a', 'running'],
       ],
     );
     assert.deepEqual(accepted, [3, 2]);

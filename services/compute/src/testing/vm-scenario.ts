@@ -9,7 +9,7 @@ import type { InstanceView } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import { macOf, networkNames, tapName } from '../network/names.ts';
 import { NodeNetwork } from '../network/network.ts';
-import { StandInCore } from './stand-in-core.ts';
+import { type AnnouncedNode, RealCore } from './real-core.ts';
 import { connects, until } from './wait.ts';
 
 const READY_MS = 300_000;
@@ -23,10 +23,12 @@ const [cacheDir = ''] = process.argv.slice(2);
 const directory = await mkdtemp(join(tmpdir(), 'skerry-vm-'));
 const dataDir = join(directory, 'data');
 const key = join(directory, 'id');
+const OTHER_NODE = { nodeId: 'e'.repeat(64), address: `0x${'e'.repeat(40)}` };
 const PREFIX = 'fd5c:e771:0:1::/64';
 
 let node: ChildProcess | undefined;
-const core = await new StandInCore().start();
+await run('ip', ['link', 'set', 'lo', 'up']);
+const core = await new RealCore().start();
 
 function step(text: string): void {
   console.log(`[${(process.uptime()).toFixed(1)} s] ${text}`);
@@ -62,8 +64,11 @@ interface ExecutionView {
 }
 
 async function readExecutions(): Promise<Record<string, ExecutionView>> {
-  const [{ url } = { url: '' }] = core.nodes.values();
-  return (await (await fetch(`${url}/v2/about/executions/list`)).json()) as Record<string, ExecutionView>;
+  const [node] = await core.listNodes();
+  return (await (await fetch(`${node!.content.url}/v2/about/executions/list`)).json()) as Record<
+    string,
+    ExecutionView
+  >;
 }
 
 function ssh(address: string, command: string): Promise<string> {
@@ -78,61 +83,26 @@ function ssh(address: string, command: string): Promise<string> {
   });
 }
 
-function viewOf(
-  id: string,
-  ipv6: string,
-  sshKey: string,
-  nodeId: string,
-  allowedPorts: number[],
-): InstanceView {
-  return {
-    instance_id: id,
-    owner: '0x',
-    name: 'web',
-    description: '',
-    cpu: 1,
-    memory: 512,
-    disk: 4,
-    image: 'debian:12',
-    ipv6,
-    status: 'stopped',
-    created_at: 0,
-    updated_at: 0,
-    ssh_key: sshKey,
-    firewall: { allowedPorts },
-    desired: 'running',
-    restart_id: null,
-    node_id: nodeId,
-    node_address: null,
-    phase: 'scheduled',
-    reason: null,
-  };
-}
-
 const isPhase = (phase: string) => (view: InstanceView) => view.phase === phase;
 const qemuPid = async (id: string) =>
   (await readFile(join(dataDir, 'instances', id, 'qemu.pid'), 'utf8')).trim();
 
 async function scenario(): Promise<void> {
-  await run('ip', ['link', 'set', 'lo', 'up']);
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a "quoted" name', '-f', key]);
   const sshKey = (await readFile(`${key}.pub`, 'utf8')).trim();
 
   await startNode();
-  await until('the node is announced', SOON_MS, () => core.nodes.size === 1);
-  const [nodeId, content] = [...core.nodes][0]!;
+  await until('the node is announced', SOON_MS, async () => (await core.listNodes()).length === 1);
+  const node = (await core.listNodes())[0]!;
+  const { nodeId, content } = node;
   assert.ok(content.capacity.cpu > 0);
   step('the node is announced');
 
-  const first = 'a1'.repeat(32);
-  const second = 'b2'.repeat(32);
-  const address = (id: string) => `fd5c:e771:0:1:3:${id.slice(0, 4)}:${id.slice(4, 8)}:${id.slice(8, 11)}1`;
-  const a = address(first);
-  const b = address(second);
-
+  const create = (name: string, on: Pick<AnnouncedNode, 'nodeId' | 'address'>) =>
+    core.create({ name, sshKey, allowedPorts: [22], node: on, ipv6Prefix: PREFIX });
   let sinceMs = Date.now();
-  core.set(viewOf(first, a, sshKey, nodeId, [22]));
-  core.set(viewOf('c3'.repeat(32), address('c3'.repeat(32)), sshKey, 'f'.repeat(64), [22]));
+  const { instance_id: first, ipv6: a } = await create('first', node);
+  const { instance_id: elsewhere } = await create('elsewhere', OTHER_NODE);
   await core.until(first, isPhase('running'), READY_MS);
   step(`created -> running in ${Date.now() - sinceMs} ms`);
   assert.match(
@@ -145,11 +115,7 @@ async function scenario(): Promise<void> {
   );
   assert.equal((await ssh(a, 'cat /root/.ssh/authorized_keys')).trim().split('\n').length, 1);
   assert.equal((await ssh(a, 'systemctl --failed --no-legend --plain')).trim(), '', 'no unit failed');
-  assert.equal(
-    core.instances.get('c3'.repeat(32))?.phase,
-    'scheduled',
-    'an instance of another node is not touched',
-  );
+  assert.equal((await core.get(elsewhere)).phase, 'scheduled', 'an instance of another node is not touched');
 
   const [execution] = Object.entries(await readExecutions());
   assert.equal(execution?.[0], first);
@@ -165,15 +131,15 @@ async function scenario(): Promise<void> {
   await until('the server listens', SSH_MS, async () => (await ssh(a, 'ss -ltn')).includes(':8000'));
   assert.equal(await connects(a, 8000, ANSWER_MS), false, 'a port that is not allowed is closed');
   sinceMs = Date.now();
-  core.change(first, { firewall: { allowedPorts: [22, 8000] } });
+  await core.allow(first, [22, 8000]);
   await until('the port opens', SOON_MS, () => connects(a, 8000, ANSWER_MS));
   step(`a port opened in ${Date.now() - sinceMs} ms`);
-  core.change(first, { firewall: { allowedPorts: [22] } });
+  await core.allow(first, [22]);
   await until('the port closes', SOON_MS, async () => !(await connects(a, 8000, ANSWER_MS)));
   assert.equal(await connects(a, 22, ANSWER_MS), true);
 
   step('a second guest, a third machine');
-  core.set(viewOf(second, b, sshKey, nodeId, [22]));
+  const { instance_id: second, ipv6: b } = await create('second', node);
   await core.until(second, isPhase('running'), READY_MS);
   await checkIsolation(a, b);
 
@@ -181,20 +147,20 @@ async function scenario(): Promise<void> {
   const pid = await qemuPid(first);
   await killNode();
   assert.equal((await ssh(a, 'echo alive')).trim(), 'alive');
-  core.change(first, { firewall: { allowedPorts: [22, 8000] } });
+  await core.allow(first, [22, 8000]);
   await startNode();
   await until('the next process applies what changed meanwhile', SOON_MS, () => connects(a, 8000, ANSWER_MS));
   assert.equal(await qemuPid(first), pid, 'the same QEMU');
-  assert.equal(core.get(first).phase, 'running');
+  assert.equal((await core.get(first)).phase, 'running');
 
   step('restart');
   await ssh(a, 'echo kept > /root/mark; sync');
   sinceMs = Date.now();
-  core.change(first, { restart_id: '5'.repeat(64) });
+  const restartId = await core.control(first, 'restart');
   await core.until(first, isPhase('stopping'), SOON_MS);
   await core.until(first, isPhase('running'), STOP_MS + READY_MS);
   step(`restarted in ${Date.now() - sinceMs} ms`);
-  assert.equal(core.statuses.at(-1)?.restart_id, '5'.repeat(64));
+  assert.equal((await core.listStatuses(first)).at(-1)?.restart_id, restartId);
   assert.notEqual(await qemuPid(first), pid, 'another QEMU');
   assert.equal((await ssh(a, 'cat /root/mark')).trim(), 'kept');
 
@@ -202,14 +168,14 @@ async function scenario(): Promise<void> {
   await core.stop();
   await core.start();
   sinceMs = Date.now();
-  core.change(first, { desired: 'stopped' });
+  await core.control(first, 'stop');
   await core.until(first, isPhase('stopped'), STOP_MS);
   step(`stopped in ${Date.now() - sinceMs} ms`);
   assert.equal(await connects(a, 22, ANSWER_MS), false);
   assert.equal(await isThere(), false, 'a guest that is off does not answer');
 
   step('kill -9 of the node while a guest boots');
-  core.change(first, { desired: 'running' });
+  await core.control(first, 'start');
   await core.until(first, isPhase('starting'), SOON_MS);
   await killNode();
   await startNode();
@@ -219,7 +185,7 @@ async function scenario(): Promise<void> {
   step('QEMU dies; the node starts it again');
   process.kill(Number(await qemuPid(first)), 'SIGKILL');
   await core.until(first, (view) => view.phase !== 'running', SOON_MS);
-  assert.equal(core.get(first).reason?.code, 'VM_START_FAILED');
+  assert.equal((await core.get(first)).reason?.code, 'VM_START_FAILED');
   await core.until(first, isPhase('running'), READY_MS);
 
   step('the guest powers itself off while the node is away');
@@ -227,10 +193,10 @@ async function scenario(): Promise<void> {
   await ssh(b, 'systemctl poweroff').catch(() => {});
   await startNode();
   await core.until(second, isPhase('stopped'), STOP_MS);
-  assert.equal(core.get(second).reason?.code, 'GUEST_SHUTDOWN');
+  assert.equal((await core.get(second)).reason?.code, 'GUEST_SHUTDOWN');
 
   step('the first instance moves to another node; its disk is put aside');
-  core.change(first, { node_id: 'e'.repeat(64) });
+  await core.allocate(first, OTHER_NODE, PREFIX);
   await until(
     'its tap is gone',
     STOP_MS,
@@ -318,6 +284,6 @@ try {
   node?.kill('SIGTERM');
   if (node) await once(node, 'exit');
   await endMachines();
-  await core.stop();
+  await core[Symbol.asyncDispose]();
   await rm(directory, { recursive: true, force: true });
 }
