@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { createLogger } from '@skerry/kit';
 import { startTestServer } from '../services/core/src/db/testing-server.ts';
 import { checkSources } from './check.ts';
+import { ensurePrograms } from './prerequisites.ts';
 import { ROOT } from './source.ts';
 
 /**
@@ -76,6 +77,7 @@ async function startSharedDatabase(): Promise<string> {
 const startMs = performance.now();
 const tally: Tally = { passed: 0, failed: 0, skipped: [] };
 const { quick, endToEnd } = listTests();
+await ensurePrograms();
 if (positionals.length === 0) tally.failed += await checkSources();
 // One database server for all files; each test makes a database of its own on it.
 process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();

@@ -11,7 +11,7 @@ import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { skerryPaths } from '@skerry/kit';
 import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
-import { listDescendants, residentMib } from './processes.ts';
+import { findProcesses, listDescendants, residentMib } from './processes.ts';
 import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
 
 const CORE = 'http://127.0.0.1:4024';
@@ -61,6 +61,9 @@ function findDaemon(up: Up, name: string): number {
   assert.equal(found.length, 1, `one process of ${name}`);
   return found[0]!.pid;
 }
+
+/** The process of the one virtual machine of this network. */
+const findMachine = () => findProcesses(new RegExp(`^qemu-system.*${home}`))[0]?.pid;
 
 const getJson = async (url: string, init: RequestInit = {}) => {
   const response = await fetch(url, init);
@@ -245,16 +248,17 @@ async function scenario(): Promise<void> {
   say('firewall changes apply to the running machine');
 
   await killEachDaemon(up, core, host);
-  const qemuBefore = await succeed('pgrep', '-f', `^qemu-system.*${home}`);
+  const machineBefore = findMachine();
+  assert.ok(machineBefore);
   await end(up, 'SIGKILL');
   await until(
     'the daemons noticed',
     SOON_MS,
-    async () => (await run('pgrep', ['-f', 'main\\.ts (core|compute)$'])).code !== 0,
+    async () => findProcesses(/main\.ts (core|compute)$/).length === 0,
   );
   up = await startNetwork();
   await until('the machine is reachable', SOON_MS, () => isReachable(host));
-  assert.equal(await succeed('pgrep', '-f', `^qemu-system.*${home}`), qemuBefore, 'the same machine runs on');
+  assert.equal(findMachine(), machineBefore, 'the same machine runs on');
   say('kill -9 of the whole devnet: the machine ran on, and is reachable with the next one');
 
   await skerry('instance', 'restart', 'web', '--wait');
@@ -263,7 +267,7 @@ async function scenario(): Promise<void> {
   say('restart: reachable again, with its disk');
   await skerry('instance', 'stop', 'web', '--wait');
   assert.equal(JSON.parse(await skerry('instance', 'show', 'web', '--json')).status, 'stopped');
-  assert.equal((await run('pgrep', ['-f', `^qemu-system.*${home}`])).code, 1);
+  assert.equal(findMachine(), undefined);
   assert.equal(await end(up, 'SIGINT'), 0);
   say('stopped');
 }
@@ -274,7 +278,8 @@ try {
   console.error(error);
   process.exitCode = 1;
 } finally {
-  await run('pkill', ['-9', '-f', `^qemu-system.*${home}`]);
+  const machine = findMachine();
+  if (machine !== undefined) process.kill(machine, 'SIGKILL');
   for (const { pid } of listDescendants(process.pid)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
   await rm(home, { recursive: true, force: true });
 }

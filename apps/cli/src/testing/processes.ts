@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** Processes as /proc shows them (proc(5)). */
 
-interface Process {
+export interface Process {
   readonly pid: number;
   readonly parent: number;
   readonly commandLine: string;
@@ -21,11 +21,17 @@ function readProcess(pid: number): Process | undefined {
   }
 }
 
+const listAll = (): Process[] =>
+  readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (readProcess(Number(name)) ?? []) : []));
+
+/** The processes whose command line fits. */
+export function findProcesses(pattern: RegExp): Process[] {
+  return listAll().filter(({ commandLine }) => pattern.test(commandLine));
+}
+
 /** A process and everything below it. */
 export function listDescendants(root: number): Process[] {
-  const all = readdirSync('/proc').flatMap((name) =>
-    /^\d+$/.test(name) ? (readProcess(Number(name)) ?? []) : [],
-  );
+  const all = listAll();
   const found = all.filter((one) => one.pid === root);
   for (const one of found) found.push(...all.filter((child) => child.parent === one.pid));
   return found;

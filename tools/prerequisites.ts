@@ -1,0 +1,41 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { runProgram } from './run.ts';
+
+/** Programs that the tests run beside what the product itself needs, and the Debian packages they come in. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  curl: 'curl',
+  ip: 'iproute2',
+  openssl: 'openssl',
+  ping: 'iputils-ping',
+  ssh: 'openssh-client',
+  'ssh-keygen': 'openssh-client',
+};
+
+const DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
+
+function isInstalled(program: string): boolean {
+  return [...(process.env.PATH ?? '').split(':'), ...DIRECTORIES].some((directory) => {
+    try {
+      accessSync(join(directory, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Sees that the programs are there: as root on Debian they are installed, elsewhere it is said what to install. */
+export async function ensurePrograms(): Promise<void> {
+  const missing = Object.keys(PROGRAMS).filter((program) => !isInstalled(program));
+  if (missing.length === 0) return;
+  const packages = [...new Set(missing.map((program) => PROGRAMS[program]!))];
+  const install = ['install', '--yes', '--no-install-recommends', ...packages];
+  if (process.geteuid?.() !== 0 || !existsSync('/etc/debian_version')) {
+    console.log(`the tests need ${missing.join(', ')}; on Debian: sudo apt-get ${install.join(' ')}`);
+    return;
+  }
+  console.log(`installing what the tests need: apt-get ${install.join(' ')}`);
+  await runProgram('apt-get', ['-q', 'update']);
+  await runProgram('apt-get', ['-q', ...install]);
+}
