@@ -250,11 +250,12 @@ async function scenario(): Promise<void> {
   await killEachDaemon(up, core, host);
   const machineBefore = findMachine();
   assert.ok(machineBefore);
+  const daemons = DAEMONS.map((name) => findDaemon(up, name));
   await end(up, 'SIGKILL');
   await until(
     'the daemons noticed',
     SOON_MS,
-    async () => findProcesses(/main\.ts (core|compute)$/).length === 0,
+    async () => !daemons.some((pid) => listDescendants(pid).length > 0),
   );
   up = await startNetwork();
   await until('the machine is reachable', SOON_MS, () => isReachable(host));
