@@ -10,7 +10,8 @@ export async function listImages({ output }: Context): Promise<void> {
 
 export async function buildImage({ environment, output }: Context, name: string): Promise<void> {
   const config = readConfig(computeConfig, withoutCommandVariables(environment));
-  using progress = startProgress(output.stderr);
+  // From the first word on: what is installed is said before it is done.
+  using progress = startProgress(output.stderr, 0);
   const image = await prepareImage(name, config, {
     log: createLogger('image', 'error'),
     signal: new AbortController().signal,

@@ -12,16 +12,19 @@ const INSTALL_TIMEOUT_MS = 15 * 60_000;
 /**
  * What keeps this machine from running virtual machines; empty when nothing does. As root on Debian, and where it is
  * allowed, missing programs are installed first.
+ *
+ * @param say is told what will be installed before it is done
  */
 export async function preflight(
   installPackages: boolean,
   log: Logger,
   signal: AbortSignal,
+  say: (sentence: string) => void = (sentence) => log.warn(sentence),
 ): Promise<string[]> {
   let facts = await readHostFacts();
   const { isRoot, isDebian, missingPrograms } = facts;
   if (missingPrograms.length > 0 && isRoot && isDebian && installPackages) {
-    await installMissing(missingPrograms, log, signal);
+    await installMissing(missingPrograms, log, signal, say);
     facts = await readHostFacts();
   }
   return listObstacles(facts);
@@ -71,10 +74,14 @@ async function can(path: string, mode: number): Promise<boolean> {
   );
 }
 
-async function installMissing(programs: readonly string[], log: Logger, signal: AbortSignal): Promise<void> {
+async function installMissing(
+  programs: readonly string[],
+  log: Logger,
+  signal: AbortSignal,
+  say: (sentence: string) => void,
+): Promise<void> {
   const packages = packagesFor(programs);
-  log.warn(
-    { programs, packages },
+  say(
     `installing what virtual machines need: apt-get install --no-install-recommends ${packages.join(' ')} (SKERRY_COMPUTE_INSTALL_PACKAGES=no turns this off)`,
   );
   // None of these packages is a daemon; scripts of packages that come along are told that no init system runs.

@@ -15,6 +15,7 @@ export async function prepareImage(
 ): Promise<Image> {
   const { log, signal, report } = host;
   // What keeps machines from running does not keep an image from being built; what does is told by the build itself.
-  await preflight(config.installPackages, log, signal);
+  const say = (message: string) => report({ percent: 0, message });
+  await preflight(config.installPackages, log, signal, say);
   return new ImageStore({ cacheDir: config.cacheDir, mirrors: config, log, signal }).ensure(name, report);
 }
