@@ -1,7 +1,20 @@
 #!/usr/bin/env node
+import * as nodeModule from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isNodeNewEnough, launch } from './launch.js';
 
-const main = new URL('../src/main.ts', import.meta.url);
-if (isNodeNewEnough()) await import(main.href);
-else launch([fileURLToPath(main), ...process.argv.slice(2)]);
+/** Compiled code is kept beside what else can be made again (packages/kit/src/paths.ts): a third less time and memory at a start. */
+function compileCacheDirectory() {
+  const { SKERRY_CACHE, SKERRY_HOME, XDG_CACHE_HOME } = process.env;
+  const cache =
+    SKERRY_CACHE ||
+    (SKERRY_HOME ? join(SKERRY_HOME, 'cache') : join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'skerry'));
+  return join(cache, 'compiled');
+}
+
+if (isNodeNewEnough()) {
+  nodeModule.enableCompileCache(compileCacheDirectory());
+  await import('../src/main.ts');
+} else launch([fileURLToPath(import.meta.url), ...process.argv.slice(2)]);

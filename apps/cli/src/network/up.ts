@@ -20,7 +20,7 @@ export interface UpOptions {
   readonly quiet?: boolean;
 }
 
-const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
 const SIGINT_EXIT_CODE = 130;
 
 function portsOf(options: UpOptions, context: Context): DevnetPorts {
@@ -84,7 +84,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
   teller.say(`starting a network in ${dataDir}`);
   try {
     devnet = await startDevnet({
-      command: [process.execPath, MAIN],
+      command: [process.execPath, COMMAND],
       environment: withoutCommandVariables(environment),
       dataDir,
       ports,

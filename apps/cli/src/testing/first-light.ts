@@ -56,7 +56,7 @@ async function end({ child }: Up, signal: NodeJS.Signals): Promise<number | null
 /** The process of a daemon, not that of a launcher above it. */
 function findDaemon(up: Up, name: string): number {
   const found = listDescendants(up.pid).filter(({ commandLine }) =>
-    new RegExp(`main\\.ts ${name}$`).test(commandLine),
+    new RegExp(`skerry\\.js ${name}$`).test(commandLine),
   );
   assert.equal(found.length, 1, `one process of ${name}`);
   return found[0]!.pid;
@@ -189,7 +189,7 @@ async function killEachDaemon(up: Up, core: CoreClient, host: string): Promise<v
     process.kill(pid, 'SIGKILL');
     const backMs = await until(`${name} is back and the machine reachable`, SOON_MS, async () => {
       const isBack = listDescendants(up.pid).some(
-        (one) => one.pid !== pid && one.commandLine.endsWith(`main.ts ${name}`),
+        (one) => one.pid !== pid && one.commandLine.endsWith(`skerry.js ${name}`),
       );
       return (
         isBack &&
