@@ -38,11 +38,16 @@ function portsOf(options: UpOptions, context: Context): DevnetPorts {
   );
 }
 
-/** The first signal asks for a clean stop, the second ends everything at once. */
+/** One key press can arrive twice: from the terminal to the whole group, and passed on by the launcher. */
+const SAME_PRESS_MS = 500;
+
+/** The first signal asks for a clean stop, a later one ends everything at once. */
 function listenForStop(onSecond: () => void) {
   const stop = new AbortController();
+  let firstMs = Number.POSITIVE_INFINITY;
   const onSignal = () => {
-    if (stop.signal.aborted) onSecond();
+    if (performance.now() - firstMs > SAME_PRESS_MS) onSecond();
+    firstMs = Math.min(firstMs, performance.now());
     stop.abort();
   };
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
