@@ -7,7 +7,7 @@ export {
   type HttpServerOptions,
   listen,
 } from './http.ts';
-export { loadOrCreateKeyFile } from './key-file.ts';
+export { createKeyFile, loadOrCreateKeyFile } from './key-file.ts';
 export { createLogger, type Logger } from './log.ts';
 export { backoffMs, type LoopOptions, pause, runLoop } from './loop.ts';
 export { type SkerryPaths, skerryPaths } from './paths.ts';

@@ -68,26 +68,33 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Writes a new key beside the path and links it there whole; whoever comes second uses the first one's. */
-async function createKeyFile(path: string): Promise<void> {
+/**
+ * Makes a file of a private key (mode 0600), complete or not at all.
+ *
+ * @returns false where there is a file already; it stays as it is
+ */
+export async function createKeyFile(path: string, privateKey: string): Promise<boolean> {
   const directory = dirname(path);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const draft = `${path}.${randomUUID()}.new`;
   const file = await open(draft, 'wx', 0o600);
   try {
-    await file.writeFile(`${generateKey()}\n`);
+    await file.writeFile(`${privateKey}\n`);
     await file.sync();
   } finally {
     await file.close();
   }
   try {
+    // Unlike a rename, a link never replaces what another process made meanwhile.
     await link(draft, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
   } finally {
     await unlink(draft);
   }
   await syncDirectory(directory);
+  return true;
 }
 
 /**
@@ -101,7 +108,7 @@ export async function loadOrCreateKeyFile(path: string): Promise<string> {
   let file = await openExisting(path);
   if (!file) {
     try {
-      await createKeyFile(path);
+      await createKeyFile(path, generateKey());
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       throw new AppError('INVALID_CONFIG', `${path} cannot be made (${code})`, { cause: error });

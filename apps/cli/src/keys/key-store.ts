@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSigner, generatePrivateKey } from '@skerry/client';
+import { createKeyFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 
 /** Keys are files `keys/NAME.key` of mode 0600 in the person's configuration: 0x, 64 digits, a line end. */
@@ -72,27 +72,12 @@ async function readKeyFile(path: string, name: string): Promise<string> {
  */
 export async function createKey(configDir: string, name: string, force: boolean): Promise<KeyInfo> {
   const path = pathOf(configDir, name);
-  await mkdir(keyDir(configDir), { recursive: true, mode: 0o700 });
   if (force) await putAside(configDir, name, path);
   const privateKey = generatePrivateKey();
-  const draft = `${path}.${randomUUID()}.new`;
-  const file = await open(draft, 'wx', 0o600);
-  try {
-    await file.writeFile(`${privateKey}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  try {
-    // Unlike a rename, a link never replaces what another process made meanwhile.
-    await link(draft, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  if (!(await createKeyFile(path, privateKey))) {
     throw new AppError('KEY_EXISTS', `there is a key named ${name} already`, {
       details: { hint: '--name makes another one beside it, --force replaces it' },
     });
-  } finally {
-    await unlink(draft);
   }
   return { name, path, address: createSigner(privateKey).address };
 }

@@ -3,10 +3,11 @@ import {
   parseInstanceContent,
   parseInstanceControlContent,
   parseInstanceUpdateContent,
+  type VerifiedMessage,
 } from '@skerry/protocol';
-import { applyControl, applyUpdate, createInstance } from '../../instances/fold.ts';
+import { applyControl, applyUpdate, createInstance, type MessageHead } from '../../instances/fold.ts';
 import type { InstanceState } from '../../instances/state.ts';
-import { type Facts, type MessageKind, NO_NEEDS } from '../accepted.ts';
+import { type Accepted, type Facts, type MessageKind, NO_NEEDS } from '../accepted.ts';
 
 function findOwned(facts: Facts, instanceId: string, signer: string): InstanceState {
   const instance = facts.instance(instanceId);
@@ -18,6 +19,23 @@ function findOwned(facts: Facts, instanceId: string, signer: string): InstanceSt
     );
   }
   return instance;
+}
+
+/** A message by which an owner changes an instance. */
+function changeOwned<Content extends { readonly instance_id: string }>(
+  message: VerifiedMessage,
+  content: Content,
+  apply: (state: InstanceState, head: MessageHead, content: Content) => InstanceState,
+): Accepted {
+  return {
+    message,
+    postType: null,
+    needs: { ...NO_NEEDS, instanceIds: [content.instance_id] },
+    decide: (facts) => {
+      const owned = findOwned(facts, content.instance_id, message.sender);
+      return [{ kind: 'instance', state: apply(owned, message, content) }];
+    },
+  };
 }
 
 /** INSTANCE: a virtual machine that its owner wants running. */
@@ -32,33 +50,9 @@ export const instance: MessageKind = (message) => {
 };
 
 /** INSTANCE_UPDATE: new name, description or firewall. */
-export const instanceUpdate: MessageKind = (message) => {
-  const content = parseInstanceUpdateContent(message.content);
-  return {
-    message,
-    postType: null,
-    needs: { ...NO_NEEDS, instanceIds: [content.instance_id] },
-    decide: (facts) => [
-      {
-        kind: 'instance',
-        state: applyUpdate(findOwned(facts, content.instance_id, message.sender), message, content),
-      },
-    ],
-  };
-};
+export const instanceUpdate: MessageKind = (message) =>
+  changeOwned(message, parseInstanceUpdateContent(message.content), applyUpdate);
 
 /** INSTANCE_CONTROL: start, stop, restart. */
-export const instanceControl: MessageKind = (message) => {
-  const content = parseInstanceControlContent(message.content);
-  return {
-    message,
-    postType: null,
-    needs: { ...NO_NEEDS, instanceIds: [content.instance_id] },
-    decide: (facts) => [
-      {
-        kind: 'instance',
-        state: applyControl(findOwned(facts, content.instance_id, message.sender), message, content),
-      },
-    ],
-  };
-};
+export const instanceControl: MessageKind = (message) =>
+  changeOwned(message, parseInstanceControlContent(message.content), applyControl);
