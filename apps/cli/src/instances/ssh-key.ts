@@ -1,7 +1,8 @@
-import { access, readFile, stat } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { AppError, LIMITS, parseSshKey } from '@skerry/protocol';
+import { readTextFile } from '../files/read-text.ts';
 
 /** Those that ssh itself tries, the best first. */
 const DEFAULT_FILES = ['id_ed25519.pub', 'id_ecdsa.pub', 'id_rsa.pub'];
@@ -32,27 +33,17 @@ async function findDefault(sshDir: string): Promise<string> {
   });
 }
 
-async function readText(path: string): Promise<string> {
-  try {
-    const { size } = await stat(path);
-    if (size > FILE_BYTES_MAX) throw new AppError('INVALID_SSH_KEY', `${path} is too large for a key`);
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw new AppError(
-      'INVALID_PARAMETERS',
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`,
-    );
-  }
-}
-
 /** Throws INVALID_SSH_KEY (a private key; not a key), INVALID_PARAMETERS (no file). */
 export async function readSshKey(
   given: string | undefined,
   sshDir: string = join(homedir(), '.ssh'),
 ): Promise<SshKey> {
   const path = given ?? (await findDefault(sshDir));
-  const text = await readText(path);
+  const text = await readTextFile(
+    path,
+    FILE_BYTES_MAX,
+    () => new AppError('INVALID_SSH_KEY', `${path} is too large for a key`),
+  );
   if (PRIVATE.test(text)) {
     const hint = (await exists(`${path}.pub`))
       ? `use ${path}.pub`

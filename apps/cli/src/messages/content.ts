@@ -1,5 +1,5 @@
-import { readFile, stat } from 'node:fs/promises';
 import { AppError, LIMITS } from '@skerry/protocol';
+import { readTextFile } from '../files/read-text.ts';
 
 const tooLarge = () =>
   new AppError('BODY_TOO_LARGE', `a message's content may have ${LIMITS.jsonBodyBytes} bytes`);
@@ -16,19 +16,6 @@ async function readAll(stream: AsyncIterable<Buffer | string>): Promise<string> 
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function readTextFile(path: string): Promise<string> {
-  try {
-    if ((await stat(path)).size > LIMITS.jsonBodyBytes) throw tooLarge();
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw new AppError(
-      'INVALID_PARAMETERS',
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`,
-    );
-  }
-}
-
 /**
  * The value of `--content`: JSON, `@FILE`, or `-` for standard input.
  * @throws AppError INVALID_JSON, INVALID_CONTENT (not an object), BODY_TOO_LARGE, INVALID_PARAMETERS (no such file)
@@ -38,7 +25,11 @@ export async function readContent(
   stdin: AsyncIterable<Buffer | string>,
 ): Promise<Record<string, unknown>> {
   const text =
-    given === '-' ? await readAll(stdin) : given.startsWith('@') ? await readTextFile(given.slice(1)) : given;
+    given === '-'
+      ? await readAll(stdin)
+      : given.startsWith('@')
+        ? await readTextFile(given.slice(1), LIMITS.jsonBodyBytes, tooLarge)
+        : given;
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -43,11 +43,6 @@ export class Files {
       Math.floor(this.#now() / 1000),
     );
     await blob.keep();
-    await this.#db
-      .insertInto('files')
-      .values({ hash: blob.hash, size_bytes: blob.sizeBytes, content_type: contentType })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
     await this.#pipeline.submit(accepted);
     return { messageHash: accepted.message.itemHash };
   }

@@ -1,5 +1,5 @@
-import { AppError, familyOf, type ItemHash, itemHashOf, type StoreContent } from '@skerry/protocol';
-import type { Accepted } from '../messages/accepted.ts';
+import { AppError, familyOf, itemHashOf, type StoreContent } from '@skerry/protocol';
+import type { Accepted, UploadedFile } from '../messages/accepted.ts';
 import { acceptMessage } from '../messages/intake.ts';
 
 /** The form fields of an upload beside the file. */
@@ -8,12 +8,6 @@ export interface UploadFields {
   readonly signature: string;
   readonly channel: string;
   readonly tags: readonly string[];
-}
-
-export interface UploadedFile {
-  readonly hash: ItemHash;
-  readonly sizeBytes: number;
-  readonly contentType: string;
 }
 
 const CHAIN = 'ETH';
@@ -39,7 +33,7 @@ export function acceptUpload(fields: UploadFields, file: UploadedFile, nowSecond
     content_type: file.contentType,
     ...(fields.tags.length > 0 ? { tags: [...fields.tags] } : {}),
   };
-  return acceptMessage({
+  const message = acceptMessage({
     itemHash: itemHashOf(CHAIN, sender, file.hash),
     chain: CHAIN,
     sender,
@@ -50,4 +44,12 @@ export function acceptUpload(fields: UploadFields, file: UploadedFile, nowSecond
     signature: fields.signature,
     signedText: file.hash,
   });
+  // The file becomes known in the transaction that keeps its message: a refused upload leaves no readable file.
+  return {
+    ...message,
+    decide: () => [
+      { kind: 'file', file },
+      { kind: 'pin', fileHash: file.hash },
+    ],
+  };
 }

@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Signer } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
 import { createTestCore, signers, type TestCore } from '../testing.ts';
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
@@ -122,5 +123,23 @@ describe('storage', () => {
     assert.equal(await leftovers(), 0);
     assert.equal((await core.get(`/storage/${sha256(bytes)}`)).body.code, 'FILE_NOT_FOUND');
     assert.equal((await core.get('/storage/xyz')).body.code, 'INVALID_HASH');
+  });
+
+  test('where the message is not kept the file cannot be read either', async () => {
+    const bytes = randomBytes(500);
+    // A tag that is too long passes the form and is refused with the message.
+    const { status } = await upload(form(bytes, signers.alice, [{ name: 'tags', value: 'x'.repeat(500) }]));
+    assert.equal(status, 400);
+    assert.equal((await core.get(`/storage/${sha256(bytes)}`)).body.code, 'FILE_NOT_FOUND');
+    // The database goes away between the blob and its message.
+    const { pipeline } = core.rooms;
+    const lost = randomBytes(500);
+    const submit = pipeline.submit.bind(pipeline);
+    pipeline.submit = () => Promise.reject(new AppError('DATABASE_UNAVAILABLE', 'gone'));
+    assert.equal((await upload(form(lost, signers.alice))).status, 503);
+    pipeline.submit = submit;
+    assert.equal((await core.get(`/storage/${sha256(lost)}`)).body.code, 'FILE_NOT_FOUND');
+    assert.equal((await upload(form(lost, signers.alice))).status, 200);
+    assert.equal((await core.get(`/storage/${sha256(lost)}`)).status, 200);
   });
 });

@@ -21,8 +21,16 @@ export interface Facts {
   readonly schedulers: ReadonlySet<string>;
 }
 
+/** A blob that is on disk, and what it is. */
+export interface UploadedFile {
+  readonly hash: string;
+  readonly sizeBytes: number;
+  readonly contentType: string;
+}
+
 export type Change =
   | { readonly kind: 'instance'; readonly state: InstanceState }
+  | { readonly kind: 'file'; readonly file: UploadedFile }
   | { readonly kind: 'pin'; readonly fileHash: string };
 
 /** A message that passed everything decidable without I/O. `decide` is pure; it throws AppError to refuse the message. */

@@ -4,7 +4,7 @@ import type { Schema } from '../db/schema.ts';
 import { appendEvents, type EventDraft, lockEvents } from '../events/append.ts';
 import { rowOf } from '../instances/rows.ts';
 import { viewOf } from '../instances/view.ts';
-import type { Accepted, Change } from './accepted.ts';
+import type { Accepted, Change, UploadedFile } from './accepted.ts';
 import { type BatchFacts, loadFacts } from './facts.ts';
 
 /** What became of each message of a batch, in the batch's order: applied (now or earlier), or refused with a reason. */
@@ -73,10 +73,12 @@ async function insertMessages(trx: Transaction<Schema>, decided: readonly Decide
 async function writeChanges(trx: Transaction<Schema>, decided: readonly Decided[]): Promise<void> {
   // The last state of each instance is the one to keep; the map remembers only that.
   const states = new Map<string, Extract<Change, { kind: 'instance' }>['state']>();
+  const files: UploadedFile[] = [];
   const pins: Schema['file_pins'][] = [];
   for (const { accepted, changes } of decided) {
     for (const change of changes) {
       if (change.kind === 'instance') states.set(change.state.instanceId, change.state);
+      else if (change.kind === 'file') files.push(change.file);
       else
         pins.push({
           file_hash: change.fileHash,
@@ -98,6 +100,18 @@ async function writeChanges(trx: Transaction<Schema>, decided: readonly Decided[
           .column('instance_id')
           .doUpdateSet((eb) => Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)]))),
       )
+      .execute();
+  }
+  if (files.length > 0) {
+    const rows = files.map(({ hash, sizeBytes, contentType }) => ({
+      hash,
+      size_bytes: sizeBytes,
+      content_type: contentType,
+    }));
+    await trx
+      .insertInto('files')
+      .values(rows)
+      .onConflict((conflict) => conflict.doNothing())
       .execute();
   }
   if (pins.length > 0)

@@ -64,6 +64,7 @@ export async function loadFacts(
     note: ({ message, postType }, changes) => {
       for (const change of changes) {
         if (change.kind === 'instance') instances.set(change.state.instanceId, change.state);
+        if (change.kind === 'file') files.add(change.file.hash);
       }
       if (postType !== NETWORK_POST.instanceStatus) return;
       const content = message.content.content as InstanceStatusContent;
