@@ -12,7 +12,8 @@ export async function benchVerify(): Promise<void> {
   const signer = createSigner(generatePrivateKey());
   const content = { type: 'note', content: { text: 'x'.repeat(120) } };
   const body = Buffer.from(signMessage({ type: 'POST', content }, signer).body);
-  const { signedText, signature } = verifyEnvelope(body, Math.floor(Date.now() / 1000));
+  const { sourceText, signature } = verifyEnvelope(body, Math.floor(Date.now() / 1000));
+  const signedText = sourceText!;
   const digest = personalSignDigest(signedText);
   const bytes = Buffer.from(signature.slice(2), 'hex');
   const recoveryId = (bytes[64]! - 27) as 0 | 1;

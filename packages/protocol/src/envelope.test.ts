@@ -31,7 +31,7 @@ const envelope = (text: string) => `{"message":${text},"signature":"${sign(text)
 test('a verified message keeps the text that was signed, and is named by chain, sender and that text', () => {
   const text = ` ${JSON.stringify(message, null, 1)}`.trim();
   const verified = verifyEnvelope(envelope(text), NOW);
-  assert.equal(verified.signedText, text);
+  assert.equal(verified.sourceText, text);
   assert.equal(verified.itemHash, sha256Hex(`ETH\n${ADDRESS}\n${text}`));
   assert.equal(verified.itemHash, itemHashOf('ETH', ADDRESS, text));
   assert.equal(verified.sender, ADDRESS);
@@ -40,8 +40,8 @@ test('a verified message keeps the text that was signed, and is named by chain, 
 
 test('the clock: ten minutes ahead is the limit, the past has none', () => {
   const at = (timestamp: number) => verifyEnvelope(envelope(JSON.stringify({ ...message, timestamp })), NOW);
-  assert.equal(at(NOW + LIMITS.futureSeconds).timestamp, NOW + LIMITS.futureSeconds);
-  assert.equal(at(0).timestamp, 0);
+  assert.equal(at(NOW + LIMITS.futureSeconds).time, NOW + LIMITS.futureSeconds);
+  assert.equal(at(0).time, 0);
   assert.throws(() => at(NOW + LIMITS.futureSeconds + 1), { code: 'TIMESTAMP_IN_FUTURE' });
 });
 

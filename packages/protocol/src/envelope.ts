@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { familyOf } from './chains.ts';
 import { AppError } from './errors.ts';
-import { type ItemHash, itemHashOf } from './hash.ts';
+import { itemHashOf } from './hash.ts';
 import { scanJsonObject } from './json/scan.ts';
 import { LIMITS } from './limits.ts';
 import { createParser } from './schema.ts';
@@ -32,20 +32,33 @@ export const EnvelopeShape = Type.Object(
 
 const parseShape = createParser(EnvelopeShape, 'body', 'INVALID_ENVELOPE');
 
+/**
+ * How a message was signed (docs/wire-forms.md). `envelope`: the text of `message`; `network`: chain, sender, type and
+ * hash, as deployed nodes do it; `upload`: the SHA-256 of a file.
+ */
+export type MessageForm = 'envelope' | 'network' | 'upload';
+
 /** A message whose signature was checked. Everything later works on this and never on the request. */
 export interface VerifiedMessage {
-  readonly itemHash: ItemHash;
+  readonly form: MessageForm;
+  readonly itemHash: string;
   readonly chain: string;
   /** In the one spelling of its chain (lower case for EVM). */
   readonly sender: string;
   readonly type: string;
-  readonly channel: string;
-  /** Unix seconds. */
-  readonly timestamp: number;
+  /** null: the network form lets it out. */
+  readonly channel: string | null;
+  /** Unix seconds; whole in the envelope form. */
+  readonly time: number;
   readonly content: Readonly<Record<string, unknown>>;
   readonly signature: string;
-  /** The exact text that the signature covers; `itemHash` covers it too. */
-  readonly signedText: string;
+  /**
+   * What makes the message verifiable again by anyone: the signed text (`envelope`, `upload`), or the item content that
+   * the item hash covers (`network`; null where it is a file).
+   */
+  readonly sourceText: string | null;
+  /** `network` only: the sender as it was spelled when signed, where that differs. */
+  readonly signedSender?: string | undefined;
 }
 
 /**
@@ -82,8 +95,19 @@ export function verifyEnvelope(body: Uint8Array | string, nowSeconds: number): V
   for (const signedText of candidates) {
     if (!family.verify(signedText, signature, sender, { timestampMs: message.timestamp * 1000 })) continue;
     const itemHash = itemHashOf(message.chain, sender, signedText);
-    const { chain, type, channel, timestamp, content } = message;
-    return { itemHash, chain, sender, type, channel, timestamp, content, signature, signedText };
+    const { chain, type, channel, timestamp: time, content } = message;
+    return {
+      form: 'envelope',
+      itemHash,
+      chain,
+      sender,
+      type,
+      channel,
+      time,
+      content,
+      signature,
+      sourceText: signedText,
+    };
   }
   throw new AppError('INVALID_SIGNATURE', `the signature over the message was not made by ${sender}`);
 }

@@ -3,7 +3,7 @@ export * from './content/instance.ts';
 export * from './content/network.ts';
 export * from './content/post.ts';
 export * from './content/store.ts';
-export { EnvelopeShape, MessageShape, type VerifiedMessage, verifyEnvelope } from './envelope.ts';
+export { EnvelopeShape, type MessageForm, MessageShape, type VerifiedMessage, verifyEnvelope } from './envelope.ts';
 export { AppError, ERRORS, type ErrorBody, type ErrorCode, type ErrorKind, isErrorCode } from './errors.ts';
 export { checksumAddress, type EvmAddress, evmAddressOf, parseEvmAddress } from './evm/address.ts';
 export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.ts';

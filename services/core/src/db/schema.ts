@@ -1,4 +1,12 @@
-import type { Firewall, Phase, Reason } from '@skerry/protocol';
+import type {
+  ErrorCode,
+  Firewall,
+  MessageForm,
+  NetworkEvent,
+  Phase,
+  ProgramContent,
+  Reason,
+} from '@skerry/protocol';
 import type { ColumnType, Generated } from 'kysely';
 
 /** Which message a part of the state was taken from: [when, item hash]. The greater stamp wins, whatever arrived first. */
@@ -17,23 +25,73 @@ export interface InstanceStamps {
   readonly status: Stamp | null;
 }
 
+/** Why a message is pending, rejected or forgotten. */
+export interface VerdictReason {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
 /** bigint columns are read as numbers (see connect.ts): seconds, milliseconds and sizes stay far below 2^53. */
 type Json<T> = ColumnType<T, string, string>;
+
+export type MessageStatus = 'pending' | 'processed' | 'rejected' | 'forgotten';
 
 export interface Schema {
   messages: {
     item_hash: string;
+    form: MessageForm;
     chain: string;
     sender: string;
+    signed_sender: string | null;
+    /** On whose behalf: the sender, unless the message names somebody else. */
+    owner: string;
     type: string;
-    channel: string;
-    timestamp: number;
-    post_type: string | null;
+    channel: string | null;
+    /** Unix seconds. */
+    time: number;
+    content_type: string | null;
+    /** What the message speaks of (messages/accepted.ts). */
+    subject: string | null;
+    tags: string[];
+    shape: number | null;
     content: Json<Record<string, unknown>>;
-    signed_text: string;
+    source_text: string | null;
     signature: string;
+    status: MessageStatus;
+    reason: Json<VerdictReason | null>;
+    /** Milliseconds since 1970: a message that still lacks something then is rejected. */
+    decide_by_ms: number;
     received_at: Generated<Date>;
   };
+  message_tags: { item_hash: string; tag: string; type: string; sender: string; channel: string | null; time: number };
+  shapes: { id: Generated<number>; digest: string; paths: string[] };
+  totals: { a: string; b: string; total: number; heavy: Generated<boolean> };
+  dependencies: { key: string; item_hash: string };
+  reconsider: { item_hash: string };
+  forgets: { target: string; forget_hash: string };
+  aggregates: { owner: string; key: string; created: number; time: number; item_hash: string };
+  aggregate_entries: {
+    owner: string;
+    key: string;
+    field: string;
+    value: Json<unknown>;
+    time: number;
+    item_hash: string;
+  };
+  posts: {
+    item_hash: string;
+    owner: string;
+    type: string;
+    ref: string | null;
+    channel: string | null;
+    tags: string[];
+    created: number;
+    updated: number;
+    latest_hash: string;
+  };
+  programs: { program_hash: string; owner: string; content: Json<ProgramContent>; created: number };
+  webhooks: { webhook_id: string; owner: string; url: string; events: string[]; secret: Buffer; created: number };
+  digests: { name: string; sum: string; count: number };
   instances: {
     instance_id: string;
     owner: string;
@@ -56,7 +114,7 @@ export interface Schema {
     updated_at: number;
     stamps: Json<InstanceStamps>;
   };
-  events: { seq: number; kind: 'message' | 'instance'; data: Json<unknown>; time_ms: number };
+  events: { seq: number; kind: NetworkEvent['kind']; data: Json<unknown>; time_ms: number };
   event_counter: { id: Generated<boolean>; last_seq: number };
   files: { hash: string; size_bytes: number; content_type: string; stored_at: Generated<Date> };
   file_pins: { file_hash: string; message_hash: string; owner: string };

@@ -8,12 +8,14 @@ import type {
 } from '@skerry/protocol';
 import fc from 'fast-check';
 import {
-  applyAllocation,
-  applyControl,
-  applyStatus,
-  applyUpdate,
-  createInstance,
-  type MessageHead,
+  foldAll,
+  foldAllocation,
+  foldControl,
+  foldInstance,
+  foldStatus,
+  foldUpdate,
+  type InstanceFold,
+  type Signed,
 } from './fold.ts';
 import type { InstanceState } from './state.ts';
 
@@ -22,22 +24,28 @@ const NODES = ['0x0000000000000000000000000000000000000001', '0x0000000000000000
 const ID = '1'.repeat(64);
 
 type Op =
-  | { kind: 'update'; head: MessageHead; content: InstanceUpdateContent }
-  | { kind: 'control'; head: MessageHead; content: InstanceControlContent }
-  | { kind: 'allocation'; head: MessageHead; content: AllocationContent }
-  | { kind: 'status'; head: MessageHead; content: InstanceStatusContent };
+  | { kind: 'update'; head: Signed; content: InstanceUpdateContent }
+  | { kind: 'control'; head: Signed; content: InstanceControlContent }
+  | { kind: 'allocation'; head: Signed; content: AllocationContent }
+  | { kind: 'status'; head: Signed; content: InstanceStatusContent };
 
-const base = createInstance(
-  { itemHash: ID, sender: OWNER, timestamp: 1000 },
-  { name: 'n', cpu: 1, memory: 512, disk: 4, image: 'debian:12', ssh_key: 'ssh-ed25519 AAAA' },
-);
+const SCHEDULERS = new Set(['scheduler']);
+const creation = foldInstance({ itemHash: ID, sender: OWNER, time: 1000 }, OWNER, {
+  name: 'n',
+  cpu: 1,
+  memory: 512,
+  disk: 4,
+  image: 'debian:12',
+  ssh_key: 'ssh-ed25519 AAAA',
+});
+const base = foldAll([creation], SCHEDULERS)!;
 
 const itemHash = fc
   .uint8Array({ minLength: 32, maxLength: 32 })
   .map((bytes) => Buffer.from(bytes).toString('hex'));
 // Few distinct times, so that ties are common.
-const timestamp = fc.integer({ min: 1000, max: 1004 });
-const head = (sender: fc.Arbitrary<string>) => fc.record({ itemHash, sender, timestamp });
+const time = fc.integer({ min: 1000, max: 1004 });
+const head = (sender: fc.Arbitrary<string>) => fc.record({ itemHash, sender, time });
 const reason = fc.constantFrom(null, { code: 'WHY', message: 'because' });
 
 const op: fc.Arbitrary<Op> = fc.oneof(
@@ -64,7 +72,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   }),
   fc.record({
     kind: fc.constant('allocation' as const),
-    head: head(fc.constant('scheduler')),
+    head: head(fc.constantFrom('scheduler', 'scheduler', 'stranger')),
     content: fc.constantFrom(...NODES, null).chain((node) =>
       fc.record({
         instance_id: fc.constant(ID),
@@ -72,7 +80,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
         node_address: fc.constant(node),
         ipv6: fc.constant(node === null ? '' : 'fd00::1'),
         reason,
-        decided_at_ms: timestamp,
+        decided_at_ms: time,
       }),
     ),
   }),
@@ -83,7 +91,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
       instance_id: fc.constant(ID),
       phase: fc.constantFrom('preparing' as const, 'running' as const, 'stopped' as const, 'failed' as const),
       reason,
-      observed_at_ms: timestamp,
+      observed_at_ms: time,
       restart_id: fc.constant(null),
     }),
   }),
@@ -91,31 +99,22 @@ const op: fc.Arbitrary<Op> = fc.oneof(
 
 const ops = fc.uniqueArray(op, { selector: (one) => one.head.itemHash, maxLength: 12 });
 
-/** Applies messages as the pipeline does: a status counts only by the allocated node; an allocation sees what its node said before. */
+function foldOf(one: Op): InstanceFold {
+  if (one.kind === 'update') return foldUpdate(one.head, one.content);
+  if (one.kind === 'control') return foldControl(one.head, one.content);
+  if (one.kind === 'status') return foldStatus(one.head, one.content);
+  return foldAllocation(one.head, one.content);
+}
+
+/** As the pipeline does it: one by one, and all over again when the allocation may change. */
 function fold(sequence: readonly Op[]): InstanceState {
-  const statuses: Extract<Op, { kind: 'status' }>[] = [];
-  return sequence.reduce((state, one) => {
-    if (one.kind === 'update') return applyUpdate(state, one.head, one.content);
-    if (one.kind === 'control') return applyControl(state, one.head, one.content);
-    if (one.kind === 'status') {
-      statuses.push(one);
-      return state.nodeAddress === one.head.sender
-        ? applyStatus(state, one.head.itemHash, one.content)
-        : state;
-    }
-    const latest = statuses
-      .filter((status) => status.head.sender === one.content.node_address)
-      .sort(
-        (a, b) =>
-          b.content.observed_at_ms - a.content.observed_at_ms || (a.head.itemHash < b.head.itemHash ? 1 : -1),
-      )[0];
-    return applyAllocation(
-      state,
-      one.head,
-      one.content,
-      latest && { itemHash: latest.head.itemHash, content: latest.content },
-    );
-  }, base);
+  const seen = [creation];
+  let state = base;
+  for (const next of sequence.map(foldOf)) {
+    seen.push(next);
+    state = next.stage === 'allocation' ? foldAll(seen, SCHEDULERS)! : next.apply(state, SCHEDULERS)!;
+  }
+  return state;
 }
 
 describe('the fold of an instance', () => {
@@ -139,7 +138,7 @@ describe('the fold of an instance', () => {
     const control = (action: 'start' | 'stop' | 'restart', at: number) =>
       ({
         kind: 'control',
-        head: { itemHash: String(at).padStart(64, '0'), sender: OWNER, timestamp: at },
+        head: { itemHash: String(at).padStart(64, '0'), sender: OWNER, time: at },
         content: { instance_id: ID, action },
       }) as const;
     const state = fold([control('restart', 1001), control('stop', 1002), control('start', 1003)]);

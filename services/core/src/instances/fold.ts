@@ -6,6 +6,7 @@ import {
   type InstanceStatusContent,
   type InstanceUpdateContent,
   type Reason,
+  type VerifiedMessage,
 } from '@skerry/protocol';
 import type { InstanceStamps, Stamp } from '../db/schema.ts';
 import { type InstanceState, isLater } from './state.ts';
@@ -15,11 +16,18 @@ import { type InstanceState, isLater } from './state.ts';
  * state. Every part of the state belongs to the latest message that speaks of it, so the order of arrival never matters.
  */
 
-export interface MessageHead {
-  readonly itemHash: string;
-  readonly sender: string;
-  /** Unix seconds. */
-  readonly timestamp: number;
+/** What the fold needs of a message beside its content. */
+export type Signed = Pick<VerifiedMessage, 'itemHash' | 'sender' | 'time'>;
+
+/**
+ * What one message does to its instance. Creation comes first; statuses come after allocations, since they count only
+ * by the node that is allocated. Within a stage any order gives the same state.
+ *
+ * @param schedulers addresses whose allocations count
+ */
+export interface InstanceFold {
+  readonly stage: 'creation' | 'change' | 'allocation' | 'status';
+  apply(state: InstanceState | undefined, schedulers: ReadonlySet<string>): InstanceState | undefined;
 }
 
 const AWAITING_NODE: Reason = {
@@ -27,10 +35,10 @@ const AWAITING_NODE: Reason = {
   message: 'waiting for the scheduler to choose a compute node',
 };
 
-export function createInstance(head: MessageHead, content: InstanceContent): InstanceState {
+function createInstance(head: Signed, owner: string, content: InstanceContent): InstanceState {
   return {
     instanceId: head.itemHash,
-    owner: head.sender,
+    owner,
     name: content.name,
     description: content.description ?? '',
     cpu: content.cpu,
@@ -46,8 +54,8 @@ export function createInstance(head: MessageHead, content: InstanceContent): Ins
     ipv6: '',
     phase: 'scheduled',
     reason: AWAITING_NODE,
-    createdAt: head.timestamp,
-    updatedAt: head.timestamp,
+    createdAt: Math.floor(head.time),
+    updatedAt: Math.floor(head.time),
     stamps: {
       name: null,
       description: null,
@@ -62,29 +70,29 @@ export function createInstance(head: MessageHead, content: InstanceContent): Ins
 
 type Settable = 'name' | 'description' | 'firewall';
 
-export function applyUpdate(
+function applyUpdate(
   state: InstanceState,
-  head: MessageHead,
+  head: Signed,
   content: InstanceUpdateContent,
 ): InstanceState {
-  const stamp: Stamp = [head.timestamp, head.itemHash];
+  const stamp: Stamp = [head.time, head.itemHash];
   const taken = (['name', 'description', 'firewall'] satisfies Settable[]).filter(
     (field) => content[field] !== undefined && isLater(stamp, state.stamps[field]),
   );
   return {
     ...state,
     ...Object.fromEntries(taken.map((field) => [field, content[field]])),
-    updatedAt: Math.max(state.updatedAt, head.timestamp),
+    updatedAt: Math.max(state.updatedAt, Math.floor(head.time)),
     stamps: { ...state.stamps, ...Object.fromEntries(taken.map((field) => [field, stamp])) },
   };
 }
 
-export function applyControl(
+function applyControl(
   state: InstanceState,
-  head: MessageHead,
+  head: Signed,
   content: InstanceControlContent,
 ): InstanceState {
-  const stamp: Stamp = [head.timestamp, head.itemHash];
+  const stamp: Stamp = [head.time, head.itemHash];
   const stamps: { -readonly [K in keyof InstanceStamps]: InstanceStamps[K] } = { ...state.stamps };
   let { desired, restartId } = state;
   if (isLater(stamp, stamps.desired)) {
@@ -95,31 +103,18 @@ export function applyControl(
     restartId = head.itemHash;
     stamps.restart = stamp;
   }
-  return { ...state, desired, restartId, updatedAt: Math.max(state.updatedAt, head.timestamp), stamps };
+  return { ...state, desired, restartId, updatedAt: Math.max(state.updatedAt, Math.floor(head.time)), stamps };
 }
 
 const reasonOf = ({ node_id, reason }: AllocationContent) =>
   reason ?? (node_id === null ? AWAITING_NODE : null);
 
-/** What the allocated node last said of the instance, and the hash of the message that says so. */
-export interface ObservedStatus {
-  readonly itemHash: string;
-  readonly content: InstanceStatusContent;
-}
-
-/**
- * @param observed what the newly chosen node already said, where its status arrived before the allocation
- */
-export function applyAllocation(
-  state: InstanceState,
-  head: MessageHead,
-  content: AllocationContent,
-  observed: ObservedStatus | undefined,
-): InstanceState {
+/** A move to another node forgets what the earlier node said; the caller folds the new node's statuses in after it. */
+function applyAllocation(state: InstanceState, head: Signed, content: AllocationContent): InstanceState {
   const stamp: Stamp = [content.decided_at_ms, head.itemHash];
   if (!isLater(stamp, state.stamps.allocation)) return state;
   const moved = content.node_address !== state.nodeAddress;
-  const allocated: InstanceState = {
+  return {
     ...state,
     nodeId: content.node_id,
     nodeAddress: content.node_address,
@@ -129,16 +124,10 @@ export function applyAllocation(
     phase: moved ? 'scheduled' : state.phase,
     stamps: { ...state.stamps, allocation: stamp, ...(moved ? { status: null } : {}) },
   };
-  return observed === undefined ? allocated : applyStatus(allocated, observed.itemHash, observed.content);
 }
 
-/** The caller has checked that the status was signed by the node the instance is allocated to. */
-export function applyStatus(
-  state: InstanceState,
-  itemHash: string,
-  content: InstanceStatusContent,
-): InstanceState {
-  const stamp: Stamp = [content.observed_at_ms, itemHash];
+function applyStatus(state: InstanceState, head: Signed, content: InstanceStatusContent): InstanceState {
+  const stamp: Stamp = [content.observed_at_ms, head.itemHash];
   if (!isLater(stamp, state.stamps.status)) return state;
   return {
     ...state,
@@ -146,4 +135,44 @@ export function applyStatus(
     reason: content.reason,
     stamps: { ...state.stamps, status: stamp },
   };
+}
+
+export const foldInstance = (head: Signed, owner: string, content: InstanceContent): InstanceFold => ({
+  stage: 'creation',
+  apply: (state) => state ?? createInstance(head, owner, content),
+});
+
+export const foldUpdate = (head: Signed, content: InstanceUpdateContent): InstanceFold => ({
+  stage: 'change',
+  apply: (state) => state && applyUpdate(state, head, content),
+});
+
+export const foldControl = (head: Signed, content: InstanceControlContent): InstanceFold => ({
+  stage: 'change',
+  apply: (state) => state && applyControl(state, head, content),
+});
+
+export const foldAllocation = (head: Signed, content: AllocationContent): InstanceFold => ({
+  stage: 'allocation',
+  apply: (state, schedulers) =>
+    state && schedulers.has(head.sender) ? applyAllocation(state, head, content) : state,
+});
+
+export const foldStatus = (head: Signed, content: InstanceStatusContent): InstanceFold => ({
+  stage: 'status',
+  apply: (state) => (state?.nodeAddress === head.sender ? applyStatus(state, head, content) : state),
+});
+
+const STAGES = ['creation', 'change', 'allocation', 'status'] as const;
+
+/** The state that follows from everything that is known of an instance, in whatever order it is given. */
+export function foldAll(
+  folds: readonly InstanceFold[],
+  schedulers: ReadonlySet<string>,
+): InstanceState | undefined {
+  let state: InstanceState | undefined;
+  for (const stage of STAGES) {
+    for (const fold of folds) if (fold.stage === stage) state = fold.apply(state, schedulers);
+  }
+  return state;
 }

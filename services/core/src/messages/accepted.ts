@@ -1,46 +1,114 @@
-import type { VerifiedMessage } from '@skerry/protocol';
-import type { ObservedStatus } from '../instances/fold.ts';
-import type { InstanceState } from '../instances/state.ts';
+import type { ErrorCode, ProgramContent, VerifiedMessage } from '@skerry/protocol';
+import type { MessageStatus, VerdictReason } from '../db/schema.ts';
+import type { Authorization } from './permissions.ts';
+import type { InstanceFold } from '../instances/fold.ts';
 
 /** What a message must know of the world before it can be decided. */
 export interface Needs {
-  readonly instanceIds: readonly string[];
-  readonly fileHashes: readonly string[];
-  /** The latest status that a node published of an instance. */
-  readonly observed: readonly { readonly instanceId: string; readonly nodeAddress: string }[];
+  /** Item hashes of messages that it speaks of. */
+  readonly messages?: readonly string[];
+  readonly files?: readonly string[];
 }
 
-export const NO_NEEDS: Needs = { instanceIds: [], fileHashes: [], observed: [] };
+/** What others may know of a message: enough to judge what refers to it. */
+export interface MessageHead {
+  readonly itemHash: string;
+  readonly type: string;
+  readonly contentType: string | null;
+  readonly channel: string | null;
+  readonly subject: string | null;
+  readonly chain: string;
+  readonly sender: string;
+  readonly owner: string;
+  readonly status: MessageStatus;
+}
 
 /** The world as of one transaction, earlier messages of the same batch included. */
 export interface Facts {
-  instance(instanceId: string): InstanceState | undefined;
+  message(hash: string): MessageHead | undefined;
   hasFile(hash: string): boolean;
-  observed(instanceId: string, nodeAddress: string): ObservedStatus | undefined;
-  /** Addresses whose allocations count. */
-  readonly schedulers: ReadonlySet<string>;
+  /** What an owner's `security` aggregate permitted at a time (Unix seconds). */
+  authorizations(owner: string, time: number): readonly Authorization[];
+  /** The FORGET messages in force that name this message. */
+  forgottenBy(hash: string): readonly string[];
 }
 
-/** A blob that is on disk, and what it is. */
+/** A blob that is at hand, and what it is. */
 export interface UploadedFile {
   readonly hash: string;
   readonly sizeBytes: number;
   readonly contentType: string;
 }
 
+/** What a processed message does to the state. `undo` of the same changes takes it back. */
 export type Change =
-  | { readonly kind: 'instance'; readonly state: InstanceState }
   | { readonly kind: 'file'; readonly file: UploadedFile }
-  | { readonly kind: 'pin'; readonly fileHash: string };
+  | { readonly kind: 'pin'; readonly fileHash: string }
+  | { readonly kind: 'instance'; readonly instanceId: string; readonly fold: InstanceFold }
+  | {
+      readonly kind: 'aggregate';
+      readonly key: string;
+      readonly content: Readonly<Record<string, unknown>>;
+    }
+  | { readonly kind: 'post'; readonly ref: string | null }
+  | { readonly kind: 'amend'; readonly original: string }
+  | { readonly kind: 'program'; readonly content: ProgramContent }
+  | { readonly kind: 'forget'; readonly targets: readonly string[] };
 
-/** A message that passed everything decidable without I/O. `decide` is pure; it throws AppError to refuse the message. */
+export type Decision =
+  | { readonly status: 'processed' }
+  | { readonly status: 'pending'; readonly reason: VerdictReason }
+  | { readonly status: 'rejected'; readonly reason: VerdictReason }
+  | { readonly status: 'forgotten'; readonly reason: VerdictReason };
+
+export const PROCESSED: Decision = { status: 'processed' };
+export const pending = (code: ErrorCode, message: string): Decision => ({
+  status: 'pending',
+  reason: { code, message },
+});
+export const rejected = (code: ErrorCode, message: string): Decision => ({
+  status: 'rejected',
+  reason: { code, message },
+});
+export const forgotten = (message: string): Decision => ({
+  status: 'forgotten',
+  reason: { code: 'MESSAGE_FORGOTTEN', message },
+});
+
+/** A message that passed everything decidable without I/O. */
 export interface Accepted {
   readonly message: VerifiedMessage;
+  /** On whose behalf: the sender, unless the content names somebody else. */
+  readonly owner: string;
+  /**
+   * The one thing that it speaks of, for finding everything that speaks of it: an instance id, the hash of an amended
+   * post, or owner and key of an aggregate.
+   */
+  readonly subject: string | null;
   /** The type of a POST, or null. */
-  readonly postType: string | null;
+  readonly contentType: string | null;
+  readonly tags: readonly string[];
   readonly needs: Needs;
-  decide(facts: Facts): readonly Change[];
+  /** What it does once it is processed. */
+  readonly changes: readonly Change[];
+  /** Pure. That the sender may speak for `owner`, and that nobody forgot the message, is judged elsewhere (verdict.ts). */
+  decide(facts: Facts): Decision;
 }
 
 /** One kind of message: reads the content and says what it will need and do. One file each in `kinds/`. */
 export type MessageKind = (message: VerifiedMessage) => Accepted;
+
+/** An accepted message with what most kinds have in common filled in. */
+export function accept(message: VerifiedMessage, own: Partial<Omit<Accepted, 'message'>>): Accepted {
+  return {
+    message,
+    owner: message.sender,
+    subject: null,
+    contentType: null,
+    tags: [],
+    needs: {},
+    changes: [],
+    decide: () => PROCESSED,
+    ...own,
+  };
+}

@@ -1,22 +1,47 @@
-import { type InstanceStatusContent, NETWORK_POST } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import type { ObservedStatus } from '../instances/fold.ts';
-import { stateOf } from '../instances/rows.ts';
-import { type InstanceState, isLater } from '../instances/state.ts';
-import type { Accepted, Change, Facts } from './accepted.ts';
+import type { Accepted, Decision, Facts, MessageHead } from './accepted.ts';
+import { authorizationsAt, parseAuthorizations, SECURITY_KEY, type SecurityElement } from './permissions.ts';
+import { aggregateSubject, headOf } from './verdict.ts';
 
 /** The facts of a batch: read once, then kept up to date as the batch's messages are decided one after another. */
 export interface BatchFacts extends Facts {
-  note(accepted: Accepted, changes: readonly Change[]): void;
+  note(accepted: Accepted, decision: Decision): void;
 }
 
-const observedKey = (instanceId: string, nodeAddress: string) => `${instanceId} ${nodeAddress}`;
+const distinct = (values: readonly string[]) => [...new Set(values)];
 
-async function loadInstances(db: Kysely<Schema>, ids: string[]): Promise<Map<string, InstanceState>> {
-  if (ids.length === 0) return new Map();
-  const rows = await db.selectFrom('instances').selectAll().where('instance_id', 'in', ids).execute();
-  return new Map(rows.map((row) => [row.instance_id, stateOf(row)]));
+/** Heads of the messages that are spoken of. */
+async function loadHeads(db: Kysely<Schema>, hashes: string[]): Promise<Map<string, MessageHead>> {
+  if (hashes.length === 0) return new Map();
+  const { rows } = await sql<{
+    item_hash: string;
+    type: string;
+    content_type: string | null;
+    channel: string | null;
+    subject: string | null;
+    chain: string;
+    sender: string;
+    owner: string;
+    status: MessageHead['status'];
+  }>`select item_hash, type, content_type, channel, subject, chain, sender, owner, status from messages
+     where item_hash = any(${hashes})`.execute(db);
+  return new Map(
+    rows.map((row) => [
+      row.item_hash,
+      {
+        itemHash: row.item_hash,
+        type: row.type,
+        contentType: row.content_type,
+        channel: row.channel,
+        subject: row.subject,
+        chain: row.chain,
+        sender: row.sender,
+        owner: row.owner,
+        status: row.status,
+      },
+    ]),
+  );
 }
 
 async function loadFiles(db: Kysely<Schema>, hashes: string[]): Promise<Set<string>> {
@@ -25,54 +50,67 @@ async function loadFiles(db: Kysely<Schema>, hashes: string[]): Promise<Set<stri
   return new Set(rows.map((row) => row.hash));
 }
 
-async function findObserved(
-  db: Kysely<Schema>,
-  instanceId: string,
-  nodeAddress: string,
-): Promise<ObservedStatus | undefined> {
-  const row = await db
-    .selectFrom('messages')
-    .select(['item_hash', 'content'])
-    .where('post_type', '=', NETWORK_POST.instanceStatus)
-    .where('sender', '=', nodeAddress)
-    .where(sql<string>`content -> 'content' ->> 'instance_id'`, '=', instanceId)
-    .orderBy(sql`(content -> 'content' ->> 'observed_at_ms')::bigint`, 'desc')
-    .orderBy('item_hash', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  return row && { itemHash: row.item_hash, content: row.content.content as InstanceStatusContent };
+async function loadForgets(db: Kysely<Schema>, hashes: string[]): Promise<Map<string, string[]>> {
+  if (hashes.length === 0) return new Map();
+  const { rows } = await sql<{ target: string; forget_hash: string }>`
+    select target, forget_hash from forgets where target = any(${hashes}) order by forget_hash`.execute(db);
+  const byTarget = Map.groupBy(rows, (row) => row.target);
+  return new Map([...byTarget].map(([target, own]) => [target, own.map((row) => row.forget_hash)]));
 }
 
-const distinct = (values: readonly string[]) => [...new Set(values)];
-
-export async function loadFacts(
-  db: Kysely<Schema>,
-  batch: readonly Accepted[],
-  schedulers: ReadonlySet<string>,
-): Promise<BatchFacts> {
-  const instances = await loadInstances(db, distinct(batch.flatMap((one) => one.needs.instanceIds)));
-  const files = await loadFiles(db, distinct(batch.flatMap((one) => one.needs.fileHashes)));
-  const observed = new Map<string, ObservedStatus | undefined>();
-  for (const { instanceId, nodeAddress } of batch.flatMap((one) => one.needs.observed)) {
-    observed.set(observedKey(instanceId, nodeAddress), await findObserved(db, instanceId, nodeAddress));
+/** What each owner's `security` aggregate ever permitted: few messages, since only the owner writes it. */
+async function loadSecurity(db: Kysely<Schema>, owners: string[]): Promise<Map<string, SecurityElement[]>> {
+  const histories = new Map<string, SecurityElement[]>(owners.map((owner) => [owner, []]));
+  if (owners.length === 0) return histories;
+  const subjects = owners.map((owner) => aggregateSubject(owner, SECURITY_KEY));
+  const { rows } = await sql<{ owner: string; time: number; item_hash: string; authorizations: unknown }>`
+    select owner, "time", item_hash, content -> 'content' -> 'authorizations' as authorizations from messages
+    where subject = any(${subjects}) and type = 'AGGREGATE' and status = 'processed'
+      and content -> 'content' ? 'authorizations'`.execute(db);
+  for (const row of rows) {
+    const authorizations = parseAuthorizations(row.authorizations);
+    histories.get(row.owner)!.push({ time: row.time, itemHash: row.item_hash, authorizations });
   }
+  return histories;
+}
+
+/** Whose permission the batch's messages may need. */
+const granters = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>) =>
+  distinct(
+    batch.flatMap(({ message, owner, needs }) =>
+      [owner, ...(needs.messages ?? []).flatMap((hash) => heads.get(hash)?.owner ?? [])].filter(
+        (one) => one !== message.sender,
+      ),
+    ),
+  );
+
+export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]): Promise<BatchFacts> {
+  const heads = await loadHeads(db, distinct(batch.flatMap(({ needs }) => needs.messages ?? [])));
+  const files = await loadFiles(db, distinct(batch.flatMap(({ needs }) => needs.files ?? [])));
+  const forgets = await loadForgets(
+    db,
+    batch.map(({ message }) => message.itemHash),
+  );
+  // What a message of this batch refers to may be in this batch, too.
+  const inBatch = new Map(batch.map((accepted) => [accepted.message.itemHash, headOf(accepted)]));
+  const histories = await loadSecurity(db, granters(batch, new Map([...inBatch, ...heads])));
   return {
-    schedulers,
-    instance: (id) => instances.get(id),
+    message: (hash) => heads.get(hash),
     hasFile: (hash) => files.has(hash),
-    observed: (instanceId, nodeAddress) => observed.get(observedKey(instanceId, nodeAddress)),
-    note: ({ message, postType }, changes) => {
-      for (const change of changes) {
-        if (change.kind === 'instance') instances.set(change.state.instanceId, change.state);
+    forgottenBy: (hash) => forgets.get(hash) ?? [],
+    authorizations: (owner, time) => authorizationsAt(histories.get(owner) ?? [], time),
+    note: (accepted, { status }) => {
+      heads.set(accepted.message.itemHash, { ...headOf(accepted), status });
+      if (status !== 'processed') return;
+      for (const change of accepted.changes) {
         if (change.kind === 'file') files.add(change.file.hash);
-      }
-      if (postType !== NETWORK_POST.instanceStatus) return;
-      const content = message.content.content as InstanceStatusContent;
-      const key = observedKey(content.instance_id, message.sender);
-      const stamp = [content.observed_at_ms, message.itemHash] as const;
-      const before = observed.get(key);
-      if (isLater(stamp, before ? [before.content.observed_at_ms, before.itemHash] : null)) {
-        observed.set(key, { itemHash: message.itemHash, content });
+        if (change.kind === 'aggregate' && change.key === SECURITY_KEY && 'authorizations' in change.content) {
+          histories.get(accepted.owner)?.push({
+            time: accepted.message.time,
+            itemHash: accepted.message.itemHash,
+            authorizations: parseAuthorizations(change.content.authorizations),
+          });
+        }
       }
     },
   };

@@ -1,58 +1,71 @@
 import {
-  AppError,
   parseInstanceContent,
   parseInstanceControlContent,
   parseInstanceUpdateContent,
   type VerifiedMessage,
 } from '@skerry/protocol';
-import { applyControl, applyUpdate, createInstance, type MessageHead } from '../../instances/fold.ts';
-import type { InstanceState } from '../../instances/state.ts';
-import { type Accepted, type Facts, type MessageKind, NO_NEEDS } from '../accepted.ts';
+import { foldControl, foldInstance, foldUpdate, type InstanceFold } from '../../instances/fold.ts';
+import {
+  type Accepted,
+  accept,
+  type Decision,
+  type Facts,
+  forgotten,
+  type MessageKind,
+  PROCESSED,
+  pending,
+  rejected,
+} from '../accepted.ts';
+import { ownerOf } from '../owner.ts';
+import { maySpeakFor } from '../verdict.ts';
 
-function findOwned(facts: Facts, instanceId: string, signer: string): InstanceState {
-  const instance = facts.instance(instanceId);
-  if (!instance) throw new AppError('INSTANCE_NOT_FOUND', `there is no instance ${instanceId}`);
-  if (instance.owner !== signer) {
-    throw new AppError(
+function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string): Decision {
+  const instance = facts.message(instanceId);
+  if (instance && instance.type !== 'INSTANCE')
+    return rejected('INSTANCE_NOT_FOUND', `${instanceId} is a ${instance.type}, not an INSTANCE`);
+  if (instance?.status === 'forgotten') return forgotten(`the instance ${instanceId} was forgotten`);
+  if (instance?.status !== 'processed')
+    return pending('INSTANCE_NOT_FOUND', `there is no instance ${instanceId} here yet`);
+  const { type, channel } = message;
+  const act = { type, channel, owner: instance.owner, subject: null, contentType: null };
+  if (!maySpeakFor(facts, act, message, message.time)) {
+    return rejected(
       'NOT_PERMITTED',
-      `instance ${instanceId} belongs to ${instance.owner}, not to ${signer}`,
+      `instance ${instanceId} belongs to ${instance.owner}, not to ${message.sender}`,
     );
   }
-  return instance;
+  return PROCESSED;
 }
 
-/** A message by which an owner changes an instance. */
-function changeOwned<Content extends { readonly instance_id: string }>(
-  message: VerifiedMessage,
-  content: Content,
-  apply: (state: InstanceState, head: MessageHead, content: Content) => InstanceState,
-): Accepted {
-  return {
-    message,
-    postType: null,
-    needs: { ...NO_NEEDS, instanceIds: [content.instance_id] },
-    decide: (facts) => {
-      const owned = findOwned(facts, content.instance_id, message.sender);
-      return [{ kind: 'instance', state: apply(owned, message, content) }];
-    },
-  };
+/** A message by which an instance is changed. */
+function changeOf(message: VerifiedMessage, instanceId: string, fold: InstanceFold): Accepted {
+  return accept(message, {
+    subject: instanceId,
+    needs: { messages: [instanceId] },
+    changes: [{ kind: 'instance', instanceId, fold }],
+    decide: (facts) => decideChange(facts, message, instanceId),
+  });
 }
 
 /** INSTANCE: a virtual machine that its owner wants running. */
 export const instance: MessageKind = (message) => {
   const content = parseInstanceContent(message.content);
-  return {
-    message,
-    postType: null,
-    needs: NO_NEEDS,
-    decide: () => [{ kind: 'instance', state: createInstance(message, content) }],
-  };
+  const owner = ownerOf(message, content.address);
+  const instanceId = message.itemHash;
+  return accept(message, {
+    owner,
+    changes: [{ kind: 'instance', instanceId, fold: foldInstance(message, owner, content) }],
+  });
 };
 
 /** INSTANCE_UPDATE: new name, description or firewall. */
-export const instanceUpdate: MessageKind = (message) =>
-  changeOwned(message, parseInstanceUpdateContent(message.content), applyUpdate);
+export const instanceUpdate: MessageKind = (message) => {
+  const content = parseInstanceUpdateContent(message.content);
+  return changeOf(message, content.instance_id, foldUpdate(message, content));
+};
 
 /** INSTANCE_CONTROL: start, stop, restart. */
-export const instanceControl: MessageKind = (message) =>
-  changeOwned(message, parseInstanceControlContent(message.content), applyControl);
+export const instanceControl: MessageKind = (message) => {
+  const content = parseInstanceControlContent(message.content);
+  return changeOf(message, content.instance_id, foldControl(message, content));
+};

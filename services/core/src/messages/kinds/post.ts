@@ -1,55 +1,100 @@
 import {
   NETWORK_POST,
+  type PostContent,
   parseAllocationContent,
   parseInstanceStatusContent,
   parseNodeContent,
   parsePostContent,
   type VerifiedMessage,
 } from '@skerry/protocol';
-import { applyAllocation, applyStatus } from '../../instances/fold.ts';
-import { type Accepted, type MessageKind, NO_NEEDS } from '../accepted.ts';
+import { foldAllocation, foldStatus } from '../../instances/fold.ts';
+import {
+  type Accepted,
+  accept,
+  type Decision,
+  type Facts,
+  forgotten,
+  type MessageKind,
+  PROCESSED,
+  pending,
+  rejected,
+} from '../accepted.ts';
+import { ownerOf } from '../owner.ts';
+import { maySpeakFor } from '../verdict.ts';
+
+type Own = Pick<Accepted, 'subject' | 'changes'>;
 
 /** What services tell each other. By anyone without the standing, such a POST is kept like any other and changes nothing. */
 const NETWORK_POSTS: Readonly<
-  Record<string, (message: VerifiedMessage, content: unknown) => Pick<Accepted, 'needs' | 'decide'>>
+  Record<(typeof NETWORK_POST)[keyof typeof NETWORK_POST], (message: VerifiedMessage, content: unknown) => Own>
 > = {
   [NETWORK_POST.node]: (_message, content) => {
     parseNodeContent(content);
-    return { needs: NO_NEEDS, decide: () => [] };
+    return { subject: null, changes: [] };
   },
   [NETWORK_POST.allocation]: (message, raw) => {
     const content = parseAllocationContent(raw);
-    const { instance_id: instanceId, node_address: nodeAddress } = content;
+    const instanceId = content.instance_id;
     return {
-      needs: {
-        ...NO_NEEDS,
-        instanceIds: [instanceId],
-        observed: nodeAddress ? [{ instanceId, nodeAddress }] : [],
-      },
-      decide: (facts) => {
-        const instance = facts.instance(instanceId);
-        if (!instance || !facts.schedulers.has(message.sender)) return [];
-        const observed = nodeAddress ? facts.observed(instanceId, nodeAddress) : undefined;
-        return [{ kind: 'instance', state: applyAllocation(instance, message, content, observed) }];
-      },
+      subject: instanceId,
+      changes: [{ kind: 'instance', instanceId, fold: foldAllocation(message, content) }],
     };
   },
   [NETWORK_POST.instanceStatus]: (message, raw) => {
     const content = parseInstanceStatusContent(raw);
+    const instanceId = content.instance_id;
     return {
-      needs: { ...NO_NEEDS, instanceIds: [content.instance_id] },
-      decide: (facts) => {
-        const instance = facts.instance(content.instance_id);
-        if (!instance || instance.nodeAddress !== message.sender) return [];
-        return [{ kind: 'instance', state: applyStatus(instance, message.itemHash, content) }];
-      },
+      subject: instanceId,
+      changes: [{ kind: 'instance', instanceId, fold: foldStatus(message, content) }],
     };
   },
 };
 
+const AMEND = 'amend';
+
+function decideAmend(facts: Facts, message: VerifiedMessage, owner: string, ref: string): Decision {
+  const original = facts.message(ref);
+  if (original && original.type !== 'POST')
+    return rejected('AMEND_TARGET_NOT_FOUND', `${ref} is a ${original.type}, not a POST`);
+  if (original?.contentType === AMEND) return rejected('AMEND_OF_AMEND', `${ref} is itself an amend`);
+  if (original?.status === 'forgotten') return forgotten(`the post ${ref} was forgotten`);
+  if (original?.status !== 'processed')
+    return pending('AMEND_TARGET_NOT_FOUND', `there is no post ${ref} here yet`);
+  if (original.owner !== owner || !maySpeakFor(facts, original, message, message.time)) {
+    return rejected('NOT_PERMITTED', `the post ${ref} belongs to ${original.owner}`);
+  }
+  return PROCESSED;
+}
+
+/** A new content for a post. The latest by time counts, and takes the place of the whole content. */
+function amendOf(message: VerifiedMessage, content: PostContent, own: Partial<Accepted>): Accepted {
+  const original = content.ref!;
+  const owner = own.owner ?? message.sender;
+  return accept(message, {
+    ...own,
+    subject: original,
+    needs: { messages: [original] },
+    changes: [{ kind: 'amend', original }],
+    decide: (facts) => decideAmend(facts, message, owner, original),
+  });
+}
+
+/** POST: a typed note; some types mean something to the network itself. */
 export const post: MessageKind = (message) => {
   const content = parsePostContent(message.content);
-  const network = Object.hasOwn(NETWORK_POSTS, content.type) ? NETWORK_POSTS[content.type] : undefined;
-  const effect = network?.(message, content.content) ?? { needs: NO_NEEDS, decide: () => [] };
-  return { message, postType: content.type, ...effect };
+  const own = {
+    owner: ownerOf(message, content.address),
+    contentType: content.type,
+    tags: content.tags ?? [],
+  };
+  if (content.type === AMEND) return amendOf(message, content, own);
+  const network = Object.hasOwn(NETWORK_POSTS, content.type)
+    ? NETWORK_POSTS[content.type as keyof typeof NETWORK_POSTS]
+    : undefined;
+  const effect = network?.(message, content.content) ?? { subject: null, changes: [] };
+  return accept(message, {
+    ...own,
+    ...effect,
+    changes: [{ kind: 'post', ref: content.ref ?? null }, ...effect.changes],
+  });
 };

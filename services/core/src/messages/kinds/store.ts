@@ -1,21 +1,19 @@
-import { AppError, parseStoreContent } from '@skerry/protocol';
-import { type MessageKind, NO_NEEDS } from '../accepted.ts';
+import { parseStoreContent } from '@skerry/protocol';
+import { accept, type MessageKind, PROCESSED, pending } from '../accepted.ts';
+import { ownerOf } from '../owner.ts';
 
-/** STORE: the sender asks that a file be kept. */
+/** STORE: the owner asks that a file be kept. */
 export const store: MessageKind = (message) => {
-  const content = parseStoreContent(message.content);
-  return {
-    message,
-    postType: null,
-    needs: { ...NO_NEEDS, fileHashes: [content.item_hash] },
-    decide: (facts) => {
-      if (!facts.hasFile(content.item_hash)) {
-        throw new AppError(
-          'FILE_NOT_FOUND',
-          `there is no file ${content.item_hash} here; upload it with POST /storage/store`,
-        );
-      }
-      return [{ kind: 'pin', fileHash: content.item_hash }];
-    },
-  };
+  const { item_hash: fileHash, address, tags } = parseStoreContent(message.content);
+  return accept(message, {
+    owner: ownerOf(message, address),
+    subject: fileHash,
+    tags: tags ?? [],
+    needs: { files: [fileHash] },
+    changes: [{ kind: 'pin', fileHash }],
+    decide: (facts) =>
+      facts.hasFile(fileHash)
+        ? PROCESSED
+        : pending('FILE_NOT_FOUND', `there is no file ${fileHash} here yet; upload it with POST /storage/store`),
+  });
 };

@@ -1,0 +1,24 @@
+import type { Accepted } from '../messages/accepted.ts';
+
+/**
+ * A label is one property that lists filter by, such as "sender 0x12..". The letter keeps the properties apart:
+ * s sender, t type, c channel, g tag, k shape.
+ */
+export type Property = 's' | 't' | 'c' | 'g' | 'k';
+export const labelOf = (property: Property, value: string | number) => `${property}:${value}`;
+
+/** A message's labels, each once. */
+export function labelsOf({ message, tags }: Pick<Accepted, 'message' | 'tags'>, shape: number | null): string[] {
+  return [
+    labelOf('s', message.sender),
+    labelOf('t', message.type),
+    ...(message.channel === null ? [] : [labelOf('c', message.channel)]),
+    ...[...new Set(tags)].map((tag) => labelOf('g', tag)),
+    ...(shape === null ? [] : [labelOf('k', shape)]),
+  ];
+}
+
+/** Two labels of different properties, in one order. */
+export const pairOf = (x: string, y: string): readonly [string, string] => (x < y ? [x, y] : [y, x]);
+
+export const mayPair = (x: string, y: string) => x[0] !== y[0];

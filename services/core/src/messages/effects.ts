@@ -1,0 +1,53 @@
+import type { Transaction } from 'kysely';
+import type { Schema } from '../db/schema.ts';
+import type { EventDraft } from '../events/append.ts';
+import type { Change } from './accepted.ts';
+import { writeAggregates } from './effects/aggregates.ts';
+import type { Effect, EffectWriter, Writing } from './effects/effect.ts';
+import { writeFiles, writePins } from './effects/files.ts';
+import { writeForgets } from './effects/forgets.ts';
+import { writeInstances } from './effects/instances.ts';
+import { writeAmends, writePosts } from './effects/posts.ts';
+import { writePrograms } from './effects/programs.ts';
+import type { Judged } from './judged.ts';
+
+type Writers = { readonly [K in Change['kind']]: EffectWriter<K> };
+
+/** In this order: a pin names a file, an amend its post. */
+const WRITERS: Writers = {
+  file: writeFiles,
+  pin: writePins,
+  aggregate: writeAggregates,
+  post: writePosts,
+  amend: writeAmends,
+  instance: writeInstances,
+  program: writePrograms,
+  forget: writeForgets,
+};
+
+/** What the step from one status to another does or takes back. */
+function effectsOf({ accepted, before, outcome }: Judged): Effect[] {
+  const [was, is] = [before === 'processed', outcome.status === 'processed'];
+  return was === is ? [] : accepted.changes.map((change) => ({ accepted, change, undo: was }));
+}
+
+/** Writes what a batch does to the state, after its message rows. */
+export async function writeEffects(
+  trx: Transaction<Schema>,
+  changed: readonly Judged[],
+  schedulers: ReadonlySet<string>,
+  events: EventDraft[],
+): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
+  const writing: Writing = { trx, schedulers, events, changedKeys: new Set(), reconsider: new Set() };
+  for (const { accepted, before, outcome } of changed) {
+    // Something that is pending is to others as if it were not there; anything else may settle what hangs on it.
+    if (before !== null || outcome.status !== 'pending')
+      writing.changedKeys.add(`message:${accepted.message.itemHash}`);
+  }
+  const effects = changed.flatMap(effectsOf);
+  for (const kind of Object.keys(WRITERS) as Change['kind'][]) {
+    const own = effects.filter((effect) => effect.change.kind === kind);
+    if (own.length > 0) await (WRITERS[kind] as EffectWriter<Change['kind']>)(own, writing);
+  }
+  return writing;
+}

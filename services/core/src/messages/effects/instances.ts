@@ -1,0 +1,106 @@
+import { NETWORK_POST } from '@skerry/protocol';
+import { sql } from 'kysely';
+import type { Schema } from '../../db/schema.ts';
+import { foldAll, type InstanceFold } from '../../instances/fold.ts';
+import { rowOf, stateOf } from '../../instances/rows.ts';
+import type { InstanceState } from '../../instances/state.ts';
+import { viewOf } from '../../instances/view.ts';
+import { acceptStored, type StoredMessage } from '../stored.ts';
+import type { Effect, EffectWriter, Writing } from './effect.ts';
+
+const foldOf = (stored: StoredMessage, instanceId: string): InstanceFold | undefined => {
+  const change = acceptStored(stored).changes.find((one) => one.kind === 'instance');
+  return change?.kind === 'instance' && change.instanceId === instanceId ? change.fold : undefined;
+};
+
+/** Everything in force that is known of an instance, but of the statuses only the last one by the node that is allocated. */
+async function foldAgain({ trx, schedulers }: Writing, instanceId: string): Promise<InstanceState | undefined> {
+  const own = await trx
+    .selectFrom('messages')
+    .selectAll()
+    .where('status', '=', 'processed')
+    .where((eb) =>
+      eb.or([
+        eb('item_hash', '=', instanceId),
+        eb.and([
+          eb('subject', '=', instanceId),
+          eb.or([
+            eb('type', 'in', ['INSTANCE_UPDATE', 'INSTANCE_CONTROL']),
+            eb.and([
+              eb('type', '=', 'POST'),
+              eb('content_type', '=', NETWORK_POST.allocation),
+              eb('sender', 'in', [...schedulers, '']),
+            ]),
+          ]),
+        ]),
+      ]),
+    )
+    .execute();
+  const folds = own.flatMap((row) => foldOf(row, instanceId) ?? []);
+  const state = foldAll(folds, schedulers);
+  if (!state?.nodeAddress) return state;
+  const status = await trx
+    .selectFrom('messages')
+    .selectAll()
+    .where('status', '=', 'processed')
+    .where('content_type', '=', NETWORK_POST.instanceStatus)
+    .where('sender', '=', state.nodeAddress)
+    .where('subject', '=', instanceId)
+    .orderBy(sql`(content -> 'content' ->> 'observed_at_ms')::bigint`, 'desc')
+    .orderBy('item_hash', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const last = status && foldOf(status, instanceId);
+  return last ? foldAll([...folds, last], schedulers) : state;
+}
+
+const mayNeedAll = ({ change: { fold }, undo }: Effect<'instance'>) =>
+  undo || fold.stage === 'creation' || fold.stage === 'allocation';
+
+/** The common case, a change or a status, is one step; what may turn on earlier messages is folded from all of them. */
+export const writeInstances: EffectWriter<'instance'> = async (effects, writing) => {
+  const byId = Map.groupBy(effects, ({ change }) => change.instanceId);
+  if (byId.size === 0) return;
+  const { trx, schedulers, events } = writing;
+  const rows = await trx
+    .selectFrom('instances')
+    .selectAll()
+    .where('instance_id', 'in', [...byId.keys()])
+    .execute();
+  const before = new Map(rows.map((row) => [row.instance_id, stateOf(row)]));
+  const changed: InstanceState[] = [];
+  const removed: string[] = [];
+  for (const [instanceId, own] of byId) {
+    const old = before.get(instanceId);
+    const state = own.some(mayNeedAll)
+      ? await foldAgain(writing, instanceId)
+      : own.reduce((at, { change }) => change.fold.apply(at, schedulers), old);
+    if (state === old) continue;
+    if (state) {
+      changed.push(state);
+      events.push({ kind: 'instance', data: viewOf(state) });
+    } else {
+      removed.push(instanceId);
+      events.push({ kind: 'instance_removed', data: { instance_id: instanceId } });
+    }
+  }
+  if (removed.length > 0) await trx.deleteFrom('instances').where('instance_id', 'in', removed).execute();
+  if (changed.length > 0) await upsert(writing, changed);
+};
+
+async function upsert({ trx }: Writing, states: readonly InstanceState[]): Promise<void> {
+  const rows = states.map(rowOf);
+  const columns = Object.keys(rows[0]!).filter((name) => name !== 'instance_id') as Exclude<
+    keyof Schema['instances'],
+    'instance_id'
+  >[];
+  await trx
+    .insertInto('instances')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .column('instance_id')
+        .doUpdateSet((eb) => Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)]))),
+    )
+    .execute();
+}

@@ -1,0 +1,38 @@
+import { type ForgetContent, parseForgetContent, type VerifiedMessage } from '@skerry/protocol';
+import {
+  accept,
+  type Decision,
+  type Facts,
+  type MessageKind,
+  PROCESSED,
+  pending,
+  rejected,
+} from '../accepted.ts';
+import { ownerOf } from '../owner.ts';
+import { maySpeakFor } from '../verdict.ts';
+
+function decideForget(facts: Facts, message: VerifiedMessage, { hashes }: ForgetContent): Decision {
+  for (const hash of hashes) {
+    const target = facts.message(hash);
+    if (!target || target.status === 'pending') {
+      return pending('FORGET_TARGET_NOT_FOUND', `there is no message ${hash} here yet`);
+    }
+    if (target.type === 'FORGET')
+      return rejected('FORGET_FORGET', `${hash} is a FORGET; those cannot be forgotten`);
+    if (!maySpeakFor(facts, target, message, message.time)) {
+      return rejected('NOT_PERMITTED', `${hash} belongs to ${target.owner}, not to ${message.sender}`);
+    }
+  }
+  return PROCESSED;
+}
+
+/** FORGET: all of these messages, or none of them. */
+export const forget: MessageKind = (message) => {
+  const content = parseForgetContent(message.content);
+  return accept(message, {
+    owner: ownerOf(message, content.address),
+    needs: { messages: content.hashes },
+    changes: [{ kind: 'forget', targets: content.hashes }],
+    decide: (facts) => decideForget(facts, message, content),
+  });
+};

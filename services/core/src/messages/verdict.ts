@@ -1,0 +1,63 @@
+import { type Accepted, type Decision, type Facts, forgotten, type MessageHead, rejected } from './accepted.ts';
+import { isAuthorized, SECURITY_KEY } from './permissions.ts';
+
+/** Owner and key of an aggregate as one text; addresses have no line breaks. */
+export const aggregateSubject = (owner: string, key: string) => `${owner}\n${key}`;
+
+const aggregateKeyOf = ({ type, owner, subject }: Pick<MessageHead, 'type' | 'owner' | 'subject'>) =>
+  type === 'AGGREGATE' && subject !== null ? subject.slice(owner.length + 1) : null;
+
+export const headOf = ({ message, owner, subject, contentType }: Accepted): MessageHead => ({
+  itemHash: message.itemHash,
+  type: message.type,
+  contentType,
+  channel: message.channel,
+  subject,
+  chain: message.chain,
+  sender: message.sender,
+  owner,
+  status: 'processed',
+});
+
+/**
+ * Whether `sender` may do, at `time`, what `target` is: write it in its owner's name. Forgetting and changing a message
+ * ask for the same permission as writing it.
+ */
+export function maySpeakFor(
+  facts: Facts,
+  target: Pick<MessageHead, 'type' | 'owner' | 'subject' | 'channel' | 'contentType'>,
+  sender: { readonly sender: string; readonly chain: string },
+  time: number,
+): boolean {
+  if (sender.sender === target.owner) return true;
+  const aggregateKey = aggregateKeyOf(target);
+  if (aggregateKey === SECURITY_KEY) return false;
+  return isAuthorized(facts.authorizations(target.owner, time), { ...target, ...sender, aggregateKey });
+}
+
+/** What becomes of a message, given the world. Pure, and the same on every node that knows the same messages. */
+export function decideMessage(accepted: Accepted, facts: Facts): Decision {
+  const { message, owner } = accepted;
+  if (!maySpeakFor(facts, headOf(accepted), message, message.time)) {
+    return rejected(
+      'NOT_PERMITTED',
+      `${message.sender} had no permission of ${owner} for this at the message's time`,
+    );
+  }
+  const decision = accepted.decide(facts);
+  if (decision.status !== 'processed') return decision;
+  const forgetting = facts.forgottenBy(message.itemHash);
+  return forgetting.length > 0 ? forgotten(`forgotten by ${forgetting.join(', ')}`) : decision;
+}
+
+/** What the verdict hangs on: when one of these changes, the message is decided again. */
+export function dependenciesOf(accepted: Accepted, facts: Facts): string[] {
+  const { message, owner, needs } = accepted;
+  const keys = (needs.messages ?? []).map((hash) => `message:${hash}`);
+  keys.push(...(needs.files ?? []).map((hash) => `file:${hash}`));
+  const owners = [owner, ...(needs.messages ?? []).map((hash) => facts.message(hash)?.owner)];
+  for (const other of new Set(owners)) {
+    if (other !== undefined && other !== message.sender) keys.push(`security:${other}`);
+  }
+  return keys;
+}
