@@ -24,3 +24,12 @@ const EVM_ADDRESS = /^0[xX][0-9a-fA-F]{40}$/;
 export function normaliseAddress(text: string): string {
   return EVM_ADDRESS.test(text) ? text.toLowerCase() : text;
 }
+
+/**
+ * Whose message it is: the address that its content names, else its signer.
+ *
+ * @param sender as verified, in the one spelling of its chain
+ */
+export function ownerOf(sender: string, content: { readonly address?: unknown }): string {
+  return typeof content.address === 'string' ? normaliseAddress(content.address) : sender;
+}
