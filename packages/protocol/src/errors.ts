@@ -37,7 +37,7 @@ export const ERRORS = {
     'The body is not JSON, or holds text that JSON allows and storage does not (NUL, lone surrogates)',
   ),
   INVALID_PARAMETERS: invalid('A query, path, form or body value is missing or has the wrong type or range'),
-  INVALID_HASH: invalid('A hash is not 64 hexadecimal digits'),
+  INVALID_HASH: invalid('A hash is not 64 hexadecimal digits, nor a CID where one is allowed'),
   INVALID_CURSOR: invalid('A cursor was not made by this node'),
   UNSUPPORTED_MEDIA_TYPE: {
     httpStatus: 415,
@@ -66,6 +66,7 @@ export const ERRORS = {
   INVALID_ADDRESS: invalid('An address is not one of its chain'),
   TIMESTAMP_IN_FUTURE: invalid("The timestamp is more than ten minutes ahead of the node's clock"),
   INVALID_SIGNATURE: unauthorized('The signature is malformed or was not made by the address'),
+  HASH_MISMATCH: invalid('The content of the message does not have the item hash that the message gives'),
   SIGNATURE_REQUIRED: unauthorized('The request carries no signature'),
   NOT_PERMITTED: refused('The signer may not do this'),
   ID_MISMATCH: invalid('The id in the path is not the id in the signed content'),

@@ -29,6 +29,22 @@ export const LIMITS = {
   instancePortsMax: 64,
   imageNameChars: 128,
   sshKeyChars: 8192,
+  /** Code points of a content that travels inside its message (facts of deployed nodes). */
+  inlineContentChars: 200_000,
+  /** A content that is a file of its own. */
+  contentFileBytes: 4 * 1024 * 1024,
+  messageTypeChars: 32,
+  aggregateKeyChars: 256,
+  forgetHashes: 1000,
+  forgetReasonChars: 1000,
+  programNameChars: 64,
+  programDescriptionChars: 1024,
+  /** Source text; larger programs are files, named by hash. */
+  programCodeChars: 256 * 1024,
+  programMemoryMibMin: 16,
+  programMemoryMibMax: 64 * 1024,
+  programTimeoutSecondsMax: 3600,
+  webhookSecretChars: 256,
   reasonChars: 1024,
   urlChars: 2048,
 } as const;

@@ -42,6 +42,10 @@ function sentenceOf(what: string, error: SchemaError): string {
     const names = namesOf(error.params, 'requiredProperties', 'missingProperty');
     return `${field ? `${what}.${field}` : what} lacks ${names.map((name) => JSON.stringify(name)).join(', ')}`;
   }
+  if (error.keyword === 'enum') {
+    const values = (error.params.allowedValues as unknown[] | undefined) ?? [];
+    return `${field ? `${what}.${field}` : what} must be one of ${values.join(', ')}`;
+  }
   return `${field ? `${what}.${field}` : what} ${error.message}`;
 }
 

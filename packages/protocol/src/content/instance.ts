@@ -2,9 +2,9 @@ import Type, { type Static } from 'typebox';
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
+import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
 
 const strict = { additionalProperties: false } as const;
-const PRINTABLE = '^[^\\u0000-\\u001f\\u007f]*$';
 
 export const Firewall = Type.Object(
   {
@@ -39,11 +39,12 @@ export const InstanceContent = Type.Object(
     disk: Type.Integer({ minimum: 1, maximum: LIMITS.instanceDiskGibMax, description: 'GiB' }),
     image: Type.String({
       maxLength: LIMITS.imageNameChars,
-      pattern: '^[a-z0-9][a-z0-9._-]*(:[A-Za-z0-9._-]+)?$',
-      description: 'image name such as debian:12',
+      pattern: '^([a-z0-9][a-z0-9._-]*(:[A-Za-z0-9._-]+)?|Qm[1-9A-HJ-NP-Za-km-z]{42,44})$',
+      description: 'image name such as debian:12, or the hash of the message that stored an image',
     }),
     ssh_key: Type.String({ maxLength: LIMITS.sshKeyChars, description: 'one public key in OpenSSH format' }),
     firewall: Type.Optional(Firewall),
+    address: Type.Optional(OnBehalfOf),
   },
   strict,
 );

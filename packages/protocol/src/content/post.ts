@@ -1,6 +1,12 @@
 import Type, { type Static } from 'typebox';
+import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
+import { OnBehalfOf } from './on-behalf.ts';
+import { Tags } from './tags.ts';
+
+/** The post type whose content takes the place of an earlier post's, named by `ref`. */
+export const AMEND = 'amend';
 
 /** POST: a typed note; `content` is whatever the type means. */
 export const PostContent = Type.Object(
@@ -8,12 +14,19 @@ export const PostContent = Type.Object(
     type: Type.String({ minLength: 1, maxLength: LIMITS.postTypeChars }),
     content: Type.Optional(Type.Unknown()),
     ref: Type.Optional(Type.String({ maxLength: LIMITS.refChars })),
-    tags: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.tagChars }), { maxItems: LIMITS.tags }),
-    ),
+    tags: Type.Optional(Tags),
+    address: Type.Optional(OnBehalfOf),
   },
   { additionalProperties: false },
 );
 export type PostContent = Static<typeof PostContent>;
 
-export const parsePostContent = createParser(PostContent, 'content');
+const parseShape = createParser(PostContent, 'content');
+
+export function parsePostContent(value: unknown): PostContent {
+  const content = parseShape(value);
+  if (content.type === AMEND && !content.ref) {
+    throw new AppError('INVALID_CONTENT', 'a post of type amend needs content.ref, the post that it amends');
+  }
+  return content;
+}

@@ -1,0 +1,227 @@
+import type { AggregateContent } from '../content/aggregate.ts';
+import type { ForgetContent } from '../content/forget.ts';
+import { type InstanceContent, parseInstanceContent } from '../content/instance.ts';
+import type { PostContent } from '../content/post.ts';
+import type { Program } from '../content/program.ts';
+import type { StoreContent } from '../content/store.ts';
+import { AppError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+import type { NetworkAggregateContent } from './content/aggregate.ts';
+import type { NetworkForgetContent } from './content/forget.ts';
+import type { NetworkInstanceContent } from './content/instance.ts';
+import { MACHINE_DEFAULTS } from './content/machine.ts';
+import type { NetworkPostContent } from './content/post.ts';
+import type { NetworkProgramContent } from './content/program.ts';
+import type { NetworkStoreContent } from './content/store.ts';
+import { NETWORK_PARSERS, type NetworkContents, parseNetworkType } from './content.ts';
+
+/** What contents of the network form mean, in the contents that the core node works on. `address` is kept as written. */
+export interface ConvertedContents {
+  readonly POST: PostContent;
+  readonly AGGREGATE: AggregateContent;
+  readonly STORE: StoreContent;
+  readonly FORGET: ForgetContent;
+  readonly PROGRAM: Program;
+  readonly INSTANCE: InstanceContent;
+}
+
+export type ConvertedMessage = {
+  [T in keyof ConvertedContents]: {
+    readonly type: T;
+    /** As signed. */
+    readonly original: NetworkContents[T];
+    readonly content: ConvertedContents[T];
+  };
+}[keyof ConvertedContents];
+
+/** Only the fields that have a value: left out, undefined and null are the same. */
+function withoutEmpty<T extends object>(fields: T): { [K in keyof T]: NonNullable<T[K]> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(entries) as { [K in keyof T]: NonNullable<T[K]> };
+}
+
+/** Tags are free values in this form: what is no tag is no fault. */
+function readTags(value: unknown): string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const tags = value.filter(
+    (tag): tag is string => typeof tag === 'string' && tag !== '' && tag.length <= LIMITS.tagChars,
+  );
+  return tags.length > 0 ? [...new Set(tags)].slice(0, LIMITS.tags) : undefined;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}
+
+export function convertPost(post: NetworkPostContent): PostContent {
+  const ref = typeof post.ref === 'string' ? post.ref : post.ref?.item_hash;
+  return {
+    type: post.type,
+    address: post.address,
+    ...(post.content === undefined ? {} : { content: post.content }),
+    ...withoutEmpty({ ref: ref === '' ? undefined : ref, tags: readTags(memberOf(post.content, 'tags')) }),
+  };
+}
+
+export function convertAggregate(aggregate: NetworkAggregateContent): AggregateContent {
+  const { key, content, address } = aggregate;
+  return { key: typeof key === 'string' ? key : key.name, content, address };
+}
+
+export function convertStore(store: NetworkStoreContent): StoreContent {
+  const { item_type, item_hash, size, content_type, address } = store;
+  const optional = {
+    size,
+    content_type,
+    ref: store.ref === '' ? undefined : store.ref,
+    tags: readTags(store.tags),
+  };
+  return { item_type, item_hash, address, ...withoutEmpty(optional) };
+}
+
+/** @returns each target once; up to two lists of them, so more than the specification's form may hold */
+export function convertForget(forget: NetworkForgetContent): ForgetContent {
+  const hashes = [...new Set([...forget.hashes, ...(forget.aggregates ?? [])])];
+  if (hashes.length === 0) {
+    throw new AppError('INVALID_CONTENT', 'a FORGET names at least one message in hashes or aggregates');
+  }
+  return { hashes, address: forget.address, ...withoutEmpty({ reason: forget.reason }) };
+}
+
+/** The name in a machine's metadata as far as it can be shown, or one made of its hash. */
+function nameOf(metadata: unknown, kind: string, itemHash: string, maxChars: number): string {
+  const named = memberOf(metadata, 'name');
+  const printable = typeof named === 'string' ? named.replace(/\p{Cc}+/gu, ' ').trim() : '';
+  let name = '';
+  for (const char of printable) {
+    if (name.length + char.length > maxChars) break;
+    name += char;
+  }
+  return name === '' ? `${kind}-${itemHash.slice(0, 8)}` : name;
+}
+
+function descriptionOf(metadata: unknown, maxChars: number): string | undefined {
+  const description = memberOf(metadata, 'description');
+  return typeof description === 'string' && description.length <= maxChars ? description : undefined;
+}
+
+const SSH_PORT = 22;
+
+/** Published TCP ports, and ssh. Where none is published the default firewall holds. */
+function firewallOf(content: NetworkInstanceContent): InstanceContent['firewall'] {
+  const published = content.resources.published_ports ?? [];
+  if (published.length === 0) return undefined;
+  const tcp = published.filter(({ protocol }) => protocol === 'tcp').map(({ port }) => port);
+  return { allowedPorts: [...new Set([SSH_PORT, ...tcp])].slice(0, LIMITS.instancePortsMax) };
+}
+
+const MIB_PER_GIB = 1024;
+
+/**
+ * @throws AppError INVALID_CONTENT where the instance has no ssh key or its size is none that instances here can have,
+ *   INVALID_SSH_KEY
+ */
+export function convertInstance(content: NetworkInstanceContent, itemHash: string): InstanceContent {
+  const key = content.authorized_keys?.[0];
+  if (key === undefined) {
+    throw new AppError(
+      'INVALID_CONTENT',
+      'an instance needs a public key in content.authorized_keys; nobody could log in to it otherwise',
+    );
+  }
+  const optional = {
+    description: descriptionOf(content.metadata, LIMITS.instanceDescriptionChars),
+    firewall: firewallOf(content),
+  };
+  return parseInstanceContent({
+    name: nameOf(content.metadata, 'instance', itemHash, LIMITS.instanceNameChars),
+    cpu: content.resources.vcpus ?? MACHINE_DEFAULTS.vcpus,
+    memory: content.resources.memory ?? MACHINE_DEFAULTS.memoryMib,
+    disk: Math.ceil(content.rootfs.size_mib / MIB_PER_GIB),
+    image: content.rootfs.parent.ref,
+    ssh_key: key,
+    address: content.address,
+    ...withoutEmpty(optional),
+  });
+}
+
+/** What an instance's message asks for and its conversion leaves out, one sentence each, for the owner to read. */
+export function listInstanceShortfalls(content: NetworkInstanceContent): string[] {
+  const keys = content.authorized_keys?.length ?? 0;
+  const udp = content.resources.published_ports?.some(({ protocol }) => protocol === 'udp') ?? false;
+  const shortfalls: [boolean, string][] = [
+    [keys > 1, `only the first of ${keys} authorized keys is put into the instance`],
+    [(content.volumes?.length ?? 0) > 0, 'volumes beside the root disk are not attached'],
+    [Object.keys(content.variables ?? {}).length > 0, 'variables are not put into the instance'],
+    [(content.requirements?.gpu?.length ?? 0) > 0, 'no graphics processor is attached'],
+    [
+      Boolean(content.requirements?.node?.node_hash),
+      'the node is chosen by the scheduler and not by node_hash',
+    ],
+    [
+      Boolean(content.environment.trusted_execution),
+      'the memory is not encrypted: there is no trusted execution',
+    ],
+    [content.environment.internet === false, 'the instance can reach the internet although it asked not to'],
+    [udp, 'UDP ports are not opened'],
+  ];
+  return shortfalls.filter(([applies]) => applies).map(([, sentence]) => sentence);
+}
+
+export function convertProgram(content: NetworkProgramContent, itemHash: string): Program {
+  const { code, runtime, resources, environment, metadata } = content;
+  return {
+    name: nameOf(metadata, 'program', itemHash, LIMITS.programNameChars),
+    description: descriptionOf(metadata, LIMITS.programDescriptionChars) ?? '',
+    code: {
+      kind: 'file',
+      ref: code.ref,
+      encoding: code.encoding,
+      entrypoint: code.entrypoint,
+      useLatest: code.use_latest ?? false,
+    },
+    runtime: { kind: 'image', ref: runtime.ref, useLatest: runtime.use_latest ?? true },
+    vcpus: resources.vcpus ?? MACHINE_DEFAULTS.vcpus,
+    memoryMib: resources.memory ?? MACHINE_DEFAULTS.memoryMib,
+    timeoutSeconds: resources.seconds ?? MACHINE_DEFAULTS.seconds,
+    variables: content.variables ?? {},
+    internet: environment.internet ?? false,
+  };
+}
+
+/**
+ * Reads a content of the network form and says what it means here.
+ *
+ * @throws AppError UNKNOWN_MESSAGE_TYPE, INVALID_CONTENT, UNKNOWN_FIELD, INVALID_SSH_KEY
+ */
+export function convertNetworkContent(type: string, itemHash: string, value: unknown): ConvertedMessage {
+  const known = parseNetworkType(type);
+  switch (known) {
+    case 'POST': {
+      const original = NETWORK_PARSERS.POST(value);
+      return { type: known, original, content: convertPost(original) };
+    }
+    case 'AGGREGATE': {
+      const original = NETWORK_PARSERS.AGGREGATE(value);
+      return { type: known, original, content: convertAggregate(original) };
+    }
+    case 'STORE': {
+      const original = NETWORK_PARSERS.STORE(value);
+      return { type: known, original, content: convertStore(original) };
+    }
+    case 'FORGET': {
+      const original = NETWORK_PARSERS.FORGET(value);
+      return { type: known, original, content: convertForget(original) };
+    }
+    case 'PROGRAM': {
+      const original = NETWORK_PARSERS.PROGRAM(value);
+      return { type: known, original, content: convertProgram(original, itemHash) };
+    }
+    case 'INSTANCE': {
+      const original = NETWORK_PARSERS.INSTANCE(value);
+      return { type: known, original, content: convertInstance(original, itemHash) };
+    }
+  }
+}
