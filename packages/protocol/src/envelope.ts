@@ -50,7 +50,8 @@ export interface VerifiedMessage {
   readonly channel: string | null;
   /** Unix seconds; whole in the envelope form. */
   readonly time: number;
-  readonly content: Readonly<Record<string, unknown>>;
+  /** null: the content is a file (`network`) that is not at hand. */
+  readonly content: Readonly<Record<string, unknown>> | null;
   readonly signature: string;
   /**
    * What makes the message verifiable again by anyone: the signed text (`envelope`, `upload`), or the item content that

@@ -71,6 +71,12 @@ export const ERRORS = {
   NOT_PERMITTED: refused('The signer may not do this'),
   ID_MISMATCH: invalid('The id in the path is not the id in the signed content'),
   MESSAGE_NOT_FOUND: missing('No message has this hash'),
+  MESSAGE_FORGOTTEN: { httpStatus: 410, kind: 'missing', meaning: 'The message was forgotten' },
+  CONTENT_NOT_FOUND: missing('The content of the message is a file that is not here yet'),
+  AMEND_TARGET_NOT_FOUND: missing('The post that is amended is not here, or is not a post'),
+  AMEND_OF_AMEND: invalid('An amend names the original post, not another amend'),
+  FORGET_TARGET_NOT_FOUND: missing('A message that should be forgotten is not here yet'),
+  FORGET_FORGET: invalid('A FORGET message cannot be forgotten'),
 
   // Instances
   INSTANCE_NOT_FOUND: missing('No instance has this id'),

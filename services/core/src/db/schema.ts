@@ -4,7 +4,7 @@ import type {
   MessageForm,
   NetworkEvent,
   Phase,
-  ProgramContent,
+  Program,
   Reason,
 } from '@skerry/protocol';
 import type { ColumnType, Generated } from 'kysely';
@@ -54,7 +54,8 @@ export interface Schema {
     subject: string | null;
     tags: string[];
     shape: number | null;
-    content: Json<Record<string, unknown>>;
+    /** null: a file that is not at hand. */
+    content: Json<Record<string, unknown> | null>;
     source_text: string | null;
     signature: string;
     status: MessageStatus;
@@ -89,7 +90,7 @@ export interface Schema {
     updated: number;
     latest_hash: string;
   };
-  programs: { program_hash: string; owner: string; content: Json<ProgramContent>; created: number };
+  programs: { program_hash: string; owner: string; content: Json<Program>; created: number };
   webhooks: { webhook_id: string; owner: string; url: string; events: string[]; secret: Buffer; created: number };
   digests: { name: string; sum: string; count: number };
   instances: {

@@ -1,7 +1,8 @@
-import type { ErrorCode, ProgramContent, VerifiedMessage } from '@skerry/protocol';
+import { type ErrorCode, ownerOf, type Program, type VerifiedMessage } from '@skerry/protocol';
 import type { MessageStatus, VerdictReason } from '../db/schema.ts';
 import type { Authorization } from './permissions.ts';
 import type { InstanceFold } from '../instances/fold.ts';
+import type { Contents, MessageType } from './contents.ts';
 
 /** What a message must know of the world before it can be decided. */
 export interface Needs {
@@ -52,7 +53,7 @@ export type Change =
     }
   | { readonly kind: 'post'; readonly ref: string | null }
   | { readonly kind: 'amend'; readonly original: string }
-  | { readonly kind: 'program'; readonly content: ProgramContent }
+  | { readonly kind: 'program'; readonly program: Program }
   | { readonly kind: 'forget'; readonly targets: readonly string[] };
 
 export type Decision =
@@ -95,14 +96,17 @@ export interface Accepted {
   decide(facts: Facts): Decision;
 }
 
-/** One kind of message: reads the content and says what it will need and do. One file each in `kinds/`. */
-export type MessageKind = (message: VerifiedMessage) => Accepted;
+/** One kind of message: says what it will need and do. One file each in `kinds/`. Throws AppError for what can never be. */
+export type MessageKind<T extends MessageType = MessageType> = (
+  message: VerifiedMessage,
+  content: Contents[T],
+) => Accepted;
 
 /** An accepted message with what most kinds have in common filled in. */
 export function accept(message: VerifiedMessage, own: Partial<Omit<Accepted, 'message'>>): Accepted {
   return {
     message,
-    owner: message.sender,
+    owner: ownerOf(message.sender, message.content ?? {}),
     subject: null,
     contentType: null,
     tags: [],

@@ -1,24 +1,11 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import { appendEvents, lockEvents } from '../events/append.ts';
 import { writeEffects } from './effects.ts';
 import { judge } from './judge.ts';
 import type { Candidate, Outcome } from './judged.ts';
+import { putInLine } from './line.ts';
 import { writeMessages } from './write.ts';
-
-/** Puts what hangs on the changed keys in line, and says whether there is anything in line. */
-async function putInLine(
-  trx: Transaction<Schema>,
-  changedKeys: ReadonlySet<string>,
-  hashes: ReadonlySet<string>,
-): Promise<boolean> {
-  const { numAffectedRows } = await sql`
-    insert into reconsider (item_hash)
-    select item_hash from dependencies where key = any(${[...changedKeys]})
-    union select item_hash from messages where item_hash = any(${[...hashes]})
-    on conflict do nothing`.execute(trx);
-  return (numAffectedRows ?? 0n) > 0n;
-}
 
 export interface Applied {
   /** By item hash. */
@@ -44,10 +31,7 @@ export async function applyBatch(
   if (changed.length === 0) return { outcomes, moreInLine: false };
   const events = await writeMessages(trx, changed);
   const { changedKeys, reconsider } = await writeEffects(trx, changed, schedulers, events);
-  const moreInLine = await putInLine(trx, changedKeys, reconsider);
+  const moreInLine = await putInLine(trx, [...changedKeys], [...reconsider]);
   if (events.length > 0) await appendEvents(trx, lastSeq, events, nowMs);
   return { outcomes, moreInLine };
 }
-
-export const inTransaction = <T>(db: Kysely<Schema>, body: (trx: Transaction<Schema>) => Promise<T>) =>
-  db.transaction().execute(body);

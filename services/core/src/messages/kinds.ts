@@ -1,5 +1,6 @@
-import { AppError, type VerifiedMessage } from '@skerry/protocol';
-import type { Accepted, MessageKind } from './accepted.ts';
+import type { VerifiedMessage } from '@skerry/protocol';
+import { type Accepted, type MessageKind, accept, pending } from './accepted.ts';
+import { type MessageType, readContent } from './contents.ts';
 import { aggregate } from './kinds/aggregate.ts';
 import { forget } from './kinds/forget.ts';
 import { instance, instanceControl, instanceUpdate } from './kinds/instance.ts';
@@ -8,8 +9,8 @@ import { post } from './kinds/post.ts';
 import { program } from './kinds/program.ts';
 import { store } from './kinds/store.ts';
 
-/** Message type -> what it means. WEBHOOK is private and goes another way (webhooks/). */
-const KINDS: Readonly<Record<string, MessageKind>> = {
+/** Message type -> what it means. */
+const KINDS: { readonly [T in MessageType]: MessageKind<T> } = {
   POST: post,
   STORE: store,
   AGGREGATE: aggregate,
@@ -21,16 +22,16 @@ const KINDS: Readonly<Record<string, MessageKind>> = {
   IPFS_PIN: ipfsPin,
 };
 
-export const MESSAGE_TYPES: readonly string[] = Object.keys(KINDS);
+/** A message whose content is a file that is not at hand. */
+const acceptWithoutContent = (message: VerifiedMessage): Accepted =>
+  accept(message, {
+    needs: { files: [message.itemHash] },
+    decide: () => pending('CONTENT_NOT_FOUND', `the message's content ${message.itemHash} is not here yet`),
+  });
 
 /** Everything about a verified message that is decidable without I/O. */
 export function acceptMessage(message: VerifiedMessage): Accepted {
-  const kind = Object.hasOwn(KINDS, message.type) ? KINDS[message.type] : undefined;
-  if (!kind) {
-    throw new AppError(
-      'UNKNOWN_MESSAGE_TYPE',
-      `the type ${JSON.stringify(message.type)} is not accepted; accepted: ${MESSAGE_TYPES.join(', ')}`,
-    );
-  }
-  return kind(message);
+  if (message.content === null) return acceptWithoutContent(message);
+  const { type, content } = readContent(message);
+  return (KINDS[type] as MessageKind)(message, content);
 }

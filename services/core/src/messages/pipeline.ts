@@ -4,83 +4,132 @@ import { asDatabaseError } from '../db/failure.ts';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
-import { applyBatch, type Verdict } from './apply.ts';
+import { type Applied, applyBatch } from './apply.ts';
+import type { Outcome } from './judged.ts';
+import { findExpired, hasLine, putInLine, readLine, takeFromLine } from './line.ts';
+import { acceptStored, type ReadContentFile } from './stored.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_QUEUED = 10_000;
 /** Messages in one transaction. */
-const MAX_BATCH = 500;
+export const MAX_BATCH = 500;
+/** After the database failed while nobody waits for an answer. */
+const RETRY_MS = 1_000;
 
 export interface PipelineOptions {
   readonly db: Kysely<Schema>;
   readonly events: EventLog;
+  /** Addresses whose allocations count. */
   readonly schedulers: ReadonlySet<string>;
+  /** How long a message may lack something before it is rejected, in milliseconds. */
+  readonly pendingHorizonMs: number;
+  readonly readContentFile: ReadContentFile;
   readonly now: () => number;
 }
 
 interface Waiting {
   readonly accepted: Accepted;
-  readonly resolve: () => void;
+  readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
  * Group commit: while one batch is being written the next one gathers, so that a busy node pays for one commit per batch
  * and an idle one waits for nobody. `submit` resolves after the commit; what it acknowledged survives any crash.
+ *
+ * Between batches it decides again what stands in line: messages whose verdict hung on something that changed.
  */
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #queue: Waiting[] = [];
   #draining: Promise<void> | undefined;
+  /** The line outlives the process, so there may be one at the start. */
+  #line = true;
+  #retry: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
   }
 
-  /** Resolves when the message is durable (also when it already was); rejects with the reason why it is refused. */
-  submit(accepted: Accepted): Promise<void> {
+  /** Messages that wait to be written. */
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  /** Resolves when the message is durable (also when it already was) with what became of it. */
+  submit(accepted: Accepted): Promise<Outcome> {
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`));
     }
     return new Promise((resolve, reject) => {
       this.#queue.push({ accepted, resolve, reject });
-      this.#draining ??= this.#drain().finally(() => {
-        this.#draining = undefined;
-      });
+      this.#start();
     });
   }
 
-  /** Resolves when nothing is waiting any more. */
+  /** Something that messages hang on changed outside of the pipeline, such as `file:<hash>`. */
+  async touch(keys: readonly string[]): Promise<void> {
+    if (await putInLine(this.#options.db, keys, [])) this.#line = true;
+    this.#start();
+  }
+
+  /** Decides again what lacked something for too long. */
+  async expire(): Promise<void> {
+    const { db, now } = this.#options;
+    const hashes = await findExpired(db, now(), MAX_BATCH);
+    if (hashes.length === 0) return;
+    await putInLine(db, [], hashes);
+    this.#line = true;
+    this.#start();
+  }
+
+  /** Resolves when nothing is waiting and nothing stands in line any more. */
   async idle(): Promise<void> {
+    this.#start();
     await this.#draining;
+  }
+
+  /** Finishes what is waiting. The line is left for the next start. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    await this.#draining;
+  }
+
+  #start(): void {
+    this.#draining ??= this.#drain().finally(() => {
+      this.#draining = undefined;
+    });
   }
 
   async #drain(): Promise<void> {
     // Callers of the same turn of the event loop share the first batch.
     await Promise.resolve();
-    while (this.#queue.length > 0) await this.#write(this.#queue.splice(0, MAX_BATCH));
+    while (this.#queue.length > 0 || (this.#line && !this.#closed)) {
+      if (this.#queue.length > 0) await this.#write(this.#queue.splice(0, MAX_BATCH));
+      if (this.#line && !this.#closed && !(await this.#decideLine())) break;
+    }
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
-    const { db, schedulers, events, now } = this.#options;
-    let verdicts: Verdict[];
+    const { db, schedulers, now, pendingHorizonMs } = this.#options;
+    const nowMs = now();
+    const candidates = batch.map(({ accepted }) => ({ accepted, decideByMs: nowMs + pendingHorizonMs }));
+    let applied: Applied;
     try {
-      verdicts = await applyBatch(
-        db,
-        batch.map((one) => one.accepted),
-        schedulers,
-        now(),
-      );
+      applied = await db.transaction().execute((trx) => applyBatch(trx, candidates, schedulers, nowMs));
     } catch (error) {
       await this.#writeApart(batch, error);
       return;
     }
-    events.wake();
-    batch.forEach((one, index) => {
-      const verdict = verdicts[index]!;
-      if (verdict.applied) one.resolve();
-      else one.reject(verdict.error);
-    });
+    this.#tell(applied);
+    for (const one of batch) one.resolve(applied.outcomes.get(one.accepted.message.itemHash)!);
+  }
+
+  #tell(applied: Applied): void {
+    this.#options.events.wake();
+    if (applied.moreInLine) this.#line = true;
   }
 
   /** One message that the database refuses must not take its neighbours down. */
@@ -91,5 +140,32 @@ export class Pipeline {
       return;
     }
     for (const one of batch) await this.#write([one]);
+  }
+
+  /** Decides the first in line. False: the database is away, and the line waits. */
+  async #decideLine(): Promise<boolean> {
+    const { db, schedulers, now, readContentFile } = this.#options;
+    try {
+      if (!(await hasLine(db))) {
+        this.#line = false;
+        return true;
+      }
+      const stored = await readLine(db, MAX_BATCH);
+      const accepted = await Promise.all(stored.messages.map((row) => acceptStored(row, readContentFile)));
+      const candidates = accepted.map((one, index) => ({
+        accepted: one,
+        decideByMs: stored.messages[index]!.decide_by_ms,
+      }));
+      const applied = await db.transaction().execute(async (trx) => {
+        await takeFromLine(trx, stored.hashes);
+        return applyBatch(trx, candidates, schedulers, now());
+      });
+      this.#tell(applied);
+      return true;
+    } catch (error) {
+      if (!asDatabaseError(error)) throw error;
+      this.#retry = setTimeout(() => this.#start(), RETRY_MS).unref();
+      return false;
+    }
   }
 }

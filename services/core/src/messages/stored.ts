@@ -1,11 +1,14 @@
-import type { VerifiedMessage } from '@skerry/protocol';
+import { AppError, parseContentFile, parseMessageHash, readContentHead, type VerifiedMessage } from '@skerry/protocol';
 import type { Selectable } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import type { Accepted } from './accepted.ts';
+import { type Accepted, accept, rejected } from './accepted.ts';
 import { acceptMessage } from './kinds.ts';
 
 /** A message as the database has it. */
 export type StoredMessage = Selectable<Schema['messages']>;
+
+/** The bytes of a message's content file; undefined while it is not at hand. */
+export type ReadContentFile = (hash: string) => Promise<Uint8Array | undefined>;
 
 export function verifiedOf(row: StoredMessage): VerifiedMessage {
   return {
@@ -23,5 +26,34 @@ export function verifiedOf(row: StoredMessage): VerifiedMessage {
   };
 }
 
-/** Reads again what was accepted once. Throws AppError where today's rules would not take it any more. */
-export const acceptStored = (row: StoredMessage): Accepted => acceptMessage(verifiedOf(row));
+/** A message whose content is a file, with that content where the file is at hand. */
+export async function withContent(
+  message: VerifiedMessage,
+  read: ReadContentFile,
+  nowSeconds: number,
+): Promise<VerifiedMessage> {
+  if (message.content !== null) return message;
+  const bytes = await read(message.itemHash);
+  if (!bytes) return message;
+  const { itemHash, sender, signedSender, time } = message;
+  const { itemType } = parseMessageHash(itemHash);
+  const content = parseContentFile(
+    bytes,
+    { itemType, itemHash, signedSender: signedSender ?? sender, time },
+    nowSeconds,
+  );
+  return { ...message, content, time: readContentHead(content).time };
+}
+
+/** Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. */
+export async function acceptStored(row: StoredMessage, read: ReadContentFile): Promise<Accepted> {
+  const message = verifiedOf(row);
+  try {
+    // Its time was judged when it came.
+    return acceptMessage(await withContent(message, read, message.time));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { code, message: sentence } = error;
+    return accept(message, { decide: () => rejected(code, sentence) });
+  }
+}

@@ -8,6 +8,9 @@ import { sumSteps } from '../state/message-set.ts';
 import type { Accepted } from './accepted.ts';
 import type { Judged } from './judged.ts';
 
+const contentTextOf = ({ accepted: { message } }: Judged) =>
+  message.content && JSON.stringify(message.content);
+
 async function insertMessages(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
   if (judged.length === 0) return;
   const column = <T>(read: (one: Judged) => T) => judged.map(read);
@@ -27,7 +30,7 @@ async function insertMessages(trx: Transaction<Schema>, judged: readonly Judged[
       ${ofMessage((m) => m.channel)}::text[], ${ofMessage((m) => m.time)}::float8[],
       ${column(({ accepted }) => accepted.contentType)}::text[], ${column(({ accepted }) => accepted.subject)}::text[],
       ${column(({ accepted: { tags } }) => (tags.length === 0 ? null : JSON.stringify(tags)))}::jsonb[],
-      ${column(({ shape }) => shape)}::integer[], ${ofMessage((m) => JSON.stringify(m.content))}::jsonb[],
+      ${column(({ shape }) => shape)}::integer[], ${column(contentTextOf)}::jsonb[],
       ${ofMessage((m) => m.sourceText)}::text[], ${ofMessage((m) => m.signature)}::text[],
       ${column(({ outcome }) => outcome.status)}::text[],
       ${column(({ outcome: { reason } }) => reason && JSON.stringify(reason))}::jsonb[],
@@ -36,18 +39,24 @@ async function insertMessages(trx: Transaction<Schema>, judged: readonly Judged[
         shape, content, source_text, signature, status, reason, decide_by_ms)`.execute(trx);
 }
 
-async function updateStatuses(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
+async function updateMessages(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
   if (judged.length === 0) return;
-  // The columns that are read from the content are written again: an earlier release may have read it otherwise.
+  const column = <T>(read: (one: Judged) => T) => judged.map(read);
+  // What is read from the content is written again: the content may have been a file that came only now, and an earlier
+  // release may have read it otherwise.
   await sql`
-    update messages m set status = t.status, reason = t.reason, shape = t.shape, owner = t.owner, subject = t.subject
+    update messages m set status = t.status, reason = t.reason, shape = t.shape, owner = t.owner, subject = t.subject,
+      content = t.content, "time" = t."time", content_type = t.content_type,
+      tags = array(select jsonb_array_elements_text(t.tags))
     from unnest(
-      ${judged.map(({ accepted }) => accepted.message.itemHash)}::text[],
-      ${judged.map(({ outcome }) => outcome.status)}::text[],
-      ${judged.map(({ outcome: { reason } }) => reason && JSON.stringify(reason))}::jsonb[],
-      ${judged.map(({ shape }) => shape)}::integer[], ${judged.map(({ accepted }) => accepted.owner)}::text[],
-      ${judged.map(({ accepted }) => accepted.subject)}::text[])
-      as t (item_hash, status, reason, shape, owner, subject)
+      ${column(({ accepted }) => accepted.message.itemHash)}::text[], ${column(({ outcome }) => outcome.status)}::text[],
+      ${column(({ outcome: { reason } }) => reason && JSON.stringify(reason))}::jsonb[],
+      ${column(({ shape }) => shape)}::integer[], ${column(({ accepted }) => accepted.owner)}::text[],
+      ${column(({ accepted }) => accepted.subject)}::text[], ${column(contentTextOf)}::jsonb[],
+      ${column(({ accepted }) => accepted.message.time)}::float8[],
+      ${column(({ accepted }) => accepted.contentType)}::text[],
+      ${column(({ accepted }) => JSON.stringify(accepted.tags))}::jsonb[])
+      as t (item_hash, status, reason, shape, owner, subject, content, "time", content_type, tags)
     where m.item_hash = t.item_hash`.execute(trx);
 }
 
@@ -90,7 +99,7 @@ export async function writeMessages(
   const shown = changed.filter(({ outcome }) => isShown(outcome.status));
   const shapes = await numberShapes(
     trx,
-    shown.map(({ accepted }) => accepted.message.content),
+    shown.map(({ accepted }) => accepted.message.content ?? {}),
   );
   const shapeOf = new Map(shown.map((one, index) => [one.accepted.message.itemHash, shapes[index]!]));
   const numbered = changed.map((one) => ({
@@ -101,7 +110,7 @@ export async function writeMessages(
     trx,
     numbered.filter(({ before }) => before === null),
   );
-  await updateStatuses(
+  await updateMessages(
     trx,
     numbered.filter(({ before }) => before !== null),
   );

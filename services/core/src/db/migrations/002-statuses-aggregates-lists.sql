@@ -20,6 +20,7 @@ alter table messages
   alter column content_type type text collate "C",
   alter column "time" type double precision,
   alter column source_text drop not null,
+  alter column content drop not null,
   add column form text,
   add column signed_sender text,
   add column owner text collate "C",

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { EffectWriter } from './effect.ts';
 
 /** Files become known with the message that brings them; what waited for them is decided again. */
@@ -23,15 +24,14 @@ export const writePins: EffectWriter<'pin'> = async (effects, { trx }) => {
   if (gone.length > 0) await trx.deleteFrom('file_pins').where('message_hash', 'in', gone).execute();
   const made = effects.filter((effect) => !effect.undo);
   if (made.length === 0) return;
-  await trx
-    .insertInto('file_pins')
-    .values(
-      made.map(({ change, accepted }) => ({
-        file_hash: change.fileHash,
-        message_hash: accepted.message.itemHash,
-        owner: accepted.owner,
-      })),
-    )
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  // A file may be named by the STORE message that keeps it.
+  await sql`
+    insert into file_pins (file_hash, message_hash, owner)
+    select coalesce(kept.subject, made.named), made.message_hash, made.owner
+    from unnest(
+      ${made.map(({ change }) => change.fileHash)}::text[],
+      ${made.map(({ accepted }) => accepted.message.itemHash)}::text[], ${made.map(({ accepted }) => accepted.owner)}::text[])
+      as made (named, message_hash, owner)
+    left join messages kept on kept.item_hash = made.named and kept.type = 'STORE'
+    on conflict do nothing`.execute(trx);
 };

@@ -5,11 +5,12 @@ import { foldAll, type InstanceFold } from '../../instances/fold.ts';
 import { rowOf, stateOf } from '../../instances/rows.ts';
 import type { InstanceState } from '../../instances/state.ts';
 import { viewOf } from '../../instances/view.ts';
-import { acceptStored, type StoredMessage } from '../stored.ts';
+import { acceptMessage } from '../kinds.ts';
+import { type StoredMessage, verifiedOf } from '../stored.ts';
 import type { Effect, EffectWriter, Writing } from './effect.ts';
 
 const foldOf = (stored: StoredMessage, instanceId: string): InstanceFold | undefined => {
-  const change = acceptStored(stored).changes.find((one) => one.kind === 'instance');
+  const change = acceptMessage(verifiedOf(stored)).changes.find((one) => one.kind === 'instance');
   return change?.kind === 'instance' && change.instanceId === instanceId ? change.fold : undefined;
 };
 

@@ -1,4 +1,3 @@
-import type { ProgramContent } from '@skerry/protocol';
 import type { EffectWriter } from './effect.ts';
 
 export const writePrograms: EffectWriter<'program'> = async (effects, { trx }) => {
@@ -12,7 +11,7 @@ export const writePrograms: EffectWriter<'program'> = async (effects, { trx }) =
       made.map(({ accepted: { message, owner }, change }) => ({
         program_hash: message.itemHash,
         owner,
-        content: JSON.stringify(change.content satisfies ProgramContent),
+        content: JSON.stringify(change.program),
         created: message.time,
       })),
     )

@@ -1,4 +1,4 @@
-import { type ForgetContent, parseForgetContent, type VerifiedMessage } from '@skerry/protocol';
+import type { ForgetContent, VerifiedMessage } from '@skerry/protocol';
 import {
   accept,
   type Decision,
@@ -8,7 +8,6 @@ import {
   pending,
   rejected,
 } from '../accepted.ts';
-import { ownerOf } from '../owner.ts';
 import { maySpeakFor } from '../verdict.ts';
 
 function decideForget(facts: Facts, message: VerifiedMessage, { hashes }: ForgetContent): Decision {
@@ -27,12 +26,9 @@ function decideForget(facts: Facts, message: VerifiedMessage, { hashes }: Forget
 }
 
 /** FORGET: all of these messages, or none of them. */
-export const forget: MessageKind = (message) => {
-  const content = parseForgetContent(message.content);
-  return accept(message, {
-    owner: ownerOf(message, content.address),
+export const forget: MessageKind<'FORGET'> = (message, content) =>
+  accept(message, {
     needs: { messages: content.hashes },
     changes: [{ kind: 'forget', targets: content.hashes }],
     decide: (facts) => decideForget(facts, message, content),
   });
-};

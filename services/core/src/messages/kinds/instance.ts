@@ -1,9 +1,4 @@
-import {
-  parseInstanceContent,
-  parseInstanceControlContent,
-  parseInstanceUpdateContent,
-  type VerifiedMessage,
-} from '@skerry/protocol';
+import { ownerOf, type VerifiedMessage } from '@skerry/protocol';
 import { foldControl, foldInstance, foldUpdate, type InstanceFold } from '../../instances/fold.ts';
 import {
   type Accepted,
@@ -16,7 +11,6 @@ import {
   pending,
   rejected,
 } from '../accepted.ts';
-import { ownerOf } from '../owner.ts';
 import { maySpeakFor } from '../verdict.ts';
 
 function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string): Decision {
@@ -48,24 +42,18 @@ function changeOf(message: VerifiedMessage, instanceId: string, fold: InstanceFo
 }
 
 /** INSTANCE: a virtual machine that its owner wants running. */
-export const instance: MessageKind = (message) => {
-  const content = parseInstanceContent(message.content);
-  const owner = ownerOf(message, content.address);
+export const instance: MessageKind<'INSTANCE'> = (message, content) => {
+  const owner = ownerOf(message.sender, content);
   const instanceId = message.itemHash;
   return accept(message, {
-    owner,
     changes: [{ kind: 'instance', instanceId, fold: foldInstance(message, owner, content) }],
   });
 };
 
 /** INSTANCE_UPDATE: new name, description or firewall. */
-export const instanceUpdate: MessageKind = (message) => {
-  const content = parseInstanceUpdateContent(message.content);
-  return changeOf(message, content.instance_id, foldUpdate(message, content));
-};
+export const instanceUpdate: MessageKind<'INSTANCE_UPDATE'> = (message, content) =>
+  changeOf(message, content.instance_id, foldUpdate(message, content));
 
 /** INSTANCE_CONTROL: start, stop, restart. */
-export const instanceControl: MessageKind = (message) => {
-  const content = parseInstanceControlContent(message.content);
-  return changeOf(message, content.instance_id, foldControl(message, content));
-};
+export const instanceControl: MessageKind<'INSTANCE_CONTROL'> = (message, content) =>
+  changeOf(message, content.instance_id, foldControl(message, content));

@@ -1,10 +1,10 @@
 import {
   NETWORK_POST,
+  ownerOf,
   type PostContent,
   parseAllocationContent,
   parseInstanceStatusContent,
   parseNodeContent,
-  parsePostContent,
   type VerifiedMessage,
 } from '@skerry/protocol';
 import { foldAllocation, foldStatus } from '../../instances/fold.ts';
@@ -19,7 +19,6 @@ import {
   pending,
   rejected,
 } from '../accepted.ts';
-import { ownerOf } from '../owner.ts';
 import { maySpeakFor } from '../verdict.ts';
 
 type Own = Pick<Accepted, 'subject' | 'changes'>;
@@ -69,7 +68,7 @@ function decideAmend(facts: Facts, message: VerifiedMessage, owner: string, ref:
 /** A new content for a post. The latest by time counts, and takes the place of the whole content. */
 function amendOf(message: VerifiedMessage, content: PostContent, own: Partial<Accepted>): Accepted {
   const original = content.ref!;
-  const owner = own.owner ?? message.sender;
+  const owner = ownerOf(message.sender, content);
   return accept(message, {
     ...own,
     subject: original,
@@ -80,10 +79,8 @@ function amendOf(message: VerifiedMessage, content: PostContent, own: Partial<Ac
 }
 
 /** POST: a typed note; some types mean something to the network itself. */
-export const post: MessageKind = (message) => {
-  const content = parsePostContent(message.content);
+export const post: MessageKind<'POST'> = (message, content) => {
   const own = {
-    owner: ownerOf(message, content.address),
     contentType: content.type,
     tags: content.tags ?? [],
   };

@@ -1,22 +1,23 @@
-import { parseProgramContent } from '@skerry/protocol';
-import { accept, type MessageKind, PROCESSED, pending } from '../accepted.ts';
-import { ownerOf } from '../owner.ts';
+import { accept, type Facts, type MessageKind, PROCESSED, pending } from '../accepted.ts';
 
-const FILE_HASH = /^[0-9a-f]{64}$/;
+/** Code is named by its file, or by the STORE message that keeps it. */
+const isAtHand = (facts: Facts, ref: string) => {
+  const message = facts.message(ref);
+  return facts.hasFile(ref) || (message?.type === 'STORE' && message.status === 'processed');
+};
 
-/** PROGRAM: code that runs when it is called. Its code is source text, or the hash of a stored file. */
-export const program: MessageKind = (message) => {
-  const content = parseProgramContent(message.content);
-  const owner = ownerOf(message, content.address);
-  if (!FILE_HASH.test(content.code)) return accept(message, { owner, changes: [{ kind: 'program', content }] });
+/** PROGRAM: code that runs when it is called. Its code is source text, or a stored file. */
+export const program: MessageKind<'PROGRAM'> = (message, content) => {
+  const change = { kind: 'program', program: content } as const;
+  if (content.code.kind === 'source') return accept(message, { changes: [change] });
+  const { ref } = content.code;
   return accept(message, {
-    owner,
-    needs: { files: [content.code] },
+    needs: { files: [ref], messages: [ref] },
     // The code stays for as long as the program does, also where its STORE message is forgotten.
-    changes: [{ kind: 'program', content }, { kind: 'pin', fileHash: content.code }],
+    changes: [change, { kind: 'pin', fileHash: ref }],
     decide: (facts) =>
-      facts.hasFile(content.code)
+      isAtHand(facts, ref)
         ? PROCESSED
-        : pending('FILE_NOT_FOUND', `the program's code ${content.code} is not here yet`),
+        : pending('FILE_NOT_FOUND', `the program's code ${ref} is not here yet`),
   });
 };

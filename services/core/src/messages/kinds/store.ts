@@ -1,12 +1,8 @@
-import { parseStoreContent } from '@skerry/protocol';
 import { accept, type MessageKind, PROCESSED, pending } from '../accepted.ts';
-import { ownerOf } from '../owner.ts';
 
 /** STORE: the owner asks that a file be kept. */
-export const store: MessageKind = (message) => {
-  const { item_hash: fileHash, address, tags } = parseStoreContent(message.content);
-  return accept(message, {
-    owner: ownerOf(message, address),
+export const store: MessageKind<'STORE'> = (message, { item_hash: fileHash, tags }) =>
+  accept(message, {
     subject: fileHash,
     tags: tags ?? [],
     needs: { files: [fileHash] },
@@ -16,4 +12,3 @@ export const store: MessageKind = (message) => {
         ? PROCESSED
         : pending('FILE_NOT_FOUND', `there is no file ${fileHash} here yet; upload it with POST /storage/store`),
   });
-};
