@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { familyOf } from './chains.ts';
 import { AppError } from './errors.ts';
 import { itemHashOf } from './hash.ts';
-import { scanJsonObject } from './json/scan.ts';
+import { type ScannedObject, scanJsonObject } from './json/scan.ts';
 import { LIMITS } from './limits.ts';
 import { createParser } from './schema.ts';
 
@@ -73,7 +73,14 @@ export interface VerifiedMessage {
  *   SIGNATURE_REQUIRED, INVALID_SIGNATURE
  */
 export function verifyEnvelope(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
-  const { value, rawMembers } = scanJsonObject(body);
+  return verifyScannedEnvelope(scanJsonObject(body), nowSeconds);
+}
+
+/** The same for a body that was scanned already. */
+export function verifyScannedEnvelope(
+  { value, rawMembers }: ScannedObject,
+  nowSeconds: number,
+): VerifiedMessage {
   if (value.signature === undefined || value.signature === '' || value.address === undefined) {
     throw new AppError(
       'SIGNATURE_REQUIRED',

@@ -9,7 +9,13 @@ export * from './content/post.ts';
 export * from './content/program.ts';
 export { parseStoreContent, StoreContent } from './content/store.ts';
 export { parseWebhookContent, WEBHOOK_EVENTS, WebhookContent, type WebhookEvent } from './content/webhook.ts';
-export { EnvelopeShape, type MessageForm, MessageShape, type VerifiedMessage, verifyEnvelope } from './envelope.ts';
+export {
+  EnvelopeShape,
+  type MessageForm,
+  MessageShape,
+  type VerifiedMessage,
+  verifyEnvelope,
+} from './envelope.ts';
 export { AppError, ERRORS, type ErrorBody, type ErrorCode, type ErrorKind, isErrorCode } from './errors.ts';
 export { checksumAddress, type EvmAddress, evmAddressOf, parseEvmAddress } from './evm/address.ts';
 export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.ts';
@@ -30,4 +36,5 @@ export * from './network-form/convert.ts';
 export * from './network-form/item-hash.ts';
 export * from './network-form/message.ts';
 export { createParser, describeMismatch } from './schema.ts';
+export { verifySubmission } from './submission.ts';
 export * from './views.ts';

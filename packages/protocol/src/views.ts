@@ -1,10 +1,19 @@
 import Type, { type Static } from 'typebox';
 import { Firewall } from './content/instance.ts';
 import { Phase, Reason } from './content/network.ts';
+import { ANY_HASH_PATTERN, HASH64_PATTERN } from './network-form/item-hash.ts';
 
 /** What the network answers: the shapes of responses, in wire spelling. Unknown fields may be added by newer nodes. */
 
-const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Hash = Type.String({ pattern: HASH64_PATTERN });
+const MessageHash = Type.String({ pattern: ANY_HASH_PATTERN, description: 'SHA-256, or a CID' });
+
+/**
+ * What became of a message. `pending`: it lacks something, and is decided again when that comes; `rejected`: it is not
+ * valid, or lacked something for too long; `forgotten`: its owner took it back.
+ */
+export const MessageStatus = Type.Enum(['pending', 'processed', 'rejected', 'forgotten']);
+export type MessageStatus = Static<typeof MessageStatus>;
 
 export const PaginationView = Type.Object({
   total: Type.Integer(),
@@ -15,15 +24,17 @@ export const PaginationView = Type.Object({
 export type PaginationView = Static<typeof PaginationView>;
 
 export const MessageView = Type.Object({
-  item_hash: Hash,
+  item_hash: MessageHash,
   chain: Type.String(),
   sender: Type.String(),
   type: Type.String(),
-  channel: Type.String(),
+  channel: Type.Union([Type.String(), Type.Null()]),
   timestamp: Type.Integer({ description: 'Unix seconds' }),
-  content: Type.Unknown(),
+  content: Type.Unknown({ description: 'null once the message is forgotten' }),
   signature: Type.String(),
-  signed_text: Type.String({ description: 'the exact text that the signature covers' }),
+  signed_text: Type.Union([Type.String(), Type.Null()], {
+    description: 'the exact text that the signature covers; null once the message is forgotten',
+  }),
   confirmations: Type.Array(
     Type.Object({ chain: Type.String(), height: Type.Integer(), hash: Type.String() }),
   ),
@@ -56,20 +67,29 @@ export const InstanceView = Type.Object({
 });
 export type InstanceView = Static<typeof InstanceView>;
 
-export const SubmitView = Type.Object({ item_hash: Hash, status: Type.Literal('success') });
+export const SubmitView = Type.Object({ item_hash: MessageHash, status: Type.Literal('success') });
 export type SubmitView = Static<typeof SubmitView>;
 
 /** A change, as the event stream tells it. `cursor` is opaque; to resume, send the last one seen. */
 export type NetworkEvent =
   | { cursor: string; kind: 'message'; time_ms: number; data: MessageEventData }
-  | { cursor: string; kind: 'instance'; time_ms: number; data: InstanceView };
+  | { cursor: string; kind: 'message_removed'; time_ms: number; data: MessageRemovedData }
+  | { cursor: string; kind: 'instance'; time_ms: number; data: InstanceView }
+  | { cursor: string; kind: 'instance_removed'; time_ms: number; data: { instance_id: string } };
 
 export interface MessageEventData {
   item_hash: string;
   type: string;
   sender: string;
-  channel: string;
+  channel: string | null;
   timestamp: number;
   /** The type of a POST, or null. */
   content_type: string | null;
+}
+
+/** A message that is not in force any more: forgotten, or judged otherwise since something older became known. */
+export interface MessageRemovedData {
+  item_hash: string;
+  status: MessageStatus;
+  reason: Reason | null;
 }

@@ -2,6 +2,7 @@ import type {
   ErrorCode,
   Firewall,
   MessageForm,
+  MessageStatus,
   NetworkEvent,
   Phase,
   Program,
@@ -34,8 +35,6 @@ export interface VerdictReason {
 /** bigint columns are read as numbers (see connect.ts): seconds, milliseconds and sizes stay far below 2^53. */
 type Json<T> = ColumnType<T, string, string>;
 
-export type MessageStatus = 'pending' | 'processed' | 'rejected' | 'forgotten';
-
 export interface Schema {
   messages: {
     item_hash: string;
@@ -62,9 +61,18 @@ export interface Schema {
     reason: Json<VerdictReason | null>;
     /** Milliseconds since 1970: a message that still lacks something then is rejected. */
     decide_by_ms: number;
+    /** Milliseconds since 1970: when it got its status. */
+    settled_at_ms: number;
     received_at: Generated<Date>;
   };
-  message_tags: { item_hash: string; tag: string; type: string; sender: string; channel: string | null; time: number };
+  message_tags: {
+    item_hash: string;
+    tag: string;
+    type: string;
+    sender: string;
+    channel: string | null;
+    time: number;
+  };
   shapes: { id: Generated<number>; digest: string; paths: string[] };
   totals: { a: string; b: string; total: number; heavy: Generated<boolean> };
   dependencies: { key: string; item_hash: string };
@@ -91,7 +99,14 @@ export interface Schema {
     latest_hash: string;
   };
   programs: { program_hash: string; owner: string; content: Json<Program>; created: number };
-  webhooks: { webhook_id: string; owner: string; url: string; events: string[]; secret: Buffer; created: number };
+  webhooks: {
+    webhook_id: string;
+    owner: string;
+    url: string;
+    events: string[];
+    secret: Buffer;
+    created: number;
+  };
   digests: { name: string; sum: string; count: number };
   instances: {
     instance_id: string;

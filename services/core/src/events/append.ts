@@ -1,10 +1,9 @@
-import type { InstanceView, MessageEventData } from '@skerry/protocol';
+import type { NetworkEvent } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 
-export type EventDraft =
-  | { readonly kind: 'message'; readonly data: MessageEventData }
-  | { readonly kind: 'instance'; readonly data: InstanceView };
+type Draft<E> = E extends NetworkEvent ? Pick<E, 'kind' | 'data'> : never;
+export type EventDraft = Readonly<Draft<NetworkEvent>>;
 
 /**
  * Takes the one row that numbers events, until the transaction ends, and gives the last number used. A plain sequence

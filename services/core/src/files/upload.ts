@@ -1,6 +1,6 @@
 import { AppError, familyOf, itemHashOf, type StoreContent } from '@skerry/protocol';
-import type { Accepted, UploadedFile } from '../messages/accepted.ts';
-import { acceptMessage } from '../messages/intake.ts';
+import { type Accepted, PROCESSED, type UploadedFile } from '../messages/accepted.ts';
+import { acceptMessage } from '../messages/kinds.ts';
 
 /** The form fields of an upload beside the file. */
 export interface UploadFields {
@@ -33,23 +33,18 @@ export function acceptUpload(fields: UploadFields, file: UploadedFile, nowSecond
     content_type: file.contentType,
     ...(fields.tags.length > 0 ? { tags: [...fields.tags] } : {}),
   };
-  const message = acceptMessage({
+  const accepted = acceptMessage({
+    form: 'upload',
     itemHash: itemHashOf(CHAIN, sender, file.hash),
     chain: CHAIN,
     sender,
     type: 'STORE',
     channel: fields.channel,
-    timestamp: nowSeconds,
+    time: nowSeconds,
     content,
     signature: fields.signature,
-    signedText: file.hash,
+    sourceText: file.hash,
   });
   // The file becomes known in the transaction that keeps its message: a refused upload leaves no readable file.
-  return {
-    ...message,
-    decide: () => [
-      { kind: 'file', file },
-      { kind: 'pin', fileHash: file.hash },
-    ],
-  };
+  return { ...accepted, changes: [{ kind: 'file', file }, ...accepted.changes], decide: () => PROCESSED };
 }

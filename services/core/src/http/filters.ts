@@ -1,4 +1,5 @@
 import { AppError, LIMITS } from '@skerry/protocol';
+import { MESSAGE_TYPES } from '../messages/contents.ts';
 
 /** A comma-separated filter: its values, or undefined where it was not given. An empty one is a mistake, not "everything". */
 export function parseListFilter(name: string, text: string | undefined): string[] | undefined {
@@ -17,6 +18,19 @@ export function parseListFilter(name: string, text: string | undefined): string[
     );
   }
   return values;
+}
+
+/** A filter of message types; an unknown one is a mistake that would find nothing for ever. */
+export function parseTypes(name: string, text: string | undefined): string[] | undefined {
+  const types = parseListFilter(name, text);
+  for (const type of types ?? []) {
+    if ((MESSAGE_TYPES as readonly string[]).includes(type)) continue;
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `query.${name} has the unknown type ${JSON.stringify(type.slice(0, 64))}; known: ${MESSAGE_TYPES.join(', ')}`,
+    );
+  }
+  return types;
 }
 
 /** Addresses are compared in the one spelling they are kept in; chains other than EVM do not begin with 0x. */

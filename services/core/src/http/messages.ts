@@ -1,22 +1,60 @@
 import type { HttpServer } from '@skerry/kit';
-import { AppError, LIMITS, MessageView, PaginationView, parseItemHash, SubmitView } from '@skerry/protocol';
+import {
+  AppError,
+  MessageStatus,
+  MessageView,
+  PaginationView,
+  parseMessageHash,
+} from '@skerry/protocol';
 import Type from 'typebox';
-import { findMessage, listMessages } from '../messages/read.ts';
-import { normalizeAddress, parseListFilter } from './filters.ts';
-import { pageOf, pageQuery, paginationOf } from './pagination.ts';
+import { parseJsonPath } from '../lists/json-path.ts';
+import { findShapes, listMessages, type MessageFilter, totalMessages } from '../lists/messages.ts';
+import { findMessage, listForgetting } from '../messages/read.ts';
+import { networkViewOf, viewOf } from '../messages/view.ts';
+import { messageCursor } from './cursor.ts';
+import { normalizeAddress, parseListFilter, parseTypes } from './filters.ts';
+import { NextCursor, nextCursorOf, pageOf, pageQuery, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
-import { acceptBody, readBodiesAsBytes } from './signed-body.ts';
+import { anySignedBody } from './signed-body-schema.ts';
+import { answerSubmitted, readBodiesAsBytes, submissionViews, submitBody } from './submission.ts';
+import { VerdictView, verdictOf } from './verdict-view.ts';
+
+const list = (description: string) => Type.Optional(Type.String({ description: `${description}, comma-separated` }));
 
 const ListQuery = Type.Object(
   {
     ...pageQuery,
-    hashes: Type.Optional(Type.String({ description: 'comma-separated item hashes' })),
-    addresses: Type.Optional(Type.String({ description: 'comma-separated sender addresses' })),
-    channels: Type.Optional(Type.String({ description: 'comma-separated channels' })),
-    types: Type.Optional(Type.String({ description: 'comma-separated message types' })),
+    hashes: list('item hashes'),
+    addresses: list('sender addresses'),
+    channels: list('channels'),
+    tags: list('tags'),
+    types: list('message types'),
+    'content.keys': list('paths such as profile.name or items[*].id: messages whose content has one of them'),
   },
   { additionalProperties: false },
 );
+
+const HashParams = Type.Object({ hash: Type.String({ description: 'item hash: SHA-256, or a CID' }) });
+
+async function filterOf(rooms: Rooms, query: Type.Static<typeof ListQuery>): Promise<MessageFilter> {
+  const paths = parseListFilter('content.keys', query['content.keys'])?.map((text) =>
+    parseJsonPath(text, 'content.keys').join(''),
+  );
+  return {
+    hashes: parseListFilter('hashes', query.hashes)?.map((text) => parseMessageHash(text).hash),
+    addresses: parseListFilter('addresses', query.addresses)?.map(normalizeAddress),
+    channels: parseListFilter('channels', query.channels),
+    tags: parseListFilter('tags', query.tags),
+    types: parseTypes('types', query.types),
+    shapes: paths && (await findShapes(rooms.db, paths)),
+  };
+}
+
+async function getMessage(rooms: Rooms, hash: string) {
+  const row = await findMessage(rooms.db, hash);
+  if (!row) throw new AppError('MESSAGE_NOT_FOUND', `there is no message ${hash} here`);
+  return row;
+}
 
 /** Messages: submit, get, list (specification, "Messages"). */
 export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
@@ -25,30 +63,81 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
   app.post(
     '/messages',
     {
-      schema: { summary: 'Submit a signed message', response: { 200: SubmitView } },
-      bodyLimit: LIMITS.jsonBodyBytes,
+      schema: {
+        summary: 'Submit a signed message, in the envelope or in the network form',
+        body: anySignedBody,
+        response: submissionViews,
+      },
     },
-    async (request) => {
-      const accepted = acceptBody(request.body, rooms.now());
-      await rooms.pipeline.submit(accepted);
-      return { item_hash: accepted.message.itemHash, status: 'success' as const };
-    },
+    async (request, reply) => answerSubmitted(reply, await submitBody(rooms, request.body)),
   );
 
   app.get(
     '/messages/:hash',
     {
       schema: {
-        summary: 'One message',
-        params: Type.Object({ hash: Type.String() }),
-        response: { 200: MessageView },
+        summary: 'One message, whatever became of it, and why',
+        params: HashParams,
+        response: { 200: Type.Object({ ...MessageView.properties, ...VerdictView.properties }) },
       },
     },
     async (request) => {
-      const hash = parseItemHash(request.params.hash);
-      const message = await findMessage(rooms.db, hash);
-      if (!message) throw new AppError('MESSAGE_NOT_FOUND', `there is no message ${hash} here`);
-      return message;
+      const { hash } = parseMessageHash(request.params.hash);
+      const row = await getMessage(rooms, hash);
+      const forgottenBy = row.status === 'forgotten' ? await listForgetting(rooms.db, hash) : [];
+      const { size: _size, ...message } = networkViewOf(row);
+      return {
+        ...viewOf(row),
+        ...verdictOf(row),
+        ...(row.status === 'pending' ? { messages: [message] } : { message }),
+        ...(row.status === 'forgotten' ? { forgotten_by: forgottenBy } : {}),
+      };
+    },
+  );
+
+  app.get(
+    '/messages/:hash/status',
+    {
+      schema: {
+        summary: 'What became of a message, and why',
+        params: HashParams,
+        response: {
+          200: Type.Object({
+            item_hash: Type.String(),
+            status: MessageStatus,
+            reception_time: Type.String({ format: 'date-time' }),
+            reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const { hash } = parseMessageHash(request.params.hash);
+      const row = await getMessage(rooms, hash);
+      return { item_hash: hash, ...verdictOf(row), reason: row.reason };
+    },
+  );
+
+  app.get(
+    '/messages/:hash/content',
+    {
+      schema: {
+        summary: 'The content of a message; of a POST, the content inside of it',
+        params: HashParams,
+        response: { 200: Type.Unknown() },
+      },
+    },
+    async (request, reply) => {
+      const { hash } = parseMessageHash(request.params.hash);
+      const row = await getMessage(rooms, hash);
+      if (row.status !== 'processed') {
+        throw new AppError(
+          row.status === 'forgotten' ? 'MESSAGE_FORGOTTEN' : 'MESSAGE_NOT_PROCESSED',
+          `the message ${hash} is ${row.status}`,
+        );
+      }
+      const content = viewOf(row).content as { content?: unknown };
+      return reply.send((row.type === 'POST' ? content.content : content) ?? null);
     },
   );
 
@@ -56,20 +145,32 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
     '/messages',
     {
       schema: {
-        summary: 'Messages, newest first',
+        summary: 'Messages in force, newest first',
         querystring: ListQuery,
-        response: { 200: Type.Object({ messages: Type.Array(MessageView), pagination: PaginationView }) },
+        response: {
+          200: Type.Object({
+            messages: Type.Array(MessageView),
+            pagination: PaginationView,
+            next_cursor: NextCursor,
+          }),
+        },
       },
     },
     async ({ query }) => {
-      const filter = {
-        hashes: parseListFilter('hashes', query.hashes)?.map(parseItemHash),
-        addresses: parseListFilter('addresses', query.addresses)?.map(normalizeAddress),
-        channels: parseListFilter('channels', query.channels),
-        types: parseListFilter('types', query.types),
+      const filter = await filterOf(rooms, query);
+      const after = messageCursor.read(query.cursor);
+      const page = { ...pageOf(query), after: after && { time: after.t, itemHash: after.h } };
+      const [rows, total] = await Promise.all([
+        listMessages(rooms.db, filter, page),
+        totalMessages(rooms.db, filter),
+      ]);
+      return {
+        messages: rows.map(viewOf),
+        pagination: paginationOf(query, total),
+        next_cursor: nextCursorOf(rows, query.limit, (last) =>
+          messageCursor.write({ t: last.time, h: last.item_hash }),
+        ),
       };
-      const { messages, total } = await listMessages(rooms.db, filter, pageOf(query));
-      return { messages, pagination: paginationOf(query, total) };
     },
   );
 }

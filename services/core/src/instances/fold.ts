@@ -70,11 +70,7 @@ function createInstance(head: Signed, owner: string, content: InstanceContent): 
 
 type Settable = 'name' | 'description' | 'firewall';
 
-function applyUpdate(
-  state: InstanceState,
-  head: Signed,
-  content: InstanceUpdateContent,
-): InstanceState {
+function applyUpdate(state: InstanceState, head: Signed, content: InstanceUpdateContent): InstanceState {
   const stamp: Stamp = [head.time, head.itemHash];
   const taken = (['name', 'description', 'firewall'] satisfies Settable[]).filter(
     (field) => content[field] !== undefined && isLater(stamp, state.stamps[field]),
@@ -87,11 +83,7 @@ function applyUpdate(
   };
 }
 
-function applyControl(
-  state: InstanceState,
-  head: Signed,
-  content: InstanceControlContent,
-): InstanceState {
+function applyControl(state: InstanceState, head: Signed, content: InstanceControlContent): InstanceState {
   const stamp: Stamp = [head.time, head.itemHash];
   const stamps: { -readonly [K in keyof InstanceStamps]: InstanceStamps[K] } = { ...state.stamps };
   let { desired, restartId } = state;
@@ -103,7 +95,13 @@ function applyControl(
     restartId = head.itemHash;
     stamps.restart = stamp;
   }
-  return { ...state, desired, restartId, updatedAt: Math.max(state.updatedAt, Math.floor(head.time)), stamps };
+  return {
+    ...state,
+    desired,
+    restartId,
+    updatedAt: Math.max(state.updatedAt, Math.floor(head.time)),
+    stamps,
+  };
 }
 
 const reasonOf = ({ node_id, reason }: AllocationContent) =>

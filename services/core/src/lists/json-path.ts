@@ -21,7 +21,8 @@ export function parseJsonPath(text: string, parameter: string): string[] {
   while (STEP.lastIndex < body.length) {
     const at = STEP.lastIndex;
     const match = STEP.exec(body);
-    if (!match) return refuse(`it stops making sense at character ${at + text.length - body.length}`) as never;
+    if (!match)
+      return refuse(`it stops making sense at character ${at + text.length - body.length}`) as never;
     steps.push(match[0] === ARRAY_STEP ? ARRAY_STEP : nameOf(match, refuse));
   }
   if (steps.length === 0) refuse('it names nothing');

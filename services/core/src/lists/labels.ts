@@ -2,17 +2,21 @@ import type { Accepted } from '../messages/accepted.ts';
 
 /**
  * A label is one property that lists filter by, such as "sender 0x12..". The letter keeps the properties apart:
- * s sender, t type, c channel, g tag, k shape.
+ * s sender, t type, c channel, p content type, g tag, k shape.
  */
-export type Property = 's' | 't' | 'c' | 'g' | 'k';
+export type Property = 's' | 't' | 'c' | 'p' | 'g' | 'k';
 export const labelOf = (property: Property, value: string | number) => `${property}:${value}`;
 
 /** A message's labels, each once. */
-export function labelsOf({ message, tags }: Pick<Accepted, 'message' | 'tags'>, shape: number | null): string[] {
+export function labelsOf(
+  { message, contentType, tags }: Pick<Accepted, 'message' | 'contentType' | 'tags'>,
+  shape: number | null,
+): string[] {
   return [
     labelOf('s', message.sender),
     labelOf('t', message.type),
     ...(message.channel === null ? [] : [labelOf('c', message.channel)]),
+    ...(contentType === null ? [] : [labelOf('p', contentType)]),
     ...[...new Set(tags)].map((tag) => labelOf('g', tag)),
     ...(shape === null ? [] : [labelOf('k', shape)]),
   ];

@@ -21,7 +21,9 @@ export async function numberShapes(
     const paths = shapeOf(content);
     return { paths, key: JSON.stringify(paths) };
   });
-  const unknown = new Map(shapes.filter(({ key }) => !remembered.has(key)).map(({ key, paths }) => [key, paths]));
+  const unknown = new Map(
+    shapes.filter(({ key }) => !remembered.has(key)).map(({ key, paths }) => [key, paths]),
+  );
   const fresh = new Map<string, number>();
   if (unknown.size > 0) {
     const digests = new Map([...unknown].map(([key, paths]) => [digestOf(paths), key]));

@@ -62,7 +62,7 @@ async function countPairs(
     on conflict (a, b) do update set total = totals.total + excluded.total`.execute(trx);
 }
 
-const COLUMNS = { s: 'sender', t: 'type', c: 'channel', k: 'shape' } as const;
+const COLUMNS = { s: 'sender', t: 'type', c: 'channel', p: 'content_type', k: 'shape' } as const;
 
 /** The messages that have a label, with all of their labels but the tags. */
 const messagesWith = (label: string) => {
@@ -82,6 +82,7 @@ async function becomeHeavy(trx: Transaction<Schema>, label: string): Promise<voi
       select 's:' || sender as label from own
       union all select 't:' || type from own
       union all select 'c:' || channel from own where channel is not null
+      union all select 'p:' || content_type from own where content_type is not null
       union all select 'k:' || shape from own where shape is not null
       union all select 'g:' || g.tag from own join message_tags g using (item_hash)
     )
@@ -115,7 +116,9 @@ export async function findTotal(
   const sum = (values: Iterable<number>) => [...values].reduce((total, one) => total + one, 0);
   if (!ys) return sum(xs.map((label) => byLabel.get(label)?.total ?? 0));
   // A label that no message has adds nothing, whatever it is paired with.
-  const pairs = xs.flatMap((x) => ys.filter((y) => byLabel.has(x) && byLabel.has(y)).map((y) => [x, y] as const));
+  const pairs = xs.flatMap((x) =>
+    ys.filter((y) => byLabel.has(x) && byLabel.has(y)).map((y) => [x, y] as const),
+  );
   if (pairs.some(([x, y]) => !byLabel.get(x)!.heavy || !byLabel.get(y)!.heavy)) return undefined;
   if (pairs.length === 0) return 0;
   const keys = pairs.map(([x, y]) => pairOf(x, y));

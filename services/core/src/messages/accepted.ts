@@ -1,8 +1,9 @@
+import type { MessageStatus } from '@skerry/protocol';
 import { type ErrorCode, ownerOf, type Program, type VerifiedMessage } from '@skerry/protocol';
-import type { MessageStatus, VerdictReason } from '../db/schema.ts';
-import type { Authorization } from './permissions.ts';
+import type { VerdictReason } from '../db/schema.ts';
 import type { InstanceFold } from '../instances/fold.ts';
 import type { Contents, MessageType } from './contents.ts';
+import type { Authorization } from './permissions.ts';
 
 /** What a message must know of the world before it can be decided. */
 export interface Needs {

@@ -29,7 +29,7 @@ export async function applyBatch(
   const outcomes = new Map(judged.map(({ accepted, outcome }) => [accepted.message.itemHash, outcome]));
   const changed = judged.filter(({ before, outcome }) => before !== outcome.status);
   if (changed.length === 0) return { outcomes, moreInLine: false };
-  const events = await writeMessages(trx, changed);
+  const events = await writeMessages(trx, changed, nowMs);
   const { changedKeys, reconsider } = await writeEffects(trx, changed, schedulers, events);
   const moreInLine = await putInLine(trx, [...changedKeys], [...reconsider]);
   if (events.length > 0) await appendEvents(trx, lastSeq, events, nowMs);

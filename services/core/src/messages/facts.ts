@@ -104,7 +104,11 @@ export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]):
       if (status !== 'processed') return;
       for (const change of accepted.changes) {
         if (change.kind === 'file') files.add(change.file.hash);
-        if (change.kind === 'aggregate' && change.key === SECURITY_KEY && 'authorizations' in change.content) {
+        if (
+          change.kind === 'aggregate' &&
+          change.key === SECURITY_KEY &&
+          'authorizations' in change.content
+        ) {
           histories.get(accepted.owner)?.push({
             time: accepted.message.time,
             itemHash: accepted.message.itemHash,

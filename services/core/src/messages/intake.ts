@@ -1,18 +1,42 @@
 import { AppError, type VerifiedMessage } from '@skerry/protocol';
+import type { Verifier } from '../verify/verifier.ts';
 import type { Accepted } from './accepted.ts';
+import type { Outcome } from './judged.ts';
 import { acceptMessage } from './kinds.ts';
+import type { Pipeline } from './pipeline.ts';
+import { type ReadContentFile, withContent } from './stored.ts';
 
-/**
- * From a verified message to an accepted one, without I/O. Malformed messages end here; nothing of them is stored.
- *
- * @param type the only type that this door takes, where it takes one
- */
-export function intake(message: VerifiedMessage, type?: string): Accepted {
-  if (type !== undefined && message.type !== type) {
-    throw new AppError(
-      'UNKNOWN_MESSAGE_TYPE',
-      `this path takes messages of type ${type}, not ${JSON.stringify(message.type)}`,
-    );
-  }
-  return acceptMessage(message);
+/** The way of a message into the node: verify, read, then decide and write with others. */
+export interface Intake {
+  /** Throws what verifySubmission throws. */
+  verify(body: Uint8Array): Promise<VerifiedMessage>;
+  /** Malformed contents end here, with an error; nothing of them is stored. */
+  accept(message: VerifiedMessage): Promise<Accepted>;
+  /** Resolves once the verdict is durable. */
+  submit(accepted: Accepted): Promise<Outcome>;
+}
+
+export function createIntake(options: {
+  readonly verifier: Verifier;
+  readonly pipeline: Pipeline;
+  readonly readContentFile: ReadContentFile;
+  readonly now: () => number;
+}): Intake {
+  const { verifier, pipeline, readContentFile, now } = options;
+  const nowSeconds = () => Math.floor(now() / 1000);
+  return {
+    verify: (body) => verifier.verify(body, nowSeconds()),
+    accept: async (message) =>
+      acceptMessage(await withContent(message, readContentFile, nowSeconds())),
+    submit: (accepted) => pipeline.submit(accepted),
+  };
+}
+
+/** For doors that take one type of message only. */
+export function checkType(message: VerifiedMessage, type: string): void {
+  if (message.type === type) return;
+  throw new AppError(
+    'UNKNOWN_MESSAGE_TYPE',
+    `this path takes messages of type ${type}, not ${JSON.stringify(message.type)}`,
+  );
 }

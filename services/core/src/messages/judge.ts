@@ -1,11 +1,13 @@
+import type { MessageStatus } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
-import type { MessageStatus, Schema } from '../db/schema.ts';
+import type { Schema } from '../db/schema.ts';
 import type { Decision } from './accepted.ts';
 import { loadFacts } from './facts.ts';
 import type { Candidate, Judged, Outcome } from './judged.ts';
 import { decideMessage, dependenciesOf } from './verdict.ts';
 
 interface Known {
+  readonly sender: string;
   readonly status: MessageStatus;
   readonly shape: number | null;
   readonly decideByMs: number;
@@ -13,12 +15,20 @@ interface Known {
 
 async function loadKnown(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Map<string, Known>> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
-  const { rows } = await sql<{ item_hash: string; status: MessageStatus; shape: number | null; decide_by_ms: number }>`
-    select item_hash, status, shape, decide_by_ms from messages where item_hash = any(${hashes})`.execute(trx);
+  const { rows } = await sql<{
+    item_hash: string;
+    sender: string;
+    status: MessageStatus;
+    shape: number | null;
+    decide_by_ms: number;
+  }>`
+    select item_hash, sender, status, shape, decide_by_ms from messages where item_hash = any(${hashes})`.execute(
+    trx,
+  );
   return new Map(
     rows.map((row) => [
       row.item_hash,
-      { status: row.status, shape: row.shape, decideByMs: row.decide_by_ms },
+      { sender: row.sender, status: row.status, shape: row.shape, decideByMs: row.decide_by_ms },
     ]),
   );
 }
@@ -29,6 +39,18 @@ const outcomeOf = (decision: Decision, decideByMs: number, nowMs: number): Outco
     return { status: 'rejected', reason: decision.reason };
   return decision;
 };
+
+const settled: readonly MessageStatus[] = ['processed', 'forgotten'];
+
+/**
+ * The network form's item hash does not cover the sender, so strangers can sign a copy of somebody's message. A copy
+ * neither disturbs the one that is in force nor stands in its way: only a better verdict takes the place of a worse one.
+ */
+function judgeCopy(before: Known, outcome: Outcome): { outcome: Outcome; before: MessageStatus } {
+  if (settled.includes(before.status))
+    return { outcome: { status: before.status, reason: null }, before: before.status };
+  return { outcome, before: outcome.status === 'processed' ? before.status : outcome.status };
+}
 
 /** Decides the batch one message after another, each seeing what those before it changed. */
 export async function judge(
@@ -48,16 +70,18 @@ export async function judge(
     const before = known.get(hash);
     const decision = decideMessage(accepted, facts);
     const deadline = before?.decideByMs ?? decideByMs;
-    const outcome = outcomeOf(decision, deadline, nowMs);
-    facts.note(accepted, decision);
+    const own = outcomeOf(decision, deadline, nowMs);
+    const isCopy = before !== undefined && before.sender !== accepted.message.sender;
+    const verdict = isCopy ? judgeCopy(before, own) : { outcome: own, before: before?.status ?? null };
+    if (!isCopy || verdict.outcome === own) facts.note(accepted, decision);
+    const { outcome } = verdict;
     const dependencies = dependenciesOf(accepted, facts).filter(
       // A file that was there once stays known.
       (key) => outcome.status !== 'processed' || !key.startsWith('file:'),
     );
     judged.set(hash, {
       accepted,
-      outcome,
-      before: before?.status ?? null,
+      ...verdict,
       shape: before?.shape ?? null,
       decideByMs: deadline,
       dependencies,

@@ -1,4 +1,5 @@
-import type { MessageStatus, VerdictReason } from '../db/schema.ts';
+import type { MessageStatus } from '@skerry/protocol';
+import type { VerdictReason } from '../db/schema.ts';
 import type { Accepted } from './accepted.ts';
 
 /** What became of a message, and why. */

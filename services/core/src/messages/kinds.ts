@@ -1,5 +1,5 @@
 import type { VerifiedMessage } from '@skerry/protocol';
-import { type Accepted, type MessageKind, accept, pending } from './accepted.ts';
+import { type Accepted, accept, type MessageKind, pending } from './accepted.ts';
 import { type MessageType, readContent } from './contents.ts';
 import { aggregate } from './kinds/aggregate.ts';
 import { forget } from './kinds/forget.ts';

@@ -31,7 +31,12 @@ export async function readLine(
   db: Kysely<Schema>,
   limit: number,
 ): Promise<{ hashes: string[]; messages: StoredMessage[] }> {
-  const line = await db.selectFrom('reconsider').select('item_hash').orderBy('item_hash').limit(limit).execute();
+  const line = await db
+    .selectFrom('reconsider')
+    .select('item_hash')
+    .orderBy('item_hash')
+    .limit(limit)
+    .execute();
   const hashes = line.map((row) => row.item_hash);
   const messages = await db
     .selectFrom('messages')

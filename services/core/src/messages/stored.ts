@@ -1,4 +1,10 @@
-import { AppError, parseContentFile, parseMessageHash, readContentHead, type VerifiedMessage } from '@skerry/protocol';
+import {
+  AppError,
+  parseContentFile,
+  parseMessageHash,
+  readContentHead,
+  type VerifiedMessage,
+} from '@skerry/protocol';
 import type { Selectable } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import { type Accepted, accept, rejected } from './accepted.ts';

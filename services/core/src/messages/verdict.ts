@@ -1,4 +1,11 @@
-import { type Accepted, type Decision, type Facts, forgotten, type MessageHead, rejected } from './accepted.ts';
+import {
+  type Accepted,
+  type Decision,
+  type Facts,
+  forgotten,
+  type MessageHead,
+  rejected,
+} from './accepted.ts';
 import { isAuthorized, SECURITY_KEY } from './permissions.ts';
 
 /** Owner and key of an aggregate as one text; addresses have no line breaks. */

@@ -1,6 +1,6 @@
-import type { MessageEventData } from '@skerry/protocol';
+import type { MessageEventData, MessageStatus } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
-import type { MessageStatus, Schema } from '../db/schema.ts';
+import type { Schema } from '../db/schema.ts';
 import type { EventDraft } from '../events/append.ts';
 import { numberShapes } from '../lists/shapes.ts';
 import { writeLists } from '../lists/write.ts';
@@ -8,56 +8,50 @@ import { sumSteps } from '../state/message-set.ts';
 import type { Accepted } from './accepted.ts';
 import type { Judged } from './judged.ts';
 
-const contentTextOf = ({ accepted: { message } }: Judged) =>
-  message.content && JSON.stringify(message.content);
+const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));
 
-async function insertMessages(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
-  if (judged.length === 0) return;
-  const column = <T>(read: (one: Judged) => T) => judged.map(read);
-  const ofMessage = <T>(read: (message: Accepted['message']) => T) =>
-    judged.map(({ accepted }) => read(accepted.message));
-  // Tags go as JSON: an array of arrays must be a rectangle.
-  await sql`
-    insert into messages (item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", content_type,
-      subject, tags, shape, content, source_text, signature, status, reason, decide_by_ms)
-    select item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", content_type, subject,
-      case when tags is null then '{}' else array(select jsonb_array_elements_text(tags)) end,
-      shape, content, source_text, signature, status, reason, decide_by_ms
-    from unnest(
-      ${ofMessage((m) => m.itemHash)}::text[], ${ofMessage((m) => m.form)}::text[], ${ofMessage((m) => m.chain)}::text[],
-      ${ofMessage((m) => m.sender)}::text[], ${ofMessage((m) => m.signedSender)}::text[],
-      ${column(({ accepted }) => accepted.owner)}::text[], ${ofMessage((m) => m.type)}::text[],
-      ${ofMessage((m) => m.channel)}::text[], ${ofMessage((m) => m.time)}::float8[],
-      ${column(({ accepted }) => accepted.contentType)}::text[], ${column(({ accepted }) => accepted.subject)}::text[],
-      ${column(({ accepted: { tags } }) => (tags.length === 0 ? null : JSON.stringify(tags)))}::jsonb[],
-      ${column(({ shape }) => shape)}::integer[], ${column(contentTextOf)}::jsonb[],
-      ${ofMessage((m) => m.sourceText)}::text[], ${ofMessage((m) => m.signature)}::text[],
-      ${column(({ outcome }) => outcome.status)}::text[],
-      ${column(({ outcome: { reason } }) => reason && JSON.stringify(reason))}::jsonb[],
-      ${column(({ decideByMs }) => decideByMs)}::bigint[])
-      as m (item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", content_type, subject, tags,
-        shape, content, source_text, signature, status, reason, decide_by_ms)`.execute(trx);
-}
+/** The columns of a message's row, with what `unnest` takes them as. Tags go as JSON: arrays of arrays are rectangles. */
+const COLUMNS: Readonly<Record<string, [type: string, read: (one: Judged) => unknown]>> = {
+  item_hash: ['text', ({ accepted }) => accepted.message.itemHash],
+  form: ['text', ({ accepted }) => accepted.message.form],
+  chain: ['text', ({ accepted }) => accepted.message.chain],
+  sender: ['text', ({ accepted }) => accepted.message.sender],
+  signed_sender: ['text', ({ accepted }) => accepted.message.signedSender ?? null],
+  owner: ['text', ({ accepted }) => accepted.owner],
+  type: ['text', ({ accepted }) => accepted.message.type],
+  channel: ['text', ({ accepted }) => accepted.message.channel],
+  time: ['float8', ({ accepted }) => accepted.message.time],
+  content_type: ['text', ({ accepted }) => accepted.contentType],
+  subject: ['text', ({ accepted }) => accepted.subject],
+  tags: ['jsonb', ({ accepted }) => (accepted.tags.length === 0 ? null : jsonOf(accepted.tags))],
+  shape: ['integer', ({ shape }) => shape],
+  content: ['jsonb', ({ accepted }) => jsonOf(accepted.message.content)],
+  source_text: ['text', ({ accepted }) => accepted.message.sourceText],
+  signature: ['text', ({ accepted }) => accepted.message.signature],
+  status: ['text', ({ outcome }) => outcome.status],
+  reason: ['jsonb', ({ outcome }) => jsonOf(outcome.reason)],
+  decide_by_ms: ['bigint', ({ decideByMs }) => decideByMs],
+};
 
-async function updateMessages(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
-  if (judged.length === 0) return;
-  const column = <T>(read: (one: Judged) => T) => judged.map(read);
-  // What is read from the content is written again: the content may have been a file that came only now, and an earlier
-  // release may have read it otherwise.
+const NAMES = Object.keys(COLUMNS);
+const refs = (names: readonly string[]) => sql.join(names.map((name) => sql.ref(name)));
+const TAGS = sql`case when tags is null then '{}' else array(select jsonb_array_elements_text(tags)) end`;
+
+/**
+ * Writes the rows. One that is there already is written anew: what was read from its content may be read otherwise, as
+ * when the content was a file that came only now, and a hash of the network form may have another sender's copy.
+ */
+async function writeRows(trx: Transaction<Schema>, judged: readonly Judged[], nowMs: number): Promise<void> {
+  const values = Object.values(COLUMNS).map(([type, read]) => sql`${judged.map(read)}::${sql.raw(type)}[]`);
+  const overwritten = NAMES.filter((name) => name !== 'item_hash' && name !== 'decide_by_ms');
   await sql`
-    update messages m set status = t.status, reason = t.reason, shape = t.shape, owner = t.owner, subject = t.subject,
-      content = t.content, "time" = t."time", content_type = t.content_type,
-      tags = array(select jsonb_array_elements_text(t.tags))
-    from unnest(
-      ${column(({ accepted }) => accepted.message.itemHash)}::text[], ${column(({ outcome }) => outcome.status)}::text[],
-      ${column(({ outcome: { reason } }) => reason && JSON.stringify(reason))}::jsonb[],
-      ${column(({ shape }) => shape)}::integer[], ${column(({ accepted }) => accepted.owner)}::text[],
-      ${column(({ accepted }) => accepted.subject)}::text[], ${column(contentTextOf)}::jsonb[],
-      ${column(({ accepted }) => accepted.message.time)}::float8[],
-      ${column(({ accepted }) => accepted.contentType)}::text[],
-      ${column(({ accepted }) => JSON.stringify(accepted.tags))}::jsonb[])
-      as t (item_hash, status, reason, shape, owner, subject, content, "time", content_type, tags)
-    where m.item_hash = t.item_hash`.execute(trx);
+    insert into messages (${refs(NAMES)}, settled_at_ms)
+    select ${sql.join(NAMES.map((name) => (name === 'tags' ? TAGS : sql.ref(name))))}, ${nowMs}::bigint
+    from unnest(${sql.join(values)}) as m (${refs(NAMES)})
+    on conflict (item_hash) do update set
+      ${sql.join([...overwritten, 'settled_at_ms'].map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`))}`.execute(
+    trx,
+  );
 }
 
 async function writeDependencies(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
@@ -94,7 +88,10 @@ function statusEventsOf({ accepted, before, outcome }: Judged): EventDraft[] {
 
 /** Writes the messages themselves, with what lists and digests keep of them. Gives the events that tell of it. */
 export async function writeMessages(
-  trx: Transaction<Schema>, changed: readonly Judged[]): Promise<EventDraft[]> {
+  trx: Transaction<Schema>,
+  changed: readonly Judged[],
+  nowMs: number,
+): Promise<EventDraft[]> {
   // A message counts as listed from the moment it is processed; only then its shape is numbered.
   const shown = changed.filter(({ outcome }) => isShown(outcome.status));
   const shapes = await numberShapes(
@@ -106,14 +103,7 @@ export async function writeMessages(
     ...one,
     shape: shapeOf.get(one.accepted.message.itemHash) ?? one.shape,
   }));
-  await insertMessages(
-    trx,
-    numbered.filter(({ before }) => before === null),
-  );
-  await updateMessages(
-    trx,
-    numbered.filter(({ before }) => before !== null),
-  );
+  await writeRows(trx, numbered, nowMs);
   await writeDependencies(trx, numbered);
   await writeLists(
     trx,

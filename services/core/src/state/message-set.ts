@@ -1,13 +1,15 @@
+import type { MessageStatus } from '@skerry/protocol';
 import { sha256Hex } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
-import type { MessageStatus, Schema } from '../db/schema.ts';
+import type { Schema } from '../db/schema.ts';
 
 /** Only what every node must agree on: pending and rejected are what one node happens to know or lack. */
 const AGREED: readonly (MessageStatus | null)[] = ['processed', 'forgotten'];
 
 const MODULUS = 1n << 256n;
 
-const elementOf = (itemHash: string, status: MessageStatus) => BigInt(`0x${sha256Hex(`${itemHash} ${status}`)}`);
+const elementOf = (itemHash: string, status: MessageStatus) =>
+  BigInt(`0x${sha256Hex(`${itemHash} ${status}`)}`);
 
 /** A message's step from one status to another; null: it was not known. */
 export interface Step {

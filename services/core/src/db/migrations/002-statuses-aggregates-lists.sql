@@ -29,16 +29,19 @@ alter table messages
   add column shape integer,
   add column status text,
   add column reason jsonb,
-  add column decide_by_ms bigint;
+  add column decide_by_ms bigint,
+  add column settled_at_ms bigint;
 update messages set
   form = case when source_text like '{%' then 'envelope' else 'upload' end,
-  owner = sender, tags = '{}', status = 'pending', decide_by_ms = 9007199254740991;
+  owner = sender, tags = '{}', status = 'pending', decide_by_ms = 9007199254740991,
+  settled_at_ms = 0;
 alter table messages
   alter column form set not null,
   alter column owner set not null,
   alter column tags set not null,
   alter column status set not null,
   alter column decide_by_ms set not null,
+  alter column settled_at_ms set not null,
   add constraint messages_status check (status in ('pending', 'processed', 'rejected', 'forgotten'));
 
 -- Lists show processed messages, newest first. `type` has few values, so that an index that has it in the middle also
@@ -56,6 +59,7 @@ create index messages_by_shape on messages (shape, "time" desc, item_hash) where
 create index messages_by_subject on messages (subject, type, "time" desc, item_hash)
   where status = 'processed' and subject is not null;
 create index messages_pending on messages (decide_by_ms) where status = 'pending';
+create index messages_to_erase on messages (settled_at_ms) where status = 'forgotten' and content is not null;
 
 create table message_tags (
   item_hash text collate "C" not null,

@@ -17,21 +17,23 @@ export const writeAggregates: EffectWriter<'aggregate'> = async (effects, writin
   if (made.length > 0) await addElements(writing, made);
 };
 
-const isLater = (a: Effect, b: Effect) => {
+type Element = Effect<'aggregate'>;
+
+const isLater = (a: Element, b: Element) => {
   const [x, y] = [a.accepted.message, b.accepted.message];
   return x.time !== y.time ? x.time > y.time : x.itemHash > y.itemHash;
 };
 
 /** One statement cannot write a row twice: of a batch, only the latest of each. */
-function latestOf<E extends Effect>(rows: Map<string, E>, key: string, effect: E): void {
+function latestOf(rows: Map<string, Element>, key: string, effect: Element): void {
   const before = rows.get(key);
   if (!before || isLater(effect, before)) rows.set(key, effect);
 }
 
-async function addElements({ trx }: Writing, made: readonly Effect<'aggregate'>[]): Promise<void> {
-  const heads = new Map<string, Effect<'aggregate'>>();
+async function addElements({ trx }: Writing, made: readonly Element[]): Promise<void> {
+  const heads = new Map<string, Element>();
   const earliest = new Map<string, number>();
-  const entries = new Map<string, Effect<'aggregate'>>();
+  const entries = new Map<string, Element>();
   for (const effect of made) {
     const subject = aggregateSubject(effect.accepted.owner, effect.change.key);
     latestOf(heads, subject, effect);
@@ -52,7 +54,10 @@ async function addElements({ trx }: Writing, made: readonly Effect<'aggregate'>[
       ("time", item_hash) = (
         select v.t, v.h from (values (aggregates."time", aggregates.item_hash), (excluded."time", excluded.item_hash))
           as v (t, h) order by v.t desc, v.h desc limit 1)`.execute(trx);
-  const rows = [...entries].map(([id, effect]) => ({ field: (JSON.parse(id) as [string, string])[1], effect }));
+  const rows = [...entries].map(([id, effect]) => ({
+    field: (JSON.parse(id) as [string, string])[1],
+    effect,
+  }));
   if (rows.length === 0) return;
   await sql`
     insert into aggregate_entries (owner, key, field, value, "time", item_hash)
@@ -70,7 +75,7 @@ async function addElements({ trx }: Writing, made: readonly Effect<'aggregate'>[
 }
 
 /** Each field of a removed element goes back to the latest element that is left and has it. */
-async function removeElements({ trx }: Writing, gone: readonly Effect<'aggregate'>[]): Promise<void> {
+async function removeElements({ trx }: Writing, gone: readonly Element[]): Promise<void> {
   const hashes = gone.map(({ accepted }) => accepted.message.itemHash);
   const subjects = [
     ...new Map(

@@ -15,7 +15,10 @@ const foldOf = (stored: StoredMessage, instanceId: string): InstanceFold | undef
 };
 
 /** Everything in force that is known of an instance, but of the statuses only the last one by the node that is allocated. */
-async function foldAgain({ trx, schedulers }: Writing, instanceId: string): Promise<InstanceState | undefined> {
+async function foldAgain(
+  { trx, schedulers }: Writing,
+  instanceId: string,
+): Promise<InstanceState | undefined> {
   const own = await trx
     .selectFrom('messages')
     .selectAll()

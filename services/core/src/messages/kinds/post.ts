@@ -25,7 +25,10 @@ type Own = Pick<Accepted, 'subject' | 'changes'>;
 
 /** What services tell each other. By anyone without the standing, such a POST is kept like any other and changes nothing. */
 const NETWORK_POSTS: Readonly<
-  Record<(typeof NETWORK_POST)[keyof typeof NETWORK_POST], (message: VerifiedMessage, content: unknown) => Own>
+  Record<
+    (typeof NETWORK_POST)[keyof typeof NETWORK_POST],
+    (message: VerifiedMessage, content: unknown) => Own
+  >
 > = {
   [NETWORK_POST.node]: (_message, content) => {
     parseNodeContent(content);

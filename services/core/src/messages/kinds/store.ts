@@ -10,5 +10,8 @@ export const store: MessageKind<'STORE'> = (message, { item_hash: fileHash, tags
     decide: (facts) =>
       facts.hasFile(fileHash)
         ? PROCESSED
-        : pending('FILE_NOT_FOUND', `there is no file ${fileHash} here yet; upload it with POST /storage/store`),
+        : pending(
+            'FILE_NOT_FOUND',
+            `there is no file ${fileHash} here yet; upload it with POST /storage/store`,
+          ),
   });

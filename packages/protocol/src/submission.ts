@@ -1,0 +1,43 @@
+import { type VerifiedMessage, verifyScannedEnvelope } from './envelope.ts';
+import { scanJsonObject } from './json/scan.ts';
+import {
+  isNetworkForm,
+  parseNetworkMessage,
+  readContentHead,
+  type VerifiedNetworkMessage,
+  verifyNetworkMessage,
+} from './network-form/message.ts';
+
+/** A message of the network form as every form is kept: its time is the one that its hash covers. */
+function keptForm(message: VerifiedNetworkMessage): VerifiedMessage {
+  const { itemHash, chain, sender, signedSender, type, channel, content, signature, itemContent } = message;
+  return {
+    form: 'network',
+    itemHash,
+    chain,
+    sender,
+    ...(signedSender === sender ? {} : { signedSender }),
+    type,
+    channel,
+    time: content ? readContentHead(content).time : message.time,
+    content,
+    signature,
+    sourceText: itemContent,
+  };
+}
+
+/**
+ * Reads and verifies the body of a submission in either form (docs/wire-forms.md): `{message, signature, address}`, or
+ * `{message: {item_hash, signature, ...}}` as deployed nodes take it. Everything here is decidable from the bytes and
+ * the clock alone.
+ *
+ * @param nowSeconds the node's clock, Unix seconds
+ * @throws AppError what verifyEnvelope, parseNetworkMessage and verifyNetworkMessage throw. One that speaks of the
+ *   network form has `details.form === 'network'`
+ */
+export function verifySubmission(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
+  const scanned = scanJsonObject(body);
+  const { message } = scanned.value;
+  if (!isNetworkForm(message)) return verifyScannedEnvelope(scanned, nowSeconds);
+  return keptForm(verifyNetworkMessage(parseNetworkMessage(message), nowSeconds));
+}

@@ -1,0 +1,33 @@
+import { AppError } from '@skerry/protocol';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+
+const CURSOR_CHARS_MAX = 1_024;
+
+const refuse = (cause?: unknown): never => {
+  throw new AppError('INVALID_CURSOR', 'a cursor is what an earlier page said it is', { cause });
+};
+
+/** A list's cursor: opaque to the caller, base64url of JSON of one shape. An empty text is the beginning. */
+export function createCursor<T extends Type.TSchema>(shape: T) {
+  const validator = Compile(shape);
+  return {
+    write: (value: Type.Static<T>) => Buffer.from(JSON.stringify(value)).toString('base64url'),
+    /** Throws INVALID_CURSOR. */
+    read(text: string | undefined): Type.Static<T> | undefined {
+      if (text === undefined || text === '') return undefined;
+      if (text.length > CURSOR_CHARS_MAX) refuse();
+      let value: unknown;
+      try {
+        value = JSON.parse(Buffer.from(text, 'base64url').toString());
+      } catch (error) {
+        refuse(error);
+      }
+      return validator.Check(value) ? value : refuse();
+    },
+  };
+}
+
+export const messageCursor = createCursor(
+  Type.Object({ t: Type.Number(), h: Type.String({ maxLength: 128 }) }, { additionalProperties: false }),
+);

@@ -1,0 +1,88 @@
+import type { HttpServer } from '@skerry/kit';
+import { AppError, LIMITS, MessageStatus, type VerifiedMessage } from '@skerry/protocol';
+import type { FastifyReply } from 'fastify';
+import Type from 'typebox';
+import type { Outcome } from '../messages/judged.ts';
+import { checkType } from '../messages/intake.ts';
+import { registerWebhook } from '../webhooks/register.ts';
+import type { Rooms } from './rooms.ts';
+
+/**
+ * Signed bodies are read as bytes: the signature covers the exact text of `message`, which a JSON parser throws away.
+ * Registered for a scope, so that its routes get a Buffer.
+ */
+export function readBodiesAsBytes(app: HttpServer): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    ['application/json', 'text/plain', 'application/octet-stream'],
+    { parseAs: 'buffer', bodyLimit: LIMITS.jsonBodyBytes },
+    (_request, body, done) => done(null, body),
+  );
+}
+
+const Reason = Type.Object({ code: Type.String(), message: Type.String() });
+
+/** The answers to a message that is kept: in force (200), or lacking something that may still come (202). */
+export const AppliedView = Type.Object({
+  item_hash: Type.String({ description: 'SHA-256, or a CID' }),
+  status: Type.Literal('success'),
+});
+export const PendingView = Type.Object({
+  item_hash: Type.String(),
+  status: Type.Literal('pending'),
+  reason: Reason,
+});
+
+/** The same in the network form: both sets of fields, which do not collide. */
+const publication = {
+  publication_status: Type.Optional(
+    Type.Object({ status: Type.String(), failed: Type.Array(Type.String()) }, { description: 'network form only' }),
+  ),
+  message_status: Type.Optional(MessageStatus),
+};
+export const submissionViews = {
+  200: Type.Object({ ...AppliedView.properties, ...publication }),
+  202: Type.Object({ ...PendingView.properties, ...publication }),
+};
+
+const PUBLISHED = { status: 'success', failed: [] };
+
+export interface Submitted {
+  readonly message: VerifiedMessage;
+  readonly outcome: Outcome;
+}
+
+/** Verifies a body, puts the message before the node, and waits for the verdict. */
+export async function submitBody(
+  rooms: Rooms,
+  body: unknown,
+  check: { readonly type?: string; readonly also?: (message: VerifiedMessage) => void } = {},
+): Promise<Submitted> {
+  const message = await rooms.intake.verify(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+  if (check.type !== undefined) checkType(message, check.type);
+  if (message.type === 'WEBHOOK') {
+    await registerWebhook(rooms, message);
+    return { message, outcome: { status: 'processed', reason: null } };
+  }
+  const accepted = await rooms.intake.accept(message);
+  check.also?.(message);
+  return { message, outcome: await rooms.intake.submit(accepted) };
+}
+
+/** The caller's answer; a message that is not in force and will not be is an error with the verdict's code. */
+export function answerSubmitted(reply: FastifyReply, { message, outcome }: Submitted, more: object = {}) {
+  const { status, reason } = outcome;
+  const published =
+    message.form === 'network' ? { publication_status: PUBLISHED, message_status: status } : {};
+  if (status === 'processed') {
+    return { item_hash: message.itemHash, status: 'success' as const, ...more, ...published };
+  }
+  if (status === 'pending') {
+    return reply
+      .status(202)
+      .send({ item_hash: message.itemHash, status: 'pending', reason, ...more, ...published });
+  }
+  throw new AppError(reason?.code ?? 'MESSAGE_FORGOTTEN', reason?.message ?? 'the message was forgotten', {
+    details: { item_hash: message.itemHash, message_status: status },
+  });
+}

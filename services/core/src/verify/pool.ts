@@ -1,0 +1,99 @@
+import { Worker } from 'node:worker_threads';
+import type { Logger } from '@skerry/kit';
+import { AppError, type VerifiedMessage } from '@skerry/protocol';
+import { resultOf, type Task, type Verdict, type Verifier } from './verifier.ts';
+
+/** Bodies that wait to be verified. A caller beyond it is told to come back: memory stays bounded. */
+const MAX_WAITING = 10_000;
+/** Bodies in one message to a worker. */
+const MAX_TASK_BODIES = 64;
+
+interface Waiting {
+  readonly body: Uint8Array;
+  readonly nowSeconds: number;
+  readonly resolve: (message: VerifiedMessage) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One thread and what it is working on. */
+interface Seat {
+  worker: Worker;
+  busy: readonly Waiting[];
+}
+
+/**
+ * Verifies on worker threads, so that signatures cost the thread that answers requests nothing. While every worker is
+ * busy the bodies gather, and go out together.
+ */
+export class VerifierPool implements Verifier {
+  readonly #waiting: Waiting[] = [];
+  readonly #seats: Seat[] = [];
+  readonly #log: Logger;
+  #closed = false;
+
+  constructor(options: { readonly workers: number; readonly log: Logger }) {
+    this.#log = options.log;
+    for (let index = 0; index < options.workers; index++) {
+      const seat: Seat = { worker: undefined as never, busy: [] };
+      this.#seats.push(seat);
+      this.#seatWorker(seat);
+    }
+  }
+
+  verify(body: Uint8Array, nowSeconds: number): Promise<VerifiedMessage> {
+    if (this.#closed) return Promise.reject(new AppError('SHUTTING_DOWN', 'the node is stopping'));
+    if (this.#waiting.length >= MAX_WAITING)
+      return Promise.reject(new AppError('OVERLOADED', `${MAX_WAITING} messages are waiting to be verified`));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ body, nowSeconds, resolve, reject });
+      this.#giveOut();
+    });
+  }
+
+  #seatWorker(seat: Seat): void {
+    const worker = new Worker(new URL('./worker.ts', import.meta.url), { name: 'verify' });
+    seat.worker = worker;
+    // The process may end while they wait for work.
+    worker.unref();
+    worker.on('message', (verdicts: Verdict[]) => {
+      const done = seat.busy;
+      seat.busy = [];
+      this.#giveOut();
+      done.forEach((one, index) => settle(one, verdicts[index]!));
+    });
+    worker.on('error', (error) => this.#replace(seat, error));
+  }
+
+  /** A worker that failed takes its messages with it: their senders are told, and a new one takes its seat. */
+  #replace(seat: Seat, error: unknown): void {
+    this.#log.error({ err: error }, 'a thread that verifies messages failed and is replaced');
+    for (const one of seat.busy) one.reject(new AppError('INTERNAL', 'the verification failed'));
+    seat.busy = [];
+    if (!this.#closed) this.#seatWorker(seat);
+  }
+
+  #giveOut(): void {
+    for (const seat of this.#seats) {
+      if (this.#waiting.length === 0) return;
+      if (seat.busy.length > 0) continue;
+      seat.busy = this.#waiting.splice(0, MAX_TASK_BODIES);
+      const task: Task = { bodies: seat.busy.map((one) => one.body), nowSeconds: seat.busy[0]!.nowSeconds };
+      seat.worker.postMessage(task);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#seats.map(({ worker }) => worker.terminate()));
+    const left = [...this.#waiting.splice(0), ...this.#seats.flatMap((seat) => seat.busy)];
+    for (const one of left) one.reject(new AppError('SHUTTING_DOWN', 'the node is stopping'));
+  }
+}
+
+function settle(one: Waiting, verdict: Verdict): void {
+  try {
+    one.resolve(resultOf(verdict));
+  } catch (error) {
+    one.reject(error);
+  }
+}
