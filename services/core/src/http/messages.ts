@@ -2,6 +2,7 @@ import type { HttpServer } from '@skerry/kit';
 import { AppError, LIMITS, MessageView, PaginationView, parseItemHash, SubmitView } from '@skerry/protocol';
 import Type from 'typebox';
 import { findMessage, listMessages } from '../messages/read.ts';
+import { reads, takesSigned } from './declare.ts';
 import { normalizeAddress, parseListFilter } from './filters.ts';
 import { pageOf, pageQuery, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
@@ -26,6 +27,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
     '/messages',
     {
       schema: { summary: 'Submit a signed message', response: { 200: SubmitView } },
+      config: takesSigned({}, 'INVALID_SSH_KEY', 'INSTANCE_NOT_FOUND', 'FILE_NOT_FOUND'),
       bodyLimit: LIMITS.jsonBodyBytes,
     },
     async (request) => {
@@ -43,6 +45,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         params: Type.Object({ hash: Type.String() }),
         response: { 200: MessageView },
       },
+      config: reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     },
     async (request) => {
       const hash = parseItemHash(request.params.hash);
@@ -60,6 +63,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         querystring: ListQuery,
         response: { 200: Type.Object({ messages: Type.Array(MessageView), pagination: PaginationView }) },
       },
+      config: reads('INVALID_HASH'),
     },
     async ({ query }) => {
       const filter = {

@@ -18,7 +18,7 @@ export function readBodiesAsBytes(app: HttpServer): void {
 }
 
 /** The schema for the document; what checks a signed body is `intake`. */
-export const signedBodySchema = (content: Type.TSchema, type?: string) => ({
+export const signedBodySchema = (content?: Type.TSchema, type?: string) => ({
   ...EnvelopeShape,
   properties: {
     ...EnvelopeShape.properties,
@@ -27,7 +27,7 @@ export const signedBodySchema = (content: Type.TSchema, type?: string) => ({
       properties: {
         ...EnvelopeShape.properties.message.properties,
         ...(type === undefined ? {} : { type: { const: type } }),
-        content,
+        ...(content === undefined ? {} : { content }),
       },
     },
   },

@@ -5,6 +5,7 @@ import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
 import { applyBatch, type Verdict } from './apply.ts';
+import type { PipelineObserver } from './observer.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_QUEUED = 10_000;
@@ -16,6 +17,7 @@ export interface PipelineOptions {
   readonly events: EventLog;
   readonly schedulers: ReadonlySet<string>;
   readonly now: () => number;
+  readonly observer?: PipelineObserver;
 }
 
 interface Waiting {
@@ -35,6 +37,12 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+  }
+
+  readonly queuedMax = MAX_QUEUED;
+
+  get queued(): number {
+    return this.#queue.length;
   }
 
   /** Resolves when the message is durable (also when it already was); rejects with the reason why it is refused. */
@@ -64,6 +72,7 @@ export class Pipeline {
   async #write(batch: readonly Waiting[]): Promise<void> {
     const { db, schedulers, events, now } = this.#options;
     let verdicts: Verdict[];
+    const startMs = performance.now();
     try {
       verdicts = await applyBatch(
         db,
@@ -75,6 +84,8 @@ export class Pipeline {
       await this.#writeApart(batch, error);
       return;
     }
+    const refused = verdicts.filter((verdict) => !verdict.applied).length;
+    this.#options.observer?.written(batch.length, refused, (performance.now() - startMs) / 1000);
     events.wake();
     batch.forEach((one, index) => {
       const verdict = verdicts[index]!;
