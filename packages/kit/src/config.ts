@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { AppError } from '@skerry/protocol';
+import { createAddressSet } from './client-address.ts';
 import { type SkerryPaths, skerryPaths } from './paths.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -60,6 +61,12 @@ const parseList = (text: string): string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
+function parseRanges(text: string): string[] {
+  const ranges = text === 'none' ? [] : parseList(text);
+  createAddressSet(ranges);
+  return ranges;
+}
+
 /** The kinds of settings. Without a fallback a setting is required. `optional*` may be absent and are then undefined. */
 export const settings = {
   text: (fallback: string | undefined, describe: string) => setting((text) => text, fallback, describe),
@@ -103,6 +110,9 @@ export const settings = {
   url: (fallback: string | undefined, describe: string) => setting(parseUrl, fallback, describe),
   flag: (fallback: boolean | undefined, describe: string) => setting(parseFlag, fallback, describe),
   list: (fallback: string[] | undefined, describe: string) => setting(parseList, fallback, describe),
+  /** IP addresses and CIDR ranges, comma-separated; `none` is none where there is a fallback. */
+  addressRanges: (fallback: string[] | undefined, describe: string) =>
+    setting(parseRanges, fallback, describe),
   choice: <const T extends string>(choices: readonly T[], fallback: T | undefined, describe: string) =>
     setting(
       (text) => (choices.includes(text as T) ? (text as T) : bad(`one of ${choices.join(', ')}`)),

@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import fastifyCors from '@fastify/cors';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { AppError, describeMismatch, type ErrorBody, type ErrorCode, LIMITS } from '@skerry/protocol';
@@ -11,6 +12,8 @@ import {
   type RawServerDefault,
 } from 'fastify';
 import type { Logger } from './log.ts';
+import { checkRateClass, createRateLimiter, type RateLimitOptions } from './rate-limit.ts';
+import { type HttpObserver, noteAnswer, requestIdOf, traceAnswer } from './request-trace.ts';
 import { VERSION } from './version.ts';
 
 export type HttpServer = FastifyInstance<
@@ -28,11 +31,18 @@ export interface HttpServerOptions {
   readonly bodyLimitBytes?: number;
   /** Knows failures of the service's own floor, such as a database that is away. */
   readonly translateError?: (error: unknown) => AppError | undefined;
+  /** With it every route must say its `config.rateClass`. */
+  readonly limits?: RateLimitOptions;
+  readonly observer?: HttpObserver | undefined;
+  /** How long requests that run may go on after `close`. */
+  readonly drainMs?: number;
 }
 
 const REQUEST_TIMEOUT_MS = 300_000;
 const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_MS = 65_000;
+/** Shorter than the deadline of the whole stop (service.ts). */
+const DRAIN_MS = 10_000;
 
 /** Fastify's own failures, in our words. */
 const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
@@ -75,13 +85,79 @@ export function errorBody(error: AppError): ErrorBody {
   return { error: message, status: 'error', code, ...(details === undefined ? {} : { details }) };
 }
 
+/** A refusal written straight to the socket: the request could not even be read. */
+function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): AppError | undefined {
+  if (!socket.writable || error.code === 'ECONNRESET') return undefined;
+  const refusal =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new AppError('HEADERS_TOO_LARGE', 'the request head is too large')
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new AppError('REQUEST_TIMEOUT', 'the request did not arrive in time')
+        : new AppError('INVALID_PARAMETERS', 'the request is not HTTP/1.1 that this server reads');
+  const body = JSON.stringify(errorBody(refusal));
+  const head = [
+    `HTTP/1.1 ${refusal.httpStatus} ${STATUS_CODES[refusal.httpStatus]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestIdOf({ headers: {} })}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  return refusal;
+}
+
+/** Every failure in our form; a fault of ours is logged, and its answer carries only the id to find it by. */
+function answerErrors(app: HttpServer, { translateError, observer }: HttpServerOptions): void {
+  app.setErrorHandler((error, request, reply) => {
+    const known = translateError?.(error) ?? asAppError(error);
+    observer?.refused(known.code);
+    const body = errorBody(known);
+    if (known.kind === 'internal') {
+      request.log.error({ err: error, method: request.method, url: request.url }, 'a request failed');
+      body.details = { request_id: request.id };
+    }
+    void reply.status(known.httpStatus).send(body);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0]!.slice(0, 200);
+    observer?.refused('ROUTE_NOT_FOUND');
+    void reply
+      .status(404)
+      .send(errorBody(new AppError('ROUTE_NOT_FOUND', `there is no ${request.method} ${path}`)));
+  });
+}
+
+/**
+ * Closing lets running requests finish: the listener closes, idle connections end, busy ones end after their answer, which
+ * says so. What still runs at the deadline is cut off.
+ */
+function finishOnClose(app: HttpServer, log: Logger, drainMs: number): void {
+  let deadline: NodeJS.Timeout | undefined;
+  app.addHook('preClose', async () => {
+    deadline = setTimeout(() => {
+      log.warn({ drain_ms: drainMs }, 'requests that did not finish in time are cut off');
+      app.server.closeAllConnections();
+    }, drainMs);
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (deadline) reply.header('connection', 'close');
+  });
+  app.addHook('onResponse', async () => {
+    if (deadline) setImmediate(() => app.server.closeIdleConnections());
+  });
+  app.addHook('onClose', async () => clearTimeout(deadline));
+}
+
 /**
  * An HTTP server whose every error is `{error, status:"error", code}`. What is not foreseen is logged and answered INTERNAL.
+ * Every answer carries `x-request-id`, which every line in the log of that request has as `request_id`.
  */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { log, limits, observer } = options;
   const app = fastify({
-    loggerInstance: options.log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
+    loggerInstance: log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    genReqId: requestIdOf,
     bodyLimit: options.bodyLimitBytes ?? LIMITS.jsonBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -90,23 +166,18 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     ajv: {
       customOptions: { removeAdditional: false, coerceTypes: true, useDefaults: true, allErrors: false },
     },
-    forceCloseConnections: true,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
     clientErrorHandler: (error, socket) => {
-      const tooLarge = (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW';
-      const refusal = tooLarge
-        ? new AppError('HEADERS_TOO_LARGE', 'the request head is too large')
-        : new AppError('INVALID_PARAMETERS', 'the request is not HTTP/1.1 that this server reads');
-      const body = JSON.stringify(errorBody(refusal));
-      const reasonPhrase = tooLarge ? 'Request Header Fields Too Large' : 'Bad Request';
-      if (socket.writable) {
-        socket.end(
-          `HTTP/1.1 ${refusal.httpStatus} ${reasonPhrase}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-        );
-      }
+      const refusal = refuseSocket(error, socket);
+      if (refusal) observer?.refused(refusal.code);
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
   // Schemas of responses document; they never drop a field on its way out.
   app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({ server: `skerry/${VERSION}`, 'x-request-id': request.id });
+  });
   if (options.corsMethods) {
     await app.register(fastifyCors, {
       origin: '*',
@@ -115,22 +186,29 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       maxAge: 86_400,
     });
   }
-  app.addHook('onRequest', async (_request, reply) => {
-    reply.header('server', `skerry/${VERSION}`);
-  });
-  app.setErrorHandler((error, request, reply) => {
-    const known = options.translateError?.(error) ?? asAppError(error);
-    if (known.kind === 'internal')
-      request.log.error({ err: error, method: request.method, url: request.url }, 'a request failed');
-    void reply.status(known.httpStatus).send(errorBody(known));
-  });
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0]!.slice(0, 200);
-    void reply
-      .status(404)
-      .send(errorBody(new AppError('ROUTE_NOT_FOUND', `there is no ${request.method} ${path}`)));
-  });
+  if (limits) {
+    const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
+    app.addHook('onRoute', checkRateClass);
+    app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
+  }
+  app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
+  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, observer));
+  answerErrors(app, options);
+  finishOnClose(app, log, options.drainMs ?? DRAIN_MS);
   return app;
+}
+
+/** Told once: it is a setting that is missing, not an event. */
+function warnOfRelays(log: Logger): (peer: string) => void {
+  let isTold = false;
+  return (peer) => {
+    if (isTold) return;
+    isTold = true;
+    log.warn(
+      { peer },
+      'a proxy sends requests of others on and is not trusted: all of them count as one client (see the setting TRUSTED_PROXIES)',
+    );
+  };
 }
 
 /** Listens, and says where: port 0 becomes the one the system chose. */

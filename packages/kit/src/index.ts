@@ -1,3 +1,5 @@
+export { cached, within } from './cached.ts';
+export { type AddressSet, createAddressSet } from './client-address.ts';
 export * from './config.ts';
 export {
   asAppError,
@@ -10,6 +12,9 @@ export {
 export { createKeyFile, loadOrCreateKeyFile } from './key-file.ts';
 export { createLogger, type Logger } from './log.ts';
 export { backoffMs, type LoopOptions, pause, runLoop } from './loop.ts';
+export { createHttpObserver, createMetrics, type Metrics } from './metrics.ts';
 export { type SkerryPaths, skerryPaths } from './paths.ts';
+export type { LimitedClass, RateClass, RateLimitOptions } from './rate-limit.ts';
+export type { HttpObserver } from './request-trace.ts';
 export { type Host, type RunningService, runService, type Service } from './service.ts';
 export { VERSION } from './version.ts';

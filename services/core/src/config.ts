@@ -25,6 +25,29 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     UPLOAD_LIMIT_BYTES,
     'the largest file that is taken, in bytes',
   ),
+  rateLimits: settings.flag(true, 'whether requests are counted and refused beyond their rate'),
+  rateGeneral: settings.integer(1, 1_000_000, 100, 'general requests of one client in a minute'),
+  rateAuthenticated: settings.integer(1, 1_000_000, 300, 'signed requests of one client in a minute'),
+  rateHeavy: settings.integer(
+    1,
+    1_000_000,
+    10,
+    'requests of one client in a minute that make the node compute',
+  ),
+  rateExempt: settings.addressRanges(
+    ['127.0.0.0/8', '::1'],
+    'clients that are not limited: addresses and ranges, comma-separated; "none" for none',
+  ),
+  trustedProxies: settings.addressRanges(
+    [],
+    'proxies whose X-Forwarded-For is believed: addresses and ranges, comma-separated',
+  ),
+  drainMs: settings.integer(
+    0,
+    12_000,
+    10_000,
+    'how long running requests may go on when the node stops, in ms',
+  ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

@@ -12,4 +12,4 @@ export const coreService: Service<CoreConfig> = {
   start: startCore,
 };
 
-export { describeApi } from './http/describe.ts';
+export { describeApi } from './describe.ts';

@@ -3,15 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
-import { createLogger, type HttpServer } from '@skerry/kit';
+import { createLogger, type HttpServer, readConfig } from '@skerry/kit';
+import { coreConfig } from './config.ts';
 import type { Schema } from './db/schema.ts';
 import { createTestDatabase } from './db/testing.ts';
 import { createEventLog } from './events/log.ts';
 import { createDirectoryBlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
+import { createHealth } from './health/health.ts';
 import { createApi } from './http/api.ts';
-import type { Rooms } from './http/rooms.ts';
+import type { Rooms, RouteSettings } from './http/rooms.ts';
 import { Pipeline } from './messages/pipeline.ts';
+import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
+import { routeSettingsOf } from './route-settings.ts';
 
 /** Keys of the tests: anybody may know them. */
 export const signers = {
@@ -22,6 +26,8 @@ export const signers = {
   otherNode: createSigner(`0x${'0e'.repeat(32)}`),
 } as const;
 
+const HEALTH_TIMEOUT_MS = 300;
+
 export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;
   readonly rooms: Rooms;
@@ -31,6 +37,8 @@ export interface TestCore extends AsyncDisposable {
   /** Sends exactly this body. */
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
   get(path: string): Promise<TestResponse>;
+  /** As the signal of the process does: streams end, health says so. Requests are still answered. */
+  stop(): void;
 }
 
 export interface TestResponse {
@@ -44,6 +52,7 @@ export interface TestCoreOptions {
   readonly allocationWaitMs?: number;
   readonly uploadLimitBytes?: number;
   readonly now?: () => number;
+  readonly settings?: Partial<RouteSettings>;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -59,15 +68,27 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const now = options.now ?? Date.now;
   const db = database.kysely;
   const events = createEventLog(db);
-  const pipeline = new Pipeline({ db, events, schedulers: new Set([signers.scheduler.address]), now });
+  const metrics = await createCoreMetrics({ isProcess: false });
+  const pipeline = new Pipeline({
+    db,
+    events,
+    schedulers: new Set([signers.scheduler.address]),
+    now,
+    observer: metrics.pipeline,
+  });
+  watchCore(metrics, { db, pool: database.pool, pipeline });
   const files = new Files({ db, blobs: await createDirectoryBlobStore(filesDir), pipeline, now });
   const settings = {
+    ...routeSettingsOf(readConfig(coreConfig, {})),
     nodeName: 'test',
     allocationWaitMs: options.allocationWaitMs ?? 0,
     uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
     maxStreams: 4,
+    ...options.settings,
   };
-  const rooms: Rooms = { db, pipeline, events, files, now, signal: stop.signal, settings };
+  const { signal } = stop;
+  const health = createHealth({ db, pipeline, dataDir: filesDir, signal, log, timeoutMs: HEALTH_TIMEOUT_MS });
+  const rooms: Rooms = { db, pipeline, events, files, metrics, health, now, signal, settings };
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());
@@ -101,6 +122,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       inject(method, `/api/v0${path}`, signMessage(draft, signer).body, json),
     post: (path, body, headers = json) => inject('POST', `/api/v0${path}`, body, headers),
     get: (path) => inject('GET', `/api/v0${path}`),
+    stop: () => stop.abort(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -4,6 +4,7 @@ import type { HttpServer } from '@skerry/kit';
 import { AppError, LIMITS, type NetworkEvent } from '@skerry/protocol';
 import Type from 'typebox';
 import { type EventLog, parseCursor } from '../events/log.ts';
+import { reads } from './declare.ts';
 import type { Rooms } from './rooms.ts';
 
 const HEARTBEAT_MS = 15_000;
@@ -16,6 +17,25 @@ const Query = Type.Object(
   },
   { additionalProperties: false },
 );
+
+const PageView = Type.Object({
+  events: Type.Array(
+    Type.Object({
+      cursor: Type.String(),
+      kind: Type.String(),
+      time_ms: Type.Integer({ description: 'Unix milliseconds' }),
+      data: Type.Unknown({ description: 'what changed; its form follows from the kind' }),
+    }),
+  ),
+  next_cursor: Type.String({ description: 'ask with it for what comes after' }),
+});
+const EventsView = {
+  description: 'one page, or server-sent events where `Accept` asks for text/event-stream',
+  content: {
+    'application/json': { schema: PageView },
+    'text/event-stream': { schema: Type.String() },
+  },
+};
 
 const frame = (event: NetworkEvent) =>
   `id: ${event.cursor}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`;
@@ -53,7 +73,15 @@ export async function eventRoutes(app: HttpServer, rooms: Rooms): Promise<void> 
 
   app.get(
     '/events',
-    { schema: { summary: 'Changes after a cursor: a stream, or a page', querystring: Query } },
+    {
+      schema: {
+        summary: 'Changes after a cursor: a stream, or a page',
+        querystring: Query,
+        response: { 200: EventsView },
+      },
+      // A stream is one request, however long it is read; how many there are has a limit of its own.
+      config: reads('INVALID_CURSOR', 'OVERLOADED'),
+    },
     async (request, reply) => {
       const lastId = request.headers['last-event-id'];
       const cursor = (typeof lastId === 'string' ? lastId : undefined) ?? request.query.cursor ?? '0';
@@ -69,6 +97,7 @@ export async function eventRoutes(app: HttpServer, rooms: Rooms): Promise<void> 
         );
       }
       streams++;
+      rooms.metrics.streams.opened();
       const gone = new AbortController();
       reply.raw.once('close', () => gone.abort());
       const signal = AbortSignal.any([gone.signal, rooms.signal]);
@@ -86,6 +115,7 @@ export async function eventRoutes(app: HttpServer, rooms: Rooms): Promise<void> 
         if (!signal.aborted) request.log.warn({ err: error }, 'an event stream broke off');
       } finally {
         streams--;
+        rooms.metrics.streams.closed();
         reply.raw.end();
       }
       return reply;

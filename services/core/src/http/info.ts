@@ -1,6 +1,7 @@
 import { type HttpServer, VERSION } from '@skerry/kit';
-import { sql } from 'kysely';
+import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
+import { answersAlways, answersFromMemory, reads } from './declare.ts';
 import type { Rooms } from './rooms.ts';
 
 const InfoView = Type.Object({
@@ -8,22 +9,97 @@ const InfoView = Type.Object({
   name: Type.String(),
   version: Type.String(),
 });
+const VersionView = Type.Object({ version: Type.String() });
 
 /** What the node says of itself (specification, "Reachability check"): answered without touching the database. */
 export async function infoRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   const info = { node_multi_addresses: [], name: rooms.settings.nodeName, version: VERSION };
   app.get(
     '/info/public.json',
-    { schema: { summary: 'Reachability and version', response: { 200: InfoView } } },
+    {
+      schema: { summary: 'Reachability and version', response: { 200: InfoView } },
+      config: answersFromMemory(),
+    },
     async () => info,
   );
-  app.get('/version', { schema: { summary: 'Software version' } }, async () => ({ version: VERSION }));
+  app.get(
+    '/version',
+    {
+      schema: { summary: 'Software version', response: { 200: VersionView } },
+      config: answersFromMemory(),
+    },
+    async () => ({ version: VERSION }),
+  );
 }
 
-/** Whether the node can do its work, with the reason where it cannot. */
+const CheckStatus = Type.Union([Type.Literal('ok'), Type.Literal('degraded'), Type.Literal('unavailable')]);
+const checkFields = { status: CheckStatus, reason: Type.Optional(Type.String()) };
+const HealthView = Type.Object({
+  ...checkFields,
+  version: Type.String(),
+  checks: Type.Object({
+    database: Type.Object(checkFields),
+    disk: Type.Object({
+      ...checkFields,
+      free_bytes: Type.Union([Type.Integer(), Type.Null()], { description: 'of the data directory' }),
+    }),
+    pipeline: Type.Object({
+      ...checkFields,
+      queued: Type.Integer({ description: 'messages that wait to be written' }),
+    }),
+  }),
+});
+
+/** Whether the node can do its work, with the reason where it cannot. 503 tells a balancer to ask another one. */
 export async function healthRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
-  app.get('/health', { schema: { summary: 'Whether the node can answer and keep messages' } }, async () => {
-    await sql`select 1`.execute(rooms.db);
-    return { status: 'ok', version: VERSION };
-  });
+  const answer = async (_request: unknown, reply: FastifyReply) => {
+    const { status, reason, checks } = await rooms.health();
+    if (status === 'unavailable') reply.status(503);
+    const why = reason === undefined ? {} : { reason };
+    return reply.header('cache-control', 'no-store').send({ status, ...why, version: VERSION, checks });
+  };
+  for (const path of ['/health', '/api/v0/health']) {
+    app.get(
+      path,
+      {
+        schema: {
+          summary: 'Whether the node can answer and keep messages',
+          response: { 200: HealthView, 503: HealthView },
+        },
+        config: answersAlways(),
+      },
+      answer,
+    );
+  }
+}
+
+const NumberOrNull = Type.Union([Type.Number(), Type.Null()]);
+const DeployedView = Type.Object(
+  { pyaleph_build_info: Type.Object({ python_version: Type.Null(), version: Type.String() }) },
+  { additionalProperties: NumberOrNull, description: 'null: not known to this node' },
+);
+const PrometheusView = {
+  description: 'the Prometheus text format, version 0.0.4',
+  content: { 'text/plain': { schema: Type.String() } },
+};
+const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** What the node counts. Both are made now and then, however often they are asked for. */
+export async function metricsRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
+  app.get(
+    '/metrics.json',
+    {
+      schema: { summary: 'Metrics under the names of deployed nodes', response: { 200: DeployedView } },
+      config: reads(),
+    },
+    async () => rooms.metrics.json(),
+  );
+  app.get(
+    '/metrics',
+    {
+      schema: { summary: 'Metrics for Prometheus', response: { 200: PrometheusView } },
+      config: reads(),
+    },
+    async (_request, reply) => reply.type(PROMETHEUS_TEXT).send(await rooms.metrics.text()),
+  );
 }

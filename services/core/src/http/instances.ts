@@ -1,7 +1,10 @@
 import type { HttpServer } from '@skerry/kit';
 import {
   AppError,
+  InstanceContent,
+  InstanceControlContent,
   InstanceStatus,
+  InstanceUpdateContent,
   InstanceView,
   LIMITS,
   type NetworkEvent,
@@ -13,11 +16,13 @@ import Type from 'typebox';
 import { waitForEvent } from '../events/wait.ts';
 import { findInstance, listInstances } from '../instances/read.ts';
 import type { Accepted } from '../messages/accepted.ts';
+import { reads, takesSigned } from './declare.ts';
 import { normalizeAddress } from './filters.ts';
 import { pageOf, pageQuery, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
 import { acceptBody, readBodiesAsBytes } from './signed-body.ts';
 
+const CHANGE_ERRORS = ['INVALID_HASH', 'INSTANCE_NOT_FOUND', 'ID_MISMATCH'] as const;
 const IdParams = Type.Object({ instance_id: Type.String() });
 
 const ListQuery = Type.Object(
@@ -59,6 +64,7 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
     '/instances',
     {
       schema: { summary: 'Create an instance (signed INSTANCE)', response: { 200: CreatedView } },
+      config: takesSigned({ type: 'INSTANCE', content: InstanceContent }, 'INVALID_SSH_KEY'),
       bodyLimit: LIMITS.jsonBodyBytes,
     },
     async (request) => {
@@ -79,7 +85,10 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
 
   app.get(
     '/instances/:instance_id',
-    { schema: { summary: 'One instance', params: IdParams, response: { 200: InstanceView } } },
+    {
+      schema: { summary: 'One instance', params: IdParams, response: { 200: InstanceView } },
+      config: reads('INVALID_HASH', 'INSTANCE_NOT_FOUND'),
+    },
     async (request) => {
       const instanceId = parseItemHash(request.params.instance_id);
       const instance = await findInstance(rooms.db, instanceId);
@@ -102,6 +111,7 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
           }),
         },
       },
+      config: reads('INVALID_HASH'),
     },
     async ({ query }) => {
       const cursor = await rooms.events.lastCursor();
@@ -123,6 +133,7 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
         params: IdParams,
         response: { 200: SubmitView },
       },
+      config: takesSigned({ type: 'INSTANCE_UPDATE', content: InstanceUpdateContent }, ...CHANGE_ERRORS),
     },
     async (request) => {
       const accepted = acceptBody(request.body, rooms.now(), 'INSTANCE_UPDATE');
@@ -139,6 +150,7 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
         params: IdParams,
         response: { 200: SubmitView },
       },
+      config: takesSigned({ type: 'INSTANCE_CONTROL', content: InstanceControlContent }, ...CHANGE_ERRORS),
     },
     async (request) => {
       const accepted = acceptBody(request.body, rooms.now(), 'INSTANCE_CONTROL');

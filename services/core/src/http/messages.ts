@@ -12,10 +12,10 @@ import { findShapes, listMessages, type MessageFilter, totalMessages } from '../
 import { findMessage, listForgetting } from '../messages/read.ts';
 import { networkViewOf, viewOf } from '../messages/view.ts';
 import { messageCursor } from './cursor.ts';
+import { reads, takesSigned } from './declare.ts';
 import { normalizeAddress, parseListFilter, parseTypes } from './filters.ts';
 import { NextCursor, nextCursorOf, pageOf, pageQuery, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
-import { anySignedBody } from './signed-body-schema.ts';
 import { answerSubmitted, readBodiesAsBytes, submissionViews, submitBody } from './submission.ts';
 import { VerdictView, verdictOf } from './verdict-view.ts';
 
@@ -33,6 +33,21 @@ const ListQuery = Type.Object(
   },
   { additionalProperties: false },
 );
+
+/** What a content may be refused with, beside what every signed body may be. */
+const CONTENT_ERRORS = [
+  'INVALID_SSH_KEY',
+  'INVALID_HASH',
+  'HASH_MISMATCH',
+  'AMEND_OF_AMEND',
+  'AMEND_TARGET_NOT_FOUND',
+  'FORGET_FORGET',
+  'FORGET_TARGET_NOT_FOUND',
+  'INSTANCE_NOT_FOUND',
+  'FILE_NOT_FOUND',
+  'CONTENT_NOT_FOUND',
+  'MESSAGE_FORGOTTEN',
+] as const;
 
 const HashParams = Type.Object({ hash: Type.String({ description: 'item hash: SHA-256, or a CID' }) });
 
@@ -65,9 +80,9 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
     {
       schema: {
         summary: 'Submit a signed message, in the envelope or in the network form',
-        body: anySignedBody,
         response: submissionViews,
       },
+      config: takesSigned({ alsoNetworkForm: true }, ...CONTENT_ERRORS),
     },
     async (request, reply) => answerSubmitted(reply, await submitBody(rooms, request.body)),
   );
@@ -80,6 +95,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         params: HashParams,
         response: { 200: Type.Object({ ...MessageView.properties, ...VerdictView.properties }) },
       },
+      config: reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     },
     async (request) => {
       const { hash } = parseMessageHash(request.params.hash);
@@ -110,6 +126,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
           }),
         },
       },
+      config: reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     },
     async (request) => {
       const { hash } = parseMessageHash(request.params.hash);
@@ -126,6 +143,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         params: HashParams,
         response: { 200: Type.Unknown() },
       },
+      config: reads('INVALID_HASH', 'MESSAGE_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'MESSAGE_NOT_PROCESSED'),
     },
     async (request, reply) => {
       const { hash } = parseMessageHash(request.params.hash);
@@ -155,6 +173,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
           }),
         },
       },
+      config: reads('INVALID_HASH', 'INVALID_CURSOR'),
     },
     async ({ query }) => {
       const filter = await filterOf(rooms, query);

@@ -1,8 +1,11 @@
+import type { RateLimitOptions } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Files } from '../files/files.ts';
+import type { Health } from '../health/health.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
+import type { CoreMetrics } from '../metrics/metrics.ts';
 
 /** What the routes may use. */
 export interface Rooms {
@@ -10,6 +13,8 @@ export interface Rooms {
   readonly pipeline: Pipeline;
   readonly events: EventLog;
   readonly files: Files;
+  readonly metrics: CoreMetrics;
+  readonly health: Health;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */
@@ -23,4 +28,7 @@ export interface RouteSettings {
   readonly allocationWaitMs: number;
   readonly uploadLimitBytes: number;
   readonly maxStreams: number;
+  readonly limits: RateLimitOptions;
+  /** How long requests that run may go on when the node stops. */
+  readonly drainMs: number;
 }

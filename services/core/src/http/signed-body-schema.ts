@@ -21,7 +21,7 @@ const NetworkBody = Type.Object({
 export const anySignedBody = Type.Union([EnvelopeShape, NetworkBody]);
 
 /** The schema of a signed body for the document. What checks it is the intake, on the bytes. */
-export const signedBodySchema = (content: Type.TSchema, type?: string) => ({
+export const signedBodySchema = (content?: Type.TSchema, type?: string) => ({
   ...EnvelopeShape,
   properties: {
     ...EnvelopeShape.properties,
@@ -30,7 +30,7 @@ export const signedBodySchema = (content: Type.TSchema, type?: string) => ({
       properties: {
         ...EnvelopeShape.properties.message.properties,
         ...(type === undefined ? {} : { type: { const: type } }),
-        content,
+        ...(content === undefined ? {} : { content }),
       },
     },
   },

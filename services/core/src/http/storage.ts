@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { ReceivedBlob } from '../files/blob-store.ts';
 import type { UploadFields } from '../files/upload.ts';
+import { reads, takesBody } from './declare.ts';
 import type { Rooms } from './rooms.ts';
 
 const DEFAULT_CHANNEL = 'skerry';
@@ -19,6 +20,36 @@ const StoredView = Type.Object({
   item_hash: Type.String({ description: "the file's SHA-256: its name in GET /storage/{hash}" }),
   message_hash: Type.String({ description: 'the STORE message that keeps it' }),
 });
+
+const BytesView = {
+  description: 'the bytes',
+  content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
+};
+const UPLOAD_BODY = {
+  contentType: 'multipart/form-data',
+  schema: {
+    type: 'object',
+    properties: {
+      file: { type: 'string', format: 'binary' },
+      address: { type: 'string', description: 'who signs' },
+      signature: { type: 'string', description: "over the file's SHA-256 as 64 hexadecimal digits" },
+      channel: { type: 'string', default: DEFAULT_CHANNEL },
+      tags: { type: 'string', description: 'comma-separated' },
+    },
+    required: ['file', 'address', 'signature'],
+    additionalProperties: false,
+  },
+};
+const UPLOAD_ERRORS = [
+  'INVALID_PARAMETERS',
+  'UNKNOWN_FIELD',
+  'INVALID_ADDRESS',
+  'SIGNATURE_REQUIRED',
+  'INVALID_SIGNATURE',
+  'FILE_TOO_LARGE',
+  'STORAGE_FULL',
+  'OVERLOADED',
+] as const;
 
 function fieldsOf(given: ReadonlyMap<string, string>): UploadFields {
   for (const name of ['address', 'signature'] as const) {
@@ -125,6 +156,11 @@ export async function storageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         summary: 'Upload a file (multipart: file, address, signature over its hash, channel, tags)',
         response: { 200: StoredView },
       },
+      // The client sets the pace of an upload.
+      config: {
+        ...takesBody('authenticated', UPLOAD_BODY, ...UPLOAD_ERRORS),
+        slowAfterMs: Number.POSITIVE_INFINITY,
+      },
       bodyLimit: Number.MAX_SAFE_INTEGER,
     },
     async (request) => {
@@ -146,13 +182,19 @@ export async function storageRoutes(app: HttpServer, rooms: Rooms): Promise<void
 
   app.get(
     '/storage/:hash',
-    { schema: { summary: 'A file, with its content type', params: HashParams } },
+    {
+      schema: { summary: 'A file, with its content type', params: HashParams, response: { 200: BytesView } },
+      config: reads('INVALID_HASH', 'FILE_NOT_FOUND'),
+    },
     (request, reply) => sendFile(rooms, request.params.hash, reply),
   );
 
   app.get(
     '/storage/raw/:hash',
-    { schema: { summary: "A file's bytes", params: HashParams } },
+    {
+      schema: { summary: "A file's bytes", params: HashParams, response: { 200: BytesView } },
+      config: reads('INVALID_HASH', 'FILE_NOT_FOUND'),
+    },
     (request, reply) => sendFile(rooms, request.params.hash, reply, DEFAULT_CONTENT_TYPE),
   );
 }

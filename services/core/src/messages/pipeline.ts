@@ -6,6 +6,7 @@ import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
 import { type Applied, applyBatch } from './apply.ts';
 import type { Outcome } from './judged.ts';
+import type { PipelineObserver } from './observer.ts';
 import { findExpired, hasLine, putInLine, readLine, takeFromLine } from './line.ts';
 import { acceptStored, type ReadContentFile } from './stored.ts';
 
@@ -25,6 +26,7 @@ export interface PipelineOptions {
   readonly pendingHorizonMs: number;
   readonly readContentFile: ReadContentFile;
   readonly now: () => number;
+  readonly observer?: PipelineObserver | undefined;
 }
 
 interface Waiting {
@@ -51,6 +53,8 @@ export class Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options;
   }
+
+  readonly queuedMax = MAX_QUEUED;
 
   /** Messages that wait to be written. */
   get queued(): number {
@@ -116,6 +120,7 @@ export class Pipeline {
     const { db, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
     const candidates = batch.map(({ accepted }) => ({ accepted, decideByMs: nowMs + pendingHorizonMs }));
+    const startMs = performance.now();
     let applied: Applied;
     try {
       applied = await db.transaction().execute((trx) => applyBatch(trx, candidates, schedulers, nowMs));
@@ -124,6 +129,8 @@ export class Pipeline {
       return;
     }
     this.#tell(applied);
+    const refused = [...applied.outcomes.values()].filter(({ status }) => status === 'rejected').length;
+    this.#options.observer?.written(batch.length, refused, (performance.now() - startMs) / 1000);
     for (const one of batch) one.resolve(applied.outcomes.get(one.accepted.message.itemHash)!);
   }
 

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { createAnswerChecker, refusalOf } from './contract/suite/answers.ts';
+import type { Case } from './contract/suite/case.ts';
+import { CASES } from './contract/suite/cases.ts';
+import { describeApi } from './describe.ts';
+import type { Document } from './http/document.ts';
+import { createTestCore, type TestCore } from './testing.ts';
+
+/** Every operation of the document is called on a real core node, and answers as the document says. */
+
+const document = (await describeApi()) as Document;
+const check = createAnswerChecker(document);
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+);
+const isSuccess = ({ expects }: Case) => typeof expects === 'number' && expects < 400;
+
+/** `/api/v0/messages/{hash}` as a pattern of the paths that are meant. */
+const patternOf = (path: string) =>
+  new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{[^}]+\}/g, '[^/?]+')}(\\?|$)`);
+
+let shared: TestCore;
+before(async () => {
+  shared = await createTestCore();
+});
+after(() => shared[Symbol.asyncDispose]());
+
+async function run(operation: string, one: Case, core: TestCore): Promise<void> {
+  const [method = '', path = ''] = operation.split(' ');
+  const call = await one.makeCall(core);
+  assert.match(call.path, patternOf(path), 'the case calls another operation');
+  const answer = await core.api.inject({
+    method: method as 'GET',
+    url: call.path,
+    headers: { ...call.headers },
+    ...(call.body === undefined ? {} : { payload: call.body }),
+    ...(call.remoteAddress === undefined ? {} : { remoteAddress: call.remoteAddress }),
+  });
+  const got = answer.statusCode < 400 ? answer.statusCode : refusalOf(answer);
+  assert.equal(got, one.expects, answer.payload.slice(0, 300));
+  check(operation, answer);
+}
+
+describe('the API answers as its document says', () => {
+  const called = new Set<string>();
+  const refused = new Set<string>();
+
+  for (const operation of operations) {
+    test(operation, async () => {
+      const cases = CASES[operation] ?? [];
+      assert.ok(cases.some(isSuccess), 'there is no case of a success: add one in contract/suite');
+      assert.ok(!cases.every(isSuccess), 'there is no case of an error: add one in contract/suite');
+      for (const one of cases) {
+        if (one.isAlone) {
+          await using core = await createTestCore();
+          await run(operation, one, core);
+        } else await run(operation, one, shared);
+        (isSuccess(one) ? called : refused).add(operation);
+      }
+    });
+  }
+
+  test('every operation is called, and there are no cases of operations that are not documented', (t) => {
+    t.diagnostic(
+      `operations documented ${operations.length}, called ${called.size}, with an error case ${refused.size}`,
+    );
+    assert.deepEqual([called.size, refused.size], [operations.length, operations.length]);
+    assert.deepEqual(
+      Object.keys(CASES).filter((name) => !operations.includes(name)),
+      [],
+    );
+  });
+});

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import type { ErrorBody } from '@skerry/protocol';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { Document, Operation } from '../../http/document.ts';
+
+export interface Answer {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly payload: string;
+}
+
+/** The media type of a `content` that an answer is documented by, or undefined. */
+function documentedType(content: Readonly<Record<string, object>>, contentType: string): string | undefined {
+  const bare = contentType.split(';', 1)[0]!.trim();
+  return [bare, '*/*'].find((type) => Object.hasOwn(content, type));
+}
+
+const pointer = (...parts: string[]) =>
+  parts.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
+
+/** Checks answers against the document: the status is listed, the type is, and the body has the form that is shown. */
+export function createAnswerChecker(document: Document) {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
+  addFormats.default(ajv);
+  ajv.addSchema(document, 'api');
+  return (operationName: string, answer: Answer): void => {
+    const [verb = '', path = ''] = operationName.split(' ');
+    const method = verb.toLowerCase();
+    const operation = document.paths[path]![method] as Operation;
+    const status = String(answer.statusCode);
+    const documented = operation.responses[status];
+    assert.ok(documented, `the status ${status} is not documented: ${answer.payload.slice(0, 300)}`);
+    const contentType = String(answer.headers['content-type']);
+    const type = documentedType(documented.content ?? {}, contentType);
+    assert.ok(type, `${status} is not documented as ${contentType}`);
+    if (type === 'application/json') {
+      const at = pointer('paths', path, method, 'responses', status, 'content', type, 'schema');
+      const validate = ajv.compile({ $ref: `api#/${at}` });
+      const isValid = validate(JSON.parse(answer.payload));
+      assert.ok(isValid, `${status}: ${ajv.errorsText(validate.errors)}\n${answer.payload.slice(0, 600)}`);
+    }
+    assert.match(String(answer.headers['x-request-id']), /^[A-Za-z0-9._-]{1,64}$/);
+    if (answer.statusCode === 429) assert.match(String(answer.headers['retry-after']), /^[1-9][0-9]*$/);
+  };
+}
+
+/** The code of a refusal, or its status where the body is another. */
+export function refusalOf(answer: Answer): string | number {
+  const body = JSON.parse(answer.payload) as Partial<ErrorBody>;
+  return body.code ?? answer.statusCode;
+}

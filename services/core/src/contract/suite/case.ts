@@ -1,0 +1,102 @@
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { type ErrorCode, sha256Hex } from '@skerry/protocol';
+import { instanceContent, signers, type TestCore } from '../../testing.ts';
+
+/** One request, whole: what the contract test sends. */
+export interface Call {
+  /** Beginning with `/`, query included; its path must be one of the operation's. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  readonly remoteAddress?: string;
+}
+
+export interface Case {
+  /** The status of a success, or the code of a refusal, or the status of a refusal that has a body of its own. */
+  readonly expects: number | ErrorCode;
+  /** On a core node of its own, since it does something to it. */
+  readonly isAlone: boolean;
+  readonly makeCall: (core: TestCore) => Call | Promise<Call>;
+}
+
+/** Operation (`GET /api/v0/messages/{hash}`, as in the document) -> its cases: one success and one refusal at least. */
+export type Cases = Readonly<Record<string, readonly Case[]>>;
+
+type MakeCall = Case['makeCall'] | string;
+
+const asMaker = (call: MakeCall): Case['makeCall'] =>
+  typeof call === 'string' ? () => ({ path: call }) : call;
+
+export const succeeds = (call: MakeCall): Case => ({ expects: 200, isAlone: false, makeCall: asMaker(call) });
+
+export const refuses = (expects: ErrorCode | number, call: MakeCall): Case => ({
+  expects,
+  isAlone: false,
+  makeCall: asMaker(call),
+});
+
+export const alone = (one: Case): Case => ({ ...one, isAlone: true });
+
+/** What every limited route refuses: one request more than its rate. */
+export const refusesTooMany = (path: string, count = 100): Case => ({
+  expects: 'RATE_LIMITED',
+  isAlone: true,
+  makeCall: async ({ api }) => {
+    const remoteAddress = '203.0.113.9';
+    for (let n = 0; n < count; n++) await api.inject({ url: path, remoteAddress });
+    return { path, remoteAddress };
+  },
+});
+
+export const NO_HASH = '0'.repeat(64);
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+export const signedCall = (path: string, draft: MessageDraft, signer: Signer = signers.alice): Call => ({
+  path,
+  headers: JSON_TYPE,
+  body: signMessage(draft, signer).body,
+});
+
+export const jsonCall = (path: string, body: string): Call => ({ path, headers: JSON_TYPE, body });
+
+const FORM_BOUNDARY = 'contract-boundary';
+
+/** A multipart form: text fields, and bytes as the field `file`. */
+export function formCall(path: string, fields: Readonly<Record<string, string>>, file?: Buffer): Call {
+  const parts = Object.entries(fields).map(
+    ([name, value]) =>
+      `--${FORM_BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
+  const head = `--${FORM_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain\r\n\r\n`;
+  const body = Buffer.concat([
+    Buffer.from(parts.join('')),
+    ...(file === undefined ? [] : [Buffer.from(head), file, Buffer.from('\r\n')]),
+    Buffer.from(`--${FORM_BOUNDARY}--\r\n`),
+  ]);
+  return { path, headers: { 'content-type': `multipart/form-data; boundary=${FORM_BOUNDARY}` }, body };
+}
+
+export const FILE_BYTES = Buffer.from('what the contract test stores\n');
+
+export function uploadCall(file: Buffer = FILE_BYTES, more: Readonly<Record<string, string>> = {}): Call {
+  const signature = signers.alice.sign(sha256Hex(file));
+  return formCall('/api/v0/storage/store', { address: signers.alice.address, signature, ...more }, file);
+}
+
+async function itemHashOf(core: TestCore, call: Call): Promise<string> {
+  const { path: url, headers = {}, body = '' } = call;
+  const response = await core.api.inject({ method: 'POST', url, headers: { ...headers }, payload: body });
+  return String(response.json<{ item_hash: string }>().item_hash);
+}
+
+/** Things that calls can name: they are made when somebody asks. */
+export const given = {
+  message: (core: TestCore) =>
+    itemHashOf(
+      core,
+      signedCall('/api/v0/messages', { type: 'POST', content: { type: 'note', content: { text: 'hello' } } }),
+    ),
+  instance: (core: TestCore) =>
+    itemHashOf(core, signedCall('/api/v0/instances', { type: 'INSTANCE', content: instanceContent })),
+  file: (core: TestCore) => itemHashOf(core, uploadCall()),
+};

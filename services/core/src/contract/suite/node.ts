@@ -1,0 +1,34 @@
+import { alone, type Cases, given, refuses, refusesTooMany, succeeds } from './case.ts';
+
+const health = (path: string) => [
+  succeeds(path),
+  alone(
+    refuses(503, (core) => {
+      core.stop();
+      return { path };
+    }),
+  ),
+];
+
+/** Routes that answer from memory refuse nothing but too many requests. */
+const fromMemory = (path: string) => [succeeds(path), refusesTooMany(path)];
+
+/** What the node says of itself, and the event log. */
+export const nodeCases: Cases = {
+  'GET /api/v0/events': [
+    succeeds(async (core) => {
+      await given.instance(core);
+      return { path: '/api/v0/events?cursor=0&limit=100' };
+    }),
+    refuses('INVALID_CURSOR', '/api/v0/events?cursor=x'),
+    refuses('INVALID_PARAMETERS', '/api/v0/events?limit=0'),
+  ],
+  'GET /api/v0/info/public.json': fromMemory('/api/v0/info/public.json'),
+  'GET /api/v0/version': fromMemory('/api/v0/version'),
+  'GET /api/v0/openapi.json': fromMemory('/api/v0/openapi.json'),
+  'GET /api/v0/docs': fromMemory('/api/v0/docs'),
+  'GET /metrics': fromMemory('/metrics'),
+  'GET /metrics.json': fromMemory('/metrics.json'),
+  'GET /health': health('/health'),
+  'GET /api/v0/health': health('/api/v0/health'),
+};

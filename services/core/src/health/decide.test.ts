@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DISK_FULL_BYTES, DISK_LOW_BYTES, decideHealth, type HealthFacts } from './decide.ts';
+
+const WELL: HealthFacts = {
+  isStopping: false,
+  databaseFailure: undefined,
+  freeBytes: DISK_LOW_BYTES,
+  queued: 0,
+  queuedMax: 100,
+};
+
+test('the node is as well as its worst part', () => {
+  const statusOf = (facts: Partial<HealthFacts>) => {
+    const { status, checks } = decideHealth({ ...WELL, ...facts });
+    return [status, checks.database.status, checks.disk.status, checks.pipeline.status];
+  };
+  assert.deepEqual(statusOf({}), ['ok', 'ok', 'ok', 'ok']);
+  assert.deepEqual(statusOf({ freeBytes: DISK_LOW_BYTES - 1 }), ['degraded', 'ok', 'degraded', 'ok']);
+  assert.deepEqual(statusOf({ freeBytes: DISK_FULL_BYTES - 1 }), ['unavailable', 'ok', 'unavailable', 'ok']);
+  assert.deepEqual(statusOf({ freeBytes: null }), ['degraded', 'ok', 'degraded', 'ok']);
+  assert.deepEqual(statusOf({ queued: 50 }), ['degraded', 'ok', 'ok', 'degraded']);
+  assert.deepEqual(statusOf({ queued: 100 }), ['unavailable', 'ok', 'ok', 'unavailable']);
+  assert.deepEqual(statusOf({ databaseFailure: 'away', freeBytes: null }), [
+    'unavailable',
+    'unavailable',
+    'degraded',
+    'ok',
+  ]);
+  assert.deepEqual(statusOf({ isStopping: true }), ['unavailable', 'ok', 'ok', 'ok']);
+});
+
+test('what is not well says why', () => {
+  const { checks } = decideHealth({ ...WELL, databaseFailure: 'away', freeBytes: 0, queued: 100 });
+  for (const check of Object.values(checks)) assert.ok(check.reason);
+});

@@ -1,0 +1,65 @@
+export type HealthStatus = 'ok' | 'degraded' | 'unavailable';
+
+export interface HealthFacts {
+  readonly isStopping: boolean;
+  /** Why the database does not answer; undefined when it does. */
+  readonly databaseFailure: string | undefined;
+  /** null where it could not be found out in time. */
+  readonly freeBytes: number | null;
+  readonly queued: number;
+  readonly queuedMax: number;
+}
+
+export interface Check {
+  readonly status: HealthStatus;
+  readonly reason?: string;
+}
+
+export interface HealthVerdict {
+  readonly status: HealthStatus;
+  readonly reason?: string;
+  readonly checks: {
+    readonly database: Check;
+    readonly disk: Check & { readonly free_bytes: number | null };
+    readonly pipeline: Check & { readonly queued: number };
+  };
+}
+
+/** Below it somebody should make room. */
+export const DISK_LOW_BYTES = 1024 ** 3;
+/** Below it PostgreSQL may not be able to write its log: the node takes no part any more. */
+export const DISK_FULL_BYTES = 64 * 1024 ** 2;
+/** A queue this full is not emptied as fast as it fills. */
+const QUEUE_LONG_SHARE = 0.5;
+
+const WORST: readonly HealthStatus[] = ['unavailable', 'degraded', 'ok'];
+
+function decideDisk(freeBytes: number | null): Check {
+  if (freeBytes === null) return { status: 'degraded', reason: 'the disk did not say how much is free' };
+  if (freeBytes < DISK_FULL_BYTES) return { status: 'unavailable', reason: 'the disk is full' };
+  if (freeBytes < DISK_LOW_BYTES) return { status: 'degraded', reason: 'the disk is nearly full' };
+  return { status: 'ok' };
+}
+
+function decidePipeline(queued: number, queuedMax: number): Check {
+  if (queued >= queuedMax)
+    return { status: 'unavailable', reason: 'no more messages can wait to be written' };
+  if (queued >= queuedMax * QUEUE_LONG_SHARE)
+    return { status: 'degraded', reason: 'messages arrive faster than they are written' };
+  return { status: 'ok' };
+}
+
+/** The node is as well as its worst part; a node that stops is not to be asked any more. */
+export function decideHealth(facts: HealthFacts): HealthVerdict {
+  const { isStopping, databaseFailure, freeBytes, queued, queuedMax } = facts;
+  const database: Check =
+    databaseFailure === undefined ? { status: 'ok' } : { status: 'unavailable', reason: databaseFailure };
+  const checks = {
+    database,
+    disk: { ...decideDisk(freeBytes), free_bytes: freeBytes },
+    pipeline: { ...decidePipeline(queued, queuedMax), queued },
+  };
+  const statuses = Object.values(checks).map((check) => check.status);
+  if (isStopping) return { status: 'unavailable', reason: 'the node is stopping', checks };
+  return { status: WORST.find((status) => statuses.includes(status)) ?? 'ok', checks };
+}

@@ -1,0 +1,50 @@
+import { statfs } from 'node:fs/promises';
+import { cached, type Logger, within } from '@skerry/kit';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../db/schema.ts';
+import { decideHealth, type HealthVerdict } from './decide.ts';
+
+/** A part that does not answer within this is not well; the question itself goes on and is not asked again meanwhile. */
+const CHECK_TIMEOUT_MS = 2_000;
+/** However many ask, the parts are asked this often at most. */
+const HEALTH_TTL_MS = 1_000;
+
+export interface HealthOptions {
+  readonly db: Kysely<Schema>;
+  readonly pipeline: { readonly queued: number; readonly queuedMax: number };
+  /** The file system of this directory is looked at. */
+  readonly dataDir: string;
+  /** Ends when the node stops. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  readonly timeoutMs?: number;
+}
+
+export type Health = () => Promise<HealthVerdict>;
+
+/** Whether the node can do its work, and why not. Always answers, and soon. */
+export function createHealth(options: HealthOptions): Health {
+  const { db, pipeline, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const askDatabase = cached(HEALTH_TTL_MS, async () => {
+    try {
+      await sql`select 1`.execute(db);
+      return undefined;
+    } catch (error) {
+      log.debug({ err: error }, 'the database failed the health check');
+      return 'the database does not answer';
+    }
+  });
+  const askDisk = cached(HEALTH_TTL_MS, async () => {
+    const { bavail, bsize } = await statfs(dataDir);
+    return bavail * bsize;
+  });
+  return async () => {
+    const late = `the database did not answer in ${timeoutMs} ms`;
+    const [databaseFailure, freeBytes] = await Promise.all([
+      within(timeoutMs, askDatabase(), late),
+      within(timeoutMs, askDisk(), null).catch(() => null),
+    ]);
+    const { queued, queuedMax } = pipeline;
+    return decideHealth({ isStopping: signal.aborted, databaseFailure, freeBytes, queued, queuedMax });
+  };
+}

@@ -1,0 +1,24 @@
+import type { CoreConfig } from './config.ts';
+import type { RouteSettings } from './http/rooms.ts';
+
+/** The part of the settings that the routes need. */
+export function routeSettingsOf(config: CoreConfig): RouteSettings {
+  const { name: nodeName, allocationWaitMs, uploadLimitBytes, maxStreams, drainMs } = config;
+  return {
+    nodeName,
+    allocationWaitMs,
+    uploadLimitBytes,
+    maxStreams,
+    drainMs,
+    limits: {
+      isEnabled: config.rateLimits,
+      perMinute: {
+        general: config.rateGeneral,
+        authenticated: config.rateAuthenticated,
+        heavy: config.rateHeavy,
+      },
+      trustedProxies: config.trustedProxies,
+      exempt: config.rateExempt,
+    },
+  };
+}
