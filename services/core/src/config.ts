@@ -48,6 +48,18 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     10_000,
     'how long running requests may go on when the node stops, in ms',
   ),
+  pendingHorizonSeconds: settings.integer(
+    1,
+    2_592_000,
+    3_600,
+    'how long a message may lack a file or another message before it is rejected, in seconds',
+  ),
+  verifyWorkers: settings.integer(
+    0,
+    256,
+    0,
+    'threads that verify signatures; 0 for one less than there are cores',
+  ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

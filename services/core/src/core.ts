@@ -1,51 +1,71 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Host, listen, type RunningService } from '@skerry/kit';
+import { type Host, listen, type RunningService, runLoop } from '@skerry/kit';
 import { parseEvmAddress } from '@skerry/protocol';
 import type { CoreConfig } from './config.ts';
 import { openDatabase } from './db/connect.ts';
 import { migrate } from './db/migrate.ts';
 import type { Schema } from './db/schema.ts';
-import { createEventLog } from './events/log.ts';
 import { createDirectoryBlobStore } from './files/blob-store.ts';
-import { Files } from './files/files.ts';
-import { createHealth } from './health/health.ts';
 import { createApi } from './http/api.ts';
-import { Pipeline } from './messages/pipeline.ts';
-import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
+import { eraseForgotten } from './messages/erase.ts';
+import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
+import { VerifierPool } from './verify/pool.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
+
+/** How often what is pending for too long, and what was forgotten long ago, is looked for. */
+const UPKEEP_INTERVAL_MS = 10_000;
+
+/** One core is left to the thread that answers requests. */
+const workersOf = (config: CoreConfig) => config.verifyWorkers || Math.max(1, availableParallelism() - 1);
 
 /** Builds the core node from the floor up, and takes it down in reverse. */
 export async function startCore(config: CoreConfig, { log, signal }: Host): Promise<RunningService> {
   const schedulers = new Set<string>(config.schedulers.map(parseEvmAddress));
+  const { dataDir } = config;
   await using stack = new AsyncDisposableStack();
   const database = stack.use(
     await openDatabase<Schema>({
       databaseUrl: config.databaseUrl,
-      dataDir: join(config.dataDir, 'postgres'),
+      dataDir: join(dataDir, 'postgres'),
       log,
       signal,
     }),
   );
   await migrate({ pool: database.pool, directory: MIGRATIONS, log });
-  const blobs = await createDirectoryBlobStore(join(config.dataDir, 'files'));
-  const now = Date.now;
-  const db = database.kysely;
-  const events = createEventLog(db);
-  const metrics = await createCoreMetrics({ isProcess: true });
-  const pipeline = new Pipeline({ db, events, schedulers, now, observer: metrics.pipeline });
-  stack.defer(() => pipeline.idle());
-  const files = new Files({ db, blobs, pipeline, now });
-  watchCore(metrics, { db, pool: database.pool, pipeline });
+  const blobs = await createDirectoryBlobStore(join(dataDir, 'files'));
+  const verifier = stack.use(new VerifierPool({ workers: workersOf(config), log }));
   // The host's signal, or our own disposal: either way streams end and the node says that it stops.
   const stop = new AbortController();
   const stopping = AbortSignal.any([signal, stop.signal]);
-  const { dataDir } = config;
-  const health = createHealth({ db, pipeline, dataDir, signal: stopping, log });
-  const settings = routeSettingsOf(config);
-  const rooms = { db, pipeline, events, files, metrics, health, now, signal: stopping, settings };
+  const rooms = await createRooms({
+    database,
+    blobs,
+    verifier,
+    dataDir,
+    schedulers,
+    pendingHorizonMs: config.pendingHorizonSeconds * 1000,
+    settings: routeSettingsOf(config),
+    now: Date.now,
+    signal: stopping,
+    log,
+    isProcess: true,
+  });
+  const { pipeline, db, now } = rooms;
+  stack.defer(() => pipeline.close());
+  // What an earlier process had left in line is decided before anybody asks.
+  await pipeline.idle();
+  const upkeep = runLoop(
+    { name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal: stopping, log },
+    async () => {
+      await pipeline.expire();
+      await eraseForgotten(db, now());
+    },
+  );
+  stack.defer(() => upkeep);
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

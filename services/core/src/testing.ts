@@ -7,15 +7,12 @@ import { createLogger, type HttpServer, readConfig } from '@skerry/kit';
 import { coreConfig } from './config.ts';
 import type { Schema } from './db/schema.ts';
 import { createTestDatabase } from './db/testing.ts';
-import { createEventLog } from './events/log.ts';
 import { createDirectoryBlobStore } from './files/blob-store.ts';
-import { Files } from './files/files.ts';
-import { createHealth } from './health/health.ts';
 import { createApi } from './http/api.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
-import { Pipeline } from './messages/pipeline.ts';
-import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
+import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
+import { inlineVerifier } from './verify/verifier.ts';
 
 /** Keys of the tests: anybody may know them. */
 export const signers = {
@@ -51,6 +48,7 @@ export interface TestResponse {
 export interface TestCoreOptions {
   readonly allocationWaitMs?: number;
   readonly uploadLimitBytes?: number;
+  readonly pendingHorizonMs?: number;
   readonly now?: () => number;
   readonly settings?: Partial<RouteSettings>;
 }
@@ -65,30 +63,28 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const filesDir = await mkdtemp(join(tmpdir(), 'skerry-core-'));
   stack.defer(() => rm(filesDir, { recursive: true, force: true }));
   const stop = new AbortController();
-  const now = options.now ?? Date.now;
-  const db = database.kysely;
-  const events = createEventLog(db);
-  const metrics = await createCoreMetrics({ isProcess: false });
-  const pipeline = new Pipeline({
-    db,
-    events,
+  const rooms = await createRooms({
+    database,
+    blobs: await createDirectoryBlobStore(filesDir),
+    verifier: inlineVerifier,
+    dataDir: filesDir,
     schedulers: new Set([signers.scheduler.address]),
-    now,
-    observer: metrics.pipeline,
+    pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
+    settings: {
+      ...routeSettingsOf(readConfig(coreConfig, {})),
+      nodeName: 'test',
+      allocationWaitMs: options.allocationWaitMs ?? 0,
+      uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
+      maxStreams: 4,
+      ...options.settings,
+    },
+    now: options.now ?? Date.now,
+    signal: stop.signal,
+    log,
+    isProcess: false,
+    healthTimeoutMs: HEALTH_TIMEOUT_MS,
   });
-  watchCore(metrics, { db, pool: database.pool, pipeline });
-  const files = new Files({ db, blobs: await createDirectoryBlobStore(filesDir), pipeline, now });
-  const settings = {
-    ...routeSettingsOf(readConfig(coreConfig, {})),
-    nodeName: 'test',
-    allocationWaitMs: options.allocationWaitMs ?? 0,
-    uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
-    maxStreams: 4,
-    ...options.settings,
-  };
-  const { signal } = stop;
-  const health = createHealth({ db, pipeline, dataDir: filesDir, signal, log, timeoutMs: HEALTH_TIMEOUT_MS });
-  const rooms: Rooms = { db, pipeline, events, files, metrics, health, now, signal, settings };
+  stack.defer(() => rooms.pipeline.close());
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

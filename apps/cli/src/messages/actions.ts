@@ -30,7 +30,7 @@ function renderMessage(message: MessageView): string {
   return renderFields([
     ['item_hash', message.item_hash],
     ['type', plainText(message.type)],
-    ['channel', plainText(message.channel)],
+    ['channel', plainText(message.channel ?? '')],
     ['sender', plainText(message.sender)],
     ['time', renderTime(message.timestamp)],
     ['content', JSON.stringify(message.content, null, 2)],
@@ -53,7 +53,7 @@ export async function listMessages({ reader, output }: Context, options: Message
   const rows = answer.messages.map((message) => [
     renderTime(message.timestamp),
     plainText(message.type),
-    plainText(message.channel),
+    plainText(message.channel ?? ''),
     plainText(message.sender),
     message.item_hash,
   ]);

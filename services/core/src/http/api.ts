@@ -1,18 +1,34 @@
 import swagger from '@fastify/swagger';
 import { createHttpServer, type HttpServer, type Logger, VERSION } from '@skerry/kit';
 import { asDatabaseError } from '../db/failure.ts';
+import { aggregateRoutes } from './aggregates.ts';
 import { completeDocument, type Document, noteRoute, type RouteConfigs } from './document.ts';
 import { eventRoutes } from './events.ts';
 import { healthRoutes, infoRoutes, metricsRoutes } from './info.ts';
 import { instanceRoutes } from './instances.ts';
 import { messageRoutes } from './messages.ts';
+import { networkListRoutes } from './network-lists.ts';
+import { programRoutes } from './programs.ts';
 import { referenceRoutes } from './reference.ts';
 import type { Rooms } from './rooms.ts';
+import { stateRoutes } from './state.ts';
 import { storageRoutes } from './storage.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 const PREFIX = '/api/v0';
 /** Below the prefix. */
-const GROUPS = [messageRoutes, instanceRoutes, storageRoutes, eventRoutes, infoRoutes] as const;
+const GROUPS = [
+  messageRoutes,
+  networkListRoutes,
+  storageRoutes,
+  aggregateRoutes,
+  programRoutes,
+  instanceRoutes,
+  webhookRoutes,
+  eventRoutes,
+  stateRoutes,
+  infoRoutes,
+] as const;
 /** With whole paths of their own. */
 const ROOT_GROUPS = [healthRoutes, metricsRoutes] as const;
 

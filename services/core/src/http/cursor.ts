@@ -28,6 +28,7 @@ export function createCursor<T extends Type.TSchema>(shape: T) {
   };
 }
 
-export const messageCursor = createCursor(
+/** A place in a list by time and hash. */
+export const placeCursor = createCursor(
   Type.Object({ t: Type.Number(), h: Type.String({ maxLength: 128 }) }, { additionalProperties: false }),
 );

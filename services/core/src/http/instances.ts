@@ -6,23 +6,22 @@ import {
   InstanceStatus,
   InstanceUpdateContent,
   InstanceView,
-  LIMITS,
   type NetworkEvent,
   PaginationView,
   parseItemHash,
-  SubmitView,
+  type VerifiedMessage,
 } from '@skerry/protocol';
 import Type from 'typebox';
 import { waitForEvent } from '../events/wait.ts';
 import { findInstance, listInstances } from '../instances/read.ts';
-import type { Accepted } from '../messages/accepted.ts';
+import { placeCursor } from './cursor.ts';
 import { reads, takesSigned } from './declare.ts';
 import { normalizeAddress } from './filters.ts';
-import { pageOf, pageQuery, paginationOf } from './pagination.ts';
+import { NextCursor, nextCursorOf, pageOf, pageQuery, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
-import { acceptBody, readBodiesAsBytes } from './signed-body.ts';
+import { answerSubmitted, readBodiesAsBytes, submissionViews, submitBody } from './submission.ts';
 
-const CHANGE_ERRORS = ['INVALID_HASH', 'INSTANCE_NOT_FOUND', 'ID_MISMATCH'] as const;
+const CHANGE_ERRORS = ['INVALID_HASH', 'INSTANCE_NOT_FOUND', 'ID_MISMATCH', 'MESSAGE_FORGOTTEN'] as const;
 const IdParams = Type.Object({ instance_id: Type.String() });
 
 const ListQuery = Type.Object(
@@ -35,51 +34,54 @@ const ListQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const CreatedView = Type.Object({
-  ...SubmitView.properties,
+const created = {
   instance_id: Type.String(),
   ipv6: Type.String({
     description: 'empty where no node was chosen yet; GET the instance for phase and reason',
   }),
-});
+};
+const createdViews = {
+  200: Type.Object({ ...submissionViews[200].properties, ...created }),
+  202: Type.Object({ ...submissionViews[202].properties, ...created }),
+};
 
 /** The path names an instance and so does the signed content: they must agree, or a proxy could aim a message elsewhere. */
-function checkPathId(accepted: Accepted, pathId: string): void {
-  const instanceId = parseItemHash(pathId);
-  const signedId = accepted.message.content.instance_id;
-  if (signedId !== instanceId) {
+const checkPathId =
+  (pathId: string) =>
+  ({ content }: VerifiedMessage): void => {
+    const instanceId = parseItemHash(pathId);
+    const signedId = content?.instance_id;
+    if (signedId === instanceId) return;
     throw new AppError('ID_MISMATCH', `the path says ${instanceId}, the signed content ${String(signedId)}`);
-  }
-}
+  };
 
 /** Instances: create, get, list, update, control (specification, "Instances"). */
 export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   readBodiesAsBytes(app);
-  const submit = async (accepted: Accepted) => {
-    await rooms.pipeline.submit(accepted);
-    return { item_hash: accepted.message.itemHash, status: 'success' as const };
-  };
 
   app.post(
     '/instances',
     {
-      schema: { summary: 'Create an instance (signed INSTANCE)', response: { 200: CreatedView } },
-      config: takesSigned({ type: 'INSTANCE', content: InstanceContent }, 'INVALID_SSH_KEY'),
-      bodyLimit: LIMITS.jsonBodyBytes,
+      schema: { summary: 'Create an instance (signed INSTANCE)', response: createdViews },
+      config: takesSigned(
+        { type: 'INSTANCE', content: InstanceContent },
+        'INVALID_SSH_KEY',
+        'MESSAGE_FORGOTTEN',
+      ),
     },
-    async (request) => {
-      const accepted = acceptBody(request.body, rooms.now(), 'INSTANCE');
-      const instanceId = accepted.message.itemHash;
+    async (request, reply) => {
       const cursor = await rooms.events.lastCursor();
-      const submitted = await submit(accepted);
+      const submitted = await submitBody(rooms, request.body, { type: 'INSTANCE' });
+      const instanceId = submitted.message.itemHash;
       // The scheduler usually decides within milliseconds; the caller then has the address at once.
       const decided = (event: NetworkEvent) =>
         event.kind === 'instance' &&
         event.data.instance_id === instanceId &&
         (event.data.node_id !== null || event.data.reason?.code !== 'AWAITING_NODE');
-      await waitForEvent(rooms.events, cursor, decided, rooms.settings.allocationWaitMs, rooms.signal);
+      if (submitted.outcome.status === 'processed')
+        await waitForEvent(rooms.events, cursor, decided, rooms.settings.allocationWaitMs, rooms.signal);
       const instance = await findInstance(rooms.db, instanceId);
-      return { ...submitted, instance_id: instanceId, ipv6: instance?.ipv6 ?? '' };
+      return answerSubmitted(reply, submitted, { instance_id: instanceId, ipv6: instance?.ipv6 ?? '' });
     },
   );
 
@@ -107,21 +109,31 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
           200: Type.Object({
             instances: Type.Array(InstanceView),
             pagination: PaginationView,
+            next_cursor: NextCursor,
             cursor: Type.String({ description: 'events after it are not in the list yet' }),
           }),
         },
       },
-      config: reads('INVALID_HASH'),
+      config: reads('INVALID_HASH', 'INVALID_CURSOR'),
     },
     async ({ query }) => {
-      const cursor = await rooms.events.lastCursor();
+      const eventCursor = await rooms.events.lastCursor();
       const filter = {
         address: query.address === undefined ? undefined : normalizeAddress(query.address),
         status: query.status,
         nodeId: query.node_id === undefined ? undefined : parseItemHash(query.node_id),
       };
-      const { instances, total } = await listInstances(rooms.db, filter, pageOf(query));
-      return { instances, pagination: paginationOf(query, total), cursor };
+      const after = placeCursor.read(query.cursor);
+      const page = { ...pageOf(query), after: after && { createdAt: after.t, instanceId: after.h } };
+      const { instances, total } = await listInstances(rooms.db, filter, page);
+      return {
+        instances,
+        pagination: paginationOf(query, total),
+        next_cursor: nextCursorOf(instances, query.limit, (last) =>
+          placeCursor.write({ t: last.created_at, h: last.instance_id }),
+        ),
+        cursor: eventCursor,
+      };
     },
   );
 
@@ -131,14 +143,13 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
       schema: {
         summary: 'Change name, description, firewall (signed INSTANCE_UPDATE)',
         params: IdParams,
-        response: { 200: SubmitView },
+        response: submissionViews,
       },
       config: takesSigned({ type: 'INSTANCE_UPDATE', content: InstanceUpdateContent }, ...CHANGE_ERRORS),
     },
-    async (request) => {
-      const accepted = acceptBody(request.body, rooms.now(), 'INSTANCE_UPDATE');
-      checkPathId(accepted, request.params.instance_id);
-      return submit(accepted);
+    async (request, reply) => {
+      const also = checkPathId(request.params.instance_id);
+      return answerSubmitted(reply, await submitBody(rooms, request.body, { type: 'INSTANCE_UPDATE', also }));
     },
   );
 
@@ -148,14 +159,16 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
       schema: {
         summary: 'Start, stop, restart (signed INSTANCE_CONTROL)',
         params: IdParams,
-        response: { 200: SubmitView },
+        response: submissionViews,
       },
       config: takesSigned({ type: 'INSTANCE_CONTROL', content: InstanceControlContent }, ...CHANGE_ERRORS),
     },
-    async (request) => {
-      const accepted = acceptBody(request.body, rooms.now(), 'INSTANCE_CONTROL');
-      checkPathId(accepted, request.params.instance_id);
-      return submit(accepted);
+    async (request, reply) => {
+      const also = checkPathId(request.params.instance_id);
+      return answerSubmitted(
+        reply,
+        await submitBody(rooms, request.body, { type: 'INSTANCE_CONTROL', also }),
+      );
     },
   );
 }

@@ -1,17 +1,11 @@
 import type { HttpServer } from '@skerry/kit';
-import {
-  AppError,
-  MessageStatus,
-  MessageView,
-  PaginationView,
-  parseMessageHash,
-} from '@skerry/protocol';
+import { AppError, MessageStatus, MessageView, PaginationView, parseMessageHash } from '@skerry/protocol';
 import Type from 'typebox';
 import { parseJsonPath } from '../lists/json-path.ts';
 import { findShapes, listMessages, type MessageFilter, totalMessages } from '../lists/messages.ts';
 import { findMessage, listForgetting } from '../messages/read.ts';
 import { networkViewOf, viewOf } from '../messages/view.ts';
-import { messageCursor } from './cursor.ts';
+import { placeCursor } from './cursor.ts';
 import { reads, takesSigned } from './declare.ts';
 import { normalizeAddress, parseListFilter, parseTypes } from './filters.ts';
 import { NextCursor, nextCursorOf, pageOf, pageQuery, paginationOf } from './pagination.ts';
@@ -19,7 +13,8 @@ import type { Rooms } from './rooms.ts';
 import { answerSubmitted, readBodiesAsBytes, submissionViews, submitBody } from './submission.ts';
 import { VerdictView, verdictOf } from './verdict-view.ts';
 
-const list = (description: string) => Type.Optional(Type.String({ description: `${description}, comma-separated` }));
+const list = (description: string) =>
+  Type.Optional(Type.String({ description: `${description}, comma-separated` }));
 
 const ListQuery = Type.Object(
   {
@@ -177,7 +172,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
     },
     async ({ query }) => {
       const filter = await filterOf(rooms, query);
-      const after = messageCursor.read(query.cursor);
+      const after = placeCursor.read(query.cursor);
       const page = { ...pageOf(query), after: after && { time: after.t, itemHash: after.h } };
       const [rows, total] = await Promise.all([
         listMessages(rooms.db, filter, page),
@@ -187,7 +182,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         messages: rows.map(viewOf),
         pagination: paginationOf(query, total),
         next_cursor: nextCursorOf(rows, query.limit, (last) =>
-          messageCursor.write({ t: last.time, h: last.item_hash }),
+          placeCursor.write({ t: last.time, h: last.item_hash }),
         ),
       };
     },

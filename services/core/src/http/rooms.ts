@@ -4,15 +4,19 @@ import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Files } from '../files/files.ts';
 import type { Health } from '../health/health.ts';
+import type { Intake } from '../messages/intake.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
+import type { SealedBox } from '../webhooks/sealed-box.ts';
 
 /** What the routes may use. */
 export interface Rooms {
   readonly db: Kysely<Schema>;
   readonly pipeline: Pipeline;
+  readonly intake: Intake;
   readonly events: EventLog;
   readonly files: Files;
+  readonly secrets: SealedBox;
   readonly metrics: CoreMetrics;
   readonly health: Health;
   /** Milliseconds since 1970. */

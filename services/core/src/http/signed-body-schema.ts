@@ -3,7 +3,9 @@ import Type from 'typebox';
 
 /** The network form's body (docs/wire-forms.md). */
 const NetworkBody = Type.Object({
-  sync: Type.Optional(Type.Boolean({ description: 'accepted and without effect: answers come after the verdict' })),
+  sync: Type.Optional(
+    Type.Boolean({ description: 'accepted and without effect: answers come after the verdict' }),
+  ),
   message: Type.Object({
     chain: Type.String(),
     sender: Type.String(),

@@ -2,8 +2,8 @@ import type { HttpServer } from '@skerry/kit';
 import { AppError, LIMITS, MessageStatus, type VerifiedMessage } from '@skerry/protocol';
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
-import type { Outcome } from '../messages/judged.ts';
 import { checkType } from '../messages/intake.ts';
+import type { Outcome } from '../messages/judged.ts';
 import { registerWebhook } from '../webhooks/register.ts';
 import type { Rooms } from './rooms.ts';
 
@@ -36,7 +36,10 @@ export const PendingView = Type.Object({
 /** The same in the network form: both sets of fields, which do not collide. */
 const publication = {
   publication_status: Type.Optional(
-    Type.Object({ status: Type.String(), failed: Type.Array(Type.String()) }, { description: 'network form only' }),
+    Type.Object(
+      { status: Type.String(), failed: Type.Array(Type.String()) },
+      { description: 'network form only' },
+    ),
   ),
   message_status: Type.Optional(MessageStatus),
 };
@@ -70,18 +73,19 @@ export async function submitBody(
 }
 
 /** The caller's answer; a message that is not in force and will not be is an error with the verdict's code. */
-export function answerSubmitted(reply: FastifyReply, { message, outcome }: Submitted, more: object = {}) {
+export function answerSubmitted(
+  reply: Pick<FastifyReply, 'send' | 'status'>,
+  { message, outcome }: Submitted,
+  more: object = {},
+) {
   const { status, reason } = outcome;
   const published =
     message.form === 'network' ? { publication_status: PUBLISHED, message_status: status } : {};
-  if (status === 'processed') {
-    return { item_hash: message.itemHash, status: 'success' as const, ...more, ...published };
-  }
-  if (status === 'pending') {
-    return reply
-      .status(202)
-      .send({ item_hash: message.itemHash, status: 'pending', reason, ...more, ...published });
-  }
+  const { itemHash } = message;
+  if (status === 'processed')
+    return reply.send({ item_hash: itemHash, status: 'success', ...more, ...published });
+  if (status === 'pending')
+    return reply.status(202).send({ item_hash: itemHash, status, reason, ...more, ...published });
   throw new AppError(reason?.code ?? 'MESSAGE_FORGOTTEN', reason?.message ?? 'the message was forgotten', {
     details: { item_hash: message.itemHash, message_status: status },
   });

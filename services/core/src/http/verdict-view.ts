@@ -7,7 +7,9 @@ export const VerdictView = Type.Object({
   status: MessageStatus,
   reception_time: Type.String({ format: 'date-time' }),
   reason: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
-  error_code: Type.Optional(Type.Integer({ description: 'the reason as deployed nodes number it; rejected only' })),
+  error_code: Type.Optional(
+    Type.Integer({ description: 'the reason as deployed nodes number it; rejected only' }),
+  ),
   details: Type.Optional(Type.Union([Type.Object({ errors: Type.Array(Type.Unknown()) }), Type.Null()])),
   message: Type.Optional(Type.Unknown({ description: 'the message in the network form; not while pending' })),
   messages: Type.Optional(Type.Array(Type.Unknown(), { description: 'the same while pending' })),

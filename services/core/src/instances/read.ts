@@ -23,18 +23,31 @@ export async function findInstance(
   return row && viewOf(stateOf(row));
 }
 
+export interface InstancePage extends Page {
+  /** The last instance of the page before. */
+  readonly after?: { readonly createdAt: number; readonly instanceId: string } | undefined;
+}
+
 /** Newest first; equal times by id. */
 export async function listInstances(
   db: Kysely<Schema>,
   filter: InstanceFilter,
-  page: Page,
+  page: InstancePage,
 ): Promise<{ instances: InstanceView[]; total: number }> {
   let query = db.selectFrom('instances');
   if (filter.address !== undefined) query = query.where('owner', '=', filter.address);
   if (filter.nodeId !== undefined) query = query.where('node_id', '=', filter.nodeId);
   if (filter.status !== undefined)
     query = query.where('phase', filter.status === 'running' ? '=' : '!=', 'running');
-  const rows = await query
+  const { after } = page;
+  const following = after
+    ? query
+        .where('created_at', '<=', after.createdAt)
+        .where((eb) =>
+          eb.or([eb('created_at', '<', after.createdAt), eb('instance_id', '>', after.instanceId)]),
+        )
+    : query;
+  const rows = await following
     .selectAll()
     .orderBy('created_at', 'desc')
     .orderBy('instance_id')

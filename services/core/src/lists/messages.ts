@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import type { StoredMessage } from '../messages/stored.ts';
 import { MESSAGE_TYPES } from '../messages/contents.ts';
+import type { StoredMessage } from '../messages/stored.ts';
 import { labelOf, type Property } from './labels.ts';
 import { findTotal } from './totals.ts';
 
@@ -62,7 +62,11 @@ function driverOf(filter: MessageFilter): Driver {
   const types = ['type', filter.types ?? MESSAGE_TYPES] as const;
   const { tags, addresses, channels, contentTypes, shapes, subjects } = filter;
   if (tags) {
-    const second = addresses ? [['sender', addresses] as const] : channels ? [['channel', channels] as const] : [];
+    const second = addresses
+      ? [['sender', addresses] as const]
+      : channels
+        ? [['channel', channels] as const]
+        : [];
     return { table: 'message_tags', prefix: [['tag', tags], ...second, types] };
   }
   const table = 'messages';
@@ -131,14 +135,19 @@ function pageQuery(filter: MessageFilter, page: MessagePage): RawBuilder<StoredM
   const prefix = driver.prefix.map(
     ([column], index) => sql`${sql.ref(`x.${column}`)} = ${sql.raw(`v${index}.v`)}`,
   );
-  const join = rest.message.length > 0 ? sql`join messages m on m.item_hash = x.item_hash and ${and(rest.message)}` : sql``;
+  const join =
+    rest.message.length > 0
+      ? sql`join messages m on m.item_hash = x.item_hash and ${and(rest.message)}`
+      : sql``;
   const own = [...prefix, ...rest.own, ...afterCursor(page)];
   const scan = sql`
     select x."time", x.item_hash from ${sql.table(driver.table)} x ${join}
     ${own.length > 0 ? sql`where ${and(own)}` : sql``}
     order by x."time" ${direction}, x.item_hash limit ${depth}`;
   const picked =
-    values.length === 0 ? scan : sql`select s.* from ${sql.join(values, sql` cross join `)} cross join lateral (${scan}) s`;
+    values.length === 0
+      ? scan
+      : sql`select s.* from ${sql.join(values, sql` cross join `)} cross join lateral (${scan}) s`;
   // A message with two of the tags is found twice.
   const distinct = (filter.tags?.length ?? 0) > 1 ? sql`distinct` : sql``;
   return sql<StoredMessage>`
@@ -168,8 +177,14 @@ function keptProperties(filter: MessageFilter): string[][] | undefined {
 async function countMessages(db: Kysely<Schema>, filter: MessageFilter): Promise<number> {
   const driver = driverOf(filter);
   const rest = restOf(filter, driver);
-  const own = [...driver.prefix.map(([column, values, type]) => anyOf(`x.${column}`, values, type)), ...rest.own];
-  const join = rest.message.length > 0 ? sql`join messages m on m.item_hash = x.item_hash and ${and(rest.message)}` : sql``;
+  const own = [
+    ...driver.prefix.map(([column, values, type]) => anyOf(`x.${column}`, values, type)),
+    ...rest.own,
+  ];
+  const join =
+    rest.message.length > 0
+      ? sql`join messages m on m.item_hash = x.item_hash and ${and(rest.message)}`
+      : sql``;
   const counted = driver.table === 'message_tags' ? sql`count(distinct x.item_hash)` : sql`count(*)`;
   const { rows } = await sql<{ total: number }>`
     select ${counted} as total from ${sql.table(driver.table)} x ${join} where ${and(own)}`.execute(db);
@@ -200,6 +215,8 @@ const isEmpty = (filter: MessageFilter) =>
 
 /** The shapes that have one of the paths. */
 export async function findShapes(db: Kysely<Schema>, paths: readonly string[]): Promise<number[]> {
-  const { rows } = await sql<{ id: number }>`select id from shapes where paths && ${paths}::text[]`.execute(db);
+  const { rows } = await sql<{ id: number }>`select id from shapes where paths && ${paths}::text[]`.execute(
+    db,
+  );
   return rows.map((row) => row.id);
 }

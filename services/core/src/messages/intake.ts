@@ -26,8 +26,7 @@ export function createIntake(options: {
   const nowSeconds = () => Math.floor(now() / 1000);
   return {
     verify: (body) => verifier.verify(body, nowSeconds()),
-    accept: async (message) =>
-      acceptMessage(await withContent(message, readContentFile, nowSeconds())),
+    accept: async (message) => acceptMessage(await withContent(message, readContentFile, nowSeconds())),
     submit: (accepted) => pipeline.submit(accepted),
   };
 }

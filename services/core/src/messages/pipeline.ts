@@ -6,8 +6,8 @@ import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
 import { type Applied, applyBatch } from './apply.ts';
 import type { Outcome } from './judged.ts';
-import type { PipelineObserver } from './observer.ts';
 import { findExpired, hasLine, putInLine, readLine, takeFromLine } from './line.ts';
+import type { PipelineObserver } from './observer.ts';
 import { acceptStored, type ReadContentFile } from './stored.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */

@@ -59,7 +59,7 @@ export class VerifierPool implements Verifier {
       const done = seat.busy;
       seat.busy = [];
       this.#giveOut();
-      done.forEach((one, index) => settle(one, verdicts[index]!));
+      for (const [index, one] of done.entries()) settle(one, verdicts[index]!);
     });
     worker.on('error', (error) => this.#replace(seat, error));
   }

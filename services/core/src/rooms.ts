@@ -1,0 +1,88 @@
+import { hkdfSync } from 'node:crypto';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { type Logger, loadOrCreateKeyFile } from '@skerry/kit';
+import { type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
+import type { Database } from './db/connect.ts';
+import type { Schema } from './db/schema.ts';
+import { createEventLog } from './events/log.ts';
+import type { BlobStore } from './files/blob-store.ts';
+import { Files } from './files/files.ts';
+import { createHealth } from './health/health.ts';
+import type { Rooms, RouteSettings } from './http/rooms.ts';
+import { createIntake } from './messages/intake.ts';
+import { Pipeline } from './messages/pipeline.ts';
+import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
+import type { Verifier } from './verify/verifier.ts';
+import { createSealedBox, KEY_BYTES } from './webhooks/sealed-box.ts';
+
+export interface RoomOptions {
+  readonly database: Database<Schema>;
+  readonly blobs: BlobStore;
+  readonly verifier: Verifier;
+  readonly dataDir: string;
+  /** Addresses whose allocations count. */
+  readonly schedulers: ReadonlySet<string>;
+  readonly pendingHorizonMs: number;
+  readonly settings: RouteSettings;
+  readonly now: () => number;
+  /** Ends when the node stops. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Whether the metrics of the process are this node's. */
+  readonly isProcess: boolean;
+  readonly healthTimeoutMs?: number | undefined;
+}
+
+const SEALING_KEY_FILE = 'sealing.key';
+const SEALING_PURPOSE = 'skerry webhook secrets';
+
+/** The content file of a message; larger ones are no contents. */
+async function readBlob(blobs: BlobStore, hash: string): Promise<Uint8Array | undefined> {
+  if (!isItemHash64(hash)) return undefined;
+  const sizeBytes = await blobs.findSize(hash as ItemHash);
+  if (sizeBytes === undefined) return undefined;
+  return sizeBytes > LIMITS.contentFileBytes
+    ? new Uint8Array(LIMITS.contentFileBytes + 1)
+    : buffer(blobs.read(hash as ItemHash));
+}
+
+/** Everything behind the doors, each part given what it needs of the others. */
+export async function createRooms(options: RoomOptions): Promise<Rooms> {
+  const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, now, signal, log } = options;
+  const db = database.kysely;
+  const events = createEventLog(db);
+  const metrics = await createCoreMetrics({ isProcess: options.isProcess });
+  const readContentFile = (hash: string) => readBlob(blobs, hash);
+  const pipeline = new Pipeline({
+    db,
+    events,
+    schedulers,
+    pendingHorizonMs,
+    readContentFile,
+    now,
+    observer: metrics.pipeline,
+  });
+  watchCore(metrics, { db, pool: database.pool, pipeline });
+  const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
+  return {
+    db,
+    pipeline,
+    intake: createIntake({ verifier, pipeline, readContentFile, now }),
+    events,
+    files: new Files({ db, blobs, pipeline, now }),
+    secrets: createSealedBox(new Uint8Array(hkdfSync('sha256', sealingKey, '', SEALING_PURPOSE, KEY_BYTES))),
+    metrics,
+    health: createHealth({
+      db,
+      pipeline,
+      dataDir,
+      signal,
+      log,
+      ...(options.healthTimeoutMs === undefined ? {} : { timeoutMs: options.healthTimeoutMs }),
+    }),
+    now,
+    signal,
+    settings: options.settings,
+  };
+}

@@ -1,0 +1,62 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Schema } from '../db/schema.ts';
+import { MESSAGES } from './message-set.ts';
+
+export interface SetDigest {
+  readonly count: number;
+  /** 64 hexadecimal digits. */
+  readonly digest: string;
+}
+
+export interface StateDigest {
+  /** Events up to here are in it. */
+  readonly cursor: string;
+  /** The messages in force and the forgotten ones, by hash and status. */
+  readonly messages: SetDigest;
+  /** What follows from them, as it is kept. Equal messages must give equal parts. */
+  readonly derived: Readonly<Record<string, SetDigest>>;
+}
+
+/** What makes a row of each table; nothing that only this node knows, such as when something was received. */
+const DERIVED: Readonly<Record<string, RawBuilder<unknown>>> = {
+  aggregates: sql`select row(owner, key, field, value::text, "time", item_hash)::text as r from aggregate_entries
+    union all select row(owner, key, created, "time", item_hash)::text from aggregates`,
+  instances: sql`select to_jsonb(i)::text as r from instances i`,
+  posts: sql`select to_jsonb(p)::text as r from posts p`,
+  programs: sql`select to_jsonb(p)::text as r from programs p`,
+  pins: sql`select row(file_hash, message_hash, owner)::text as r from file_pins`,
+};
+
+/** Four numbers of 60 bits of each row's SHA-256, summed: the same for the same rows in any order, at constant memory. */
+const LIMBS = [0, 1, 2, 3];
+const LIMB_BITS = 60n;
+const limbOf = (index: number) =>
+  sql`coalesce(sum(('x' || substr(h, ${sql.lit(index * 15 + 1)}, 15))::bit(60)::bigint::numeric), 0)::text`;
+
+async function digestRows(db: Kysely<Schema>, rows: RawBuilder<unknown>): Promise<SetDigest> {
+  const found = await sql<{ count: number; limbs: string[] }>`
+    select count(*) as count, array[${sql.join(LIMBS.map(limbOf))}] as limbs
+    from (select encode(sha256(convert_to(r, 'UTF8')), 'hex') as h from (${rows}) rows) hashed`.execute(db);
+  const { count, limbs } = found.rows[0]!;
+  const words = limbs.map((limb) => (BigInt(limb) & ((1n << LIMB_BITS) - 1n)).toString(16).padStart(15, '0'));
+  return { count, digest: words.join('').padStart(64, '0') };
+}
+
+/** One look at everything: reads each derived table once. */
+export function digestState(db: Kysely<Schema>): Promise<StateDigest> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      const counter = await trx.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
+      const sum = await trx.selectFrom('digests').selectAll().where('name', '=', MESSAGES).executeTakeFirst();
+      const derived: Record<string, SetDigest> = {};
+      for (const [name, rows] of Object.entries(DERIVED)) derived[name] = await digestRows(trx, rows);
+      return {
+        cursor: String(counter.last_seq),
+        messages: { count: sum?.count ?? 0, digest: sum?.sum ?? '0'.repeat(64) },
+        derived,
+      };
+    });
+}
