@@ -55,6 +55,13 @@ const checkPathId =
     throw new AppError('ID_MISMATCH', `the path says ${instanceId}, the signed content ${String(signedId)}`);
   };
 
+/** Whoever changes an instance by its path is told when there is none, instead of waiting for it to come. */
+async function checkExists(rooms: Rooms, pathId: string): Promise<void> {
+  const instanceId = parseItemHash(pathId);
+  if (!(await findInstance(rooms.db, instanceId)))
+    throw new AppError('INSTANCE_NOT_FOUND', `there is no instance ${instanceId}`);
+}
+
 /** Instances: create, get, list, update, control (specification, "Instances"). */
 export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   readBodiesAsBytes(app);
@@ -148,8 +155,10 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
       config: takesSigned({ type: 'INSTANCE_UPDATE', content: InstanceUpdateContent }, ...CHANGE_ERRORS),
     },
     async (request, reply) => {
-      const also = checkPathId(request.params.instance_id);
-      return answerSubmitted(reply, await submitBody(rooms, request.body, { type: 'INSTANCE_UPDATE', also }));
+      const { instance_id: pathId } = request.params;
+      await checkExists(rooms, pathId);
+      const check = { type: 'INSTANCE_UPDATE', also: checkPathId(pathId) };
+      return answerSubmitted(reply, await submitBody(rooms, request.body, check));
     },
   );
 
@@ -164,11 +173,10 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
       config: takesSigned({ type: 'INSTANCE_CONTROL', content: InstanceControlContent }, ...CHANGE_ERRORS),
     },
     async (request, reply) => {
-      const also = checkPathId(request.params.instance_id);
-      return answerSubmitted(
-        reply,
-        await submitBody(rooms, request.body, { type: 'INSTANCE_CONTROL', also }),
-      );
+      const { instance_id: pathId } = request.params;
+      await checkExists(rooms, pathId);
+      const check = { type: 'INSTANCE_CONTROL', also: checkPathId(pathId) };
+      return answerSubmitted(reply, await submitBody(rooms, request.body, check));
     },
   );
 }

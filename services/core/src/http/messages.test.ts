@@ -143,11 +143,6 @@ describe('messages', () => {
       [JSON.stringify({ ...envelope, message: { ...good, channel: 'forged' } }), 'INVALID_SIGNATURE', 401],
       [JSON.stringify({ ...envelope, signature: '0x00' }), 'INVALID_SIGNATURE', 401],
       [
-        signed({ ...good, type: 'STORE', content: { item_type: 'storage', item_hash: '0'.repeat(64) } }),
-        'FILE_NOT_FOUND',
-        404,
-      ],
-      [
         signed({ ...good, type: 'POST', content: { type: 'net-allocation', content: {} } }),
         'INVALID_CONTENT',
         400,
@@ -180,7 +175,7 @@ describe('messages', () => {
     );
     assert.deepEqual(
       answers.map((answer) => answer.status),
-      Array.from({ length: 60 }, (_, i) => (i % 3 === 0 ? 404 : 200)),
+      Array.from({ length: 60 }, (_, i) => (i % 3 === 0 ? 202 : 200)),
     );
     assert.equal((await core.get('/messages?channels=many')).body.pagination.total, 40);
   });

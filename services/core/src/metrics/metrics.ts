@@ -107,11 +107,11 @@ export function watchCore(metrics: CoreMetrics, { db, pool, pipeline }: MetricsS
     ],
     ['state'],
   );
-  metrics.tell(() => ({ pyaleph_status_sync_pending_messages_total: pipeline.queued }));
   metrics.tell(async () => {
-    const { messages, files } = await countKept(db);
+    const { messages, pending, files } = await countKept(db);
     return {
       pyaleph_status_sync_messages_total: messages,
+      pyaleph_status_sync_pending_messages_total: pending + pipeline.queued,
       pyaleph_status_sync_permanent_files_total: files,
     } satisfies Partial<Record<DeployedName, number>>;
   });

@@ -29,6 +29,12 @@ const asMaker = (call: MakeCall): Case['makeCall'] =>
 
 export const succeeds = (call: MakeCall): Case => ({ expects: 200, isAlone: false, makeCall: asMaker(call) });
 
+export const answers = (expects: number, call: MakeCall): Case => ({
+  expects,
+  isAlone: false,
+  makeCall: asMaker(call),
+});
+
 export const refuses = (expects: ErrorCode | number, call: MakeCall): Case => ({
   expects,
   isAlone: false,

@@ -1,4 +1,5 @@
 import {
+  answers,
   type Cases,
   given,
   jsonCall,
@@ -25,7 +26,7 @@ export const messageCases: Cases = {
     ),
     refuses('UNKNOWN_MESSAGE_TYPE', () => signedCall('/api/v0/messages', { type: 'NONE', content: {} })),
     refuses('INVALID_CONTENT', () => signedCall('/api/v0/messages', { type: 'POST', content: {} })),
-    refuses('FILE_NOT_FOUND', () =>
+    answers(202, () =>
       signedCall('/api/v0/messages', {
         type: 'STORE',
         content: { item_type: 'storage', item_hash: NO_HASH },
