@@ -25,6 +25,7 @@ export interface Watcher {
   onView(view: View): void;
   onNode(node: Node): void;
   onInstance(instance: Instance): void;
+  onInstanceRemoved(instanceId: string): void;
   /** The core node is away; another try follows. */
   onDisconnect(error: unknown): void;
 }
@@ -115,6 +116,10 @@ async function readView(options: WatchOptions): Promise<{ view: View; cursor: st
 async function applyEvent(event: NetworkEvent, options: WatchOptions, watcher: Watcher): Promise<void> {
   if (event.kind === 'instance') {
     watcher.onInstance(parseInstance(event.data));
+    return;
+  }
+  if (event.kind === 'instance_removed') {
+    watcher.onInstanceRemoved(event.data.instance_id);
     return;
   }
   if (event.kind !== 'message') return;
