@@ -1,4 +1,11 @@
-import type { InstanceView, MessageView, NetworkEvent, PaginationView, SubmitView } from '@skerry/protocol';
+import type {
+  InstanceView,
+  MessageStatusView,
+  MessageView,
+  NetworkEvent,
+  PaginationView,
+  SubmitView,
+} from '@skerry/protocol';
 import { AppError } from '@skerry/protocol';
 import { type WatchOptions, watchEvents } from './events.ts';
 import { type MessageDraft, signMessage } from './message.ts';
@@ -90,6 +97,11 @@ export class CoreClient {
 
   getMessage(hash: string): Promise<MessageView> {
     return this.#get(`/messages/${hash}`);
+  }
+
+  /** What became of a message, and why. */
+  getMessageStatus(hash: string): Promise<MessageStatusView> {
+    return this.#get(`/messages/${hash}/status`);
   }
 
   listMessages(query: Query = {}): Promise<{ messages: MessageView[]; pagination: PaginationView }> {

@@ -41,6 +41,15 @@ export const MessageView = Type.Object({
 });
 export type MessageView = Static<typeof MessageView>;
 
+/** `GET /messages/{hash}/status`. */
+export const MessageStatusView = Type.Object({
+  item_hash: MessageHash,
+  status: MessageStatus,
+  reception_time: Type.String({ format: 'date-time' }),
+  reason: Type.Union([Reason, Type.Null()]),
+});
+export type MessageStatusView = Static<typeof MessageStatusView>;
+
 export const InstanceStatus = Type.Union([Type.Literal('running'), Type.Literal('stopped')]);
 
 export const InstanceView = Type.Object({

@@ -98,6 +98,13 @@ export class Controller implements Watcher {
     this.planSoon();
   }
 
+  /** The instance was forgotten: what was decided for it is nobody's business any more. */
+  onInstanceRemoved(instanceId: string): void {
+    if (!this.#view?.instances.delete(instanceId)) return;
+    this.#options.outbox.drop(instanceId);
+    this.planSoon();
+  }
+
   onDisconnect(error: unknown): void {
     this.#coreFailure = (error as Error).message;
     this.#disconnectedAtMs = this.#options.now();

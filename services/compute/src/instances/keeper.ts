@@ -93,6 +93,11 @@ export class Keeper {
     this.#run(made);
   }
 
+  /** The owner forgot the instance: its machine ends, and its disk is released as when another node takes it over. */
+  forget(instanceId: string): void {
+    this.#workers.get(instanceId)?.want(null);
+  }
+
   /** The full list of this node's instances. Says again what a core node has not heard, or has wrong. */
   async seeAll(views: readonly InstanceView[]): Promise<void> {
     for (const view of views) {

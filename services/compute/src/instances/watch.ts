@@ -40,6 +40,16 @@ export async function watchInstances(options: WatchOptions): Promise<void> {
   }
 }
 
+/** Whether the core node knows that the owner took the instance back, as opposed to not knowing it. */
+async function wasForgotten(core: CoreClient, instanceId: string): Promise<boolean> {
+  try {
+    return (await core.getMessageStatus(instanceId)).status === 'forgotten';
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'MESSAGE_NOT_FOUND') return false;
+    throw error;
+  }
+}
+
 async function syncAll({ core, keeper, nodeId, log }: WatchOptions): Promise<string> {
   const { instances, cursor } = await core.readAllInstances({ node_id: nodeId });
   await keeper.seeAll(instances);
@@ -49,8 +59,12 @@ async function syncAll({ core, keeper, nodeId, log }: WatchOptions): Promise<str
     try {
       await keeper.see(await core.getInstance(record.id));
     } catch (error) {
-      // A core node that lost its memory is no reason to end a machine.
       if (!(error instanceof AppError) || error.code !== 'INSTANCE_NOT_FOUND') throw error;
+      if (await wasForgotten(core, record.id)) {
+        keeper.forget(record.id);
+        continue;
+      }
+      // A core node that lost its memory is no reason to end a machine.
       log.warn(
         { instance: record.id },
         'the core node does not know an instance that runs here; it is left as it is',
@@ -67,5 +81,6 @@ async function followEvents(
 ): Promise<void> {
   for await (const event of core.events({ cursor, signal })) {
     if (event.kind === 'instance') await keeper.see(event.data);
+    if (event.kind === 'instance_removed') keeper.forget(event.data.instance_id);
   }
 }

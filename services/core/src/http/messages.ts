@@ -1,5 +1,5 @@
 import type { HttpServer } from '@skerry/kit';
-import { AppError, MessageStatus, MessageView, PaginationView, parseMessageHash } from '@skerry/protocol';
+import { AppError, MessageStatusView, MessageView, PaginationView, parseMessageHash } from '@skerry/protocol';
 import Type from 'typebox';
 import { parseJsonPath } from '../lists/json-path.ts';
 import { findShapes, listMessages, type MessageFilter, totalMessages } from '../lists/messages.ts';
@@ -113,12 +113,7 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         summary: 'What became of a message, and why',
         params: HashParams,
         response: {
-          200: Type.Object({
-            item_hash: Type.String(),
-            status: MessageStatus,
-            reception_time: Type.String({ format: 'date-time' }),
-            reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
-          }),
+          200: MessageStatusView,
         },
       },
       config: reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
