@@ -193,7 +193,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {
-      observer?.refused(refusePath(error, request.id, reply.raw).code);
+      const refusal = refusePath(error, request.id, reply.raw);
+      observer?.refused(refusal.code);
     },
     clientErrorHandler: (error, socket) => {
       const refusal = refuseSocket(error, socket);
