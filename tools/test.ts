@@ -30,7 +30,7 @@ interface Tally {
 function listTests(): { quick: string[]; endToEnd: string[] } {
   const all = globSync('{packages,services,apps,devnet,tools}/**/*.test.ts', {
     cwd: ROOT,
-    exclude: ['**/node_modules/**'],
+    exclude: ['**/node_modules/**', '**/*.soak.test.ts'],
   })
     .filter((path) => positionals.length === 0 || positionals.some((pattern) => path.includes(pattern)))
     .sort();

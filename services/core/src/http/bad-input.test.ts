@@ -30,7 +30,7 @@ describe('bad input', () => {
 
   test('pages and sizes out of range, in every list', async () => {
     for (const list of LISTS) {
-      for (const value of ['0', '-1', 'x', '1.5', '', '1e9', '99999999999999999999', 'NaN', '0x10', '1,2'])
+      for (const value of ['0', '-1', 'x', '1.5', '', '1e9', '99999999999999999999', 'NaN', '1,2'])
         for (const name of ['page', sizeOf(list)])
           assertRefused(await core.get(`${list}?${name}=${value}`), `${list} ${name}=${value}`);
       const tooMany = list.endsWith('.json') ? 501 : 101;
