@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { type Logger, loadOrCreateKeyFile } from '@skerry/kit';
 import { type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import type { Database } from './db/connect.ts';
+import { createWrite } from './db/copy.ts';
 import type { Schema } from './db/schema.ts';
 import { createEventLog } from './events/log.ts';
 import type { BlobStore } from './files/blob-store.ts';
@@ -56,6 +57,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const readContentFile = (hash: string) => readBlob(blobs, hash);
   const pipeline = new Pipeline({
     db,
+    write: createWrite(database.pool),
     events,
     schedulers,
     pendingHorizonMs,

@@ -87,14 +87,13 @@ export interface Schema {
     time: number;
     item_hash: string;
   };
-  posts: {
+  amended_posts: {
     item_hash: string;
     owner: string;
     type: string;
     ref: string | null;
     channel: string | null;
     tags: string[];
-    created: number;
     updated: number;
     latest_hash: string;
   };

@@ -170,8 +170,8 @@ export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<
       return {
         posts: rows.map(postViewOf),
         ...(await paginationFields(query, 'posts', () => totalPosts(rooms.db, filter))),
-        next_cursor: nextCursorOf(rows, query.pagination, ({ post }) =>
-          placeCursor.write({ t: post.updated, h: post.item_hash }),
+        next_cursor: nextCursorOf(rows, query.pagination, ({ original, updated }) =>
+          placeCursor.write({ t: updated, h: original.item_hash }),
         ),
       };
     },

@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely';
+import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import type { Accepted } from '../messages/accepted.ts';
 import { labelsOf } from './labels.ts';
@@ -12,7 +12,7 @@ export interface Listed {
 }
 
 /** Keeps what lists are read from beside the messages themselves: tags and totals. */
-export async function writeLists(trx: Transaction<Schema>, listed: readonly Listed[]): Promise<void> {
+export async function writeLists({ trx, copy }: Writer<Schema>, listed: readonly Listed[]): Promise<void> {
   const gone = listed.filter((one) => !one.shown && one.accepted.tags.length > 0);
   if (gone.length > 0) {
     const hashes = gone.map(({ accepted }) => accepted.message.itemHash);
@@ -22,13 +22,18 @@ export async function writeLists(trx: Transaction<Schema>, listed: readonly List
     .filter((one) => one.shown)
     .flatMap(({ accepted: { message, tags } }) => [...new Set(tags)].map((tag) => ({ tag, message })));
   if (tags.length > 0) {
-    await sql`
-      insert into message_tags (item_hash, tag, type, sender, channel, "time")
-      select * from unnest(
-        ${tags.map(({ message }) => message.itemHash)}::text[], ${tags.map(({ tag }) => tag)}::text[],
-        ${tags.map(({ message }) => message.type)}::text[], ${tags.map(({ message }) => message.sender)}::text[],
-        ${tags.map(({ message }) => message.channel)}::text[], ${tags.map(({ message }) => message.time)}::float8[])
-      on conflict do nothing`.execute(trx);
+    await copy(
+      'message_tags',
+      ['item_hash', 'tag', 'type', 'sender', 'channel', 'time'],
+      tags.map(({ tag, message: { itemHash, type, sender, channel, time } }) => [
+        itemHash,
+        tag,
+        type,
+        sender,
+        channel,
+        time,
+      ]),
+    );
   }
   const counted = listed.map(
     ({ accepted, shape, shown }): Counted => ({ labels: labelsOf(accepted, shape), by: shown ? 1 : -1 }),

@@ -1,5 +1,6 @@
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
+import type { Write } from '../db/copy.ts';
 import { asDatabaseError } from '../db/failure.ts';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
@@ -13,12 +14,13 @@ import { acceptStored, type ReadContentFile } from './stored.ts';
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_QUEUED = 10_000;
 /** Messages in one transaction. */
-export const MAX_BATCH = 500;
+export const MAX_BATCH = 1_000;
 /** After the database failed while nobody waits for an answer. */
 const RETRY_MS = 1_000;
 
 export interface PipelineOptions {
   readonly db: Kysely<Schema>;
+  readonly write: Write<Schema>;
   readonly events: EventLog;
   /** Addresses whose allocations count. */
   readonly schedulers: ReadonlySet<string>;
@@ -117,13 +119,13 @@ export class Pipeline {
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
-    const { db, schedulers, now, pendingHorizonMs } = this.#options;
+    const { write, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
     const candidates = batch.map(({ accepted }) => ({ accepted, decideByMs: nowMs + pendingHorizonMs }));
     const startMs = performance.now();
     let applied: Applied;
     try {
-      applied = await db.transaction().execute((trx) => applyBatch(trx, candidates, schedulers, nowMs));
+      applied = await write((writer) => applyBatch(writer, candidates, schedulers, nowMs));
     } catch (error) {
       await this.#writeApart(batch, error);
       return;
@@ -151,7 +153,7 @@ export class Pipeline {
 
   /** Decides the first in line. False: the database is away, and the line waits. */
   async #decideLine(): Promise<boolean> {
-    const { db, schedulers, now, readContentFile } = this.#options;
+    const { db, write, schedulers, now, readContentFile } = this.#options;
     try {
       if (!(await hasLine(db))) {
         this.#line = false;
@@ -163,9 +165,9 @@ export class Pipeline {
         accepted: one,
         decideByMs: stored.messages[index]!.decide_by_ms,
       }));
-      const applied = await db.transaction().execute(async (trx) => {
-        await takeFromLine(trx, stored.hashes);
-        return applyBatch(trx, candidates, schedulers, now());
+      const applied = await write(async (writer) => {
+        await takeFromLine(writer.trx, stored.hashes);
+        return applyBatch(writer, candidates, schedulers, now());
       });
       this.#tell(applied);
       return true;

@@ -134,23 +134,21 @@ create table aggregate_entries (
 create index aggregate_entries_by_field on aggregate_entries (field, owner, key);
 create index aggregate_entries_by_element on aggregate_entries (item_hash);
 
--- Posts with the latest of their amends.
-create table posts (
+-- Posts that were amended, with the latest of their amends; all others stand for themselves among the messages.
+create table amended_posts (
   item_hash   text collate "C" primary key,
   owner       text collate "C" not null,
   type        text collate "C" not null,
   ref         text collate "C",
   channel     text collate "C",
   tags        text[] not null,
-  created     double precision not null,
   updated     double precision not null,
   latest_hash text collate "C" not null
 );
-create index posts_by_time on posts (updated desc, item_hash);
-create index posts_by_owner on posts (owner, updated desc, item_hash);
-create index posts_by_type on posts (type, updated desc, item_hash);
-create index posts_by_channel on posts (channel, updated desc, item_hash);
-create index posts_by_ref on posts (ref, updated desc, item_hash) where ref is not null;
+create index amended_posts_by_time on amended_posts (updated desc, item_hash);
+create index amended_posts_by_owner on amended_posts (owner, updated desc, item_hash);
+create index amended_posts_by_type on amended_posts (type, updated desc, item_hash);
+create index amended_posts_by_ref on amended_posts (ref, updated desc, item_hash) where ref is not null;
 
 create table programs (
   program_hash text collate "C" primary key,
