@@ -7,8 +7,9 @@ import { openDatabase } from './db/connect.ts';
 import { migrate } from './db/migrate.ts';
 import type { Schema } from './db/schema.ts';
 import { createEventLog } from './events/log.ts';
-import { createDirectoryBlobStore } from './files/blob-store.ts';
+import { openBlobStore } from './files/choose-store.ts';
 import { Files } from './files/files.ts';
+import { Sweep, startSweeping } from './files/sweep.ts';
 import { createApi } from './http/api.ts';
 import { Pipeline } from './messages/pipeline.ts';
 
@@ -27,13 +28,17 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     }),
   );
   await migrate({ pool: database.pool, directory: MIGRATIONS, log });
-  const blobs = await createDirectoryBlobStore(join(config.dataDir, 'files'));
+  const blobs = await openBlobStore(config, join(config.dataDir, 'files'));
   const now = Date.now;
   const db = database.kysely;
   const events = createEventLog(db);
   const pipeline = new Pipeline({ db, events, schedulers, now });
   stack.defer(() => pipeline.idle());
-  const files = new Files({ db, blobs, pipeline, now });
+  const files = new Files({ db, blobs, pipeline, now, uploadLimitBytes: config.uploadLimitBytes });
+  const graceMs = config.fileGraceMinutes * 60_000;
+  stack.use(
+    startSweeping(new Sweep({ db, blobs, claims: files.claims, graceMs, now, log }), { signal, log }),
+  );
   const { name: nodeName, allocationWaitMs, uploadLimitBytes, maxStreams } = config;
   const settings = { nodeName, allocationWaitMs, uploadLimitBytes, maxStreams };
   const api = await createApi({ db, pipeline, events, files, now, signal, settings }, log);

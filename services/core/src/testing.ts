@@ -7,7 +7,8 @@ import { createLogger, type HttpServer } from '@skerry/kit';
 import type { Schema } from './db/schema.ts';
 import { createTestDatabase } from './db/testing.ts';
 import { createEventLog } from './events/log.ts';
-import { createDirectoryBlobStore } from './files/blob-store.ts';
+import type { BlobStore } from './files/blob-store.ts';
+import { createDirectoryBlobStore } from './files/directory-store.ts';
 import { Files } from './files/files.ts';
 import { createApi } from './http/api.ts';
 import type { Rooms } from './http/rooms.ts';
@@ -26,11 +27,12 @@ export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;
   readonly rooms: Rooms;
   readonly filesDir: string;
+  readonly blobs: BlobStore;
   /** Sends a signed message as a client would. */
   send(signer: Signer, draft: MessageDraft, path?: string, method?: 'POST' | 'PUT'): Promise<TestResponse>;
   /** Sends exactly this body. */
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
-  get(path: string): Promise<TestResponse>;
+  get(path: string, headers?: Record<string, string>, method?: 'GET' | 'HEAD'): Promise<TestResponse>;
 }
 
 export interface TestResponse {
@@ -44,6 +46,7 @@ export interface TestCoreOptions {
   readonly allocationWaitMs?: number;
   readonly uploadLimitBytes?: number;
   readonly now?: () => number;
+  readonly blobs?: BlobStore;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -60,11 +63,13 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const db = database.kysely;
   const events = createEventLog(db);
   const pipeline = new Pipeline({ db, events, schedulers: new Set([signers.scheduler.address]), now });
-  const files = new Files({ db, blobs: await createDirectoryBlobStore(filesDir), pipeline, now });
+  const uploadLimitBytes = options.uploadLimitBytes ?? 1024 * 1024;
+  const blobs = options.blobs ?? (await createDirectoryBlobStore(filesDir));
+  const files = new Files({ db, blobs, pipeline, now, uploadLimitBytes });
   const settings = {
     nodeName: 'test',
     allocationWaitMs: options.allocationWaitMs ?? 0,
-    uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
+    uploadLimitBytes,
     maxStreams: 4,
   };
   const rooms: Rooms = { db, pipeline, events, files, now, signal: stop.signal, settings };
@@ -74,7 +79,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const owned = stack.move();
 
   const inject = async (
-    method: 'GET' | 'POST' | 'PUT',
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT',
     url: string,
     payload?: string | Buffer,
     headers: Record<string, string> = {},
@@ -89,7 +94,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     return {
       status: response.statusCode,
       headers: response.headers,
-      body: isJson ? response.json() : response.rawPayload,
+      body: isJson && method !== 'HEAD' ? response.json() : response.rawPayload,
     };
   };
   const json = { 'content-type': 'application/json' };
@@ -97,10 +102,11 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     api,
     rooms,
     filesDir,
+    blobs,
     send: (signer, draft, path = '/messages', method = 'POST') =>
       inject(method, `/api/v0${path}`, signMessage(draft, signer).body, json),
     post: (path, body, headers = json) => inject('POST', `/api/v0${path}`, body, headers),
-    get: (path) => inject('GET', `/api/v0${path}`),
+    get: (path, headers = {}, method = 'GET') => inject(method, `/api/v0${path}`, undefined, headers),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
