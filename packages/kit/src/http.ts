@@ -129,7 +129,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     const hasBody =
       raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
     if (!hasBody || routeOptions.config?.watchesItsBody) return;
-    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS);
+    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
     raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
   });
   app.setErrorHandler((error, request, reply) => {

@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
 import { AppError, LIMITS } from '@skerry/protocol';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReceivedBlob } from '../files/blob-store.ts';
 import type { UploadFields } from '../files/upload.ts';
 import type { Rooms } from './rooms.ts';
@@ -58,6 +58,8 @@ export function fieldsOf(given: ReadonlyMap<string, string>): UploadFields {
 }
 
 function noteField(form: Form, { fieldname, value, valueTruncated }: MultipartValue): void {
+  // The parser's types do not say that a part may have no name.
+  if (!fieldname) throw invalid('a part of the form has no name');
   if (valueTruncated) throw invalid(`the field ${fieldname} is longer than ${FIELD_BYTES_MAX} bytes`);
   if (!(FIELDS as readonly string[]).includes(fieldname)) {
     throw new AppError(
@@ -117,18 +119,30 @@ function watchBody(raw: IncomingMessage): () => void {
   return () => clearInterval(timer);
 }
 
-/** Reads on for a while what nobody wants any more: a connection that is closed on a sender can lose the answer. */
-function linger(raw: IncomingMessage): void {
+/**
+ * Reads on for a while what nobody wants any more, once the answer is sent: a connection that is closed on somebody who
+ * is still sending can lose the answer.
+ */
+function linger(raw: IncomingMessage, response: ServerResponse): void {
   if (raw.complete || raw.destroyed) return;
   raw.unpipe();
-  let left = LINGER_BYTES;
-  const timer = setTimeout(() => raw.destroy(), LINGER_MS);
-  raw.once('close', () => clearTimeout(timer));
-  raw.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) raw.destroy();
+  const wasToClose = !response.shouldKeepAlive;
+  // Otherwise the connection would be closed with the answer.
+  response.shouldKeepAlive = true;
+  response.once('finish', () => {
+    const { socket } = raw;
+    if (raw.complete && wasToClose) socket.end();
+    if (raw.complete || raw.destroyed) return;
+    let left = LINGER_BYTES;
+    const timer = setTimeout(() => raw.destroy(), LINGER_MS).unref();
+    raw.once('close', () => clearTimeout(timer));
+    if (wasToClose) raw.once('end', () => socket.end());
+    raw.on('data', (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) raw.destroy();
+    });
+    raw.resume();
   });
-  raw.resume();
 }
 
 /**
@@ -137,6 +151,7 @@ function linger(raw: IncomingMessage): void {
  */
 export async function withForm<T>(
   request: FastifyRequest,
+  reply: FastifyReply,
   rooms: Rooms,
   act: (form: Form) => Promise<T>,
 ): Promise<T> {
@@ -153,7 +168,7 @@ export async function withForm<T>(
     return await act(form);
   } finally {
     stopWatching();
-    linger(raw);
+    linger(raw, reply.raw);
     await form.file?.blob.discard();
   }
 }

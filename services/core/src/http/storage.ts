@@ -38,8 +38,8 @@ export async function storageRoutes(app: HttpServer, rooms: Rooms): Promise<void
       config: { watchesItsBody: true },
       bodyLimit: Number.MAX_SAFE_INTEGER,
     },
-    (request) =>
-      withForm(request, rooms, async ({ file, fields }) => {
+    (request, reply) =>
+      withForm(request, reply, rooms, async ({ file, fields }) => {
         if (!file) throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
         const { messageHash } = await rooms.files.store(file.blob, file.contentType, fieldsOf(fields));
         return { item_hash: file.blob.hash, status: 'success' as const, message_hash: messageHash };

@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { listen } from '@skerry/kit';
+import { createTestCore, signers } from '../../testing.ts';
 import { createDirectoryBlobStore } from '../directory-store.ts';
-import { keepBlob } from './blob-suite.ts';
+import { hashOf, keepBlob } from './blob-suite.ts';
 
 // Runs in a mount namespace of its own: the file system goes away with this process.
 const directory = mkdtempSync(join(tmpdir(), 'skerry-full-'));
@@ -27,6 +29,22 @@ for (let round = 0; round < 3; round++) {
 assert.deepEqual(await buffer(await store.read(hash)), small);
 const another = await keepBlob(store, randomBytes(400_000));
 assert.ok(await store.find(another));
+
+// The same through the node's door: 507 in our form, then it goes on.
+const core = await createTestCore({ blobs: store, uploadLimitBytes: 100_000_000 });
+const upload = (bytes: Buffer) => {
+  const form = new FormData();
+  form.set('address', signers.alice.address);
+  form.set('signature', signers.alice.sign(hashOf(bytes)));
+  form.set('file', new Blob([new Uint8Array(bytes)]));
+  return form;
+};
+const url = `${await listen(core.api, '127.0.0.1', 0)}/api/v0/storage/store`;
+const refused = await fetch(url, { method: 'POST', body: upload(randomBytes(3_000_000)) });
+assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [507, 'STORAGE_FULL']);
+assert.deepEqual(readdirSync(join(directory, 'incoming')), []);
+assert.equal((await fetch(url, { method: 'POST', body: upload(randomBytes(100_000)) })).status, 200);
+await core[Symbol.asyncDispose]();
 
 // No inode is left for the directory of the name: the same answer, and nothing under the name.
 const waiting = await store.receive(Readable.from([Buffer.from('waits for its name')]), 100);
