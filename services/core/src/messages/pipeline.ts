@@ -131,8 +131,8 @@ export class Pipeline {
       return;
     }
     this.#tell(applied);
-    const refused = [...applied.outcomes.values()].filter(({ status }) => status === 'rejected').length;
-    this.#options.observer?.written(batch.length, refused, (performance.now() - startMs) / 1000);
+    const statuses = [...applied.outcomes.values()].map(({ status }) => status);
+    this.#options.observer?.written(statuses, (performance.now() - startMs) / 1000);
     for (const one of batch) one.resolve(applied.outcomes.get(one.accepted.message.itemHash)!);
   }
 
