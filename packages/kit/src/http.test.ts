@@ -27,6 +27,13 @@ test('every failure has our form; what was not foreseen says nothing of the insi
     },
     async ({ query }) => query,
   );
+  app.get('/part/:name', async () => ({}));
+  app.get('/away', async () => {
+    throw new AppError('DATABASE_UNAVAILABLE', 'gone');
+  });
+  app.get('/busy', async () => {
+    throw new AppError('OVERLOADED', 'full');
+  });
   app.post('/body', async () => ({}));
   const answer = async (url: string, payload?: string) => {
     const response = await app.inject({
@@ -48,6 +55,13 @@ test('every failure has our form; what was not foreseen says nothing of the insi
   assert.equal((await answer('/body', '{'))[1].code, 'INVALID_JSON');
   assert.deepEqual((await answer('/body', `"${'x'.repeat(200)}"`))[0], 413);
   assert.equal((await answer('/none'))[1].code, 'ROUTE_NOT_FOUND');
+  for (const path of ['/%zz', `/part/${'x'.repeat(5_000)}`])
+    assert.equal((await answer(path))[1].code, 'INVALID_PARAMETERS');
+  for (const [path, seconds] of [
+    ['/away', '2'],
+    ['/busy', '1'],
+  ] as const)
+    assert.equal((await app.inject({ url: path })).headers['retry-after'], seconds);
   const cors = await app.inject({ url: '/none', headers: { origin: 'https://page.example' } });
   assert.equal(cors.headers['access-control-allow-origin'], '*');
   assert.match(String(cors.headers.server), /^skerry\//);

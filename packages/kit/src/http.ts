@@ -51,6 +51,8 @@ const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_MS = 65_000;
 /** Shorter than the deadline of the whole stop (service.ts). */
 const DRAIN_MS = 10_000;
+/** One part of a path as it is sent: percent-encoded, a name of 256 characters may take 3 KB. */
+const PATH_PART_CHARS_MAX = 4_096;
 
 /** Fastify's own failures, in our words. */
 const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
@@ -68,6 +70,13 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_MP_PREMATURE_CLOSE: 'INVALID_PARAMETERS',
   FST_INVALID_MULTIPART_CONTENT_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
   FST_ERR_BAD_URL: 'INVALID_PARAMETERS',
+};
+
+/** Seconds after which a caller whom we could not serve may try again. */
+const RETRY_AFTER_SECONDS: Partial<Readonly<Record<ErrorCode, number>>> = {
+  OVERLOADED: 1,
+  DATABASE_UNAVAILABLE: 2,
+  SHUTTING_DOWN: 5,
 };
 
 /** Any failure as one of ours; what we did not foresee is INTERNAL and says nothing to the caller. */
@@ -93,6 +102,18 @@ export function asAppError(error: unknown): AppError {
 export function errorBody(error: AppError): ErrorBody {
   const { message, code, details } = error;
   return { error: message, status: 'error', code, ...(details === undefined ? {} : { details }) };
+}
+
+/** A path that cannot be read belongs to no route: no hook and no handler of ours sees it. */
+function refusePath(error: FastifyError, requestId: string, response: ServerResponse): AppError {
+  const refusal = asAppError(error);
+  response.writeHead(refusal.httpStatus, {
+    'content-type': 'application/json; charset=utf-8',
+    server: `skerry/${VERSION}`,
+    'x-request-id': requestId,
+  });
+  response.end(JSON.stringify(errorBody(refusal)));
+  return refusal;
 }
 
 /** A refusal written straight to the socket: the request could not even be read. */
@@ -126,6 +147,8 @@ function answerErrors(app: HttpServer, { translateError, observer }: HttpServerO
       request.log.error({ err: error, method: request.method, url: request.url }, 'a request failed');
       body.details = { request_id: request.id };
     }
+    const retryAfter = RETRY_AFTER_SECONDS[known.code];
+    if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
     void reply.status(known.httpStatus).send(body);
   });
   app.setNotFoundHandler((request, reply) => {
@@ -167,6 +190,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   const app = fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    routerOptions: { maxParamLength: PATH_PART_CHARS_MAX },
     genReqId: requestIdOf,
     bodyLimit: options.bodyLimitBytes ?? LIMITS.jsonBodyBytes,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -177,6 +201,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => {
+      const refusal = refusePath(error, request.id, reply.raw);
+      observer?.refused(refusal.code);
+    },
     clientErrorHandler: (error, socket) => {
       const refusal = refuseSocket(error, socket);
       if (refusal) observer?.refused(refusal.code);

@@ -37,6 +37,8 @@ export const LIMITS = {
   contentFileBytes: 4 * 1024 * 1024,
   messageTypeChars: 32,
   aggregateKeyChars: 256,
+  /** A member of an aggregate at its top level: it is found by its name. */
+  aggregateFieldChars: 256,
   forgetHashes: 1000,
   forgetReasonChars: 1000,
   programNameChars: 64,

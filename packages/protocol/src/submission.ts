@@ -1,4 +1,5 @@
 import { type VerifiedMessage, verifyScannedEnvelope } from './envelope.ts';
+import { AppError } from './errors.ts';
 import { scanJsonObject } from './json/scan.ts';
 import {
   isNetworkForm,
@@ -39,5 +40,11 @@ export function verifySubmission(body: Uint8Array | string, nowSeconds: number):
   const scanned = scanJsonObject(body);
   const { message } = scanned.value;
   if (!isNetworkForm(message)) return verifyScannedEnvelope(scanned, nowSeconds);
-  return keptForm(verifyNetworkMessage(parseNetworkMessage(message), nowSeconds));
+  try {
+    return keptForm(verifyNetworkMessage(parseNetworkMessage(message), nowSeconds));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const details = { ...(error.details as object | undefined), form: 'network' };
+    throw new AppError(error.code, error.message, { cause: error.cause, details });
+  }
 }

@@ -16,6 +16,9 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 );
 const isSuccess = ({ expects }: Case) => typeof expects === 'number' && expects < 400;
 
+/** No compute node runs programs yet: every answer there is a refusal. */
+const NEVER_SUCCEED = ['POST /api/v0/run/{program_hash}'];
+
 /** `/api/v0/messages/{hash}` as a pattern of the paths that are meant. */
 const patternOf = (path: string) =>
   new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{[^}]+\}/g, '[^/?]+')}(\\?|$)`);
@@ -49,14 +52,16 @@ describe('the API answers as its document says', () => {
   for (const operation of operations) {
     test(operation, async () => {
       const cases = CASES[operation] ?? [];
-      assert.ok(cases.some(isSuccess), 'there is no case of a success: add one in contract/suite');
+      const succeeds = cases.some(isSuccess) || NEVER_SUCCEED.includes(operation);
+      assert.ok(succeeds, 'there is no case of a success: add one in contract/suite');
       assert.ok(!cases.every(isSuccess), 'there is no case of an error: add one in contract/suite');
       for (const one of cases) {
         if (one.isAlone) {
           await using core = await createTestCore();
           await run(operation, one, core);
         } else await run(operation, one, shared);
-        (isSuccess(one) ? called : refused).add(operation);
+        called.add(operation);
+        if (!isSuccess(one)) refused.add(operation);
       }
     });
   }

@@ -65,6 +65,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     readContentFile,
     now,
     observer: metrics.pipeline,
+    log,
   });
   watchCore(metrics, { db, pool: database.pool, pipeline });
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
-import { createLogger, type HttpServer, readConfig } from '@skerry/kit';
+import { createLogger, type HttpServer, type Logger, readConfig } from '@skerry/kit';
+import type { Pool } from 'pg';
 import { coreConfig } from './config.ts';
+import type { Database } from './db/connect.ts';
 import type { Schema } from './db/schema.ts';
 import { createTestDatabase } from './db/testing.ts';
 import type { BlobStore } from './files/blob-store.ts';
@@ -36,6 +38,8 @@ export interface TestCore extends AsyncDisposable {
   /** Sends exactly this body. */
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
   get(path: string, headers?: Record<string, string>, method?: 'GET' | 'HEAD'): Promise<TestResponse>;
+  /** The server ends this core's connections and lets no new one in, as when it is stopped. */
+  loseDatabase(): Promise<void>;
   /** As the signal of the process does: streams end, health says so. Requests are still answered. */
   stop(): void;
 }
@@ -52,17 +56,31 @@ export interface TestCoreOptions {
   readonly uploadLimitBytes?: number;
   readonly pendingHorizonMs?: number;
   readonly now?: () => number;
+  /** One that the caller made and disposes of; a new one where left out. */
+  readonly database?: Database<Schema>;
+  readonly log?: Logger;
   readonly settings?: Partial<RouteSettings>;
   readonly blobs?: BlobStore;
 }
 
-const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
+export const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
+
+/** As when the server stops: connections end, and no new one can be had. */
+async function loseDatabase(pool: Pool): Promise<void> {
+  const client = await pool.connect();
+  Object.assign(pool.options, { connectionString: 'postgresql://nobody@%2Fnowhere/nothing' });
+  await client.query(
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+  );
+  client.release(true);
+}
 
 /** A whole core node without a socket, on a real database of its own. */
 export async function createTestCore(options: TestCoreOptions = {}): Promise<TestCore> {
-  const log = createLogger('core', 'fatal');
+  const log = options.log ?? createLogger('core', 'fatal');
   await using stack = new AsyncDisposableStack();
-  const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+  const database =
+    options.database ?? stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
   const filesDir = await mkdtemp(join(tmpdir(), 'skerry-core-'));
   stack.defer(() => rm(filesDir, { recursive: true, force: true }));
   const stop = new AbortController();
@@ -123,6 +141,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       inject(method, `/api/v0${path}`, signMessage(draft, signer).body, json),
     post: (path, body, headers = json) => inject('POST', `/api/v0${path}`, body, headers),
     get: (path, headers = {}, method = 'GET') => inject(method, `/api/v0${path}`, undefined, headers),
+    loseDatabase: () => loseDatabase(database.pool),
     stop: () => stop.abort(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

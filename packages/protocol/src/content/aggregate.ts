@@ -21,10 +21,19 @@ export const AggregateContent = Type.Object(
 );
 export type AggregateContent = Static<typeof AggregateContent>;
 
-/** Members are merged by assignment somewhere, where this name would change an object's nature. Throws INVALID_CONTENT. */
+/**
+ * Members are merged by assignment somewhere, where `__proto__` would change an object's nature; and they are found by
+ * their names, which therefore are short. Throws INVALID_CONTENT.
+ */
 export function checkAggregateValue(value: Readonly<Record<string, unknown>>): void {
   if (Object.hasOwn(value, '__proto__')) {
     throw new AppError('INVALID_CONTENT', 'content.content may not have a member "__proto__"');
+  }
+  if (Object.keys(value).some((name) => name.length > LIMITS.aggregateFieldChars)) {
+    throw new AppError(
+      'INVALID_CONTENT',
+      `a member of content.content has a name of more than ${LIMITS.aggregateFieldChars} characters`,
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger';
 import { createHttpServer, type HttpServer, type Logger, VERSION } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import { asDatabaseError } from '../db/failure.ts';
 import { aggregateRoutes } from './aggregates.ts';
 import { completeDocument, type Document, noteRoute, type RouteConfigs } from './document.ts';
@@ -48,6 +49,10 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
     limits,
     drainMs,
     observer: rooms.metrics.http,
+  });
+  app.addHook('onRequest', async ({ url }) => {
+    if (url.includes('%00'))
+      throw new AppError('INVALID_PARAMETERS', 'no path, filter or cursor holds a NUL character');
   });
   app.addHook('onRoute', (route) => noteRoute(configs, route));
   await app.register(swagger, {

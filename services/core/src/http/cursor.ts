@@ -8,6 +8,10 @@ const refuse = (cause?: unknown): never => {
   throw new AppError('INVALID_CURSOR', 'a cursor is what an earlier page said it is', { cause });
 };
 
+/** No text that was ever kept holds NUL, and the database cannot even compare with one. */
+const holdsNul = (value: object) =>
+  Object.values(value).some((one) => typeof one === 'string' && one.includes('\0'));
+
 /** A list's cursor: opaque to the caller, base64url of JSON of one shape. An empty text is the beginning. */
 export function createCursor<T extends Type.TSchema>(shape: T) {
   const validator = Compile(shape);
@@ -23,7 +27,7 @@ export function createCursor<T extends Type.TSchema>(shape: T) {
       } catch (error) {
         refuse(error);
       }
-      return validator.Check(value) ? value : refuse();
+      return validator.Check(value) && !holdsNul(value as object) ? value : refuse();
     },
   };
 }

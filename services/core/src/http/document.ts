@@ -98,6 +98,9 @@ const RETRY_AFTER = {
   'Retry-After': { description: 'seconds to wait', schema: { type: 'integer', minimum: 1 } },
 };
 
+/** Refusals that say when to come back (kit/http.ts). */
+const PASSING: readonly ErrorCode[] = ['OVERLOADED', 'DATABASE_UNAVAILABLE', 'SHUTTING_DOWN'];
+
 function errorResponses(codes: readonly ErrorCode[]): Record<string, Response> {
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].httpStatus);
   return Object.fromEntries(
@@ -105,7 +108,7 @@ function errorResponses(codes: readonly ErrorCode[]): Record<string, Response> {
       status,
       {
         description: some.map((code) => `${code}: ${ERRORS[code].meaning}`).join('. '),
-        ...(status === 429 ? { headers: RETRY_AFTER } : {}),
+        ...(status === 429 || some.some((code) => PASSING.includes(code)) ? { headers: RETRY_AFTER } : {}),
         content: {
           'application/json': {
             schema: {
@@ -130,7 +133,10 @@ function completeParameter(parameter: Parameter): Parameter {
   };
 }
 
-const DESCRIPTIONS: Readonly<Record<string, string>> = { 503: 'not available now; the body says why' };
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  422: 'a message of the network form that is refused',
+  503: 'not available now; the body says why',
+};
 
 function completeOperation(
   method: string,

@@ -123,11 +123,13 @@ describe('instances', () => {
     view = (await core.get(path)).body;
     assert.deepEqual([view.desired, view.restart_id], ['running', restart.body.item_hash]);
 
+    const other = (await create()).body.instance_id;
     const refusals: [Promise<{ status: number; body: { code: string } }>, number, string][] = [
       [core.send(signers.bob, update, path, 'PUT'), 403, 'NOT_PERMITTED'],
       [core.send(signers.bob, control('stop'), `${path}/control`), 403, 'NOT_PERMITTED'],
-      [core.send(signers.alice, control('stop'), `/instances/${'0'.repeat(64)}/control`), 400, 'ID_MISMATCH'],
-      [core.send(signers.alice, update, `/instances/${'0'.repeat(64)}`, 'PUT'), 400, 'ID_MISMATCH'],
+      [core.send(signers.alice, control('stop'), `/instances/${other}/control`), 400, 'ID_MISMATCH'],
+      [core.send(signers.alice, update, `/instances/${other}`, 'PUT'), 400, 'ID_MISMATCH'],
+      [core.send(signers.alice, update, `/instances/${'0'.repeat(64)}`, 'PUT'), 404, 'INSTANCE_NOT_FOUND'],
       [core.send(signers.alice, control('explode'), `${path}/control`), 400, 'INVALID_CONTENT'],
       [core.send(signers.alice, control('stop'), path, 'PUT'), 400, 'UNKNOWN_MESSAGE_TYPE'],
       [
@@ -145,6 +147,11 @@ describe('instances', () => {
       assert.deepEqual([got, body.code], [code, name]);
     }
     assert.equal((await core.get(path)).body.name, 'renamed');
+    const strangers = signMessage(control('stop'), signers.bob);
+    assert.equal((await core.post(`${path}/control`, strangers.body)).status, 403);
+    const { body: kept } = await core.get(`/messages/${strangers.itemHash}/status`);
+    assert.deepEqual([kept.status, kept.reason.code], ['rejected', 'NOT_PERMITTED']);
+    assert.equal((await core.get(path)).body.desired, 'running');
   });
 
   test('content out of range is refused', async () => {

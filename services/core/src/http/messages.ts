@@ -10,7 +10,14 @@ import { reads, takesSigned } from './declare.ts';
 import { normalizeAddress, parseListFilter, parseTypes } from './filters.ts';
 import { NextCursor, nextCursorOf, pageOf, pageQuery, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
-import { answerSubmitted, readBodiesAsBytes, submissionViews, submitBody } from './submission.ts';
+import {
+  answerSubmitted,
+  networkRefusalOf,
+  RefusalView,
+  readBodiesAsBytes,
+  submissionViews,
+  submitBody,
+} from './submission.ts';
 import { VerdictView, verdictOf } from './verdict-view.ts';
 
 const list = (description: string) =>
@@ -75,11 +82,20 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
     {
       schema: {
         summary: 'Submit a signed message, in the envelope or in the network form',
-        response: submissionViews,
+        response: { ...submissionViews, 422: RefusalView },
       },
       config: takesSigned({ alsoNetworkForm: true }, ...CONTENT_ERRORS),
     },
-    async (request, reply) => answerSubmitted(reply, await submitBody(rooms, request.body)),
+    async (request, reply) => {
+      try {
+        return answerSubmitted(reply, await submitBody(rooms, request.body));
+      } catch (error) {
+        const refusal = networkRefusalOf(error);
+        if (!refusal) throw error;
+        rooms.metrics.http.refused((error as AppError).code);
+        return reply.status(422).send(refusal);
+      }
+    },
   );
 
   app.get(

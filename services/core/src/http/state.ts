@@ -1,6 +1,6 @@
 import type { HttpServer } from '@skerry/kit';
 import Type from 'typebox';
-import { digestState, type StateDigest } from '../state/digest.ts';
+import { digestState, readMark, type StateDigest } from '../state/digest.ts';
 import { reads } from './declare.ts';
 import type { Rooms } from './rooms.ts';
 
@@ -15,7 +15,7 @@ const SetDigest = Type.Object({
 /** State: what two nodes compare to see that they agree (design decision 5). */
 export async function stateRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   // Reading everything has a price; while nothing changed the answer is the same, and callers at once share one reading.
-  let last: { readonly cursor: string; readonly digest: Promise<StateDigest> } | undefined;
+  let last: { readonly mark: string; readonly digest: Promise<StateDigest> } | undefined;
 
   app.get(
     '/state/digest',
@@ -33,13 +33,13 @@ export async function stateRoutes(app: HttpServer, rooms: Rooms): Promise<void> 
       config: { ...reads(), rateClass: 'heavy' },
     },
     async () => {
-      const cursor = await rooms.events.lastCursor();
-      if (last?.cursor !== cursor) {
+      const mark = await readMark(rooms.db);
+      if (last?.mark !== mark) {
         const digest = digestState(rooms.db);
         digest.catch(() => {
           last = undefined;
         });
-        last = { cursor, digest };
+        last = { mark, digest };
       }
       return last.digest;
     },

@@ -1,7 +1,7 @@
 import type { HttpServer } from '@skerry/kit';
-import { AppError, LIMITS, MessageStatus, type VerifiedMessage } from '@skerry/protocol';
+import { AppError, type ErrorKind, LIMITS, MessageStatus, type VerifiedMessage } from '@skerry/protocol';
 import type { FastifyReply } from 'fastify';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { checkType } from '../messages/intake.ts';
 import type { Outcome } from '../messages/judged.ts';
 import { registerWebhook } from '../webhooks/register.ts';
@@ -48,11 +48,30 @@ export const submissionViews = {
   202: Type.Object({ ...PendingView.properties, ...publication }),
 };
 
+/** How deployed nodes refuse a message (design decision 11: 422). */
+export const RefusalView = Type.Object({
+  error: Type.String(),
+  status: Type.Literal('error'),
+  code: Type.String(),
+  publication_status: Type.Object({ status: Type.String(), failed: Type.Array(Type.String()) }),
+  message_status: Type.Literal('rejected'),
+  details: Type.Optional(Type.Unknown()),
+});
+
 const PUBLISHED = { status: 'success', failed: [] };
 
 export interface Submitted {
   readonly message: VerifiedMessage;
   readonly outcome: Outcome;
+}
+
+const formOf = ({ form }: VerifiedMessage) => (form === 'network' ? { form } : {});
+
+/** What is refused after its form is known says that form, as verifySubmission's own errors do. */
+function withForm(error: unknown, message: VerifiedMessage): unknown {
+  if (!(error instanceof AppError) || message.form !== 'network') return error;
+  const details = { ...(error.details as object | undefined), ...formOf(message) };
+  return new AppError(error.code, error.message, { cause: error.cause, details });
 }
 
 /** Verifies a body, puts the message before the node, and waits for the verdict. */
@@ -67,7 +86,9 @@ export async function submitBody(
     await registerWebhook(rooms, message);
     return { message, outcome: { status: 'processed', reason: null } };
   }
-  const accepted = await rooms.intake.accept(message);
+  const accepted = await rooms.intake
+    .accept(message)
+    .catch((error) => Promise.reject(withForm(error, message)));
   check.also?.(message);
   return { message, outcome: await rooms.intake.submit(accepted) };
 }
@@ -87,6 +108,28 @@ export function answerSubmitted(
   if (status === 'pending')
     return reply.status(202).send({ item_hash: itemHash, status, reason, ...more, ...published });
   throw new AppError(reason?.code ?? 'MESSAGE_FORGOTTEN', reason?.message ?? 'the message was forgotten', {
-    details: { item_hash: message.itemHash, message_status: status },
+    details: { item_hash: message.itemHash, message_status: status, ...formOf(message) },
   });
+}
+
+/** What waiting or another server may cure is not the message's fault. */
+const MESSAGE_FAULTS: readonly ErrorKind[] = ['invalid', 'unauthorized', 'refused', 'missing', 'conflict'];
+
+/**
+ * A refusal as the caller's form has it: `undefined` where the error is answered as any other is, since the message was
+ * an envelope, was forgotten (410), or is not at fault.
+ */
+export function networkRefusalOf(error: unknown): Static<typeof RefusalView> | undefined {
+  if (!(error instanceof AppError) || !MESSAGE_FAULTS.includes(error.kind)) return undefined;
+  const { code, message, details } = error;
+  if ((details as { form?: unknown } | undefined)?.form !== 'network' || code === 'MESSAGE_FORGOTTEN')
+    return undefined;
+  return {
+    error: message,
+    status: 'error',
+    code,
+    publication_status: { status: 'error', failed: [] },
+    message_status: 'rejected',
+    details,
+  };
 }

@@ -32,10 +32,12 @@ export function parseJsonPath(text: string, parameter: string): string[] {
 
 function nameOf([, plain, single, double]: RegExpExecArray, refuse: (why: string) => void): string {
   if (double === undefined) return stepOf(plain ?? single ?? '');
+  let name = '';
   try {
-    return stepOf(JSON.parse(`"${double}"`) as string);
+    name = JSON.parse(`"${double}"`) as string;
   } catch {
     refuse('a quoted name has an unknown escape');
-    return '';
   }
+  if (name.includes('\0') || !name.isWellFormed()) refuse('a quoted name holds what no content can hold');
+  return stepOf(name);
 }

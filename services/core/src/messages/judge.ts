@@ -49,8 +49,21 @@ const settled: readonly MessageStatus[] = ['processed', 'forgotten'];
 function judgeCopy(before: Known, outcome: Outcome): { outcome: Outcome; before: MessageStatus } {
   if (settled.includes(before.status))
     return { outcome: { status: before.status, reason: null }, before: before.status };
-  return { outcome, before: outcome.status === 'processed' ? before.status : outcome.status };
+  if (before.status === 'pending' && outcome.status === 'pending')
+    return { outcome: TAKEN, before: 'rejected' };
+  const isBetter = settled.includes(outcome.status) || before.status === 'rejected';
+  return { outcome, before: isBetter ? before.status : outcome.status };
 }
+
+/** Nobody can say yet which of two is right, and one is kept. The other is not acknowledged, so that its sender tries again. */
+const TAKEN: Outcome = {
+  status: 'rejected',
+  reason: {
+    code: 'CONTENT_NOT_FOUND',
+    message:
+      'a copy by another sender waits for what this message lacks; send that first, then the message again',
+  },
+};
 
 /** Decides the batch one message after another, each seeing what those before it changed. */
 export async function judge(
@@ -73,7 +86,7 @@ export async function judge(
     const own = outcomeOf(decision, deadline, nowMs);
     const isCopy = before !== undefined && before.sender !== accepted.message.sender;
     const verdict = isCopy ? judgeCopy(before, own) : { outcome: own, before: before?.status ?? null };
-    if (!isCopy || verdict.outcome === own) facts.note(accepted, decision);
+    if (!isCopy || verdict.before !== verdict.outcome.status) facts.note(accepted, decision);
     const { outcome } = verdict;
     const dependencies = dependenciesOf(accepted, facts).filter(
       // A file that was there once stays known.

@@ -1,3 +1,4 @@
+import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Write } from '../db/copy.ts';
@@ -29,6 +30,7 @@ export interface PipelineOptions {
   readonly readContentFile: ReadContentFile;
   readonly now: () => number;
   readonly observer?: PipelineObserver | undefined;
+  readonly log?: Logger | undefined;
 }
 
 interface Waiting {
@@ -109,11 +111,23 @@ export class Pipeline {
     });
   }
 
+  /** The first in the queue. Two senders' copies of one hash go one after another, since each has its own verdict. */
+  #takeBatch(): Waiting[] {
+    const senders = new Map<string, string>();
+    const isSame = ({ accepted: { message } }: Waiting) => {
+      const sender = senders.get(message.itemHash) ?? message.sender;
+      senders.set(message.itemHash, sender);
+      return sender === message.sender;
+    };
+    const end = this.#queue.findIndex((one, index) => index === MAX_BATCH || !isSame(one));
+    return this.#queue.splice(0, end === -1 ? MAX_BATCH : end);
+  }
+
   async #drain(): Promise<void> {
     // Callers of the same turn of the event loop share the first batch.
     await Promise.resolve();
     while (this.#queue.length > 0 || (this.#line && !this.#closed)) {
-      if (this.#queue.length > 0) await this.#write(this.#queue.splice(0, MAX_BATCH));
+      if (this.#queue.length > 0) await this.#write(this.#takeBatch());
       if (this.#line && !this.#closed && !(await this.#decideLine())) break;
     }
   }
@@ -152,29 +166,39 @@ export class Pipeline {
   }
 
   /** Decides the first in line. False: the database is away, and the line waits. */
-  async #decideLine(): Promise<boolean> {
+  async #decideLine(limit = MAX_BATCH): Promise<boolean> {
     const { db, write, schedulers, now, readContentFile } = this.#options;
+    let hashes: readonly string[] = [];
     try {
       if (!(await hasLine(db))) {
         this.#line = false;
         return true;
       }
-      const stored = await readLine(db, MAX_BATCH);
+      const stored = await readLine(db, limit);
+      hashes = stored.hashes;
       const accepted = await Promise.all(stored.messages.map((row) => acceptStored(row, readContentFile)));
       const candidates = accepted.map((one, index) => ({
         accepted: one,
         decideByMs: stored.messages[index]!.decide_by_ms,
       }));
       const applied = await write(async (writer) => {
-        await takeFromLine(writer.trx, stored.hashes);
+        await takeFromLine(writer.trx, hashes);
         return applyBatch(writer, candidates, schedulers, now());
       });
       this.#tell(applied);
       return true;
     } catch (error) {
-      if (!asDatabaseError(error)) throw error;
+      if (!asDatabaseError(error) && hashes.length > 0) return this.#decideApart(hashes, error);
       this.#retry = setTimeout(() => this.#start(), RETRY_MS).unref();
       return false;
     }
+  }
+
+  /** One message that cannot be decided must not stop the line; by itself it keeps the verdict that it had. */
+  async #decideApart(hashes: readonly string[], error: unknown): Promise<boolean> {
+    if (hashes.length > 1) return this.#decideLine(1);
+    this.#options.log?.error({ err: error, item_hash: hashes[0] }, 'a message could not be decided again');
+    await takeFromLine(this.#options.db, hashes);
+    return true;
   }
 }

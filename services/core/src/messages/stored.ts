@@ -7,7 +7,7 @@ import {
 } from '@skerry/protocol';
 import type { Selectable } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import { type Accepted, accept, rejected } from './accepted.ts';
+import { type Accepted, accept, forgotten, rejected } from './accepted.ts';
 import { acceptMessage } from './kinds.ts';
 
 /** A message as the database has it. */
@@ -51,9 +51,20 @@ export async function withContent(
   return { ...message, content, time: readContentHead(content).time };
 }
 
+/** What it said is gone from the disk (erase.ts), so it stays forgotten. */
+const acceptErased = (row: StoredMessage, message: VerifiedMessage): Accepted =>
+  accept(message, {
+    owner: row.owner,
+    subject: row.subject,
+    contentType: row.content_type,
+    tags: row.tags,
+    decide: () => forgotten(row.reason?.message ?? 'the message was forgotten'),
+  });
+
 /** Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. */
 export async function acceptStored(row: StoredMessage, read: ReadContentFile): Promise<Accepted> {
   const message = verifiedOf(row);
+  if (row.status === 'forgotten' && row.content === null) return acceptErased(row, message);
   try {
     // Its time was judged when it came.
     return acceptMessage(await withContent(message, read, message.time));

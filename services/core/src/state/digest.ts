@@ -42,6 +42,14 @@ async function digestRows(db: Kysely<Schema>, rows: RawBuilder<unknown>): Promis
   return { count, digest: words.join('').padStart(64, '0') };
 }
 
+/** Changes whenever the digest does: not every step of a message is an event. */
+export async function readMark(db: Kysely<Schema>): Promise<string> {
+  const { rows } = await sql<{ mark: string }>`
+    select concat_ws(' ', (select last_seq from event_counter), (select sum from digests where name = ${MESSAGES}))
+      as mark`.execute(db);
+  return rows[0]!.mark;
+}
+
 /** One look at everything: reads each derived table once. */
 export function digestState(db: Kysely<Schema>): Promise<StateDigest> {
   return db

@@ -1,4 +1,4 @@
-import { parseWebhookContent, type VerifiedMessage } from '@skerry/protocol';
+import { AppError, ownerOf, parseWebhookContent, type VerifiedMessage } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { SealedBox } from './sealed-box.ts';
@@ -12,7 +12,10 @@ export async function registerWebhook(
   { db, secrets }: { readonly db: Kysely<Schema>; readonly secrets: SealedBox },
   message: VerifiedMessage,
 ): Promise<void> {
-  const { url, events, secret } = parseWebhookContent(message.content);
+  const { url, events, secret, address } = parseWebhookContent(message.content);
+  if (address !== undefined && ownerOf(message.sender, { address }) !== message.sender) {
+    throw new AppError('NOT_PERMITTED', 'a webhook is registered by its owner alone');
+  }
   await db
     .insertInto('webhooks')
     .values({

@@ -41,12 +41,15 @@ export function createAnswerChecker(document: Document) {
       assert.ok(isValid, `${status}: ${ajv.errorsText(validate.errors)}\n${answer.payload.slice(0, 600)}`);
     }
     assert.match(String(answer.headers['x-request-id']), /^[A-Za-z0-9._-]{1,64}$/);
-    if (answer.statusCode === 429) assert.match(String(answer.headers['retry-after']), /^[1-9][0-9]*$/);
+    const { code } = type === 'application/json' ? (JSON.parse(answer.payload) as Partial<ErrorBody>) : {};
+    if (answer.statusCode === 429 || code === 'OVERLOADED' || code === 'DATABASE_UNAVAILABLE')
+      assert.match(String(answer.headers['retry-after']), /^[1-9][0-9]*$/);
   };
 }
 
 /** The code of a refusal, or its status where the body is another. */
 export function refusalOf(answer: Answer): string | number {
   const body = JSON.parse(answer.payload) as Partial<ErrorBody>;
-  return body.code ?? answer.statusCode;
+  // How the network form is refused is a body of its own.
+  return answer.statusCode === 422 ? 422 : (body.code ?? answer.statusCode);
 }

@@ -1,4 +1,10 @@
-import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import {
+  buildNetworkMessage,
+  type MessageDraft,
+  type NetworkDraft,
+  type Signer,
+  signMessage,
+} from '@skerry/client';
 import { type ErrorCode, sha256Hex } from '@skerry/protocol';
 import { instanceContent, signers, type TestCore } from '../../testing.ts';
 
@@ -44,15 +50,34 @@ export const refuses = (expects: ErrorCode | number, call: MakeCall): Case => ({
 export const alone = (one: Case): Case => ({ ...one, isAlone: true });
 
 /** What every limited route refuses: one request more than its rate. */
-export const refusesTooMany = (path: string, count = 100): Case => ({
+export const refusesTooMany = (path: string, count = 100, method: 'GET' | 'POST' = 'GET'): Case => ({
   expects: 'RATE_LIMITED',
   isAlone: true,
   makeCall: async ({ api }) => {
     const remoteAddress = '203.0.113.9';
-    for (let n = 0; n < count; n++) await api.inject({ url: path, remoteAddress });
+    for (let n = 0; n < count; n++) await api.inject({ method, url: path, remoteAddress });
     return { path, remoteAddress };
   },
 });
+
+/** What every limited route answers while the database is away, and what brings it back. */
+export const refusesWithoutDatabase = (call: MakeCall): Case => ({
+  expects: 'DATABASE_UNAVAILABLE',
+  isAlone: true,
+  makeCall: async (core) => {
+    const made = await asMaker(call)(core);
+    await core.loseDatabase();
+    return made;
+  },
+});
+
+export const programContent = {
+  name: 'hello',
+  code: 'print("hello")',
+  runtime: 'python3',
+  memory: 128,
+  timeout: 5,
+};
 
 export const NO_HASH = '0'.repeat(64);
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -62,6 +87,9 @@ export const signedCall = (path: string, draft: MessageDraft, signer: Signer = s
   headers: JSON_TYPE,
   body: signMessage(draft, signer).body,
 });
+
+export const networkCall = (draft: NetworkDraft, signer: Signer = signers.alice): Call =>
+  jsonCall('/api/v0/messages', buildNetworkMessage(draft, signer).body);
 
 export const jsonCall = (path: string, body: string): Call => ({ path, headers: JSON_TYPE, body });
 
@@ -104,5 +132,32 @@ export const given = {
     ),
   instance: (core: TestCore) =>
     itemHashOf(core, signedCall('/api/v0/instances', { type: 'INSTANCE', content: instanceContent })),
+  /** Of alice, key `contract`. */
+  aggregate: (core: TestCore) =>
+    itemHashOf(
+      core,
+      signedCall('/api/v0/aggregates', {
+        type: 'AGGREGATE',
+        content: { key: 'contract', content: { name: 'a', 'two words': null } },
+      }),
+    ),
+  program: (core: TestCore) =>
+    itemHashOf(core, signedCall('/api/v0/programs', { type: 'PROGRAM', content: programContent })),
+  /** A STORE message without its file. */
+  pending: (core: TestCore) =>
+    itemHashOf(
+      core,
+      signedCall('/api/v0/messages', {
+        type: 'STORE',
+        content: { item_type: 'storage', item_hash: NO_HASH },
+      }),
+    ),
+  async forgotten(core: TestCore): Promise<string> {
+    const hash = await given.message(core);
+    await itemHashOf(core, signedCall('/api/v0/messages', { type: 'FORGET', content: { hashes: [hash] } }));
+    // What a FORGET takes back is decided after it, by itself.
+    await core.rooms.pipeline.idle();
+    return hash;
+  },
   file: (core: TestCore) => itemHashOf(core, uploadCall()),
 };

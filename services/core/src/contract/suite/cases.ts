@@ -1,8 +1,19 @@
+import { aggregateCases } from './aggregates.ts';
 import type { Cases } from './case.ts';
 import { instanceCases } from './instances.ts';
+import { listCases } from './lists.ts';
 import { messageCases } from './messages.ts';
 import { nodeCases } from './node.ts';
+import { programCases } from './programs.ts';
 import { storageCases } from './storage.ts';
 
 /** A new route needs its cases in one of these; the contract test says which operations have none. */
-export const CASES: Cases = { ...messageCases, ...instanceCases, ...storageCases, ...nodeCases };
+export const CASES: Cases = {
+  ...messageCases,
+  ...listCases,
+  ...aggregateCases,
+  ...programCases,
+  ...instanceCases,
+  ...storageCases,
+  ...nodeCases,
+};

@@ -1,5 +1,5 @@
 import { instanceContent, signers } from '../../testing.ts';
-import { type Cases, given, NO_HASH, refuses, signedCall, succeeds } from './case.ts';
+import { type Cases, given, NO_HASH, refuses, refusesWithoutDatabase, signedCall, succeeds } from './case.ts';
 
 const control = (instance_id: string, action = 'stop') => ({
   type: 'INSTANCE_CONTROL',
@@ -43,8 +43,16 @@ export const instanceCases: Cases = {
       const id = await given.instance(core);
       return signedCall(`/api/v0/instances/${id}`, update(id), signers.bob);
     }),
-    refuses('ID_MISMATCH', () => signedCall(`/api/v0/instances/${NO_HASH}`, update('1'.repeat(64)))),
-    refuses('INVALID_CONTENT', () => signedCall(`/api/v0/instances/${NO_HASH}`, update(NO_HASH, ''))),
+    refuses('INSTANCE_NOT_FOUND', () => signedCall(`/api/v0/instances/${NO_HASH}`, update(NO_HASH))),
+    refuses('INVALID_HASH', () => signedCall('/api/v0/instances/abc', update(NO_HASH))),
+    refuses('ID_MISMATCH', async (core) =>
+      signedCall(`/api/v0/instances/${await given.instance(core)}`, update(NO_HASH)),
+    ),
+    refuses('INVALID_CONTENT', async (core) => {
+      const id = await given.instance(core);
+      return signedCall(`/api/v0/instances/${id}`, update(id, ''));
+    }),
+    refusesWithoutDatabase(() => signedCall(`/api/v0/instances/${NO_HASH}`, update(NO_HASH))),
   ],
   'POST /api/v0/instances/{instance_id}/control': [
     succeeds(async (core) => {
@@ -52,8 +60,24 @@ export const instanceCases: Cases = {
       return signedCall(`/api/v0/instances/${id}/control`, control(id));
     }),
     refuses('INSTANCE_NOT_FOUND', () => signedCall(`/api/v0/instances/${NO_HASH}/control`, control(NO_HASH))),
-    refuses('INVALID_CONTENT', () =>
-      signedCall(`/api/v0/instances/${NO_HASH}/control`, control(NO_HASH, 'explode')),
+    refuses('NOT_PERMITTED', async (core) => {
+      const id = await given.instance(core);
+      return signedCall(`/api/v0/instances/${id}/control`, control(id), signers.bob);
+    }),
+    refuses('ID_MISMATCH', async (core) =>
+      signedCall(`/api/v0/instances/${await given.instance(core)}/control`, control(NO_HASH)),
     ),
+    refuses('INVALID_CONTENT', async (core) => {
+      const id = await given.instance(core);
+      return signedCall(`/api/v0/instances/${id}/control`, control(id, 'explode'));
+    }),
+    refuses('MESSAGE_FORGOTTEN', async (core) => {
+      const id = await given.instance(core);
+      const call = signedCall(`/api/v0/instances/${id}/control`, control(id));
+      const { body } = await core.post(`/instances/${id}/control`, String(call.body));
+      await core.send(signers.alice, { type: 'FORGET', content: { hashes: [body.item_hash] } });
+      await core.rooms.pipeline.idle();
+      return call;
+    }),
   ],
 };

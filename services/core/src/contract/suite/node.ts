@@ -1,4 +1,12 @@
-import { alone, type Cases, given, refuses, refusesTooMany, succeeds } from './case.ts';
+import {
+  alone,
+  type Cases,
+  given,
+  refuses,
+  refusesTooMany,
+  refusesWithoutDatabase,
+  succeeds,
+} from './case.ts';
 
 const health = (path: string) => [
   succeeds(path),
@@ -22,6 +30,14 @@ export const nodeCases: Cases = {
     }),
     refuses('INVALID_CURSOR', '/api/v0/events?cursor=x'),
     refuses('INVALID_PARAMETERS', '/api/v0/events?limit=0'),
+  ],
+  'GET /api/v0/state/digest': [
+    succeeds(async (core) => {
+      await given.aggregate(core);
+      return { path: '/api/v0/state/digest' };
+    }),
+    refusesTooMany('/api/v0/state/digest', 10),
+    refusesWithoutDatabase('/api/v0/state/digest'),
   ],
   'GET /api/v0/info/public.json': fromMemory('/api/v0/info/public.json'),
   'GET /api/v0/version': fromMemory('/api/v0/version'),
