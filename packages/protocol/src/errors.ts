@@ -39,6 +39,9 @@ export const ERRORS = {
   INVALID_PARAMETERS: invalid('A query, path, form or body value is missing or has the wrong type or range'),
   INVALID_HASH: invalid('A hash is not 64 hexadecimal digits, nor a CID where one is allowed'),
   INVALID_CURSOR: invalid('A cursor was not made by this node'),
+  LIST_TOO_COSTLY: invalid(
+    'The filters of a list together fit so few of so many messages, or the page is so deep, that it cannot be answered in time',
+  ),
   UNSUPPORTED_MEDIA_TYPE: {
     httpStatus: 415,
     kind: 'invalid',

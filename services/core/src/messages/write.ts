@@ -106,7 +106,11 @@ export async function writeMessages(
   const shown = changed.filter(({ outcome }) => isShown(outcome.status));
   const shapes = await numberShapes(
     trx,
-    shown.map(({ accepted }) => accepted.message.content ?? {}),
+    shown.map(({ accepted: { message, contentType } }) => ({
+      type: message.type,
+      contentType,
+      content: message.content ?? {},
+    })),
   );
   const shapeOf = new Map(shown.map((one, index) => [one.accepted.message.itemHash, shapes[index]!]));
   const numbered = changed.map((one) => ({
