@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
@@ -6,14 +6,15 @@ export type { Logger } from 'pino';
 const HIDDEN = ['authorization', 'cookie', 'private_key', 'privateKey', 'secret', 'apiKeys', 'password'];
 
 /**
- * Structured log on standard output, one JSON object a line. Levels: `error` wants a person, `warn` may want one,
+ * Structured log on standard output (or `sink`), one JSON object a line. Levels: `error` wants a person, `warn` may want one,
  * `info` is a change of state worth keeping, `debug` is for whoever works on the code.
  */
-export function createLogger(name: string, level = 'info'): Logger {
-  return pino({
+export function createLogger(name: string, level = 'info', sink?: DestinationStream): Logger {
+  const options = {
     name,
     level,
     base: { name },
     redact: { paths: HIDDEN.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '(hidden)' },
-  });
+  };
+  return sink ? pino(options, sink) : pino(options);
 }

@@ -39,7 +39,9 @@ export function maySpeakFor(
   if (sender.sender === target.owner) return true;
   const aggregateKey = aggregateKeyOf(target);
   if (aggregateKey === SECURITY_KEY) return false;
-  return isAuthorized(facts.authorizations(target.owner, time), { ...target, ...sender, aggregateKey });
+  const { type, channel, contentType } = target;
+  const act = { sender: sender.sender, chain: sender.chain, type, channel, contentType, aggregateKey };
+  return isAuthorized(facts.authorizations(target.owner, time), act);
 }
 
 /** What becomes of a message, given the world. Pure, and the same on every node that knows the same messages. */

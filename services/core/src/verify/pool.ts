@@ -29,10 +29,12 @@ export class VerifierPool implements Verifier {
   readonly #waiting: Waiting[] = [];
   readonly #seats: Seat[] = [];
   readonly #log: Logger;
+  readonly #maxWaiting: number;
   #closed = false;
 
-  constructor(options: { readonly workers: number; readonly log: Logger }) {
+  constructor(options: { readonly workers: number; readonly log: Logger; readonly maxWaiting?: number }) {
     this.#log = options.log;
+    this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
     for (let index = 0; index < options.workers; index++) {
       const seat: Seat = { worker: undefined as never, busy: [] };
       this.#seats.push(seat);
@@ -40,10 +42,17 @@ export class VerifierPool implements Verifier {
     }
   }
 
+  /** The threads as they are now. */
+  get workers(): readonly Worker[] {
+    return this.#seats.map(({ worker }) => worker);
+  }
+
   verify(body: Uint8Array, nowSeconds: number): Promise<VerifiedMessage> {
     if (this.#closed) return Promise.reject(new AppError('SHUTTING_DOWN', 'the node is stopping'));
-    if (this.#waiting.length >= MAX_WAITING)
-      return Promise.reject(new AppError('OVERLOADED', `${MAX_WAITING} messages are waiting to be verified`));
+    if (this.#waiting.length >= this.#maxWaiting)
+      return Promise.reject(
+        new AppError('OVERLOADED', `${this.#maxWaiting} messages are waiting to be verified`),
+      );
     return new Promise((resolve, reject) => {
       this.#waiting.push({ body, nowSeconds, resolve, reject });
       this.#giveOut();
@@ -61,7 +70,14 @@ export class VerifierPool implements Verifier {
       this.#giveOut();
       for (const [index, one] of done.entries()) settle(one, verdicts[index]!);
     });
-    worker.on('error', (error) => this.#replace(seat, error));
+    // Whatever ends a thread, an error of its own included, ends in `exit`.
+    let failure: unknown;
+    worker.on('error', (error) => {
+      failure = error;
+    });
+    worker.once('exit', (code) => {
+      if (!this.#closed) this.#replace(seat, failure ?? new Error(`the thread ended with ${code}`));
+    });
   }
 
   /** A worker that failed takes its messages with it: their senders are told, and a new one takes its seat. */
@@ -69,7 +85,8 @@ export class VerifierPool implements Verifier {
     this.#log.error({ err: error }, 'a thread that verifies messages failed and is replaced');
     for (const one of seat.busy) one.reject(new AppError('INTERNAL', 'the verification failed'));
     seat.busy = [];
-    if (!this.#closed) this.#seatWorker(seat);
+    this.#seatWorker(seat);
+    this.#giveOut();
   }
 
   #giveOut(): void {
