@@ -1,4 +1,5 @@
 import { benchIngest } from './ingest.ts';
+import { benchQuery } from './query.ts';
 import { benchStorage } from './storage.ts';
 import { benchVerify } from './verify.ts';
 
@@ -6,6 +7,7 @@ import { benchVerify } from './verify.ts';
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   ingest: benchIngest,
   storage: benchStorage,
+  query: benchQuery,
   verify: benchVerify,
 };
 
