@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { createLogger } from '@skerry/kit';
 import { type Database, openDatabase } from '../services/core/src/db/connect.ts';
+import { createWrite } from '../services/core/src/db/copy.ts';
 import { migrate } from '../services/core/src/db/migrate.ts';
 import type { Schema } from '../services/core/src/db/schema.ts';
 import { createEventLog } from '../services/core/src/events/log.ts';
@@ -30,7 +31,7 @@ async function timed(body: () => Promise<unknown>): Promise<number> {
 }
 
 const TABLES =
-  'messages, message_tags, totals, dependencies, reconsider, posts, events, digests, shapes restart identity';
+  'messages, message_tags, totals, dependencies, reconsider, events, digests, shapes restart identity';
 
 /** From bytes to durable, as a door does it: verified on threads, decided and written in batches. */
 async function ingest(database: Database<Schema>, bodies: readonly Buffer[], workers: number): Promise<void> {
@@ -39,6 +40,7 @@ async function ingest(database: Database<Schema>, bodies: readonly Buffer[], wor
   const readContentFile = async () => undefined;
   const pipeline = new Pipeline({
     db,
+    write: createWrite(database.pool),
     events: createEventLog(db),
     schedulers: new Set(),
     pendingHorizonMs: 3_600_000,

@@ -1,9 +1,13 @@
 import { benchIngest } from './ingest.ts';
+import { benchQuery } from './query.ts';
+import { benchStorage } from './storage.ts';
 import { benchVerify } from './verify.ts';
 
 /** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   ingest: benchIngest,
+  storage: benchStorage,
+  query: benchQuery,
   verify: benchVerify,
 };
 

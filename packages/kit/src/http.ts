@@ -24,6 +24,13 @@ export type HttpServer = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route sees to it that a body that does not go on ends; it may take as long as it likes. */
+    watchesItsBody?: boolean;
+  }
+}
+
 export interface HttpServerOptions {
   readonly log: Logger;
   /** Methods that pages of any origin may use; none by default. */
@@ -38,7 +45,8 @@ export interface HttpServerOptions {
   readonly drainMs?: number;
 }
 
-const REQUEST_TIMEOUT_MS = 300_000;
+/** Within this time a body is whole, unless its route watches it. */
+const BODY_TIMEOUT_MS = 300_000;
 const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_MS = 65_000;
 /** Shorter than the deadline of the whole stop (service.ts). */
@@ -58,6 +66,8 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_FILES_LIMIT: 'INVALID_PARAMETERS',
   FST_FIELDS_LIMIT: 'INVALID_PARAMETERS',
   FST_PARTS_LIMIT: 'INVALID_PARAMETERS',
+  FST_PROTO_VIOLATION: 'INVALID_PARAMETERS',
+  FST_MP_PREMATURE_CLOSE: 'INVALID_PARAMETERS',
   FST_INVALID_MULTIPART_CONTENT_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
   FST_ERR_BAD_URL: 'INVALID_PARAMETERS',
 };
@@ -183,7 +193,6 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     routerOptions: { maxParamLength: PATH_PART_CHARS_MAX },
     genReqId: requestIdOf,
     bodyLimit: options.bodyLimitBytes ?? LIMITS.jsonBodyBytes,
-    requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
     // Strict validation: nothing is dropped in silence; text of a query may become the number that it is.
@@ -219,6 +228,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     app.addHook('onRoute', checkRateClass);
     app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
   }
+  app.addHook('onRequest', async ({ raw, routeOptions }) => {
+    const hasBody =
+      raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
+    if (!hasBody || routeOptions.config?.watchesItsBody) return;
+    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
+    raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+  });
   app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
   app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, observer));
   answerErrors(app, options);

@@ -60,5 +60,8 @@ export async function runService<C>(
   }, STOP_DEADLINE_MS);
   deadline.unref();
   await running[Symbol.asyncDispose]();
+  clearTimeout(deadline);
+  // The parent's channel would keep a process alive that has nothing left to do.
+  process.channel?.unref();
   return 0;
 }

@@ -39,6 +39,9 @@ export const ERRORS = {
   INVALID_PARAMETERS: invalid('A query, path, form or body value is missing or has the wrong type or range'),
   INVALID_HASH: invalid('A hash is not 64 hexadecimal digits, nor a CID where one is allowed'),
   INVALID_CURSOR: invalid('A cursor was not made by this node'),
+  LIST_TOO_COSTLY: invalid(
+    'The filters of a list together fit so few of so many messages, or the page is so deep, that it cannot be answered in time',
+  ),
   UNSUPPORTED_MEDIA_TYPE: {
     httpStatus: 415,
     kind: 'invalid',
@@ -97,6 +100,17 @@ export const ERRORS = {
   FILE_TOO_LARGE: tooLarge('The file is larger than the upload limit'),
   FILE_CORRUPT: internal('The bytes received do not have the hash that was asked for'),
   STORAGE_FULL: { httpStatus: 507, kind: 'unavailable', meaning: 'The disk has no room for the file' },
+  STORAGE_UNAVAILABLE: unavailable('The object store that holds the files does not answer'),
+  RANGE_NOT_SATISFIABLE: {
+    httpStatus: 416,
+    kind: 'invalid',
+    meaning: 'The range asked for lies beyond the end of the file',
+  },
+  PRECONDITION_FAILED: {
+    httpStatus: 412,
+    kind: 'conflict',
+    meaning: 'The request asks for another version of the file than there is (If-Match)',
+  },
 
   // Host names
   INVALID_HOSTNAME: invalid('A host name is not four words of the list joined by hyphens'),

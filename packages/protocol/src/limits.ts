@@ -2,6 +2,8 @@
 export const LIMITS = {
   /** A JSON request body (facts of deployed nodes: 1 MiB). */
   jsonBodyBytes: 1024 * 1024,
+  /** A JSON body that is kept as a file without a signature (POST /storage/add_json). */
+  unpinnedJsonBytes: 4 * 1024 * 1024,
   /** Nesting of arrays and objects in a JSON body. */
   jsonDepth: 64,
   /** How far a timestamp may be ahead of the node's clock (design decision 6). */

@@ -1,6 +1,7 @@
 import { type ConfigOf, defineConfig, settings } from '@skerry/kit';
 
 const UPLOAD_LIMIT_BYTES = 4 * 1024 ** 3;
+const DAY_MINUTES = 24 * 60;
 
 /** Settings of the core node. */
 export const coreConfig = defineConfig('SKERRY_CORE', {
@@ -60,6 +61,19 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     0,
     'threads that verify signatures; 0 for one less than there are cores',
   ),
+  fileGraceMinutes: settings.integer(
+    60,
+    365 * DAY_MINUTES,
+    DAY_MINUTES,
+    'how long a file that no message keeps stays before it is removed, in minutes',
+  ),
+  s3Endpoint: settings.optionalText(
+    'an S3-compatible object store for the files instead of a directory: http(s)://host[:port]',
+  ),
+  s3Bucket: settings.optionalText('its bucket, which must exist'),
+  s3Region: settings.text('us-east-1', 'its region'),
+  s3AccessKeyId: settings.optionalText('the access key of the bucket'),
+  s3SecretAccessKey: settings.optionalSecret('the secret of the access key'),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

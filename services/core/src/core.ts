@@ -7,7 +7,8 @@ import type { CoreConfig } from './config.ts';
 import { openDatabase } from './db/connect.ts';
 import { migrate } from './db/migrate.ts';
 import type { Schema } from './db/schema.ts';
-import { createDirectoryBlobStore } from './files/blob-store.ts';
+import { openBlobStore } from './files/choose-store.ts';
+import { Sweep, startSweeping } from './files/sweep.ts';
 import { createApi } from './http/api.ts';
 import { eraseForgotten } from './messages/erase.ts';
 import { createRooms } from './rooms.ts';
@@ -36,7 +37,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     }),
   );
   await migrate({ pool: database.pool, directory: MIGRATIONS, log });
-  const blobs = await createDirectoryBlobStore(join(dataDir, 'files'));
+  const blobs = await openBlobStore(config, join(dataDir, 'files'));
   const verifier = stack.use(new VerifierPool({ workers: workersOf(config), log }));
   // The host's signal, or our own disposal: either way streams end and the node says that it stops.
   const stop = new AbortController();
@@ -66,6 +67,9 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     },
   );
   stack.defer(() => upkeep);
+  const graceMs = config.fileGraceMinutes * 60_000;
+  const sweep = new Sweep({ db, blobs, claims: rooms.files.claims, graceMs, now, log });
+  stack.use(startSweeping(sweep, { signal: stopping, log }));
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

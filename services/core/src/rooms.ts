@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { type Logger, loadOrCreateKeyFile } from '@skerry/kit';
 import { type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import type { Database } from './db/connect.ts';
+import { createWrite } from './db/copy.ts';
 import type { Schema } from './db/schema.ts';
 import { createEventLog } from './events/log.ts';
 import type { BlobStore } from './files/blob-store.ts';
@@ -40,22 +41,24 @@ const SEALING_PURPOSE = 'skerry webhook secrets';
 /** The content file of a message; larger ones are no contents. */
 async function readBlob(blobs: BlobStore, hash: string): Promise<Uint8Array | undefined> {
   if (!isItemHash64(hash)) return undefined;
-  const sizeBytes = await blobs.findSize(hash as ItemHash);
-  if (sizeBytes === undefined) return undefined;
-  return sizeBytes > LIMITS.contentFileBytes
+  const blob = await blobs.find(hash as ItemHash);
+  if (!blob) return undefined;
+  return blob.sizeBytes > LIMITS.contentFileBytes
     ? new Uint8Array(LIMITS.contentFileBytes + 1)
-    : buffer(blobs.read(hash as ItemHash));
+    : buffer(await blobs.read(hash as ItemHash));
 }
 
 /** Everything behind the doors, each part given what it needs of the others. */
 export async function createRooms(options: RoomOptions): Promise<Rooms> {
-  const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, now, signal, log } = options;
+  const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, settings, now, signal, log } =
+    options;
   const db = database.kysely;
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) => readBlob(blobs, hash);
   const pipeline = new Pipeline({
     db,
+    write: createWrite(database.pool),
     events,
     schedulers,
     pendingHorizonMs,
@@ -71,7 +74,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     pipeline,
     intake: createIntake({ verifier, pipeline, readContentFile, now }),
     events,
-    files: new Files({ db, blobs, pipeline, now }),
+    files: new Files({ db, blobs, pipeline, now, uploadLimitBytes: settings.uploadLimitBytes }),
     secrets: createSealedBox(new Uint8Array(hkdfSync('sha256', sealingKey, '', SEALING_PURPOSE, KEY_BYTES))),
     metrics,
     health: createHealth({
@@ -84,6 +87,6 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     }),
     now,
     signal,
-    settings: options.settings,
+    settings,
   };
 }

@@ -9,7 +9,8 @@ import { coreConfig } from './config.ts';
 import type { Database } from './db/connect.ts';
 import type { Schema } from './db/schema.ts';
 import { createTestDatabase } from './db/testing.ts';
-import { createDirectoryBlobStore } from './files/blob-store.ts';
+import type { BlobStore } from './files/blob-store.ts';
+import { createDirectoryBlobStore } from './files/directory-store.ts';
 import { createApi } from './http/api.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
 import { createRooms } from './rooms.ts';
@@ -31,11 +32,12 @@ export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;
   readonly rooms: Rooms;
   readonly filesDir: string;
+  readonly blobs: BlobStore;
   /** Sends a signed message as a client would. */
   send(signer: Signer, draft: MessageDraft, path?: string, method?: 'POST' | 'PUT'): Promise<TestResponse>;
   /** Sends exactly this body. */
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
-  get(path: string): Promise<TestResponse>;
+  get(path: string, headers?: Record<string, string>, method?: 'GET' | 'HEAD'): Promise<TestResponse>;
   /** The server ends this core's connections and lets no new one in, as when it is stopped. */
   loseDatabase(): Promise<void>;
   /** As the signal of the process does: streams end, health says so. Requests are still answered. */
@@ -58,6 +60,7 @@ export interface TestCoreOptions {
   readonly database?: Database<Schema>;
   readonly log?: Logger;
   readonly settings?: Partial<RouteSettings>;
+  readonly blobs?: BlobStore;
 }
 
 export const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -81,9 +84,10 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const filesDir = await mkdtemp(join(tmpdir(), 'skerry-core-'));
   stack.defer(() => rm(filesDir, { recursive: true, force: true }));
   const stop = new AbortController();
+  const blobs = options.blobs ?? (await createDirectoryBlobStore(filesDir));
   const rooms = await createRooms({
     database,
-    blobs: await createDirectoryBlobStore(filesDir),
+    blobs,
     verifier: inlineVerifier,
     dataDir: filesDir,
     schedulers: new Set([signers.scheduler.address]),
@@ -109,7 +113,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const owned = stack.move();
 
   const inject = async (
-    method: 'GET' | 'POST' | 'PUT',
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT',
     url: string,
     payload?: string | Buffer,
     headers: Record<string, string> = {},
@@ -124,7 +128,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     return {
       status: response.statusCode,
       headers: response.headers,
-      body: isJson ? response.json() : response.rawPayload,
+      body: isJson && method !== 'HEAD' ? response.json() : response.rawPayload,
     };
   };
   const json = { 'content-type': 'application/json' };
@@ -132,10 +136,11 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     api,
     rooms,
     filesDir,
+    blobs,
     send: (signer, draft, path = '/messages', method = 'POST') =>
       inject(method, `/api/v0${path}`, signMessage(draft, signer).body, json),
     post: (path, body, headers = json) => inject('POST', `/api/v0${path}`, body, headers),
-    get: (path) => inject('GET', `/api/v0${path}`),
+    get: (path, headers = {}, method = 'GET') => inject(method, `/api/v0${path}`, undefined, headers),
     loseDatabase: () => loseDatabase(database.pool),
     stop: () => stop.abort(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

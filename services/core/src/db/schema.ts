@@ -71,9 +71,16 @@ export interface Schema {
     type: string;
     sender: string;
     channel: string | null;
+    shape: number | null;
     time: number;
   };
-  shapes: { id: Generated<number>; digest: string; paths: string[] };
+  shapes: {
+    id: Generated<number>;
+    digest: string;
+    type: string;
+    content_type: string | null;
+    paths: string[];
+  };
   totals: { a: string; b: string; total: number; heavy: Generated<boolean> };
   dependencies: { key: string; item_hash: string };
   reconsider: { item_hash: string };
@@ -87,14 +94,13 @@ export interface Schema {
     time: number;
     item_hash: string;
   };
-  posts: {
+  amended_posts: {
     item_hash: string;
     owner: string;
     type: string;
     ref: string | null;
     channel: string | null;
     tags: string[];
-    created: number;
     updated: number;
     latest_hash: string;
   };

@@ -1,5 +1,6 @@
 import type { NetworkEvent } from '@skerry/protocol';
-import { sql, type Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
+import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 
 type Draft<E> = E extends NetworkEvent ? Pick<E, 'kind' | 'data'> : never;
@@ -16,17 +17,15 @@ export async function lockEvents(trx: Transaction<Schema>): Promise<number> {
 
 /** Numbers the events from `lastSeq` on and writes them. The caller holds the lock. */
 export async function appendEvents(
-  trx: Transaction<Schema>,
+  { trx, copy }: Writer<Schema>,
   lastSeq: number,
   events: readonly EventDraft[],
   nowMs: number,
 ): Promise<void> {
-  await sql`
-    insert into events (seq, kind, data, time_ms)
-    select * from unnest(
-      ${events.map((_event, index) => lastSeq + index + 1)}::bigint[], ${events.map((event) => event.kind)}::text[],
-      ${events.map((event) => JSON.stringify(event.data))}::jsonb[], ${events.map(() => nowMs)}::bigint[])`.execute(
-    trx,
+  await copy(
+    'events',
+    ['seq', 'kind', 'data', 'time_ms'],
+    events.map((event, index) => [lastSeq + index + 1, event.kind, JSON.stringify(event.data), nowMs]),
   );
   await trx
     .updateTable('event_counter')

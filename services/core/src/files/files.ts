@@ -2,33 +2,41 @@ import type { Readable } from 'node:stream';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import type { Outcome } from '../messages/judged.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
-import type { BlobStore, ReceivedBlob } from './blob-store.ts';
+import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
+import { Claims } from './claims.ts';
 import { acceptUpload, type UploadFields } from './upload.ts';
 
 export interface StoredFile {
   readonly hash: ItemHash;
   readonly sizeBytes: number;
   readonly contentType: string;
-  open(): Readable;
+  open(range?: ByteRange): Promise<Readable>;
 }
 
-/** Files that messages asked to keep. */
-export class Files {
-  readonly #db: Kysely<Schema>;
-  readonly #blobs: BlobStore;
-  readonly #pipeline: Pipeline;
-  readonly #now: () => number;
+export interface FilesOptions {
+  readonly db: Kysely<Schema>;
+  readonly blobs: BlobStore;
+  readonly pipeline: Pipeline;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly uploadLimitBytes: number;
+}
 
-  constructor(options: { db: Kysely<Schema>; blobs: BlobStore; pipeline: Pipeline; now: () => number }) {
-    this.#db = options.db;
-    this.#blobs = options.blobs;
-    this.#pipeline = options.pipeline;
-    this.#now = options.now;
+/** Files that messages asked to keep, and those that may still be asked for. */
+export class Files {
+  /** Held while a blob is being stored: the sweep leaves it alone. */
+  readonly claims = new Claims();
+  readonly #options: FilesOptions;
+
+  constructor(options: FilesOptions) {
+    this.#options = options;
   }
 
-  receive(source: Readable): Promise<ReceivedBlob> {
-    return this.#blobs.receive(source);
+  /** See `BlobStore.receive`. */
+  receive(source: Readable, limitBytes = this.#options.uploadLimitBytes): Promise<ReceivedBlob> {
+    return this.#options.blobs.receive(source, limitBytes);
   }
 
   /** Keeps a received file for its uploader. The blob is durable before the database speaks of it. */
@@ -36,23 +44,41 @@ export class Files {
     blob: ReceivedBlob,
     contentType: string,
     fields: UploadFields,
-  ): Promise<{ messageHash: string }> {
+  ): Promise<{ messageHash: string; outcome: Outcome }> {
     const accepted = acceptUpload(
       fields,
       { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType },
-      Math.floor(this.#now() / 1000),
+      Math.floor(this.#options.now() / 1000),
     );
+    using _claim = await this.claims.take(blob.hash);
     await blob.keep();
-    await this.#pipeline.submit(accepted);
-    return { messageHash: accepted.message.itemHash };
+    const outcome = await this.#options.pipeline.submit(accepted);
+    return { messageHash: accepted.message.itemHash, outcome };
+  }
+
+  /** Keeps a file that no message speaks of yet. It is readable at once, and goes after the grace period unless one does. */
+  async storeUnpinned(blob: ReceivedBlob, contentType: string): Promise<void> {
+    using _claim = await this.claims.take(blob.hash);
+    await blob.keep();
+    await this.#options.db
+      .insertInto('files')
+      .values({ hash: blob.hash, size_bytes: blob.sizeBytes, content_type: contentType })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    await this.#options.pipeline.touch([`file:${blob.hash}`]);
   }
 
   /** Throws FILE_NOT_FOUND. */
   async get(hash: ItemHash): Promise<StoredFile> {
-    const row = await this.#db.selectFrom('files').selectAll().where('hash', '=', hash).executeTakeFirst();
-    const sizeBytes = row && (await this.#blobs.findSize(hash));
-    if (!row || sizeBytes === undefined)
-      throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
-    return { hash, sizeBytes, contentType: row.content_type, open: () => this.#blobs.read(hash) };
+    const { db, blobs } = this.#options;
+    const row = await db.selectFrom('files').selectAll().where('hash', '=', hash).executeTakeFirst();
+    const blob = row && (await blobs.find(hash));
+    if (!row || !blob) throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
+    return {
+      hash,
+      sizeBytes: blob.sizeBytes,
+      contentType: row.content_type,
+      open: (range) => blobs.read(hash, range),
+    };
   }
 }

@@ -74,12 +74,13 @@ function operationIdOf(method: string, path: string): string {
   return `${method}${isRoot ? 'Root' : ''}${fixed.join('')}${by}`;
 }
 
+const NODE_PATHS = new Set(['info', 'version', 'health', 'docs']);
+
 function tagOf(path: string): string {
   const [first] = path.replace(/^\/api\/v0\//, '').split('/');
   const isNode = !path.startsWith('/api/v0/') || !/^[a-z]+$/.test(first ?? '') || NODE_PATHS.has(first!);
   return isNode ? 'node' : first!;
 }
-const NODE_PATHS = new Set(['info', 'version', 'health', 'docs']);
 
 /** Every code that a route may answer: what it says, and what follows from its class and its parameters. */
 function errorsOf(config: FastifyContextConfig, operation: Operation): ErrorCode[] {
@@ -132,6 +133,11 @@ function completeParameter(parameter: Parameter): Parameter {
   };
 }
 
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  422: 'a message of the network form that is refused',
+  503: 'not available now; the body says why',
+};
+
 function completeOperation(
   method: string,
   path: string,
@@ -144,7 +150,7 @@ function completeOperation(
     Object.entries(operation.responses).map(([status, response]) => [
       status,
       response.description === 'Default Response'
-        ? { ...response, description: ERRORS_DESCRIPTION[status] ?? 'success' }
+        ? { ...response, description: DESCRIPTIONS[status] ?? 'success' }
         : response,
     ]),
   );
@@ -163,10 +169,6 @@ function completeOperation(
     'x-rate-limit': { class: rateClass, per_minute: perMinute[rateClass] ?? null },
   };
 }
-const ERRORS_DESCRIPTION: Readonly<Record<string, string>> = {
-  422: 'a message of the network form that is refused',
-  503: 'not available now; the body says why',
-};
 
 const ERROR_BODY = {
   type: 'object',

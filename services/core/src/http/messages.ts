@@ -1,8 +1,10 @@
 import type { HttpServer } from '@skerry/kit';
 import { AppError, MessageStatusView, MessageView, PaginationView, parseMessageHash } from '@skerry/protocol';
 import Type from 'typebox';
+import { totalMessages } from '../lists/count.ts';
+import { type MessageFilter, resolveFilter } from '../lists/filter.ts';
 import { parseJsonPath } from '../lists/json-path.ts';
-import { findShapes, listMessages, type MessageFilter, totalMessages } from '../lists/messages.ts';
+import { listMessages } from '../lists/messages.ts';
 import { findMessage, listForgetting } from '../messages/read.ts';
 import { networkViewOf, viewOf } from '../messages/view.ts';
 import { placeCursor } from './cursor.ts';
@@ -53,17 +55,16 @@ const CONTENT_ERRORS = [
 
 const HashParams = Type.Object({ hash: Type.String({ description: 'item hash: SHA-256, or a CID' }) });
 
-async function filterOf(rooms: Rooms, query: Type.Static<typeof ListQuery>): Promise<MessageFilter> {
-  const paths = parseListFilter('content.keys', query['content.keys'])?.map((text) =>
-    parseJsonPath(text, 'content.keys').join(''),
-  );
+function filterOf(query: Type.Static<typeof ListQuery>): MessageFilter {
   return {
     hashes: parseListFilter('hashes', query.hashes)?.map((text) => parseMessageHash(text).hash),
     addresses: parseListFilter('addresses', query.addresses)?.map(normalizeAddress),
     channels: parseListFilter('channels', query.channels),
     tags: parseListFilter('tags', query.tags),
     types: parseTypes('types', query.types),
-    shapes: paths && (await findShapes(rooms.db, paths)),
+    keys: parseListFilter('content.keys', query['content.keys'])?.map((text) =>
+      parseJsonPath(text, 'content.keys').join(''),
+    ),
   };
 }
 
@@ -179,10 +180,10 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
           }),
         },
       },
-      config: reads('INVALID_HASH', 'INVALID_CURSOR'),
+      config: reads('INVALID_HASH', 'INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     },
     async ({ query }) => {
-      const filter = await filterOf(rooms, query);
+      const filter = await resolveFilter(rooms.db, filterOf(query));
       const after = placeCursor.read(query.cursor);
       const page = { ...pageOf(query), after: after && { time: after.t, itemHash: after.h } };
       const [rows, total] = await Promise.all([

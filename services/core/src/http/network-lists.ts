@@ -1,7 +1,9 @@
 import type { HttpServer } from '@skerry/kit';
 import { AppError, parseMessageHash } from '@skerry/protocol';
 import Type from 'typebox';
-import { listMessages, type MessageFilter, totalMessages } from '../lists/messages.ts';
+import { totalMessages } from '../lists/count.ts';
+import { type MessageFilter, resolveFilter } from '../lists/filter.ts';
+import { listMessages } from '../lists/messages.ts';
 import { networkViewOf } from '../messages/view.ts';
 import { listPosts, type PostFilter, totalPosts } from '../posts/read.ts';
 import { postViewOf } from '../posts/view.ts';
@@ -139,10 +141,10 @@ export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<
         querystring: MessagesQuery,
         response: { 200: Type.Object({ messages: Type.Array(Type.Unknown()), ...paginationSchema }) },
       },
-      config: reads('INVALID_HASH', 'INVALID_CURSOR'),
+      config: reads('INVALID_HASH', 'INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     },
     async ({ query }) => {
-      const filter = messageFilterOf(query);
+      const filter = await resolveFilter(rooms.db, messageFilterOf(query));
       const rows = await listMessages(rooms.db, filter, pageOf(query));
       return {
         messages: rows.map(networkViewOf),
@@ -162,7 +164,7 @@ export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<
         querystring: PostsQuery,
         response: { 200: Type.Object({ posts: Type.Array(Type.Unknown()), ...paginationSchema }) },
       },
-      config: reads('INVALID_HASH', 'INVALID_CURSOR'),
+      config: reads('INVALID_HASH', 'INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     },
     async ({ query }) => {
       const filter = postFilterOf(query);
@@ -170,8 +172,8 @@ export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<
       return {
         posts: rows.map(postViewOf),
         ...(await paginationFields(query, 'posts', () => totalPosts(rooms.db, filter))),
-        next_cursor: nextCursorOf(rows, query.pagination, ({ post }) =>
-          placeCursor.write({ t: post.updated, h: post.item_hash }),
+        next_cursor: nextCursorOf(rows, query.pagination, ({ original, updated }) =>
+          placeCursor.write({ t: updated, h: original.item_hash }),
         ),
       };
     },

@@ -92,11 +92,7 @@ describe('metrics of the core node', () => {
       type: 'STORE',
       content: { item_type: 'storage', item_hash: '0'.repeat(64) },
     });
-    assert.equal((await core.get(`/storage/${'0'.repeat(64)}`)).body.code, 'FILE_NOT_FOUND');
-    await core.send(signers.bob, {
-      type: 'POST',
-      content: { type: 'note', address: signers.alice.address },
-    });
+    assert.equal((await core.post('/messages', '{')).status, 400);
     const json = (await core.api.inject({ url: '/metrics.json' })).json<Record<string, unknown>>();
     assert.deepEqual(
       [
@@ -115,10 +111,10 @@ describe('metrics of the core node', () => {
       /^pyaleph_status_sync_messages_total 1$/m,
       /^pyaleph_build_info\{version="[^"]+"\} 1$/m,
       /^skerry_pipeline_queue_length 0$/m,
-      /^skerry_pipeline_messages_total\{verdict="applied"\} 2$/m,
-      /^skerry_pipeline_messages_total\{verdict="refused"\} 1$/m,
-      /^skerry_pipeline_batch_messages_count 3$/m,
-      /^skerry_refusals_total\{code="FILE_NOT_FOUND"\} 1$/m,
+      /^skerry_pipeline_messages_total\{status="processed"\} 1$/m,
+      /^skerry_pipeline_messages_total\{status="pending"\} 1$/m,
+      /^skerry_pipeline_batch_messages_count 2$/m,
+      /^skerry_refusals_total\{code="INVALID_JSON"\} 1$/m,
       /^skerry_event_streams_open 0$/m,
       /^skerry_database_connections\{state="busy"\} \d+$/m,
     ])

@@ -1,30 +1,21 @@
-import multipart, { type MultipartFile } from '@fastify/multipart';
+import { Readable } from 'node:stream';
+import multipart from '@fastify/multipart';
 import type { HttpServer } from '@skerry/kit';
-import { AppError, LIMITS, parseItemHash, SubmitView } from '@skerry/protocol';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError, LIMITS, SubmitView } from '@skerry/protocol';
 import Type from 'typebox';
-import type { ReceivedBlob } from '../files/blob-store.ts';
-import type { UploadFields } from '../files/upload.ts';
-import { reads, takesBody } from './declare.ts';
+import { takesBody } from './declare.ts';
 import type { Rooms } from './rooms.ts';
+import { DEFAULT_CHANNEL, fieldsOf, formOptions, withForm } from './storage-form.ts';
+import { storageReadRoutes } from './storage-read.ts';
+import { readBodiesAsBytes } from './submission.ts';
 
-const DEFAULT_CHANNEL = 'skerry';
-const FIELDS = ['address', 'signature', 'channel', 'tags'] as const;
-const FIELD_BYTES_MAX = 16_384;
-const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$/;
-const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
-
-const HashParams = Type.Object({ hash: Type.String() });
 const StoredView = Type.Object({
   ...SubmitView.properties,
   item_hash: Type.String({ description: "the file's SHA-256: its name in GET /storage/{hash}" }),
   message_hash: Type.String({ description: 'the STORE message that keeps it' }),
 });
+const AddedView = Type.Object({ status: Type.Literal('success'), hash: Type.String() });
 
-const BytesView = {
-  description: 'the bytes',
-  content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
-};
 const UPLOAD_BODY = {
   contentType: 'multipart/form-data',
   schema: {
@@ -40,6 +31,7 @@ const UPLOAD_BODY = {
     additionalProperties: false,
   },
 };
+const ANY_JSON = { contentType: 'application/json', schema: {} };
 const UPLOAD_ERRORS = [
   'INVALID_PARAMETERS',
   'UNKNOWN_FIELD',
@@ -47,107 +39,24 @@ const UPLOAD_ERRORS = [
   'SIGNATURE_REQUIRED',
   'INVALID_SIGNATURE',
   'FILE_TOO_LARGE',
+  'MESSAGE_FORGOTTEN',
   'STORAGE_FULL',
+  'STORAGE_UNAVAILABLE',
   'OVERLOADED',
 ] as const;
 
-function fieldsOf(given: ReadonlyMap<string, string>): UploadFields {
-  for (const name of ['address', 'signature'] as const) {
-    if (!given.get(name)) throw new AppError('SIGNATURE_REQUIRED', `the form lacks the field ${name}`);
-  }
-  const channel = given.get('channel') || DEFAULT_CHANNEL;
-  const tags = (given.get('tags') ?? '')
-    .split(',')
-    .map((tag) => tag.trim())
-    .filter((tag) => tag !== '');
-  if (channel.length > LIMITS.channelChars)
-    throw new AppError('INVALID_PARAMETERS', `channel is longer than ${LIMITS.channelChars} characters`);
-  if (/\0/.test(channel + tags.join()))
-    throw new AppError('INVALID_PARAMETERS', 'channel and tags may not hold NUL characters');
-  return { address: given.get('address')!, signature: given.get('signature')!, channel, tags };
-}
-
-interface Form {
-  readonly fields: Map<string, string>;
-  file: { blob: ReceivedBlob; contentType: string } | undefined;
-}
-
-function noteField(form: Form, name: string, value: unknown): void {
-  if (!(FIELDS as readonly string[]).includes(name)) {
-    throw new AppError(
-      'UNKNOWN_FIELD',
-      `the form has no field ${JSON.stringify(name.slice(0, 64))}; fields: file, ${FIELDS.join(', ')}`,
-    );
-  }
-  if (form.fields.has(name)) throw new AppError('INVALID_PARAMETERS', `the form has the field ${name} twice`);
-  form.fields.set(name, String(value));
-}
-
-async function receiveFile(part: MultipartFile, rooms: Rooms): Promise<NonNullable<Form['file']>> {
-  const blob = await rooms.files.receive(part.file);
-  if (part.file.truncated) {
-    await blob.discard();
-    throw new AppError('FILE_TOO_LARGE', `a file may have ${rooms.settings.uploadLimitBytes} bytes here`);
-  }
-  return {
-    blob,
-    contentType: CONTENT_TYPE.test(part.mimetype) ? part.mimetype.toLowerCase() : DEFAULT_CONTENT_TYPE,
-  };
-}
-
-/** Reads the form part by part, the file straight to disk, in whatever order the parts come. */
-async function readForm(request: FastifyRequest, rooms: Rooms, form: Form): Promise<void> {
-  for await (const part of request.parts()) {
-    if (part.type === 'field') {
-      if (part.valueTruncated)
-        throw new AppError(
-          'INVALID_PARAMETERS',
-          `the field ${part.fieldname} is longer than ${FIELD_BYTES_MAX} bytes`,
-        );
-      noteField(form, part.fieldname, part.value);
-    } else {
-      if (part.fieldname !== 'file' || form.file) {
-        part.file.resume();
-        throw new AppError('INVALID_PARAMETERS', 'the form must have one file, in the field "file"');
-      }
-      form.file = await receiveFile(part, rooms);
-    }
+/** The bytes are kept as they came; they must be one JSON value in UTF-8 (RFC 8259). */
+function checkJson(body: Buffer): void {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch (error) {
+    throw new AppError('INVALID_JSON', 'the body is not JSON', { cause: error });
   }
 }
 
-/** Bytes of strangers: never run as a page of this origin, cached for ever since their name is their hash. */
-async function sendFile(
-  rooms: Rooms,
-  hash: string,
-  reply: FastifyReply,
-  contentType?: string,
-): Promise<FastifyReply> {
-  const file = await rooms.files.get(parseItemHash(hash));
-  return reply
-    .headers({
-      'content-type': contentType ?? file.contentType,
-      'content-length': file.sizeBytes,
-      etag: `"${file.hash}"`,
-      'cache-control': 'public, max-age=31536000, immutable',
-      'x-content-type-options': 'nosniff',
-      'content-security-policy': "default-src 'none'; sandbox",
-    })
-    .send(file.open());
-}
-
-/** Storage: upload and download (specification, "Storage"). */
+/** Storage (specification, "Storage"): upload and download. */
 export async function storageRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
-  await app.register(multipart, {
-    throwFileSizeLimit: false,
-    limits: {
-      files: 2,
-      fields: 16,
-      parts: 20,
-      fieldSize: FIELD_BYTES_MAX,
-      fileSize: rooms.settings.uploadLimitBytes,
-      headerPairs: 64,
-    },
-  });
+  await app.register(multipart, formOptions);
 
   app.post(
     '/storage/store',
@@ -156,45 +65,53 @@ export async function storageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         summary: 'Upload a file (multipart: file, address, signature over its hash, channel, tags)',
         response: { 200: StoredView },
       },
-      // The client sets the pace of an upload.
       config: {
         ...takesBody('authenticated', UPLOAD_BODY, ...UPLOAD_ERRORS),
-        slowAfterMs: Number.POSITIVE_INFINITY,
+        slowAfterMs: Infinity,
+        watchesItsBody: true,
       },
       bodyLimit: Number.MAX_SAFE_INTEGER,
     },
-    async (request) => {
-      if (!request.isMultipart())
-        throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
-      const form: Form = { fields: new Map(), file: undefined };
-      try {
-        await readForm(request, rooms, form);
-        if (!form.file)
-          throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
-        const { blob, contentType } = form.file;
-        const { messageHash } = await rooms.files.store(blob, contentType, fieldsOf(form.fields));
-        return { item_hash: blob.hash, status: 'success' as const, message_hash: messageHash };
-      } finally {
-        await form.file?.blob.discard();
-      }
-    },
+    (request, reply) =>
+      withForm(request, reply, rooms, async ({ file, fields }) => {
+        if (!file) throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
+        const stored = await rooms.files.store(file.blob, file.contentType, fieldsOf(fields));
+        const { messageHash, outcome } = stored;
+        if (outcome.status === 'forgotten')
+          throw new AppError(
+            'MESSAGE_FORGOTTEN',
+            `its owner forgot this file: ${outcome.reason?.message ?? ''}`,
+          );
+        return { item_hash: file.blob.hash, status: 'success' as const, message_hash: messageHash };
+      }),
   );
 
-  app.get(
-    '/storage/:hash',
-    {
-      schema: { summary: 'A file, with its content type', params: HashParams, response: { 200: BytesView } },
-      config: reads('INVALID_HASH', 'FILE_NOT_FOUND'),
-    },
-    (request, reply) => sendFile(rooms, request.params.hash, reply),
-  );
+  await app.register(async (child) => {
+    const scope = child as HttpServer;
+    readBodiesAsBytes(scope);
+    scope.post(
+      '/storage/add_json',
+      {
+        schema: {
+          summary: 'Keep a JSON body as a file; it goes after a grace period unless a message keeps it',
+          response: { 200: AddedView },
+        },
+        config: takesBody('general', ANY_JSON, 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'),
+        bodyLimit: LIMITS.unpinnedJsonBytes,
+      },
+      async (request) => {
+        const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+        checkJson(body);
+        const blob = await rooms.files.receive(Readable.from([body]), LIMITS.unpinnedJsonBytes);
+        try {
+          await rooms.files.storeUnpinned(blob, 'application/json');
+        } finally {
+          await blob.discard();
+        }
+        return { status: 'success' as const, hash: blob.hash };
+      },
+    );
+  });
 
-  app.get(
-    '/storage/raw/:hash',
-    {
-      schema: { summary: "A file's bytes", params: HashParams, response: { 200: BytesView } },
-      config: reads('INVALID_HASH', 'FILE_NOT_FOUND'),
-    },
-    (request, reply) => sendFile(rooms, request.params.hash, reply, DEFAULT_CONTENT_TYPE),
-  );
+  await storageReadRoutes(app, rooms);
 }

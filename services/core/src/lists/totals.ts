@@ -1,18 +1,19 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import { mayPair, pairOf } from './labels.ts';
+import { DAY_SECONDS, isDay, mayPair, pairOf } from './labels.ts';
 
 /**
  * Totals of message lists: exact, and not counted when they are asked for.
  *
  * Every label has its total. A pair of labels has one when both are heavy, that is, once had HEAVY messages: where one
  * of them is light, counting its few messages is quick. The pairs of a label are counted once, when it becomes heavy,
- * and kept from then on. So a message costs one update for each label and pair that it shares with others of its batch.
+ * and kept from then on. Days count as heavy from the start, so that a heavy label has a total for each of its days.
+ * So a message costs one update for each label and pair that it shares with others of its batch.
  */
 export const HEAVY = 1_000;
 
 /** The label of all messages. */
-const ALL = '';
+export const ALL = '';
 
 /** Messages that came into the lists (1) or left them (-1), by their labels. */
 export interface Counted {
@@ -23,7 +24,11 @@ export interface Counted {
 const add = (sums: Map<string, number>, key: string, by: number) => sums.set(key, (sums.get(key) ?? 0) + by);
 
 /** The rows of this batch are in the lists' tables already. */
-export async function countIn(trx: Transaction<Schema>, counted: readonly Counted[]): Promise<void> {
+export async function countIn(
+  trx: Transaction<Schema>,
+  counted: readonly Counted[],
+  heavyFrom: number,
+): Promise<void> {
   if (counted.length === 0) return;
   const singles = new Map<string, number>();
   for (const { labels, by } of counted) {
@@ -35,9 +40,9 @@ export async function countIn(trx: Transaction<Schema>, counted: readonly Counte
     from unnest(${[...singles.keys()]}::text[], ${[...singles.values()]}::bigint[]) as t (a, total) order by a
     on conflict (a, b) do update set total = totals.total + excluded.total
     returning a, total, heavy`.execute(trx);
-  const heavy = new Set(rows.filter((row) => row.heavy).map((row) => row.a));
+  const heavy = new Set(rows.filter((row) => row.heavy || isDay(row.a)).map((row) => row.a));
   await countPairs(trx, counted, heavy);
-  const risen = rows.filter((row) => !row.heavy && row.a !== ALL && row.total >= HEAVY);
+  const risen = rows.filter((row) => row.a !== ALL && !heavy.has(row.a) && row.total >= heavyFrom);
   // One after another: the second of two that rise together finds the first one heavy.
   for (const { a } of risen) await becomeHeavy(trx, a);
 }
@@ -84,48 +89,65 @@ async function becomeHeavy(trx: Transaction<Schema>, label: string): Promise<voi
       union all select 'c:' || channel from own where channel is not null
       union all select 'p:' || content_type from own where content_type is not null
       union all select 'k:' || shape from own where shape is not null
+      union all select 'd:' || floor("time" / ${sql.lit(DAY_SECONDS)})::bigint from own
       union all select 'g:' || g.tag from own join message_tags g using (item_hash)
     )
     insert into totals (a, b, total)
     select least(label, ${label}::text collate "C"), greatest(label, ${label}::text collate "C"), count(*) from others
-    where left(label, 1) <> left(${label}::text, 1)
-      and exists (select from totals t where t.a = others.label and t.b = ${ALL} and t.heavy)
+    where (left(label, 1) <> left(${label}::text, 1) or (left(label, 1) = 'g' and label <> ${label}))
+      and (left(label, 1) = 'd' or exists (select from totals t where t.a = others.label and t.b = ${ALL} and t.heavy))
     group by label
     on conflict (a, b) do update set total = excluded.total`.execute(trx);
 }
 
-/**
- * The total of a list that is filtered by the given properties, where it is kept: each property is a list of labels, of
- * which a message has exactly one. undefined: it has to be counted, and the count is cheap unless three properties are
- * combined.
- */
-export async function findTotal(
+export interface Total {
+  readonly total: number;
+  /** Whether the totals of its pairs with other heavy labels are kept. */
+  readonly heavy: boolean;
+}
+
+/** By label; a label that no message ever had is left out. */
+export async function readTotals(
   db: Kysely<Schema>,
-  properties: readonly (readonly string[])[],
-): Promise<number | undefined> {
-  if (properties.length > 2) return undefined;
-  const [xs = [ALL], ys] = properties;
-  const singles = [...new Set([...xs, ...(ys ?? [])])];
-  const known = await db
-    .selectFrom('totals')
-    .select(['a', 'total', 'heavy'])
-    .where('b', '=', ALL)
-    .where('a', 'in', singles)
-    .execute();
-  const byLabel = new Map(known.map((row) => [row.a, row]));
-  const sum = (values: Iterable<number>) => [...values].reduce((total, one) => total + one, 0);
-  if (!ys) return sum(xs.map((label) => byLabel.get(label)?.total ?? 0));
-  // A label that no message has adds nothing, whatever it is paired with.
-  const pairs = xs.flatMap((x) =>
-    ys.filter((y) => byLabel.has(x) && byLabel.has(y)).map((y) => [x, y] as const),
-  );
-  if (pairs.some(([x, y]) => !byLabel.get(x)!.heavy || !byLabel.get(y)!.heavy)) return undefined;
+  labels: readonly string[],
+): Promise<ReadonlyMap<string, Total>> {
+  const { rows } = await sql<{ a: string; total: number; heavy: boolean }>`
+    select a, total, heavy from totals where b = ${ALL} and a = any(${labels}::text[])`.execute(db);
+  return new Map(rows.map((row) => [row.a, row]));
+}
+
+/** How many messages are in the lists at all. */
+export const countAll = async (db: Kysely<Schema>): Promise<number> =>
+  (await readTotals(db, [ALL])).get(ALL)?.total ?? 0;
+
+/** The sum of the pairs' totals; both labels of each are heavy. */
+export async function sumPairs(
+  db: Kysely<Schema>,
+  pairs: readonly (readonly [string, string])[],
+): Promise<number> {
   if (pairs.length === 0) return 0;
   const keys = pairs.map(([x, y]) => pairOf(x, y));
-  const rows = await sql<{ total: number }>`
-    select coalesce(sum(total), 0)::bigint as total from totals
-    where (a, b) in (select * from unnest(${keys.map(([a]) => a)}::text[], ${keys.map(([, b]) => b)}::text[]))`.execute(
-    db,
-  );
-  return rows.rows[0]!.total;
+  const { rows } = await sql<{ total: number }>`
+    select coalesce(sum(t.total), 0)::bigint as total
+    from unnest(${keys.map(([a]) => a)}::text[], ${keys.map(([, b]) => b)}::text[]) as k (a, b)
+    join totals t on t.a = k.a collate "C" and t.b = k.b collate "C"`.execute(db);
+  return rows[0]!.total;
+}
+
+/** The messages of whole days, from one inclusive to another exclusive: all, or those of heavy labels. */
+export async function sumDays(
+  db: Kysely<Schema>,
+  labels: readonly string[] | undefined,
+  from: number,
+  to: number,
+): Promise<number> {
+  const joined = labels
+    ? sql`cross join unnest(${labels}::text[]) as l (label) join totals t
+        on t.a = least(d.a, l.label collate "C") and t.b = greatest(d.a, l.label collate "C")`
+    : sql`join totals t on t.a = d.a and t.b = d.b`;
+  const { rows } = await sql<{ total: number }>`
+    select coalesce(sum(t.total), 0)::bigint as total from totals d ${joined}
+    where d.b = ${ALL} and d.a >= 'd:' and d.a < 'd;'
+      and substr(d.a, 3)::bigint >= ${from}::float8 and substr(d.a, 3)::bigint < ${to}::float8`.execute(db);
+  return rows[0]!.total;
 }

@@ -1,8 +1,8 @@
-import { sql, type Transaction } from 'kysely';
+import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import type { Accepted } from '../messages/accepted.ts';
 import { labelsOf } from './labels.ts';
-import { type Counted, countIn } from './totals.ts';
+import { type Counted, countIn, HEAVY } from './totals.ts';
 
 /** A message that lists show from now on, or not any more. */
 export interface Listed {
@@ -11,8 +11,16 @@ export interface Listed {
   readonly shown: boolean;
 }
 
-/** Keeps what lists are read from beside the messages themselves: tags and totals. */
-export async function writeLists(trx: Transaction<Schema>, listed: readonly Listed[]): Promise<void> {
+/**
+ * Keeps what lists are read from beside the messages themselves: tags and totals.
+ *
+ * @param heavyFrom messages that make a label heavy (totals.ts)
+ */
+export async function writeLists(
+  { trx, copy }: Writer<Schema>,
+  listed: readonly Listed[],
+  heavyFrom = HEAVY,
+): Promise<void> {
   const gone = listed.filter((one) => !one.shown && one.accepted.tags.length > 0);
   if (gone.length > 0) {
     const hashes = gone.map(({ accepted }) => accepted.message.itemHash);
@@ -20,18 +28,26 @@ export async function writeLists(trx: Transaction<Schema>, listed: readonly List
   }
   const tags = listed
     .filter((one) => one.shown)
-    .flatMap(({ accepted: { message, tags } }) => [...new Set(tags)].map((tag) => ({ tag, message })));
+    .flatMap(({ accepted: { message, tags }, shape }) =>
+      [...new Set(tags)].map((tag) => ({ tag, message, shape })),
+    );
   if (tags.length > 0) {
-    await sql`
-      insert into message_tags (item_hash, tag, type, sender, channel, "time")
-      select * from unnest(
-        ${tags.map(({ message }) => message.itemHash)}::text[], ${tags.map(({ tag }) => tag)}::text[],
-        ${tags.map(({ message }) => message.type)}::text[], ${tags.map(({ message }) => message.sender)}::text[],
-        ${tags.map(({ message }) => message.channel)}::text[], ${tags.map(({ message }) => message.time)}::float8[])
-      on conflict do nothing`.execute(trx);
+    await copy(
+      'message_tags',
+      ['item_hash', 'tag', 'type', 'sender', 'channel', 'shape', 'time'],
+      tags.map(({ tag, shape, message: { itemHash, type, sender, channel, time } }) => [
+        itemHash,
+        tag,
+        type,
+        sender,
+        channel,
+        shape,
+        time,
+      ]),
+    );
   }
   const counted = listed.map(
     ({ accepted, shape, shown }): Counted => ({ labels: labelsOf(accepted, shape), by: shown ? 1 : -1 }),
   );
-  await countIn(trx, counted);
+  await countIn(trx, counted, heavyFrom);
 }

@@ -52,7 +52,6 @@ export type Change =
       readonly key: string;
       readonly content: Readonly<Record<string, unknown>>;
     }
-  | { readonly kind: 'post'; readonly ref: string | null }
   | { readonly kind: 'amend'; readonly original: string }
   | { readonly kind: 'program'; readonly program: Program }
   | { readonly kind: 'forget'; readonly targets: readonly string[] };
@@ -83,8 +82,8 @@ export interface Accepted {
   /** On whose behalf: the sender, unless the content names somebody else. */
   readonly owner: string;
   /**
-   * The one thing that it speaks of, for finding everything that speaks of it: an instance id, the hash of an amended
-   * post, or owner and key of an aggregate.
+   * The one thing that it speaks of, for finding everything that speaks of it: an instance id, a file, owner and key of
+   * an aggregate, or whatever a POST refers to (of an amend: the post).
    */
   readonly subject: string | null;
   /** The type of a POST, or null. */

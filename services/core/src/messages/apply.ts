@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely';
+import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import { appendEvents, lockEvents } from '../events/append.ts';
 import { writeEffects } from './effects.ts';
@@ -19,19 +19,20 @@ export interface Applied {
  * because of them, and the events that tell of it all.
  */
 export async function applyBatch(
-  trx: Transaction<Schema>,
+  writer: Writer<Schema>,
   batch: readonly Candidate[],
   schedulers: ReadonlySet<string>,
   nowMs: number,
 ): Promise<Applied> {
+  const { trx } = writer;
   const lastSeq = await lockEvents(trx);
   const judged = await judge(trx, batch, nowMs);
   const outcomes = new Map(judged.map(({ accepted, outcome }) => [accepted.message.itemHash, outcome]));
   const changed = judged.filter(({ before, outcome }) => before !== outcome.status);
   if (changed.length === 0) return { outcomes, moreInLine: false };
-  const events = await writeMessages(trx, changed, nowMs);
+  const events = await writeMessages(writer, changed, nowMs);
   const { changedKeys, reconsider } = await writeEffects(trx, changed, schedulers, events);
   const moreInLine = await putInLine(trx, [...changedKeys], [...reconsider]);
-  if (events.length > 0) await appendEvents(trx, lastSeq, events, nowMs);
+  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
   return { outcomes, moreInLine };
 }

@@ -7,18 +7,17 @@ import type { Effect, EffectWriter, Writing } from './effects/effect.ts';
 import { writeFiles, writePins } from './effects/files.ts';
 import { writeForgets } from './effects/forgets.ts';
 import { writeInstances } from './effects/instances.ts';
-import { writeAmends, writePosts } from './effects/posts.ts';
+import { writeAmends } from './effects/posts.ts';
 import { writePrograms } from './effects/programs.ts';
 import type { Judged } from './judged.ts';
 
 type Writers = { readonly [K in Change['kind']]: EffectWriter<K> };
 
-/** In this order: a pin names a file, an amend its post. */
+/** In this order: a pin names a file. */
 const WRITERS: Writers = {
   file: writeFiles,
   pin: writePins,
   aggregate: writeAggregates,
-  post: writePosts,
   amend: writeAmends,
   instance: writeInstances,
   program: writePrograms,

@@ -33,5 +33,9 @@ const acceptWithoutContent = (message: VerifiedMessage): Accepted =>
 export function acceptMessage(message: VerifiedMessage): Accepted {
   if (message.content === null) return acceptWithoutContent(message);
   const { type, content } = readContent(message);
-  return (KINDS[type] as MessageKind)(message, content);
+  const accepted = (KINDS[type] as MessageKind)(message, content);
+  // A content that is a file stays for as long as its message does.
+  return message.sourceText === null
+    ? { ...accepted, changes: [...accepted.changes, { kind: 'pin', fileHash: message.itemHash }] }
+    : accepted;
 }

@@ -123,8 +123,8 @@ async function lookAt(core: TestCore, hashes: readonly string[]) {
 /** The state goes, the schema stays. */
 async function clear({ rooms: { db } }: TestCore): Promise<void> {
   for (const table of [
-    ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates', 'posts'],
-    ...['aggregate_entries', 'instances', 'programs', 'file_pins', 'digests', 'events'],
+    ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
+    ...['aggregate_entries', 'amended_posts', 'instances', 'programs', 'file_pins', 'digests', 'events'],
   ] as const)
     await db.deleteFrom(table as 'messages').execute();
 }

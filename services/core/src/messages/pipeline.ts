@@ -1,6 +1,7 @@
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
+import type { Write } from '../db/copy.ts';
 import { asDatabaseError } from '../db/failure.ts';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
@@ -14,12 +15,13 @@ import { acceptStored, type ReadContentFile } from './stored.ts';
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_QUEUED = 10_000;
 /** Messages in one transaction. */
-export const MAX_BATCH = 500;
+export const MAX_BATCH = 1_000;
 /** After the database failed while nobody waits for an answer. */
 const RETRY_MS = 1_000;
 
 export interface PipelineOptions {
   readonly db: Kysely<Schema>;
+  readonly write: Write<Schema>;
   readonly events: EventLog;
   /** Addresses whose allocations count. */
   readonly schedulers: ReadonlySet<string>;
@@ -131,20 +133,20 @@ export class Pipeline {
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
-    const { db, schedulers, now, pendingHorizonMs } = this.#options;
+    const { write, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
     const candidates = batch.map(({ accepted }) => ({ accepted, decideByMs: nowMs + pendingHorizonMs }));
     const startMs = performance.now();
     let applied: Applied;
     try {
-      applied = await db.transaction().execute((trx) => applyBatch(trx, candidates, schedulers, nowMs));
+      applied = await write((writer) => applyBatch(writer, candidates, schedulers, nowMs));
     } catch (error) {
       await this.#writeApart(batch, error);
       return;
     }
     this.#tell(applied);
-    const refused = [...applied.outcomes.values()].filter(({ status }) => status === 'rejected').length;
-    this.#options.observer?.written(batch.length, refused, (performance.now() - startMs) / 1000);
+    const statuses = [...applied.outcomes.values()].map(({ status }) => status);
+    this.#options.observer?.written(statuses, (performance.now() - startMs) / 1000);
     for (const one of batch) one.resolve(applied.outcomes.get(one.accepted.message.itemHash)!);
   }
 
@@ -165,7 +167,7 @@ export class Pipeline {
 
   /** Decides the first in line. False: the database is away, and the line waits. */
   async #decideLine(limit = MAX_BATCH): Promise<boolean> {
-    const { db, schedulers, now, readContentFile } = this.#options;
+    const { db, write, schedulers, now, readContentFile } = this.#options;
     let hashes: readonly string[] = [];
     try {
       if (!(await hasLine(db))) {
@@ -179,9 +181,9 @@ export class Pipeline {
         accepted: one,
         decideByMs: stored.messages[index]!.decide_by_ms,
       }));
-      const applied = await db.transaction().execute(async (trx) => {
-        await takeFromLine(trx, hashes);
-        return applyBatch(trx, candidates, schedulers, now());
+      const applied = await write(async (writer) => {
+        await takeFromLine(writer.trx, hashes);
+        return applyBatch(writer, candidates, schedulers, now());
       });
       this.#tell(applied);
       return true;

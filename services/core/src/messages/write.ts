@@ -1,5 +1,6 @@
 import type { MessageEventData, MessageStatus } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
+import type { CopyValue, Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import type { EventDraft } from '../events/append.ts';
 import { numberShapes } from '../lists/shapes.ts';
@@ -10,48 +11,56 @@ import type { Judged } from './judged.ts';
 
 const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));
 
-/** The columns of a message's row, with what `unnest` takes them as. Tags go as JSON: arrays of arrays are rectangles. */
-const COLUMNS: Readonly<Record<string, [type: string, read: (one: Judged) => unknown]>> = {
-  item_hash: ['text', ({ accepted }) => accepted.message.itemHash],
-  form: ['text', ({ accepted }) => accepted.message.form],
-  chain: ['text', ({ accepted }) => accepted.message.chain],
-  sender: ['text', ({ accepted }) => accepted.message.sender],
-  signed_sender: ['text', ({ accepted }) => accepted.message.signedSender ?? null],
-  owner: ['text', ({ accepted }) => accepted.owner],
-  type: ['text', ({ accepted }) => accepted.message.type],
-  channel: ['text', ({ accepted }) => accepted.message.channel],
-  time: ['float8', ({ accepted }) => accepted.message.time],
-  content_type: ['text', ({ accepted }) => accepted.contentType],
-  subject: ['text', ({ accepted }) => accepted.subject],
-  tags: ['jsonb', ({ accepted }) => (accepted.tags.length === 0 ? null : jsonOf(accepted.tags))],
-  shape: ['integer', ({ shape }) => shape],
-  content: ['jsonb', ({ accepted }) => jsonOf(accepted.message.content)],
-  source_text: ['text', ({ accepted }) => accepted.message.sourceText],
-  signature: ['text', ({ accepted }) => accepted.message.signature],
-  status: ['text', ({ outcome }) => outcome.status],
-  reason: ['jsonb', ({ outcome }) => jsonOf(outcome.reason)],
-  decide_by_ms: ['bigint', ({ decideByMs }) => decideByMs],
+/** The columns of a message's row. */
+const COLUMNS: Readonly<Record<string, (one: Judged) => CopyValue>> = {
+  item_hash: ({ accepted }) => accepted.message.itemHash,
+  form: ({ accepted }) => accepted.message.form,
+  chain: ({ accepted }) => accepted.message.chain,
+  sender: ({ accepted }) => accepted.message.sender,
+  signed_sender: ({ accepted }) => accepted.message.signedSender ?? null,
+  owner: ({ accepted }) => accepted.owner,
+  type: ({ accepted }) => accepted.message.type,
+  channel: ({ accepted }) => accepted.message.channel,
+  time: ({ accepted }) => accepted.message.time,
+  content_type: ({ accepted }) => accepted.contentType,
+  subject: ({ accepted }) => accepted.subject,
+  tags: ({ accepted }) => accepted.tags,
+  shape: ({ shape }) => shape,
+  content: ({ accepted }) => jsonOf(accepted.message.content),
+  source_text: ({ accepted }) => accepted.message.sourceText,
+  signature: ({ accepted }) => accepted.message.signature,
+  status: ({ outcome }) => outcome.status,
+  reason: ({ outcome }) => jsonOf(outcome.reason),
+  decide_by_ms: ({ decideByMs }) => decideByMs,
 };
-
 const NAMES = Object.keys(COLUMNS);
-const refs = (names: readonly string[]) => sql.join(names.map((name) => sql.ref(name)));
-const TAGS = sql`case when tags is null then '{}' else array(select jsonb_array_elements_text(tags)) end`;
+const READERS = Object.values(COLUMNS);
+const OVERWRITTEN = [
+  ...NAMES.filter((name) => name !== 'item_hash' && name !== 'decide_by_ms'),
+  'settled_at_ms',
+];
 
 /**
- * Writes the rows. One that is there already is written anew: what was read from its content may be read otherwise, as
- * when the content was a file that came only now, and a hash of the network form may have another sender's copy.
+ * Rows that are there already are written anew: what was read from the content may be read otherwise, as when the
+ * content was a file that came only now, and a hash of the network form may have another sender's copy.
  */
-async function writeRows(trx: Transaction<Schema>, judged: readonly Judged[], nowMs: number): Promise<void> {
-  const values = Object.values(COLUMNS).map(([type, read]) => sql`${judged.map(read)}::${sql.raw(type)}[]`);
-  const overwritten = NAMES.filter((name) => name !== 'item_hash' && name !== 'decide_by_ms');
+async function rewriteRows({ trx, copy }: Writer<Schema>, rows: readonly CopyValue[][]): Promise<void> {
+  const names = [...NAMES, 'settled_at_ms'];
   await sql`
-    insert into messages (${refs(NAMES)}, settled_at_ms)
-    select ${sql.join(NAMES.map((name) => (name === 'tags' ? TAGS : sql.ref(name))))}, ${nowMs}::bigint
-    from unnest(${sql.join(values)}) as m (${refs(NAMES)})
-    on conflict (item_hash) do update set
-      ${sql.join([...overwritten, 'settled_at_ms'].map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`))}`.execute(
-    trx,
-  );
+    create temporary table if not exists rewritten on commit delete rows
+    as select ${sql.join(names.map((name) => sql.ref(name)))} from messages with no data`.execute(trx);
+  await copy('rewritten', names, rows);
+  await sql`
+    update messages m set ${sql.join(OVERWRITTEN.map((name) => sql`${sql.ref(name)} = ${sql.ref(`r.${name}`)}`))}
+    from rewritten r where m.item_hash = r.item_hash`.execute(trx);
+}
+
+async function writeRows(writer: Writer<Schema>, judged: readonly Judged[], nowMs: number): Promise<void> {
+  const rowOf = (one: Judged) => [...READERS.map((read) => read(one)), nowMs];
+  const fresh = judged.filter(({ before }) => before === null).map(rowOf);
+  const known = judged.filter(({ before }) => before !== null).map(rowOf);
+  if (fresh.length > 0) await writer.copy('messages', [...NAMES, 'settled_at_ms'], fresh);
+  if (known.length > 0) await rewriteRows(writer, known);
 }
 
 async function writeDependencies(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
@@ -88,25 +97,30 @@ function statusEventsOf({ accepted, before, outcome }: Judged): EventDraft[] {
 
 /** Writes the messages themselves, with what lists and digests keep of them. Gives the events that tell of it. */
 export async function writeMessages(
-  trx: Transaction<Schema>,
+  writer: Writer<Schema>,
   changed: readonly Judged[],
   nowMs: number,
 ): Promise<EventDraft[]> {
+  const { trx } = writer;
   // A message counts as listed from the moment it is processed; only then its shape is numbered.
   const shown = changed.filter(({ outcome }) => isShown(outcome.status));
   const shapes = await numberShapes(
     trx,
-    shown.map(({ accepted }) => accepted.message.content ?? {}),
+    shown.map(({ accepted: { message, contentType } }) => ({
+      type: message.type,
+      contentType,
+      content: message.content ?? {},
+    })),
   );
   const shapeOf = new Map(shown.map((one, index) => [one.accepted.message.itemHash, shapes[index]!]));
   const numbered = changed.map((one) => ({
     ...one,
     shape: shapeOf.get(one.accepted.message.itemHash) ?? one.shape,
   }));
-  await writeRows(trx, numbered, nowMs);
+  await writeRows(writer, numbered, nowMs);
   await writeDependencies(trx, numbered);
   await writeLists(
-    trx,
+    writer,
     numbered
       .filter(({ before, outcome }) => isShown(before) !== isShown(outcome.status))
       .map(({ accepted, shape, outcome }) => ({ accepted, shape, shown: isShown(outcome.status) })),

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import { findTotal } from '../lists/totals.ts';
+import { countAll } from '../lists/totals.ts';
 
 /** Counted row by row up to here; beyond it PostgreSQL's own estimate, which autovacuum keeps, is near enough for a graph. */
 const COUNTED_EXACTLY = 100_000;
@@ -25,6 +25,6 @@ async function countPending(db: Kysely<Schema>): Promise<number> {
 export async function countKept(
   db: Kysely<Schema>,
 ): Promise<{ messages: number; pending: number; files: number }> {
-  const [messages, pending, files] = await Promise.all([findTotal(db, []), countPending(db), countFiles(db)]);
-  return { messages: messages ?? 0, pending, files };
+  const [messages, pending, files] = await Promise.all([countAll(db), countPending(db), countFiles(db)]);
+  return { messages, pending, files };
 }

@@ -55,7 +55,7 @@ export async function createCoreMetrics({ isProcess }: { isProcess: boolean }): 
     COMMIT_SECONDS,
   );
   const verdicts = own.counter('skerry_pipeline_messages_total', 'messages by what became of them', [
-    'verdict',
+    'status',
   ]);
   const streams = own.gauge('skerry_event_streams_open', 'event streams that are being read');
   streams.set(0);
@@ -70,11 +70,10 @@ export async function createCoreMetrics({ isProcess }: { isProcess: boolean }): 
     own,
     http: createHttpObserver(own),
     pipeline: {
-      written(messages, refused, seconds) {
-        batches.observe(messages);
+      written(statuses, seconds) {
+        batches.observe(statuses.length);
         commits.observe(seconds);
-        verdicts.inc({ verdict: 'applied' }, messages - refused);
-        verdicts.inc({ verdict: 'refused' }, refused);
+        for (const status of statuses) verdicts.inc({ status });
       },
     },
     streams: { opened: () => streams.inc(), closed: () => streams.dec() },

@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { StoredMessage } from '../messages/stored.ts';
 
@@ -23,34 +23,81 @@ export interface PostPage {
   readonly oldestFirst?: boolean | undefined;
 }
 
-/** A post, the message that began it, and the one that gives it its content now. */
-export interface PostWithMessages {
-  readonly post: Selectable<Schema['posts']>;
-  readonly original: StoredMessage;
-  readonly latest: StoredMessage;
+interface Place {
+  item_hash: string;
+  latest_hash: string;
+  updated: number;
 }
 
-const COLUMNS = [
-  ['hashes', 'item_hash'],
-  ['owners', 'owner'],
-  ['refs', 'ref'],
-  ['types', 'type'],
-  ['channels', 'channel'],
-] as const;
+/** The message that began a post, the one that gives it its content now, and when that was (Unix seconds). */
+export interface PostWithMessages {
+  readonly original: StoredMessage;
+  readonly latest: StoredMessage;
+  readonly updated: number;
+}
 
-function conditionsOf(filter: PostFilter): RawBuilder<unknown>[] {
+type Condition = RawBuilder<unknown>;
+
+/** A place that posts are found in: column names differ, what is asked is the same. */
+interface Source {
+  readonly table: 'messages' | 'amended_posts';
+  readonly type: string;
+  readonly ref: string;
+  readonly updated: string;
+  readonly latest: string;
+  readonly own: readonly Condition[];
+}
+
+/** Posts that nobody amended are nowhere but among the messages: so a post costs nothing more to keep. */
+const SOURCES: readonly Source[] = [
+  {
+    table: 'messages',
+    type: 'content_type',
+    ref: 'subject',
+    updated: 'time',
+    latest: 'item_hash',
+    own: [
+      sql`x.type = 'POST'`,
+      sql`x.status = 'processed'`,
+      sql`x.content_type <> 'amend'`,
+      sql`not exists (select from amended_posts a where a.item_hash = x.item_hash)`,
+    ],
+  },
+  { table: 'amended_posts', type: 'type', ref: 'ref', updated: 'updated', latest: 'latest_hash', own: [] },
+];
+
+function conditionsOf(source: Source, filter: PostFilter): Condition[] {
   const { tags, from, to } = filter;
+  const columns = [
+    ['item_hash', filter.hashes],
+    ['owner', filter.owners],
+    [source.ref, filter.refs],
+    [source.type, filter.types],
+    ['channel', filter.channels],
+  ] as const;
+  const updated = sql.ref(`x.${source.updated}`);
   return [
-    ...COLUMNS.flatMap(([name, column]) =>
-      filter[name] ? [sql`${sql.ref(column)} = any(${filter[name]}::text[])`] : [],
+    ...source.own,
+    ...columns.flatMap(([column, values]) =>
+      values ? [sql`${sql.ref(`x.${column}`)} = any(${values}::text[])`] : [],
     ),
-    ...(tags ? [sql`tags && ${tags}::text[]`] : []),
-    ...(from === undefined ? [] : [sql`updated >= ${from}::float8`]),
-    ...(to === undefined ? [] : [sql`updated < ${to}::float8`]),
+    ...(tags ? [sql`x.tags && ${tags}::text[]`] : []),
+    ...(from === undefined ? [] : [sql`${updated} >= ${from}::float8`]),
+    ...(to === undefined ? [] : [sql`${updated} < ${to}::float8`]),
   ];
 }
 
-const where = (conditions: readonly RawBuilder<unknown>[]) =>
+function afterCursor(source: Source, { after, oldestFirst }: PostPage): Condition[] {
+  if (!after) return [];
+  const updated = sql.ref(`x.${source.updated}`);
+  const beyond = oldestFirst ? sql`>` : sql`<`;
+  return [
+    sql`${updated} ${beyond}= ${after.time}::float8`,
+    sql`(${updated} ${beyond} ${after.time}::float8 or x.item_hash > ${after.itemHash})`,
+  ];
+}
+
+const where = (conditions: readonly Condition[]) =>
   conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
 
 /** Last changed first unless told otherwise; equal times by item hash. */
@@ -60,29 +107,31 @@ export async function listPosts(
   page: PostPage,
 ): Promise<PostWithMessages[]> {
   const direction = page.oldestFirst ? sql`asc` : sql`desc`;
-  const beyond = page.oldestFirst ? sql`>` : sql`<`;
-  const { after } = page;
-  const following = after
-    ? [
-        sql`updated ${beyond}= ${after.time}::float8`,
-        sql`(updated ${beyond} ${after.time}::float8 or item_hash > ${after.itemHash})`,
-      ]
-    : [];
-  const posts = await sql<Selectable<Schema['posts']>>`
-    select * from posts ${where([...conditionsOf(filter), ...following])}
+  const depth = page.offset + page.limit;
+  const scans = SOURCES.map(
+    (source) => sql`(
+      select x.item_hash, ${sql.ref(`x.${source.latest}`)} as latest_hash, ${sql.ref(`x.${source.updated}`)} as updated
+      from ${sql.table(source.table)} x ${where([...conditionsOf(source, filter), ...afterCursor(source, page)])}
+      order by ${sql.ref(`x.${source.updated}`)} ${direction}, x.item_hash limit ${depth})`,
+  );
+  const places = await sql<Place>`
+    select * from (${sql.join(scans, sql` union all `)}) p
     order by updated ${direction}, item_hash limit ${page.limit} offset ${page.offset}`.execute(db);
-  const hashes = [...new Set(posts.rows.flatMap((post) => [post.item_hash, post.latest_hash]))];
+  const hashes = [...new Set(places.rows.flatMap((place) => [place.item_hash, place.latest_hash]))];
   const { rows } = await sql<StoredMessage>`
     select * from messages where item_hash = any(${hashes}::text[])`.execute(db);
   const byHash = new Map(rows.map((row) => [row.item_hash, row]));
-  return posts.rows.flatMap((post) => {
-    const [original, latest] = [byHash.get(post.item_hash), byHash.get(post.latest_hash)];
-    return original && latest ? [{ post, original, latest }] : [];
+  return places.rows.flatMap(({ item_hash, latest_hash, updated }) => {
+    const [original, latest] = [byHash.get(item_hash), byHash.get(latest_hash)];
+    return original && latest ? [{ original, latest, updated }] : [];
   });
 }
 
 export async function totalPosts(db: Kysely<Schema>, filter: PostFilter): Promise<number> {
-  const { rows } = await sql<{ total: number }>`
-    select count(*) as total from posts ${where(conditionsOf(filter))}`.execute(db);
+  const counts = SOURCES.map(
+    (source) =>
+      sql`(select count(*) from ${sql.table(source.table)} x ${where(conditionsOf(source, filter))})`,
+  );
+  const { rows } = await sql<{ total: number }>`select (${sql.join(counts, sql` + `)}) as total`.execute(db);
   return rows[0]!.total;
 }

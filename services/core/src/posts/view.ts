@@ -2,13 +2,13 @@ import { networkViewOf } from '../messages/view.ts';
 import type { PostWithMessages } from './read.ts';
 
 /** A post in the form of deployed nodes: the content of its latest amend, the rest of the original. */
-export function postViewOf({ post, original, latest }: PostWithMessages) {
+export function postViewOf({ original, latest }: PostWithMessages) {
   const message = networkViewOf(latest);
   const content = message.content as { content?: unknown; type?: string } | null;
   return {
     chain: message.chain,
     item_hash: message.item_hash,
-    sender: post.owner,
+    sender: original.owner,
     type: latest.content_type,
     channel: original.channel,
     confirmed: message.confirmed,
@@ -19,11 +19,11 @@ export function postViewOf({ post, original, latest }: PostWithMessages) {
     size: message.size,
     time: message.time,
     confirmations: message.confirmations,
-    original_item_hash: post.item_hash,
+    original_item_hash: original.item_hash,
     original_signature: original.signature,
-    original_type: post.type,
-    hash: post.item_hash,
-    address: post.owner,
-    ref: post.ref,
+    original_type: original.content_type,
+    hash: original.item_hash,
+    address: original.owner,
+    ref: original.subject,
   };
 }

@@ -22,7 +22,7 @@ const DERIVED: Readonly<Record<string, RawBuilder<unknown>>> = {
   aggregates: sql`select row(owner, key, field, value::text, "time", item_hash)::text as r from aggregate_entries
     union all select row(owner, key, created, "time", item_hash)::text from aggregates`,
   instances: sql`select to_jsonb(i)::text as r from instances i`,
-  posts: sql`select to_jsonb(p)::text as r from posts p`,
+  posts: sql`select to_jsonb(p)::text as r from amended_posts p`,
   programs: sql`select to_jsonb(p)::text as r from programs p`,
   pins: sql`select row(file_hash, message_hash, owner)::text as r from file_pins`,
 };

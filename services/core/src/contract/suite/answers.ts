@@ -34,14 +34,18 @@ export function createAnswerChecker(document: Document) {
     const contentType = String(answer.headers['content-type']);
     const type = documentedType(documented.content ?? {}, contentType);
     assert.ok(type, `${status} is not documented as ${contentType}`);
-    if (type === 'application/json') {
+    // An answer to HEAD has the head of the answer to GET, and no body (RFC 9110, section 9.3.2).
+    const hasBody = method !== 'head';
+    if (!hasBody) assert.equal(answer.payload, '');
+    if (hasBody && type === 'application/json') {
       const at = pointer('paths', path, method, 'responses', status, 'content', type, 'schema');
       const validate = ajv.compile({ $ref: `api#/${at}` });
       const isValid = validate(JSON.parse(answer.payload));
       assert.ok(isValid, `${status}: ${ajv.errorsText(validate.errors)}\n${answer.payload.slice(0, 600)}`);
     }
     assert.match(String(answer.headers['x-request-id']), /^[A-Za-z0-9._-]{1,64}$/);
-    const { code } = type === 'application/json' ? (JSON.parse(answer.payload) as Partial<ErrorBody>) : {};
+    const { code } =
+      hasBody && type === 'application/json' ? (JSON.parse(answer.payload) as Partial<ErrorBody>) : {};
     if (answer.statusCode === 429 || code === 'OVERLOADED' || code === 'DATABASE_UNAVAILABLE')
       assert.match(String(answer.headers['retry-after']), /^[1-9][0-9]*$/);
   };
@@ -49,6 +53,7 @@ export function createAnswerChecker(document: Document) {
 
 /** The code of a refusal, or its status where the body is another. */
 export function refusalOf(answer: Answer): string | number {
+  if (answer.payload === '') return answer.statusCode;
   const body = JSON.parse(answer.payload) as Partial<ErrorBody>;
   // How the network form is refused is a body of its own.
   return answer.statusCode === 422 ? 422 : (body.code ?? answer.statusCode);

@@ -1,5 +1,6 @@
 import { signers } from '../../testing.ts';
 import {
+  answers,
   type Cases,
   FILE_BYTES,
   formCall,
@@ -7,6 +8,7 @@ import {
   jsonCall,
   NO_HASH,
   refuses,
+  refusesTooMany,
   succeeds,
   uploadCall,
 } from './case.ts';
@@ -30,6 +32,39 @@ export const storageCases: Cases = {
   ],
   'GET /api/v0/storage/raw/{hash}': [
     succeeds(async (core) => ({ path: `/api/v0/storage/raw/${await given.file(core)}` })),
+    answers(206, async (core) => ({
+      path: `/api/v0/storage/raw/${await given.file(core)}`,
+      headers: { range: 'bytes=0-3' },
+    })),
+    refuses('RANGE_NOT_SATISFIABLE', async (core) => ({
+      path: `/api/v0/storage/raw/${await given.file(core)}`,
+      headers: { range: 'bytes=1000000-' },
+    })),
     refuses('FILE_NOT_FOUND', `/api/v0/storage/raw/${NO_HASH}`),
+  ],
+  'HEAD /api/v0/storage/{hash}': [
+    succeeds(async (core) => ({ path: `/api/v0/storage/${await given.file(core)}` })),
+    refuses(404, `/api/v0/storage/${NO_HASH}`),
+  ],
+  'HEAD /api/v0/storage/raw/{hash}': [
+    succeeds(async (core) => ({ path: `/api/v0/storage/raw/${await given.file(core)}` })),
+    refuses(404, `/api/v0/storage/raw/${NO_HASH}`),
+  ],
+  'GET /api/v0/storage/metadata/{hash}': [
+    succeeds(async (core) => ({ path: `/api/v0/storage/metadata/${await given.file(core)}` })),
+    refuses('FILE_NOT_FOUND', `/api/v0/storage/metadata/${NO_HASH}`),
+    refuses('INVALID_HASH', '/api/v0/storage/metadata/abc'),
+  ],
+  'GET /api/v0/storage/limits.json': [
+    succeeds('/api/v0/storage/limits.json'),
+    refusesTooMany('/api/v0/storage/limits.json'),
+  ],
+  'POST /api/v0/storage/add_json': [
+    succeeds(() => jsonCall('/api/v0/storage/add_json', '{"a":1}')),
+    refuses('INVALID_JSON', () => jsonCall('/api/v0/storage/add_json', '{')),
+    refuses('UNSUPPORTED_MEDIA_TYPE', () => ({
+      ...jsonCall('/api/v0/storage/add_json', '{}'),
+      headers: { 'content-type': 'image/png' },
+    })),
   ],
 };

@@ -44,8 +44,9 @@ alter table messages
   alter column settled_at_ms set not null,
   add constraint messages_status check (status in ('pending', 'processed', 'rejected', 'forgotten'));
 
--- Lists show processed messages, newest first. `type` has few values, so that an index that has it in the middle also
--- serves lists without it: one short scan per type, merged (messages/list.ts).
+-- Lists show processed messages, newest first. Each pair of documented filters has an index that holds its messages in
+-- order of time (lists/driver.ts). `type` has few values, so that an index that has it in the middle also serves lists
+-- without it: one short scan per type, merged.
 create index messages_by_time on messages ("time" desc, item_hash) where status = 'processed';
 create index messages_by_type on messages (type, "time" desc, item_hash) where status = 'processed';
 create index messages_by_sender on messages (sender, type, "time" desc, item_hash) where status = 'processed';
@@ -55,6 +56,13 @@ create index messages_by_sender_channel on messages (sender, channel, type, "tim
 create index messages_by_content_type on messages (content_type, "time" desc, item_hash)
   where status = 'processed' and content_type is not null;
 create index messages_by_shape on messages (shape, "time" desc, item_hash) where status = 'processed';
+create index messages_by_sender_shape on messages (sender, shape, "time" desc, item_hash)
+  where status = 'processed';
+create index messages_by_channel_shape on messages (channel, shape, "time" desc, item_hash)
+  where status = 'processed';
+-- Nearly always the owner is the sender: then the sender's index serves.
+create index messages_by_owner on messages (owner, "time" desc, item_hash)
+  where status = 'processed' and owner <> sender;
 -- What speaks of one thing: the updates of an instance, the elements of an aggregate, the amends of a post.
 create index messages_by_subject on messages (subject, type, "time" desc, item_hash)
   where status = 'processed' and subject is not null;
@@ -67,23 +75,28 @@ create table message_tags (
   type      text collate "C" not null,
   sender    text collate "C" not null,
   channel   text collate "C",
+  shape     integer,
   "time"    double precision not null,
   primary key (item_hash, tag)
 );
 create index message_tags_by_tag on message_tags (tag, type, "time" desc, item_hash);
 create index message_tags_by_sender on message_tags (tag, sender, type, "time" desc, item_hash);
 create index message_tags_by_channel on message_tags (tag, channel, type, "time" desc, item_hash);
+create index message_tags_by_shape on message_tags (tag, shape, "time" desc, item_hash);
 
--- A shape is the set of paths that a content has. Contents of one application have few shapes, so `content.keys` finds
--- the shapes that have the path, and their messages in order of time.
+-- A shape is the set of paths that a content has, with the type of the message and of its content. Contents of one
+-- application have few shapes, so `content.keys` finds the shapes that have the path, and their messages in order of time.
 create table shapes (
-  id     integer generated always as identity primary key,
-  digest text collate "C" not null unique,
-  paths  text[] not null
+  id           integer generated always as identity primary key,
+  digest       text collate "C" not null unique,
+  type         text collate "C" not null,
+  content_type text collate "C",
+  paths        text[] not null
 );
 create index shapes_by_path on shapes using gin (paths);
+create index shapes_by_content_type on shapes (content_type, type);
 
--- Totals of lists, kept instead of counted (messages/totals.ts).
+-- Totals of lists, kept instead of counted (lists/totals.ts).
 create table totals (
   a     text collate "C" not null,
   b     text collate "C" not null,
@@ -134,23 +147,21 @@ create table aggregate_entries (
 create index aggregate_entries_by_field on aggregate_entries (field, owner, key);
 create index aggregate_entries_by_element on aggregate_entries (item_hash);
 
--- Posts with the latest of their amends.
-create table posts (
+-- Posts that were amended, with the latest of their amends; all others stand for themselves among the messages.
+create table amended_posts (
   item_hash   text collate "C" primary key,
   owner       text collate "C" not null,
   type        text collate "C" not null,
   ref         text collate "C",
   channel     text collate "C",
   tags        text[] not null,
-  created     double precision not null,
   updated     double precision not null,
   latest_hash text collate "C" not null
 );
-create index posts_by_time on posts (updated desc, item_hash);
-create index posts_by_owner on posts (owner, updated desc, item_hash);
-create index posts_by_type on posts (type, updated desc, item_hash);
-create index posts_by_channel on posts (channel, updated desc, item_hash);
-create index posts_by_ref on posts (ref, updated desc, item_hash) where ref is not null;
+create index amended_posts_by_time on amended_posts (updated desc, item_hash);
+create index amended_posts_by_owner on amended_posts (owner, updated desc, item_hash);
+create index amended_posts_by_type on amended_posts (type, updated desc, item_hash);
+create index amended_posts_by_ref on amended_posts (ref, updated desc, item_hash) where ref is not null;
 
 create table programs (
   program_hash text collate "C" primary key,

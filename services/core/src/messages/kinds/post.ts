@@ -91,10 +91,8 @@ export const post: MessageKind<'POST'> = (message, content) => {
   const network = Object.hasOwn(NETWORK_POSTS, content.type)
     ? NETWORK_POSTS[content.type as keyof typeof NETWORK_POSTS]
     : undefined;
-  const effect = network?.(message, content.content) ?? { subject: null, changes: [] };
   return accept(message, {
     ...own,
-    ...effect,
-    changes: [{ kind: 'post', ref: content.ref ?? null }, ...effect.changes],
+    ...(network?.(message, content.content) ?? { subject: content.ref ?? null }),
   });
 };

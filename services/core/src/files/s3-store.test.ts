@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer, type RequestListener, request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseS3Settings } from './choose-store.ts';
+import { createS3BlobStore, parseListing } from './s3-store.ts';
+import { describeBlobStore, hashOf, keepBlob } from './testing/blob-suite.ts';
+import { startTestS3 } from './testing/s3-server.ts';
+
+const createSpool = () => mkdtemp(join(tmpdir(), 'skerry-spool-'));
+
+describeBlobStore('an object store (a real S3-compatible server)', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { settings } = stack.use(await startTestS3());
+  const spoolDirectory = await createSpool();
+  stack.defer(() => rm(spoolDirectory, { recursive: true, force: true }));
+  const store = await createS3BlobStore(settings, spoolDirectory);
+  const owned = stack.move();
+  return { store, spoolDirectory, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+});
+
+test('a wrong key, a wrong secret and a bucket that is not there are refused at the start', async (t) => {
+  await using server = await startTestS3();
+  const spool = await createSpool();
+  t.after(() => rm(spool, { recursive: true, force: true }));
+  for (const wrong of [{ accessKeyId: 'x' }, { secretAccessKey: 'x' }, { bucket: 'elsewhere' }]) {
+    await assert.rejects(createS3BlobStore({ ...server.settings, ...wrong }, spool), {
+      code: 'INVALID_CONFIG',
+    });
+  }
+});
+
+/** Stands between the store and the server: an answer of its own for as long as `answer` gives one. */
+async function startProxy(endpoint: string, answer: () => number | 'hang up' | undefined) {
+  const listener: RequestListener = async (request, response) => {
+    const status = answer();
+    if (status === 'hang up') return void request.socket.destroy();
+    if (status !== undefined) return void response.writeHead(status).end('<Error><Code>Busy</Code></Error>');
+    const body = await buffer(request);
+    const headers = Object.entries(request.headers).filter(
+      ([name]) => !/^(connection|expect|transfer)/.test(name),
+    );
+    const passed = send(`${endpoint}${request.url}`, {
+      method: request.method!,
+      headers: Object.fromEntries(headers),
+    });
+    passed.end(body);
+    const [answered] = await once(passed, 'response');
+    response.writeHead(answered.statusCode, answered.headers);
+    answered.pipe(response);
+  };
+  const server = createServer((request, response) => void listener(request, response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.dispose]: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+test('what fails for a moment is tried again; what goes on failing is said, and leaves nothing', async (t) => {
+  await using server = await startTestS3();
+  const spool = await createSpool();
+  t.after(() => rm(spool, { recursive: true, force: true }));
+  const troubles: (number | 'hang up')[] = [];
+  using proxy = await startProxy(server.settings.endpoint, () => troubles.shift());
+  const store = await createS3BlobStore({ ...server.settings, endpoint: proxy.endpoint }, spool);
+  const bytes = Buffer.alloc(1_000_000, 7);
+  troubles.push(503, 'hang up', 500);
+  assert.equal(await keepBlob(store, bytes), hashOf(bytes));
+  troubles.push('hang up', 429);
+  assert.deepEqual(await buffer(await store.read(hashOf(bytes))), bytes);
+  troubles.push(...Array<503>(4).fill(503));
+  await assert.rejects(keepBlob(store, Buffer.from('other')), { code: 'STORAGE_UNAVAILABLE' });
+  troubles.push(403);
+  await assert.rejects(store.find(hashOf(bytes)), { code: 'STORAGE_UNAVAILABLE' });
+  troubles.push(507);
+  const refused = await store.receive(Readable.from([Buffer.from('other')]), 10);
+  await assert.rejects(refused.keep(), { code: 'STORAGE_FULL' });
+  await refused.keep();
+  assert.ok(await store.find(refused.hash), 'kept at the second try');
+  await refused.discard();
+  troubles.push(403);
+  await assert.rejects(store.list(undefined, 10), { code: 'STORAGE_UNAVAILABLE' });
+  troubles.push(403);
+  await assert.rejects(store.remove(refused.hash), { code: 'STORAGE_UNAVAILABLE' });
+  // The one whose four tries failed is still in the spool: `keepBlob` did not discard it.
+  assert.equal((await readdir(spool)).length, 1);
+  await createS3BlobStore(server.settings, spool);
+  assert.deepEqual(await readdir(spool), []);
+});
+
+test('a listing of strangers is read without failing; only what has our form is taken', () => {
+  const hash = 'ab'.repeat(32);
+  const entry = (key: string, time = '2026-01-02T03:04:05.000Z', size = '3') =>
+    `<Contents><Key>${key}</Key><LastModified>${time}</LastModified><ETag>"x"</ETag><Size>${size}</Size></Contents>`;
+  const listing = `<ListBucketResult>${[entry('note.txt'), entry(hash), entry(hash, 'never'), entry(hash, undefined, ''), entry(hash, undefined, '-')].join('')}</ListBucketResult>`;
+  assert.deepEqual(parseListing(listing), [
+    { hash, sizeBytes: 3, keptAtMs: Date.parse('2026-01-02T03:04:05.000Z') },
+  ]);
+  const piece = fc.constantFrom('<Contents>', '</Contents>', '<Key>', '</Key>', '<Size>', hash, '<', 'x');
+  fc.assert(
+    fc.property(fc.array(fc.oneof(piece, fc.string())), (pieces) => {
+      for (const blob of parseListing(pieces.join(''))) assert.match(blob.hash, /^[0-9a-f]{64}$/);
+    }),
+  );
+});
+
+test('settings of an object store: all, none, or what is missing or wrong', () => {
+  const none = {
+    s3Endpoint: undefined,
+    s3Bucket: undefined,
+    s3Region: 'us-east-1',
+    s3AccessKeyId: undefined,
+    s3SecretAccessKey: undefined,
+    uploadLimitBytes: 10,
+  };
+  const all = {
+    ...none,
+    s3Endpoint: 'https://s3.example:9000',
+    s3Bucket: 'blobs',
+    s3AccessKeyId: 'id',
+    s3SecretAccessKey: 'hush',
+  };
+  assert.equal(parseS3Settings(none), undefined);
+  assert.deepEqual(parseS3Settings(all), {
+    endpoint: 'https://s3.example:9000',
+    bucket: 'blobs',
+    region: 'us-east-1',
+    accessKeyId: 'id',
+    secretAccessKey: 'hush',
+  });
+  for (const [wrong, says] of [
+    [{ s3SecretAccessKey: undefined }, /SECRET_ACCESS_KEY/],
+    [{ s3Endpoint: 'https://s3.example/path' }, /ENDPOINT/],
+    [{ s3Endpoint: 's3.example' }, /ENDPOINT/],
+    [{ s3Bucket: 'a/b' }, /BUCKET/],
+    [{ uploadLimitBytes: 6 * 1024 ** 3 }, /UPLOAD_LIMIT_BYTES/],
+  ] as const) {
+    assert.throws(
+      () => parseS3Settings({ ...all, ...wrong }),
+      (error: Error) => says.test(error.message) && !error.message.includes('hush'),
+    );
+  }
+});

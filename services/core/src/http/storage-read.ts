@@ -1,0 +1,189 @@
+import type { HttpServer } from '@skerry/kit';
+import { AppError, LIMITS, parseItemHash } from '@skerry/protocol';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import type { StoredFile } from '../files/files.ts';
+import { answersFromMemory, reads } from './declare.ts';
+import type { Rooms } from './rooms.ts';
+import { decideRead, dispositionOf, prefersJson } from './storage-conditions.ts';
+import { encodeAsJson, JSON_FILE_BYTES_MAX, jsonLength } from './storage-json.ts';
+
+const PREFIX = '/api/v0';
+const RAW_CONTENT_TYPE = 'application/octet-stream';
+
+const bytesOf = (description: string) => ({
+  description,
+  content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
+});
+const BYTES_VIEWS = {
+  200: bytesOf('the bytes'),
+  206: bytesOf('the part of them that Range asks for'),
+  304: { description: 'the caller has it already' },
+};
+const READS_BYTES = {
+  ...reads(
+    'INVALID_HASH',
+    'FILE_NOT_FOUND',
+    'FILE_TOO_LARGE',
+    'PRECONDITION_FAILED',
+    'RANGE_NOT_SATISFIABLE',
+    'STORAGE_UNAVAILABLE',
+  ),
+  slowAfterMs: Infinity,
+};
+
+const HashParams = Type.Object({ hash: Type.String() });
+const MetadataView = Type.Object({
+  file_hash: Type.String(),
+  type: Type.Literal('file'),
+  size: Type.Integer({ description: 'bytes' }),
+  download_url: Type.String({ description: 'path below this host' }),
+});
+const LimitsView = Type.Object({
+  storage: Type.Object({
+    max_file_size: Type.Integer({ description: 'bytes, for POST /storage/store' }),
+    max_unauthenticated_upload_file_size: Type.Integer({ description: 'bytes, for POST /storage/add_json' }),
+  }),
+  ipfs: Type.Object({
+    max_upload_file_size: Type.Integer(),
+    max_upload_car_size: Type.Integer(),
+    max_unauthenticated_upload_file_size: Type.Integer(),
+  }),
+});
+
+/** Bytes of strangers: never run as a page of this origin, cached for ever since their name is their hash. */
+const safeHeaders = (etag: string, contentType: string) => ({
+  etag,
+  'cache-control': 'public, max-age=31536000, immutable',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'content-disposition': dispositionOf(contentType),
+});
+
+type Request = FastifyRequest<{ Params: { hash: string } }>;
+
+async function sendBytes(
+  file: StoredFile,
+  contentType: string,
+  request: Request,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const etag = `"${file.hash}"`;
+  const { headers, method } = request;
+  const decision = decideRead(
+    {
+      method,
+      range: headers.range,
+      ifRange: headers['if-range'] as string | undefined,
+      ifMatch: headers['if-match'],
+      ifNoneMatch: headers['if-none-match'],
+    },
+    etag,
+    file.sizeBytes,
+  );
+  if (decision.kind === 'other version')
+    throw new AppError('PRECONDITION_FAILED', `the file's entity tag is ${etag}`);
+  if (decision.kind === 'unsatisfiable') {
+    reply.header('content-range', `bytes */${file.sizeBytes}`);
+    throw new AppError('RANGE_NOT_SATISFIABLE', `the file has ${file.sizeBytes} bytes`);
+  }
+  reply.headers({ ...safeHeaders(etag, contentType), 'accept-ranges': 'bytes' });
+  if (decision.kind === 'not modified') return reply.status(304).send();
+  const range = decision.kind === 'part' ? decision.range : undefined;
+  reply.headers({
+    'content-type': contentType,
+    'content-length': range ? range.last - range.first + 1 : file.sizeBytes,
+    ...(range ? { 'content-range': `bytes ${range.first}-${range.last}/${file.sizeBytes}` } : {}),
+  });
+  if (method === 'HEAD') return reply.send();
+  return reply.status(range ? 206 : 200).send(await file.open(range));
+}
+
+async function sendJson(file: StoredFile, request: Request, reply: FastifyReply): Promise<FastifyReply> {
+  if (file.sizeBytes > JSON_FILE_BYTES_MAX) {
+    throw new AppError(
+      'FILE_TOO_LARGE',
+      `as JSON a file may have ${JSON_FILE_BYTES_MAX} bytes; GET /storage/raw/${file.hash} gives it as it is`,
+    );
+  }
+  // Another representation of the same file has another tag (RFC 9110, section 8.8.3).
+  const etag = `"${file.hash}.json"`;
+  const ifNoneMatch = request.headers['if-none-match'];
+  const decision = decideRead({ method: request.method, ifNoneMatch }, etag, file.sizeBytes);
+  reply.headers(safeHeaders(etag, 'application/json'));
+  if (decision.kind === 'not modified') return reply.status(304).send();
+  reply.headers({
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': jsonLength(file.hash, file.sizeBytes),
+  });
+  return request.method === 'HEAD' ? reply.send() : reply.send(encodeAsJson(file.hash, await file.open()));
+}
+
+/** Reading files (specification, "Storage"; deployed form: design decision 10). */
+export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
+  const find = (request: Request) => rooms.files.get(parseItemHash(request.params.hash));
+  const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
+
+  app.route({
+    method,
+    url: '/storage/:hash',
+    exposeHeadRoute: false,
+    schema: {
+      summary:
+        'A file, with its content type; as JSON with base64 where Accept asks for application/json first',
+      params: HashParams,
+      response: BYTES_VIEWS,
+    },
+    config: READS_BYTES,
+    handler: async (request, reply) => {
+      reply.header('vary', 'accept');
+      const file = await find(request);
+      return prefersJson(request.headers.accept)
+        ? sendJson(file, request, reply)
+        : sendBytes(file, file.contentType, request, reply);
+    },
+  });
+
+  app.route({
+    method,
+    url: '/storage/raw/:hash',
+    exposeHeadRoute: false,
+    schema: { summary: "A file's bytes", params: HashParams, response: BYTES_VIEWS },
+    config: READS_BYTES,
+    handler: async (request, reply) => sendBytes(await find(request), RAW_CONTENT_TYPE, request, reply),
+  });
+
+  app.get(
+    '/storage/metadata/:hash',
+    {
+      schema: { summary: 'Size and address of a file', params: HashParams, response: { 200: MetadataView } },
+      config: reads('INVALID_HASH', 'FILE_NOT_FOUND', 'STORAGE_UNAVAILABLE'),
+    },
+    async (request) => {
+      const { hash, sizeBytes } = await find(request);
+      return {
+        file_hash: hash,
+        type: 'file' as const,
+        size: sizeBytes,
+        download_url: `${PREFIX}/storage/raw/${hash}`,
+      };
+    },
+  );
+
+  const limits = {
+    storage: {
+      max_file_size: rooms.settings.uploadLimitBytes,
+      max_unauthenticated_upload_file_size: LIMITS.unpinnedJsonBytes,
+    },
+    // This node takes no files for IPFS by upload.
+    ipfs: { max_upload_file_size: 0, max_upload_car_size: 0, max_unauthenticated_upload_file_size: 0 },
+  };
+  app.get(
+    '/storage/limits.json',
+    {
+      schema: { summary: 'The largest files that are taken', response: { 200: LimitsView } },
+      config: answersFromMemory(),
+    },
+    async () => limits,
+  );
+}
