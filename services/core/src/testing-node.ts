@@ -34,6 +34,7 @@ export async function startNode(home: string, databaseUrl?: string): Promise<Nod
     child,
     url: message.urls[0]!,
     async end(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, 'exit');
       child.kill(signal);
       await ended;
