@@ -16,7 +16,15 @@ import { Pipeline } from '../services/core/src/messages/pipeline.ts';
 /** The bench's data set, loaded by COPY and derived in SQL, is what the pipeline makes of the same messages. */
 
 const set: DataSet = { dice: createDice(7), count: 4_000 };
-const TABLES = ['message_tags', 'totals', 'shapes', 'aggregates', 'aggregate_entries', 'posts'] as const;
+const TABLES = [
+  'message_tags',
+  'totals',
+  'shapes',
+  'aggregates',
+  'aggregate_entries',
+  'aggregate_totals',
+  'posts',
+] as const;
 
 const makeDatabase = () =>
   createTestDatabase<Schema>({ migrations: MIGRATIONS, log: createLogger('test', 'fatal') });
@@ -70,7 +78,7 @@ async function countTotals({ kysely }: TestDatabase<Schema>): Promise<string[]> 
   const { rows } = await sql<{ a: string; b: string; total: number; counted: number }>`
     with labels as materialized (
       select item_hash, array['s:' || sender, 't:' || type, 'c:' || channel, 'p:' || content_type, 'k:' || shape,
-        'd:' || floor("time" / 86400)::bigint, '']
+        'z:' || lpad(floor("time" / 86400)::bigint::text, 6, '0'), '']
         || array(select 'g:' || tag from (select distinct unnest(tags) as tag) t) as labels
       from messages where status = 'processed')
     select a, b, total, count(l.item_hash) as counted from totals

@@ -1,5 +1,8 @@
+import { AMEND } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { totalMessages } from '../lists/count.ts';
+import { withTimeLimit } from '../lists/time-limit.ts';
 import type { StoredMessage } from '../messages/stored.ts';
 
 export interface PostFilter {
@@ -53,7 +56,7 @@ function conditionsOf(filter: PostFilter): RawBuilder<unknown>[] {
 const where = (conditions: readonly RawBuilder<unknown>[]) =>
   conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
 
-/** Last changed first unless told otherwise; equal times by item hash. */
+/** Last changed first unless told otherwise; equal times by item hash. Throws LIST_TOO_COSTLY. */
 export async function listPosts(
   db: Kysely<Schema>,
   filter: PostFilter,
@@ -68,9 +71,11 @@ export async function listPosts(
         sql`(updated ${beyond} ${after.time}::float8 or item_hash > ${after.itemHash})`,
       ]
     : [];
-  const posts = await sql<Selectable<Schema['posts']>>`
-    select * from posts ${where([...conditionsOf(filter), ...following])}
-    order by updated ${direction}, item_hash limit ${page.limit} offset ${page.offset}`.execute(db);
+  const posts = await withTimeLimit(db, (on) =>
+    sql<Selectable<Schema['posts']>>`
+      select * from posts ${where([...conditionsOf(filter), ...following])}
+      order by updated ${direction}, item_hash limit ${page.limit} offset ${page.offset}`.execute(on),
+  );
   const hashes = [...new Set(posts.rows.flatMap((post) => [post.item_hash, post.latest_hash]))];
   const { rows } = await sql<StoredMessage>`
     select * from messages where item_hash = any(${hashes}::text[])`.execute(db);
@@ -81,8 +86,29 @@ export async function listPosts(
   });
 }
 
+/** Where the total follows from those of messages: a post is a processed POST that is no amend. */
+async function findTotal(db: Kysely<Schema>, filter: PostFilter): Promise<number | undefined> {
+  const { hashes, owners, refs, from, to, types, channels, tags } = filter;
+  if (hashes || owners || refs || from !== undefined || to !== undefined) return undefined;
+  if (types) {
+    const contentTypes = types.filter((type) => type !== AMEND);
+    return tags ? undefined : totalMessages(db, { channels, contentTypes });
+  }
+  if (channels && tags) return undefined;
+  const [all, amends] = await Promise.all([
+    totalMessages(db, { channels, tags, types: ['POST'] }),
+    totalMessages(db, { channels, tags, contentTypes: [AMEND] }),
+  ]);
+  return all - amends;
+}
+
+/** How many posts fit, exactly. Throws LIST_TOO_COSTLY. */
 export async function totalPosts(db: Kysely<Schema>, filter: PostFilter): Promise<number> {
-  const { rows } = await sql<{ total: number }>`
-    select count(*) as total from posts ${where(conditionsOf(filter))}`.execute(db);
-  return rows[0]!.total;
+  const found = await findTotal(db, filter);
+  if (found !== undefined) return found;
+  return withTimeLimit(db, async (on) => {
+    const { rows } = await sql<{ total: number }>`
+      select count(*) as total from posts ${where(conditionsOf(filter))}`.execute(on);
+    return rows[0]!.total;
+  });
 }
