@@ -28,3 +28,4 @@ export {
   type VrfVerdict,
   verifyVrfToken,
 } from './vrf/token.ts';
+export * from './vrf/views.ts';

@@ -25,6 +25,12 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     UPLOAD_LIMIT_BYTES,
     'the largest file that is taken, in bytes',
   ),
+  vrfKeyEpoch: settings.integer(
+    1,
+    1_000_000,
+    1,
+    'raise by one to retire the key for random values at the next start, and make a new one',
+  ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

@@ -11,6 +11,7 @@ import { createDirectoryBlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
 import { createApi } from './http/api.ts';
 import { Pipeline } from './messages/pipeline.ts';
+import { openRandomness } from './vrf/randomness.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
 
@@ -34,9 +35,11 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const pipeline = new Pipeline({ db, events, schedulers, now });
   stack.defer(() => pipeline.idle());
   const files = new Files({ db, blobs, pipeline, now });
+  const nowSeconds = Math.floor(now() / 1000);
+  const randomness = await openRandomness({ dataDir: config.dataDir, epoch: config.vrfKeyEpoch, nowSeconds });
   const { name: nodeName, allocationWaitMs, uploadLimitBytes, maxStreams } = config;
   const settings = { nodeName, allocationWaitMs, uploadLimitBytes, maxStreams };
-  const api = await createApi({ db, pipeline, events, files, now, signal, settings }, log);
+  const api = await createApi({ db, pipeline, events, files, randomness, now, signal, settings }, log);
   stack.defer(() => api.close());
   const url = await listen(api, config.host, config.port);
   const owned = stack.move();

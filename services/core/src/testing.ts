@@ -12,6 +12,7 @@ import { Files } from './files/files.ts';
 import { createApi } from './http/api.ts';
 import type { Rooms } from './http/rooms.ts';
 import { Pipeline } from './messages/pipeline.ts';
+import { openRandomness } from './vrf/randomness.ts';
 
 /** Keys of the tests: anybody may know them. */
 export const signers = {
@@ -61,13 +62,14 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const events = createEventLog(db);
   const pipeline = new Pipeline({ db, events, schedulers: new Set([signers.scheduler.address]), now });
   const files = new Files({ db, blobs: await createDirectoryBlobStore(filesDir), pipeline, now });
+  const randomness = await openRandomness({ dataDir: filesDir, epoch: 1, nowSeconds: 1_700_000_000 });
   const settings = {
     nodeName: 'test',
     allocationWaitMs: options.allocationWaitMs ?? 0,
     uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
     maxStreams: 4,
   };
-  const rooms: Rooms = { db, pipeline, events, files, now, signal: stop.signal, settings };
+  const rooms: Rooms = { db, pipeline, events, files, randomness, now, signal: stop.signal, settings };
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

@@ -28,7 +28,7 @@ export interface VrfToken {
 export interface VrfAnswer extends VrfRequest {
   /** The first of the values. */
   readonly value: number;
-  readonly values: readonly number[];
+  readonly values: number[];
   readonly proof: string;
   /** Hexadecimal, without `0x`. */
   readonly publicKey: string;
@@ -61,7 +61,7 @@ export interface VrfStatement extends VrfRange {
 }
 
 export type VrfVerdict =
-  | ({ readonly valid: true; readonly values: readonly number[] } & VrfStatement)
+  | ({ readonly valid: true; readonly values: number[] } & VrfStatement)
   | ({ readonly valid: false; readonly reason: VrfReason } & Partial<VrfStatement>);
 
 const TOKEN_VERSION = 1;

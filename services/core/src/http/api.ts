@@ -8,9 +8,10 @@ import { instanceRoutes } from './instances.ts';
 import { messageRoutes } from './messages.ts';
 import type { Rooms } from './rooms.ts';
 import { storageRoutes } from './storage.ts';
+import { vrfRoutes } from './vrf.ts';
 
 const PREFIX = '/api/v0';
-const GROUPS = [messageRoutes, instanceRoutes, storageRoutes, eventRoutes, infoRoutes] as const;
+const GROUPS = [messageRoutes, instanceRoutes, storageRoutes, eventRoutes, infoRoutes, vrfRoutes] as const;
 
 /** The core node's HTTP door. */
 export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> {

@@ -3,6 +3,7 @@ import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Files } from '../files/files.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
+import type { Randomness } from '../vrf/randomness.ts';
 
 /** What the routes may use. */
 export interface Rooms {
@@ -10,6 +11,7 @@ export interface Rooms {
   readonly pipeline: Pipeline;
   readonly events: EventLog;
   readonly files: Files;
+  readonly randomness: Randomness;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */
