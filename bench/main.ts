@@ -2,6 +2,7 @@ import { benchIngest } from './ingest.ts';
 import { benchQuery } from './query.ts';
 import { benchStorage } from './storage.ts';
 import { benchVerify } from './verify.ts';
+import { benchVrf } from './vrf.ts';
 
 /** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
@@ -9,6 +10,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   storage: benchStorage,
   query: benchQuery,
   verify: benchVerify,
+  vrf: benchVrf,
 };
 
 const name = process.argv[2] ?? '';

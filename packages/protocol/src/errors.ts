@@ -130,6 +130,12 @@ export const ERRORS = {
     meaning: 'The instance does not answer in time',
   },
 
+  // Randomness: why an answer does not verify
+  VRF_PROOF_MALFORMED: invalid('The proof is not a token of a form that is known here'),
+  VRF_PROOF_REFUTED: invalid('The proof does not hold for the seed, with the range and key that it has'),
+  VRF_VALUE_MISMATCH: invalid('The proof holds, and gives other values'),
+  VRF_KEY_UNKNOWN: invalid('The proof holds, by a key that no known core node has published'),
+
   // Access and health
   CREDENTIAL_REQUIRED: unauthorized('The request needs a credential'),
   CREDENTIAL_REFUSED: refused('The credential is not valid here'),

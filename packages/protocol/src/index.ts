@@ -38,3 +38,17 @@ export * from './network-form/message.ts';
 export { createParser, describeMismatch } from './schema.ts';
 export { verifySubmission } from './submission.ts';
 export * from './views.ts';
+export type { Ecvrf, VrfProver } from './vrf/ecvrf.ts';
+export { loadVrfEngine } from './vrf/native.ts';
+export { parseVrfRequest, type VrfRange, type VrfRequest, VrfRequestBody } from './vrf/request.ts';
+export { pureVrfEngine, VRF_SUITES, type VrfEngine } from './vrf/suites.ts';
+export {
+  createVrfAnswer,
+  type VrfAnswer,
+  type VrfClaim,
+  type VrfReason,
+  type VrfReasonCode,
+  type VrfVerdict,
+  verifyVrfToken,
+} from './vrf/token.ts';
+export * from './vrf/views.ts';

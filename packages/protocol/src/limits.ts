@@ -51,4 +51,7 @@ export const LIMITS = {
   webhookSecretChars: 256,
   reasonChars: 1024,
   urlChars: 2048,
+  /** In UTF-8. */
+  vrfSeedBytes: 1024,
+  vrfCountMax: 1000,
 } as const;

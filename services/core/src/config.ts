@@ -74,6 +74,12 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   s3Region: settings.text('us-east-1', 'its region'),
   s3AccessKeyId: settings.optionalText('the access key of the bucket'),
   s3SecretAccessKey: settings.optionalSecret('the secret of the access key'),
+  vrfKeyEpoch: settings.integer(
+    1,
+    1_000_000,
+    1,
+    'raise by one to retire the key for random values at the next start, and make a new one',
+  ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

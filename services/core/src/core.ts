@@ -49,6 +49,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     dataDir,
     schedulers,
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
+    vrfKeyEpoch: config.vrfKeyEpoch,
     settings: routeSettingsOf(config),
     now: Date.now,
     signal: stopping,

@@ -15,6 +15,7 @@ import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
 import type { Verifier } from './verify/verifier.ts';
+import { openRandomness } from './vrf/randomness.ts';
 import { createSealedBox, KEY_BYTES } from './webhooks/sealed-box.ts';
 
 export interface RoomOptions {
@@ -25,6 +26,8 @@ export interface RoomOptions {
   /** Addresses whose allocations count. */
   readonly schedulers: ReadonlySet<string>;
   readonly pendingHorizonMs: number;
+  /** Raised to retire the key for random values. */
+  readonly vrfKeyEpoch: number;
   readonly settings: RouteSettings;
   readonly now: () => number;
   /** Ends when the node stops. */
@@ -76,6 +79,11 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     events,
     files: new Files({ db, blobs, pipeline, now, uploadLimitBytes: settings.uploadLimitBytes }),
     secrets: createSealedBox(new Uint8Array(hkdfSync('sha256', sealingKey, '', SEALING_PURPOSE, KEY_BYTES))),
+    randomness: await openRandomness({
+      dataDir,
+      epoch: options.vrfKeyEpoch,
+      nowSeconds: Math.floor(now() / 1000),
+    }),
     metrics,
     health: createHealth({
       db,

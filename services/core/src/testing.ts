@@ -92,6 +92,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     dataDir: filesDir,
     schedulers: new Set([signers.scheduler.address]),
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
+    vrfKeyEpoch: 1,
     settings: {
       ...routeSettingsOf(readConfig(coreConfig, {})),
       nodeName: 'test',

@@ -14,6 +14,7 @@ import { referenceRoutes } from './reference.ts';
 import type { Rooms } from './rooms.ts';
 import { stateRoutes } from './state.ts';
 import { storageRoutes } from './storage.ts';
+import { vrfRoutes } from './vrf.ts';
 import { webhookRoutes } from './webhooks.ts';
 
 const PREFIX = '/api/v0';
@@ -28,6 +29,7 @@ const GROUPS = [
   webhookRoutes,
   eventRoutes,
   stateRoutes,
+  vrfRoutes,
   infoRoutes,
 ] as const;
 /** With whole paths of their own. */

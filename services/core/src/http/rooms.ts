@@ -8,6 +8,7 @@ import type { Intake } from '../messages/intake.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
 import type { SealedBox } from '../webhooks/sealed-box.ts';
+import type { Randomness } from '../vrf/randomness.ts';
 
 /** What the routes may use. */
 export interface Rooms {
@@ -19,6 +20,7 @@ export interface Rooms {
   readonly secrets: SealedBox;
   readonly metrics: CoreMetrics;
   readonly health: Health;
+  readonly randomness: Randomness;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */

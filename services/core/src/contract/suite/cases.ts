@@ -6,6 +6,7 @@ import { messageCases } from './messages.ts';
 import { nodeCases } from './node.ts';
 import { programCases } from './programs.ts';
 import { storageCases } from './storage.ts';
+import { vrfCases } from './vrf.ts';
 
 /** A new route needs its cases in one of these; the contract test says which operations have none. */
 export const CASES: Cases = {
@@ -15,5 +16,6 @@ export const CASES: Cases = {
   ...programCases,
   ...instanceCases,
   ...storageCases,
+  ...vrfCases,
   ...nodeCases,
 };

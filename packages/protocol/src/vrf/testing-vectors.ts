@@ -1,0 +1,170 @@
+/** The examples of RFC 9381, appendices B.1, B.3 and B.4: every value that is given there, as hexadecimal text. */
+export interface RfcVector {
+  readonly example: number;
+  readonly suiteId: number;
+  readonly secretKey: string;
+  readonly publicKey: string;
+  readonly alpha: string;
+  /** The secret scalar, for the suites whose secret key is not it. */
+  readonly x?: string;
+  readonly h: string;
+  /** As given: for suite 3 before it is reduced modulo the order, for the others after. */
+  readonly k: string;
+  readonly u: string;
+  readonly v: string;
+  readonly proof: string;
+  readonly output: string;
+}
+
+const EDWARDS = [
+  {
+    secretKey: '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60',
+    publicKey: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
+    alpha: '',
+    x: '307c83864f2833cb427a2ef1c00a013cfdff2768d980c0a3a520f006904de94f',
+  },
+  {
+    secretKey: '4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb',
+    publicKey: '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c',
+    alpha: '72',
+    x: '68bd9ed75882d52815a97585caf4790a7f6c6b3b7f821c5e259a24b02e502e51',
+  },
+  {
+    secretKey: 'c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7',
+    publicKey: 'fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025',
+    alpha: 'af82',
+    x: '909a8b755ed902849023a55b15c23d11ba4d7f4ec5c2f51b1325a181991ea95c',
+  },
+] as const;
+
+const P256_TAI: readonly RfcVector[] = [
+  {
+    example: 10,
+    suiteId: 1,
+    secretKey: 'c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721',
+    publicKey: '0360fed4ba255a9d31c961eb74c6356d68c049b8923b61fa6ce669622e60f29fb6',
+    alpha: '73616d706c65',
+    h: '0272a877532e9ac193aff4401234266f59900a4a9e3fc3cfc6a4b7e467a15d06d4',
+    k: '0d90591273453d2dc67312d39914e3a93e194ab47a58cd598886897076986f77',
+    u: '02bb6a034f67643c6183c10f8b41dc4babf88bff154b674e377d90bde009c21672',
+    v: '02893ebee7af9a0faa6da810da8a91f9d50e1dc071240c9706726820ff919e8394',
+    proof:
+      '035b5c726e8c0e2c488a107c600578ee75cb702343c153cb1eb8dec77f4b5071b4a53f0a46f018bc2c56e58d383f2305e0975972c26feea0eb122fe7893c15af376b33edf7de17c6ea056d4d82de6bc02f',
+    output: 'a3ad7b0ef73d8fc6655053ea22f9bede8c743f08bbed3d38821f0e16474b505e',
+  },
+  {
+    example: 11,
+    suiteId: 1,
+    secretKey: 'c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721',
+    publicKey: '0360fed4ba255a9d31c961eb74c6356d68c049b8923b61fa6ce669622e60f29fb6',
+    alpha: '74657374',
+    h: '02173119b4fff5e6f8afed4868a29fe8920f1b54c2cf89cc7b301d0d473de6b974',
+    k: '5852353a868bdce26938cde1826723e58bf8cb06dd2fed475213ea6f3b12e961',
+    u: '022779a2cafcb65414c4a04a4b4d2adf4c50395f57995e89e6de823250d91bc48e',
+    v: '033b4a14731672e82339f03b45ff6b5b13dee7ada38c9bf1d6f8f61e2ce5921119',
+    proof:
+      '034dac60aba508ba0c01aa9be80377ebd7562c4a52d74722e0abae7dc3080ddb56c19e067b15a8a8174905b13617804534214f935b94c2287f797e393eb0816969d864f37625b443f30f1a5a33f2b3c854',
+    output: 'a284f94ceec2ff4b3794629da7cbafa49121972671b466cab4ce170aa365f26d',
+  },
+  {
+    example: 12,
+    suiteId: 1,
+    secretKey: '2ca1411a41b17b24cc8c3b089cfd033f1920202a6c0de8abb97df1498d50d2c8',
+    publicKey: '03596375e6ce57e0f20294fc46bdfcfd19a39f8161b58695b3ec5b3d16427c274d',
+    alpha:
+      '4578616d706c65207573696e67204543445341206b65792066726f6d20417070656e646978204c2e342e32206f6620414e53492e58392d36322d32303035',
+    h: '0258055c26c4b01d01c00fb57567955f7d39cd6f6e85fd37c58f696cc6b7aa761d',
+    k: '5689e2e08e1110b4dda293ac21667eac6db5de4a46a519c73d533f69be2f4da3',
+    u: '020f465cd0ec74d2e23af0abde4c07e866ae4e5138bded5dd1196b8843f380db84',
+    v: '036cb6f811428fc4904370b86c488f60c280fa5b496d2f34ff8772f60ed24b2d1d',
+    proof:
+      '03d03398bf53aa23831d7d1b2937e005fb0062cbefa06796579f2a1fc7e7b8c667d091c00b0f5c3619d10ecea44363b5a599cadc5b2957e223fec62e81f7b4825fc799a771a3d7334b9186bdbee87316b1',
+    output: '90871e06da5caa39a3c61578ebb844de8635e27ac0b13e829997d0d95dd98c19',
+  },
+];
+
+const EDWARDS25519_TAI: readonly RfcVector[] = [
+  {
+    example: 16,
+    suiteId: 3,
+    ...EDWARDS[0],
+    h: '91bbed02a99461df1ad4c6564a5f5d829d0b90cfc7903e7a5797bd658abf3318',
+    k: '7100f3d9eadb6dc4743b029736ff283f5be494128df128df2817106f345b8594b6d6da2d6fb0b4c0257eb337675d96eab49cf39e66cc2c9547c2bf8b2a6afae4',
+    u: 'aef27c725be964c6a9bf4c45ca8e35df258c1878b838f37d9975523f09034071',
+    v: '5016572f71466c646c119443455d6cb9b952f07d060ec8286d678615d55f954f',
+    proof:
+      '8657106690b5526245a92b003bb079ccd1a92130477671f6fc01ad16f26f723f26f8a57ccaed74ee1b190bed1f479d9727d2d0f9b005a6e456a35d4fb0daab1268a1b0db10836d9826a528ca76567805',
+    output:
+      '90cf1df3b703cce59e2a35b925d411164068269d7b2d29f3301c03dd757876ff66b71dda49d2de59d03450451af026798e8f81cd2e333de5cdf4f3e140fdd8ae',
+  },
+  {
+    example: 17,
+    suiteId: 3,
+    ...EDWARDS[1],
+    h: '5b659fc3d4e9263fd9a4ed1d022d75eaacc20df5e09f9ea937502396598dc551',
+    k: '42589bbf0c485c3c91c1621bb4bfe04aed7be76ee48f9b00793b2342acb9c167cab856f9f9d4febc311330c20b0a8afd3743d05433e8be8d32522ecdc16cc5ce',
+    u: '1dcb0a4821a2c48bf53548228b7f170962988f6d12f5439f31987ef41f034ab3',
+    v: 'fd03c0bf498c752161bae4719105a074630a2aa5f200ff7b3995f7bfb1513423',
+    proof:
+      'f3141cd382dc42909d19ec5110469e4feae18300e94f304590abdced48aed5933bf0864a62558b3ed7f2fea45c92a465301b3bbf5e3e54ddf2d935be3b67926da3ef39226bbc355bdc9850112c8f4b02',
+    output:
+      'eb4440665d3891d668e7e0fcaf587f1b4bd7fbfe99d0eb2211ccec90496310eb5e33821bc613efb94db5e5b54c70a848a0bef4553a41befc57663b56373a5031',
+  },
+  {
+    example: 18,
+    suiteId: 3,
+    ...EDWARDS[2],
+    h: 'bf4339376f5542811de615e3313d2b36f6f53c0acfebb482159711201192576a',
+    k: '38b868c335ccda94a088428cbf3ec8bc7955bfaffe1f3bd2aa2c59fc31a0febc59d0e1af3715773ce11b3bbdd7aba8e3505d4b9de6f7e4a96e67e0d6bb6d6c3a',
+    u: '2bae73e15a64042fcebf062abe7e432b2eca6744f3e8265bc38e009cd577ecd5',
+    v: '88cba1cb0d4f9b649d9a86026b69de076724a93a65c349c988954f0961c5d506',
+    proof:
+      '9bc0f79119cc5604bf02d23b4caede71393cedfbb191434dd016d30177ccbf8096bb474e53895c362d8628ee9f9ea3c0e52c7a5c691b6c18c9979866568add7a2d41b00b05081ed0f58ee5e31b3a970e',
+    output:
+      '645427e5d00c62a23fb703732fa5d892940935942101e456ecca7bb217c61c452118fec1219202a0edcf038bb6373241578be7217ba85a2687f7a0310b2df19f',
+  },
+];
+
+const EDWARDS25519_ELL2: readonly RfcVector[] = [
+  {
+    example: 19,
+    suiteId: 4,
+    ...EDWARDS[0],
+    h: 'b8066ebbb706c72b64390324e4a3276f129569eab100c26b9f05011200c1bad9',
+    k: '55cbb247af9b8372259a97b2cfec656d78868deb33b203d51b9961c364522400',
+    u: '762f5c178b68f0cddcc1157918edf45ec334ac8e8286601a3256c3bbf858edd9',
+    v: '4652eba1c4612e6fce762977a59420b451e12964adbe4fbecd58a7aeff5860af',
+    proof:
+      '7d9c633ffeee27349264cf5c667579fc583b4bda63ab71d001f89c10003ab46f14adf9a3cd8b8412d9038531e865c341cafa73589b023d14311c331a9ad15ff2fb37831e00f0acaa6d73bc9997b06501',
+    output:
+      '9d574bf9b8302ec0fc1e21c3ec5368269527b87b462ce36dab2d14ccf80c53cccf6758f058c5b1c856b116388152bbe509ee3b9ecfe63d93c3b4346c1fbc6c54',
+  },
+  {
+    example: 20,
+    suiteId: 4,
+    ...EDWARDS[1],
+    h: '76ac3ccb86158a9104dff819b1ca293426d305fd76b39b13c9356d9b58c08e57',
+    k: '9565956daeedf376cad61b829b2a4d21ba1b52e9b3e2457477a64630a9711003',
+    u: '8ec26e77b8cb3114dd2265fe1564a4efb40d109aa3312536d93dfe3d8d80a061',
+    v: 'fe799eb5770b4e3a5a27d22518bb631db183c8316bb552155f442c62a47d1c8b',
+    proof:
+      '47b327393ff2dd81336f8a2ef10339112401253b3c714eeda879f12c509072ef055b48372bb82efbdce8e10c8cb9a2f9d60e93908f93df1623ad78a86a028d6bc064dbfc75a6a57379ef855dc6733801',
+    output:
+      '38561d6b77b71d30eb97a062168ae12b667ce5c28caccdf76bc88e093e4635987cd96814ce55b4689b3dd2947f80e59aac7b7675f8083865b46c89b2ce9cc735',
+  },
+  {
+    example: 21,
+    suiteId: 4,
+    ...EDWARDS[2],
+    h: '13d2a8b5ca32db7e98094a61f656a08c6c964344e058879a386a947a4e189ed1',
+    k: '1fda4077f737098b3f361c33a36cccafd7e9e9b720e1f84011254e25f37eed02',
+    u: 'a012f35433df219a88ab0f9481f4e0065d00422c3285f3d34a8b0202f20bac60',
+    v: 'fb613986d171b3e98319c7ca4dc44c5dd8314a6e5616c1a4f16ce72bd7a0c25a',
+    proof:
+      '926e895d308f5e328e7aa159c06eddbe56d06846abf5d98c2512235eaa57fdce35b46edfc655bc828d44ad09d1150f31374e7ef73027e14760d42e77341fe05467bb286cc2c9d7fde29120a0b2320d04',
+    output:
+      '121b7f9b9aaaa29099fc04a94ba52784d44eac976dd1a3cca458733be5cd090a7b5fbd148444f17f8daf1fb55cb04b1ae85a626e30a54b4b0f8abf4a43314a58',
+  },
+];
+
+export const RFC_VECTORS: readonly RfcVector[] = [...P256_TAI, ...EDWARDS25519_TAI, ...EDWARDS25519_ELL2];
