@@ -52,14 +52,14 @@ const LABELS: readonly (readonly [property: string, sql: string])[] = [
   ['c', `'c:' || channel`],
   ['p', `'p:' || content_type`],
   ['k', `'k:' || shape`],
-  ['d', `'d:' || day`],
+  ['z', `'z:' || lpad(day::text, 6, '0')`],
 ];
 
 const DAY = `floor("time" / 86400)::bigint`;
 
 /** Totals by the rule of lists/totals.ts, for messages of which none ever left the lists of a label that was heavy before. */
 function totalStatements(heavyFrom: number): (readonly [string, string])[] {
-  const heavy = (label: string) => `(left(${label}, 1) = 'd' or ${label} in (select a from heavy_labels))`;
+  const heavy = (label: string) => `(left(${label}, 1) = 'z' or ${label} in (select a from heavy_labels))`;
   const pairs = LABELS.flatMap(([x, a], index) =>
     LABELS.slice(index + 1).map(([y, b]) => ({ name: `${x} and ${y}`, a, b })),
   );
@@ -81,7 +81,7 @@ function totalStatements(heavyFrom: number): (readonly [string, string])[] {
         [
           `totals of ${property}`,
           `insert into totals (a, b, total, heavy)
-           select label, '', count(*), ${property === 'd' ? 'false' : `count(*) >= ${heavyFrom}`}
+           select label, '', count(*), ${property === 'z' ? 'false' : `count(*) >= ${heavyFrom}`}
            from (select ${sql} as label from listed) l where label is not null group by label`,
         ] as const,
     ),

@@ -7,7 +7,17 @@ import { deriveStatements } from './data-set-derive.ts';
 import { COPIED, listRows, ShapeNumbers } from './data-set-rows.ts';
 
 const TABLES = [
-  ...['messages', 'message_tags', 'shapes', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
+  ...[
+    'messages',
+    'message_tags',
+    'shapes',
+    'totals',
+    'dependencies',
+    'reconsider',
+    'forgets',
+    'aggregates',
+    'aggregate_totals',
+  ],
   ...['aggregate_entries', 'amended_posts', 'instances', 'programs', 'file_pins', 'digests', 'events'],
 ];
 /** What is made anew after the rows are there. */

@@ -24,6 +24,7 @@ const TABLES = [
   'aggregates',
   'aggregate_entries',
   'amended_posts',
+  'aggregate_totals',
 ] as const;
 
 const makeDatabase = () =>
@@ -79,7 +80,7 @@ async function countTotals({ kysely }: TestDatabase<Schema>): Promise<string[]> 
   const { rows } = await sql<{ a: string; b: string; total: number; counted: number }>`
     with labels as materialized (
       select item_hash, array['s:' || sender, 't:' || type, 'c:' || channel, 'p:' || content_type, 'k:' || shape,
-        'd:' || floor("time" / 86400)::bigint, '']
+        'z:' || lpad(floor("time" / 86400)::bigint::text, 6, '0'), '']
         || array(select 'g:' || tag from (select distinct unnest(tags) as tag) t) as labels
       from messages where status = 'processed')
     select a, b, total, count(l.item_hash) as counted from totals

@@ -94,6 +94,7 @@ export interface Schema {
     time: number;
     item_hash: string;
   };
+  aggregate_totals: { kind: 'a' | 'k' | 'f' | 'b'; key: string; field: string; total: number };
   amended_posts: {
     item_hash: string;
     owner: string;

@@ -105,7 +105,7 @@ export async function aggregateRoutes(app: HttpServer, rooms: Rooms): Promise<vo
           }),
         },
       },
-      config: reads('INVALID_CURSOR'),
+      config: reads('INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     },
     async ({ query }) => {
       const paths = parseListFilter('content.fields', query['content.fields'])?.map((text) =>

@@ -62,7 +62,7 @@ export const anyOf = (column: string, values: readonly unknown[], type = 'text')
 
 /** A property that a list is filtered by and that totals are kept for. */
 export interface Given {
-  readonly property: Exclude<Property, 'd'>;
+  readonly property: Exclude<Property, 'z'>;
   readonly name: 'addresses' | 'types' | 'channels' | 'contentTypes' | 'tags' | 'shapes';
   readonly values: readonly (string | number)[];
 }

@@ -2,13 +2,19 @@ import type { Accepted } from '../messages/accepted.ts';
 
 /**
  * A label is one property that lists filter by, such as "sender 0x12..". The letter keeps the properties apart:
- * s sender, t type, c channel, p content type, g tag, k shape, d day.
+ * s sender, t type, c channel, p content type, g tag, k shape, z day. Days come last, so that those of a label lie together.
  */
-export type Property = 's' | 't' | 'c' | 'p' | 'g' | 'k' | 'd';
+export type Property = 's' | 't' | 'c' | 'p' | 'g' | 'k' | 'z';
 export const labelOf = (property: Property, value: string | number) => `${property}:${value}`;
 
 export const DAY_SECONDS = 86_400;
-export const isDay = (label: string) => label.startsWith('d:');
+/** Digits of a day's number, which goes far beyond any time that a message may have. */
+export const DAY_DIGITS = 6;
+const LAST_DAY = 10 ** DAY_DIGITS - 1;
+/** @param day days since 1970 */
+export const dayLabelOf = (day: number) =>
+  labelOf('z', String(Math.max(0, Math.min(day, LAST_DAY))).padStart(DAY_DIGITS, '0'));
+export const isDay = (label: string) => label.startsWith('z:');
 
 /** A message's labels, each once. */
 export function labelsOf(
@@ -22,7 +28,7 @@ export function labelsOf(
     ...(contentType === null ? [] : [labelOf('p', contentType)]),
     ...[...new Set(tags)].map((tag) => labelOf('g', tag)),
     ...(shape === null ? [] : [labelOf('k', shape)]),
-    labelOf('d', Math.floor(message.time / DAY_SECONDS)),
+    dayLabelOf(Math.floor(message.time / DAY_SECONDS)),
   ];
 }
 

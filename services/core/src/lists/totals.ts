@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import { DAY_SECONDS, isDay, mayPair, pairOf } from './labels.ts';
+import { DAY_DIGITS, DAY_SECONDS, dayLabelOf, isDay, mayPair, pairOf } from './labels.ts';
 
 /**
  * Totals of message lists: exact, and not counted when they are asked for.
@@ -89,13 +89,13 @@ async function becomeHeavy(trx: Transaction<Schema>, label: string): Promise<voi
       union all select 'c:' || channel from own where channel is not null
       union all select 'p:' || content_type from own where content_type is not null
       union all select 'k:' || shape from own where shape is not null
-      union all select 'd:' || floor("time" / ${sql.lit(DAY_SECONDS)})::bigint from own
+      union all select 'z:' || lpad(floor("time" / ${sql.lit(DAY_SECONDS)})::bigint::text, ${sql.lit(DAY_DIGITS)}, '0') from own
       union all select 'g:' || g.tag from own join message_tags g using (item_hash)
     )
     insert into totals (a, b, total)
     select least(label, ${label}::text collate "C"), greatest(label, ${label}::text collate "C"), count(*) from others
     where (left(label, 1) <> left(${label}::text, 1) or (left(label, 1) = 'g' and label <> ${label}))
-      and (left(label, 1) = 'd' or exists (select from totals t where t.a = others.label and t.b = ${ALL} and t.heavy))
+      and (left(label, 1) = 'z' or exists (select from totals t where t.a = others.label and t.b = ${ALL} and t.heavy))
     group by label
     on conflict (a, b) do update set total = excluded.total`.execute(trx);
 }
@@ -141,13 +141,13 @@ export async function sumDays(
   from: number,
   to: number,
 ): Promise<number> {
-  const joined = labels
-    ? sql`cross join unnest(${labels}::text[]) as l (label) join totals t
-        on t.a = least(d.a, l.label collate "C") and t.b = greatest(d.a, l.label collate "C")`
-    : sql`join totals t on t.a = d.a and t.b = d.b`;
-  const { rows } = await sql<{ total: number }>`
-    select coalesce(sum(t.total), 0)::bigint as total from totals d ${joined}
-    where d.b = ${ALL} and d.a >= 'd:' and d.a < 'd;'
-      and substr(d.a, 3)::bigint >= ${from}::float8 and substr(d.a, 3)::bigint < ${to}::float8`.execute(db);
+  const [first, last] = [dayLabelOf(from), dayLabelOf(to)];
+  const { rows } = labels
+    ? await sql<{ total: number }>`
+        select coalesce(sum(t.total), 0)::bigint as total from unnest(${labels}::text[]) as l (label)
+        join totals t on t.a = l.label collate "C" and t.b >= ${first} and t.b < ${last}`.execute(db)
+    : await sql<{ total: number }>`
+        select coalesce(sum(total), 0)::bigint as total from totals
+        where a >= ${first} and a < ${last} and b = ${ALL}`.execute(db);
   return rows[0]!.total;
 }

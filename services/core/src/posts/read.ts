@@ -1,5 +1,8 @@
+import { AMEND } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { totalMessages } from '../lists/count.ts';
+import { withTimeLimit } from '../lists/time-limit.ts';
 import type { StoredMessage } from '../messages/stored.ts';
 
 export interface PostFilter {
@@ -100,7 +103,7 @@ function afterCursor(source: Source, { after, oldestFirst }: PostPage): Conditio
 const where = (conditions: readonly Condition[]) =>
   conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
 
-/** Last changed first unless told otherwise; equal times by item hash. */
+/** Last changed first unless told otherwise; equal times by item hash. Throws LIST_TOO_COSTLY. */
 export async function listPosts(
   db: Kysely<Schema>,
   filter: PostFilter,
@@ -114,9 +117,11 @@ export async function listPosts(
       from ${sql.table(source.table)} x ${where([...conditionsOf(source, filter), ...afterCursor(source, page)])}
       order by ${sql.ref(`x.${source.updated}`)} ${direction}, x.item_hash limit ${depth})`,
   );
-  const places = await sql<Place>`
+  const places = await withTimeLimit(db, (on) =>
+    sql<Place>`
     select * from (${sql.join(scans, sql` union all `)}) p
-    order by updated ${direction}, item_hash limit ${page.limit} offset ${page.offset}`.execute(db);
+    order by updated ${direction}, item_hash limit ${page.limit} offset ${page.offset}`.execute(on),
+  );
   const hashes = [...new Set(places.rows.flatMap((place) => [place.item_hash, place.latest_hash]))];
   const { rows } = await sql<StoredMessage>`
     select * from messages where item_hash = any(${hashes}::text[])`.execute(db);
@@ -127,11 +132,34 @@ export async function listPosts(
   });
 }
 
+/** Where the total follows from those of messages: a post is a processed POST that is no amend. */
+async function findTotal(db: Kysely<Schema>, filter: PostFilter): Promise<number | undefined> {
+  const { hashes, owners, refs, from, to, types, channels, tags } = filter;
+  if (hashes || owners || refs || from !== undefined || to !== undefined) return undefined;
+  if (types) {
+    const contentTypes = types.filter((type) => type !== AMEND);
+    return tags ? undefined : totalMessages(db, { channels, contentTypes });
+  }
+  if (channels && tags) return undefined;
+  const [all, amends] = await Promise.all([
+    totalMessages(db, { channels, tags, types: ['POST'] }),
+    totalMessages(db, { channels, tags, contentTypes: [AMEND] }),
+  ]);
+  return all - amends;
+}
+
+/** How many posts fit, exactly. Throws LIST_TOO_COSTLY. */
 export async function totalPosts(db: Kysely<Schema>, filter: PostFilter): Promise<number> {
+  const found = await findTotal(db, filter);
+  if (found !== undefined) return found;
   const counts = SOURCES.map(
     (source) =>
       sql`(select count(*) from ${sql.table(source.table)} x ${where(conditionsOf(source, filter))})`,
   );
-  const { rows } = await sql<{ total: number }>`select (${sql.join(counts, sql` + `)}) as total`.execute(db);
-  return rows[0]!.total;
+  return withTimeLimit(db, async (on) => {
+    const { rows } = await sql<{ total: number }>`select (${sql.join(counts, sql` + `)}) as total`.execute(
+      on,
+    );
+    return rows[0]!.total;
+  });
 }

@@ -144,8 +144,46 @@ create table aggregate_entries (
   item_hash text collate "C" not null,
   primary key (owner, key, field)
 );
-create index aggregate_entries_by_field on aggregate_entries (field, owner, key);
+create index aggregate_entries_by_field on aggregate_entries (field, key, owner);
 create index aggregate_entries_by_element on aggregate_entries (item_hash);
+
+-- How many aggregates there are: all (kind a), with a key (k), with a field (f), with both (b). Kept by the tables
+-- themselves, whatever writes them.
+create table aggregate_totals (
+  kind  text collate "C" not null,
+  key   text collate "C" not null,
+  field text collate "C" not null,
+  total bigint not null,
+  primary key (kind, key, field)
+);
+create function count_aggregates() returns trigger language plpgsql as $$
+declare step integer := case tg_op when 'INSERT' then 1 else -1 end;
+begin
+  insert into aggregate_totals as t (kind, key, field, total)
+    select 'a', '', '', step * count(*) from changed having count(*) > 0
+    union all select 'k', key, '', step * count(*) from changed group by key
+    order by 1, 2
+    on conflict (kind, key, field) do update set total = t.total + excluded.total;
+  return null;
+end $$;
+create function count_aggregate_entries() returns trigger language plpgsql as $$
+declare step integer := case tg_op when 'INSERT' then 1 else -1 end;
+begin
+  insert into aggregate_totals as t (kind, key, field, total)
+    select 'b', key, field, step * count(*) from changed group by key, field
+    union all select 'f', '', field, step * count(*) from changed group by field
+    order by 1, 2, 3
+    on conflict (kind, key, field) do update set total = t.total + excluded.total;
+  return null;
+end $$;
+create trigger aggregates_made after insert on aggregates
+  referencing new table as changed for each statement execute function count_aggregates();
+create trigger aggregates_gone after delete on aggregates
+  referencing old table as changed for each statement execute function count_aggregates();
+create trigger aggregate_entries_made after insert on aggregate_entries
+  referencing new table as changed for each statement execute function count_aggregate_entries();
+create trigger aggregate_entries_gone after delete on aggregate_entries
+  referencing old table as changed for each statement execute function count_aggregate_entries();
 
 -- Posts that were amended, with the latest of their amends; all others stand for themselves among the messages.
 create table amended_posts (
