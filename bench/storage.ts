@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -25,6 +25,8 @@ interface Server {
 
 interface Transfer {
   readonly mibPerSecond: number;
+  /** What the server's process spent, all threads, in milliseconds. */
+  readonly cpuMs: number;
   /** Resident memory of the server, in MiB, every SAMPLE_MS. */
   readonly residentMib: readonly number[];
 }
@@ -34,6 +36,15 @@ const median = (values: readonly number[]) =>
 
 function residentMib({ child }: Server): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]) / 1024;
+}
+
+/** Processor time of the server's process so far, all threads, in milliseconds (Linux: schedstat, in nanoseconds). */
+function cpuMs({ child }: Server): number {
+  const tasks = `/proc/${child.pid}/task`;
+  return readdirSync(tasks).reduce(
+    (sum, task) => sum + Number(readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e6,
+    0,
+  );
 }
 
 async function startServer(script: string, args: string[], home: string): Promise<Server> {
@@ -67,6 +78,7 @@ async function transfer(
 ): Promise<Transfer> {
   const residentMibs: number[] = [residentMib(server)];
   const timer = setInterval(() => residentMibs.push(residentMib(server)), SAMPLE_MS);
+  const cpuBeforeMs = cpuMs(server);
   const startMs = performance.now();
   const outgoing = request(`${server.url}${path}`, {
     method: body ? 'POST' : 'GET',
@@ -93,7 +105,7 @@ async function transfer(
   residentMibs.push(residentMib(server));
   if (response.statusCode !== 200 || (!body && received !== sizeMib * MIB))
     throw new Error(`${path}: status ${response.statusCode}, ${received} bytes`);
-  return { mibPerSecond: sizeMib / seconds, residentMib: residentMibs };
+  return { mibPerSecond: sizeMib / seconds, cpuMs: cpuMs(server) - cpuBeforeMs, residentMib: residentMibs };
 }
 
 function report(title: string, names: readonly string[], rounds: readonly (readonly Transfer[])[]): void {
@@ -101,10 +113,13 @@ function report(title: string, names: readonly string[], rounds: readonly (reado
   names.forEach((name, index) => {
     const rates = rounds.map((round) => round[index]!.mibPerSecond);
     const ratios = rounds.map((round) => round[index]!.mibPerSecond / round[0]!.mibPerSecond);
+    const cpu = rounds.map((round) => round[index]!.cpuMs);
+    const cpuRatios = rounds.map((round) => round[index]!.cpuMs / round[0]!.cpuMs);
     const memory = rounds.flatMap((round) => round[index]!.residentMib);
     const last = rounds.at(-1)![index]!.residentMib;
     console.log(
       `${name.padEnd(44)} ${median(rates).toFixed(0).padStart(5)} MiB/s  ${median(ratios).toFixed(2)}x [${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}]` +
+        `  CPU ${median(cpu).toFixed(0)} ms ${median(cpuRatios).toFixed(2)}x` +
         `  resident ${Math.min(...memory).toFixed(0)}..${Math.max(...memory).toFixed(0)} MiB, last round ${[0, 0.25, 0.5, 0.75, 1].map((at) => last[Math.round(at * (last.length - 1))]!.toFixed(0)).join(' ')}`,
     );
   });

@@ -85,6 +85,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   stack.defer(() => rm(filesDir, { recursive: true, force: true }));
   const stop = new AbortController();
   const blobs = options.blobs ?? (await createDirectoryBlobStore(filesDir));
+  const settings = routeSettingsOf(readConfig(coreConfig, {}));
   const rooms = await createRooms({
     database,
     blobs,
@@ -94,7 +95,9 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
     vrfKeyEpoch: 1,
     settings: {
-      ...routeSettingsOf(readConfig(coreConfig, {})),
+      ...settings,
+      // No time passes for the rate limits: however slow the machine, a rate is used up by its requests.
+      limits: { ...settings.limits, now: () => 0 },
       nodeName: 'test',
       allocationWaitMs: options.allocationWaitMs ?? 0,
       uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
