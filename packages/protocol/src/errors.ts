@@ -105,6 +105,15 @@ export const ERRORS = {
     meaning: 'The instance does not answer in time',
   },
 
+  // Indexed chains
+  NETWORK_NOT_FOUND: missing('No indexed network has this name; details.networks lists those that are known'),
+  INVALID_ABI: invalid('The ABI has no events, or one that is malformed'),
+  WATCH_NOT_FOUND: missing('The owner has not asked for this contract to be indexed'),
+  WATCH_LIMIT_REACHED: refused('The owner has as many contracts indexed as one may have'),
+  CURSOR_REORGED: conflict(
+    'The chain was reorganised below what earlier pages showed; details.ancestor is the last block that still stands',
+  ),
+
   // Access and health
   CREDENTIAL_REQUIRED: unauthorized('The request needs a credential'),
   CREDENTIAL_REFUSED: refused('The credential is not valid here'),

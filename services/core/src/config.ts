@@ -25,6 +25,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     UPLOAD_LIMIT_BYTES,
     'the largest file that is taken, in bytes',
   ),
+  indexerFile: settings.optionalText('a file that says which chains are indexed (docs/indexer.md)'),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

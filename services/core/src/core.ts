@@ -10,6 +10,8 @@ import { createEventLog } from './events/log.ts';
 import { createDirectoryBlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
 import { createApi } from './http/api.ts';
+import { startIndexer } from './indexer/indexer.ts';
+import { loadIndexerSettings } from './indexer/settings.ts';
 import { Pipeline } from './messages/pipeline.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -34,9 +36,11 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const pipeline = new Pipeline({ db, events, schedulers, now });
   stack.defer(() => pipeline.idle());
   const files = new Files({ db, blobs, pipeline, now });
+  const indexing = await loadIndexerSettings(config.indexerFile);
+  const indexer = stack.use(await startIndexer({ pool: database.pool, settings: indexing, log }));
   const { name: nodeName, allocationWaitMs, uploadLimitBytes, maxStreams } = config;
   const settings = { nodeName, allocationWaitMs, uploadLimitBytes, maxStreams };
-  const api = await createApi({ db, pipeline, events, files, now, signal, settings }, log);
+  const api = await createApi({ db, pipeline, events, files, indexer, now, signal, settings }, log);
   stack.defer(() => api.close());
   const url = await listen(api, config.host, config.port);
   const owned = stack.move();

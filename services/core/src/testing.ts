@@ -11,6 +11,8 @@ import { createDirectoryBlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
 import { createApi } from './http/api.ts';
 import type { Rooms } from './http/rooms.ts';
+import { startIndexer } from './indexer/indexer.ts';
+import { type IndexerSettings, NO_NETWORKS } from './indexer/settings.ts';
 import { Pipeline } from './messages/pipeline.ts';
 
 /** Keys of the tests: anybody may know them. */
@@ -44,6 +46,7 @@ export interface TestCoreOptions {
   readonly allocationWaitMs?: number;
   readonly uploadLimitBytes?: number;
   readonly now?: () => number;
+  readonly indexer?: IndexerSettings;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -61,13 +64,16 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const events = createEventLog(db);
   const pipeline = new Pipeline({ db, events, schedulers: new Set([signers.scheduler.address]), now });
   const files = new Files({ db, blobs: await createDirectoryBlobStore(filesDir), pipeline, now });
+  const indexer = stack.use(
+    await startIndexer({ pool: database.pool, settings: options.indexer ?? NO_NETWORKS, log }),
+  );
   const settings = {
     nodeName: 'test',
     allocationWaitMs: options.allocationWaitMs ?? 0,
     uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
     maxStreams: 4,
   };
-  const rooms: Rooms = { db, pipeline, events, files, now, signal: stop.signal, settings };
+  const rooms: Rooms = { db, pipeline, events, files, indexer, now, signal: stop.signal, settings };
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

@@ -3,6 +3,7 @@ import { createHttpServer, type HttpServer, type Logger, VERSION } from '@skerry
 import { ERRORS } from '@skerry/protocol';
 import { asDatabaseError } from '../db/failure.ts';
 import { eventRoutes } from './events.ts';
+import { indexerRoutes } from './indexer.ts';
 import { healthRoutes, infoRoutes } from './info.ts';
 import { instanceRoutes } from './instances.ts';
 import { messageRoutes } from './messages.ts';
@@ -10,7 +11,14 @@ import type { Rooms } from './rooms.ts';
 import { storageRoutes } from './storage.ts';
 
 const PREFIX = '/api/v0';
-const GROUPS = [messageRoutes, instanceRoutes, storageRoutes, eventRoutes, infoRoutes] as const;
+const GROUPS = [
+  messageRoutes,
+  instanceRoutes,
+  storageRoutes,
+  eventRoutes,
+  indexerRoutes,
+  infoRoutes,
+] as const;
 
 /** The core node's HTTP door. */
 export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> {

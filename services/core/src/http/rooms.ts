@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Files } from '../files/files.ts';
+import type { Indexer } from '../indexer/indexer.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 
 /** What the routes may use. */
@@ -10,6 +11,7 @@ export interface Rooms {
   readonly pipeline: Pipeline;
   readonly events: EventLog;
   readonly files: Files;
+  readonly indexer: Indexer;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */
