@@ -235,6 +235,7 @@ export class Backfill {
         endpoint.learned = { ...endpoint.learned, batchCalls: 1 };
       throw new RpcError(result.failure);
     }
+    endpoint.noteAnswer();
     for (const block of result.suspicious.slice(0, SUSPICIONS_MAX))
       await checkEmptyBlock(rpc, endpoint, block, compiled);
     const byNumber = new Map(result.headers.map((header) => [header.number, header]));

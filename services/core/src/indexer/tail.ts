@@ -10,6 +10,7 @@ import {
   fetchHeaders,
   fetchLogsOf,
   type Head,
+  hashAt,
 } from './chain/source.ts';
 import { decideFloor, findAncestor, isChain } from './chain/window.ts';
 import { eventRows, type RowBatch, transactionRows } from './decode/rows.ts';
@@ -199,11 +200,8 @@ export class Tail {
     const [genesis] = await fetchHeaders(endpoint, [0]);
     const restarted = network.genesisHash !== null && genesis!.hash !== network.genesisHash;
     const other = rpc.findOther(endpoint, network.floor);
-    if (other) {
-      const [header] = await fetchHeaders(other, [network.tipNumber]);
-      if (header!.hash === network.tipHash)
-        throw new RpcError({ kind: 'lie', reason: 'final blocks are other ones at other endpoints' });
-    }
+    if (other && (await hashAt(other, network.tipNumber)) === network.tipHash)
+      throw new RpcError({ kind: 'lie', reason: 'final blocks are other ones at other endpoints' });
     const code = restarted ? 'CHAIN_RESTARTED' : 'REORG_BELOW_FINALITY';
     const message = restarted
       ? 'the chain begins with another block than it did: it was started anew'

@@ -73,6 +73,7 @@ export class Endpoint {
       const batch = calls.slice(results.length, results.length + size);
       try {
         results.push(...readResults(await this.send(batch), batch.length));
+        this.noteAnswer();
       } catch (error) {
         const refused =
           error instanceof RpcError &&
@@ -83,6 +84,11 @@ export class Endpoint {
       }
     }
     return results;
+  }
+
+  /** It answers: what follows is not a failure in a row, also where a longer piece of work fails later. */
+  noteAnswer(): void {
+    if (this.learned.failures > 0) this.learned = { ...this.learned, failures: 0 };
   }
 
   note(failure: Failure, blocks: number): void {

@@ -14,6 +14,11 @@ function findProgram(): string {
   return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'bin', 'anvil');
 }
 
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** A real EVM node of one process, with blocks made on request. */
 export class Anvil implements AsyncDisposable {
   readonly url: string;
@@ -35,20 +40,19 @@ export class Anvil implements AsyncDisposable {
         '--no-mining',
         '--order',
         'fifo',
-        '--slots-in-an-epoch',
-        '8',
+        ...(args.includes('--slots-in-an-epoch') ? [] : ['--slots-in-an-epoch', '8']),
         '--gas-limit',
         '3000000000',
         ...args,
       ],
       { stdio: ['ignore', 'pipe', 'ignore'] },
     );
-    child.unref();
-    process.once('exit', () => child.kill('SIGKILL'));
+    running.add(child);
     for await (const line of createInterface({ input: child.stdout! })) {
       const address = /Listening on (\S+)/.exec(line)?.[1];
       if (!address) continue;
       child.stdout!.resume();
+      child.unref();
       (child.stdout as unknown as { unref(): void }).unref();
       return new Anvil(`http://${address}`, child);
     }
@@ -94,7 +98,9 @@ export class Anvil implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const exited = once(this.#child, 'exit');
+    this.#child.ref();
     this.#child.kill('SIGKILL');
     await exited;
+    running.delete(this.#child);
   }
 }

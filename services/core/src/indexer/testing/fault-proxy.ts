@@ -42,36 +42,38 @@ export class FaultProxy implements AsyncDisposable {
   requests = 0;
   /** How often each fault was played. */
   readonly played: Partial<Record<Fault, number>> = {};
+  /** Where the node is. */
+  target: string;
   readonly #server: Server;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, target: string) {
     this.#server = server;
+    this.target = target;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
   static async start(target: string): Promise<FaultProxy> {
     const server = createServer((request, response) => {
-      void text(request).then(
-        async (body) => {
-          const answer = await proxy.#answer(target, body);
-          if (answer === undefined) return;
-          const { status, headers, text: reply } = answer;
-          response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(reply);
-        },
-        () => response.destroy(),
-      );
+      const serve = async () => {
+        const answer = await proxy.#answer(await text(request));
+        if (answer === undefined) return;
+        response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
+        response.end(answer.text);
+      };
+      // The node behind may be gone, or the client.
+      serve().catch(() => response.destroy());
     });
     const listening = Promise.withResolvers<void>();
     server.listen(0, '127.0.0.1', () => listening.resolve());
     await listening.promise;
-    const proxy = new FaultProxy(server);
+    const proxy = new FaultProxy(server, target);
     return proxy;
   }
 
   async #answer(
-    target: string,
     body: string,
   ): Promise<{ status: number; headers?: Record<string, string>; text: string } | undefined> {
+    const { target } = this;
     this.requests++;
     const parsed = JSON.parse(body) as Call | Call[];
     const calls = Array.isArray(parsed) ? parsed : [parsed];
