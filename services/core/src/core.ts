@@ -11,6 +11,7 @@ import { createDirectoryBlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
 import { createApi } from './http/api.ts';
 import { startIndexer } from './indexer/indexer.ts';
+import { followIndexPosts } from './indexer/posts.ts';
 import { loadIndexerSettings } from './indexer/settings.ts';
 import { Pipeline } from './messages/pipeline.ts';
 
@@ -38,6 +39,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const files = new Files({ db, blobs, pipeline, now });
   const indexing = await loadIndexerSettings(config.indexerFile);
   const indexer = stack.use(await startIndexer({ pool: database.pool, settings: indexing, log }));
+  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, log }));
   const { name: nodeName, allocationWaitMs, uploadLimitBytes, maxStreams } = config;
   const settings = { nodeName, allocationWaitMs, uploadLimitBytes, maxStreams };
   const api = await createApi({ db, pipeline, events, files, indexer, now, signal, settings }, log);

@@ -12,6 +12,7 @@ import { Files } from './files/files.ts';
 import { createApi } from './http/api.ts';
 import type { Rooms } from './http/rooms.ts';
 import { startIndexer } from './indexer/indexer.ts';
+import { followIndexPosts } from './indexer/posts.ts';
 import { type IndexerSettings, NO_NETWORKS } from './indexer/settings.ts';
 import { Pipeline } from './messages/pipeline.ts';
 
@@ -67,6 +68,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const indexer = stack.use(
     await startIndexer({ pool: database.pool, settings: options.indexer ?? NO_NETWORKS, log }),
   );
+  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, log }));
   const settings = {
     nodeName: 'test',
     allocationWaitMs: options.allocationWaitMs ?? 0,

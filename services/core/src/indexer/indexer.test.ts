@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { startIndexer } from './indexer.ts';
 import { listEvents } from './read/events.ts';
+import { mergeSpans } from './store/upkeep.ts';
 import { Anvil } from './testing/anvil.ts';
 import {
   compareWithChain,
@@ -12,6 +13,7 @@ import {
   OTHER,
   TOKEN,
   TRANSFER_TOPIC,
+  until,
   untilIndexed,
   word,
 } from './testing/setup.ts';
@@ -57,5 +59,25 @@ describe('the indexer on a real chain', () => {
     );
     assert.equal(list.total, 36);
     assert.equal(list.freshness.lag, 0);
+    // Spans of one block each become one, and say the same.
+    const count = async (bounds: { fromBlock?: number; toBlock?: number }) =>
+      (await listEvents(pool, NETWORK, { contract: TOKEN, ...bounds }, { limit: 1, offset: 0 }))?.total;
+    await anvil.mine(40);
+    await untilIndexed(pool, anvil);
+    const before = [
+      await count({}),
+      await count({ fromBlock: 10, toBlock: 30 }),
+      await count({ toBlock: 35 }),
+    ];
+    assert.ok((await pool.query('select from indexer_spans')).rowCount! > 5);
+    await until('the floor has passed the events', async () => {
+      await mergeSpans(pool, 1);
+      return (await pool.query('select from indexer_spans')).rowCount === 1;
+    });
+    assert.deepEqual(
+      [await count({}), await count({ fromBlock: 10, toBlock: 30 }), await count({ toBlock: 35 })],
+      before,
+    );
+    assert.deepEqual(before, [36, 21, 35]);
   });
 });

@@ -113,6 +113,12 @@ create table indexer_spans (
 );
 create index indexer_spans_by_block on indexer_spans (network_id, to_block);
 
+-- How far the event log was read for signed wishes (POST net-index).
+create table indexer_posts (
+  id     boolean primary key default true check (id),
+  cursor text not null
+);
+
 -- indexed: the partition has the indexes for queries; a backfill makes them once it has filled the partition.
 create table indexer_partitions (
   network_id integer not null references indexer_networks (id) on delete cascade,

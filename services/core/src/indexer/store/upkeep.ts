@@ -49,15 +49,15 @@ export async function deleteSomeRemoved(pool: pg.Pool, networkId: number): Promi
     const id = rows[0]?.id;
     if (id === undefined) return false;
     const { rowCount } = await client.query(
-      `with some as (
+      `with chosen as (
          delete from indexer_spans where (network_id, contract_id, event_id, from_block) in (
            select network_id, contract_id, event_id, from_block from indexer_spans
            where network_id = $1 and contract_id = $2 limit $3)
          returning event_id, from_block, to_block),
        gone as (
-         delete from indexer_events_n${networkId} e using some
-         where e.contract_id = $2 and e.event_id = some.event_id and e.block_number between some.from_block and some.to_block)
-       select from some`,
+         delete from indexer_events_n${networkId} e using chosen
+         where e.contract_id = $2 and e.event_id = chosen.event_id and e.block_number between chosen.from_block and chosen.to_block)
+       select from chosen`,
       [networkId, id, SPANS_PER_DELETE],
     );
     if (rowCount === 0) await client.query('delete from indexer_contracts where id = $1', [id]);

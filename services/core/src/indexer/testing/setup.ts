@@ -101,8 +101,10 @@ export async function readChain(
     kind: string;
     topics: string[];
     fromBlock: number;
+    toBlock: number | null;
   }>(
-    `select contract_id as "contractId", address, kind, topics, from_block as "fromBlock"
+    `select contract_id as "contractId", address, kind, topics, from_block as "fromBlock",
+       to_block as "toBlock"
      from indexer_scans s join indexer_contracts c on c.id = s.contract_id order by s.id`,
   );
   const events = await listContractEvents(
@@ -121,7 +123,8 @@ export async function readChain(
     const time = Number(full.timestamp);
     const logs = parseLogs(await anvil.call('eth_getLogs', { blockHash: full.hash }));
     for (const log of logs)
-      for (const claim of claims) {
+      for (const [index, claim] of claims.entries()) {
+        if (number > (logScans[index]!.toBlock ?? number)) continue;
         const found = claim.read(log);
         if (found)
           wanted.events.push(
