@@ -17,7 +17,7 @@ export async function mergeSpans(pool: pg.Pool, networkId: number): Promise<numb
     );
     const merged = await client.query<{ n: number }>(
       `with ordered as (
-         select *, sum((rows >= $3)::integer) over w as island, sum(rows) over w / $4 as part
+         select *, sum((rows >= $3)::integer) over w as island, div(sum(rows) over w, $4) as part
          from indexer_spans where network_id = $1 and to_block <= $2
          window w as (partition by contract_id, event_id order by from_block)),
        groups as (
