@@ -82,25 +82,8 @@ export function nextSize(size: number, blocks: number, items: number, largest: n
 const joinBatches = (batches: readonly RowBatch[]): RowBatch => ({
   text: batches.map(({ text }) => text).join(''),
   rows: batches.reduce((sum, { rows }) => sum + rows, 0),
-  spans: mergeSpans(batches),
+  spans: batches.flatMap(({ spans }) => spans),
 });
-
-function mergeSpans(batches: readonly RowBatch[]): RowBatch['spans'] {
-  const byKey = new Map<string, RowBatch['spans'][number]>();
-  for (const span of batches.flatMap(({ spans }) => spans)) {
-    const key = `${span.contractId}.${span.eventId}`;
-    const known = byKey.get(key);
-    byKey.set(key, {
-      ...span,
-      fromBlock: Math.min(span.fromBlock, known?.fromBlock ?? span.fromBlock),
-      toBlock: Math.max(span.toBlock, known?.toBlock ?? span.toBlock),
-      fromTimestamp: Math.min(span.fromTimestamp, known?.fromTimestamp ?? span.fromTimestamp),
-      toTimestamp: Math.max(span.toTimestamp, known?.toTimestamp ?? span.toTimestamp),
-      rows: span.rows + (known?.rows ?? 0),
-    });
-  }
-  return [...byKey.values()];
-}
 
 /** Reads one pass: many ranges at the same time, written in order, so that one number says how far it is. */
 export class Backfill {

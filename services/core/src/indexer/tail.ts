@@ -141,6 +141,10 @@ export class Tail {
       if (++this.#shorter < SHORTER_TIMES) return 'idle';
     } else if (ancestor === tip && head === tip) {
       this.#shorter = 0;
+      if (floor > network.floor) {
+        const raised = { fromHash: network.tipHash, ancestor: tip, blocks: [], floor: Math.min(floor, tip) };
+        await commitTail(this.#options.pool, network.id, { ...raised, rows: NO_ROWS });
+      }
       return this.#join(endpoint, network, scans);
     }
     this.#shorter = 0;

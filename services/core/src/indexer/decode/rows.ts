@@ -24,13 +24,18 @@ export const EMPTY_BATCH: RowBatch = { text: '', rows: 0, spans: [] };
 const escapeCopy = (json: string): string => (json.includes('\\') ? json.replaceAll('\\', '\\\\') : json);
 const bytea = (hex: string): string => `\\\\x${hex.slice(2)}`;
 
+/** A span that a filter cuts is counted row by row: it ends at the next block once it has so many. */
+const SPAN_ROWS = 5_000;
+
 class SpanCounter {
   readonly #spans = new Map<string, SpanDraft>();
+  readonly #full: SpanDraft[] = [];
 
   note(contractId: number, eventId: number, block: number, timestamp: number): void {
     const key = `${contractId}.${eventId}`;
     const span = this.#spans.get(key);
-    if (!span) {
+    if (!span || (span.rows >= SPAN_ROWS && block > span.toBlock)) {
+      if (span) this.#full.push(span);
       this.#spans.set(key, {
         contractId,
         eventId,
@@ -50,7 +55,7 @@ class SpanCounter {
   }
 
   list(): SpanDraft[] {
-    return [...this.#spans.values()];
+    return [...this.#full, ...this.#spans.values()];
   }
 }
 
