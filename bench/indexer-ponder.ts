@@ -7,7 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { CHAIN_ID, TOKEN } from '../services/core/src/indexer/testing/setup.ts';
 
-const PONDER = 'ponder@1.0.0';
+/** The newest that resolves: 0.17.7 needs a package that the registry lacks, 1.0.0 is an older state under a higher number. */
+const PONDER = 'ponder@0.16.10';
 const INSTALL_TIMEOUT_MS = 300_000;
 const RUN_TIMEOUT_MS = 1_800_000;
 const POLL_MS = 100;
