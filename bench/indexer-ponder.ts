@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type pg from 'pg';
+import type { TestDatabase } from '../services/core/src/db/testing.ts';
 import { CHAIN_ID, TOKEN } from '../services/core/src/indexer/testing/setup.ts';
 
 /** The newest that resolves: 0.17.7 needs a package that the registry lacks, 1.0.0 is an older state under a higher number. */
@@ -18,7 +18,7 @@ const FILES: Readonly<Record<string, string>> = {
   'ponder.config.ts': `import { createConfig } from 'ponder';
 import { parseAbi } from 'viem';
 export default createConfig({
-  chains: { anvil: { id: ${CHAIN_ID}, rpc: process.env.RPC_URL } },
+  chains: { anvil: { id: ${CHAIN_ID}, rpc: 'RPC_URL' } },
   contracts: { Token: { chain: 'anvil', address: '${TOKEN}', startBlock: 0,
     abi: parseAbi(['event Transfer(address indexed from, address indexed to, uint256 value)']) } },
 });`,
@@ -43,10 +43,10 @@ export interface PonderRun {
   readonly peakBytes: number;
 }
 
-async function install(directory: string): Promise<void> {
+async function install(directory: string, rpcUrl: string): Promise<void> {
   for (const [path, text] of Object.entries(FILES)) {
     await mkdir(dirname(join(directory, path)), { recursive: true });
-    await writeFile(join(directory, path), text);
+    await writeFile(join(directory, path), text.replace('RPC_URL', rpcUrl));
   }
   const args = ['install', PONDER, 'viem@2.57.1', 'hono', '--no-audit', '--no-fund', '--ignore-scripts'];
   const child = spawn('npm', args, { cwd: directory, stdio: 'ignore', timeout: INSTALL_TIMEOUT_MS });
@@ -58,13 +58,13 @@ async function install(directory: string): Promise<void> {
 export async function runPonder(
   rpcUrl: string,
   databaseUrl: string,
-  pool: pg.Pool,
+  pool: TestDatabase<unknown>['pool'],
   events: number,
 ): Promise<PonderRun> {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-ponder-'));
   let output = '';
   try {
-    await install(directory);
+    await install(directory, rpcUrl);
     const program = join(directory, 'node_modules/ponder/dist/esm/bin/ponder.js');
     const startMs = performance.now();
     const child = spawn(
@@ -75,7 +75,6 @@ export async function runPonder(
         env: {
           PATH: '/usr/bin:/bin',
           DATABASE_URL: databaseUrl,
-          RPC_URL: rpcUrl,
           PONDER_TELEMETRY_DISABLED: 'true',
         },
         stdio: ['ignore', 'pipe', 'pipe'],

@@ -39,7 +39,7 @@ interface Stage {
 }
 
 /** What the three parts take by themselves, one after another on one core each: nobody can be faster than the slowest. */
-async function measureLimits(anvil: Anvil): Promise<Stage[]> {
+async function measureLimits(anvil: Anvil, serverUrl: string): Promise<Stage[]> {
   const head = await anvil.head();
   const bodies: { body: Uint8Array; from: number; to: number }[] = [];
   const signal = new AbortController().signal;
@@ -64,7 +64,7 @@ async function measureLimits(anvil: Anvil): Promise<Stage[]> {
     return result.batch;
   });
   const decode = (performance.now() - startMs) / 1000;
-  await using database = await createIndexerDatabase();
+  await using database = await createIndexerDatabase(serverUrl);
   const { pool } = database;
   await pool.query(`insert into indexer_networks (name, chain_id) values ('bench', 1)`);
   await createNetworkTables(pool, 1);
@@ -161,13 +161,13 @@ async function runOurs(anvil: Anvil, databaseUrl: string): Promise<{ seconds: nu
 export async function benchIndexer(): Promise<void> {
   const events = Number(process.argv[3] ?? DEFAULT_EVENTS);
   await using server = await startTestServer(log, { shared_buffers: '256MB', autovacuum: 'on' });
-  process.env.SKERRY_TEST_DATABASE_URL = server.url;
+  const serverUrl = server.url;
   console.log(`making a chain with ${events} transfers`);
   await using anvil = await makeChain(events);
   console.log('limits, each alone:');
-  const limits = await measureLimits(anvil);
+  const limits = await measureLimits(anvil, serverUrl);
   for (const { name, seconds } of limits) console.log(`  ${name.padEnd(40)} ${rate(events, seconds)}`);
-  await using database = await createIndexerDatabase();
+  await using database = await createIndexerDatabase(serverUrl);
   const ours = await runOurs(anvil, databaseUrlOf(server.url, database.name));
   const slowest = Math.max(...limits.slice(0, 3).map(({ seconds }) => seconds));
   const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;

@@ -29,8 +29,13 @@ export const word = (value: number | bigint | string): string =>
 
 export const TRANSFER_TOPIC = topicOf(parseDeclaration(TRANSFER));
 
-export function createIndexerDatabase(): Promise<TestDatabase<Schema>> {
-  return createTestDatabase<Schema>({ migrations: MIGRATIONS, log: createLogger('test', 'silent') });
+/** @param serverUrl of another server than the tests share */
+export function createIndexerDatabase(serverUrl?: string): Promise<TestDatabase<Schema>> {
+  return createTestDatabase<Schema>({
+    migrations: MIGRATIONS,
+    serverUrl,
+    log: createLogger('test', 'silent'),
+  });
 }
 
 /** Settings of one network whose loops turn quickly. */
