@@ -6,6 +6,8 @@ import type { Database } from '../services/core/src/db/connect.ts';
 import type { Schema } from '../services/core/src/db/schema.ts';
 import { createDirectoryBlobStore } from '../services/core/src/files/directory-store.ts';
 import { createApi } from '../services/core/src/http/api.ts';
+import { startIndexer } from '../services/core/src/indexer/indexer.ts';
+import { NO_NETWORKS } from '../services/core/src/indexer/settings.ts';
 import { createRooms } from '../services/core/src/rooms.ts';
 import { routeSettingsOf } from '../services/core/src/route-settings.ts';
 import { inlineVerifier } from '../services/core/src/verify/verifier.ts';
@@ -35,7 +37,9 @@ const get = (url: string) =>
 export async function benchHttp(database: Database<Schema>, set: DataSet, directory: string): Promise<void> {
   const log = createLogger('bench', 'error');
   const stop = new AbortController();
+  await using indexer = await startIndexer({ pool: database.pool, settings: NO_NETWORKS, log });
   const rooms = await createRooms({
+    indexer,
     database,
     blobs: await createDirectoryBlobStore(join(directory, 'files')),
     verifier: inlineVerifier,

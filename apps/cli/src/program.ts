@@ -5,6 +5,7 @@ import { addDaemonCommands } from './commands/daemons.ts';
 import { addDomainCommands } from './commands/domain.ts';
 import { addFileCommands } from './commands/file.ts';
 import { addImageCommands } from './commands/image.ts';
+import { addIndexerCommands } from './commands/indexer.ts';
 import { addInstanceCommands } from './commands/instance.ts';
 import { addKeyCommands } from './commands/key.ts';
 import { addMessageCommands } from './commands/message.ts';
@@ -50,6 +51,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addFileCommands(program, bind);
   addDomainCommands(program, bind);
   addVrfCommands(program, bind);
+  addIndexerCommands(program, bind);
   addDaemonCommands(program, bind);
   throwInsteadOfExit(program);
   return program;

@@ -126,6 +126,11 @@ export class CoreClient {
     return this.#post('/vrf/verify', claim);
   }
 
+  /** How far chains are indexed; of one network with its contracts and endpoints. */
+  getIndexerStatus(network?: string): Promise<Record<string, unknown>> {
+    return this.#get(network === undefined ? '/indexer' : `/indexer/${encodeURIComponent(network)}`);
+  }
+
   createInstance(content: Record<string, unknown>, channel?: string): Promise<InstanceCreated> {
     return this.#send('POST', '/instances', { type: 'INSTANCE', content, ...(channel ? { channel } : {}) });
   }

@@ -135,6 +135,14 @@ export const ERRORS = {
   VRF_PROOF_REFUTED: invalid('The proof does not hold for the seed, with the range and key that it has'),
   VRF_VALUE_MISMATCH: invalid('The proof holds, and gives other values'),
   VRF_KEY_UNKNOWN: invalid('The proof holds, by a key that no known core node has published'),
+  // Indexed chains
+  NETWORK_NOT_FOUND: missing('No indexed network has this name; details.networks lists those that are known'),
+  INVALID_ABI: invalid('The ABI has no events, or one that is malformed'),
+  WATCH_NOT_FOUND: missing('The owner has not asked for this contract to be indexed'),
+  WATCH_LIMIT_REACHED: refused('The owner has as many contracts indexed as one may have'),
+  CURSOR_REORGED: conflict(
+    'The chain was reorganised below what earlier pages showed; details.ancestor is the last block that still stands',
+  ),
 
   // Access and health
   CREDENTIAL_REQUIRED: unauthorized('The request needs a credential'),

@@ -80,6 +80,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     1,
     'raise by one to retire the key for random values at the next start, and make a new one',
   ),
+  indexerFile: settings.optionalText('a file that says which chains are indexed (docs/indexer.md)'),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { createAnswerChecker, refusalOf } from './contract/suite/answers.ts';
 import type { Case } from './contract/suite/case.ts';
 import { CASES } from './contract/suite/cases.ts';
+import { QUIET_CHAIN } from './contract/suite/indexer.ts';
 import { describeApi } from './describe.ts';
 import type { Document } from './http/document.ts';
 import { createTestCore, type TestCore } from './testing.ts';
@@ -25,7 +26,7 @@ const patternOf = (path: string) =>
 
 let shared: TestCore;
 before(async () => {
-  shared = await createTestCore();
+  shared = await createTestCore({ indexer: QUIET_CHAIN });
 });
 after(() => shared[Symbol.asyncDispose]());
 

@@ -10,6 +10,9 @@ import type { Schema } from './db/schema.ts';
 import { openBlobStore } from './files/choose-store.ts';
 import { Sweep, startSweeping } from './files/sweep.ts';
 import { createApi } from './http/api.ts';
+import { startIndexer } from './indexer/indexer.ts';
+import { followIndexPosts } from './indexer/posts.ts';
+import { loadIndexerSettings } from './indexer/settings.ts';
 import { eraseForgotten } from './messages/erase.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
@@ -42,7 +45,10 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   // The host's signal, or our own disposal: either way streams end and the node says that it stops.
   const stop = new AbortController();
   const stopping = AbortSignal.any([signal, stop.signal]);
+  const indexing = await loadIndexerSettings(config.indexerFile);
+  const indexer = stack.use(await startIndexer({ pool: database.pool, settings: indexing, log }));
   const rooms = await createRooms({
+    indexer,
     database,
     blobs,
     verifier,
@@ -56,7 +62,8 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     log,
     isProcess: true,
   });
-  const { pipeline, db, now } = rooms;
+  const { pipeline, db, events, now } = rooms;
+  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, log }));
   stack.defer(() => pipeline.close());
   // What an earlier process had left in line is decided before anybody asks.
   await pipeline.idle();

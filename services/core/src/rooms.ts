@@ -11,6 +11,7 @@ import type { BlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
 import { createHealth } from './health/health.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
+import type { Indexer } from './indexer/indexer.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
@@ -28,6 +29,7 @@ export interface RoomOptions {
   readonly pendingHorizonMs: number;
   /** Raised to retire the key for random values. */
   readonly vrfKeyEpoch: number;
+  readonly indexer: Indexer;
   readonly settings: RouteSettings;
   readonly now: () => number;
   /** Ends when the node stops. */
@@ -84,6 +86,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
       epoch: options.vrfKeyEpoch,
       nowSeconds: Math.floor(now() / 1000),
     }),
+    indexer: options.indexer,
     metrics,
     health: createHealth({
       db,

@@ -13,6 +13,9 @@ import type { BlobStore } from './files/blob-store.ts';
 import { createDirectoryBlobStore } from './files/directory-store.ts';
 import { createApi } from './http/api.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
+import { startIndexer } from './indexer/indexer.ts';
+import { followIndexPosts } from './indexer/posts.ts';
+import { type IndexerSettings, NO_NETWORKS } from './indexer/settings.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import { inlineVerifier } from './verify/verifier.ts';
@@ -60,6 +63,7 @@ export interface TestCoreOptions {
   readonly database?: Database<Schema>;
   readonly log?: Logger;
   readonly settings?: Partial<RouteSettings>;
+  readonly indexer?: IndexerSettings;
   readonly blobs?: BlobStore;
 }
 
@@ -86,7 +90,11 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const stop = new AbortController();
   const blobs = options.blobs ?? (await createDirectoryBlobStore(filesDir));
   const settings = routeSettingsOf(readConfig(coreConfig, {}));
+  const indexer = stack.use(
+    await startIndexer({ pool: database.pool, settings: options.indexer ?? NO_NETWORKS, log }),
+  );
   const rooms = await createRooms({
+    indexer,
     database,
     blobs,
     verifier: inlineVerifier,
@@ -111,6 +119,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     healthTimeoutMs: HEALTH_TIMEOUT_MS,
   });
   stack.defer(() => rooms.pipeline.close());
+  stack.use(followIndexPosts({ db: rooms.db, pool: database.pool, events: rooms.events, indexer, log }));
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

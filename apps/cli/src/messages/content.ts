@@ -17,25 +17,32 @@ async function readAll(stream: AsyncIterable<Buffer | string>): Promise<string> 
 }
 
 /**
- * The value of `--content`: JSON, `@FILE`, or `-` for standard input.
- * @throws AppError INVALID_JSON, INVALID_CONTENT (not an object), BODY_TOO_LARGE, INVALID_PARAMETERS (no such file)
+ * JSON, `@FILE`, or `-` for standard input.
+ * @throws AppError INVALID_JSON, BODY_TOO_LARGE, INVALID_PARAMETERS (no such file)
  */
-export async function readContent(
-  given: string,
-  stdin: AsyncIterable<Buffer | string>,
-): Promise<Record<string, unknown>> {
+export async function readJson(given: string, stdin: AsyncIterable<Buffer | string>): Promise<unknown> {
   const text =
     given === '-'
       ? await readAll(stdin)
       : given.startsWith('@')
         ? await readTextFile(given.slice(1), LIMITS.jsonBodyBytes, tooLarge)
         : given;
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     throw new AppError('INVALID_JSON', `the content is not JSON: ${(error as Error).message}`);
   }
+}
+
+/**
+ * The value of `--content`.
+ * @throws AppError INVALID_CONTENT (not an object), and what readJson throws
+ */
+export async function readContent(
+  given: string,
+  stdin: AsyncIterable<Buffer | string>,
+): Promise<Record<string, unknown>> {
+  const value = await readJson(given, stdin);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new AppError('INVALID_CONTENT', 'the content of a message is a JSON object');
   return value as Record<string, unknown>;

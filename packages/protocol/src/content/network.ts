@@ -11,6 +11,7 @@ export const NETWORK_POST = {
   node: 'net-node',
   allocation: 'net-allocation',
   instanceStatus: 'net-instance-status',
+  index: 'net-index',
 } as const;
 
 export const NETWORK_CHANNEL = { compute: 'net-compute', scheduling: 'net-scheduling' } as const;

@@ -5,6 +5,7 @@ import { asDatabaseError } from '../db/failure.ts';
 import { aggregateRoutes } from './aggregates.ts';
 import { completeDocument, type Document, noteRoute, type RouteConfigs } from './document.ts';
 import { eventRoutes } from './events.ts';
+import { indexerRoutes } from './indexer.ts';
 import { healthRoutes, infoRoutes, metricsRoutes } from './info.ts';
 import { instanceRoutes } from './instances.ts';
 import { messageRoutes } from './messages.ts';
@@ -29,6 +30,7 @@ const GROUPS = [
   webhookRoutes,
   eventRoutes,
   stateRoutes,
+  indexerRoutes,
   vrfRoutes,
   infoRoutes,
 ] as const;

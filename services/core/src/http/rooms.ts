@@ -4,11 +4,12 @@ import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Files } from '../files/files.ts';
 import type { Health } from '../health/health.ts';
+import type { Indexer } from '../indexer/indexer.ts';
 import type { Intake } from '../messages/intake.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
-import type { SealedBox } from '../webhooks/sealed-box.ts';
 import type { Randomness } from '../vrf/randomness.ts';
+import type { SealedBox } from '../webhooks/sealed-box.ts';
 
 /** What the routes may use. */
 export interface Rooms {
@@ -21,6 +22,7 @@ export interface Rooms {
   readonly metrics: CoreMetrics;
   readonly health: Health;
   readonly randomness: Randomness;
+  readonly indexer: Indexer;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */

@@ -1,5 +1,6 @@
 import { aggregateCases } from './aggregates.ts';
 import type { Cases } from './case.ts';
+import { indexerCases } from './indexer.ts';
 import { instanceCases } from './instances.ts';
 import { listCases } from './lists.ts';
 import { messageCases } from './messages.ts';
@@ -17,5 +18,6 @@ export const CASES: Cases = {
   ...instanceCases,
   ...storageCases,
   ...vrfCases,
+  ...indexerCases,
   ...nodeCases,
 };

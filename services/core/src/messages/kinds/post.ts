@@ -34,6 +34,8 @@ const NETWORK_POSTS: Readonly<
     parseNodeContent(content);
     return { subject: null, changes: [] };
   },
+  // The indexer follows these for itself (indexer/posts.ts).
+  [NETWORK_POST.index]: () => ({ subject: null, changes: [] }),
   [NETWORK_POST.allocation]: (message, raw) => {
     const content = parseAllocationContent(raw);
     const instanceId = content.instance_id;

@@ -1,0 +1,24 @@
+import { hexToBytes, keccak256 } from '@skerry/protocol';
+
+/**
+ * A block's bloom filter says of an address or topic that it is surely not, or perhaps, in the block's logs
+ * (Yellow Paper, section 4.3.1): three bits of 2048, from the first three pairs of bytes of the Keccak-256.
+ */
+export type BloomBits = readonly [number, number, number];
+
+const BLOOM_BYTES = 256;
+
+/** @param value an address or a topic, `0x…` */
+export function bloomBitsOf(value: string): BloomBits {
+  const hash = keccak256(hexToBytes(value)!);
+  const bit = (place: number) => ((hash[place]! << 8) | hash[place + 1]!) & 2047;
+  return [bit(0), bit(2), bit(4)];
+}
+
+/** @param bloom `0x` and 512 digits; bit 0 is the lowest of the last byte */
+export function mayContain(bloom: string, bits: BloomBits): boolean {
+  return bits.every((bit) => {
+    const at = 2 + 2 * (BLOOM_BYTES - 1 - (bit >> 3));
+    return (Number.parseInt(bloom.slice(at, at + 2), 16) & (1 << (bit & 7))) !== 0;
+  });
+}

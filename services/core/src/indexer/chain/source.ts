@@ -1,0 +1,170 @@
+import { readAnswers } from '../rpc/answers.ts';
+import { RpcError } from '../rpc/failures.ts';
+import type { Endpoint, RpcPool } from '../rpc/pool.ts';
+import type { Call } from '../rpc/transport.ts';
+import type { Claims } from './claims.ts';
+import {
+  asFields,
+  type Header,
+  hexNumber,
+  type Log,
+  parseHeader,
+  parseLogs,
+  parseTransactions,
+  type Transaction,
+} from './shape.ts';
+
+/** Addresses in one request for logs; above it all logs of the block are asked for and sifted here. */
+const ADDRESSES_MAX = 200;
+
+export interface Head {
+  readonly head: Header;
+  /** null where the endpoint does not know the tag. */
+  readonly finalized: number | null;
+}
+
+export interface FullBlock {
+  readonly header: Header;
+  readonly transactions: readonly Transaction[];
+}
+
+const headerCall = (block: number | string, full = false): Call => ({
+  method: 'eth_getBlockByNumber',
+  params: [typeof block === 'number' ? hexNumber(block) : block, full],
+});
+
+/** What the endpoint takes for the newest block and for the last final one. Throws RpcError. */
+export async function fetchHead(endpoint: Endpoint, withFinalized: boolean): Promise<Head> {
+  const calls = withFinalized ? [headerCall('latest'), headerCall('finalized')] : [headerCall('latest')];
+  let answers: unknown[];
+  if (endpoint.learned.batchCalls >= calls.length)
+    answers = readAnswers(await endpoint.send(calls), calls.length);
+  else answers = await Promise.all(calls.map((call) => endpoint.ask([call]).then(([one]) => one)));
+  const [latest, finalized] = answers;
+  if (latest instanceof RpcError) throw latest;
+  const head = parseHeader(latest);
+  endpoint.head = head.number;
+  endpoint.noteAnswer();
+  const known = finalized !== undefined && finalized !== null && !(finalized instanceof RpcError);
+  return { head, finalized: known ? parseHeader(finalized).number : null };
+}
+
+/** Throws RpcError `stale` where the endpoint does not have one of the blocks. */
+export async function fetchHeaders(endpoint: Endpoint, numbers: readonly number[]): Promise<Header[]> {
+  const blocks = await endpoint.ask(numbers.map((number) => headerCall(number)));
+  return blocks.map((block, index) => checkNumber(parseKnown(block, parseHeader), numbers[index]!));
+}
+
+export async function fetchFullBlocks(endpoint: Endpoint, numbers: readonly number[]): Promise<FullBlock[]> {
+  const blocks = await endpoint.ask(numbers.map((number) => headerCall(number, true)));
+  return blocks.map((block, index) =>
+    parseKnown(block, (known) => ({
+      header: checkNumber(parseHeader(known), numbers[index]!),
+      transactions: parseTransactions(known),
+    })),
+  );
+}
+
+function parseKnown<T>(block: unknown, parse: (block: unknown) => T): T {
+  if (block === null) throw new RpcError({ kind: 'stale' });
+  return parse(block);
+}
+
+function checkNumber(header: Header, number: number): Header {
+  if (header.number !== number)
+    throw new RpcError({ kind: 'lie', reason: `block ${header.number} was sent for block ${number}` });
+  return header;
+}
+
+/** The filter of a request for logs, but for its blocks. */
+export function logFilter(claims: Pick<Claims, 'addresses' | 'topics'>): Record<string, unknown> {
+  const address = claims.addresses.length <= ADDRESSES_MAX ? { address: claims.addresses } : {};
+  return { ...address, ...(claims.topics === undefined ? {} : { topics: [claims.topics] }) };
+}
+
+const logsCall = (hash: string, claims: Claims): Call => ({
+  method: 'eth_getLogs',
+  params: [{ blockHash: hash, ...logFilter(claims) }],
+});
+
+/** Wanted logs of blocks that are named by their hashes (EIP-234), so that they cannot be of another fork. */
+export async function fetchLogsOf(
+  endpoint: Endpoint,
+  blocks: readonly Pick<Header, 'number' | 'hash'>[],
+  claims: Claims,
+): Promise<Log[][]> {
+  const answers = await endpoint.ask(blocks.map(({ hash }) => logsCall(hash, claims)));
+  return answers.map((answer, index) => {
+    const { number, hash } = blocks[index]!;
+    // Some nodes answer null for a block that they do not have.
+    const logs = parseKnown(answer, parseLogs);
+    for (const log of logs)
+      if (log.blockNumber !== number || log.blockHash !== hash)
+        throw new RpcError({ kind: 'lie', reason: `a log of another block was sent for block ${number}` });
+    return logs.filter((log) => claims.read(log) !== undefined).sort((a, b) => a.logIndex - b.logIndex);
+  });
+}
+
+/** Every log of a block, from the receipts of its transactions. */
+async function fetchReceiptLogs(endpoint: Endpoint, hash: string, claims: Claims): Promise<Log[]> {
+  const [receipts] = await endpoint.ask([{ method: 'eth_getBlockReceipts', params: [hash] }]);
+  if (!Array.isArray(receipts)) throw new RpcError({ kind: 'stale' });
+  return receipts
+    .flatMap((receipt) => parseLogs(asFields(receipt, 'a receipt').logs))
+    .filter((log) => log.blockHash === hash && claims.read(log) !== undefined);
+}
+
+/**
+ * A second look at a block whose bloom says that something wanted is there while `asked` sent nothing: by another
+ * endpoint, or by the receipts. Throws RpcError `lie` where something was held back; a bloom is allowed to be wrong.
+ */
+export async function checkEmptyBlock(
+  pool: RpcPool,
+  asked: Endpoint,
+  block: Pick<Header, 'number' | 'hash'>,
+  claims: Claims,
+): Promise<void> {
+  const held = new RpcError({ kind: 'lie', reason: `logs of block ${block.number} were left out` });
+  const other = pool.findOther(asked, block.number);
+  if (other) {
+    const logs = await fetchLogsOf(other, [block], claims).catch((error: unknown) => {
+      // What the other one fails at is no fault of the one that was asked.
+      if (error instanceof RpcError) return undefined;
+      throw error;
+    });
+    if (logs && logs[0]!.length > 0) throw held;
+    if (logs) return;
+  }
+  try {
+    if ((await fetchReceiptLogs(asked, block.hash, claims)).length > 0) throw held;
+  } catch (error) {
+    if (error instanceof RpcError && error.failure.kind === 'unsupported') return;
+    throw error;
+  }
+}
+
+/** Whether most endpoints that have the block know it under this hash. Throws RpcError `lie` where they do not. */
+export async function checkAnchor(pool: RpcPool, asked: Endpoint, header: Header): Promise<void> {
+  const other = pool.findOther(asked, header.number);
+  if (!other) return;
+  const otherHash = await hashAt(other, header.number);
+  if (otherHash === undefined || otherHash === header.hash) return;
+  const rest = pool.endpoints.filter((one) => one !== asked && one !== other);
+  const votes = await Promise.all(rest.map((one) => hashAt(one, header.number)));
+  const against = 1 + votes.filter((hash) => hash !== undefined && hash !== header.hash).length;
+  const inFavour = 1 + votes.filter((hash) => hash === header.hash).length;
+  if (against >= inFavour)
+    throw new RpcError({ kind: 'lie', reason: `block ${header.number} is another one at other endpoints` });
+  other.note({ kind: 'lie', reason: `block ${header.number} is another one at other endpoints` }, 0);
+}
+
+/** Undefined where the endpoint cannot say. */
+export async function hashAt(endpoint: Endpoint, number: number): Promise<string | undefined> {
+  try {
+    const [header] = await fetchHeaders(endpoint, [number]);
+    return header!.hash;
+  } catch (error) {
+    if (error instanceof RpcError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { startIndexer } from './indexer.ts';
+import { listEvents } from './read/events.ts';
+import { mergeSpans } from './store/upkeep.ts';
+import { Anvil } from './testing/anvil.ts';
+import {
+  compareWithChain,
+  createIndexerDatabase,
+  NETWORK,
+  networkSettings,
+  OTHER,
+  TOKEN,
+  TRANSFER_TOPIC,
+  until,
+  untilIndexed,
+  word,
+} from './testing/setup.ts';
+
+const log = createLogger('test', 'silent');
+const ALICE = `0x${'a1'.repeat(20)}`;
+const BOB = `0x${'b0'.repeat(20)}`;
+
+async function transfer(anvil: Anvil, value: number, contract = TOKEN): Promise<void> {
+  await anvil.emit(contract, [TRANSFER_TOPIC, word(ALICE), word(BOB)], word(value));
+}
+
+describe('the indexer on a real chain', () => {
+  test('reads what was there, follows what comes, undoes what is taken back', async () => {
+    await using anvil = await Anvil.start();
+    await using database = await createIndexerDatabase();
+    const { pool } = database;
+    await anvil.setCode(TOKEN);
+    await anvil.setCode(OTHER);
+    for (let value = 0; value < 40; value++) {
+      await transfer(anvil, value);
+      await transfer(anvil, value, OTHER);
+      await anvil.mine();
+    }
+    const settings = { networks: [networkSettings([anvil.url])], watchesPerOwner: 1, decodeThreads: 0 };
+    await using _indexer = await startIndexer({ pool, settings, log });
+    await untilIndexed(pool, anvil);
+    assert.equal(await compareWithChain(pool, anvil), 40);
+    await transfer(anvil, 100);
+    await anvil.mine();
+    await untilIndexed(pool, anvil);
+    assert.equal(await compareWithChain(pool, anvil), 41);
+    await anvil.reorg(5);
+    await untilIndexed(pool, anvil);
+    assert.equal(await compareWithChain(pool, anvil), 36);
+    const list = await listEvents(pool, NETWORK, { contract: TOKEN }, { limit: 2, offset: 0 });
+    assert.deepEqual(
+      list?.items.map(({ args }) => args),
+      [
+        { from: ALICE, to: BOB, value: '35' },
+        { from: ALICE, to: BOB, value: '34' },
+      ],
+    );
+    assert.equal(list.total, 36);
+    assert.equal(list.freshness.lag, 0);
+    // Spans of one block each become one, and say the same.
+    const count = async (bounds: { fromBlock?: number; toBlock?: number }) =>
+      (await listEvents(pool, NETWORK, { contract: TOKEN, ...bounds }, { limit: 1, offset: 0 }))?.total;
+    await anvil.mine(40);
+    await untilIndexed(pool, anvil);
+    const before = [
+      await count({}),
+      await count({ fromBlock: 10, toBlock: 30 }),
+      await count({ toBlock: 35 }),
+    ];
+    assert.ok((await pool.query('select from indexer_spans')).rowCount! > 5);
+    await until('the floor has passed the events', async () => {
+      await mergeSpans(pool, 1);
+      return (await pool.query('select from indexer_spans')).rowCount === 1;
+    });
+    assert.deepEqual(
+      [await count({}), await count({ fromBlock: 10, toBlock: 30 }), await count({ toBlock: 35 })],
+      before,
+    );
+    assert.deepEqual(before, [36, 21, 35]);
+  });
+});

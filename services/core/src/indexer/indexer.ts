@@ -1,0 +1,67 @@
+import type { Logger } from '@skerry/kit';
+import type pg from 'pg';
+import { DecodePool } from './decode/pool.ts';
+import { NetworkRunner } from './network.ts';
+import type { EndpointReport } from './rpc/pool.ts';
+import { DEFAULT_STALL_MS, type IndexerSettings } from './settings.ts';
+import { unwatchContract, type WatchRequest, watchContract } from './watch.ts';
+
+export interface IndexerOptions {
+  readonly pool: pg.Pool;
+  readonly settings: IndexerSettings;
+  readonly log: Logger;
+}
+
+/** The indexed chains as the doors see them. */
+export interface Indexer extends AsyncDisposable {
+  readonly pool: pg.Pool;
+  readonly settings: IndexerSettings;
+  /** Asks for a contract on behalf of an owner, within the limit of one owner. Throws what `watchContract` throws. */
+  watch(request: WatchRequest): Promise<void>;
+  /** Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
+  unwatch(request: Pick<WatchRequest, 'network' | 'contract' | 'owner'>): Promise<void>;
+  /** What the endpoints of a network cost and how they do; empty where another process indexes it. */
+  report(network: string): EndpointReport[];
+  /** Without progress for so long a network that has something to read is stalled. */
+  stallMs(network: string): number;
+}
+
+/** Starts to index what the settings name. Resolves when the networks are known; the chains are read meanwhile. */
+export async function startIndexer({ pool, settings, log }: IndexerOptions): Promise<Indexer> {
+  const stop = new AbortController();
+  const decode = new DecodePool(settings.decodeThreads);
+  const runners = settings.networks.map(
+    (network) => new NetworkRunner({ settings: network, pool, decode, log, signal: stop.signal }),
+  );
+  const running: Promise<void>[] = [];
+  for (const runner of runners) {
+    const id = await runner.prepare();
+    running.push(
+      runner.run(id).catch((error: unknown) => {
+        if (!stop.signal.aborted)
+          log.error({ err: error, network: runner.name }, 'the indexer of a network ended');
+      }),
+    );
+  }
+  const wake = (network: string) => runners.find(({ name }) => name === network)?.wake();
+  return {
+    pool,
+    settings,
+    async watch(request) {
+      await watchContract(pool, request, { watchesPerOwner: settings.watchesPerOwner });
+      wake(request.network);
+    },
+    async unwatch(request) {
+      await unwatchContract(pool, request);
+      wake(request.network);
+    },
+    report: (network) => runners.find(({ name }) => name === network)?.report() ?? [],
+    stallMs: (network) =>
+      settings.networks.find(({ name }) => name === network)?.stall_ms ?? DEFAULT_STALL_MS,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await Promise.all(running);
+      await decode[Symbol.asyncDispose]();
+    },
+  };
+}

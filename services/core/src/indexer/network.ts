@@ -1,0 +1,244 @@
+import { type Logger, pause } from '@skerry/kit';
+import type pg from 'pg';
+import { Backfill } from './backfill.ts';
+import { parseQuantity } from './chain/shape.ts';
+import { fetchHeaders } from './chain/source.ts';
+import type { DecodePool } from './decode/pool.ts';
+import { type EndpointReport, RpcPool } from './rpc/pool.ts';
+import type { NetworkSettings } from './settings.ts';
+import { ensureNetwork, haltNetwork, loadNetwork, resetNetwork } from './store/networks.ts';
+import { Partitions } from './store/partitions.ts';
+import { decidePass, listScans } from './store/scans.ts';
+import { Moved } from './store/transaction.ts';
+import { deleteSomeRemoved, mergeSpans } from './store/upkeep.ts';
+import { type StepOutcome, Tail } from './tail.ts';
+import { SETTINGS_OWNER, watchContract } from './watch.ts';
+
+/** How often a backfill that has nothing to do looks whether it has. */
+const IDLE_MS = 500;
+const UPKEEP_MS = 30_000;
+
+export interface NetworkRunnerOptions {
+  readonly settings: NetworkSettings;
+  readonly pool: pg.Pool;
+  readonly decode: DecodePool;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Indexes one network: the tail follows the head, the backfill reads what lies below the floor. */
+export class NetworkRunner {
+  readonly #options: NetworkRunnerOptions;
+  readonly #rpc: RpcPool;
+  #changed = new AbortController();
+  #lastUpkeepMs = 0;
+  #stalled = false;
+
+  constructor(options: NetworkRunnerOptions) {
+    const { settings, log, signal } = options;
+    this.#options = options;
+    this.#rpc = new RpcPool({
+      urls: settings.endpoints,
+      timeoutMs: settings.timeout_ms,
+      restAfterLieMs: settings.lie_rest_ms,
+      now: Date.now,
+      log,
+      signal,
+    });
+  }
+
+  get name(): string {
+    return this.#options.settings.name;
+  }
+
+  report(): EndpointReport[] {
+    return this.#rpc.report();
+  }
+
+  /** Something is asked for that was not, or no more: looks at once. */
+  wake(): void {
+    this.#changed.abort();
+  }
+
+  /** Makes the network known, and what the settings ask for. */
+  async prepare(): Promise<number> {
+    const { settings, pool } = this.#options;
+    const network = await ensureNetwork(pool, settings.name, settings.chain_id);
+    for (const { address, abi, start_block: startBlock = 0, transactions = false } of settings.contracts)
+      await watchContract(pool, {
+        network: settings.name,
+        contract: address,
+        abi,
+        startBlock,
+        transactions,
+        owner: SETTINGS_OWNER,
+      });
+    return network.id;
+  }
+
+  /** Runs until the signal ends. Failures are logged and tried again. */
+  async run(networkId: number): Promise<void> {
+    await this.#retry('recognise', () => this.#recognise(networkId));
+    const { pool, settings } = this.#options;
+    const partitions = new Partitions(pool, networkId, settings.partition_blocks);
+    await Promise.all([this.#runTail(networkId, partitions), this.#runBackfill(networkId, partitions)]);
+  }
+
+  /** The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. */
+  async #recognise(networkId: number): Promise<void> {
+    const { settings, pool, log } = this.#options;
+    const [chainId, genesis] = await this.#rpc.run(async (endpoint) => {
+      const [id] = await endpoint.ask([{ method: 'eth_chainId', params: [] }]);
+      const [first] = await fetchHeaders(endpoint, [0]);
+      return [parseQuantity(id, 'a chain id'), first!.hash] as const;
+    });
+    const network = await loadNetwork(pool, networkId);
+    if (chainId !== settings.chain_id || chainId !== network.chainId) {
+      const message = `the endpoints are of chain ${chainId}, the settings name ${settings.chain_id}, the data is of ${network.chainId}`;
+      await haltNetwork(pool, networkId, 'WRONG_CHAIN', message);
+      log.error({ network: this.name }, message);
+      return;
+    }
+    const restarted = network.genesisHash !== null && network.genesisHash !== genesis;
+    if (restarted) await this.#restart(networkId);
+    else if (network.haltCode === 'WRONG_CHAIN') await haltNetwork(pool, networkId, null, null);
+    if (!restarted || settings.on_restart === 'reset')
+      await pool.query('update indexer_networks set genesis_hash = $2 where id = $1', [networkId, genesis]);
+  }
+
+  async #restart(networkId: number): Promise<void> {
+    const { settings, pool, log } = this.#options;
+    if (settings.on_restart === 'reset') {
+      log.warn({ network: this.name }, 'the chain was started anew: everything is read again');
+      await resetNetwork(pool, networkId);
+      this.wake();
+      return;
+    }
+    const message = 'the chain begins with another block than it did: it was started anew';
+    await haltNetwork(pool, networkId, 'CHAIN_RESTARTED', message);
+    log.error({ network: this.name, code: 'CHAIN_RESTARTED' }, message);
+  }
+
+  async #runTail(networkId: number, partitions: Partitions): Promise<void> {
+    const { settings, pool, log, signal } = this.#options;
+    const tail = new Tail({
+      pool,
+      rpc: this.#rpc,
+      partitions,
+      networkId,
+      blooms: settings.blooms,
+      finalityTag: settings.finality === 'tag',
+      finalityDepth: settings.finality_depth,
+      reorgDepthMax: settings.reorg_depth_max,
+      log,
+    });
+    while (!signal.aborted) {
+      let outcome: StepOutcome = 'idle';
+      try {
+        outcome = await tail.step();
+        if (outcome === 'halted') await this.#unhalt(networkId);
+      } catch (error) {
+        this.#note(error, 'a step at the head failed');
+      }
+      await this.#watchProgress(networkId);
+      if (outcome !== 'behind') await pause(settings.poll_ms, signal);
+    }
+  }
+
+  /** A chain that was started anew while we watched. */
+  async #unhalt(networkId: number): Promise<void> {
+    const { haltCode } = await loadNetwork(this.#options.pool, networkId);
+    if (haltCode === 'CHAIN_RESTARTED' && this.#options.settings.on_restart === 'reset') {
+      await this.#restart(networkId);
+      await this.#recognise(networkId);
+    }
+  }
+
+  async #runBackfill(networkId: number, partitions: Partitions): Promise<void> {
+    const { settings, pool, decode, signal } = this.#options;
+    const backfill = new Backfill({
+      pool,
+      rpc: this.#rpc,
+      decode,
+      partitions,
+      networkId,
+      blooms: settings.blooms,
+      verification: settings.verification,
+      rangeBlocksMax: settings.range_blocks_max,
+    });
+    while (!signal.aborted) {
+      try {
+        const network = await loadNetwork(pool, networkId);
+        const pass =
+          network.haltCode === null ? decidePass(await listScans(pool, networkId), network.floor) : undefined;
+        if (pass) {
+          await backfill.run(pass, () => signal.aborted || this.#changed.signal.aborted);
+        } else {
+          await partitions.finish();
+          await this.#upkeep(networkId);
+          await this.#rest();
+        }
+        if (this.#changed.signal.aborted) {
+          this.#changed = new AbortController();
+          partitions.forget();
+        }
+      } catch (error) {
+        this.#note(error, 'a backfill was interrupted');
+        await this.#rest();
+      }
+    }
+  }
+
+  async #upkeep(networkId: number): Promise<void> {
+    const { pool, signal } = this.#options;
+    while (!signal.aborted && (await deleteSomeRemoved(pool, networkId)));
+    if (Date.now() - this.#lastUpkeepMs < UPKEEP_MS) return;
+    this.#lastUpkeepMs = Date.now();
+    await mergeSpans(pool, networkId);
+  }
+
+  /** Never a silent stall: said once when it begins and once when it ends. */
+  async #watchProgress(networkId: number): Promise<void> {
+    const { settings, pool, log } = this.#options;
+    try {
+      const { head, tipNumber, progressAt, haltCode } = await loadNetwork(pool, networkId);
+      const scans = await listScans(pool, networkId);
+      const waits = head === null ? scans.length > 0 : scans.some((one) => !one.live) || head !== tipNumber;
+      const silentMs = Date.now() - progressAt.getTime();
+      const stalled = haltCode !== null || (scans.length > 0 && waits && silentMs > settings.stall_ms);
+      if (stalled && !this.#stalled)
+        log.error(
+          { network: this.name, silent_ms: silentMs, halt: haltCode },
+          'the indexer makes no progress',
+        );
+      if (!stalled && this.#stalled) log.info({ network: this.name }, 'the indexer makes progress again');
+      this.#stalled = stalled;
+    } catch (error) {
+      this.#note(error, 'the progress could not be looked at');
+    }
+  }
+
+  #rest(): Promise<boolean> {
+    return pause(IDLE_MS, AbortSignal.any([this.#changed.signal, this.#options.signal]));
+  }
+
+  #note(error: unknown, what: string): void {
+    const { log, signal } = this.#options;
+    // Another process was faster, or a watch changed: what is stored is the truth.
+    if (signal.aborted || error instanceof Moved) return;
+    log.warn({ err: error, network: this.name }, what);
+  }
+
+  async #retry(what: string, body: () => Promise<void>): Promise<void> {
+    const { signal, settings } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await body();
+        return;
+      } catch (error) {
+        this.#note(error, `could not ${what} the network`);
+        await pause(settings.poll_ms, signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,230 @@
+import { type Logger, pause } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { readResults } from './answers.ts';
+import { type Failure, RpcError } from './failures.ts';
+import { INITIAL, type Learned, learnFromFailure, learnFromSuccess } from './limits.ts';
+import { type Call, sendCalls } from './transport.ts';
+
+/** How often one piece of work is tried, over all endpoints, before its caller hears of it. */
+const ATTEMPTS_MAX = 24;
+/** How long to look for a free endpoint between two looks at the clock. */
+const WAIT_MAX_MS = 1_000;
+
+export interface RpcPoolOptions {
+  readonly urls: readonly string[];
+  readonly timeoutMs: number;
+  /** How long an endpoint that contradicts itself or others is left alone. */
+  readonly restAfterLieMs: number;
+  readonly now: () => number;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** What an endpoint cost and how it did, for people. */
+export interface EndpointReport {
+  /** Its host: the address itself may hold a key. */
+  readonly name: string;
+  readonly requests: number;
+  readonly calls: number;
+  readonly failures: Readonly<Record<string, number>>;
+  readonly head: number | null;
+  readonly rangeBlocks: number;
+  readonly concurrency: number;
+  readonly resting: boolean;
+}
+
+/** One RPC address. */
+export class Endpoint {
+  readonly name: string;
+  learned: Learned = INITIAL;
+  /** The highest block that it said it has. */
+  head = -1;
+  inFlight = 0;
+  requests = 0;
+  calls = 0;
+  /** Smoothed time of an answer. */
+  latencyMs = 50;
+  readonly failures: Record<string, number> = {};
+  readonly #url: string;
+  readonly #options: RpcPoolOptions;
+
+  constructor(url: string, place: number, options: RpcPoolOptions) {
+    this.#url = url;
+    this.#options = options;
+    this.name = `${new URL(url).host}#${place}`;
+  }
+
+  /** The body of the answer to calls of one HTTP request. Throws RpcError. */
+  async send(calls: readonly Call[]): Promise<Uint8Array> {
+    const { timeoutMs, signal } = this.#options;
+    this.requests++;
+    this.calls += calls.length;
+    const startMs = performance.now();
+    const body = await sendCalls(this.#url, calls, { timeoutMs, signal });
+    this.latencyMs += (performance.now() - startMs - this.latencyMs) / 8;
+    return body;
+  }
+
+  /** The results of calls, in as many HTTP requests as the endpoint takes. Throws RpcError. */
+  async ask(calls: readonly Call[]): Promise<unknown[]> {
+    const results: unknown[] = [];
+    while (results.length < calls.length) {
+      const size = this.learned.batchCalls;
+      const batch = calls.slice(results.length, results.length + size);
+      try {
+        results.push(...readResults(await this.send(batch), batch.length));
+        this.noteAnswer();
+      } catch (error) {
+        const refused =
+          error instanceof RpcError &&
+          ['range_too_large', 'malformed', 'refused'].includes(error.failure.kind);
+        // Not every endpoint takes batches, or large ones.
+        if (!refused || batch.length === 1) throw error;
+        this.learned = { ...this.learned, batchCalls: Math.max(1, Math.floor(batch.length / 4)) };
+      }
+    }
+    return results;
+  }
+
+  /** It answers: what follows is not a failure in a row, also where a longer piece of work fails later. */
+  noteAnswer(): void {
+    if (this.learned.failures > 0) this.learned = { ...this.learned, failures: 0 };
+  }
+
+  note(failure: Failure, blocks: number): void {
+    this.failures[failure.kind] = (this.failures[failure.kind] ?? 0) + 1;
+    this.learned = learnFromFailure(this.learned, failure, {
+      blocks,
+      nowMs: this.#options.now(),
+      random: Math.random(),
+      restAfterLieMs: this.#options.restAfterLieMs,
+    });
+  }
+}
+
+export interface Want {
+  /** Only endpoints that have this block. */
+  readonly head?: number;
+  /** Not these, as long as there are others. */
+  readonly except?: ReadonlySet<Endpoint>;
+  /** Blocks of the range that is asked for, for what is learned when it is too large. */
+  readonly blocks?: number;
+}
+
+/** Several endpoints of one network as one: work goes to whoever is free and fast, and elsewhere when that fails. */
+export class RpcPool {
+  readonly endpoints: readonly Endpoint[];
+  readonly #options: RpcPoolOptions;
+  #waiting = new Set<() => void>();
+
+  constructor(options: RpcPoolOptions) {
+    this.#options = options;
+    this.endpoints = options.urls.map((url, place) => new Endpoint(url, place, options));
+  }
+
+  /** Requests at the same time that the endpoints together take now. */
+  get capacity(): number {
+    return this.endpoints.reduce((sum, one) => sum + (this.#isResting(one) ? 0 : one.learned.concurrency), 0);
+  }
+
+  get calls(): number {
+    return this.endpoints.reduce((sum, one) => sum + one.calls, 0);
+  }
+
+  report(): EndpointReport[] {
+    return this.endpoints.map((one) => ({
+      name: one.name,
+      requests: one.requests,
+      calls: one.calls,
+      failures: { ...one.failures },
+      head: one.head < 0 ? null : one.head,
+      rangeBlocks: one.learned.rangeBlocks,
+      concurrency: one.learned.concurrency,
+      resting: this.#isResting(one),
+    }));
+  }
+
+  /**
+   * Runs `work` with one endpoint, and again with another while it throws RpcError. `range_too_large` goes to the
+   * caller at once, which has to ask for less. Throws UPSTREAM_UNAVAILABLE when nobody could do it.
+   */
+  async run<T>(work: (endpoint: Endpoint) => Promise<T>, want: Want = {}): Promise<T> {
+    const tried = new Set(want.except);
+    let last: Failure | undefined;
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+      const endpoint = await this.#acquire(tried, want);
+      try {
+        const result = await work(endpoint);
+        endpoint.learned = learnFromSuccess(endpoint.learned);
+        return result;
+      } catch (error) {
+        if (!(error instanceof RpcError)) throw error;
+        last = error.failure;
+        endpoint.note(error.failure, want.blocks ?? 0);
+        const { kind } = error.failure;
+        if (kind === 'lie')
+          this.#options.log.warn(
+            { endpoint: endpoint.name, reason: error.message },
+            'an RPC endpoint contradicts itself or others',
+          );
+        if (kind === 'range_too_large' || (kind === 'timeout' && (want.blocks ?? 0) > 1)) throw error;
+        tried.add(endpoint);
+        if (tried.size >= this.endpoints.length) tried.clear();
+      } finally {
+        endpoint.inFlight--;
+        this.#wake();
+      }
+    }
+    throw new AppError('UPSTREAM_UNAVAILABLE', `no RPC endpoint answers: ${last?.kind ?? 'unknown'}`);
+  }
+
+  /** Another endpoint than `not` that is not resting and has the block, to compare with. */
+  findOther(not: Endpoint, head: number): Endpoint | undefined {
+    return this.endpoints.find((one) => one !== not && !this.#isResting(one) && one.head >= head);
+  }
+
+  #isResting(endpoint: Endpoint): boolean {
+    return endpoint.learned.restUntilMs > this.#options.now();
+  }
+
+  async #acquire(tried: ReadonlySet<Endpoint>, want: Want): Promise<Endpoint> {
+    const { signal } = this.#options;
+    for (let round = 0; ; round++) {
+      signal.throwIfAborted();
+      const endpoint = this.#choose(tried, want) ?? (round > 0 ? this.#choose(new Set(), want) : undefined);
+      if (endpoint) {
+        endpoint.inFlight++;
+        return endpoint;
+      }
+      await this.#waitForChange();
+    }
+  }
+
+  #choose(tried: ReadonlySet<Endpoint>, want: Want): Endpoint | undefined {
+    const cost = (one: Endpoint) => one.latencyMs * (one.inFlight + 1);
+    let best: Endpoint | undefined;
+    for (const one of this.endpoints) {
+      if (tried.has(one) || this.#isResting(one) || one.inFlight >= one.learned.concurrency) continue;
+      // An endpoint that nobody has looked at yet may have the block.
+      if (want.head !== undefined && one.head >= 0 && one.head < want.head) continue;
+      if (best === undefined || cost(one) < cost(best)) best = one;
+    }
+    return best;
+  }
+
+  async #waitForChange(): Promise<void> {
+    const now = this.#options.now();
+    const rests = this.endpoints.map((one) => one.learned.restUntilMs - now).filter((ms) => ms > 0);
+    const turn = new AbortController();
+    const wake = () => turn.abort();
+    this.#waiting.add(wake);
+    await pause(Math.min(WAIT_MAX_MS, ...rests), AbortSignal.any([turn.signal, this.#options.signal]));
+    this.#waiting.delete(wake);
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    for (const wake of waiting) wake();
+  }
+}

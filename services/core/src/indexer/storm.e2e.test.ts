@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { startIndexer } from './indexer.ts';
+import { Anvil } from './testing/anvil.ts';
+import { TRANSFER } from './testing/contracts.ts';
+import { type Fault, FaultProxy } from './testing/fault-proxy.ts';
+import {
+  compareWithChain,
+  createIndexerDatabase,
+  networkSettings,
+  OTHER,
+  seeded,
+  TOKEN,
+  TRANSFER_TOPIC,
+  until,
+  untilIndexed,
+  word,
+} from './testing/setup.ts';
+
+const log = createLogger('test', 'silent');
+const ALICE = `0x${'a1'.repeat(20)}`;
+const ANONYMOUS = 'event Hidden(address indexed who, uint256 x) anonymous';
+
+const CONTRACTS = [
+  { address: TOKEN, abi: [TRANSFER], transactions: true },
+  { address: OTHER, abi: [ANONYMOUS, 'event Ping()'], start_block: 5 },
+];
+
+/** One log of some kind: wanted, anonymous, of an undeclared event, or of the wrong form. */
+async function emitSome(anvil: Anvil, random: () => number): Promise<void> {
+  const value = Math.floor(random() * 1e9);
+  const kind = Math.floor(random() * 5);
+  if (kind <= 1) await anvil.emit(TOKEN, [TRANSFER_TOPIC, word(ALICE), word(value)], word(value));
+  else if (kind === 2) await anvil.emit(OTHER, [word(ALICE)], word(value));
+  else if (kind === 3) await anvil.emit(TOKEN, [word(value)], '0x');
+  else await anvil.emit(TOKEN, [TRANSFER_TOPIC], word(value));
+}
+
+async function grow(anvil: Anvil, random: () => number, blocks: number): Promise<void> {
+  for (let block = 0; block < blocks; block++) {
+    for (let count = Math.floor(random() * 4); count > 0; count--) await emitSome(anvil, random);
+    await anvil.mine();
+  }
+}
+
+/** Takes some of the newest blocks back, and puts others in their place. */
+async function disturb(anvil: Anvil, random: () => number, depthMax: number): Promise<void> {
+  const depth = 1 + Math.floor(random() * depthMax);
+  if (depth < (await anvil.head())) await anvil.reorg(depth);
+  await grow(anvil, random, 1 + Math.floor(random() * 3));
+}
+
+const FAULTS: readonly Fault[] = [
+  'rate_limit',
+  'unavailable',
+  'hang',
+  'malformed',
+  'range',
+  'empty_logs',
+  'missing_log',
+  'duplicate_log',
+  'shuffled_logs',
+  'other_parent',
+  'stale',
+  'no_batches',
+];
+
+describe('the tables equal a read of the final chain', () => {
+  for (const seed of [1, 2, 3])
+    test(`after a storm of blocks, reorganisations and faults of two endpoints (seed ${seed})`, async () => {
+      const random = seeded(seed);
+      await using anvil = await Anvil.start();
+      await using database = await createIndexerDatabase();
+      await using first = await FaultProxy.start(anvil.url);
+      await using second = await FaultProxy.start(anvil.url);
+      second.rangeBlocks = 7;
+      let stormy = true;
+      for (const proxy of [first, second])
+        proxy.choose = () =>
+          stormy && random() < 0.2 ? FAULTS[Math.floor(random() * FAULTS.length)] : undefined;
+      await anvil.setCode(TOKEN);
+      await anvil.setCode(OTHER);
+      await grow(anvil, random, 60);
+      const network = networkSettings([first.url, second.url], { contracts: CONTRACTS });
+      const settings = { networks: [network], watchesPerOwner: 1, decodeThreads: 0 };
+      await using _indexer = await startIndexer({ pool: database.pool, settings, log });
+      for (let round = 0; round < 15; round++) {
+        await disturb(anvil, random, 14);
+        if (random() < 0.3) await grow(anvil, random, 8);
+        const seen = first.requests + second.requests;
+        await until('it looks', async () => first.requests + second.requests > seen + 3);
+      }
+      stormy = false;
+      await anvil.mine();
+      await untilIndexed(database.pool, anvil);
+      assert.ok((await compareWithChain(database.pool, anvil)) > 20);
+      const played = Object.keys({ ...first.played, ...second.played }).length;
+      assert.ok(played > 5, JSON.stringify([first.played, second.played]));
+    });
+
+  test('reorganisations of every depth from 1 to 64', async () => {
+    const random = seeded(64);
+    await using anvil = await Anvil.start(['--slots-in-an-epoch', '50']);
+    await using database = await createIndexerDatabase();
+    await anvil.setCode(TOKEN);
+    await anvil.setCode(OTHER);
+    await grow(anvil, random, 140);
+    const network = networkSettings([anvil.url], { contracts: CONTRACTS, finality_depth: 100 });
+    const settings = { networks: [network], watchesPerOwner: 1, decodeThreads: 0 };
+    await using _indexer = await startIndexer({ pool: database.pool, settings, log });
+    await untilIndexed(database.pool, anvil);
+    for (const depth of [1, 2, 3, 5, 8, 13, 21, 32, 33, 34, 48, 63, 64]) {
+      // Empty blocks that are made again are the same blocks.
+      for (let block = 0; block < depth; block++) {
+        await anvil.emit(TOKEN, [TRANSFER_TOPIC, word(ALICE), word(block)], word(depth));
+        await anvil.mine();
+      }
+      await untilIndexed(database.pool, anvil);
+      await anvil.reorg(depth);
+      await grow(anvil, random, 2);
+      await untilIndexed(database.pool, anvil);
+      await compareWithChain(database.pool, anvil);
+    }
+    const { rows } = await database.pool.query('select depth from indexer_undos order by seq');
+    assert.deepEqual(
+      rows.map(({ depth }) => depth),
+      [1, 2, 3, 5, 8, 13, 21, 32, 33, 34, 48, 63, 64],
+    );
+  });
+});
+
+describe('what cannot be made right is said', () => {
+  const start = async (anvil: Anvil, urls: string[], more: Parameters<typeof networkSettings>[1] = {}) => {
+    const database = await createIndexerDatabase();
+    const settings = {
+      networks: [networkSettings(urls, { contracts: CONTRACTS, ...more })],
+      watchesPerOwner: 1,
+      decodeThreads: 0,
+    };
+    const indexer = await startIndexer({ pool: database.pool, settings, log });
+    const { pool } = database;
+    return {
+      pool,
+      indexer,
+      haltCode: async () => (await pool.query('select halt_code from indexer_networks')).rows[0].halt_code,
+      indexed: () => untilIndexed(pool, anvil),
+      async [Symbol.asyncDispose]() {
+        await indexer[Symbol.asyncDispose]();
+        await database[Symbol.asyncDispose]();
+      },
+    };
+  };
+
+  test('a reorganisation below finality halts the network and rewrites nothing', async () => {
+    const random = seeded(7);
+    await using anvil = await Anvil.start();
+    await anvil.setCode(TOKEN);
+    await grow(anvil, random, 80);
+    await using run = await start(anvil, [anvil.url]);
+    await run.indexed();
+    const count = async () => (await run.pool.query('select sum(rows) as n from indexer_spans')).rows[0].n;
+    const before = await count();
+    await anvil.reorg(40);
+    await grow(anvil, random, 1);
+    await until('it halts', async () => (await run.haltCode()) === 'REORG_BELOW_FINALITY');
+    assert.equal(await count(), before);
+  });
+
+  test('a chain that was started anew is recognised; where settings say so it is read again', async () => {
+    const random = seeded(8);
+    const anvil = await Anvil.start(['--timestamp', '1700000000']);
+    await anvil.setCode(TOKEN);
+    await grow(anvil, random, 40);
+    await using proxy = await FaultProxy.start(anvil.url);
+    await using run = await start(anvil, [proxy.url], { on_restart: 'reset' });
+    await run.indexed();
+    await using fresh = await Anvil.start(['--timestamp', '1700009999']);
+    await fresh.setCode(TOKEN);
+    await grow(fresh, random, 70);
+    proxy.target = fresh.url;
+    await anvil[Symbol.asyncDispose]();
+    await untilIndexed(run.pool, fresh);
+    await compareWithChain(run.pool, fresh);
+  });
+
+  test('the only endpoint holds logs back: its receipts give it away, and nothing false is kept', async () => {
+    const random = seeded(9);
+    await using anvil = await Anvil.start();
+    await anvil.setCode(TOKEN);
+    await grow(anvil, random, 50);
+    await using proxy = await FaultProxy.start(anvil.url);
+    proxy.choose = () => 'empty_logs';
+    await using run = await start(anvil, [proxy.url]);
+    await until('it is caught', async () => (run.indexer.report('anvil')[0]?.failures.lie ?? 0) > 2);
+    proxy.choose = () => undefined;
+    await run.indexed();
+    await compareWithChain(run.pool, anvil);
+  });
+
+  test('a lone endpoint on another fork cannot take back what others have', async () => {
+    const random = seeded(10);
+    await using anvil = await Anvil.start();
+    await anvil.setCode(TOKEN);
+    await grow(anvil, random, 50);
+    await using liar = await FaultProxy.start(anvil.url);
+    await using run = await start(anvil, [liar.url, anvil.url]);
+    await run.indexed();
+    await using fork = await Anvil.start();
+    await fork.setCode(TOKEN);
+    await grow(fork, random, 50);
+    liar.target = fork.url;
+    await until('it is caught', async () => (run.indexer.report('anvil')[0]?.failures.lie ?? 0) > 2);
+    await grow(anvil, random, 3);
+    await run.indexed();
+    await compareWithChain(run.pool, anvil);
+    assert.deepEqual((await run.pool.query('select from indexer_undos')).rowCount, 0);
+  });
+
+  test('endpoints of another chain than the settings name', async () => {
+    await using anvil = await Anvil.start();
+    await using run = await start(anvil, [anvil.url], { chain_id: 1 });
+    await until('it halts', async () => (await run.haltCode()) === 'WRONG_CHAIN');
+  });
+});
