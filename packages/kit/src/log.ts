@@ -1,6 +1,9 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { createLogOutput } from './log-output.ts';
 
 export type { Logger } from 'pino';
+
+const STDOUT = 1;
 
 /** Names of fields that never reach a log, wherever they stand. */
 const HIDDEN = ['authorization', 'cookie', 'private_key', 'privateKey', 'secret', 'apiKeys', 'password'];
@@ -16,5 +19,5 @@ export function createLogger(name: string, level = 'info', sink?: DestinationStr
     base: { name },
     redact: { paths: HIDDEN.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '(hidden)' },
   };
-  return sink ? pino(options, sink) : pino(options);
+  return pino(options, sink ?? createLogOutput(STDOUT));
 }

@@ -145,6 +145,9 @@ export class Pipeline {
       return;
     }
     this.#tell(applied);
+    // Whoever forgets something and reads at once should not find it any more.
+    if (applied.moreInLine && batch.some(({ accepted }) => accepted.message.type === 'FORGET'))
+      await this.#decideLine();
     const statuses = [...applied.outcomes.values()].map(({ status }) => status);
     this.#options.observer?.written(statuses, (performance.now() - startMs) / 1000);
     for (const one of batch) one.resolve(applied.outcomes.get(one.accepted.message.itemHash)!);
