@@ -43,6 +43,7 @@ class Scene implements AsyncDisposable {
       SKERRY_GATEWAY_API_PORT: '0',
       SKERRY_GATEWAY_CORE_URL: scene.core.url,
       SKERRY_GATEWAY_DATA_DIR: scene.dataDir,
+      SKERRY_GATEWAY_CACHE_DIR: join(scene.dataDir, 'cache'),
       SKERRY_GATEWAY_API_KEYS: `an-older-key,${KEY}`,
       SKERRY_GATEWAY_ALLOW_LOCAL: 'yes',
       SKERRY_GATEWAY_UPSTREAM_HTTP_PORT: String((scene.#web.address() as AddressInfo).port),
