@@ -171,7 +171,12 @@ void conn_event(struct conn *conn, int side, uint32_t events) {
   if (events & (EPOLLRDHUP | EPOLLHUP)) conn->flags[side] |= READABLE | PEER_CLOSED;
   if (events & EPOLLOUT) conn->flags[side] |= WRITABLE;
   switch (conn->state) {
-    case UNDECIDED: decide_read(conn); break;
+    case UNDECIDED:
+      decide_read(conn);
+      /* Its bytes may have led to an instance before we learn that it is gone; this is told only once. */
+      if ((events & EPOLLERR) && conn->state == CONNECTING) decide_give_up(conn, GONE);
+      else if ((events & EPOLLERR) && conn->state == OPEN) conn_reset(conn);
+      break;
     case LINGERING: linger_read(conn); break;
     case CONNECTING:
       if (side == INSTANCE) decide_connected(conn);

@@ -41,6 +41,7 @@ static void flush_output(void) {
     if (size < 0) break;
     sent += (uint32_t)size;
   }
+  if (sent == 0) return;
   memmove(output.bytes, output.bytes + sent, output.length - sent);
   output.length -= sent;
 }

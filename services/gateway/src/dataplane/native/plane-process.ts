@@ -54,7 +54,7 @@ export class PlaneProcess {
 
   /** Resolves when what was written is taken, or the process has ended. */
   async taken(): Promise<void> {
-    await Promise.race([once(this.#input, 'drain'), this.ended]);
+    await Promise.race([once(this.#input, 'drain').catch(() => this.ended), this.ended]);
   }
 
   /** Tells it to stop listening, to let what is open come to its end for so long, and to end. */

@@ -77,6 +77,11 @@ export class NativeDataPlane implements DataPlane {
     this.#http = new HttpSide(options, this.#routes);
   }
 
+  /** Of the program, while it runs. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
   async listen(): Promise<ListenPorts> {
     const { httpsPort, handover } = this.#options;
     try {
@@ -258,7 +263,8 @@ export class NativeDataPlane implements DataPlane {
   }
 }
 
-const MAPPED = '::ffff:';
+/** In the one spelling of RFC 5952. */
+const shortIpv6 = (address: string) => new URL(`http://[${address}]`).hostname.slice(1, -1);
 
 /** `struct access_record` of native/connection.c. */
 function readAccess(payload: Buffer): AccessRecord {
@@ -273,7 +279,7 @@ function readAccess(payload: Buffer): AccessRecord {
     bytesToClient: Number(payload.readBigUInt64LE(16)),
     durationMs: payload.readUInt32LE(24),
     clientPort: payload.readUInt16LE(28),
-    clientAddress: isMapped && isIPv4(ipv4) ? ipv4 : groups.join(':').replace(MAPPED, ''),
+    clientAddress: isMapped && isIPv4(ipv4) ? ipv4 : shortIpv6(groups.join(':')),
     outcome: TLS_OUTCOMES[payload[46]!] ?? null,
     hostname: nameLength === 0 ? null : payload.toString('latin1', 48, 48 + nameLength),
   };
