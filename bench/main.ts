@@ -1,7 +1,8 @@
+import { benchGateway } from './gateway.ts';
 import { benchVerify } from './verify.ts';
 
 /** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { verify: benchVerify };
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { gateway: benchGateway, verify: benchVerify };
 
 const name = process.argv[2] ?? '';
 const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
