@@ -4,7 +4,7 @@ import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { DataPlaneOptions } from './dataplane/port.ts';
 import { createApi } from './http/api.ts';
-import { createApiKeys, readKeyFile } from './http/keys.ts';
+import { createApiKeys, readKeyFile, watchKeyFile } from './http/keys.ts';
 import { explainListenFailure, findListenHosts } from './listen-hosts.ts';
 import { Routing } from './sync/routing.ts';
 import { Saver } from './sync/saver.ts';
@@ -92,7 +92,27 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
 
   const source = new CoreClient({ url: config.coreUrl, signal: AbortSignal.any([signal, stop.signal]) });
   const sync = stack.use(new Synchroniser({ source, routing, policy, periodMs: config.syncPeriodMs, log }));
-  const api = await createApi({ routing, keys, ports, log, sync: (acceptLoss) => sync.sync(acceptLoss) });
+  if (config.apiKeyFile !== undefined)
+    stack.use(
+      watchKeyFile(
+        config.apiKeyFile,
+        (found) => {
+          keys.replace([...config.apiKeys, ...found]);
+          log.info({ keys: config.apiKeys.length + found.length }, 'the API keys were read again');
+        },
+        (error) => log.error({ err: error }, 'the API keys stay as they were'),
+      ),
+    );
+  const api = await createApi({
+    routing,
+    keys,
+    ports,
+    log,
+    sync: (acceptLoss) => sync.sync(acceptLoss),
+    plane,
+    planeName,
+    instancePorts: [config.upstreamHttpsPort, config.upstreamHttpPort],
+  });
   stack.defer(() => api.close());
   const apiUrl = await listenInTime(() => listen(api, config.host, config.apiPort), config.replace);
   stack.defer(() => stop.abort());

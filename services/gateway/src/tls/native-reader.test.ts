@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
-import { buildNativePlane, SANITIZER_FLAGS } from '../dataplane/native/build.ts';
+import { describe, test } from 'node:test';
+import { SANITIZER_FLAGS } from '../dataplane/native/build.ts';
+import { builtForTests } from '../dataplane/native/testing-built.ts';
 import { ClientHelloReader, MAX_CLIENT_HELLO_BYTES } from './client-hello.ts';
 import { mutate, randomFrom, readCut } from './testing-fuzz.ts';
 import { helloMessage, helloWire, inRecords } from './testing-hello.ts';
 import { type CutHello, readNatively } from './testing-native-reader.ts';
 
-const directory = await mkdtemp(join(tmpdir(), 'skerry-hello-'));
-after(() => rm(directory, { recursive: true, force: true }));
 // With the sanitizers: a read beyond the bytes that came ends the program.
-const built = await buildNativePlane(directory, SANITIZER_FLAGS);
-if ('missing' in built) throw new Error(`the native reader cannot be built here: ${built.missing}`);
-const { path } = built;
+const path = await builtForTests(SANITIZER_FLAGS);
 
 /** What real clients send: curl, OpenSSL, GnuTLS, Go, Chromium, ... */
 const REAL = Object.entries(

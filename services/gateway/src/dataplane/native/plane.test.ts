@@ -20,14 +20,12 @@ import {
   readBytes,
   until,
 } from '../suite/testing-world.ts';
-import { buildNativePlane } from './build.ts';
 import { NativeDataPlane, type NativePlaneOptions } from './plane.ts';
+import { builtForTests } from './testing-built.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'skerry-plane-'));
 after(() => rm(directory, { recursive: true, force: true }));
-const built = await buildNativePlane(directory);
-if ('missing' in built) throw new Error(`the native data plane cannot be built here: ${built.missing}`);
-const { path } = built;
+const path = await builtForTests();
 
 const HELLO = helloWire({ serverName: NAME_A });
 const echo = (socket: Socket) => void socket.pipe(socket);
