@@ -89,6 +89,8 @@ export class TsDataPlane implements DataPlane {
   }
 
   async close(): Promise<void> {
+    // An orderly end would be taken for the end of what was sent.
+    for (const { connections } of this.#tls) for (const socket of connections) socket.resetAndDestroy();
     await Promise.all([this.#http.close(), ...this.#tls.map(shut)]);
   }
 
