@@ -1,3 +1,4 @@
+import { benchGateway } from './gateway.ts';
 import { benchIndexer } from './indexer.ts';
 import { benchIngest } from './ingest.ts';
 import { benchQuery } from './query.ts';
@@ -7,6 +8,7 @@ import { benchVrf } from './vrf.ts';
 
 /** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  gateway: benchGateway,
   indexer: benchIndexer,
   ingest: benchIngest,
   storage: benchStorage,

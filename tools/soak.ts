@@ -1,25 +1,61 @@
 import { globSync } from 'node:fs';
+import { finished } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { parseArgs } from 'node:util';
+import { soakHellos } from './soak/hellos.ts';
+import { soakHttpHeads } from './soak/http-heads.ts';
+import type { SoakOptions } from './soak/options.ts';
+import { soakPlane } from './soak/plane.ts';
 import { ROOT } from './source.ts';
 
-/** `npm run soak`: what takes too long for `npm test`, one file after another. Arguments narrow it down, as there. */
+/** `npm run soak [-- NAME ...] [--seconds N] [--seed N]`: what tests do briefly, for as long as wanted. */
+const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
+  hellos: soakHellos,
+  'http-heads': soakHttpHeads,
+  plane: soakPlane,
+};
 const SOAK_TIMEOUT_MS = 7_200_000;
-const patterns = process.argv.slice(2);
 
+/** Long tests, `*.soak.test.ts`, one file after another. */
+async function runFiles(files: readonly string[]): Promise<void> {
+  const stream = run({
+    files: files.map((path) => `${ROOT}${path}`),
+    concurrency: 1,
+    timeout: SOAK_TIMEOUT_MS,
+  });
+  stream.on('test:fail', () => {
+    process.exitCode = 1;
+  });
+  const report = stream.compose(new spec());
+  report.pipe(process.stdout);
+  await finished(report);
+}
+
+const { values, positionals } = parseArgs({
+  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' } },
+  allowPositionals: true,
+});
+const options = { seconds: Number(values.seconds), seed: Number(values.seed ?? Date.now() % 2 ** 31) };
+const isWanted = (name: string) =>
+  positionals.length === 0 || positionals.some((part) => name.includes(part));
+const fuzzers = Object.keys(FUZZERS).filter(isWanted);
 const files = globSync('{packages,services,apps,devnet}/**/*.soak.test.ts', {
   cwd: ROOT,
   exclude: ['**/node_modules/**'],
 })
-  .filter((path) => patterns.length === 0 || patterns.some((pattern) => path.includes(pattern)))
+  .filter(isWanted)
   .sort();
 
-const stream = run({
-  files: files.map((path) => `${ROOT}${path}`),
-  concurrency: 1,
-  timeout: SOAK_TIMEOUT_MS,
-});
-stream.on('test:fail', () => {
-  process.exitCode = 1;
-});
-stream.compose(new spec()).pipe(process.stdout);
+if (fuzzers.length + files.length === 0 || !(options.seconds > 0)) {
+  console.error(
+    `npm run soak -- [NAME ...] [--seconds N] [--seed N], where NAME is a part of ${Object.keys(FUZZERS).join(', ')} or of a file *.soak.test.ts`,
+  );
+  process.exitCode = 2;
+} else {
+  for (const name of fuzzers) {
+    console.log(`${name}: ${options.seconds} s, seed ${options.seed}`);
+    await FUZZERS[name]!(options);
+  }
+  if (files.length > 0) await runFiles(files);
+}

@@ -7,6 +7,8 @@ export interface Host {
   readonly log: Logger;
   /** Ends when the service should stop. */
   readonly signal: AbortSignal;
+  /** Asks the host to stop the service as a signal would. */
+  readonly stop?: (why: string) => void;
 }
 
 export interface RunningService extends AsyncDisposable {
@@ -44,7 +46,11 @@ export async function runService<C>(
 
   let running: RunningService;
   try {
-    running = await service.start(config, { log, signal: stop.signal });
+    running = await service.start(config, {
+      log,
+      signal: stop.signal,
+      stop: (why) => stop.abort(new AppError('SHUTTING_DOWN', why)),
+    });
   } catch (error) {
     if (stop.signal.aborted) return 0;
     log.error({ err: error }, 'the service could not start');

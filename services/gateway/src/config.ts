@@ -32,6 +32,46 @@ export const gatewayConfig = defineConfig('SKERRY_GATEWAY', {
     false,
     'also connect to instances at loopback and link-local addresses: for tests only',
   ),
+  dataPlane: settings.choice(
+    ['auto', 'native', 'typescript'],
+    'auto',
+    'what passes TLS on: a small native program, plain TypeScript, or the native one where it can be built',
+  ),
+  cacheDir: settings.directory('cache', 'gateway', 'where the native data plane is kept once it is built'),
+  sharePort: settings.flag(false, 'let other processes listen on the same ports and share the connections'),
+  replace: settings.flag(
+    false,
+    'take over from a gateway that runs on the same data directory, without a connection lost (native data plane)',
+  ),
+  drainTimeoutMs: settings.integer(
+    0,
+    10_000,
+    3_000,
+    'how long open connections may go on when the gateway stops, in ms',
+  ),
+  replacedDrainTimeoutMs: settings.integer(
+    0,
+    86_400_000,
+    3_600_000,
+    'how long open connections may go on when another gateway has taken over, in ms',
+  ),
+  accessLog: settings.choice(
+    ['off', 'sampled', 'full'],
+    'off',
+    'a line for one in 100, or each, TLS connection',
+  ),
+  maxConnectionsPerClient: settings.integer(
+    1,
+    1_000_000,
+    4096,
+    'of one IPv4 address or one IPv6 /64, on each listener',
+  ),
+  maxConnectionsPerInstance: settings.integer(
+    1,
+    1_000_000,
+    16_384,
+    'and requests under way, to one instance',
+  ),
   maxConnections: settings.integer(
     1,
     1_000_000,

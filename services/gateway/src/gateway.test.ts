@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger, type RunningService, readConfig } from '@skerry/kit';
 import { hostnameOf } from '@skerry/protocol';
+import { TEST_CACHE } from './dataplane/native/testing-built.ts';
 import { ask } from './dataplane/suite/testing-http-client.ts';
 import { until } from './dataplane/suite/testing-world.ts';
 import { gatewayService } from './index.ts';
@@ -27,6 +28,8 @@ class Scene implements AsyncDisposable {
   #gateway: RunningService | undefined;
   #stop = new AbortController();
   settings: Record<string, string> = {};
+  /** Resolves when the gateway has stopped of itself. */
+  stopped: Promise<void> = Promise.resolve();
 
   private constructor(dataDir: string) {
     this.dataDir = dataDir;
@@ -43,6 +46,7 @@ class Scene implements AsyncDisposable {
       SKERRY_GATEWAY_API_PORT: '0',
       SKERRY_GATEWAY_CORE_URL: scene.core.url,
       SKERRY_GATEWAY_DATA_DIR: scene.dataDir,
+      SKERRY_GATEWAY_CACHE_DIR: TEST_CACHE,
       SKERRY_GATEWAY_API_KEYS: `an-older-key,${KEY}`,
       SKERRY_GATEWAY_ALLOW_LOCAL: 'yes',
       SKERRY_GATEWAY_UPSTREAM_HTTP_PORT: String((scene.#web.address() as AddressInfo).port),
@@ -54,7 +58,10 @@ class Scene implements AsyncDisposable {
   async start(): Promise<this> {
     this.#stop = new AbortController();
     const config = readConfig(gatewayService.config, this.settings);
-    this.#gateway = await gatewayService.start(config, { log, signal: this.#stop.signal });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.stopped = promise;
+    const stop = () => void this.#gateway?.[Symbol.asyncDispose]().then(resolve);
+    this.#gateway = await gatewayService.start(config, { log, signal: this.#stop.signal, stop });
     return this;
   }
 
@@ -326,6 +333,60 @@ describe('gateway', { timeout: 60_000 }, () => {
     await scene.untilActive();
     const { body } = await scene.api('/api/status');
     assert.deepEqual([body.instance_count, body.route_count], [3, 2]);
+  });
+
+  test('why: the first thing that is missing, with a connection made to find out', async () => {
+    await using scene = await Scene.open();
+    await scene.start();
+    const missing = async (subject = NAME) => (await scene.api(`/api/why/${subject}`)).body.missing;
+    assert.match(JSON.stringify(await missing()), /HOSTNAME_NOT_FOUND/);
+    scene.core.putQuietly({ ...running, phase: 'starting' });
+    await scene.sync();
+    // Plain HTTP answers, TLS does not: it is reachable.
+    assert.equal(await missing(), null);
+    const { body } = await scene.api(`/api/why/${HASH}`);
+    assert.match(JSON.stringify(body.chain), /port 443: refused, port \d+: accepts connections/);
+    assert.equal((await scene.api('/api/why/not-a-name')).status, 400);
+    await scene.visit();
+    const metrics = await (await fetch(`${scene.urls[2]}/metrics`)).text();
+    assert.match(metrics, /^skerry_gateway_http_requests_total 1$/m);
+    assert.match(metrics, /^skerry_gateway_tls_connections_total\{outcome="unknown_name"\} 0$/m);
+    assert.match(metrics, /^skerry_gateway_routes 1$/m);
+  });
+
+  test('keys in a file are read again when the file changes', async () => {
+    const scene = await Scene.open();
+    await using _scene = scene;
+    const file = join(scene.dataDir, 'keys');
+    await writeFile(file, 'first-key\n');
+    scene.settings.SKERRY_GATEWAY_API_KEY_FILE = file;
+    await scene.start();
+    const statusWith = async (key: string) => (await scene.sync(undefined, key)).status;
+    assert.equal(await statusWith('first-key'), 200);
+    await writeFile(file, 'second-key\n# first-key\n');
+    while ((await statusWith('second-key')) !== 200);
+    assert.equal(await statusWith('first-key'), 403);
+    assert.equal(await statusWith(KEY), 200);
+  });
+
+  test('another gateway on the same data directory takes over, API and all', async () => {
+    await using scene = await Scene.open();
+    scene.core.putQuietly(running);
+    await scene.start();
+    await scene.untilActive();
+    const [http, https, api] = scene.urls.map((url) => new URL(url).port);
+    const config = readConfig(gatewayService.config, {
+      ...scene.settings,
+      SKERRY_GATEWAY_HTTP_PORT: http,
+      SKERRY_GATEWAY_HTTPS_PORT: https,
+      SKERRY_GATEWAY_API_PORT: api,
+      SKERRY_GATEWAY_REPLACE: 'yes',
+    });
+    await using second = await gatewayService.start(config, { log, signal: new AbortController().signal });
+    await scene.stopped;
+    assert.equal(await scene.visit(), `for ${HOST}`);
+    const status = await (await fetch(`${second.urls[2]}/api/status`)).json();
+    assert.equal((status as { route_count: number }).route_count, 1);
   });
 
   test('a port that is taken is said, and nothing is left open', async () => {

@@ -1,10 +1,10 @@
 import { CoreClient } from '@skerry/client';
-import { type Host, listen, type RunningService } from '@skerry/kit';
+import { type Host, type Logger, listen, type RunningService } from '@skerry/kit';
 import type { GatewayConfig } from './config.ts';
-import type { CreateDataPlane } from './dataplane/port.ts';
-import { TsDataPlane } from './dataplane/ts/plane.ts';
+import { createDataPlane } from './dataplane/choose.ts';
+import type { DataPlaneOptions } from './dataplane/port.ts';
 import { createApi } from './http/api.ts';
-import { createApiKeys, readKeyFile } from './http/keys.ts';
+import { createApiKeys, readKeyFile, watchKeyFile } from './http/keys.ts';
 import { explainListenFailure, findListenHosts } from './listen-hosts.ts';
 import { Routing } from './sync/routing.ts';
 import { Saver } from './sync/saver.ts';
@@ -13,15 +13,41 @@ import { Synchroniser } from './sync/synchroniser.ts';
 import { explainFailure } from './table/explain.ts';
 import { InstanceTable } from './table/table.ts';
 
-const createDataPlane: CreateDataPlane = (options) => new TsDataPlane(options);
-
 const urlOf = (scheme: string, host: string, port: number) => {
   const name = host === '::' || host === '0.0.0.0' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `${scheme}://${name}:${port}`;
 };
 
+/** One in so many connections has its line in the sampled access log. */
+const SAMPLE_EVERY = 100;
+
+function accessOption(kind: GatewayConfig['accessLog'], log: Logger): Pick<DataPlaneOptions, 'access'> {
+  if (kind === 'off') return {};
+  return {
+    access: { every: kind === 'full' ? 1 : SAMPLE_EVERY, tell: (record) => log.info(record, 'connection') },
+  };
+}
+
+/** A gateway that is being replaced lets go of its API's port when it is told of that. */
+const REPLACED_WITHIN_MS = 10_000;
+const RETRY_MS = 50;
+
+async function listenInTime<T>(open: () => Promise<T>, isReplacing: boolean): Promise<T> {
+  const end = performance.now() + (isReplacing ? REPLACED_WITHIN_MS : 0);
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      const inUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      if (!inUse || performance.now() > end) throw explainListenFailure(error);
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
 /** Builds the gateway from bottom to top. It routes from the stored table before it has heard of the core node. */
-export async function startGateway(config: GatewayConfig, { log, signal }: Host): Promise<RunningService> {
+export async function startGateway(config: GatewayConfig, host: Host): Promise<RunningService> {
+  const { log, signal } = host;
   await using stack = new AsyncDisposableStack();
   const stop = new AbortController();
   const policy = { allowLocal: config.allowLocal };
@@ -29,31 +55,66 @@ export async function startGateway(config: GatewayConfig, { log, signal }: Host)
   const keys = createApiKeys([...config.apiKeys, ...fileKeys]);
 
   const table = new InstanceTable(config.domain);
-  const plane = stack.use(
-    createDataPlane({
+  const { plane, name: planeName } = await createDataPlane(
+    {
       hosts: await findListenHosts(config.host),
       httpPort: config.httpPort,
       httpsPort: config.httpsPort,
       upstreamHttpPort: config.upstreamHttpPort,
       upstreamHttpsPort: config.upstreamHttpsPort,
       explain: (hostname, failure) => explainFailure(table, hostname, failure, config.upstreamHttpPort),
-      limits: { maxConnections: config.maxConnections },
-    }),
+      limits: {
+        maxConnections: config.maxConnections,
+        maxPerClient: config.maxConnectionsPerClient,
+        maxPerInstance: config.maxConnectionsPerInstance,
+      },
+      sharePort: config.sharePort,
+      ...accessOption(config.accessLog, log),
+    },
+    {
+      ...config,
+      kind: config.dataPlane,
+      log,
+      onReplaced: () => {
+        log.info('another gateway has taken over');
+        host.stop?.('another gateway has taken over');
+      },
+    },
   );
+  stack.defer(() => plane.drain(config.drainTimeoutMs));
   const saver = stack.use(new Saver(() => writeState(config.dataDir, routing.state()), log));
   const routing = new Routing(table, plane, () => saver.changed());
   const stored = await readState(config.dataDir, policy, log);
   if (stored) routing.load(stored);
   const ports = await plane.listen().catch((error) => Promise.reject(explainListenFailure(error)));
-  log.info({ routes: table.routeCount, instances: table.instanceCount }, 'routing from the stored table');
+  const { routeCount: routes, instanceCount: instances } = table;
+  log.info({ routes, instances, dataPlane: planeName }, 'routing from the stored table');
 
   const source = new CoreClient({ url: config.coreUrl, signal: AbortSignal.any([signal, stop.signal]) });
   const sync = stack.use(new Synchroniser({ source, routing, policy, periodMs: config.syncPeriodMs, log }));
-  const api = await createApi({ routing, keys, ports, log, sync: (acceptLoss) => sync.sync(acceptLoss) });
+  if (config.apiKeyFile !== undefined)
+    stack.use(
+      watchKeyFile(
+        config.apiKeyFile,
+        (found) => {
+          keys.replace([...config.apiKeys, ...found]);
+          log.info({ keys: config.apiKeys.length + found.length }, 'the API keys were read again');
+        },
+        (error) => log.error({ err: error }, 'the API keys stay as they were'),
+      ),
+    );
+  const api = await createApi({
+    routing,
+    keys,
+    ports,
+    log,
+    sync: (acceptLoss) => sync.sync(acceptLoss),
+    plane,
+    planeName,
+    instancePorts: [config.upstreamHttpsPort, config.upstreamHttpPort],
+  });
   stack.defer(() => api.close());
-  const apiUrl = await listen(api, config.host, config.apiPort).catch((error) =>
-    Promise.reject(explainListenFailure(error)),
-  );
+  const apiUrl = await listenInTime(() => listen(api, config.host, config.apiPort), config.replace);
   stack.defer(() => stop.abort());
   sync.start();
 

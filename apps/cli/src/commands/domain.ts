@@ -25,4 +25,15 @@ export function addDomainCommands(program: Command, bind: Bind): void {
         (await import('../domains/actions.ts')).lookUpDomain(context, words!),
       ),
     );
+
+  domain
+    .command('why')
+    .description('why a host name answers or does not, from the message to the last connection')
+    .argument('<name>', 'four words, a whole host name, or the id of an instance')
+    .addHelpText('after', examples('skerry domain why zoo-table-nose-ill'))
+    .action(
+      bind(async (context, _options, [name]) =>
+        (await import('../domains/actions.ts')).whyDomain(context, name!),
+      ),
+    );
 }

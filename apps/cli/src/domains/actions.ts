@@ -1,7 +1,7 @@
 import { hostnameOf, parseItemHash, prefixOfHostname } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
-import { lookupDomain } from '../network/gateway.ts';
+import { explainDomain, lookupDomain } from '../network/gateway.ts';
 import { renderFields } from '../output/text.ts';
 
 const HASH = /^[0-9a-f]{64}$/i;
@@ -27,4 +27,13 @@ export async function lookUpDomain({ gatewayUrl, output }: Context, text: string
       ['active', record.active ? 'yes' : 'no'],
     ]),
   );
+}
+
+const MARKS = { true: 'ok     ', false: 'MISSING', null: '-      ' } as const;
+
+export async function whyDomain({ gatewayUrl, output }: Context, name: string): Promise<void> {
+  const why = await explainDomain(gatewayUrl, name);
+  const lines = why.chain.map(({ step, ok, detail }) => `  ${MARKS[`${ok}`]}  ${step.padEnd(10)}  ${detail}`);
+  const verdict = why.missing ? `does not answer: ${why.missing.message}` : 'answers';
+  output.result(why, [`${why.hostname} ${verdict}`, ...lines].join('\n'));
 }

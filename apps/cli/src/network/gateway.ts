@@ -29,6 +29,19 @@ export function lookupDomain(gatewayUrl: string, subdomain: string): Promise<Dom
   });
 }
 
+/** Why a name answers or does not (the gateway's API document, "WhyRecord"). */
+export interface WhyRecord {
+  readonly hostname: string;
+  readonly instance_hash: string | null;
+  readonly ipv6: string | null;
+  readonly chain: readonly { readonly step: string; readonly ok: boolean | null; readonly detail: string }[];
+  readonly missing: { readonly code: string; readonly message: string } | null;
+}
+
+export function explainDomain(gatewayUrl: string, name: string): Promise<WhyRecord> {
+  return requestJson(`${gatewayUrl}/api/why/${encodeURIComponent(name)}`, { timeoutMs: LOOKUP_TIMEOUT_MS });
+}
+
 export function getGatewayStatus(gatewayUrl: string): Promise<GatewayStatus> {
   return requestJson(`${gatewayUrl}/api/status`, { timeoutMs: ASIDE_TIMEOUT_MS });
 }

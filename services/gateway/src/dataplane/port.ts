@@ -13,8 +13,35 @@ export interface DataPlane extends AsyncDisposable {
   /** Applies some changes, in order. Open connections keep their routes. */
   applyChanges(changes: Iterable<RouteChange>): void;
   stats(): DataPlaneStats;
+  /** What connections to a name's instance have met with; undefined where the name has no route. */
+  findAttempts(hostname: string): Promise<Attempts | undefined>;
+  /** Stops listening, lets what is open come to its end, and ends what is left after `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void>;
   /** Stops listening and ends every connection. */
   close(): Promise<void>;
+}
+
+/** The last connections that the data plane made to an instance, in Unix seconds; null for none yet. */
+export interface Attempts {
+  readonly connectedAt: number | null;
+  readonly failedAt: number | null;
+  readonly failure: Failure | null;
+  /** TLS connections that are open now. */
+  readonly open: number;
+}
+
+/** What the access log tells of one connection, when it has ended. */
+export interface AccessRecord {
+  readonly startedUnixMs: number;
+  readonly durationMs: number;
+  readonly clientAddress: string;
+  readonly clientPort: number;
+  /** Null where no route was found. */
+  readonly hostname: string | null;
+  /** Null where the gateway ended it before there was one. */
+  readonly outcome: TlsOutcome | null;
+  readonly bytesToInstance: number;
+  readonly bytesToClient: number;
 }
 
 export interface ListenPorts {
@@ -26,12 +53,15 @@ export interface Route {
   /** The whole host name, in lower case, without a trailing dot. */
   readonly hostname: string;
   readonly ipv6: string;
+  /** Whether TLS connections to it begin with a header of the PROXY protocol, version 2. */
+  readonly proxyHeader?: boolean;
 }
 
 export interface RouteChange {
   readonly hostname: string;
   /** Null takes the route away. */
   readonly ipv6: string | null;
+  readonly proxyHeader?: boolean;
 }
 
 /** Why a request of a well-formed host name was not served. */
@@ -60,6 +90,10 @@ export interface DataPlaneOptions {
   readonly upstreamHttpsPort: number;
   readonly explain: (hostname: string, failure: Failure) => Explanation;
   readonly limits?: Partial<DataPlaneLimits>;
+  /** Whether other processes may listen on the same ports and share the connections. */
+  readonly sharePort?: boolean;
+  /** Told of one in `every` TLS connections, at its end. */
+  readonly access?: { readonly every: number; readonly tell: (record: AccessRecord) => void };
 }
 
 export type CreateDataPlane = (options: DataPlaneOptions) => DataPlane;
@@ -69,6 +103,10 @@ export interface DataPlaneLimits {
   readonly maxConnections: number;
   /** Connections whose ClientHello is not complete; one more ends the oldest of them. */
   readonly maxUndecided: number;
+  /** Open connections of one IPv4 address or one IPv6 /64, on each kind of listener; more are closed at once. */
+  readonly maxPerClient: number;
+  /** Open TLS connections to one instance, and as many requests under way; more are refused. */
+  readonly maxPerInstance: number;
   /** From the connection to a complete ClientHello or HTTP request head. */
   readonly helloTimeoutMs: number;
   readonly connectTimeoutMs: number;
@@ -81,23 +119,30 @@ export interface DataPlaneLimits {
 export const DEFAULT_LIMITS: DataPlaneLimits = {
   maxConnections: 20_000,
   maxUndecided: 4096,
+  maxPerClient: 4096,
+  maxPerInstance: 16_384,
   helloTimeoutMs: 10_000,
   connectTimeoutMs: 5_000,
   idleTimeoutMs: 300_000,
   keepAliveTimeoutMs: 60_000,
 };
 
-/** What became of connections on the TLS listener, since the start. */
-export type TlsOutcome =
-  | 'relayed'
-  | 'unknown_name'
-  | 'no_server_name'
-  | 'not_tls'
-  | 'malformed'
-  | 'hello_timeout'
-  | 'crowded_out'
-  | 'gone'
-  | 'connect_failed';
+/** What became of connections on the TLS listener, since the start. The native data plane counts in this order. */
+export const TLS_OUTCOMES = [
+  'relayed',
+  'unknown_name',
+  'no_server_name',
+  'not_tls',
+  'malformed',
+  'hello_timeout',
+  'crowded_out',
+  'gone',
+  'connect_failed',
+  'too_many',
+  'client_limit',
+  'instance_limit',
+] as const;
+export type TlsOutcome = (typeof TLS_OUTCOMES)[number];
 
 export interface DataPlaneStats {
   readonly routes: number;

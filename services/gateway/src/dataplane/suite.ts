@@ -3,6 +3,7 @@ import type { CreateDataPlane } from './port.ts';
 import { httpBodiesSuite } from './suite/http-bodies.ts';
 import { httpFailuresSuite } from './suite/http-failures.ts';
 import { httpRoutingSuite } from './suite/http-routing.ts';
+import { tlsLimitsSuite } from './suite/tls-limits.ts';
 import { tlsNamesSuite } from './suite/tls-names.ts';
 import { tlsRelaySuite } from './suite/tls-relay.ts';
 
@@ -11,6 +12,7 @@ export function dataPlaneSuite(name: string, create: CreateDataPlane): void {
   describe(name, () => {
     tlsNamesSuite(create);
     tlsRelaySuite(create);
+    tlsLimitsSuite(create);
     httpRoutingSuite(create);
     httpBodiesSuite(create);
     httpFailuresSuite(create);

@@ -1,11 +1,15 @@
 import { createHttpServer, type HttpServer, type Logger } from '@skerry/kit';
 import { parseItemHash } from '@skerry/protocol';
 import Type from 'typebox';
-import type { ListenPorts } from '../dataplane/port.ts';
+import type { DataPlane, ListenPorts } from '../dataplane/port.ts';
 import type { Routing } from '../sync/routing.ts';
 import type { SyncReport } from '../sync/synchroniser.ts';
+import { fullHostname } from '../table/compile.ts';
+import { explainWhy, isWorthProbing, parseWhySubject } from '../table/why.ts';
 import type { ApiKeys } from './keys.ts';
-import { DomainRecord, recordOfHash, recordOfName, StatusRecord, SyncRecord } from './records.ts';
+import { renderMetrics } from './metrics.ts';
+import { Prober } from './probe.ts';
+import { DomainRecord, recordOfHash, recordOfName, StatusRecord, SyncRecord, WhyRecord } from './records.ts';
 
 export interface ApiOptions {
   readonly routing: Routing;
@@ -13,6 +17,10 @@ export interface ApiOptions {
   readonly sync: (acceptLoss: boolean) => Promise<SyncReport>;
   readonly ports: ListenPorts;
   readonly log: Logger;
+  readonly plane: DataPlane;
+  readonly planeName: string;
+  /** Ports of instances that `why` tries. */
+  readonly instancePorts: readonly number[];
 }
 
 /** What a sync may be told. */
@@ -58,6 +66,28 @@ export async function createApi(options: ApiOptions): Promise<HttpServer> {
   );
 
   app.get('/api/status', { schema: { response: { 200: StatusRecord } } }, async () => statusOf(options));
+
+  const prober = new Prober(options.instancePorts);
+  app.get<{ Params: { subject: string } }>(
+    '/api/why/:subject',
+    { schema: { response: { 200: WhyRecord } } },
+    async (request): Promise<WhyRecord> => {
+      const { table } = routing;
+      const subject = parseWhySubject(request.params.subject, table.domain);
+      const instance = isWorthProbing(table, subject);
+      const [probes, attempts] = await Promise.all([
+        instance ? prober.probe(instance.ipv6!) : [],
+        options.plane.findAttempts(fullHostname(subject.subdomain, table.domain)),
+      ]);
+      const { hostname, instanceHash, ipv6, steps, missing } = explainWhy(table, subject, probes, attempts);
+      return { hostname, instance_hash: instanceHash, ipv6, chain: [...steps], missing };
+    },
+  );
+
+  app.get('/metrics', async (_request, reply) => {
+    reply.type('text/plain; version=0.0.4; charset=utf-8');
+    return renderMetrics(options.plane.stats(), routing, options.planeName);
+  });
 
   app.post<{ Body: { accept_loss?: boolean } | null | undefined }>(
     '/api/sync',

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { unwatchFile, watchFile } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { AppError } from '@skerry/protocol';
 
@@ -13,9 +14,12 @@ const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 const digestOf = (key: string) => createHash('sha256').update(key).digest();
 
 /** Several keys may be valid at the same time, so that one can be replaced without a gap. Without any, nobody may. */
-export function createApiKeys(keys: readonly string[]): ApiKeys {
-  const digests = keys.map(digestOf);
+export function createApiKeys(keys: readonly string[]): ApiKeys & { replace(keys: readonly string[]): void } {
+  let digests = keys.map(digestOf);
   return {
+    replace(others) {
+      digests = others.map(digestOf);
+    },
     check(authorization) {
       const key = BEARER.exec(authorization ?? '')?.[1];
       if (key === undefined)
@@ -27,6 +31,23 @@ export function createApiKeys(keys: readonly string[]): ApiKeys {
       if (matches === 0) throw new AppError('CREDENTIAL_REFUSED', 'this API key is not valid here');
     },
   };
+}
+
+const LOOK_AGAIN_MS = 1_000;
+
+/**
+ * Calls `changed` with the file's keys whenever it has been written or replaced. A file that cannot be read changes nothing:
+ * `failed` is told, and the keys that were valid stay so.
+ */
+export function watchKeyFile(
+  path: string,
+  changed: (keys: string[]) => void,
+  failed: (error: unknown) => void,
+): Disposable {
+  // Looks at the file's times: that also sees a file that is put in its place, or on another file system.
+  const listener = () => void readKeyFile(path).then(changed, failed);
+  watchFile(path, { interval: LOOK_AGAIN_MS, persistent: false }, listener);
+  return { [Symbol.dispose]: () => unwatchFile(path, listener) };
 }
 
 /** One key a line; empty lines and lines that begin with # do not count. Throws INVALID_CONFIG. */

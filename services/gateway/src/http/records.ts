@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { fullHostname } from '../table/compile.ts';
 import { isRoutable } from '../table/instance.ts';
 import type { InstanceTable } from '../table/table.ts';
+import { WHY_STEPS } from '../table/why.ts';
 
 /** Instance domain record (specification of the gateway, "Resources and their fields"). */
 export const DomainRecord = Type.Object({
@@ -43,6 +44,24 @@ export const SyncRecord = Type.Object({
   duration_ms: Type.Number(),
 });
 export type SyncRecord = Static<typeof SyncRecord>;
+
+/** Why a name answers or does not: the chain from the message to the last connection (design decision 23). */
+export const WhyRecord = Type.Object({
+  hostname: Type.String(),
+  instance_hash: Type.Union([Type.String(), Type.Null()]),
+  ipv6: Type.Union([Type.String(), Type.Null()]),
+  chain: Type.Array(
+    Type.Object({
+      step: Type.String({ enum: [...WHY_STEPS] }),
+      ok: Type.Union([Type.Boolean(), Type.Null()], { description: 'null where it cannot be told' }),
+      detail: Type.String(),
+    }),
+  ),
+  missing: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+    description: 'the first thing that is missing; null where nothing is',
+  }),
+});
+export type WhyRecord = Static<typeof WhyRecord>;
 
 /** For any hash, known or not: its name is a pure function of it (design decision 22). */
 export function recordOfHash(table: InstanceTable, hash: ItemHash): DomainRecord {

@@ -1,5 +1,5 @@
 import { type Logger, pause } from '@skerry/kit';
-import { AppError, type InstanceView, type NetworkEvent } from '@skerry/protocol';
+import { AppError, type InstanceView, type NetworkEvent, parseItemHash } from '@skerry/protocol';
 import { type AddressPolicy, type Instance, parseInstance } from '../table/instance.ts';
 import { decideSync } from './decide.ts';
 import type { Routing } from './routing.ts';
@@ -206,11 +206,19 @@ export class Synchroniser implements AsyncDisposable {
   }
 
   #apply(event: NetworkEvent): void {
+    if (event.kind === 'instance_removed') this.#forget(event.data.instance_id);
     if (event.kind !== 'instance') return;
     const instance = this.#parse(event.data);
     if (!instance) return;
     this.#told.add(instance.hash);
     this.#options.routing.put(instance);
+  }
+
+  /** Its owner took the instance back: the name is free, and another with the same words may have it. */
+  #forget(hash: string): void {
+    const { routing } = this.#options;
+    const instance = routing.table.find(parseItemHash(hash));
+    if (instance) routing.remove(instance);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -164,7 +164,9 @@ export async function endingOf(socket: Socket): Promise<'end' | 'reset'> {
     reset = true;
   });
   socket.resume();
-  socket.on('end', () => socket.end());
+  // The end may have come before anybody looked.
+  if (socket.readableEnded) socket.end();
+  else socket.on('end', () => socket.end());
   if (!socket.closed) await new Promise<void>((resolve) => socket.once('close', () => resolve()));
   return reset ? 'reset' : 'end';
 }

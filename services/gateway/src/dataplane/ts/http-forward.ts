@@ -9,11 +9,13 @@ import {
 import type { Socket } from 'node:net';
 import type { DataPlaneLimits, Explanation, Failure } from '../port.ts';
 import { connectInstance, failureOf } from './connect.ts';
+import type { Counts } from './counts.ts';
 import { endToEndHeaders, hasBody, requestHeaders } from './http-headers.ts';
 import { headerValues, type RequestTarget } from './http-host.ts';
 import { sendPage } from './http-page.ts';
 import { linger } from './linger.ts';
 import { relay } from './relay.ts';
+import type { RouteTable } from './routes.ts';
 
 /** Idle connections to instances are kept shorter than web servers usually keep theirs (5 s), so that few are stale. */
 const IDLE_UPSTREAM_MS = 4_000;
@@ -25,6 +27,8 @@ export interface Forwarding {
   readonly upstreamPort: number;
   readonly agents: InstanceAgents;
   readonly explain: (hostname: string, failure: Failure) => Explanation;
+  readonly routes: RouteTable;
+  readonly perInstance: Counts;
 }
 
 /** One request of a client, its response, and the instance that it goes to. */
@@ -105,9 +109,30 @@ function openRequest(
   });
 }
 
+const OVERLOADED: Explanation = {
+  code: 'OVERLOADED',
+  message: 'As many requests are under way to this instance as the gateway allows.',
+};
+
+/** Whether the instance may have one more request; otherwise the client is told so. */
+function enter(
+  { request, response, target, expectsContinue }: Exchange,
+  { perInstance }: Forwarding,
+): boolean {
+  if (perInstance.enter(target.hostname)) {
+    response.once('close', () => perInstance.leave(target.hostname));
+    return true;
+  }
+  if (expectsContinue) response.shouldKeepAlive = false;
+  sendPage(response, OVERLOADED);
+  finishRequest(request);
+  return false;
+}
+
 /** Passes one request to its instance and the response back, streaming both ways. Every failure ends in a page or a reset. */
 export function forward(exchange: Exchange, forwarding: Forwarding): void {
   const { request } = exchange;
+  if (!enter(exchange, forwarding)) return;
   const bodied = hasBody(request.rawHeaders);
   const repeatable = REPEATABLE_METHODS.has(request.method ?? '') && !bodied;
   const upstream = openRequest(exchange, forwarding, repeatable);
@@ -131,6 +156,7 @@ export function forward(exchange: Exchange, forwarding: Forwarding): void {
 export function forwardUpgrade(exchange: Exchange, forwarding: Forwarding, head: Uint8Array): void {
   const { request } = exchange;
   const client = request.socket;
+  if (!enter(exchange, forwarding)) return;
   const upgrade = headerValues(request.rawHeaders, 'upgrade').join(', ');
   const upstream = openRequest(exchange, forwarding, false, upgrade);
   bind(upstream, exchange, forwarding);
@@ -176,6 +202,7 @@ function bind(upstream: ClientRequest, exchange: Exchange, forwarding: Forwardin
   });
   upstream.once('response', (answer) => {
     answered = true;
+    forwarding.routes.noteAttempt(target.hostname);
     settleExpectation();
     passBack(answer, exchange);
   });
@@ -187,7 +214,9 @@ function bind(upstream: ClientRequest, exchange: Exchange, forwarding: Forwardin
     }
     request.unpipe(upstream);
     settleExpectation();
-    sendPage(response, forwarding.explain(target.hostname, timedOut ? 'response_timeout' : failureOf(error)));
+    const failure = timedOut ? 'response_timeout' : failureOf(error);
+    forwarding.routes.noteAttempt(target.hostname, failure);
+    sendPage(response, forwarding.explain(target.hostname, failure));
     finishRequest(request);
   });
 }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol';
 import type { DataPlaneLimits, Explanation, Failure } from '../port.ts';
+import { Counts, clientKey } from './counts.ts';
 import {
   createInstanceAgents,
   type Exchange,
@@ -47,7 +48,15 @@ const NOT_HTTP: Explanation = {
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { limits, upstreamPort, explain } = options;
   const agents = createInstanceAgents(limits.connectTimeoutMs);
-  const forwarding: Forwarding = { limits, upstreamPort, agents, explain };
+  const perInstance = new Counts(limits.maxPerInstance);
+  const forwarding: Forwarding = {
+    limits,
+    upstreamPort,
+    agents,
+    explain,
+    routes: options.routes,
+    perInstance,
+  };
   const turns = new RequestTurns();
   const connections = new Set<Socket>();
 
@@ -76,9 +85,18 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   Object.assign(server, { httpAllowHalfOpen: true });
   server.maxConnections = limits.maxConnections;
   server.setTimeout(limits.idleTimeoutMs * CLIENT_IDLE_FACTOR);
-  server.on('connection', (socket) => {
+  const perClient = new Counts(limits.maxPerClient);
+  server.prependListener('connection', (socket) => {
+    const client = clientKey(socket.remoteAddress);
+    if (!perClient.enter(client)) {
+      socket.destroy();
+      return;
+    }
     connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
+    socket.once('close', () => {
+      connections.delete(socket);
+      perClient.leave(client);
+    });
   });
   server.on('request', (request, response) => serve(request, response, false));
   server.on('checkContinue', (request, response) => serve(request, response, true));

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import type { AddressInfo, Server, Socket } from 'node:net';
 import {
+  type Attempts,
   type DataPlane,
   type DataPlaneOptions,
   type DataPlaneStats,
@@ -8,105 +7,51 @@ import {
   type ListenPorts,
   type Route,
   type RouteChange,
+  TLS_OUTCOMES,
+  type TlsOutcome,
 } from '../port.ts';
-import { createHttpListener, type HttpListener } from './http-listener.ts';
-import { applyRouteChanges, type RouteTable, replaceRoutes } from './routes.ts';
+import { HttpSide } from './http-side.ts';
+import { countConnections, drainListeners, openTogether, shut } from './listening.ts';
+import { RouteTable } from './routes.ts';
 import { createTlsListener, type TlsCounters, type TlsListener } from './tls-listener.ts';
-
-/** Connections that wait to be accepted. */
-const BACKLOG = 4096;
-
-async function open(server: Server, host: string, port: number): Promise<number> {
-  server.listen({ host, port, backlog: BACKLOG });
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
-/** Tries to find a port that is free on every address, where the system chooses. */
-const MAX_PORT_TRIES = 10;
-
-/** All servers on one port, each on its address; with none open where that fails. */
-async function openTogether(
-  servers: readonly Server[],
-  hosts: readonly string[],
-  port: number,
-): Promise<number> {
-  for (let tries = 1; ; tries++) {
-    let actual = port;
-    try {
-      for (const [index, host] of hosts.entries()) actual = await open(servers[index]!, host, actual);
-      return actual;
-    } catch (error) {
-      await Promise.all(servers.map((server) => shut({ server, connections: new Set() })));
-      const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-      if (port !== 0 || !taken || tries === MAX_PORT_TRIES) throw error;
-    }
-  }
-}
-
-interface Listener {
-  readonly server: Server;
-  readonly connections: ReadonlySet<Socket>;
-}
-
-const countConnections = (listeners: readonly Listener[]) =>
-  listeners.reduce((sum, { connections }) => sum + connections.size, 0);
-
-async function shut({ server, connections }: Listener): Promise<void> {
-  const closed = server.listening ? once(server, 'close') : undefined;
-  server.close();
-  for (const socket of connections) socket.destroy();
-  await closed;
-}
+import { TlsSide } from './tls-side.ts';
 
 /** The data plane in plain TypeScript, on Node's own sockets. */
 export class TsDataPlane implements DataPlane {
   readonly #options: DataPlaneOptions;
-  readonly #routes: RouteTable = new Map();
-  readonly #tlsCounters: TlsCounters = {
-    outcomes: {
-      relayed: 0,
-      unknown_name: 0,
-      no_server_name: 0,
-      not_tls: 0,
-      malformed: 0,
-      hello_timeout: 0,
-      crowded_out: 0,
-      gone: 0,
-      connect_failed: 0,
-    },
+  readonly #routes = new RouteTable();
+  readonly #counters: TlsCounters = {
+    outcomes: Object.fromEntries(TLS_OUTCOMES.map((name) => [name, 0])) as Record<TlsOutcome, number>,
     bytesToInstances: 0,
     bytesToClients: 0,
   };
-  readonly #httpCounters = { requests: 0 };
-  /** One of each for every address. */
+  /** One for every address. */
   readonly #tls: readonly TlsListener[];
-  readonly #http: readonly HttpListener[];
+  readonly #side: TlsSide;
+  readonly #http: HttpSide;
 
   constructor(options: DataPlaneOptions) {
     this.#options = options;
-    const { explain } = options;
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
-    const routes = this.#routes;
-    const tls = { routes, limits, upstreamPort: options.upstreamHttpsPort, counters: this.#tlsCounters };
-    const http = {
-      routes,
+    this.#side = new TlsSide(limits, options.access);
+    const tls = {
+      routes: this.#routes,
       limits,
-      explain,
-      upstreamPort: options.upstreamHttpPort,
-      counters: this.#httpCounters,
+      upstreamPort: options.upstreamHttpsPort,
+      counters: this.#counters,
+      side: this.#side,
     };
     this.#tls = options.hosts.map(() => createTlsListener(tls));
-    this.#http = options.hosts.map(() => createHttpListener(http));
+    this.#http = new HttpSide(options, this.#routes);
   }
 
   async listen(): Promise<ListenPorts> {
-    const { hosts, httpPort, httpsPort } = this.#options;
-    const servers = (listeners: readonly Listener[]) => listeners.map(({ server }) => server);
+    const { hosts, httpsPort, sharePort } = this.#options;
+    const use = sharePort ? 'shared' : 'alone';
     try {
-      const http = await openTogether(servers(this.#http), hosts, httpPort);
-      const https = await openTogether(servers(this.#tls), hosts, httpsPort);
-      return { http, https };
+      const http = await this.#http.listen(use);
+      const servers = this.#tls.map(({ server }) => server);
+      return { http, https: await openTogether(servers, hosts, httpsPort, use) };
     } catch (error) {
       await this.close();
       throw error;
@@ -114,28 +59,39 @@ export class TsDataPlane implements DataPlane {
   }
 
   replaceTable(routes: Iterable<Route>): void {
-    replaceRoutes(this.#routes, routes);
+    this.#routes.replace(routes);
   }
 
   applyChanges(changes: Iterable<RouteChange>): void {
-    applyRouteChanges(this.#routes, changes);
+    this.#routes.apply(changes);
   }
 
   stats(): DataPlaneStats {
     return {
       routes: this.#routes.size,
       tlsOpen: countConnections(this.#tls),
-      tlsOutcomes: { ...this.#tlsCounters.outcomes },
-      tlsBytesToInstances: this.#tlsCounters.bytesToInstances,
-      tlsBytesToClients: this.#tlsCounters.bytesToClients,
-      httpOpen: countConnections(this.#http),
-      httpRequests: this.#httpCounters.requests,
+      tlsOutcomes: { ...this.#counters.outcomes },
+      tlsBytesToInstances: this.#counters.bytesToInstances,
+      tlsBytesToClients: this.#counters.bytesToClients,
+      httpOpen: this.#http.open,
+      httpRequests: this.#http.requests,
     };
   }
 
+  async findAttempts(hostname: string): Promise<Attempts | undefined> {
+    if (this.#routes.get(hostname) === undefined) return undefined;
+    return { ...this.#routes.attempts(hostname), open: this.#side.perInstance.get(hostname) };
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    await Promise.all([drainListeners(this.#tls, timeoutMs), this.#http.drain(timeoutMs)]);
+    await this.close();
+  }
+
   async close(): Promise<void> {
-    for (const listener of this.#http) listener.close();
-    await Promise.all([...this.#http, ...this.#tls].map(shut));
+    // An orderly end would be taken for the end of what was sent.
+    for (const { connections } of this.#tls) for (const socket of connections) socket.resetAndDestroy();
+    await Promise.all([this.#http.close(), ...this.#tls.map(shut)]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

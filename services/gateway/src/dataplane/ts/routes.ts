@@ -1,16 +1,65 @@
-import type { Route, RouteChange } from '../port.ts';
+import type { Attempts, Failure, Route, RouteChange } from '../port.ts';
 
-/** Host name to address, as the data plane looks it up once for each connection or request. */
-export type RouteTable = Map<string, string>;
+/** How many instances' last attempts are remembered. */
+const MAX_ATTEMPTS = 10_000;
 
-export function replaceRoutes(table: RouteTable, routes: Iterable<Route>): void {
-  table.clear();
-  for (const { hostname, ipv6 } of routes) table.set(hostname, ipv6);
-}
+type Times = Omit<Attempts, 'open'>;
+const NO_ATTEMPT: Times = { connectedAt: null, failedAt: null, failure: null };
 
-export function applyRouteChanges(table: RouteTable, changes: Iterable<RouteChange>): void {
-  for (const { hostname, ipv6 } of changes) {
-    if (ipv6 === null) table.delete(hostname);
-    else table.set(hostname, ipv6);
+/** Host name to address, as it is looked up once for each connection or request, and how attempts to connect went. */
+export class RouteTable {
+  readonly #addresses = new Map<string, string>();
+  /** Few ask for the header, so it costs the others nothing. */
+  readonly #withProxyHeader = new Set<string>();
+  readonly #attempts = new Map<string, Times>();
+
+  get size(): number {
+    return this.#addresses.size;
+  }
+
+  get(hostname: string): string | undefined {
+    return this.#addresses.get(hostname);
+  }
+
+  wantsProxyHeader(hostname: string): boolean {
+    return this.#withProxyHeader.has(hostname);
+  }
+
+  replace(routes: Iterable<Route>): void {
+    this.#addresses.clear();
+    this.#withProxyHeader.clear();
+    this.apply(routes);
+  }
+
+  apply(changes: Iterable<RouteChange>): void {
+    for (const { hostname, ipv6, proxyHeader } of changes) {
+      if (ipv6 === null) this.#addresses.delete(hostname);
+      else this.#addresses.set(hostname, ipv6);
+      if (proxyHeader && ipv6 !== null) this.#withProxyHeader.add(hostname);
+      else this.#withProxyHeader.delete(hostname);
+      this.#attempts.delete(hostname);
+    }
+  }
+
+  *routes(): Generator<Route> {
+    for (const [hostname, ipv6] of this.#addresses)
+      yield { hostname, ipv6, proxyHeader: this.#withProxyHeader.has(hostname) };
+  }
+
+  /** @param failure undefined where it came about */
+  noteAttempt(hostname: string, failure?: Failure): void {
+    const before = this.#attempts.get(hostname) ?? NO_ATTEMPT;
+    const now = Math.floor(Date.now() / 1000);
+    if (failure === undefined && before.connectedAt === now) return;
+    this.#attempts.delete(hostname);
+    this.#attempts.set(
+      hostname,
+      failure === undefined ? { ...before, connectedAt: now } : { ...before, failedAt: now, failure },
+    );
+    if (this.#attempts.size > MAX_ATTEMPTS) this.#attempts.delete(this.#attempts.keys().next().value!);
+  }
+
+  attempts(hostname: string): Times {
+    return this.#attempts.get(hostname) ?? NO_ATTEMPT;
   }
 }

@@ -1,0 +1,56 @@
+/* How many connections each client has: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "conn.h"
+
+enum { BUCKETS = 1 << 14 };
+
+static struct client *buckets[BUCKETS];
+static uint64_t seed;
+
+static struct client **bucket_of(uint64_t prefix) {
+  while (seed == 0) seed = getrandom(&seed, sizeof seed, 0) > 0 ? seed | 1 : 1;
+  uint64_t hash = (prefix ^ seed) * 0x9e3779b97f4a7c15u;
+  hash = (hash ^ hash >> 32) * seed;
+  return &buckets[hash >> 50];
+}
+
+/* Counts one more; NULL where that is one too many. */
+struct client *client_enter(int fd, struct sockaddr_in6 *address) {
+  struct sockaddr_storage raw = {0};
+  socklen_t length = sizeof raw;
+  getpeername(fd, (struct sockaddr *)&raw, &length);
+  *address = (struct sockaddr_in6){.sin6_family = AF_INET6};
+  if (raw.ss_family == AF_INET6) memcpy(address, &raw, sizeof *address);
+  else {
+    const struct sockaddr_in *four = (const struct sockaddr_in *)&raw;
+    address->sin6_addr.s6_addr[10] = address->sin6_addr.s6_addr[11] = 0xff;
+    memcpy(address->sin6_addr.s6_addr + 12, &four->sin_addr, 4);
+    address->sin6_port = four->sin_port;
+  }
+  bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
+  uint64_t prefix;
+  memcpy(&prefix, address->sin6_addr.s6_addr + (is_ipv4 ? 8 : 0), sizeof prefix);
+  struct client **bucket = bucket_of(prefix), *client = *bucket;
+  while (client && (client->prefix != prefix || client->is_ipv4 != is_ipv4)) client = client->next;
+  if (!client) {
+    if (!(client = calloc(1, sizeof *client))) return NULL;
+    *client = (struct client){*bucket, prefix, is_ipv4, 0};
+    *bucket = client;
+  }
+  if (client->open >= options.max_per_client) return NULL;
+  client->open++;
+  return client;
+}
+
+void client_leave(struct client *client) {
+  if (--client->open > 0) return;
+  struct client **link = bucket_of(client->prefix);
+  while (*link != client) link = &(*link)->next;
+  *link = client->next;
+  free(client);
+}

@@ -1,0 +1,226 @@
+/* What the TypeScript side says (standard input) and is told (standard output): a length, a type, a payload; little endian. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "plane.h"
+
+enum { MAX_FRAME_BYTES = 1024 * 1024, HEADER_BYTES = 5, MAX_OUTPUT_BYTES = 8 * 1024 * 1024, READ_BYTES = 64 * 1024 };
+
+uint32_t log_every;
+bool draining;
+
+static struct {
+  uint8_t *bytes;
+  uint32_t length, capacity;
+} input, output;
+
+static struct table staged;
+static bool is_staging, is_orphan, has_deadline;
+static uint32_t deadline_ms;
+
+static bool reserve(uint8_t **bytes, uint32_t *capacity, uint32_t wanted) {
+  if (wanted <= *capacity) return true;
+  uint32_t larger = *capacity ? *capacity : READ_BYTES;
+  while (larger < wanted) larger *= 2;
+  uint8_t *grown = realloc(*bytes, larger);
+  if (!grown) return false;
+  *bytes = grown;
+  *capacity = larger;
+  return true;
+}
+
+static void flush_output(void) {
+  uint32_t sent = 0;
+  while (sent < output.length) {
+    ssize_t size = write(STDOUT_FILENO, output.bytes + sent, output.length - sent);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) break;
+    sent += (uint32_t)size;
+  }
+  if (sent == 0) return;
+  memmove(output.bytes, output.bytes + sent, output.length - sent);
+  output.length -= sent;
+}
+
+/* Lines of the access log are dropped where nobody reads them fast enough. */
+void control_tell(uint8_t type, const void *payload, uint32_t length) {
+  uint32_t size = length + 1;
+  if (is_orphan || output.length + size + 4 > MAX_OUTPUT_BYTES) return;
+  if (!reserve(&output.bytes, &output.capacity, output.length + size + 4)) return;
+  memcpy(output.bytes + output.length, &size, 4);
+  output.bytes[output.length + 4] = type;
+  if (length) memcpy(output.bytes + output.length + HEADER_BYTES, payload, length);
+  output.length += size + 4;
+  flush_output();
+}
+
+static void set_deadline(uint32_t ms) {
+  has_deadline = true;
+  deadline_ms = now_ms + ms;
+}
+
+uint32_t control_due_in_ms(void) {
+  if (!has_deadline) return UINT32_MAX;
+  int32_t left = (int32_t)(deadline_ms - now_ms);
+  return left > 0 ? (uint32_t)left : 0;
+}
+
+bool control_is_over(void) {
+  if (draining && stats->open == 0) return true;
+  return has_deadline && control_due_in_ms() == 0;
+}
+
+void control_start_draining(uint32_t ms) {
+  listen_stop();
+  draining = true;
+  set_deadline(ms);
+}
+
+static void do_listen(void) {
+  uint16_t port = 0;
+  int error = 0;
+  unsigned host = 0;
+  if (!listen_all(&port, &error, &host)) {
+    uint8_t failure[5];
+    memcpy(failure, &error, 4);
+    failure[4] = (uint8_t)host;
+    control_tell('e', failure, sizeof failure);
+    return;
+  }
+  handover_serve();
+  control_tell('l', &port, sizeof port);
+}
+
+static void put(const char *name, uint8_t length, const uint8_t *address, uint8_t flags) {
+  if (!is_staging) {
+    table_put(&routes, name, length, address, flags);
+    return;
+  }
+  /* A route that stays the same stays the same record: its last attempts and its open connections count on. */
+  struct route *same = table_find(&routes, name, length);
+  if (same && same->flags == flags && memcmp(same->address, address, 16) == 0) {
+    table_remove(&staged, name, length);
+    table_share(&staged, same);
+  } else {
+    table_put(&staged, name, length, address, flags);
+  }
+}
+
+/* Of each: 1 to put or 0 to remove, flags, the name's length, the name, and the address to put. */
+static bool change_routes(const uint8_t *at, const uint8_t *end) {
+  while (at < end) {
+    if (end - at < 3) return false;
+    uint8_t is_put = at[0], flags = at[1], length = at[2];
+    const char *name = (const char *)at + 3;
+    if (end - at < 3 + length + (is_put ? 16 : 0)) return false;
+    at += 3 + length + (is_put ? 16 : 0);
+    if (is_put) put(name, length, (const uint8_t *)name + length, flags);
+    else table_remove(is_staging ? &staged : &routes, name, length);
+  }
+  return true;
+}
+
+static void commit(void) {
+  struct table old = routes;
+  routes = staged;
+  staged = (struct table){0};
+  is_staging = false;
+  table_clear(&old);
+}
+
+static void answer_question(const uint8_t *payload, uint32_t length) {
+  struct {
+    uint32_t id, open, connected_at, failed_at;
+    uint8_t is_known, failure;
+  } __attribute__((packed)) answer = {0};
+  if (length < 4 || length - 4 > MAX_NAME_BYTES) return;
+  memcpy(&answer.id, payload, 4);
+  const struct route *route = table_find(&routes, (const char *)payload + 4, (uint8_t)(length - 4));
+  if (route) {
+    answer.is_known = 1;
+    answer.open = route->open;
+    answer.connected_at = route->connected_at;
+    answer.failed_at = route->failed_at;
+    answer.failure = route->failure;
+  }
+  control_tell('q', &answer, sizeof answer);
+}
+
+static uint32_t uint32_in(const uint8_t *payload, uint32_t length) {
+  uint32_t value = 0;
+  memcpy(&value, payload, length < 4 ? length : 4);
+  return value;
+}
+
+static bool obey(uint8_t type, const uint8_t *payload, uint32_t length) {
+  switch (type) {
+    case 'B':
+      table_clear(&staged);
+      is_staging = true;
+      table_reserve(&staged, uint32_in(payload, length));
+      return true;
+    case 'P': return change_routes(payload, payload + length);
+    case 'C': commit(); return true;
+    case 'G': log_every = uint32_in(payload, length); return true;
+    case 'L': do_listen(); return true;
+    case 'Q': answer_question(payload, length); return true;
+    case 'S': control_start_draining(uint32_in(payload, length)); return true;
+    default: return false;
+  }
+}
+
+/* Whoever told us what to do is gone. Another may come for the listeners; until then all goes on as it was. */
+static void orphaned(void) {
+  is_orphan = true;
+  epoll_ctl(epoll_fd, EPOLL_CTL_DEL, STDIN_FILENO, NULL);
+  epoll_ctl(epoll_fd, EPOLL_CTL_DEL, STDOUT_FILENO, NULL);
+  if (!draining) set_deadline(options.handover_path ? options.orphan_ms : 0);
+}
+
+void control_read(void) {
+  for (;;) {
+    if (is_orphan) return;
+    if (!reserve(&input.bytes, &input.capacity, input.length + READ_BYTES)) abort();
+    ssize_t size = read(STDIN_FILENO, input.bytes + input.length, READ_BYTES);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN) break;
+    if (size <= 0) {
+      orphaned();
+      return;
+    }
+    input.length += (uint32_t)size;
+    uint32_t at = 0, frame;
+    while (input.length - at >= HEADER_BYTES) {
+      memcpy(&frame, input.bytes + at, 4);
+      if (frame == 0 || frame > MAX_FRAME_BYTES) abort();
+      if (input.length - at - 4 < frame) break;
+      if (!obey(input.bytes[at + 4], input.bytes + at + HEADER_BYTES, frame - 1)) abort();
+      at += 4 + frame;
+    }
+    memmove(input.bytes, input.bytes + at, input.length - at);
+    input.length -= at;
+    if (size < READ_BYTES) break;
+  }
+  stats->routes = routes.count;
+}
+
+void control_event(unsigned which) {
+  if (which == CONTROL_INPUT) control_read();
+  else if (which == CONTROL_OUTPUT) flush_output();
+  else if (handover_give(is_orphan)) {
+    control_tell('h', NULL, 0);
+    control_start_draining(options.upgrade_drain_ms);
+  }
+}
+
+bool control_open(void) {
+  for (unsigned fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
+    struct epoll_event event = {fd == STDIN_FILENO ? EPOLLIN : EPOLLOUT | EPOLLET, {.u64 = fd << 2 | TAG_CONTROL}};
+    if (fcntl((int)fd, F_SETFL, O_NONBLOCK) < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, (int)fd, &event) < 0) return false;
+  }
+  return true;
+}

@@ -1,0 +1,25 @@
+/* The server name of a TLS ClientHello: the same reading, with the same limits and answers, as src/tls/client-hello.ts. */
+#pragma once
+#include <stdint.h>
+
+enum {
+  MAX_CLIENT_HELLO_BYTES = 32 * 1024,
+  MAX_HELLO_WIRE_BYTES = 64 * 1024,
+  MAX_NAME_BYTES = 255,
+};
+
+enum hello_kind { HELLO_NEED_MORE, HELLO_NOT_TLS, HELLO_NAME, HELLO_NO_NAME, HELLO_MALFORMED };
+
+/* Where reading goes on when more bytes come: all zero at first. */
+struct hello_reader {
+  uint32_t at, record_end, message_bytes, message_length;
+};
+
+struct hello_name {
+  uint8_t length;
+  char text[MAX_NAME_BYTES];
+};
+
+/* `wire` is everything that came so far; `name` is set where the answer is HELLO_NAME: lower case, no trailing dot. */
+enum hello_kind hello_read(struct hello_reader *reader, const uint8_t *wire, uint32_t length,
+                           struct hello_name *name);

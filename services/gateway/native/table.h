@@ -1,0 +1,39 @@
+/* Host name to address. A change costs the same whatever the size: growing moves a few routes with each change. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ROUTE_PROXY_HEADER = 1 };
+
+struct route {
+  uint32_t refs; /* the table and each open connection */
+  uint32_t open; /* connections to the instance */
+  uint32_t connected_at, failed_at; /* Unix seconds of the last attempts, 0 for never */
+  uint8_t failure; /* errno of the last failed attempt */
+  uint8_t flags;
+  uint8_t length;
+  uint8_t address[16];
+  char name[];
+};
+
+struct slots {
+  uint32_t *hashes; /* 0 is free, 1 is moved away */
+  struct route **routes;
+  uint64_t capacity, used;
+};
+
+struct table {
+  struct slots now, before;
+  uint64_t moved; /* slots of `before` that are done */
+  uint64_t count;
+};
+
+void table_seed(void);
+void table_reserve(struct table *table, uint64_t count);
+struct route *table_find(struct table *table, const char *name, uint8_t length);
+void table_put(struct table *table, const char *name, uint8_t length, const uint8_t address[16], uint8_t flags);
+/* Takes a route that another table has too. */
+void table_share(struct table *table, struct route *route);
+void table_remove(struct table *table, const char *name, uint8_t length);
+void table_clear(struct table *table);
+void route_release(struct route *route);

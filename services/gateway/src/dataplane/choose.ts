@@ -1,0 +1,51 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { buildNativePlane } from './native/build.ts';
+import { NativeDataPlane } from './native/plane.ts';
+import type { DataPlane, DataPlaneOptions } from './port.ts';
+import { TsDataPlane } from './ts/plane.ts';
+
+export interface PlaneChoice {
+  readonly kind: 'auto' | 'native' | 'typescript';
+  readonly cacheDir: string;
+  readonly dataDir: string;
+  readonly replace: boolean;
+  readonly replacedDrainTimeoutMs: number;
+  readonly onReplaced: () => void;
+  readonly log: Logger;
+}
+
+/** Longest path of a socket in the file system (unix(7)). */
+const MAX_SOCKET_PATH_CHARS = 99;
+const HANDOVER_SOCKET = 'listeners.sock';
+
+/** The native data plane where it is wanted and can be built; otherwise the one in TypeScript, and the log says why. */
+export async function createDataPlane(
+  options: DataPlaneOptions,
+  choice: PlaneChoice,
+): Promise<{ plane: DataPlane; name: 'native' | 'typescript' }> {
+  const { kind, cacheDir, dataDir, replace, replacedDrainTimeoutMs, onReplaced, log } = choice;
+  if (kind === 'typescript') return { plane: new TsDataPlane(options), name: 'typescript' };
+  const built = await buildNativePlane(cacheDir);
+  if ('missing' in built) {
+    const message = `the native data plane cannot be built: ${built.missing}`;
+    if (kind === 'native') throw new AppError('INVALID_CONFIG', message);
+    log.warn(`${message}; the one in TypeScript serves`);
+    return { plane: new TsDataPlane(options), name: 'typescript' };
+  }
+  const path = join(dataDir, HANDOVER_SOCKET);
+  await mkdir(dataDir, { recursive: true });
+  const handover = { path, replace, drainMs: replacedDrainTimeoutMs, onReplaced };
+  const isShort = Buffer.byteLength(path) <= MAX_SOCKET_PATH_CHARS;
+  if (!isShort)
+    log.warn({ path }, 'this path is too long for a socket: listeners cannot pass to a new gateway');
+  const plane = new NativeDataPlane({
+    ...options,
+    path: built.path,
+    ...(isShort ? { handover } : {}),
+    onTrouble: (details, message) => log.error(details, message),
+  });
+  return { plane, name: 'native' };
+}

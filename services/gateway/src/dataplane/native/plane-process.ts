@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { FrameReader, frame, uint32Frame } from './frames.ts';
+
+export interface PlaneProcessOptions {
+  readonly path: string;
+  readonly settings: readonly (readonly [string, string | number])[];
+  readonly statsFd: number;
+  readonly onFrame: (type: string, payload: Buffer) => void;
+  /** What it wrote to its standard error: nothing, unless something is very wrong. */
+  readonly onNoise: (text: string) => void;
+}
+
+/** The native plane as a running program, and the pipe to it. */
+export class PlaneProcess {
+  readonly #child: ChildProcess;
+  readonly #input: Writable;
+  readonly ended: Promise<void>;
+
+  constructor({ path, settings, statsFd, onFrame, onNoise }: PlaneProcessOptions) {
+    const child = spawn(
+      path,
+      settings.map(([key, value]) => `${key}=${value}`),
+      { stdio: ['pipe', 'pipe', 'pipe', statsFd] },
+    );
+    this.#child = child;
+    this.#input = child.stdin!;
+    // Its end shows as `close` of the process.
+    this.#input.on('error', () => {});
+    this.ended = new Promise((resolve) =>
+      child.once('close', () => resolve()).once('error', () => resolve()),
+    );
+    const reader = new FrameReader();
+    child.stdout!.on('data', (chunk: Buffer) => {
+      for (const { type, payload } of reader.push(chunk)) onFrame(type, payload);
+    });
+    child.stderr!.on('data', (chunk) => onNoise(String(chunk)));
+  }
+
+  get exit(): string {
+    const { exitCode, signalCode } = this.#child;
+    return signalCode ?? `code ${exitCode}`;
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** @returns false where it is better to wait until what was written is taken */
+  write(bytes: Buffer): boolean {
+    return this.#input.write(bytes);
+  }
+
+  /** Resolves when what was written is taken, or the process has ended. */
+  async taken(): Promise<void> {
+    await Promise.race([once(this.#input, 'drain').catch(() => this.ended), this.ended]);
+  }
+
+  /** Tells it to stop listening, to let what is open come to its end for so long, and to end. */
+  async stop(drainMs: number): Promise<void> {
+    this.write(uint32Frame('S', drainMs));
+    await this.ended;
+  }
+
+  /** It goes on without us. */
+  letGo(): void {
+    const { stdin, stdout, stderr } = this.#child;
+    for (const stream of [stdin, stdout, stderr]) stream?.destroy();
+    this.#child.unref();
+  }
+
+  listen(): void {
+    this.write(frame('L'));
+  }
+}

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { helloWire } from '../../tls/testing-hello.ts';
+import type { AccessRecord, DataPlaneOptions } from '../port.ts';
+import {
+  ADDRESS_A,
+  ADDRESS_B,
+  endingOf,
+  NAME_A,
+  NAME_B,
+  openClient,
+  openWorld,
+  readAll,
+  readBytes,
+  until,
+} from '../suite/testing-world.ts';
+import { NativeDataPlane, type NativePlaneOptions } from './plane.ts';
+import { builtForTests } from './testing-built.ts';
+
+const directory = await mkdtemp(join(tmpdir(), 'skerry-plane-'));
+after(() => rm(directory, { recursive: true, force: true }));
+const path = await builtForTests();
+
+const HELLO = helloWire({ serverName: NAME_A });
+const echo = (socket: Socket) => void socket.pipe(socket);
+const troubles: string[] = [];
+
+function create(options: DataPlaneOptions, more: Partial<NativePlaneOptions> = {}): NativeDataPlane {
+  return new NativeDataPlane({
+    ...options,
+    path,
+    onTrouble: (_, message) => troubles.push(message),
+    ...more,
+  });
+}
+
+/** Descriptors and resident bytes of a process. */
+function footprint(pid: number): { descriptors: number; residentBytes: number } {
+  const pages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]);
+  return { descriptors: readdirSync(`/proc/${pid}/fd`).length, residentBytes: pages * 4096 };
+}
+
+async function speak(port: number): Promise<Socket> {
+  const client = await openClient(port);
+  client.write(HELLO);
+  await readBytes(client, HELLO.length);
+  return client;
+}
+
+describe('native data plane alone', { timeout: 60_000 }, () => {
+  test('a program that falls is started again on the same port, with the routes of now', async () => {
+    let plane: NativeDataPlane | undefined;
+    await using world = await openWorld((options) => {
+      plane = create(options);
+      return plane;
+    });
+    world.tlsA.handle = echo;
+    (await speak(world.ports.https)).destroy();
+    process.kill(plane!.pid!, 'SIGKILL');
+    plane!.applyChanges([{ hostname: 'new.example', ipv6: ADDRESS_A }]);
+    await until(() => troubles.some((message) => message.includes('started again')));
+    const before = performance.now();
+    for (;;) {
+      const client = connect(world.ports.https, '127.0.0.1').on('error', () => {});
+      client.end(helloWire({ serverName: 'new.example' }));
+      const answer = await readAll(client).catch(() => Buffer.alloc(0));
+      if (answer.length > 0) break;
+      assert.ok(performance.now() - before < 10_000, 'it does not serve again');
+    }
+  });
+
+  test('a gateway that replaces another drops nothing; one that was not asked to does not', async () => {
+    const handoverPath = join(directory, 'listeners.sock');
+    let replaced = 0;
+    const handover = { path: handoverPath, replace: false, drainMs: 30_000, onReplaced: () => replaced++ };
+    let first: NativeDataPlane | undefined;
+    let again: DataPlaneOptions | undefined;
+    await using world = await openWorld((options) => {
+      again = options;
+      first = create(options, { handover });
+      return first;
+    });
+    world.tlsA.handle = echo;
+    world.tlsB.handle = echo;
+    const { http: httpPort, https: httpsPort } = world.ports;
+    const onSamePorts = { ...again!, httpPort, httpsPort };
+    await assert.rejects(create(onSamePorts, { handover }).listen(), { code: 'EADDRINUSE' });
+    const old = await Promise.all(Array.from({ length: 50 }, () => speak(httpsPort)));
+    const firstPid = first!.pid!;
+
+    // New connections all the while, each with its own data.
+    let going = true;
+    let served = 0;
+    const visitor = async () => {
+      while (going) {
+        const client = await openClient(httpsPort);
+        const data = Buffer.concat([HELLO, randomBytes(5000)]);
+        client.end(data);
+        assert.ok((await readAll(client)).equals(data));
+        served++;
+      }
+    };
+    const visitors = Array.from({ length: 8 }, visitor);
+    await until(() => served > 100);
+    await using second = create(onSamePorts, { handover: { ...handover, replace: true } });
+    second.replaceTable([{ hostname: NAME_A, ipv6: ADDRESS_A }]);
+    await second.listen();
+    await until(() => replaced === 1);
+    await first!.close();
+    const atHandover = served;
+    await until(() => served > atHandover + 100);
+    going = false;
+    await Promise.all(visitors);
+    for (const client of old) {
+      client.end('still here');
+      assert.equal(String(await readAll(client)), 'still here');
+    }
+    // What it still had is done: it ends by itself.
+    await until(() => !isAlive(firstPid));
+  });
+
+  test('connections that never speak, die in the middle, or meet a reader that stops leave nothing behind', async () => {
+    let plane: NativeDataPlane | undefined;
+    await using world = await openWorld((options) => {
+      plane = create(options);
+      return plane;
+    });
+    world.tlsA.handle = echo;
+    world.tlsB.handle = () => {};
+    const { https } = world.ports;
+    const healthy = await speak(https);
+    // Memory that is kept for the next connections is in use once.
+    await abuse(https);
+    await until(() => world.plane.stats().tlsOpen === 1);
+    const start = footprint(plane!.pid!);
+    for (let round = 0; round < 3; round++) await abuse(https);
+    await until(() => world.plane.stats().tlsOpen === 1);
+    const end = footprint(plane!.pid!);
+    // Some empty pipes may be kept.
+    assert.ok(end.descriptors <= start.descriptors + 10, `${start.descriptors} ${end.descriptors}`);
+    assert.ok(
+      end.residentBytes - start.residentBytes < 1024 * 1024,
+      `${start.residentBytes} ${end.residentBytes}`,
+    );
+    healthy.end('unharmed');
+    assert.equal(String(await readAll(healthy)), 'unharmed');
+  });
+
+  test('idle connections take at most 200 bytes each', async () => {
+    let plane: NativeDataPlane | undefined;
+    await using world = await openWorld((options) => {
+      plane = create(options);
+      return plane;
+    });
+    world.tlsA.handle = echo;
+    const count = 2000;
+    const openSome = () => Promise.all(Array.from({ length: count }, () => speak(world.ports.https)));
+    const warm = await openSome();
+    const before = footprint(plane!.pid!).residentBytes;
+    const more = await openSome();
+    const bytesEach = (footprint(plane!.pid!).residentBytes - before) / count;
+    assert.ok(bytesEach <= 200, `${bytesEach} bytes`);
+    for (const client of [...warm, ...more]) client.destroy();
+  });
+
+  test('the access log tells of each connection, or of one in so many', async () => {
+    const records: AccessRecord[] = [];
+    await using world = await openWorld((options) =>
+      create({ ...options, access: { every: 1, tell: (record) => records.push(record) } }),
+    );
+    world.tlsA.handle = echo;
+    const client = await openClient(world.ports.https);
+    const { localPort } = client;
+    client.end(HELLO);
+    await readAll(client);
+    const six = await openClient(world.ports.https, '::1');
+    six.end('no TLS');
+    await readAll(six);
+    six.destroy();
+    await until(() => records.length === 2);
+    const [one, two] = records;
+    assert.deepEqual(
+      { ...one, startedUnixMs: 0, durationMs: 0 },
+      {
+        startedUnixMs: 0,
+        durationMs: 0,
+        clientAddress: '127.0.0.1',
+        clientPort: localPort,
+        hostname: NAME_A,
+        outcome: 'relayed',
+        bytesToInstance: HELLO.length,
+        bytesToClient: HELLO.length,
+      },
+    );
+    assert.deepEqual([two!.clientAddress, two!.hostname, two!.outcome], ['::1', null, 'not_tls']);
+  });
+
+  test('thousands of transfers and of route changes at the same time: every byte arrives', async () => {
+    await using world = await openWorld((options) => create(options));
+    world.tlsA.handle = echo;
+    world.tlsB.handle = echo;
+    const data = randomBytes(300_000);
+    const digest = createHash('sha256').update(HELLO).update(data).digest('hex');
+    let done = 0;
+    const transfer = async () => {
+      const client = await openClient(world.ports.https);
+      client.write(HELLO);
+      client.end(data);
+      const back = await readAll(client);
+      assert.equal(createHash('sha256').update(back).digest('hex'), digest);
+      done++;
+    };
+    const transfers = Promise.all(Array.from({ length: 200 }, transfer));
+    let changes = 0;
+    while (done < 200 && changes < 10_000) {
+      for (let i = 0; i < 100; i++, changes++)
+        world.plane.applyChanges([
+          { hostname: `n${changes % 700}.example`, ipv6: changes % 3 ? ADDRESS_B : null },
+        ]);
+      world.plane.applyChanges([{ hostname: NAME_B, ipv6: changes % 200 ? ADDRESS_A : null }]);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await transfers;
+    assert.equal(done, 200);
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    // A process that ended and was not waited for counts as ended.
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+const ABUSERS = 300;
+
+async function abuse(port: number): Promise<void> {
+  const toSlow = helloWire({ serverName: NAME_B });
+  const all = Array.from({ length: ABUSERS }, async (_, index) => {
+    const client = await openClient(port);
+    if (index % 3 === 1) client.write(HELLO.subarray(0, 1 + (index % HELLO.length)));
+    if (index % 3 === 2) client.write(Buffer.concat([toSlow, Buffer.alloc(200_000)]));
+    return client;
+  });
+  for (const [index, client] of (await Promise.all(all)).entries()) {
+    // In order it would last until it is idle for too long: the instance may still read.
+    if (index % 2 || index % 3 === 2) client.resetAndDestroy();
+    else client.destroy();
+    await endingOf(client);
+  }
+}

@@ -1,0 +1,286 @@
+import { isIPv4 } from 'node:net';
+import {
+  type AccessRecord,
+  type Attempts,
+  type DataPlane,
+  type DataPlaneOptions,
+  type DataPlaneStats,
+  DEFAULT_LIMITS,
+  type ListenPorts,
+  type Route,
+  type RouteChange,
+  TLS_OUTCOMES,
+} from '../port.ts';
+import { HttpSide } from '../ts/http-side.ts';
+import { RouteTable } from '../ts/routes.ts';
+import { changeFrames, failureOfNumber, frame, uint32Frame } from './frames.ts';
+import { PlaneProcess } from './plane-process.ts';
+import { SharedStats } from './shared-stats.ts';
+
+export interface NativePlaneOptions extends DataPlaneOptions {
+  /** The program that `buildNativePlane` made. */
+  readonly path: string;
+  /** A socket in the file system by which listeners pass from one gateway to the next. */
+  readonly handover?: {
+    readonly path: string;
+    /** Take the listeners from a gateway that runs, not only from what one that was killed left behind. */
+    readonly replace: boolean;
+    /** How long connections that a replaced gateway has may last. */
+    readonly drainMs: number;
+    /** Told when another gateway has taken the listeners. */
+    readonly onReplaced: () => void;
+  };
+  readonly onTrouble: (details: object, message: string) => void;
+}
+
+/** How long a plane whose gateway was killed serves on, for a new gateway to take its place. */
+const ORPHAN_MS = 10_000;
+const RESTART_PAUSE_MS = 100;
+const QUESTION_TIMEOUT_MS = 2_000;
+
+const ERRNO_NAMES: Readonly<Record<number, string>> = {
+  13: 'EACCES',
+  98: 'EADDRINUSE',
+  99: 'EADDRNOTAVAIL',
+};
+
+function listenError(errno: number, address: string, port: number): Error {
+  const code = ERRNO_NAMES[errno] ?? `errno ${errno}`;
+  return Object.assign(new Error(`listen ${code}: ${address}:${port}`), {
+    code,
+    address,
+    port,
+    syscall: 'listen',
+  });
+}
+
+/**
+ * The data plane whose TLS side is a small program of its own (native/): it accepts, reads the name, connects and relays, with
+ * the kernel doing the copying. This class decides: it keeps the program's table as the routes are, reads its figures, starts
+ * it again should it ever fall. Plain HTTP stays in TypeScript.
+ */
+export class NativeDataPlane implements DataPlane {
+  readonly #options: NativePlaneOptions;
+  readonly #routes = new RouteTable();
+  readonly #http: HttpSide;
+  readonly #stats = new SharedStats();
+  readonly #questions = new Map<number, (answer: Buffer | undefined) => void>();
+  #lastQuestion = 0;
+  #process: PlaneProcess | undefined;
+  #settled: ((port: number) => void) | undefined;
+  #refused: ((error: Error) => void) | undefined;
+  /** Ends the wait for the plane to be closed, and says that its end is meant. */
+  #isClosing = false;
+
+  constructor(options: NativePlaneOptions) {
+    this.#options = options;
+    this.#http = new HttpSide(options, this.#routes);
+  }
+
+  /** Of the program, while it runs. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  async listen(): Promise<ListenPorts> {
+    const { httpsPort, handover } = this.#options;
+    try {
+      const https = await this.#start(httpsPort);
+      // A gateway that is being replaced listens until it is told of that, which is about now.
+      const isShared = this.#options.sharePort || handover?.replace;
+      return {
+        https,
+        http: await this.#http.listen(isShared ? 'shared' : handover ? 'shared_later' : 'alone'),
+      };
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  #settings(port: number): [string, string | number][] {
+    const { hosts, upstreamHttpsPort, sharePort, limits: given, handover } = this.#options;
+    const limits = { ...DEFAULT_LIMITS, ...given };
+    return [
+      ...hosts.map((host): [string, string] => ['host', host]),
+      ['port', port],
+      ['instance_port', upstreamHttpsPort],
+      ['share_port', Number(sharePort ?? false)],
+      ['max_connections', limits.maxConnections],
+      ['max_undecided', limits.maxUndecided],
+      ['max_per_client', limits.maxPerClient],
+      ['max_per_instance', limits.maxPerInstance],
+      ['hello_timeout_ms', limits.helloTimeoutMs],
+      ['connect_timeout_ms', limits.connectTimeoutMs],
+      ['idle_timeout_ms', limits.idleTimeoutMs],
+      ['orphan_ms', ORPHAN_MS],
+      ['upgrade_drain_ms', handover?.drainMs ?? 0],
+      ['replace', Number(handover?.replace ?? false)],
+      ...(handover ? [['handover', handover.path] satisfies [string, string]] : []),
+    ];
+  }
+
+  /** Starts the program with the routes of now; resolves with its port when it listens. */
+  async #start(port: number): Promise<number> {
+    const { path, access, onTrouble } = this.#options;
+    const process = new PlaneProcess({
+      path,
+      settings: this.#settings(port),
+      statsFd: this.#stats.fd,
+      onFrame: (type, payload) => this.#hear(type, payload, port),
+      onNoise: (text) => onTrouble({ text }, 'the native data plane says'),
+    });
+    this.#process = process;
+    const listening = new Promise<number>((resolve, reject) => {
+      this.#settled = resolve;
+      this.#refused = reject;
+    });
+    listening.catch(() => {});
+    void process.ended.then(() => this.#ended(process));
+    if (access) process.write(uint32Frame('G', access.every));
+    process.write(uint32Frame('B', this.#routes.size));
+    for (const bytes of changeFrames([...this.#routes.routes()]))
+      if (!process.write(bytes)) await process.taken();
+    process.write(frame('C'));
+    process.listen();
+    return await listening;
+  }
+
+  #ended(process: PlaneProcess): void {
+    this.#refused?.(new Error(`the native data plane ended: ${process.exit}`));
+    for (const answer of this.#questions.values()) answer(undefined);
+    if (this.#process !== process) return;
+    this.#process = undefined;
+    if (this.#isClosing || this.#port === 0) return;
+    this.#options.onTrouble({ exit: process.exit }, 'the native data plane ended; it is started again');
+    setTimeout(() => {
+      if (!this.#isClosing)
+        this.#start(this.#port).catch((why) => this.#options.onTrouble({ why }, 'it did not start'));
+    }, RESTART_PAUSE_MS);
+  }
+
+  /** Where it listens; 0 until it does. */
+  #port = 0;
+
+  #hear(type: string, payload: Buffer, port: number): void {
+    switch (type) {
+      case 'l':
+        this.#port = payload.readUInt16LE(0);
+        this.#settled?.(this.#port);
+        break;
+      case 'e':
+        this.#refused?.(listenError(payload.readInt32LE(0), this.#options.hosts[payload[4]!]!, port));
+        break;
+      case 'q':
+        this.#questions.get(payload.readUInt32LE(0))?.(payload);
+        break;
+      case 'a':
+        this.#options.access?.tell(readAccess(payload));
+        break;
+      case 'h':
+        // What is open stays with the program, which ends by itself.
+        this.#isClosing = true;
+        this.#process?.letGo();
+        this.#process = undefined;
+        this.#options.handover?.onReplaced();
+        break;
+    }
+  }
+
+  replaceTable(routes: Iterable<Route>): void {
+    this.#routes.replace(routes);
+    this.#process?.write(uint32Frame('B', this.#routes.size));
+    for (const bytes of changeFrames(this.#routes.routes())) this.#process?.write(bytes);
+    this.#process?.write(frame('C'));
+  }
+
+  applyChanges(changes: Iterable<RouteChange>): void {
+    const all = [...changes];
+    this.#routes.apply(all);
+    if (this.#process) for (const bytes of changeFrames(all)) this.#process.write(bytes);
+  }
+
+  stats(): DataPlaneStats {
+    const { open, outcomes, bytesToInstances, bytesToClients } = this.#stats.read();
+    return {
+      routes: this.#routes.size,
+      tlsOpen: open,
+      tlsOutcomes: outcomes,
+      tlsBytesToInstances: bytesToInstances,
+      tlsBytesToClients: bytesToClients,
+      httpOpen: this.#http.open,
+      httpRequests: this.#http.requests,
+    };
+  }
+
+  async findAttempts(hostname: string): Promise<Attempts | undefined> {
+    if (this.#routes.get(hostname) === undefined) return undefined;
+    const answer = await this.#ask(hostname);
+    const http = this.#routes.attempts(hostname);
+    if (!answer || answer[16] === 0) return { ...http, open: 0 };
+    const later = (seconds: number, other: number | null) => Math.max(seconds, other ?? 0) || null;
+    const failedAt = answer.readUInt32LE(12);
+    return {
+      connectedAt: later(answer.readUInt32LE(8), http.connectedAt),
+      failedAt: later(failedAt, http.failedAt),
+      failure: failedAt > (http.failedAt ?? 0) ? failureOfNumber(answer[17]!) : http.failure,
+      open: answer.readUInt32LE(4),
+    };
+  }
+
+  async #ask(hostname: string): Promise<Buffer | undefined> {
+    const process = this.#process;
+    if (!process) return undefined;
+    this.#lastQuestion = (this.#lastQuestion + 1) >>> 0;
+    const id = this.#lastQuestion;
+    const question = Buffer.alloc(4 + hostname.length);
+    question.writeUInt32LE(id);
+    question.write(hostname, 4, 'latin1');
+    const answered = new Promise<Buffer | undefined>((resolve) => this.#questions.set(id, resolve));
+    const timer = setTimeout(() => this.#questions.get(id)?.(undefined), QUESTION_TIMEOUT_MS);
+    process.write(frame('Q', question));
+    try {
+      return await answered;
+    } finally {
+      clearTimeout(timer);
+      this.#questions.delete(id);
+    }
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all([this.#process?.stop(timeoutMs), this.#http.drain(timeoutMs)]);
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all([this.#process?.stop(0), this.#http.close()]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** In the one spelling of RFC 5952. */
+const shortIpv6 = (address: string) => new URL(`http://[${address}]`).hostname.slice(1, -1);
+
+/** `struct access_record` of native/connection.c. */
+function readAccess(payload: Buffer): AccessRecord {
+  const groups = Array.from({ length: 8 }, (_, index) => payload.readUInt16BE(30 + index * 2).toString(16));
+  const isMapped =
+    payload.subarray(30, 40).every((byte) => byte === 0) && payload.readUInt16BE(40) === 0xffff;
+  const ipv4 = payload.subarray(42, 46).join('.');
+  const nameLength = payload[47]!;
+  return {
+    startedUnixMs: Number(payload.readBigUInt64LE(0)),
+    bytesToInstance: Number(payload.readBigUInt64LE(8)),
+    bytesToClient: Number(payload.readBigUInt64LE(16)),
+    durationMs: payload.readUInt32LE(24),
+    clientPort: payload.readUInt16LE(28),
+    clientAddress: isMapped && isIPv4(ipv4) ? ipv4 : shortIpv6(groups.join(':')),
+    outcome: TLS_OUTCOMES[payload[46]!] ?? null,
+    hostname: nameLength === 0 ? null : payload.toString('latin1', 48, 48 + nameLength),
+  };
+}

@@ -1,0 +1,44 @@
+import { isIPv4 } from 'node:net';
+
+/** How many of something each key has, up to a limit. Keys without any take no room. */
+export class Counts {
+  readonly #counts = new Map<string, number>();
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  /** Counts one more; false, and not counted, where that is one too many. */
+  enter(key: string): boolean {
+    const count = this.get(key);
+    if (count >= this.#limit) return false;
+    this.#counts.set(key, count + 1);
+    return true;
+  }
+
+  leave(key: string): void {
+    const count = this.get(key) - 1;
+    if (count > 0) this.#counts.set(key, count);
+    else this.#counts.delete(key);
+  }
+}
+
+const IPV4_MAPPED = /^::ffff:([0-9.]+)$/;
+const PREFIX_GROUPS = 4;
+
+/** What counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has. */
+export function clientKey(address: string | undefined): string {
+  if (address === undefined) return '';
+  const mapped = IPV4_MAPPED.exec(address)?.[1];
+  if (mapped !== undefined || isIPv4(address)) return mapped ?? address;
+  const [left = '', right] = address.split('%', 1)[0]!.split('::') as [string?, string?];
+  const groups = (part: string | undefined) => (part ? part.split(':') : []);
+  const [before, after] = [groups(left), groups(right)];
+  const zeros = right === undefined ? 0 : Math.max(0, 2 * PREFIX_GROUPS - before.length - after.length);
+  return [...before, ...Array.from({ length: zeros }, () => '0'), ...after].slice(0, PREFIX_GROUPS).join(':');
+}

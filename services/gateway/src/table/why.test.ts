@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Instance } from './instance.ts';
+import { InstanceTable } from './table.ts';
+import { hashOf, instance } from './testing.ts';
+import { explainWhy, isWorthProbing, type Probe, parseWhySubject } from './why.ts';
+
+const DOMAIN = 'skerry.example';
+const NAME = 'farm-manage-desk-seek';
+
+function why(instances: Instance[], text = NAME, probes: Probe[] = []) {
+  const table = new InstanceTable(DOMAIN);
+  for (const one of instances) table.put(one);
+  const subject = parseWhySubject(text, DOMAIN);
+  return { ...explainWhy(table, subject, probes, undefined), isWorthProbing: isWorthProbing(table, subject) };
+}
+
+const OPEN: Probe = { port: 443, failure: null };
+const CLOSED: Probe = { port: 443, failure: 'refused' };
+
+describe('why a name answers or does not', () => {
+  const cases: [string, Instance[], Probe[], string | null, RegExp][] = [
+    ['unknown', [], [], 'message', /no instance that this gateway knows/],
+    [
+      'scheduled',
+      [instance({ ipv6: null, phase: 'scheduled' })],
+      [],
+      'allocation',
+      /no address yet.*scheduled/,
+    ],
+    [
+      'starting',
+      [instance({ phase: 'starting', reason: 'it boots' })],
+      [CLOSED],
+      'phase',
+      /starting.*it boots/,
+    ],
+    ['stopped', [instance({ desired: 'stopped', phase: 'stopped' })], [], 'desired', /stopped by its owner/],
+    [
+      'port closed',
+      [instance()],
+      [CLOSED, { port: 80, failure: 'refused' }],
+      'connection',
+      /443: refused, port 80/,
+    ],
+    ['answers', [instance()], [CLOSED, { ...OPEN, port: 80 }], null, /^$/],
+    ['answers ahead of what its node says', [instance({ phase: 'starting' })], [OPEN], null, /^$/],
+  ];
+  for (const [what, instances, probes, step, message] of cases) {
+    test(what, () => {
+      const { steps, missing } = why(instances, NAME, probes);
+      assert.match(missing?.message ?? '', message);
+      if (step) assert.equal(steps.find(({ ok }) => ok === false)?.step, step);
+      else assert.equal(missing, null);
+    });
+  }
+
+  test('collision lost: told of the hash that lost, while the name is the earlier one', () => {
+    const earlier = instance({ createdAt: 1 });
+    const later = instance({ hash: `${hashOf('5330dcefe18', '7')}7` as Instance['hash'], createdAt: 2 });
+    const lost = why([later, earlier], later.hash);
+    assert.match(lost.missing!.message, new RegExp(`collision lost.*${earlier.hash}`));
+    assert.equal(lost.isWorthProbing, undefined);
+    assert.equal(why([later, earlier]).instanceHash, earlier.hash);
+    assert.equal(why([later, earlier]).isWorthProbing?.hash, earlier.hash);
+  });
+
+  test('a name is taken with or without the domain, in any case; anything else is refused', () => {
+    for (const text of [NAME, NAME.toUpperCase(), `${NAME}.${DOMAIN}`, `${NAME}.${DOMAIN}.`])
+      assert.equal(parseWhySubject(text, DOMAIN).subdomain, NAME);
+    assert.throws(() => parseWhySubject('not-a-name', DOMAIN), { code: 'INVALID_HOSTNAME' });
+    assert.throws(() => parseWhySubject(`${NAME}.elsewhere.example`, DOMAIN), { code: 'INVALID_HOSTNAME' });
+  });
+});

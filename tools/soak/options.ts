@@ -1,0 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** How long a soak runs, and the numbers that it draws. */
+export interface SoakOptions {
+  readonly seconds: number;
+  readonly seed: number;
+}
+
+/** Where the soaks keep what they build. */
+export async function withDirectory(use: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-soak-'));
+  try {
+    await use(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
