@@ -47,6 +47,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     verifier,
     dataDir,
     schedulers,
+    publishers: new Set<string>(config.scoringPublishers.map(parseEvmAddress)),
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
     settings: routeSettingsOf(config),
     now: Date.now,

@@ -11,6 +11,7 @@ import type { BlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
 import { createHealth } from './health/health.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
+import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
@@ -24,6 +25,8 @@ export interface RoomOptions {
   readonly dataDir: string;
   /** Addresses whose allocations count. */
   readonly schedulers: ReadonlySet<string>;
+  /** Addresses whose measurements the metrics lookup serves. */
+  readonly publishers: ReadonlySet<string>;
   readonly pendingHorizonMs: number;
   readonly settings: RouteSettings;
   readonly now: () => number;
@@ -52,6 +55,7 @@ async function readBlob(blobs: BlobStore, hash: string): Promise<Uint8Array | un
 export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, now, signal, log } = options;
   const db = database.kysely;
+  await syncPublishers(db, options.publishers);
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) => readBlob(blobs, hash);

@@ -8,6 +8,7 @@ import { healthRoutes, infoRoutes, metricsRoutes } from './info.ts';
 import { instanceRoutes } from './instances.ts';
 import { messageRoutes } from './messages.ts';
 import { networkListRoutes } from './network-lists.ts';
+import { nodeMetricsRoutes } from './node-metrics.ts';
 import { programRoutes } from './programs.ts';
 import { referenceRoutes } from './reference.ts';
 import type { Rooms } from './rooms.ts';
@@ -25,6 +26,7 @@ const GROUPS = [
   programRoutes,
   instanceRoutes,
   webhookRoutes,
+  nodeMetricsRoutes,
   eventRoutes,
   stateRoutes,
   infoRoutes,
