@@ -15,4 +15,19 @@ export {
   type StoredNetworkBody,
 } from './network-message.ts';
 export { type RequestOptions, request, requestJson } from './request.ts';
+export {
+  type ComputedScores,
+  computeScores,
+  computeScoresOf,
+  type OnHour,
+  type ScoresContent,
+  type ScoringTerms,
+} from './scoring/compute.ts';
+export { publishScores, type Verification, verifyScores } from './scoring/publish.ts';
+export {
+  readMetricsMessages,
+  readRegistrations,
+  readVersionTable,
+  type ScoringSource,
+} from './scoring/read.ts';
 export { createSigner, generatePrivateKey, type Signer } from './signer.ts';
