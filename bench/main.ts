@@ -1,9 +1,11 @@
 import { benchIngest } from './ingest.ts';
+import { benchScore } from './score.ts';
 import { benchVerify } from './verify.ts';
 
 /** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   ingest: benchIngest,
+  score: benchScore,
   verify: benchVerify,
 };
 

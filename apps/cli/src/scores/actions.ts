@@ -47,7 +47,8 @@ const listOf = (text: string) =>
 
 /** Unix seconds, or a date that ISO 8601 knows. Whole seconds, so that the published text says exactly the same. */
 export function parseMoment(text: string): number {
-  const seconds = /^[0-9]{1,12}$/.test(text) ? Number(text) : Date.parse(text) / 1000;
+  const isDate = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T|$)/.test(text);
+  const seconds = /^[0-9]{1,12}$/.test(text) ? Number(text) : isDate ? Date.parse(text) / 1000 : Number.NaN;
   if (!Number.isFinite(seconds) || seconds < 0)
     throw new AppError(
       'INVALID_PARAMETERS',
