@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { sha256Hex } from '../hash.ts';
 import { canonicalJson } from '../json/canonical.ts';
 import { type NodeRecord, parseMetricsReport } from '../measurement/report.ts';
 import { exactMean, meanOf, percentileOf, percentilesOf, qualityOf, secondsOf, UNIT } from './quality.ts';
@@ -195,6 +196,37 @@ describe('the same bytes everywhere', () => {
           assert.ok(total_score >= 0 && total_score <= 1 && decentralization >= 0 && decentralization <= 1);
       }),
       { numRuns: 100 },
+    );
+  });
+
+  test('these messages give this hash, on every machine', () => {
+    let state = 1;
+    const random = () => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state / 2_147_483_647;
+    };
+    const all = hourly(100, () => {
+      const made = Array.from({ length: 6 }, (_, index) =>
+        recordOf({
+          nodeId: idOf(1 + (index % 4)),
+          asn: 64_512 + (index % 3),
+          ipv4: `192.0.2.${index % 4}`,
+          numbers: {
+            base_latency: random() * 2,
+            diagnostic_vm_latency: random() * 2,
+            full_check_latency: random() * 6,
+            metrics_latency: random(),
+            aggregate_latency: random() * 2,
+            file_download_latency: random() * 2,
+          },
+        }),
+      );
+      return { core: made, compute: made };
+    });
+    const { scores } = scoreMessages(all, inputOf(), new Map());
+    assert.equal(
+      sha256Hex(canonicalJson(scores)),
+      '3d57ccd1d43480133bc01d2979aa3bbdcd04ca6c8a19978c89fbd7715d7dc929',
     );
   });
 
