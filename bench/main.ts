@@ -2,6 +2,7 @@ import { benchGateway } from './gateway.ts';
 import { benchIndexer } from './indexer.ts';
 import { benchIngest } from './ingest.ts';
 import { benchQuery } from './query.ts';
+import { benchScore } from './score.ts';
 import { benchStorage } from './storage.ts';
 import { benchVerify } from './verify.ts';
 import { benchVrf } from './vrf.ts';
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   ingest: benchIngest,
   storage: benchStorage,
   query: benchQuery,
+  score: benchScore,
   verify: benchVerify,
   vrf: benchVrf,
 };

@@ -47,6 +47,7 @@ export async function benchHttp(database: Database<Schema>, set: DataSet, direct
     schedulers: new Set(),
     pendingHorizonMs: 3_600_000,
     vrfKeyEpoch: 1,
+    publishers: new Set(),
     settings: routeSettingsOf(readConfig(coreConfig, {})),
     now: Date.now,
     signal: stop.signal,

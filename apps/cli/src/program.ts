@@ -10,6 +10,7 @@ import { addInstanceCommands } from './commands/instance.ts';
 import { addKeyCommands } from './commands/key.ts';
 import { addMessageCommands } from './commands/message.ts';
 import { addNetworkCommands } from './commands/network.ts';
+import { addScoreCommands } from './commands/score.ts';
 import { addVrfCommands } from './commands/vrf.ts';
 import { DEFAULT_CORE_URL, DEFAULT_GATEWAY_URL, DEFAULT_KEY_NAME } from './config.ts';
 import type { CommandHost } from './host.ts';
@@ -52,6 +53,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addDomainCommands(program, bind);
   addVrfCommands(program, bind);
   addIndexerCommands(program, bind);
+  addScoreCommands(program, bind);
   addDaemonCommands(program, bind);
   throwInsteadOfExit(program);
   return program;

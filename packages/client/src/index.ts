@@ -7,6 +7,27 @@ export {
 } from './core-client.ts';
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
 export { DEFAULT_CHANNEL, type MessageDraft, type SignedBody, signMessage } from './message.ts';
-export { buildNetworkMessage, type NetworkBody, type NetworkDraft } from './network-message.ts';
+export {
+  buildNetworkMessage,
+  buildStoredMessage,
+  type NetworkBody,
+  type NetworkDraft,
+  type StoredNetworkBody,
+} from './network-message.ts';
 export { type RequestOptions, request, requestJson } from './request.ts';
+export {
+  type ComputedScores,
+  computeScores,
+  computeScoresOf,
+  type OnHour,
+  type ScoresContent,
+  type ScoringTerms,
+} from './scoring/compute.ts';
+export { publishScores, type Verification, verifyScores } from './scoring/publish.ts';
+export {
+  readMetricsMessages,
+  readRegistrations,
+  readVersionTable,
+  type ScoringSource,
+} from './scoring/read.ts';
 export { createSigner, generatePrivateKey, type Signer } from './signer.ts';

@@ -21,6 +21,29 @@ export interface NetworkBody {
   readonly itemHash: string;
 }
 
+export interface StoredNetworkBody extends NetworkBody {
+  /** The content: a file whose SHA-256 is the item hash, to be stored before the message is sent. */
+  readonly content: string;
+}
+
+const textOf = (draft: NetworkDraft, signer: Signer, time: number) =>
+  JSON.stringify({ address: signer.address, time, ...draft.content });
+
+function bodyOf(draft: NetworkDraft, signer: Signer, time: number, item: object, itemHash: string): string {
+  const channel = draft.channel === undefined ? DEFAULT_CHANNEL : draft.channel;
+  const message = {
+    chain: signer.chain,
+    sender: signer.address,
+    type: draft.type,
+    ...(channel === null ? {} : { channel }),
+    time,
+    item_hash: itemHash,
+    ...item,
+    signature: signer.sign(`${signer.chain}\n${signer.address}\n${draft.type}\n${itemHash}`),
+  };
+  return JSON.stringify({ sync: draft.sync ?? false, message });
+}
+
 /**
  * Builds and signs an inline message in the form that deployed nodes and their SDKs speak (docs/wire-forms.md).
  *
@@ -28,7 +51,7 @@ export interface NetworkBody {
  */
 export function buildNetworkMessage(draft: NetworkDraft, signer: Signer): NetworkBody {
   const time = draft.time ?? Date.now() / 1000;
-  const itemContent = JSON.stringify({ address: signer.address, time, ...draft.content });
+  const itemContent = textOf(draft, signer, time);
   // Counted in UTF-16 units: never less than the code points that nodes count.
   if (itemContent.length > LIMITS.inlineContentChars) {
     throw new AppError(
@@ -37,17 +60,20 @@ export function buildNetworkMessage(draft: NetworkDraft, signer: Signer): Networ
     );
   }
   const itemHash = sha256Hex(itemContent);
-  const channel = draft.channel === undefined ? DEFAULT_CHANNEL : draft.channel;
-  const message = {
-    chain: signer.chain,
-    sender: signer.address,
-    type: draft.type,
-    ...(channel === null ? {} : { channel }),
-    time,
-    item_type: 'inline',
-    item_hash: itemHash,
-    item_content: itemContent,
-    signature: signer.sign(`${signer.chain}\n${signer.address}\n${draft.type}\n${itemHash}`),
-  };
-  return { body: JSON.stringify({ sync: draft.sync ?? false, message }), itemHash };
+  const item = { item_type: 'inline', item_content: itemContent };
+  return { body: bodyOf(draft, signer, time, item, itemHash), itemHash };
+}
+
+/**
+ * The same for a content that is too long to travel inline: it is stored as a file, the message names it.
+ *
+ * @throws AppError INVALID_CONTENT where even a content file may not be as large
+ */
+export function buildStoredMessage(draft: NetworkDraft, signer: Signer): StoredNetworkBody {
+  const time = draft.time ?? Date.now() / 1000;
+  const content = textOf(draft, signer, time);
+  if (new TextEncoder().encode(content).length > LIMITS.contentFileBytes)
+    throw new AppError('INVALID_CONTENT', `the content is larger than ${LIMITS.contentFileBytes} bytes`);
+  const itemHash = sha256Hex(content);
+  return { body: bodyOf(draft, signer, time, { item_type: 'storage' }, itemHash), itemHash, content };
 }

@@ -85,6 +85,9 @@ export const ERRORS = {
   FORGET_TARGET_NOT_FOUND: missing('A message that should be forgotten is not here yet'),
   FORGET_FORGET: invalid('A FORGET message cannot be forgotten'),
 
+  // Scores
+  METRICS_TOO_OLD: invalid('The newest measurements are too old to publish scores from'),
+
   // Instances
   INSTANCE_NOT_FOUND: missing('No instance has this id'),
   UNKNOWN_IMAGE: invalid('No image has this name'),

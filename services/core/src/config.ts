@@ -14,6 +14,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     'DATABASE_URL',
   ),
   schedulers: settings.list([], 'addresses of the schedulers whose allocations count, comma-separated'),
+  scoringPublishers: settings.list(
+    [],
+    'addresses of the monitors whose measurements the metrics lookup serves, comma-separated',
+  ),
   allocationWaitMs: settings.integer(
     0,
     60_000,

@@ -54,6 +54,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     verifier,
     dataDir,
     schedulers,
+    publishers: new Set<string>(config.scoringPublishers.map(parseEvmAddress)),
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
     vrfKeyEpoch: config.vrfKeyEpoch,
     settings: routeSettingsOf(config),

@@ -12,6 +12,7 @@ import { Files } from './files/files.ts';
 import { createHealth } from './health/health.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
 import type { Indexer } from './indexer/indexer.ts';
+import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
@@ -26,6 +27,8 @@ export interface RoomOptions {
   readonly dataDir: string;
   /** Addresses whose allocations count. */
   readonly schedulers: ReadonlySet<string>;
+  /** Addresses whose measurements the metrics lookup serves. */
+  readonly publishers: ReadonlySet<string>;
   readonly pendingHorizonMs: number;
   /** Raised to retire the key for random values. */
   readonly vrfKeyEpoch: number;
@@ -58,6 +61,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, settings, now, signal, log } =
     options;
   const db = database.kysely;
+  await syncPublishers(db, options.publishers);
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) => readBlob(blobs, hash);

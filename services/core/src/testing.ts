@@ -25,6 +25,7 @@ export const signers = {
   alice: createSigner(`0x${'a1'.repeat(32)}`),
   bob: createSigner(`0x${'b0'.repeat(32)}`),
   scheduler: createSigner(`0x${'5c'.repeat(32)}`),
+  monitor: createSigner(`0x${'30'.repeat(32)}`),
   node: createSigner(`0x${'0d'.repeat(32)}`),
   otherNode: createSigner(`0x${'0e'.repeat(32)}`),
 } as const;
@@ -100,6 +101,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     verifier: inlineVerifier,
     dataDir: filesDir,
     schedulers: new Set([signers.scheduler.address]),
+    publishers: new Set([signers.monitor.address]),
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
     vrfKeyEpoch: 1,
     settings: {

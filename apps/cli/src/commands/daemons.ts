@@ -7,6 +7,7 @@ const SUMMARIES: Readonly<Record<DaemonName, string>> = {
   scheduler: 'run a scheduler: chooses the node of each virtual machine',
   compute: 'run a compute node: runs virtual machines',
   gateway: 'run a gateway: leads four-word host names to virtual machines',
+  monitor: 'run a monitor: measures every node once an hour',
 };
 
 /** Each daemon by name, in the foreground, until a signal. Settings come from the environment. */

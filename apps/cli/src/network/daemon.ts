@@ -2,7 +2,7 @@ import { listEffective, readConfig, runService, type Service } from '@skerry/kit
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 
-export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway';
+export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor';
 
 type AnyService = Service<Record<string, unknown>>;
 
@@ -12,6 +12,7 @@ const LOADERS: Readonly<Record<DaemonName, () => Promise<unknown>>> = {
   scheduler: async () => (await import('@skerry/scheduler')).schedulerService,
   compute: async () => (await import('@skerry/compute')).computeService,
   gateway: async () => (await import('@skerry/gateway')).gatewayService,
+  monitor: async () => (await import('@skerry/monitor')).monitorService,
 };
 
 // Each service reads its own settings; what they are called does not matter here.

@@ -10,6 +10,7 @@ import { healthRoutes, infoRoutes, metricsRoutes } from './info.ts';
 import { instanceRoutes } from './instances.ts';
 import { messageRoutes } from './messages.ts';
 import { networkListRoutes } from './network-lists.ts';
+import { nodeMetricsRoutes } from './node-metrics.ts';
 import { programRoutes } from './programs.ts';
 import { referenceRoutes } from './reference.ts';
 import type { Rooms } from './rooms.ts';
@@ -28,6 +29,7 @@ const GROUPS = [
   programRoutes,
   instanceRoutes,
   webhookRoutes,
+  nodeMetricsRoutes,
   eventRoutes,
   stateRoutes,
   indexerRoutes,

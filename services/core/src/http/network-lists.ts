@@ -1,5 +1,5 @@
 import type { HttpServer } from '@skerry/kit';
-import { AppError, parseMessageHash } from '@skerry/protocol';
+import { AppError, METRICS_POST_TYPES, parseMessageHash } from '@skerry/protocol';
 import Type from 'typebox';
 import { totalMessages } from '../lists/count.ts';
 import { type MessageFilter, resolveFilter } from '../lists/filter.ts';
@@ -60,7 +60,7 @@ const PostsQuery = Type.Object({ ...common, types: list('types of POST contents'
 type CommonQuery = Type.Static<typeof PostsQuery>;
 
 /** Two names of one thing (design decision 15): either finds both. */
-const METRICS_TYPES = ['net-scoring-metrics', 'net-network-metrics'];
+const METRICS_TYPES: readonly string[] = METRICS_POST_TYPES;
 const withSecondNames = (types: readonly string[] | undefined) =>
   types?.some((type) => METRICS_TYPES.includes(type)) ? [...new Set([...types, ...METRICS_TYPES])] : types;
 

@@ -1,5 +1,11 @@
 import type { MessageStatus } from '@skerry/protocol';
-import { type ErrorCode, ownerOf, type Program, type VerifiedMessage } from '@skerry/protocol';
+import {
+  type ErrorCode,
+  type MetricsReport,
+  ownerOf,
+  type Program,
+  type VerifiedMessage,
+} from '@skerry/protocol';
 import type { VerdictReason } from '../db/schema.ts';
 import type { InstanceFold } from '../instances/fold.ts';
 import type { Contents, MessageType } from './contents.ts';
@@ -54,6 +60,7 @@ export type Change =
     }
   | { readonly kind: 'amend'; readonly original: string }
   | { readonly kind: 'program'; readonly program: Program }
+  | { readonly kind: 'metrics'; readonly report: MetricsReport }
   | { readonly kind: 'forget'; readonly targets: readonly string[] };
 
 export type Decision =

@@ -7,6 +7,7 @@ import type { Effect, EffectWriter, Writing } from './effects/effect.ts';
 import { writeFiles, writePins } from './effects/files.ts';
 import { writeForgets } from './effects/forgets.ts';
 import { writeInstances } from './effects/instances.ts';
+import { writeMetrics } from './effects/metrics.ts';
 import { writeAmends } from './effects/posts.ts';
 import { writePrograms } from './effects/programs.ts';
 import type { Judged } from './judged.ts';
@@ -21,6 +22,7 @@ const WRITERS: Writers = {
   amend: writeAmends,
   instance: writeInstances,
   program: writePrograms,
+  metrics: writeMetrics,
   forget: writeForgets,
 };
 

@@ -5,6 +5,7 @@ import { instanceCases } from './instances.ts';
 import { listCases } from './lists.ts';
 import { messageCases } from './messages.ts';
 import { nodeCases } from './node.ts';
+import { nodeMetricsCases } from './node-metrics.ts';
 import { programCases } from './programs.ts';
 import { storageCases } from './storage.ts';
 import { vrfCases } from './vrf.ts';
@@ -20,4 +21,5 @@ export const CASES: Cases = {
   ...vrfCases,
   ...indexerCases,
   ...nodeCases,
+  ...nodeMetricsCases,
 };

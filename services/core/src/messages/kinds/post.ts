@@ -1,10 +1,13 @@
 import {
+  METRICS_POST_TYPES,
   NETWORK_POST,
   ownerOf,
   type PostContent,
   parseAllocationContent,
   parseInstanceStatusContent,
+  parseMetricsReport,
   parseNodeContent,
+  SCORING_CHANNEL,
   type VerifiedMessage,
 } from '@skerry/protocol';
 import { foldAllocation, foldStatus } from '../../instances/fold.ts';
@@ -54,6 +57,9 @@ const NETWORK_POSTS: Readonly<
   },
 };
 
+const isMetrics = (type: string, channel: string | null | undefined) =>
+  channel === SCORING_CHANNEL && (METRICS_POST_TYPES as readonly string[]).includes(type);
+
 const AMEND = 'amend';
 
 function decideAmend(facts: Facts, message: VerifiedMessage, owner: string, ref: string): Decision {
@@ -90,6 +96,10 @@ export const post: MessageKind<'POST'> = (message, content) => {
     tags: content.tags ?? [],
   };
   if (content.type === AMEND) return amendOf(message, content, own);
+  if (isMetrics(content.type, message.channel)) {
+    const report = parseMetricsReport(content.content);
+    return accept(message, { ...own, subject: content.ref ?? null, changes: [{ kind: 'metrics', report }] });
+  }
   const network = Object.hasOwn(NETWORK_POSTS, content.type)
     ? NETWORK_POSTS[content.type as keyof typeof NETWORK_POSTS]
     : undefined;

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addRelease, parseMoment } from './actions.ts';
+
+test('a release replaces the newest before it, from its day on', () => {
+  const first = addRelease({}, 'skerry-core', '1.0.0', '2026-01-01', false);
+  const second = addRelease(first, 'skerry-core', '1.1.0', '2026-02-01', false);
+  assert.deepEqual(second, {
+    'skerry-core': {
+      '1.0.0': { released_on: '2026-01-01', replaced_on: '2026-02-01' },
+      '1.1.0': { released_on: '2026-02-01', replaced_on: null },
+    },
+  });
+  const early = addRelease(second, 'skerry-core', '1.2.0-rc', '2026-02-10', true);
+  assert.equal(early['skerry-core']!['1.1.0']!.replaced_on, null);
+  assert.equal(early['skerry-core']!['1.2.0-rc']!.prerelease, true);
+  // Only the field that changed is published; other software stays as it is.
+  assert.deepEqual(
+    Object.keys(addRelease({ ...first, other: {} }, 'skerry-core', '2', '2026-03-01', false)),
+    ['skerry-core'],
+  );
+  assert.throws(() => addRelease({}, 'x', '1', '2026-13-01', false), { code: 'INVALID_CONTENT' });
+});
+
+test('moments: Unix seconds or ISO 8601', () => {
+  assert.equal(parseMoment('1780272000'), 1_780_272_000);
+  assert.equal(parseMoment('2026-06-01'), 1_780_272_000);
+  assert.equal(parseMoment('2026-06-01T00:00:00.9Z'), 1_780_272_000);
+  for (const bad of ['', 'soon', '-5', '1e3x'])
+    assert.throws(() => parseMoment(bad), { code: 'INVALID_PARAMETERS' });
+});

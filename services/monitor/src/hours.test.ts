@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { appendFile, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { createSigner, generatePrivateKey } from '@skerry/client';
+import { createLogger } from '@skerry/kit';
+import { AppError, parseMetricsReport } from '@skerry/protocol';
+import { Hours, type HoursOptions } from './hours.ts';
+import { Journal, parseJournal, type SignedReport } from './journal.ts';
+import { signReport } from './report.ts';
+import { nodeAt, VirtualClock } from './testing.ts';
+
+const HOUR_MS = 3_600_000;
+const START = 494_520 * HOUR_MS;
+const signer = createSigner(generatePrivateKey());
+const log = createLogger('monitor', 'silent');
+const nodes = ['a', 'b', 'c', 'd', 'e'].map((digit) => nodeAt('compute', 'http://node.test/', digit));
+
+interface Sent {
+  readonly itemHash: string;
+  readonly time: number;
+  readonly nodeIds: string[];
+}
+
+function readSent(report: SignedReport): Sent {
+  const { message } = JSON.parse(report.body);
+  const content = JSON.parse(message.item_content ?? report.content);
+  const { compute } = parseMetricsReport(content.content);
+  return {
+    itemHash: report.itemHash,
+    time: message.time,
+    nodeIds: compute.map((record) => record.nodeId).sort(),
+  };
+}
+
+async function createRig() {
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-monitor-'));
+  const clock = new VirtualClock(START + 1_000);
+  const journal = clock.stopDuring(await Journal.create(join(dir, 'hours')));
+  const sent: Sent[] = [];
+  const measured: string[] = [];
+  /** A monitor on the same directory: another life of the same one. */
+  const create = (stop: AbortController, own: Partial<HoursOptions> = {}) =>
+    new Hours({
+      clock,
+      hourMs: HOUR_MS,
+      concurrency: 1,
+      seed: 'seed',
+      journal,
+      signal: stop.signal,
+      log,
+      listNodes: async () => nodes,
+      measure: async (node) => {
+        measured.push(node.nodeId);
+        return { node_id: node.nodeId, measured_at: clock.now() / 1000 };
+      },
+      sign: (entries, time) =>
+        signReport(entries, { signer, serverAddress: '', system: undefined, tags: [] }, time),
+      send: async (report) => void sent.push(readSent(report)),
+      ...own,
+    });
+  const dispose = () => rm(dir, { recursive: true });
+  return { dir: join(dir, 'hours'), journal, clock, sent, measured, create, [Symbol.asyncDispose]: dispose };
+}
+
+const all = nodes.map((node) => node.nodeId);
+
+describe('hours', () => {
+  test('each hour is measured once and published once, dated within it', async () => {
+    await using rig = await createRig();
+    const hours = rig.create(new AbortController());
+    for (let hour = 0; hour < 3; hour++) await rig.clock.drive(hours.runHour());
+    assert.deepEqual(
+      rig.sent.map(({ nodeIds }) => nodeIds),
+      [all, all, all],
+    );
+    assert.deepEqual(
+      rig.sent.map(({ time }) => Math.floor((time * 1000 - START) / HOUR_MS)),
+      [0, 1, 2],
+    );
+    assert.equal(rig.clock.now(), START + 3 * HOUR_MS);
+    // Begun again within an hour that is done: nothing more.
+    const again = await createRig();
+    await using _ = again;
+    const first = again.create(new AbortController());
+    const stop = new AbortController();
+    const running = first.runHour();
+    while (again.sent.length === 0) {
+      await again.clock.settle();
+      if (again.sent.length === 0) again.clock.jump();
+    }
+    const second = again.create(stop);
+    await again.clock.drive(Promise.all([running, second.runHour()]));
+    assert.equal(again.sent.length, 1);
+  });
+
+  test('killed in the middle of an hour, it goes on: only the node in hand is asked again', async () => {
+    await using rig = await createRig();
+    const stop = new AbortController();
+    let count = 0;
+    const dying = rig.create(stop, {
+      measure: async (node) => {
+        rig.measured.push(node.nodeId);
+        // The third is cut off.
+        if (++count === 3) stop.abort();
+        return { node_id: node.nodeId, measured_at: rig.clock.now() / 1000 };
+      },
+    });
+    await rig.clock.drive(dying.runHour());
+    assert.equal(rig.sent.length, 0);
+    const [file] = await readdir(rig.dir);
+    // A line that was being written.
+    await appendFile(join(rig.dir, file!), '{"kind":"compute","record":{"node_id":"');
+    await rig.clock.drive(rig.create(new AbortController()).runHour());
+    assert.deepEqual(
+      rig.sent.map(({ nodeIds }) => nodeIds),
+      [all],
+    );
+    assert.equal(rig.measured.length, 6);
+    assert.equal(new Set(rig.measured).size, 5);
+  });
+
+  test('an hour that was left behind is published late, dated in its hour', async () => {
+    await using rig = await createRig();
+    await rig.journal.append(START - HOUR_MS, {
+      kind: 'compute',
+      record: { node_id: all[0]!, measured_at: 1 },
+    });
+    await rig.clock.drive(rig.create(new AbortController()).runHour());
+    assert.equal(rig.sent.length, 2);
+    assert.deepEqual(rig.sent[0]!.nodeIds, [all[0]]);
+    assert.equal(rig.sent[0]!.time, (START - 1) / 1000);
+  });
+
+  test('while the core node is away the hour waits, and stays the same message', async () => {
+    await using rig = await createRig();
+    const tried: string[] = [];
+    const hours = rig.create(new AbortController(), {
+      send: async (report) => {
+        tried.push(report.itemHash);
+        if (tried.length < 3) throw new AppError('UPSTREAM_UNAVAILABLE', 'away');
+        rig.sent.push(readSent(report));
+      },
+    });
+    await rig.clock.drive(hours.runHour());
+    await Promise.all([hours.deliver(), hours.deliver(), hours.deliver()]);
+    assert.equal(new Set(tried).size, 1);
+    assert.deepEqual([tried.length, rig.sent.length], [3, 1]);
+  });
+
+  test('what the core node refuses is not sent for ever', async () => {
+    await using rig = await createRig();
+    let tries = 0;
+    const hours = rig.create(new AbortController(), {
+      send: async () => {
+        tries++;
+        throw new AppError('INVALID_CONTENT', 'no');
+      },
+    });
+    await rig.clock.drive(hours.runHour());
+    await hours.deliver();
+    assert.equal(tries, 1);
+  });
+
+  test('the last list of nodes counts while none can be read; without any the hour does not begin', async () => {
+    await using rig = await createRig();
+    let calls = 0;
+    const hours = rig.create(new AbortController(), {
+      listNodes: async () => {
+        if (++calls === 2) return nodes;
+        throw new AppError('UPSTREAM_UNAVAILABLE', 'away');
+      },
+    });
+    await assert.rejects(rig.clock.drive(hours.runHour()), { code: 'UPSTREAM_UNAVAILABLE' });
+    for (let hour = 0; hour < 2; hour++) await rig.clock.drive(hours.runHour());
+    assert.deepEqual(
+      rig.sent.map(({ nodeIds }) => nodeIds),
+      [all, all],
+    );
+  });
+
+  test('done hours are forgotten in time', async () => {
+    await using rig = await createRig();
+    for (let hour = 0; hour < 60; hour++) await rig.journal.finish(hour * HOUR_MS, 'x');
+    assert.equal((await rig.journal.listHours()).size, 48);
+  });
+});
+
+test('a report too long for its message is a stored file', () => {
+  const entries = Array.from({ length: 1_000 }, (_, index) => ({
+    kind: 'compute' as const,
+    record: { node_id: index.toString(16).padStart(64, '0'), url: 'x'.repeat(200), measured_at: 1 },
+  }));
+  const publisher = { signer, serverAddress: '192.0.2.1', system: { asn: 1, name: null }, tags: ['t'] };
+  const stored = signReport(entries, publisher, 1_780_000_000);
+  assert.ok(stored.content !== undefined);
+  assert.equal(JSON.parse(stored.body).message.item_type, 'storage');
+  assert.equal(readSent(stored).nodeIds.length, 1_000);
+  assert.equal(signReport(entries.slice(0, 10), publisher, 1_780_000_000).content, undefined);
+});
+
+test('whatever a journal holds, reading it gives records', () => {
+  const whole = '{"kind":"core","record":{"node_id":"x"}}';
+  assert.deepEqual(
+    parseJournal(
+      `\n${whole}\n\n{"kind":"core"}\nnull\n7\n{"kind":"x","record":{"node_id":"x"}}\n${whole.slice(0, 9)}`,
+    ),
+    [JSON.parse(whole)],
+  );
+});

@@ -1,0 +1,141 @@
+import type { Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { type Clock, followPlan } from './follow-plan.ts';
+import { type Journal, type SignedReport, WAITING_MAX } from './journal.ts';
+import { distinctNodes, type MeasuredNode } from './node-list.ts';
+import { type HourWindow, planHour, windowAt } from './plan.ts';
+import type { PublishedRecord } from './probe/measure.ts';
+
+export interface HoursOptions {
+  readonly clock: Clock;
+  readonly hourMs: number;
+  readonly concurrency: number;
+  readonly seed: string;
+  readonly journal: Journal;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  readonly listNodes: () => Promise<readonly MeasuredNode[]>;
+  /** @param signal ends with the hour */
+  readonly measure: (node: MeasuredNode, signal: AbortSignal) => Promise<PublishedRecord>;
+  /** @param timeSeconds within the hour */
+  readonly sign: (entries: Awaited<ReturnType<Journal['read']>>, timeSeconds: number) => SignedReport;
+  readonly send: (report: SignedReport) => Promise<void>;
+}
+
+const isRefusal = (error: unknown) =>
+  error instanceof AppError && ['invalid', 'refused', 'too_large'].includes(error.kind);
+
+/** The monitor's work, hour after hour. Nothing that it needs is in memory alone. */
+export class Hours {
+  readonly #options: HoursOptions;
+  #nodes: readonly MeasuredNode[] = [];
+  #delivery: Promise<void> = Promise.resolve();
+
+  constructor(options: HoursOptions) {
+    this.#options = options;
+  }
+
+  /** Measures what is left of the present hour, publishes it, and waits for the next one. */
+  async runHour(): Promise<void> {
+    const { clock, hourMs, journal, signal } = this.#options;
+    const window = windowAt(clock.now(), hourMs);
+    await this.#signPast(window.startMs);
+    await this.deliver();
+    const state = (await journal.listHours()).get(window.startMs);
+    if (state === undefined || state === 'measuring') {
+      await this.#measureHour(window);
+      if (signal.aborted) return;
+      await this.#sign(window.startMs);
+      await this.deliver();
+    }
+    await clock.waitUntil(window.endMs, signal);
+  }
+
+  /** Sends what is signed, oldest first, until the core node cannot be reached. One delivery at a time. */
+  deliver(): Promise<void> {
+    this.#delivery = this.#delivery.catch(() => {}).then(() => this.#deliverAll());
+    return this.#delivery;
+  }
+
+  async #deliverAll(): Promise<void> {
+    const { journal, send, log } = this.#options;
+    const waiting = [...(await journal.listHours())].flatMap(([hour, state]) =>
+      state === 'signed' ? [hour] : [],
+    );
+    for (const hour of waiting.slice(0, -WAITING_MAX)) await journal.finish(hour, 'given up: too old');
+    for (const hour of waiting.slice(-WAITING_MAX)) {
+      const report = await journal.readSigned(hour);
+      try {
+        await send(report);
+        await journal.finish(hour, report.itemHash);
+        log.info({ item_hash: report.itemHash, hour: new Date(hour).toISOString() }, 'published the hour');
+      } catch (error) {
+        if (!isRefusal(error)) {
+          log.warn({ err: error }, 'the core node did not take the hour; it is sent again');
+          return;
+        }
+        log.error({ err: error, item_hash: report.itemHash }, 'the core node refuses the hour');
+        await journal.finish(hour, `refused: ${(error as Error).message}`);
+      }
+    }
+  }
+
+  async #measureHour(window: HourWindow): Promise<void> {
+    const { clock, concurrency, seed, journal, signal, measure, log } = this.#options;
+    await this.#refreshNodes();
+    const measured = new Set(
+      (await journal.read(window.startMs)).map(({ kind, record }) => `${kind}:${record.node_id}`),
+    );
+    const visits = planHour(this.#nodes, seed, window).filter(
+      ({ node }) => !measured.has(`${node.kind}:${node.nodeId}`),
+    );
+    log.info({ nodes: this.#nodes.length, left: visits.length }, 'begins an hour');
+    const over = new AbortController();
+    const ended = AbortSignal.any([signal, over.signal]);
+    const idle = new AbortController();
+    const alarm = clock
+      .waitUntil(window.endMs, AbortSignal.any([signal, idle.signal]))
+      .then((isEnd) => isEnd && over.abort());
+    await followPlan(visits, {
+      clock,
+      concurrency,
+      signal: ended,
+      visit: async ({ node }) => {
+        try {
+          const record = await measure(node, ended);
+          // What was cut off is no measurement: after a stop it is made again, at the hour's end it is left out.
+          if (!ended.aborted) await journal.append(window.startMs, { kind: node.kind, record });
+        } catch (error) {
+          log.error({ err: error, node_id: node.nodeId }, 'a measurement was lost');
+        }
+      },
+    });
+    idle.abort();
+    await alarm;
+  }
+
+  async #refreshNodes(): Promise<void> {
+    try {
+      this.#nodes = distinctNodes(await this.#options.listNodes());
+    } catch (error) {
+      // Without any list the hour is not begun; it is tried again soon.
+      if (this.#nodes.length === 0) throw error;
+      this.#options.log.warn({ err: error }, 'the node list cannot be read; the last one counts');
+    }
+  }
+
+  /** Signs an hour that is over or complete, dated within it. */
+  async #sign(startMs: number): Promise<void> {
+    const { clock, hourMs, journal, sign } = this.#options;
+    const entries = await journal.read(startMs);
+    if (entries.length === 0) return;
+    await journal.sign(startMs, sign(entries, Math.min(clock.now(), startMs + hourMs - 1) / 1000));
+  }
+
+  /** Hours that an earlier process measured and did not publish. */
+  async #signPast(beforeMs: number): Promise<void> {
+    const { journal } = this.#options;
+    for (const [startMs, state] of await journal.listHours())
+      if (state === 'measuring' && startMs < beforeMs) await this.#sign(startMs);
+  }
+}

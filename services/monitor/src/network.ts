@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { type CoreClient, requestJson } from '@skerry/client';
+import { AppError, nodeIdOf } from '@skerry/protocol';
+import type { SignedReport } from './journal.ts';
+import {
+  distinctNodes,
+  type MeasuredNode,
+  NODES_MAX,
+  parseBaseUrl,
+  parseNodeAggregate,
+} from './node-list.ts';
+
+export const NODE_LIST_KEY = 'corechannel';
+const POSTS_PER_PAGE = 500;
+const PAGES_MAX = Math.ceil(NODES_MAX / POSTS_PER_PAGE) * 4;
+
+export interface NetworkOptions {
+  readonly core: CoreClient;
+  readonly signal: AbortSignal;
+}
+
+interface PostsPage {
+  readonly posts: readonly { readonly address: string; readonly content: { readonly url?: unknown } }[];
+  readonly next_cursor: string | null;
+}
+
+/** The nodes of the aggregate of a list's owner. No aggregate is no nodes. */
+export async function readListedNodes(
+  { core, signal }: NetworkOptions,
+  owner: string,
+): Promise<MeasuredNode[]> {
+  try {
+    const url = `${core.url}/api/v0/aggregates/${owner}.json?keys=${NODE_LIST_KEY}`;
+    const answer = await requestJson<{ data: Record<string, unknown> }>(url, { signal });
+    return parseNodeAggregate(answer.data[NODE_LIST_KEY]);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'AGGREGATE_NOT_FOUND') return [];
+    throw error;
+  }
+}
+
+/** Compute nodes that announced themselves: each where it said last. */
+export async function readAnnouncedNodes({ core, signal }: NetworkOptions): Promise<MeasuredNode[]> {
+  const nodes: MeasuredNode[] = [];
+  let cursor = '';
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const query = new URLSearchParams({ types: 'net-node', pagination: String(POSTS_PER_PAGE), cursor });
+    const answer = await requestJson<PostsPage>(`${core.url}/api/v0/posts.json?${query}`, { signal });
+    for (const { address, content } of answer.posts) {
+      const url = typeof content.url === 'string' ? parseBaseUrl(content.url) : undefined;
+      if (url !== undefined) nodes.push({ kind: 'compute', nodeId: nodeIdOf(address), url });
+    }
+    if (answer.next_cursor === null) break;
+    cursor = answer.next_cursor;
+  }
+  return distinctNodes(nodes);
+}
+
+const REFERENCE_BYTES = 6_700;
+
+/** A file of the size that monitors fetch, the same wherever it is made. */
+export function makeReferenceFile(): { bytes: Buffer; hash: string } {
+  const parts: Buffer[] = [Buffer.from('skerry reference file\n')];
+  while (Buffer.concat(parts).length < REFERENCE_BYTES)
+    parts.push(createHash('sha256').update(parts.at(-1)!).digest());
+  const bytes = Buffer.concat(parts).subarray(0, REFERENCE_BYTES);
+  return { bytes, hash: createHash('sha256').update(bytes).digest('hex') };
+}
+
+export async function storeReferenceFile(core: CoreClient): Promise<string> {
+  const { bytes, hash } = makeReferenceFile();
+  await core.storeFile(new Blob([new Uint8Array(bytes)]), 'reference', hash);
+  return hash;
+}
+
+/** A node list of the monitor's own, where the network has none: what is measured is also what the database is asked for. */
+export async function storeNodeList(core: CoreClient, nodes: readonly MeasuredNode[]): Promise<void> {
+  const rowsOf = (kind: MeasuredNode['kind']) =>
+    nodes.filter((node) => node.kind === kind).map(({ nodeId, url }) => ({ hash: nodeId, address: url }));
+  const content = { nodes: rowsOf('core'), resource_nodes: rowsOf('compute') };
+  await core.postMessage({ type: 'AGGREGATE', content: { key: NODE_LIST_KEY, content } });
+}
+
+/** Sends a report; throws what the core node said. Sent again, it is the same message. */
+export async function sendReport(core: CoreClient, report: SignedReport, signal: AbortSignal): Promise<void> {
+  if (report.content !== undefined)
+    await core.storeFile(new Blob([report.content]), 'metrics.json', report.itemHash);
+  await requestJson(`${core.url}/api/v0/messages`, { method: 'POST', body: report.body, signal });
+}

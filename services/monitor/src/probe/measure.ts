@@ -1,0 +1,219 @@
+import { isIPv6 } from 'node:net';
+import { parseIpv6Prefix } from '@skerry/protocol';
+import ipaddr from 'ipaddr.js';
+import type { FindSystem } from '../asn.ts';
+import type { MeasuredNode } from '../node-list.ts';
+import { type Family, findAddresses, type MayReach } from './reach.ts';
+import { type Answer, type GetOptions, pick, readJson, Session } from './session.ts';
+
+/** What the measurement of one node needs. */
+export interface ProbeOptions {
+  readonly mayReach: MayReach;
+  readonly findSystem: FindSystem;
+  /** The address whose aggregate is the node list, for the request that uses the database. */
+  readonly aggregateOwner: string;
+  /** The file of 6.7 kB that every core node has. */
+  readonly referenceFile: string;
+  /** The program that every compute node runs. */
+  readonly diagnosticVm: string;
+  /** 6 as the network measures compute nodes; 0 for networks without IPv6. */
+  readonly computeFamily: 0 | 6;
+  /** Names of node software in the `Server` header. */
+  readonly software: readonly string[];
+  readonly ca?: string | undefined;
+  readonly ping: (address: string, signal: AbortSignal) => Promise<number | undefined>;
+  readonly pause: (milliseconds: number, signal: AbortSignal) => Promise<boolean>;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+}
+
+/** A record as it is published; what failed is undefined and therefore left out. */
+export type PublishedRecord = Readonly<Record<string, unknown>> & { readonly node_id: string };
+
+/** Milliseconds (facts of deployed monitors). */
+const TIMEOUT = { usual: 10_000, fullCheck: 20_000, about: 5_000 } as const;
+const VERSION_WAITS_MS = [1_000, 2_000];
+const VERSION = /^[\x21-\x7e]{1,64}$/;
+const FEATURES_MAX = 64;
+const FEATURE = /^[\x21-\x7e]{1,64}$/;
+
+/** Which value is missing. Numbers that others read: never changed. */
+export const MEASUREMENT_CODES = {
+  DNS_IPV4_FAIL: 2001,
+  DNS_IPV6_FAIL: 2002,
+  IPV4_CHECK_FAILED: 2003,
+  IPV6_CHECK_FAILED: 2004,
+  VERSION_UNAVAILABLE: 2005,
+  DIAG_VM_UNREACHABLE: 2006,
+  FULL_CHECK_FAILED: 2007,
+  UNKNOWN_MEASUREMENT_ERROR: 2999,
+} as const;
+
+const usual = (expect = 200): GetOptions => ({ expect, timeoutMs: TIMEOUT.usual });
+const anyStatus: GetOptions = { timeoutMs: TIMEOUT.usual };
+const countOf = (value: unknown) =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? value : undefined;
+const versionOf = (value: unknown) => (typeof value === 'string' && VERSION.test(value) ? value : undefined);
+
+async function locate(node: MeasuredNode, { mayReach, findSystem }: ProbeOptions) {
+  const { hostname } = new URL(node.url);
+  const first = async (family: Family) => (await findAddresses(hostname, family, mayReach))[0]?.address;
+  const ipv4 = await first(4);
+  const ipv6 = await first(6);
+  const system = (ipv4 && findSystem(ipv4)) || (ipv6 && findSystem(ipv6)) || undefined;
+  return { ipv4, ipv6, asn: system?.asn, as_name: system?.name ?? undefined };
+}
+
+const openSession = (node: MeasuredNode, family: Family, options: ProbeOptions) =>
+  new Session({
+    url: node.url,
+    family,
+    mayReach: options.mayReach,
+    signal: options.signal,
+    ca: options.ca,
+  });
+
+/** Requests to a core node, strictly one after another. A first one that is not measured opens each connection. */
+export async function measureCore(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
+  const measured_at = options.now() / 1000;
+  const place = await locate(node, options);
+  const info = 'api/v0/info/public.json';
+  const baseOf = async (family: Family) => {
+    using session = openSession(node, family, options);
+    if ((await session.get(info, usual())) === undefined) return undefined;
+    return (await session.get(info, usual()))?.latency;
+  };
+  const base_latency_ipv4 = place.ipv4 === undefined ? undefined : await baseOf(4);
+  const base_latency_ipv6 = place.ipv6 === undefined ? undefined : await baseOf(6);
+  using session = openSession(node, 0, options);
+  await session.get(info, usual());
+  const metrics = await session.get('metrics.json', usual());
+  const aggregate = await session.get(
+    `api/v0/aggregates/${options.aggregateOwner}.json?keys=corechannel&limit=50`,
+    usual(),
+  );
+  const file = await session.get(`api/v0/storage/raw/${options.referenceFile}`, usual());
+  const said = readJson(metrics);
+  return {
+    measured_at,
+    node_id: node.nodeId,
+    url: node.url,
+    asn: place.asn,
+    as_name: place.as_name,
+    version: versionOf(pick(said, 'pyaleph_build_info', 'version')),
+    base_latency: base_latency_ipv6 ?? base_latency_ipv4,
+    base_latency_ipv4,
+    metrics_latency: metrics?.latency,
+    aggregate_latency: aggregate?.latency,
+    file_download_latency: file?.latency,
+    txs_total: countOf(pick(said, 'pyaleph_status_sync_pending_txs_total')),
+    pending_messages: countOf(pick(said, 'pyaleph_status_sync_pending_messages_total')),
+    eth_height_remaining: countOf(pick(said, 'pyaleph_status_chain_eth_height_remaining_total')),
+  };
+}
+
+/** `skerry/1.0.0` in a `Server` header, where the software is one that is known. */
+export function serverVersionOf(answer: Answer | undefined, software: readonly string[]): string | undefined {
+  for (const product of String(answer?.headers.server ?? '').split(/[\s,]+/)) {
+    const at = product.indexOf('/');
+    if (at > 0 && software.includes(product.slice(0, at).toLowerCase()))
+      return versionOf(product.slice(at + 1));
+  }
+  return undefined;
+}
+
+async function readVersion(node: MeasuredNode, options: ProbeOptions): Promise<string | undefined> {
+  using session = openSession(node, 0, options);
+  for (const waitMs of [0, ...VERSION_WAITS_MS]) {
+    if (waitMs > 0 && !(await options.pause(waitMs, options.signal))) return undefined;
+    const version = serverVersionOf(await session.get('', anyStatus), options.software);
+    if (version !== undefined) return version;
+  }
+  return undefined;
+}
+
+/** Where the diagnostic program is on a node: the node's network, then 1 for a program, then 44 bits of its hash. */
+export function diagnosticAddress(nodeIpv6: string, vmHash: string): string | undefined {
+  if (!isIPv6(nodeIpv6)) return undefined;
+  const groups = [vmHash.slice(0, 4), vmHash.slice(4, 8), `${vmHash.slice(8, 11)}1`];
+  const parts = ipaddr.IPv6.parse(nodeIpv6).parts.slice(0, 4);
+  return new ipaddr.IPv6([
+    ...parts,
+    1,
+    ...groups.map((group) => Number.parseInt(group, 16)),
+  ]).toRFC5952String();
+}
+
+function poolOf(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  try {
+    return parseIpv6Prefix(value);
+  } catch {
+    return undefined;
+  }
+}
+
+const featuresOf = (value: unknown) =>
+  Array.isArray(value)
+    ? value.slice(0, FEATURES_MAX).filter((one) => typeof one === 'string' && FEATURE.test(one))
+    : [];
+
+/** Requests to a compute node, strictly one after another: over IPv6, and one of them again over IPv4. */
+export async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
+  const measured_at = options.now() / 1000;
+  const place = await locate(node, options);
+  const version = await readVersion(node, options);
+  using session = openSession(node, options.computeFamily, options);
+  await session.get('', anyStatus);
+  const base = await session.get('about/login', usual(401));
+  const vm = await session.get(`vm/${options.diagnosticVm}`, usual());
+  const target = vm && place.ipv6 ? diagnosticAddress(place.ipv6, options.diagnosticVm) : undefined;
+  const pinged = target && options.mayReach(target) ? await options.ping(target, options.signal) : undefined;
+  const full = await session.get('status/check/fastapi', { expect: 200, timeoutMs: TIMEOUT.fullCheck });
+  const about: GetOptions = { expect: 200, timeoutMs: TIMEOUT.about };
+  const usage = readJson(await session.get('about/usage/system', about));
+  const config = readJson(await session.get('status/config', about));
+  using fourth = openSession(node, 4, options);
+  await fourth.get('', anyStatus);
+  const base4 = await fourth.get('about/login', usual(401));
+  const claimed = pick(config, 'node_hash');
+  const missing: [unknown, number][] = [
+    [place.ipv4, MEASUREMENT_CODES.DNS_IPV4_FAIL],
+    [place.ipv6, MEASUREMENT_CODES.DNS_IPV6_FAIL],
+    [base4, MEASUREMENT_CODES.IPV4_CHECK_FAILED],
+    [base, MEASUREMENT_CODES.IPV6_CHECK_FAILED],
+    [version, MEASUREMENT_CODES.VERSION_UNAVAILABLE],
+    [vm, MEASUREMENT_CODES.DIAG_VM_UNREACHABLE],
+    [full, MEASUREMENT_CODES.FULL_CHECK_FAILED],
+  ];
+  const codes = missing.flatMap(([value, code]) => (value === undefined ? [code] : []));
+  return {
+    measured_at,
+    node_id: node.nodeId,
+    url: node.url,
+    asn: place.asn,
+    as_name: place.as_name,
+    version,
+    features: featuresOf(pick(usage, 'properties', 'cpu', 'features')),
+    base_latency: base?.latency,
+    base_latency_ipv4: base4?.latency,
+    diagnostic_vm_latency: vm?.latency,
+    full_check_latency: full?.latency,
+    diagnostic_vm_ping_latency: pinged,
+    ipv4: place.ipv4,
+    ipv6: place.ipv6,
+    ipv6_pool: poolOf(pick(config, 'networking', 'IPV6_ADDRESS_POOL')),
+    config_node_hash: typeof claimed === 'string' && /^[0-9a-f]{64}$/.test(claimed) ? claimed : undefined,
+    ...(codes.length > 0 ? { codes } : {}),
+  };
+}
+
+/** A node's record, also of one that made the monitor itself fail. */
+export async function measureNode(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
+  try {
+    return await (node.kind === 'core' ? measureCore(node, options) : measureCompute(node, options));
+  } catch {
+    const codes = [MEASUREMENT_CODES.UNKNOWN_MEASUREMENT_ERROR];
+    return { measured_at: options.now() / 1000, node_id: node.nodeId, url: node.url, codes };
+  }
+}

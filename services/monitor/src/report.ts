@@ -1,0 +1,38 @@
+import { buildNetworkMessage, buildStoredMessage, type Signer } from '@skerry/client';
+import { LIMITS, METRICS_POST_TYPES, SCORING_CHANNEL, WIRE_KIND } from '@skerry/protocol';
+import type { AutonomousSystem } from './asn.ts';
+import type { JournalEntry, SignedReport } from './journal.ts';
+
+export interface Publisher {
+  readonly signer: Signer;
+  /** The monitor's own public address, or empty. */
+  readonly serverAddress: string;
+  readonly system: AutonomousSystem | undefined;
+  readonly tags: readonly string[];
+}
+
+/** The message of one hour: inline where it fits, else as a stored file that the message names. */
+export function signReport(
+  entries: readonly JournalEntry[],
+  publisher: Publisher,
+  timeSeconds: number,
+): SignedReport {
+  const { signer, serverAddress, system, tags } = publisher;
+  const recordsOf = (kind: JournalEntry['kind']) =>
+    entries.filter((entry) => entry.kind === kind).map((entry) => entry.record);
+  const metrics = {
+    ...(serverAddress === '' ? {} : { server: serverAddress }),
+    ...(system
+      ? { server_asn: system.asn, ...(system.name === null ? {} : { server_as_name: system.name }) }
+      : {}),
+    [WIRE_KIND.core]: recordsOf('core'),
+    [WIRE_KIND.compute]: recordsOf('compute'),
+  };
+  const content = { type: METRICS_POST_TYPES[0], content: { version: '1.0', tags, metrics } };
+  const draft = { type: 'POST', channel: SCORING_CHANNEL, time: timeSeconds, content };
+  // Address and time come before the content.
+  const room = LIMITS.inlineContentChars - 256;
+  return JSON.stringify(content).length <= room
+    ? buildNetworkMessage(draft, signer)
+    : buildStoredMessage(draft, signer);
+}
