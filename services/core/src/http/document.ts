@@ -47,6 +47,12 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   instance_id: 'item hash of the INSTANCE message',
   program_hash: 'item hash of the PROGRAM message',
   status: 'only those with this status',
+  network: 'a network that the node indexes, such as ethereum',
+  node_hash: 'the node, 64 hexadecimal digits',
+  from_block: 'from this block on',
+  to_block: 'up to this block, included',
+  from_timestamp: 'from this time on, Unix seconds',
+  to_timestamp: 'up to this time, included, Unix seconds',
   startDate: 'only those at this time or later, Unix seconds',
   endDate: 'only those before this time, Unix seconds',
 };
