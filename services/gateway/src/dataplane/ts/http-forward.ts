@@ -10,6 +10,7 @@ import type { Socket } from 'node:net';
 import type { DataPlaneLimits, Explanation, Failure } from '../port.ts';
 import { connectInstance, failureOf } from './connect.ts';
 import type { Counts } from './counts.ts';
+import { cutOff } from './cut-off.ts';
 import { endToEndHeaders, hasBody, requestHeaders } from './http-headers.ts';
 import { headerValues, type RequestTarget } from './http-host.ts';
 import { sendPage } from './http-page.ts';
@@ -229,7 +230,7 @@ function finishRequest(request: IncomingMessage): void {
 function passBack(answer: IncomingMessage, exchange: Exchange): void {
   const { request, response } = exchange;
   // The client must not take a cut answer for a whole one.
-  const cut = () => void request.socket.resetAndDestroy();
+  const cut = () => cutOff(request.socket);
   response.sendDate = false;
   try {
     response.writeHead(answer.statusCode!, answer.statusMessage ?? '', endToEndHeaders(answer.rawHeaders));

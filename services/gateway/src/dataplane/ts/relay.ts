@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { cutOff } from './cut-off.ts';
 
 /** One direction: back-pressure holds the source, the end of the source ends the target's side only (half-close). */
 function pump(source: Socket, target: Socket): void {
@@ -14,7 +15,7 @@ function pump(source: Socket, target: Socket): void {
 function endWith(one: Socket, other: Socket): void {
   one.on('close', () => {
     const complete = one.readableEnded && one.writableFinished;
-    if (!complete && !other.destroyed) other.resetAndDestroy();
+    if (!complete) cutOff(other);
   });
 }
 
@@ -28,5 +29,5 @@ export function relay(client: Socket, instance: Socket, idleTimeoutMs: number): 
   endWith(client, instance);
   endWith(instance, client);
   // Every byte of either direction touches the client's socket, so one timer is enough.
-  client.setTimeout(idleTimeoutMs, () => client.resetAndDestroy());
+  client.setTimeout(idleTimeoutMs, () => cutOff(client));
 }

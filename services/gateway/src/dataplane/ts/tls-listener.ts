@@ -4,6 +4,7 @@ import { ClientHelloReader, type HelloAnswer } from '../../tls/client-hello.ts';
 import type { DataPlaneLimits, TlsOutcome } from '../port.ts';
 import { connectInstance, failureOf } from './connect.ts';
 import { clientKey } from './counts.ts';
+import { cutOff } from './cut-off.ts';
 import { linger } from './linger.ts';
 import { proxyHeader } from './proxy-header.ts';
 import { relay } from './relay.ts';
@@ -170,7 +171,7 @@ class Connection {
       if (connected) return;
       if (!client.destroyed) routes.noteAttempt(hostname, failureOf(instance.errored ?? new Error('closed')));
       this.#count(client.destroyed ? 'gone' : 'connect_failed');
-      client.resetAndDestroy();
+      cutOff(client);
     });
     instance.once('connect', () => {
       connected = true;
