@@ -9,6 +9,8 @@ import type { Property } from './labels.ts';
  */
 export interface Driver {
   readonly table: 'messages' | 'message_tags';
+  /** undefined: the primary key, or the planner's choice. */
+  readonly index: string | undefined;
   /** The filtered properties that the index answers. */
   readonly answers: readonly Property[];
   /** Column -> values; in the index's order. */
@@ -22,7 +24,7 @@ const MERGED_ROWS_MAX = 100_000;
 /** The indexes that serve a filter, those that answer more of it first. `type` without a filter: all types are merged. */
 export function listDrivers(filter: MessageFilter): Driver[] {
   const { hashes, tags, addresses, channels, contentTypes, shapes, subjects } = filter;
-  if (hashes) return [{ table: 'messages', answers: [], prefix: [['item_hash', hashes]] }];
+  if (hashes) return [{ table: 'messages', index: undefined, answers: [], prefix: [['item_hash', hashes]] }];
   const type: Prefix = ['type', filter.types ?? MESSAGE_TYPES];
   const t: Property[] = filter.types ? ['t'] : [];
   const sender: Prefix | undefined = addresses && ['sender', addresses];
@@ -30,30 +32,36 @@ export function listDrivers(filter: MessageFilter): Driver[] {
   const shape: Prefix | undefined = shapes && ['shape', shapes, 'integer'];
   const tag: Prefix | undefined = tags && ['tag', tags];
   const drivers: Driver[] = [];
-  const put = (answers: readonly Property[], ...prefix: readonly (Prefix | undefined)[]) => {
-    const complete = prefix.filter((one) => one !== undefined);
-    if (complete.length < prefix.length) return;
-    drivers.push({
-      table: complete[0]?.[0] === 'tag' ? 'message_tags' : 'messages',
-      answers,
-      prefix: complete,
-    });
+  const put = (
+    index: string | undefined,
+    answers: readonly Property[],
+    ...columns: readonly (Prefix | undefined)[]
+  ) => {
+    const prefix = columns.filter((one) => one !== undefined);
+    if (prefix.length < columns.length) return;
+    drivers.push({ table: prefix[0]?.[0] === 'tag' ? 'message_tags' : 'messages', index, answers, prefix });
   };
-  put(['g', 's', ...t], tag, sender, type);
-  put(['g', 'c', ...t], tag, channel, type);
-  put(['g', 'k'], tag, shape);
-  put(['s', 'c', ...t], sender, channel, type);
-  put(['s', 'k'], sender, shape);
-  put(['c', 'k'], channel, shape);
-  put(['g', ...t], tag, type);
-  put([], subjects && ['subject', subjects], type);
-  put(['s', ...t], sender, type);
-  put(['p'], contentTypes && ['content_type', contentTypes]);
-  put(['c', ...t], channel, type);
-  put(['k'], shape);
-  if (filter.types) put(t, type);
-  return drivers.length > 0 ? drivers : [{ table: 'messages', answers: [], prefix: [] }];
+  put('message_tags_by_sender', ['g', 's', ...t], tag, sender, type);
+  put('message_tags_by_channel', ['g', 'c', ...t], tag, channel, type);
+  put('message_tags_by_shape', ['g', 'k'], tag, shape);
+  put('messages_by_sender_channel', ['s', 'c', ...t], sender, channel, type);
+  put('messages_by_sender_shape', ['s', 'k'], sender, shape);
+  put('messages_by_channel_shape', ['c', 'k'], channel, shape);
+  put('message_tags_by_tag', ['g', ...t], tag, type);
+  // Others than lists use this index, too: it is the planner's to choose.
+  put(undefined, [], subjects && ['subject', subjects], type);
+  put('messages_by_sender', ['s', ...t], sender, type);
+  put('messages_by_content_type', ['p'], contentTypes && ['content_type', contentTypes]);
+  put('messages_by_channel', ['c', ...t], channel, type);
+  put('messages_by_shape', ['k'], shape);
+  if (filter.types) put('messages_by_type', t, type);
+  if (drivers.length === 0) put('messages_by_time', []);
+  return drivers;
 }
+
+/** The condition that lets an index, and no other, serve a query (migrations/002). */
+export const meansIndex = (table: string, index: string): Condition =>
+  sql`${sql.ref(`${table}.item_hash`)} <> ${sql.lit(index)}`;
 
 const product = (prefix: readonly Prefix[]) => prefix.reduce((count, [, values]) => count * values.length, 1);
 
@@ -74,6 +82,12 @@ const COLUMNS = [
   ['subjects', 'subject'],
 ] as const;
 const TAG_COLUMNS: readonly string[] = ['sender', 'channel', 'type', 'shape', 'time', 'item_hash'];
+
+/** The conditions that make a driver's index usable, on `x`. */
+export const usesOf = ({ table, index }: Driver): Condition[] => [
+  ...(table === 'messages' ? [sql`x.status = 'processed'`] : []),
+  ...(index === undefined ? [] : [meansIndex('x', index)]),
+];
 
 /** The conditions that the index does not answer, on `x` (the driver's table) or `m` (messages). */
 export function restOf(filter: MessageFilter, driver: Driver): { own: Condition[]; message: Condition[] } {
@@ -101,6 +115,5 @@ export function restOf(filter: MessageFilter, driver: Driver): { own: Condition[
   if (hashes && !answered.has('item_hash')) put('item_hash', (table) => anyOf(`${table}.item_hash`, hashes));
   if (from !== undefined) put('time', (table) => sql`${sql.ref(`${table}.time`)} >= ${from}::float8`);
   if (to !== undefined) put('time', (table) => sql`${sql.ref(`${table}.time`)} < ${to}::float8`);
-  if (driver.table === 'messages') own.push(sql`x.status = 'processed'`);
   return { own, message };
 }

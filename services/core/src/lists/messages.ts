@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { StoredMessage } from '../messages/stored.ts';
 import { chooseDriver } from './choose.ts';
-import { type Driver, narrowDriver, restOf } from './driver.ts';
+import { type Driver, narrowDriver, restOf, usesOf } from './driver.ts';
 import { allOf, type Condition, isEmpty, type MessageFilter, resolveFilter } from './filter.ts';
 import { withTimeLimit } from './time-limit.ts';
 
@@ -47,10 +47,10 @@ function pick(filter: MessageFilter, driver: Driver, page: MessagePage): RawBuil
     rest.message.length > 0
       ? sql`join messages m on m.item_hash = x.item_hash and ${allOf(rest.message)}`
       : sql``;
-  const own = [...prefix, ...rest.own, ...afterCursor(page)];
+  const own = [...prefix, ...usesOf(driver), ...rest.own, ...afterCursor(page)];
   const scan = sql`
     select x."time", x.item_hash from ${sql.table(driver.table)} x ${join}
-    ${own.length > 0 ? sql`where ${allOf(own)}` : sql``}
+    where ${allOf(own)}
     order by x."time" ${directionOf(page)}, x.item_hash limit ${page.offset + page.limit}`;
   return values.length === 0
     ? scan
@@ -76,10 +76,9 @@ export function pageQuery(
 /** Whether each row that is read is one of the page's, or of the pages before it. */
 function isBounded(filter: MessageFilter, driver: Driver, { offset, limit }: MessagePage): boolean {
   const { own, message } = restOf({ ...filter, from: undefined, to: undefined }, driver);
-  const statusOnly = driver.table === 'messages' ? 1 : 0;
   return (
     filter.hashes !== undefined ||
-    (own.length === statusOnly && message.length === 0 && offset + limit <= DEPTH_UNLIMITED_MAX)
+    (own.length === 0 && message.length === 0 && offset + limit <= DEPTH_UNLIMITED_MAX)
   );
 }
 
