@@ -15,11 +15,13 @@ export interface Driver {
   readonly answers: readonly Property[];
   /** Column -> values; in the index's order. */
   readonly prefix: readonly Prefix[];
+  /** A condition of the index beside those on its columns. */
+  readonly also?: Condition;
 }
 type Prefix = readonly [column: string, values: readonly unknown[], type?: string];
 
-/** Rows that may be merged for one page, over all combinations; beyond it fewer columns are looked up. */
-const MERGED_ROWS_MAX = 100_000;
+/** Combinations that are looked up for one page; beyond it fewer columns are. */
+const COMBINATIONS_MAX = 4_000;
 
 /** The indexes that serve a filter, those that answer more of it first. `type` without a filter: all types are merged. */
 export function listDrivers(filter: MessageFilter): Driver[] {
@@ -59,16 +61,36 @@ export function listDrivers(filter: MessageFilter): Driver[] {
   return drivers;
 }
 
+/**
+ * The scans that give what a driver stands for. Without any other filter, an owner's messages are in two places: those
+ * that the owner sent, and the few that others sent in its name.
+ */
+export function scansOf(filter: MessageFilter, driver: Driver): Driver[] {
+  const { owners } = filter;
+  if (!owners || driver.index !== 'messages_by_time') return [driver];
+  return [
+    ...listDrivers({ addresses: owners }).map((one) => ({ ...one, also: sql`x.owner = x.sender` })),
+    {
+      table: 'messages',
+      index: 'messages_by_owner',
+      answers: [],
+      prefix: [['owner', owners]],
+      also: sql`x.owner <> x.sender`,
+    },
+  ];
+}
+
 /** The condition that lets an index, and no other, serve a query (migrations/002). */
 export const meansIndex = (table: string, index: string): Condition =>
   sql`${sql.ref(`${table}.item_hash`)} <> ${sql.lit(index)}`;
 
-const product = (prefix: readonly Prefix[]) => prefix.reduce((count, [, values]) => count * values.length, 1);
+export const countCombinations = (prefix: readonly Prefix[]) =>
+  prefix.reduce((count, [, values]) => count * values.length, 1);
 
-/** Leaves out the last columns of a driver while there are too many combinations for pages of this depth. */
-export function narrowDriver(driver: Driver, depth: number): Driver {
+/** Leaves out the last columns of a driver while there are too many combinations. */
+export function narrowDriver(driver: Driver): Driver {
   let { prefix } = driver;
-  while (prefix.length > 1 && product(prefix) * depth > MERGED_ROWS_MAX) prefix = prefix.slice(0, -1);
+  while (prefix.length > 1 && countCombinations(prefix) > COMBINATIONS_MAX) prefix = prefix.slice(0, -1);
   return { ...driver, prefix };
 }
 
@@ -84,9 +106,10 @@ const COLUMNS = [
 const TAG_COLUMNS: readonly string[] = ['sender', 'channel', 'type', 'shape', 'time', 'item_hash'];
 
 /** The conditions that make a driver's index usable, on `x`. */
-export const usesOf = ({ table, index }: Driver): Condition[] => [
+export const usesOf = ({ table, index, also }: Driver): Condition[] => [
   ...(table === 'messages' ? [sql`x.status = 'processed'`] : []),
   ...(index === undefined ? [] : [meansIndex('x', index)]),
+  ...(also ? [also] : []),
 ];
 
 /** The conditions that the index does not answer, on `x` (the driver's table) or `m` (messages). */
