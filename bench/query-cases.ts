@@ -50,7 +50,8 @@ function listPlaces({ set }: Bench): { name: string; pageOf: (round: number) => 
   ];
 }
 
-const worst: string[] = [];
+/** What was beyond the goal: measured once more at the end, since a busy machine is slow now and then. */
+const slow: { name: string; times: Times; again: () => Promise<Times> }[] = [];
 const scans = new Map<string, string>();
 
 /** The pages that one request reads, over all of its queries; notes tables that are read whole. */
@@ -68,21 +69,27 @@ async function checkPlans(
   return sum;
 }
 
+async function timeRounds(run: (round: number) => Promise<unknown>): Promise<Times> {
+  const times = new Times();
+  for (let round = 0; round < ROUNDS; round++) {
+    const sames: number[] = [];
+    for (let i = 0; i < SAMES; i++) sames.push(await timeOf(() => run(round)));
+    times.add(...sames);
+  }
+  return times;
+}
+
 /** One request at several places of its list. */
 async function timeRequest(
   bench: Bench,
   name: string,
   run: (round: number) => Promise<unknown>,
 ): Promise<Times> {
-  const times = new Times();
-  for (const round of [0, ROUNDS - 1])
-    times.pages = Math.max(times.pages, await checkPlans(bench, name, () => run(round)));
-  for (let round = 0; round < ROUNDS; round++) {
-    const sames: number[] = [];
-    for (let i = 0; i < SAMES; i++) sames.push(await timeOf(() => run(round)));
-    times.add(...sames);
-  }
-  if (times.quietAt(0.95) > GOAL_MS) worst.push(`${name.padEnd(72)}${times.text}`);
+  const pages: number[] = [];
+  for (const round of [0, ROUNDS - 1]) pages.push(await checkPlans(bench, name, () => run(round)));
+  const times = await timeRounds(run);
+  times.pages = Math.max(...pages);
+  if (times.quietAt(0.95) > GOAL_MS) slow.push({ name, times, again: () => timeRounds(run) });
   return times;
 }
 
@@ -126,11 +133,20 @@ async function timeGroups(bench: Bench, groups: readonly Property[]): Promise<vo
     );
 }
 
-function report(): void {
+async function report(): Promise<void> {
+  const twice: string[] = [];
+  for (const { name, times, again } of slow.splice(0)) {
+    const more = await again();
+    more.pages = times.pages;
+    const isSlow = more.quietAt(0.95) > GOAL_MS;
+    twice.push(`  ${isSlow ? 'again' : 'once '} ${name.padEnd(66)}${(isSlow ? more : times).text}`);
+  }
   console.log(
-    worst.length === 0 ? `\nno case has a p95* beyond ${GOAL_MS} ms` : `\np95* beyond ${GOAL_MS} ms:`,
+    twice.length === 0
+      ? `\nno case has a p95* beyond ${GOAL_MS} ms`
+      : `\np95* beyond ${GOAL_MS} ms, and whether again when asked once more:`,
   );
-  for (const line of worst.splice(0)) console.log(`  ${line}`);
+  for (const line of twice) console.log(line);
   console.log(scans.size === 0 ? 'no plan reads a whole table' : 'tables that some plan reads whole:');
   for (const [table, name] of scans) console.log(`  ${table}, as in ${name}`);
   scans.clear();
@@ -149,7 +165,7 @@ export async function benchLists(bench: Bench): Promise<void> {
     { name: 'no filter', values: [{ name: 'no filter', filter: {} }] },
     ...combine(properties),
   ]);
-  report();
+  await report();
   const start = 1_650_000_000 + 1.2345 * 365 * 86_400;
   const dates: Property = {
     name: 'dates',
@@ -167,7 +183,7 @@ export async function benchLists(bench: Bench): Promise<void> {
     name.split(' + ').some((part) => own.has(part)),
   );
   await timeGroups(bench, groups);
-  report();
+  await report();
 }
 
 /** GET /aggregates and GET /instances. */
@@ -212,7 +228,7 @@ export async function benchOthers(bench: Bench): Promise<void> {
         listInstances(db, { address, status }, { limit: PAGE, offset: PAGE * (DEEP_PAGE - 1) }),
       );
     }
-  report();
+  await report();
 }
 
 const READERS = 50;

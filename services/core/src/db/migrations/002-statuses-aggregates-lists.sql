@@ -6,6 +6,9 @@ alter table file_pins drop constraint file_pins_file_hash_fkey;
 alter table file_pins drop constraint file_pins_message_hash_fkey;
 truncate instances, file_pins;
 create index instances_not_running on instances (created_at desc, instance_id) where phase <> 'running';
+create index instances_by_owner_running on instances (owner, created_at desc, instance_id) where phase = 'running';
+create index instances_by_owner_not_running on instances (owner, created_at desc, instance_id)
+  where phase <> 'running';
 
 drop index messages_by_time, messages_by_sender, messages_by_type, messages_by_channel, messages_instance_status;
 alter table messages rename column "timestamp" to "time";
