@@ -9,7 +9,7 @@ import { type MessageFilter, resolveFilter } from '../services/core/src/lists/fi
 import { listMessages, type MessagePage } from '../services/core/src/lists/messages.ts';
 import { findMessage } from '../services/core/src/messages/read.ts';
 import { addressOf, type DataSet, hashOf } from './data-set.ts';
-import { findScans, type Query, recordQueries, Times, timeOf, timeReaders } from './query-measure.ts';
+import { explain, HEADER, type Query, recordQueries, Times, timeOf, timeReaders } from './query-measure.ts';
 import { combine, listContentTypes, listProperties, type Property } from './query-values.ts';
 
 export interface Bench {
@@ -21,14 +21,15 @@ export interface Bench {
 }
 
 const GOAL_MS = 30;
-const ROUNDS = 8;
+const ROUNDS = 6;
+const SAMES = 3;
 const PAGE = 20;
 const DEEP_PAGE = 50;
-const HEADER = `${''.padEnd(44)}${['p50', 'p95', 'p99'].map((name) => name.padStart(9)).join('')}   ms`;
+const HEAD = `${''.padEnd(44)}${HEADER}   ms; * best of 3 in a row`;
 /** Reading all of these is cheap at any size of the node. */
 const SMALL = new Set(['shapes', 'event_counter']);
 
-export const fixedFloor = ({ db, set }: Bench) => {
+const createFloor = ({ db, set }: Bench) => {
   let turn = 0;
   return () => {
     const hashes = Array.from({ length: PAGE }, () => hashOf(set.dice, (turn++ * 7_919 + 13) % set.count));
@@ -49,16 +50,47 @@ function listPlaces({ set }: Bench): { name: string; pageOf: (round: number) => 
   ];
 }
 
-const worst: string[] = [];
+/** What was beyond the goal: measured once more at the end, since a busy machine is slow now and then. */
+const slow: { name: string; times: Times; again: () => Promise<Times> }[] = [];
 const scans = new Map<string, string>();
 
+/** The pages that one request reads, over all of its queries; notes tables that are read whole. */
 async function checkPlans(
   { pool, recorded }: Bench,
   name: string,
   body: () => Promise<unknown>,
-): Promise<void> {
-  for (const query of await recordQueries(recorded, body))
-    for (const table of await findScans(pool, query)) if (!SMALL.has(table)) scans.set(table, name);
+): Promise<number> {
+  let sum = 0;
+  for (const query of await recordQueries(recorded, body)) {
+    const { scanned, pages } = await explain(pool, query);
+    for (const table of scanned) if (!SMALL.has(table)) scans.set(table, name);
+    sum += pages;
+  }
+  return sum;
+}
+
+async function timeRounds(run: (round: number) => Promise<unknown>): Promise<Times> {
+  const times = new Times();
+  for (let round = 0; round < ROUNDS; round++) {
+    const sames: number[] = [];
+    for (let i = 0; i < SAMES; i++) sames.push(await timeOf(() => run(round)));
+    times.add(...sames);
+  }
+  return times;
+}
+
+/** One request at several places of its list. */
+async function timeRequest(
+  bench: Bench,
+  name: string,
+  run: (round: number) => Promise<unknown>,
+): Promise<Times> {
+  const pages: number[] = [];
+  for (const round of [0, ROUNDS - 1]) pages.push(await checkPlans(bench, name, () => run(round)));
+  const times = await timeRounds(run);
+  times.pages = Math.max(...pages);
+  if (times.quietAt(0.95) > GOAL_MS) slow.push({ name, times, again: () => timeRounds(run) });
+  return times;
 }
 
 async function timeCase(
@@ -67,27 +99,18 @@ async function timeCase(
   filter: MessageFilter,
   kinds: Map<string, Times>,
 ): Promise<void> {
-  const floor = fixedFloor(bench);
-  const put = (kind: string, times: Times) => {
-    const known = kinds.get(kind) ?? new Times();
-    known.addAll(times);
-    kinds.set(kind, known);
-    if (times.at(0.95) > GOAL_MS) worst.push(`${`${name}; ${kind}`.padEnd(72)}${times.text}`);
-  };
+  const floor = createFloor(bench);
   const measure = async (kind: string, run: (round: number) => Promise<unknown>) => {
-    const times = new Times();
-    await checkPlans(bench, `${name}; ${kind}`, () => run(0));
-    for (let round = 0; round < ROUNDS; round++) times.add(await timeOf(() => run(round)));
-    put(kind, times);
+    const known = kinds.get(kind) ?? new Times();
+    known.addAll(await timeRequest(bench, `${name}; ${kind}`, run));
+    kinds.set(kind, known);
   };
   for (const { name: place, pageOf } of listPlaces(bench))
     await measure(place, async (round) =>
       listMessages(bench.db, await resolveFilter(bench.db, filter), pageOf(round)),
     );
   await measure('total', () => totalMessages(bench.db, filter));
-  const floors = kinds.get('floor') ?? new Times();
-  for (let round = 0; round < ROUNDS; round++) floors.add(await timeOf(floor));
-  kinds.set('floor', floors);
+  await measure('floor', floor);
 }
 
 async function timeGroups(bench: Bench, groups: readonly Property[]): Promise<void> {
@@ -103,18 +126,27 @@ async function timeGroups(bench: Bench, groups: readonly Property[]): Promise<vo
     }
   }
   const floor = all.get('floor')!;
-  console.log('\nall of them, and p50 as a ratio to fetching as many rows by primary key');
+  console.log('\nall of them, and p50* as a ratio to fetching as many rows by primary key');
   for (const [kind, times] of all)
     console.log(
-      `${kind.padEnd(44)}${times.text}   ${(times.at(0.5) / floor.at(0.5)).toFixed(1)}x  (${times.count} requests)`,
+      `${kind.padEnd(44)}${times.text}   ${(times.quietAt(0.5) / floor.quietAt(0.5)).toFixed(1)}x  (${times.count} requests)`,
     );
 }
 
-function report(): void {
+async function report(): Promise<void> {
+  const twice: string[] = [];
+  for (const { name, times, again } of slow.splice(0)) {
+    const more = await again();
+    more.pages = times.pages;
+    const isSlow = more.quietAt(0.95) > GOAL_MS;
+    twice.push(`  ${isSlow ? 'again' : 'once '} ${name.padEnd(66)}${(isSlow ? more : times).text}`);
+  }
   console.log(
-    worst.length === 0 ? `\nno case has a p95 beyond ${GOAL_MS} ms` : `\np95 beyond ${GOAL_MS} ms:`,
+    twice.length === 0
+      ? `\nno case has a p95* beyond ${GOAL_MS} ms`
+      : `\np95* beyond ${GOAL_MS} ms, and whether again when asked once more:`,
   );
-  for (const line of worst.splice(0)) console.log(`  ${line}`);
+  for (const line of twice) console.log(line);
   console.log(scans.size === 0 ? 'no plan reads a whole table' : 'tables that some plan reads whole:');
   for (const [table, name] of scans) console.log(`  ${table}, as in ${name}`);
   scans.clear();
@@ -128,12 +160,12 @@ export async function benchLists(bench: Bench): Promise<void> {
       console.log(
         `${name.padEnd(24)} ${String(await totalMessages(bench.db, filter)).padStart(9)} messages  ${JSON.stringify(filter).slice(0, 90)}`,
       );
-  console.log(`\nGET /messages\n${HEADER}`);
+  console.log(`\nGET /messages\n${HEAD}`);
   await timeGroups(bench, [
     { name: 'no filter', values: [{ name: 'no filter', filter: {} }] },
     ...combine(properties),
   ]);
-  report();
+  await report();
   const start = 1_650_000_000 + 1.2345 * 365 * 86_400;
   const dates: Property = {
     name: 'dates',
@@ -145,13 +177,13 @@ export async function benchLists(bench: Bench): Promise<void> {
   };
   const [, addresses, channels] = properties;
   const contentTypes = await listContentTypes(bench.db, bench.set.count);
-  console.log(`\nGET /messages.json\n${HEADER}`);
+  console.log(`\nGET /messages.json\n${HEAD}`);
   const own = new Set([dates.name, contentTypes.name]);
   const groups = combine([addresses!, channels!, contentTypes, dates]).filter(({ name }) =>
     name.split(' + ').some((part) => own.has(part)),
   );
   await timeGroups(bench, groups);
-  report();
+  await report();
 }
 
 /** GET /aggregates and GET /instances. */
@@ -175,14 +207,9 @@ export async function benchOthers(bench: Bench): Promise<void> {
     ['address + key', { owners: [owner], keys: ['profile'] }],
     ['address + content.fields', { owners: [owner], fields: ['item77'] }],
   ] as const;
-  console.log(`\nGET /aggregates, page and total\n${HEADER}`);
-  const run = async (name: string, body: () => Promise<unknown>) => {
-    const times = new Times();
-    await checkPlans(bench, name, body);
-    for (let round = 0; round < ROUNDS; round++) times.add(await timeOf(body));
-    if (times.at(0.95) > GOAL_MS) worst.push(`${name.padEnd(72)}${times.text}`);
-    console.log(`${name.padEnd(44)}${times.text}`);
-  };
+  console.log(`\nGET /aggregates, page and total\n${HEAD}`);
+  const run = async (name: string, body: () => Promise<unknown>) =>
+    console.log(`${name.padEnd(44)}${(await timeRequest(bench, name, body)).text}`);
   for (const [name, filter] of filters) {
     await run(name, () => listAggregates(db, filter, { limit: PAGE, offset: 0 }));
     await run(`${name}; page ${DEEP_PAGE}`, () =>
@@ -192,7 +219,7 @@ export async function benchOthers(bench: Bench): Promise<void> {
       listAggregates(db, filter, { limit: PAGE, offset: 0, after: last }),
     );
   }
-  console.log(`\nGET /instances, page and total\n${HEADER}`);
+  console.log(`\nGET /instances, page and total\n${HEAD}`);
   for (const address of [undefined, owner, single])
     for (const status of [undefined, 'running', 'stopped'] as const) {
       const name = `${address === undefined ? 'all' : address === owner ? 'address, many' : 'address, few'}, ${status ?? 'any status'}`;
@@ -201,7 +228,7 @@ export async function benchOthers(bench: Bench): Promise<void> {
         listInstances(db, { address, status }, { limit: PAGE, offset: PAGE * (DEEP_PAGE - 1) }),
       );
     }
-  report();
+  await report();
 }
 
 const READERS = 50;
@@ -219,7 +246,7 @@ export async function benchReaders({ db, set }: Bench): Promise<void> {
     const { owner, key } = rows[index % rows.length]!;
     return findAggregate(db, owner, key);
   };
-  console.log(`\n${READERS} readers at a time\n${HEADER}`);
+  console.log(`\n${READERS} readers at a time\n${HEAD}`);
   for (const [name, ask] of [
     ['a message by hash', byHash],
     ['an aggregate by key', byKey],

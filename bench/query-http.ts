@@ -12,7 +12,7 @@ import { createRooms } from '../services/core/src/rooms.ts';
 import { routeSettingsOf } from '../services/core/src/route-settings.ts';
 import { inlineVerifier } from '../services/core/src/verify/verifier.ts';
 import { addressOf, type DataSet, hashOf } from './data-set.ts';
-import { Times, timeOf, timeReaders } from './query-measure.ts';
+import { HEADER, Times, timeOf, timeReaders } from './query-measure.ts';
 
 const ROUNDS = 30;
 const READERS = 50;
@@ -68,7 +68,7 @@ export async function benchHttp(database: Database<Schema>, set: DataSet, direct
     '/aggregates?key=profile',
     '/instances?status=running',
   ];
-  console.log(`\nover HTTP${''.padEnd(71)}p50      p95      p99   ms`);
+  console.log(`\n${'over HTTP'.padEnd(80)}${HEADER}   ms`);
   for (const path of paths) {
     const times = new Times();
     for (let round = 0; round < ROUNDS; round++) times.add(await timeOf(() => get(url + path)));

@@ -5,26 +5,44 @@ export interface Query {
   readonly parameters: readonly unknown[];
 }
 
-/** Times of one kind of request, in milliseconds. */
+/** What one kind of request costs. */
 export class Times {
   readonly #all: number[] = [];
+  readonly #quiet: number[] = [];
+  /** The most pages of the database that one such request read. */
+  pages = 0;
+
   get count(): number {
     return this.#all.length;
   }
-  add(...times: number[]): void {
-    this.#all.push(...times);
+  /** The same request a few times in a row: what disturbs the machine seldom disturbs all of them. */
+  add(...sames: number[]): void {
+    this.#all.push(...sames);
+    this.#quiet.push(Math.min(...sames));
   }
   addAll(other: Times): void {
     this.#all.push(...other.#all);
+    this.#quiet.push(...other.#quiet);
+    this.pages = Math.max(this.pages, other.pages);
   }
-  at(part: number): number {
-    const sorted = this.#all.toSorted((a, b) => a - b);
+  at(part: number, values = this.#all): number {
+    const sorted = values.toSorted((a, b) => a - b);
     return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
   }
+  quietAt(part: number): number {
+    return this.at(part, this.#quiet);
+  }
   get text(): string {
-    return [0.5, 0.95, 0.99].map((part) => this.at(part).toFixed(2).padStart(9)).join('');
+    const parts = [0.5, 0.95, 0.99];
+    const times = [...parts.map((part) => this.at(part)), ...parts.map((part) => this.quietAt(part))];
+    return times.map((time) => time.toFixed(2).padStart(9)).join('') + String(this.pages || '').padStart(9);
   }
 }
+
+/** Columns of Times.text. */
+export const HEADER = ['p50', 'p95', 'p99', 'p50*', 'p95*', 'p99*', 'pages']
+  .map((name) => name.padStart(9))
+  .join('');
 
 export async function timeOf(body: () => Promise<unknown>): Promise<number> {
   const startMs = performance.now();
@@ -58,19 +76,26 @@ export async function timeReaders(
 interface Plan {
   'Node Type': string;
   'Relation Name'?: string;
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
   Plans?: Plan[];
 }
 
-/** Tables of which a plan reads every row. */
-export async function findScans(pool: pg.Pool, { sql, parameters }: Query): Promise<string[]> {
-  const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`explain (format json) ${sql}`, [
-    ...parameters,
-  ]);
-  const walk = (plan: Plan): string[] => [
-    ...(plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name'] ?? '?'] : []),
-    ...(plan.Plans ?? []).flatMap(walk),
+/** Runs a query for its plan: tables of which it reads every row, and the pages that it reads. */
+export async function explain(
+  pool: pg.Pool,
+  { sql, parameters }: Query,
+): Promise<{ scanned: string[]; pages: number }> {
+  const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+    `explain (analyze, buffers, timing off, format json) ${sql}`,
+    [...parameters],
+  );
+  const { Plan: plan } = rows[0]!['QUERY PLAN'][0];
+  const walk = (part: Plan): string[] => [
+    ...(part['Node Type'] === 'Seq Scan' ? [part['Relation Name'] ?? '?'] : []),
+    ...(part.Plans ?? []).flatMap(walk),
   ];
-  return walk(rows[0]!['QUERY PLAN'][0].Plan);
+  return { scanned: walk(plan), pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] };
 }
 
 /** What is asked of the database while `body` runs, statements of transactions aside. */

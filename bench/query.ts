@@ -9,7 +9,7 @@ import { MIGRATIONS } from '../services/core/src/db/directory.ts';
 import { migrate } from '../services/core/src/db/migrate.ts';
 import type { Schema } from '../services/core/src/db/schema.ts';
 import { countAll, HEAVY } from '../services/core/src/lists/totals.ts';
-import type { DataSet } from './data-set.ts';
+import { type DataSet, hashOf } from './data-set.ts';
 import { loadDataSet, measureTables } from './data-set-load.ts';
 import { createDice } from './dice.ts';
 import { type Bench, benchLists, benchOthers, benchReaders } from './query-cases.ts';
@@ -22,9 +22,14 @@ const GIB = 1024 ** 3;
 async function prepare({ pool, kysely }: Database<Schema>, set: DataSet): Promise<void> {
   const client = await pool.connect();
   try {
-    // Forgotten messages are in no list.
-    const { rows } = await client.query<{ count: string }>('select count(*) from messages');
-    if (Number(rows[0]!.count) === set.count && (await countAll(kysely)) > 0)
+    // What is there already is of the same seed: its last message says how many there are.
+    const { rows } = await client.query('select from messages where item_hash = $1', [
+      hashOf(set.dice, set.count - 1),
+    ]);
+    const { rows: more } = await client.query('select from messages where item_hash = $1', [
+      hashOf(set.dice, set.count),
+    ]);
+    if (rows.length === 1 && more.length === 0 && (await countAll(kysely)) > 0)
       console.log('the data set is there already');
     else {
       const say = (line: string) => console.log(line);

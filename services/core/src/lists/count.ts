@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import { chooseDriver } from './choose.ts';
-import { restOf } from './driver.ts';
+import { restOf, usesOf } from './driver.ts';
 import { allOf, anyOf, type Given, givenOf, isEmpty, type MessageFilter, resolveFilter } from './filter.ts';
 import { DAY_SECONDS, labelOf } from './labels.ts';
 import { withTimeLimit } from './time-limit.ts';
@@ -20,6 +20,7 @@ async function countMessages(db: Kysely<Schema>, filter: MessageFilter): Promise
   const rest = restOf(filter, driver);
   const own = [
     ...driver.prefix.map(([column, values, type]) => anyOf(`x.${column}`, values, type)),
+    ...usesOf(driver),
     ...rest.own,
   ];
   const join =

@@ -9,20 +9,24 @@ import type { Property } from './labels.ts';
  */
 export interface Driver {
   readonly table: 'messages' | 'message_tags';
+  /** undefined: the primary key, or the planner's choice. */
+  readonly index: string | undefined;
   /** The filtered properties that the index answers. */
   readonly answers: readonly Property[];
   /** Column -> values; in the index's order. */
   readonly prefix: readonly Prefix[];
+  /** A condition of the index beside those on its columns. */
+  readonly also?: Condition;
 }
 type Prefix = readonly [column: string, values: readonly unknown[], type?: string];
 
-/** Rows that may be merged for one page, over all combinations; beyond it fewer columns are looked up. */
-const MERGED_ROWS_MAX = 100_000;
+/** Combinations that are looked up for one page; beyond it fewer columns are. */
+const COMBINATIONS_MAX = 4_000;
 
 /** The indexes that serve a filter, those that answer more of it first. `type` without a filter: all types are merged. */
 export function listDrivers(filter: MessageFilter): Driver[] {
   const { hashes, tags, addresses, channels, contentTypes, shapes, subjects } = filter;
-  if (hashes) return [{ table: 'messages', answers: [], prefix: [['item_hash', hashes]] }];
+  if (hashes) return [{ table: 'messages', index: undefined, answers: [], prefix: [['item_hash', hashes]] }];
   const type: Prefix = ['type', filter.types ?? MESSAGE_TYPES];
   const t: Property[] = filter.types ? ['t'] : [];
   const sender: Prefix | undefined = addresses && ['sender', addresses];
@@ -30,37 +34,63 @@ export function listDrivers(filter: MessageFilter): Driver[] {
   const shape: Prefix | undefined = shapes && ['shape', shapes, 'integer'];
   const tag: Prefix | undefined = tags && ['tag', tags];
   const drivers: Driver[] = [];
-  const put = (answers: readonly Property[], ...prefix: readonly (Prefix | undefined)[]) => {
-    const complete = prefix.filter((one) => one !== undefined);
-    if (complete.length < prefix.length) return;
-    drivers.push({
-      table: complete[0]?.[0] === 'tag' ? 'message_tags' : 'messages',
-      answers,
-      prefix: complete,
-    });
+  const put = (
+    index: string | undefined,
+    answers: readonly Property[],
+    ...columns: readonly (Prefix | undefined)[]
+  ) => {
+    const prefix = columns.filter((one) => one !== undefined);
+    if (prefix.length < columns.length) return;
+    drivers.push({ table: prefix[0]?.[0] === 'tag' ? 'message_tags' : 'messages', index, answers, prefix });
   };
-  put(['g', 's', ...t], tag, sender, type);
-  put(['g', 'c', ...t], tag, channel, type);
-  put(['g', 'k'], tag, shape);
-  put(['s', 'c', ...t], sender, channel, type);
-  put(['s', 'k'], sender, shape);
-  put(['c', 'k'], channel, shape);
-  put(['g', ...t], tag, type);
-  put([], subjects && ['subject', subjects], type);
-  put(['s', ...t], sender, type);
-  put(['p'], contentTypes && ['content_type', contentTypes]);
-  put(['c', ...t], channel, type);
-  put(['k'], shape);
-  if (filter.types) put(t, type);
-  return drivers.length > 0 ? drivers : [{ table: 'messages', answers: [], prefix: [] }];
+  put('message_tags_by_sender', ['g', 's', ...t], tag, sender, type);
+  put('message_tags_by_channel', ['g', 'c', ...t], tag, channel, type);
+  put('message_tags_by_shape', ['g', 'k'], tag, shape);
+  put('messages_by_sender_channel', ['s', 'c', ...t], sender, channel, type);
+  put('messages_by_sender_shape', ['s', 'k'], sender, shape);
+  put('messages_by_channel_shape', ['c', 'k'], channel, shape);
+  put('message_tags_by_tag', ['g', ...t], tag, type);
+  // Others than lists use this index, too: it is the planner's to choose.
+  put(undefined, [], subjects && ['subject', subjects], type);
+  put('messages_by_sender', ['s', ...t], sender, type);
+  put('messages_by_content_type', ['p'], contentTypes && ['content_type', contentTypes]);
+  put('messages_by_channel', ['c', ...t], channel, type);
+  put('messages_by_shape', ['k'], shape);
+  if (filter.types) put('messages_by_type', t, type);
+  if (drivers.length === 0) put('messages_by_time', []);
+  return drivers;
 }
 
-const product = (prefix: readonly Prefix[]) => prefix.reduce((count, [, values]) => count * values.length, 1);
+/**
+ * The scans that give what a driver stands for. Without any other filter, an owner's messages are in two places: those
+ * that the owner sent, and the few that others sent in its name.
+ */
+export function scansOf(filter: MessageFilter, driver: Driver): Driver[] {
+  const { owners } = filter;
+  if (!owners || driver.index !== 'messages_by_time') return [driver];
+  return [
+    ...listDrivers({ addresses: owners }).map((one) => ({ ...one, also: sql`x.owner = x.sender` })),
+    {
+      table: 'messages',
+      index: 'messages_by_owner',
+      answers: [],
+      prefix: [['owner', owners]],
+      also: sql`x.owner <> x.sender`,
+    },
+  ];
+}
 
-/** Leaves out the last columns of a driver while there are too many combinations for pages of this depth. */
-export function narrowDriver(driver: Driver, depth: number): Driver {
+/** The condition that lets an index, and no other, serve a query (migrations/002). */
+export const meansIndex = (table: string, index: string): Condition =>
+  sql`${sql.ref(`${table}.item_hash`)} <> ${sql.lit(index)}`;
+
+export const countCombinations = (prefix: readonly Prefix[]) =>
+  prefix.reduce((count, [, values]) => count * values.length, 1);
+
+/** Leaves out the last columns of a driver while there are too many combinations. */
+export function narrowDriver(driver: Driver): Driver {
   let { prefix } = driver;
-  while (prefix.length > 1 && product(prefix) * depth > MERGED_ROWS_MAX) prefix = prefix.slice(0, -1);
+  while (prefix.length > 1 && countCombinations(prefix) > COMBINATIONS_MAX) prefix = prefix.slice(0, -1);
   return { ...driver, prefix };
 }
 
@@ -74,6 +104,13 @@ const COLUMNS = [
   ['subjects', 'subject'],
 ] as const;
 const TAG_COLUMNS: readonly string[] = ['sender', 'channel', 'type', 'shape', 'time', 'item_hash'];
+
+/** The conditions that make a driver's index usable, on `x`. */
+export const usesOf = ({ table, index, also }: Driver): Condition[] => [
+  ...(table === 'messages' ? [sql`x.status = 'processed'`] : []),
+  ...(index === undefined ? [] : [meansIndex('x', index)]),
+  ...(also ? [also] : []),
+];
 
 /** The conditions that the index does not answer, on `x` (the driver's table) or `m` (messages). */
 export function restOf(filter: MessageFilter, driver: Driver): { own: Condition[]; message: Condition[] } {
@@ -101,6 +138,5 @@ export function restOf(filter: MessageFilter, driver: Driver): { own: Condition[
   if (hashes && !answered.has('item_hash')) put('item_hash', (table) => anyOf(`${table}.item_hash`, hashes));
   if (from !== undefined) put('time', (table) => sql`${sql.ref(`${table}.time`)} >= ${from}::float8`);
   if (to !== undefined) put('time', (table) => sql`${sql.ref(`${table}.time`)} < ${to}::float8`);
-  if (driver.table === 'messages') own.push(sql`x.status = 'processed'`);
   return { own, message };
 }

@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { meansIndex } from './driver.ts';
 import { DAY_DIGITS, DAY_SECONDS, dayLabelOf, isDay, mayPair, pairOf } from './labels.ts';
 
 /**
@@ -67,15 +68,23 @@ async function countPairs(
     on conflict (a, b) do update set total = totals.total + excluded.total`.execute(trx);
 }
 
-const COLUMNS = { s: 'sender', t: 'type', c: 'channel', p: 'content_type', k: 'shape' } as const;
+const COLUMNS = {
+  s: ['sender', 'messages_by_sender'],
+  t: ['type', 'messages_by_type'],
+  c: ['channel', 'messages_by_channel'],
+  p: ['content_type', 'messages_by_content_type'],
+  k: ['shape', 'messages_by_shape'],
+} as const;
 
 /** The messages that have a label, with all of their labels but the tags. */
 const messagesWith = (label: string) => {
   const [property, value] = [label[0]!, label.slice(2)];
   if (property === 'g')
-    return sql`select m.* from message_tags g join messages m using (item_hash) where g.tag = ${value}`;
-  const column = COLUMNS[property as keyof typeof COLUMNS];
-  return sql`select * from messages where status = 'processed' and ${sql.ref(column)} = ${property === 'k' ? Number(value) : value}`;
+    return sql`select m.* from message_tags g join messages m using (item_hash)
+      where g.tag = ${value} and ${meansIndex('g', 'message_tags_by_tag')}`;
+  const [column, index] = COLUMNS[property as keyof typeof COLUMNS];
+  return sql`select * from messages m where m.status = 'processed' and ${meansIndex('m', index)}
+    and ${sql.ref(`m.${column}`)} = ${property === 'k' ? Number(value) : value}`;
 };
 
 /** Counts the pairs of a label with everything that is heavy, once; it has about HEAVY messages then. */

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { Kysely, PostgresDialect } from 'kysely';
+import { type DataSet, hashOf } from '../bench/data-set.ts';
+import { loadDataSet } from '../bench/data-set-load.ts';
+import { createDice } from '../bench/dice.ts';
+import { explain, type Query, recordQueries } from '../bench/query-measure.ts';
+import { combine, listContentTypes, listProperties, type Property } from '../bench/query-values.ts';
+import { MIGRATIONS } from '../services/core/src/db/directory.ts';
+import type { Schema } from '../services/core/src/db/schema.ts';
+import { createTestDatabase, type TestDatabase } from '../services/core/src/db/testing.ts';
+import { totalMessages } from '../services/core/src/lists/count.ts';
+import { type MessageFilter, resolveFilter } from '../services/core/src/lists/filter.ts';
+import { listMessages, type MessagePage } from '../services/core/src/lists/messages.ts';
+import { HEAVY } from '../services/core/src/lists/totals.ts';
+
+/** What the planner makes of every filter, alone and in pairs: no plan reads a whole table, and none reads many pages. */
+
+const set: DataSet = { dice: createDice(3), count: 40_000 };
+/** Tables that stay small, however many messages there are. */
+const SMALL = ['shapes'];
+/** Pages that a request may read. Looking through all messages of a large value reads more. */
+const PAGES_MAX = 2_000;
+
+const PLACES: readonly (readonly [name: string, page: MessagePage])[] = [
+  ['first page', { limit: 20, offset: 0 }],
+  ['page 50', { limit: 20, offset: 980 }],
+  ['cursor', { limit: 20, offset: 0, after: { time: 1_700_000_000, itemHash: hashOf(set.dice, 0) } }],
+];
+
+describe('plans of lists', () => {
+  let database: TestDatabase<Schema>;
+  let db: Kysely<Schema>;
+  const recorded: Query[] = [];
+  before(async () => {
+    database = await createTestDatabase<Schema>({
+      migrations: MIGRATIONS,
+      log: createLogger('test', 'fatal'),
+    });
+    const client = await database.pool.connect();
+    await loadDataSet(client, { set, heavyFrom: HEAVY, remakeIndexes: true, say: () => {} });
+    client.release(true);
+    db = new Kysely<Schema>({
+      dialect: new PostgresDialect({ pool: database.pool }),
+      log: ({ query: { sql, parameters } }) => void recorded.push({ sql, parameters }),
+    });
+  });
+  after(() => database[Symbol.asyncDispose]());
+
+  async function check(name: string, run: () => Promise<unknown>): Promise<number> {
+    let sum = 0;
+    for (const query of await recordQueries(recorded, run)) {
+      const { scanned, pages } = await explain(database.pool, query);
+      assert.deepEqual(
+        scanned.filter((table) => !SMALL.includes(table)),
+        [],
+        `${name}\n${query.sql}`,
+      );
+      sum += pages;
+    }
+    assert.ok(sum <= PAGES_MAX, `${name} reads ${sum} pages`);
+    return sum;
+  }
+
+  async function checkAll(properties: readonly Property[]): Promise<string> {
+    let most = 0;
+    let count = 0;
+    for (const { values } of combine(properties))
+      for (const { name, filter } of values) {
+        const list = async (page: MessagePage, of: MessageFilter) =>
+          listMessages(db, await resolveFilter(db, of), page);
+        for (const [place, page] of PLACES)
+          most = Math.max(most, await check(`${name}; ${place}`, () => list(page, filter)));
+        most = Math.max(most, await check(`${name}; total`, () => totalMessages(db, filter)));
+        count += PLACES.length + 1;
+      }
+    return `${count} requests, at most ${most} pages each`;
+  }
+
+  test('GET /messages: every filter, alone and in pairs', async (t) => {
+    t.diagnostic(await checkAll(await listProperties(db, set)));
+  });
+
+  test('GET /messages.json: addresses, channels, content types and dates', async (t) => {
+    const [, addresses, channels] = await listProperties(db, set);
+    const dates: Property = {
+      name: 'dates',
+      values: [
+        { name: 'a year', filter: { from: 1_680_000_123, to: 1_711_000_000 } },
+        { name: 'since', filter: { from: 1_680_000_123 } },
+      ],
+    };
+    t.diagnostic(await checkAll([addresses!, channels!, await listContentTypes(db, set.count), dates]));
+  });
+});
