@@ -60,6 +60,17 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     0,
     'threads that verify signatures; 0 for one less than there are cores',
   ),
+  webhookTimeoutMs: settings.integer(
+    100,
+    30_000,
+    15_000,
+    'how long one delivery to a webhook may take, in ms',
+  ),
+  webhookAllowHttp: settings.flag(false, 'whether webhooks may be http; for development'),
+  webhookAllowAddresses: settings.addressRanges(
+    [],
+    'addresses and ranges that webhooks may be at although they are not public; for development',
+  ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

@@ -13,6 +13,7 @@ import { eraseForgotten } from './messages/erase.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import { VerifierPool } from './verify/pool.ts';
+import { createDispatchObserver, startDeliverer } from './webhooks/deliverer.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
 
@@ -49,6 +50,11 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     schedulers,
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
     settings: routeSettingsOf(config),
+    webhooks: {
+      timeoutMs: config.webhookTimeoutMs,
+      allowHttp: config.webhookAllowHttp,
+      allowedAddresses: config.webhookAllowAddresses,
+    },
     now: Date.now,
     signal: stopping,
     log,
@@ -66,6 +72,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     },
   );
   stack.defer(() => upkeep);
+  stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

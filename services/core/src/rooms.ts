@@ -16,6 +16,7 @@ import { Pipeline } from './messages/pipeline.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
 import type { Verifier } from './verify/verifier.ts';
 import { createSealedBox, KEY_BYTES } from './webhooks/sealed-box.ts';
+import { createSender, type SenderSettings } from './webhooks/send.ts';
 
 export interface RoomOptions {
   readonly database: Database<Schema>;
@@ -26,6 +27,7 @@ export interface RoomOptions {
   readonly schedulers: ReadonlySet<string>;
   readonly pendingHorizonMs: number;
   readonly settings: RouteSettings;
+  readonly webhooks?: SenderSettings | undefined;
   readonly now: () => number;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
@@ -74,6 +76,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     events,
     files: new Files({ db, blobs, pipeline, now }),
     secrets: createSealedBox(new Uint8Array(hkdfSync('sha256', sealingKey, '', SEALING_PURPOSE, KEY_BYTES))),
+    sender: createSender({ ...options.webhooks, now }),
     metrics,
     health: createHealth({
       db,

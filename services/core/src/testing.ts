@@ -13,6 +13,7 @@ import type { Rooms, RouteSettings } from './http/rooms.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import { inlineVerifier } from './verify/verifier.ts';
+import type { SenderSettings } from './webhooks/send.ts';
 
 /** Keys of the tests: anybody may know them. */
 export const signers = {
@@ -51,6 +52,7 @@ export interface TestCoreOptions {
   readonly pendingHorizonMs?: number;
   readonly now?: () => number;
   readonly settings?: Partial<RouteSettings>;
+  readonly webhooks?: SenderSettings;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -78,6 +80,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       maxStreams: 4,
       ...options.settings,
     },
+    webhooks: options.webhooks,
     now: options.now ?? Date.now,
     signal: stop.signal,
     log,

@@ -8,6 +8,7 @@ import type { Intake } from '../messages/intake.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
 import type { SealedBox } from '../webhooks/sealed-box.ts';
+import type { Sender } from '../webhooks/send.ts';
 
 /** What the routes may use. */
 export interface Rooms {
@@ -17,6 +18,8 @@ export interface Rooms {
   readonly events: EventLog;
   readonly files: Files;
   readonly secrets: SealedBox;
+  /** Calls the endpoints of webhooks. */
+  readonly sender: Sender;
   readonly metrics: CoreMetrics;
   readonly health: Health;
   /** Milliseconds since 1970. */
