@@ -320,6 +320,7 @@ export class Dispatcher {
     const nowMs = now();
     observer?.attempted(attempted.ok ? 'delivered' : attempted.failure.code, attempted.durationMs / 1000);
     const next = decideNext(attempted, claimed.attempts + 1, nowMs, Math.random());
+    lane.isProven = attempted.ok;
     if (attempted.ok) {
       lane.failures = 0;
       lane.holdUntilMs = 0;

@@ -6,6 +6,8 @@ export const QUICK_MAX = 256;
 export const SLOW_MAX = 256;
 /** An attempt that takes longer is slow, and its endpoint gets no further one until it has ended. */
 export const SLOW_AFTER_MS = 1_000;
+/** Attempts at once to an endpoint of which no success is known yet: many dead ones together take little room. */
+const UNPROVEN_MAX = 2;
 /** Deliveries that are claimed ahead for one endpoint. */
 const AHEAD_MAX = 64;
 
@@ -21,6 +23,8 @@ export interface Lane {
   stuck: number;
   /** Failures in a row. */
   failures: number;
+  /** Whether its last attempt was a success. */
+  isProven: boolean;
   holdUntilMs: number;
   /** When the next retry is due, as far as this process knows. */
   nextDueMs: number;
@@ -33,6 +37,7 @@ export const createLane = (webhook: number): Lane => ({
   inFlight: 0,
   stuck: 0,
   failures: 0,
+  isProven: false,
   holdUntilMs: 0,
   nextDueMs: Number.POSITIVE_INFINITY,
 });
@@ -40,8 +45,10 @@ export const createLane = (webhook: number): Lane => ({
 export const isSlow = ({ failures, stuck }: Pick<Lane, 'failures' | 'stuck'>) => failures > 0 || stuck > 0;
 
 /** Whether its own limits let the next attempt of an endpoint begin. One that fails or is slow gets one at a time. */
-export const isOpen = (lane: Lane, concurrency: number, nowMs: number): boolean =>
-  nowMs >= lane.holdUntilMs && lane.inFlight < (isSlow(lane) ? 1 : concurrency);
+export function isOpen(lane: Lane, concurrency: number, nowMs: number): boolean {
+  const max = isSlow(lane) ? 1 : lane.isProven ? concurrency : Math.min(UNPROVEN_MAX, concurrency);
+  return nowMs >= lane.holdUntilMs && lane.inFlight < max;
+}
 
 /** How many to claim for an endpoint now: enough to stay busy, few where it may come to nothing. */
 export function claimLimit(lane: Lane, concurrency: number, nowMs: number): number {
