@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createLogger } from '@skerry/kit';
-import { sql } from 'kysely';
 import { type Database, openDatabase } from '../services/core/src/db/connect.ts';
 import { createWrite } from '../services/core/src/db/copy.ts';
 import { migrate } from '../services/core/src/db/migrate.ts';
@@ -117,12 +116,13 @@ export async function benchWebhooks(): Promise<void> {
     for (let n = 0; n < ENDPOINTS; n++) {
       const id = `webhook-${n}`;
       const url = `${receiver.url}/${n < DEAD ? 'dead' : 'alive'}/${n}`;
-      await sql`
-        insert into webhooks (webhook_id, owner, url, events, secret, created, filters, version)
-        values (${id}, 'bench', ${url}, array['message.new'], ${secrets.seal('a secret', id)}, 0,
-          ${JSON.stringify({ channels: [`c${n}`] })}::jsonb, 1)`.execute(db);
+      await database.pool.query(
+        `insert into webhooks (webhook_id, owner, url, events, secret, created, filters, version)
+         values ($1, 'bench', $2, array['message.new'], $3, 0, $4, 1)`,
+        [id, url, secrets.seal('a secret', id), { channels: [`c${n}`] }],
+      );
     }
-    await sql`update webhook_planner set version = 1`.execute(db);
+    await database.pool.query('update webhook_planner set version = 1');
     const events = createEventLog(db);
     const sender = createSender({ now: Date.now, allowHttp: true, allowedAddresses: ['127.0.0.0/8'] });
     const deliverer = startDeliverer({ db, events, secrets, sender, now: Date.now, log });

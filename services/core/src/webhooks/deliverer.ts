@@ -58,9 +58,9 @@ export function createDispatchObserver(own: Metrics): DispatchObserver {
 export function startDeliverer(options: DelivererOptions): AsyncDisposable {
   const { db, events, secrets, sender, now, log, backlogMax = BACKLOG_MAX } = options;
   const book = new EndpointBook(secrets);
-  const planner = new Planner({ db, book, now });
   const settler = new Settler({ db, now, log });
   const dispatcher = new Dispatcher({ ...options, book, settler });
+  const planner = new Planner({ db, book, taker: dispatcher, now });
   const stop = new AbortController();
   const { signal } = stop;
   let lookedMs = Number.NEGATIVE_INFINITY;
@@ -68,6 +68,7 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
 
   const plan = async (): Promise<boolean> => {
     const rounds: Round[] = [await planner.run()];
+    dispatcher.take(rounds[0]!.taken ?? []);
     if (book.hasBehind) rounds.push(await planner.catchUp());
     if (isReplaying || performance.now() - lookedMs >= REPLAY_LOOK_MS) {
       lookedMs = performance.now();

@@ -1,8 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { AttemptNote, DeliveryState, Schema } from '../db/schema.ts';
-import { addBefore } from './planner.ts';
-import type { LoggedEvent } from './topics/topic.ts';
-import { renderBody } from './topics/topics.ts';
+import type { Body } from './bodies.ts';
 
 /** Attempts that the log of a delivery keeps: a whole schedule, and a replay's. */
 const NOTES_MAX = 20;
@@ -121,61 +119,4 @@ export async function noteEndpoints(db: Kysely<Schema>, notes: readonly Endpoint
       ${notes.map((one) => one.holdUntilMs)}::bigint[], ${notes.map((one) => one.deliveredMs)}::bigint[]
     ) as r (number, failing_since_ms, hold_until_ms, delivered_ms)
     where w.number = r.number`.execute(db);
-}
-
-/** Bodies that are kept in memory: an event often has many listeners. */
-const BODIES_MAX = 2_000;
-
-export interface Body {
-  readonly text: string;
-  /** Of the event, in milliseconds. */
-  readonly timeMs: number;
-}
-
-/** The body of a test (`webhook.test`), which is no event of the log. */
-export const testBody = (plannedMs: number): Body => ({
-  text: JSON.stringify({ type: 'webhook.test', timestamp: new Date(plannedMs).toISOString(), data: {} }),
-  timeMs: plannedMs,
-});
-
-/** Bodies of deliveries, made from the log when they are needed: rows keep none. */
-export class Bodies {
-  readonly #db: Kysely<Schema>;
-  readonly #kept = new Map<number, Body>();
-
-  constructor(db: Kysely<Schema>) {
-    this.#db = db;
-  }
-
-  /** Gives each delivery its body. */
-  async fill(claimed: readonly Claimed[]): Promise<void> {
-    await this.#load(claimed.map((one) => one.seq));
-    for (const one of claimed) one.body = one.seq < 0 ? testBody(one.plannedMs) : this.#kept.get(one.seq);
-    for (const seq of this.#kept.keys()) {
-      if (this.#kept.size <= BODIES_MAX) return;
-      this.#kept.delete(seq);
-    }
-  }
-
-  async #load(seqs: readonly number[]): Promise<void> {
-    const missing = [...new Set(seqs)].filter((seq) => seq >= 0 && !this.#kept.has(seq));
-    if (missing.length === 0) return;
-    const rows = await this.#db
-      .selectFrom('events')
-      .selectAll()
-      .where('seq', '=', sql<number>`any(${missing}::bigint[])`)
-      .execute();
-    const events = rows.map(
-      ({ seq, kind, data, time_ms }): LoggedEvent => ({
-        seq,
-        kind,
-        data: data as LoggedEvent['data'],
-        timeMs: time_ms,
-      }),
-    );
-    for (const event of await addBefore(this.#db, events)) {
-      const text = renderBody(event);
-      if (text !== undefined) this.#kept.set(event.seq, { text, timeMs: event.timeMs });
-    }
-  }
 }

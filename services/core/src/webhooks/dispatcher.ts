@@ -1,7 +1,8 @@
 import { type Logger, VERSION, within } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import { Bodies, type Claimed, claimDeliveries, findDueWebhooks } from './deliveries.ts';
+import { Bodies } from './bodies.ts';
+import { type Claimed, claimDeliveries, findDueWebhooks } from './deliveries.ts';
 import type { Endpoint, EndpointBook } from './endpoints.ts';
 import { eventIdOf } from './event-id.ts';
 import {
@@ -12,9 +13,11 @@ import {
   isSlow,
   type Lane,
   QUICK_MAX,
+  roomOf,
   SLOW_AFTER_MS,
   SLOW_MAX,
 } from './lane.ts';
+import type { Taker } from './planner.ts';
 import { type Attempted, cooldownMs, decideNext } from './schedule.ts';
 import type { Sender } from './send.ts';
 import type { Settler } from './settler.ts';
@@ -60,14 +63,14 @@ interface Flight {
  * Delivers what is due. Each endpoint has a lane: so many attempts at once, one while it fails or is slow. Endpoints that
  * answer share room that the others cannot take.
  */
-export class Dispatcher {
+export class Dispatcher implements Taker {
   readonly #options: DispatcherOptions;
   readonly #bodies: Bodies;
   readonly #lanes = new Map<number, Lane>();
   /** Lanes that may have something to start, the longest waiting first; quick and slow ones apart. */
   readonly #runnable = { quick: new Set<Lane>(), slow: new Set<Lane>() };
   readonly #flights = new Set<Flight>();
-  readonly #leaseMs: number;
+  readonly leaseMs: number;
   #quick = 0;
   #claiming: Promise<void> | undefined;
   #sweptMs = 0;
@@ -78,7 +81,7 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#bodies = new Bodies(options.db);
-    this.#leaseMs = 2 * options.sender.timeoutMs;
+    this.leaseMs = 2 * options.sender.timeoutMs;
   }
 
   get inFlight(): number {
@@ -95,6 +98,21 @@ export class Dispatcher {
     for (const webhook of webhooks) {
       const lane = this.#laneOf(webhook);
       lane.isReady = true;
+      this.#enqueue(lane);
+    }
+    this.#pump();
+  }
+
+  roomFor(webhook: number): number {
+    const isBusy = this.#closed || this.#options.settler.unsettled >= UNSETTLED_MAX;
+    return isBusy ? 0 : roomOf(this.#laneOf(webhook), this.#options.now());
+  }
+
+  /** What was planned as taken, now that it is committed. */
+  take(claimed: readonly Claimed[]): void {
+    for (const one of claimed) {
+      const lane = this.#laneOf(one.webhook);
+      lane.queue.push(one);
       this.#enqueue(lane);
     }
     this.#pump();
@@ -249,9 +267,10 @@ export class Dispatcher {
   async #claim(wants: readonly { webhook: number; limit: number }[]): Promise<boolean> {
     const { db, now, log } = this.#options;
     // What is planned while this runs may be missed by it, and is asked for again.
-    for (const { webhook } of wants) this.#laneOf(webhook).isReady = false;
+    for (const { webhook } of wants)
+      Object.assign(this.#laneOf(webhook), { isReady: false, isClaiming: true });
     try {
-      const claimed = await claimDeliveries(db, wants, now(), this.#leaseMs);
+      const claimed = await claimDeliveries(db, wants, now(), this.leaseMs);
       await this.#bodies.fill(claimed);
       for (const one of claimed) this.#laneOf(one.webhook).queue.push(one);
       const counts = new Map<number, number>();
@@ -267,6 +286,8 @@ export class Dispatcher {
       for (const { webhook } of wants) this.#laneOf(webhook).isReady = true;
       if (!this.#closed) log.warn({ err: error }, 'deliveries could not be claimed; it is tried again');
       return false;
+    } finally {
+      for (const { webhook } of wants) this.#laneOf(webhook).isClaiming = false;
     }
   }
 

@@ -18,6 +18,8 @@ export interface Lane {
   readonly queue: Claimed[];
   /** Whether the table may have more that is due. */
   isReady: boolean;
+  /** The table is being asked. */
+  isClaiming: boolean;
   inFlight: number;
   /** How many of them are slow by now. */
   stuck: number;
@@ -34,6 +36,7 @@ export const createLane = (webhook: number): Lane => ({
   webhook,
   queue: [],
   isReady: false,
+  isClaiming: false,
   inFlight: 0,
   stuck: 0,
   failures: 0,
@@ -58,9 +61,16 @@ export function claimLimit(lane: Lane, concurrency: number, nowMs: number): numb
   return lane.queue.length * 2 >= ahead ? 0 : ahead - lane.queue.length;
 }
 
+/** How many new deliveries an endpoint takes ahead of the table: none while older ones wait there. */
+export const roomOf = (lane: Lane, nowMs: number): number =>
+  lane.isReady || lane.isClaiming || isSlow(lane) || nowMs < lane.holdUntilMs
+    ? 0
+    : AHEAD_MAX - lane.queue.length;
+
 /** Nothing is known of it that the table does not know. */
 export const isIdle = (lane: Lane) =>
   !lane.isReady &&
+  !lane.isClaiming &&
   lane.inFlight === 0 &&
   lane.queue.length === 0 &&
   lane.failures === 0 &&

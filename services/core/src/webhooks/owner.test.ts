@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { pino } from 'pino';
+import { inspect } from 'node:util';
+import { createLogger, type Logger } from '@skerry/kit';
 import { Webhook } from 'standardwebhooks';
 import { createTestCore, signers } from '../testing.ts';
 import { startDeliverer } from './deliverer.ts';
@@ -11,6 +11,17 @@ import { tidyWebhooks } from './upkeep.ts';
 
 const post = (n: number) => ({ type: 'POST', content: { type: 'note', content: { n } } });
 const HOUR_MS = 3_600_000;
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
+
+/** Keeps whatever is told to the log, before anything is hidden. */
+const recordLog = (lines: string[]): Logger =>
+  new Proxy(createLogger('test', 'silent'), {
+    get: (logger, name) =>
+      LEVELS.includes(String(name))
+        ? (...told: unknown[]) => void lines.push(inspect(told, { depth: 8 }))
+        : Reflect.get(logger, name),
+  });
 
 describe('what owners do with webhooks', () => {
   test('rotation: two signatures during the overlap, then the new one alone', async () => {
@@ -44,7 +55,7 @@ describe('what owners do with webhooks', () => {
     await core.send(signers.bob, post(2));
     await receiver.waitFor((all) => all.length === 2);
     assert.deepEqual([accepts(SECRET, 1), accepts(fresh, 1)], [false, true]);
-    await tidyWebhooks({ db: core.rooms.db, log: pino({ level: 'silent' }) }, nowMs);
+    await tidyWebhooks({ db: core.rooms.db, log: createLogger('test', 'silent') }, nowMs);
     const kept = await core.rooms.db.selectFrom('webhooks').select('old_secret').executeTakeFirstOrThrow();
     assert.equal(kept.old_secret, null, 'the old secret is gone');
   });
@@ -104,7 +115,7 @@ describe('what owners do with webhooks', () => {
     await using core = await createTestCore({ webhooks: LOCAL, now: () => nowMs });
     await using receiver = await startReceiver();
     const id = await register(core, signers.alice, { url: receiver.url });
-    const log = pino({ level: 'silent' });
+    const log = createLogger('test', 'silent');
     {
       await using _deliverer = deliverFor(core);
       receiver.answer = answerWith(429, { 'retry-after': '7200' });
@@ -156,13 +167,7 @@ describe('what owners do with webhooks', () => {
 
   test('the secret is nowhere: answers, lists, events, metrics, the database, the log', async () => {
     const lines: string[] = [];
-    const sink = new Writable({
-      write: (chunk, _encoding, done) => {
-        lines.push(String(chunk));
-        done();
-      },
-    });
-    const log = pino({ level: 'trace' }, sink);
+    const log = recordLog(lines);
     await using core = await createTestCore({ webhooks: LOCAL });
     await using _deliverer = startDeliverer({ ...core.rooms, log });
     await using receiver = await startReceiver();

@@ -1,5 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { addBefore, type Body, bodyOf } from './bodies.ts';
+import type { Claimed } from './deliveries.ts';
 import { type Endpoint, type EndpointBook, lockPlanner, type PlannerRow, raiseVersion } from './endpoints.ts';
 import { fits } from './subscriptions.ts';
 import type { LoggedEvent } from './topics/topic.ts';
@@ -17,29 +19,24 @@ interface Row {
   readonly webhook: number;
   readonly seq: number;
   readonly event: string;
+  /** Whoever planned it delivers it at once, and has it until then. */
+  readonly leaseEndMs?: number;
+}
+
+/** The one who delivers, as the planner sees it. */
+export interface Taker {
+  readonly leaseMs: number;
+  /** How many new deliveries of a webhook it takes straight from the planner. */
+  roomFor(webhook: number): number;
 }
 
 export interface Round {
-  /** Webhooks that have something new to deliver. */
+  /** Webhooks that have something new to deliver in the table. */
   readonly touched: ReadonlySet<number>;
+  /** What the taker has already: once this is committed, it is to begin. */
+  readonly taken?: readonly Claimed[];
   /** There may be more to do at once. */
   readonly isMore: boolean;
-}
-
-/** The event before, of the same instance, where that matters. */
-export async function addBefore(db: Kysely<Schema>, events: readonly LoggedEvent[]): Promise<LoggedEvent[]> {
-  const seqs = events.filter(({ kind }) => kind === 'instance').map(({ seq }) => seq);
-  if (seqs.length === 0) return [...events];
-  const { rows } = await sql<{ seq: number; data: Record<string, unknown> }>`
-    select e.seq, b.data from events e cross join lateral (
-      select data from events
-      where kind = 'instance' and data ->> 'instance_id' = e.data ->> 'instance_id' and seq < e.seq
-      order by seq desc limit 1) b
-    where e.seq = any(${seqs}::bigint[])`.execute(db);
-  const before = new Map(rows.map((row) => [row.seq, row.data]));
-  return events.map((event) =>
-    event.kind === 'instance' ? { ...event, before: before.get(event.seq) ?? null } : event,
-  );
 }
 
 async function readEvents(
@@ -70,8 +67,9 @@ async function insertRows(
     : sql`do nothing`;
   await sql`
     insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
-    select *, ${nowMs}::bigint, ${nowMs}::bigint from unnest(
-      ${rows.map((row) => row.webhook)}::int[], ${rows.map((row) => row.seq)}::bigint[], ${rows.map((row) => row.event)}::text[])
+    select *, ${nowMs}::bigint from unnest(
+      ${rows.map((row) => row.webhook)}::int[], ${rows.map((row) => row.seq)}::bigint[],
+      ${rows.map((row) => row.event)}::text[], ${rows.map((row) => row.leaseEndMs ?? nowMs)}::bigint[])
     on conflict ${onConflict}`.execute(trx);
 }
 
@@ -84,43 +82,74 @@ const rowsFor = (endpoint: Endpoint, events: readonly LoggedEvent[]): Row[] =>
       : [];
   });
 
-/** Deliveries of new events to the live webhooks. */
-async function planNew(
-  trx: Transaction<Schema>,
-  book: EndpointBook,
-  planner: PlannerRow,
-  nowMs: number,
-): Promise<{ rows: Row[]; lastSeq: number; isMore: boolean }> {
-  const { last_seq: head } = await trx
-    .selectFrom('event_counter')
-    .select('last_seq')
-    .executeTakeFirstOrThrow();
-  if (head === planner.last_seq) return { rows: [], lastSeq: head, isMore: false };
-  const events =
-    book.liveCount === 0
-      ? []
-      : await readEvents(trx, { after: planner.last_seq, to: head, limit: EVENTS_MAX });
+interface Planned {
+  readonly rows: readonly Row[];
+  readonly taken: readonly Claimed[];
+  readonly lastSeq: number;
+}
+
+/**
+ * Who is told of which event. While a webhook has room at the taker its deliveries go there at once, which saves them a
+ * way through the table; from the first that does not, all of them wait their turn.
+ */
+function match(events: readonly LoggedEvent[], book: EndpointBook, taker: Taker, nowMs: number): Planned {
   const rows: Row[] = [];
-  let lastSeq = events.length < EVENTS_MAX ? head : events.at(-1)!.seq;
+  const taken: Claimed[] = [];
+  const room = new Map<number, number>();
   for (const event of events) {
     const topic = findTopic(event.kind);
     const traits = topic?.read(event);
     if (!topic || !traits) continue;
-    for (const webhook of book.subscribersOf(topic.name, traits))
-      rows.push({ webhook, seq: event.seq, event: topic.name });
-    if (rows.length >= ROWS_MAX) {
-      lastSeq = event.seq;
-      break;
+    let body: Body | undefined;
+    for (const webhook of book.subscribersOf(topic.name, traits)) {
+      const row = { webhook, seq: event.seq, event: topic.name };
+      const left = room.get(webhook) ?? taker.roomFor(webhook);
+      room.set(webhook, left - 1);
+      if (left <= 0) {
+        rows.push(row);
+        continue;
+      }
+      const leaseEndMs = nowMs + taker.leaseMs;
+      body ??= bodyOf(event);
+      rows.push({ ...row, leaseEndMs });
+      taken.push({ webhook, seq: event.seq, attempts: 0, plannedMs: nowMs, leaseEndMs, body });
     }
+    if (rows.length >= ROWS_MAX) return { rows, taken, lastSeq: event.seq };
   }
+  return { rows, taken, lastSeq: events.at(-1)?.seq ?? 0 };
+}
+
+/** Deliveries of new events to the live webhooks. */
+async function planNew(
+  trx: Transaction<Schema>,
+  { book, taker }: PlannerOptions,
+  planner: PlannerRow,
+  nowMs: number,
+): Promise<Round> {
+  const { last_seq: head } = await trx
+    .selectFrom('event_counter')
+    .select('last_seq')
+    .executeTakeFirstOrThrow();
+  if (head === planner.last_seq) return { touched: new Set(), isMore: false };
+  const events =
+    book.liveCount === 0
+      ? []
+      : await readEvents(trx, { after: planner.last_seq, to: head, limit: EVENTS_MAX });
+  const { rows, taken, lastSeq } = match(events, book, taker, nowMs);
+  const isAll = events.length < EVENTS_MAX && lastSeq === (events.at(-1)?.seq ?? 0);
   await insertRows(trx, rows, nowMs);
-  await trx.updateTable('webhook_planner').set({ last_seq: lastSeq }).execute();
-  return { rows, lastSeq, isMore: lastSeq < head };
+  await trx
+    .updateTable('webhook_planner')
+    .set({ last_seq: isAll ? head : lastSeq })
+    .execute();
+  const touched = new Set(rows.filter((row) => row.leaseEndMs === undefined).map((row) => row.webhook));
+  return { touched, taken, isMore: !isAll };
 }
 
 export interface PlannerOptions {
   readonly db: Kysely<Schema>;
   readonly book: EndpointBook;
+  readonly taker: Taker;
   readonly now: () => number;
 }
 
@@ -143,8 +172,7 @@ export class Planner {
     return db.transaction().execute(async (trx) => {
       const planner = await lockPlanner(trx);
       await book.refresh(trx, planner.version);
-      const { rows, isMore } = await planNew(trx, book, planner, now());
-      return { touched: new Set(rows.map((row) => row.webhook)), isMore };
+      return planNew(trx, this.#options, planner, now());
     });
   }
 
