@@ -6,6 +6,7 @@ import { benchScore } from './score.ts';
 import { benchStorage } from './storage.ts';
 import { benchVerify } from './verify.ts';
 import { benchVrf } from './vrf.ts';
+import { benchWebhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   score: benchScore,
   verify: benchVerify,
   vrf: benchVrf,
+  webhooks: benchWebhooks,
 };
 
 const name = process.argv[2] ?? '';

@@ -30,6 +30,12 @@ export const daemonDataDir = (dataDir: string, name: DaemonName) => join(dataDir
 
 export const schedulerKeyFile = (dataDir: string) => join(daemonDataDir(dataDir, 'scheduler'), 'key');
 
+/** On one's own machine webhooks are, too. */
+const webhookSettings = ({ environment }: Plan) => ({
+  SKERRY_CORE_WEBHOOK_ALLOW_HTTP: environment.SKERRY_CORE_WEBHOOK_ALLOW_HTTP || 'yes',
+  SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: environment.SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES || '127.0.0.0/8,::1',
+});
+
 /** Every port that a daemon listens on, as its settings; after a first start, the ports it then had. */
 function portSettings(name: DaemonName, ports: DevnetPorts, urls: readonly string[] | undefined) {
   return DOORS[name].map((door, index) => {
@@ -63,6 +69,6 @@ export function settingsOf(
     ...Object.fromEntries(portSettings(name, plan.ports, urls)),
     [`${prefix}_DATA_DIR`]: daemonDataDir(plan.dataDir, name),
     ...(coreUrl === undefined ? {} : { [`${prefix}_CORE_URL`]: coreUrl }),
-    ...(name === 'core' ? { SKERRY_CORE_SCHEDULERS: plan.schedulerAddress } : {}),
+    ...(name === 'core' ? { SKERRY_CORE_SCHEDULERS: plan.schedulerAddress, ...webhookSettings(plan) } : {}),
   };
 }

@@ -12,6 +12,7 @@ import { addMessageCommands } from './commands/message.ts';
 import { addNetworkCommands } from './commands/network.ts';
 import { addScoreCommands } from './commands/score.ts';
 import { addVrfCommands } from './commands/vrf.ts';
+import { addWebhookCommands } from './commands/webhook.ts';
 import { DEFAULT_CORE_URL, DEFAULT_GATEWAY_URL, DEFAULT_KEY_NAME } from './config.ts';
 import type { CommandHost } from './host.ts';
 import { type GlobalOptions, parseHttpUrl } from './options.ts';
@@ -50,6 +51,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addImageCommands(program, bind);
   addMessageCommands(program, bind);
   addFileCommands(program, bind);
+  addWebhookCommands(program, bind);
   addDomainCommands(program, bind);
   addVrfCommands(program, bind);
   addIndexerCommands(program, bind);

@@ -209,6 +209,21 @@ export class CoreClient {
     });
   }
 
+  /** The message is private: the node neither keeps nor lists it. */
+  registerWebhook(content: Record<string, unknown>): Promise<{ webhook_id: string; status: 'success' }> {
+    return this.#send('POST', '/webhooks', { type: 'WEBHOOK', content });
+  }
+
+  listWebhooks<T>(more: Record<string, unknown> = {}): Promise<T> {
+    return this.#send('POST', '/webhooks/list', { type: 'WEBHOOK', content: { action: 'list', ...more } });
+  }
+
+  /** What an owner may ask of a webhook (docs/webhooks.md). */
+  askWebhook<T>(webhookId: string, action: string, more: Record<string, unknown> = {}): Promise<T> {
+    const content = { action, webhook_id: webhookId, ...more };
+    return this.#send('POST', `/webhooks/${webhookId}/${action}`, { type: 'WEBHOOK', content });
+  }
+
   /** Changes from a cursor on, then live (see watchEvents). */
   events(options: WatchOptions): AsyncGenerator<NetworkEvent> {
     return watchEvents(`${this.#base}/events`, options);

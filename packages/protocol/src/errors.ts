@@ -146,6 +146,23 @@ export const ERRORS = {
   CURSOR_REORGED: conflict(
     'The chain was reorganised below what earlier pages showed; details.ancestor is the last block that still stands',
   ),
+  // Webhooks
+  WEBHOOK_NOT_FOUND: missing('The signer has no webhook with this id'),
+  WEBHOOK_URL_REFUSED: invalid('The URL of a webhook is not https, or names an address that is not public'),
+  WEBHOOK_LIMIT: conflict('The owner has as many webhooks as one may have'),
+  WEBHOOK_NOT_ACTIVE: conflict('The webhook is paused or disabled'),
+  WEBHOOK_UNREACHABLE: unavailable('No connection to the endpoint of the webhook could be made'),
+  WEBHOOK_TIMED_OUT: unavailable('The endpoint of the webhook did not answer in time'),
+  WEBHOOK_ANSWER_REFUSED: unavailable('The endpoint of the webhook answered something else than success'),
+  WEBHOOK_GONE: {
+    httpStatus: 410,
+    kind: 'missing',
+    meaning: 'The endpoint of the webhook answered 410 Gone',
+  },
+  WEBHOOK_FAILING: unavailable('The endpoint of the webhook failed for too long'),
+  DELIVERY_NOT_FOUND: missing('The webhook has no delivery of this event in its log'),
+  TIMESTAMP_TOO_OLD: unauthorized("The request was signed more than five minutes before the node's clock"),
+  REQUEST_REPEATED: conflict('This signed request was carried out already; sign a new one'),
 
   // Access and health
   CREDENTIAL_REQUIRED: unauthorized('The request needs a credential'),

@@ -8,7 +8,7 @@ export { normaliseAddress, ownerOf } from './content/on-behalf.ts';
 export * from './content/post.ts';
 export * from './content/program.ts';
 export { parseStoreContent, StoreContent } from './content/store.ts';
-export { parseWebhookContent, WEBHOOK_EVENTS, WebhookContent, type WebhookEvent } from './content/webhook.ts';
+export * from './content/webhook.ts';
 export {
   EnvelopeShape,
   type MessageForm,

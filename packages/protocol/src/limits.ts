@@ -49,6 +49,9 @@ export const LIMITS = {
   programMemoryMibMax: 64 * 1024,
   programTimeoutSecondsMax: 3600,
   webhookSecretChars: 256,
+  webhookFilterValues: 100,
+  webhookConcurrencyMax: 32,
+  webhookOverlapSecondsMax: 30 * 86_400,
   reasonChars: 1024,
   urlChars: 2048,
   /** In UTF-8. */

@@ -94,6 +94,8 @@ export interface MessageEventData {
   timestamp: number;
   /** The type of a POST, or null. */
   content_type: string | null;
+  /** Left out where there are none. */
+  tags?: string[];
 }
 
 /** A message that is not in force any more: forgotten, or judged otherwise since something older became known. */

@@ -85,6 +85,17 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     'raise by one to retire the key for random values at the next start, and make a new one',
   ),
   indexerFile: settings.optionalText('a file that says which chains are indexed (docs/indexer.md)'),
+  webhookTimeoutMs: settings.integer(
+    100,
+    30_000,
+    15_000,
+    'how long one delivery to a webhook may take, in ms',
+  ),
+  webhookAllowHttp: settings.flag(false, 'whether webhooks may be http; for development'),
+  webhookAllowAddresses: settings.addressRanges(
+    [],
+    'addresses and ranges that webhooks may be at although they are not public; for development',
+  ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

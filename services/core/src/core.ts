@@ -17,6 +17,7 @@ import { eraseForgotten } from './messages/erase.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import { VerifierPool } from './verify/pool.ts';
+import { createDispatchObserver, startDeliverer } from './webhooks/deliverer.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
 
@@ -58,6 +59,11 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
     vrfKeyEpoch: config.vrfKeyEpoch,
     settings: routeSettingsOf(config),
+    webhooks: {
+      timeoutMs: config.webhookTimeoutMs,
+      allowHttp: config.webhookAllowHttp,
+      allowedAddresses: config.webhookAllowAddresses,
+    },
     now: Date.now,
     signal: stopping,
     log,
@@ -79,6 +85,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const graceMs = config.fileGraceMinutes * 60_000;
   const sweep = new Sweep({ db, blobs, claims: rooms.files.claims, graceMs, now, log });
   stack.use(startSweeping(sweep, { signal: stopping, log }));
+  stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

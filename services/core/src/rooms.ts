@@ -19,6 +19,7 @@ import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
 import type { Verifier } from './verify/verifier.ts';
 import { openRandomness } from './vrf/randomness.ts';
 import { createSealedBox, KEY_BYTES } from './webhooks/sealed-box.ts';
+import { createSender, type SenderSettings } from './webhooks/send.ts';
 
 export interface RoomOptions {
   readonly database: Database<Schema>;
@@ -34,6 +35,7 @@ export interface RoomOptions {
   readonly vrfKeyEpoch: number;
   readonly indexer: Indexer;
   readonly settings: RouteSettings;
+  readonly webhooks?: SenderSettings | undefined;
   readonly now: () => number;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
@@ -91,6 +93,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
       nowSeconds: Math.floor(now() / 1000),
     }),
     indexer: options.indexer,
+    sender: createSender({ ...options.webhooks, now }),
     metrics,
     health: createHealth({
       db,

@@ -19,6 +19,7 @@ import { type IndexerSettings, NO_NETWORKS } from './indexer/settings.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import { inlineVerifier } from './verify/verifier.ts';
+import type { SenderSettings } from './webhooks/send.ts';
 
 /** Keys of the tests: anybody may know them. */
 export const signers = {
@@ -66,6 +67,7 @@ export interface TestCoreOptions {
   readonly settings?: Partial<RouteSettings>;
   readonly indexer?: IndexerSettings;
   readonly blobs?: BlobStore;
+  readonly webhooks?: SenderSettings;
 }
 
 export const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -114,6 +116,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       maxStreams: 4,
       ...options.settings,
     },
+    webhooks: options.webhooks,
     now: options.now ?? Date.now,
     signal: stop.signal,
     log,

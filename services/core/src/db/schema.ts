@@ -7,6 +7,7 @@ import type {
   Phase,
   Program,
   Reason,
+  WebhookFilters,
 } from '@skerry/protocol';
 import type { ColumnType, Generated } from 'kysely';
 
@@ -30,6 +31,20 @@ export interface InstanceStamps {
 export interface VerdictReason {
   readonly code: ErrorCode;
   readonly message: string;
+}
+
+export type WebhookStatus = 'active' | 'paused' | 'disabled' | 'deleted';
+export type DeliveryState = 'waiting' | 'delivered' | 'dead';
+
+/** One attempt of a delivery, as its log keeps it. */
+export interface AttemptNote {
+  readonly at_ms: number;
+  readonly duration_ms: number;
+  /** HTTP status, where there was an answer. */
+  readonly status: number | null;
+  /** Why it failed. */
+  readonly code?: ErrorCode;
+  readonly message?: string;
 }
 
 /** bigint columns are read as numbers (see connect.ts): seconds, milliseconds and sizes stay far below 2^53. */
@@ -113,7 +128,34 @@ export interface Schema {
     events: string[];
     secret: Buffer;
     created: number;
+    number: Generated<number>;
+    filters: Json<WebhookFilters>;
+    concurrency: Generated<number>;
+    status: Generated<WebhookStatus>;
+    reason: Json<VerdictReason | null>;
+    old_secret: Buffer | null;
+    old_secret_until_ms: number | null;
+    behind_seq: number | null;
+    failing_since_ms: number | null;
+    hold_until_ms: Generated<number>;
+    delivered_ms: number | null;
+    updated_ms: Generated<number>;
+    version: Generated<number>;
   };
+  webhook_planner: { id: Generated<boolean>; last_seq: number; version: number };
+  webhook_deliveries: {
+    webhook: number;
+    seq: number;
+    event: string;
+    state: Generated<DeliveryState>;
+    attempts: Generated<number>;
+    due_ms: number;
+    planned_ms: number;
+    settled_ms: number | null;
+    log: Json<AttemptNote[]>;
+  };
+  webhook_replays: { id: Generated<number>; webhook: number; next_seq: number; last_seq: number };
+  webhook_requests: { item_hash: string; time_ms: number };
   digests: { name: string; sum: string; count: number };
   instances: {
     instance_id: string;

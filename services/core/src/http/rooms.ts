@@ -10,6 +10,7 @@ import type { Pipeline } from '../messages/pipeline.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
 import type { Randomness } from '../vrf/randomness.ts';
 import type { SealedBox } from '../webhooks/sealed-box.ts';
+import type { Sender } from '../webhooks/send.ts';
 
 /** What the routes may use. */
 export interface Rooms {
@@ -19,6 +20,8 @@ export interface Rooms {
   readonly events: EventLog;
   readonly files: Files;
   readonly secrets: SealedBox;
+  /** Calls the endpoints of webhooks. */
+  readonly sender: Sender;
   readonly metrics: CoreMetrics;
   readonly health: Health;
   readonly randomness: Randomness;

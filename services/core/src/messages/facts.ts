@@ -59,7 +59,10 @@ async function loadForgets(db: Kysely<Schema>, hashes: string[]): Promise<Map<st
 }
 
 /** What each owner's `security` aggregate ever permitted: few messages, since only the owner writes it. */
-async function loadSecurity(db: Kysely<Schema>, owners: string[]): Promise<Map<string, SecurityElement[]>> {
+export async function loadSecurity(
+  db: Kysely<Schema>,
+  owners: string[],
+): Promise<Map<string, SecurityElement[]>> {
   const histories = new Map<string, SecurityElement[]>(owners.map((owner) => [owner, []]));
   if (owners.length === 0) return histories;
   const subjects = owners.map((owner) => aggregateSubject(owner, SECURITY_KEY));

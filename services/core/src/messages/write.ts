@@ -76,7 +76,7 @@ async function writeDependencies(trx: Transaction<Schema>, judged: readonly Judg
 
 const isShown = (status: MessageStatus | null) => status === 'processed';
 
-const messageEventOf = ({ message, contentType }: Accepted): EventDraft => {
+const messageEventOf = ({ message, contentType, tags }: Accepted): EventDraft => {
   const data: MessageEventData = {
     item_hash: message.itemHash,
     type: message.type,
@@ -84,6 +84,7 @@ const messageEventOf = ({ message, contentType }: Accepted): EventDraft => {
     channel: message.channel,
     timestamp: Math.floor(message.time),
     content_type: contentType,
+    ...(tags.length > 0 ? { tags: [...tags] } : {}),
   };
   return { kind: 'message', data };
 };

@@ -1,31 +1,70 @@
-import { AppError, ownerOf, parseWebhookContent, type VerifiedMessage } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
+import {
+  AppError,
+  normaliseAddress,
+  ownerOf,
+  parseWebhookContent,
+  type VerifiedMessage,
+} from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { loadSecurity } from '../messages/facts.ts';
+import { authorizationsAt, isAuthorized } from '../messages/permissions.ts';
+import { lockPlanner, raiseVersion } from './endpoints.ts';
 import type { SealedBox } from './sealed-box.ts';
+
+export const WEBHOOKS_PER_OWNER_MAX = 100;
+const CONCURRENCY_DEFAULT = 8;
+
+/** Throws NOT_PERMITTED where the signer may not speak for the owner (design decision 8). */
+export async function checkMaySpeakFor(
+  db: Kysely<Schema>,
+  message: VerifiedMessage,
+  owner: string,
+): Promise<void> {
+  if (owner === message.sender) return;
+  const history = (await loadSecurity(db, [owner])).get(owner) ?? [];
+  const act = { ...message, contentType: null, aggregateKey: null };
+  if (isAuthorized(authorizationsAt(history, message.time), act)) return;
+  throw new AppError('NOT_PERMITTED', `${message.sender} has no permission of ${owner} for this`);
+}
+
+export interface RegisterOptions {
+  readonly db: Kysely<Schema>;
+  readonly secrets: SealedBox;
+  readonly now: () => number;
+  /** Throws WEBHOOK_URL_REFUSED. */
+  readonly checkUrl: (url: URL) => void;
+}
 
 /**
  * A WEBHOOK message carries a secret (design decision 7): it is verified and applied, and neither kept among the public
  * messages nor told to anybody. The secret is sealed with the node's own key before it reaches the database. Sent twice
- * it is the same webhook.
+ * it is the same webhook, also after that was deleted.
  */
 export async function registerWebhook(
-  { db, secrets }: { readonly db: Kysely<Schema>; readonly secrets: SealedBox },
+  { db, secrets, now, checkUrl }: RegisterOptions,
   message: VerifiedMessage,
 ): Promise<void> {
-  const { url, events, secret, address } = parseWebhookContent(message.content);
-  if (address !== undefined && ownerOf(message.sender, { address }) !== message.sender) {
-    throw new AppError('NOT_PERMITTED', 'a webhook is registered by its owner alone');
-  }
-  await db
-    .insertInto('webhooks')
-    .values({
-      webhook_id: message.itemHash,
-      owner: message.sender,
-      url,
-      events: [...events],
-      secret: secrets.seal(secret, message.itemHash),
-      created: message.time,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  const content = parseWebhookContent(message.content);
+  const { url, events, secret, filters = {}, concurrency = CONCURRENCY_DEFAULT } = content;
+  checkUrl(new URL(url));
+  const owner = ownerOf(message.sender, content);
+  await checkMaySpeakFor(db, message, owner);
+  const senders = filters.senders?.map(normaliseAddress);
+  const kept = JSON.stringify({ ...filters, ...(senders ? { senders } : {}) });
+  await db.transaction().execute(async (trx) => {
+    // The lock makes the count hold, and every event after the answer one that is planned for.
+    await lockPlanner(trx);
+    const { rows } = await sql<{ known: boolean; count: number }>`
+      select count(*) filter (where status <> 'deleted') as count, bool_or(webhook_id = ${message.itemHash}) as known
+      from webhooks where owner = ${owner} or webhook_id = ${message.itemHash}`.execute(trx);
+    if (rows[0]?.known) return;
+    if (rows[0]!.count >= WEBHOOKS_PER_OWNER_MAX)
+      throw new AppError('WEBHOOK_LIMIT', `${owner} has ${WEBHOOKS_PER_OWNER_MAX} webhooks already`);
+    const version = await raiseVersion(trx);
+    await sql`
+      insert into webhooks (webhook_id, owner, url, events, secret, created, filters, concurrency, behind_seq, version, updated_ms)
+      select ${message.itemHash}, ${owner}, ${url}, ${[...events]}, ${secrets.seal(secret, message.itemHash)}, ${message.time},
+        ${kept}::jsonb, ${concurrency}, last_seq, ${version}, ${now()} from event_counter`.execute(trx);
+  });
 }

@@ -9,6 +9,7 @@ import { nodeMetricsCases } from './node-metrics.ts';
 import { programCases } from './programs.ts';
 import { storageCases } from './storage.ts';
 import { vrfCases } from './vrf.ts';
+import { webhookCases } from './webhooks.ts';
 
 /** A new route needs its cases in one of these; the contract test says which operations have none. */
 export const CASES: Cases = {
@@ -22,4 +23,5 @@ export const CASES: Cases = {
   ...indexerCases,
   ...nodeCases,
   ...nodeMetricsCases,
+  ...webhookCases,
 };

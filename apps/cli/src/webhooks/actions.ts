@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { AppError } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+
+export interface WebhookAddOptions {
+  readonly event: string[];
+  readonly type?: string[];
+  readonly channel?: string[];
+  readonly sender?: string[];
+  readonly tag?: string[];
+  readonly concurrency?: number;
+  readonly secretFile?: string;
+}
+export interface ResumeOptions {
+  readonly skipMissed?: boolean;
+}
+export interface RotateOptions {
+  readonly secretFile?: string;
+  readonly overlap?: number;
+}
+export interface DeliveriesOptions {
+  readonly state?: string;
+  readonly limit?: number;
+}
+export interface ReplayOptions {
+  readonly event?: string;
+  readonly since?: number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface WebhookAnswer {
+  webhook_id: string;
+  url: string;
+  events: string[];
+  status: string;
+  reason: { code: string; message: string } | null;
+}
+
+interface DeliveryAnswer {
+  event_id: string;
+  event: string;
+  state: string;
+  attempts: number;
+  planned_ms: number;
+  log: { status: number | null; code?: string }[];
+}
+
+const SECRET_BYTES = 32;
+
+/** A secret never stands among the arguments, where every process of the machine can read it. */
+async function chooseSecret(file: string | undefined): Promise<{ secret: string; isMade: boolean }> {
+  if (file === undefined) {
+    return { secret: `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`, isMade: true };
+  }
+  try {
+    return { secret: (await readFile(file, 'utf8')).trim(), isMade: false };
+  } catch (error) {
+    throw new AppError('INVALID_PARAMETERS', `${file} cannot be read`, { cause: error });
+  }
+}
+
+async function ask<T>(context: Context, webhookId: string, action: string, more: Fields = {}): Promise<T> {
+  const core = await context.openWriter();
+  return core.askWebhook<T>(webhookId, action, more);
+}
+
+export async function addWebhook(context: Context, options: WebhookAddOptions, url: string): Promise<void> {
+  const { secret, isMade } = await chooseSecret(options.secretFile);
+  const { type, channel, sender, tag, concurrency } = options;
+  const filters = Object.fromEntries(
+    Object.entries({ types: type, channels: channel, senders: sender, tags: tag }).filter(
+      ([, values]) => values !== undefined,
+    ),
+  );
+  const core = await context.openWriter();
+  const answer = await core.registerWebhook({
+    url,
+    events: options.event,
+    secret,
+    ...(Object.keys(filters).length > 0 ? { filters } : {}),
+    ...(concurrency === undefined ? {} : { concurrency }),
+  });
+  if (isMade) context.output.note('the secret is shown this once; your endpoint checks deliveries with it');
+  const shown = { ...answer, ...(isMade ? { secret } : {}) };
+  context.output.result(
+    shown,
+    renderFields([
+      ['webhook', answer.webhook_id],
+      ['secret', isMade ? secret : undefined],
+    ]),
+  );
+}
+
+const renderWebhook = (webhook: WebhookAnswer) =>
+  renderFields([
+    ['webhook', webhook.webhook_id],
+    ['url', plainText(webhook.url ?? '')],
+    ['events', webhook.events?.join(', ')],
+    ['status', webhook.status],
+    ['reason', webhook.reason ? `${plainText(webhook.reason.message)} (${webhook.reason.code})` : undefined],
+  ]);
+
+export async function listWebhooks(context: Context): Promise<void> {
+  const core = await context.openWriter();
+  const answer = await core.listWebhooks<{ webhooks: WebhookAnswer[] }>({ limit: 100 });
+  const rows = answer.webhooks.map((one) => [
+    one.webhook_id,
+    one.status,
+    one.events.join(','),
+    plainText(one.url),
+  ]);
+  context.output.result(answer, renderTable(['ID', 'STATUS', 'EVENTS', 'URL'], rows));
+}
+
+export async function askWebhook(context: Context, id: string, action: string): Promise<void> {
+  const answer = await ask<WebhookAnswer & { event_id?: string }>(context, id, action);
+  const text = answer.event_id === undefined ? renderWebhook(answer) : `event: ${answer.event_id}`;
+  context.output.result(answer, action === 'delete' ? `deleted ${id}` : text);
+}
+
+export async function resumeWebhook(
+  context: Context,
+  { skipMissed }: ResumeOptions,
+  id: string,
+): Promise<void> {
+  const answer = await ask<WebhookAnswer>(context, id, 'resume', { missed: skipMissed ? 'skip' : 'deliver' });
+  context.output.result(answer, renderWebhook(answer));
+}
+
+export async function rotateWebhook(context: Context, options: RotateOptions, id: string): Promise<void> {
+  const { secret, isMade } = await chooseSecret(options.secretFile);
+  const overlap = options.overlap === undefined ? {} : { overlap_seconds: Math.ceil(options.overlap / 1000) };
+  const answer = await ask<WebhookAnswer>(context, id, 'rotate', { secret, ...overlap });
+  context.output.result(
+    { ...answer, ...(isMade ? { secret } : {}) },
+    isMade ? `secret: ${secret}` : renderWebhook(answer),
+  );
+}
+
+export async function listDeliveries(
+  context: Context,
+  options: DeliveriesOptions,
+  id: string,
+): Promise<void> {
+  const answer = await ask<{ deliveries: DeliveryAnswer[] }>(context, id, 'deliveries', { ...options });
+  const rows = answer.deliveries.map((one) => {
+    const last = one.log.at(-1);
+    return [
+      one.event_id,
+      one.event,
+      one.state,
+      String(one.attempts),
+      last === undefined ? '' : String(last.code ?? last.status),
+      renderTime(one.planned_ms / 1000),
+    ];
+  });
+  context.output.result(answer, renderTable(['EVENT ID', 'EVENT', 'STATE', 'TRIES', 'LAST', 'TIME'], rows));
+}
+
+export async function replayWebhook(
+  context: Context,
+  { event, since }: ReplayOptions,
+  id: string,
+): Promise<void> {
+  const more = event === undefined ? { since_ms: Date.now() - (since ?? 0) } : { event_id: event };
+  if (event === undefined && since === undefined)
+    throw new AppError('INVALID_PARAMETERS', 'say what to deliver again: --event or --since');
+  const answer = await ask<{ from_cursor: string; to_cursor: string }>(context, id, 'replay', more);
+  context.output.result(answer, `events ${answer.from_cursor} to ${answer.to_cursor} are delivered again`);
+}
