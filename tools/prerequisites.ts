@@ -26,10 +26,11 @@ function isInstalled(program: string): boolean {
 }
 
 /** Sees that the programs are there: as root on Debian they are installed, elsewhere it is said what to install. */
-export async function ensurePrograms(): Promise<void> {
-  const missing = Object.keys(PROGRAMS).filter((program) => !isInstalled(program));
+export async function ensurePrograms(more: Readonly<Record<string, string>> = {}): Promise<void> {
+  const programs = { ...PROGRAMS, ...more };
+  const missing = Object.keys(programs).filter((program) => !isInstalled(program));
   if (missing.length === 0) return;
-  const packages = [...new Set(missing.map((program) => PROGRAMS[program]!))];
+  const packages = [...new Set(missing.map((program) => programs[program]!))];
   const install = ['install', '--yes', '--no-install-recommends', ...packages];
   if (process.geteuid?.() !== 0 || !existsSync('/etc/debian_version')) {
     console.log(`the tests need ${missing.join(', ')}; on Debian: sudo apt-get ${install.join(' ')}`);

@@ -3,6 +3,7 @@ import { finished } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
+import { ensurePrograms } from './prerequisites.ts';
 import { soakHellos } from './soak/hellos.ts';
 import { soakHttpHeads } from './soak/http-heads.ts';
 import type { SoakOptions } from './soak/options.ts';
@@ -15,6 +16,8 @@ const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>>
   'http-heads': soakHttpHeads,
   plane: soakPlane,
 };
+/** Of long tests only, and the Debian packages they come in. */
+const SOAK_PROGRAMS = { caddy: 'caddy', pebble: 'pebble' };
 const SOAK_TIMEOUT_MS = 7_200_000;
 
 /** Long tests, `*.soak.test.ts`, one file after another. */
@@ -57,5 +60,8 @@ if (fuzzers.length + files.length === 0 || !(options.seconds > 0)) {
     console.log(`${name}: ${options.seconds} s, seed ${options.seed}`);
     await FUZZERS[name]!(options);
   }
-  if (files.length > 0) await runFiles(files);
+  if (files.length > 0) {
+    await ensurePrograms(SOAK_PROGRAMS);
+    await runFiles(files);
+  }
 }

@@ -1,118 +1,13 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { createLogger, type RunningService, readConfig } from '@skerry/kit';
+import { readConfig } from '@skerry/kit';
 import { hostnameOf } from '@skerry/protocol';
-import { TEST_CACHE } from './dataplane/native/testing-built.ts';
-import { ask } from './dataplane/suite/testing-http-client.ts';
 import { until } from './dataplane/suite/testing-world.ts';
 import { gatewayService } from './index.ts';
 import { TestingCore } from './sync/testing-core.ts';
-
-const HASH = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
-const NAME = 'farm-manage-desk-seek';
-const HOST = `${NAME}.skerry.localhost`;
-const KEY = 'correct-horse-battery-staple';
-const log = createLogger('test', 'silent');
-
-/** A gateway with a core node and one web server on loopback that stands for every instance. */
-class Scene implements AsyncDisposable {
-  readonly core = new TestingCore();
-  readonly dataDir: string;
-  readonly #web = createServer((request, response) => response.end(`for ${request.headers.host}`));
-  #gateway: RunningService | undefined;
-  #stop = new AbortController();
-  settings: Record<string, string> = {};
-  /** Resolves when the gateway has stopped of itself. */
-  stopped: Promise<void> = Promise.resolve();
-
-  private constructor(dataDir: string) {
-    this.dataDir = dataDir;
-  }
-
-  static async open(settings: Record<string, string> = {}): Promise<Scene> {
-    const scene = new Scene(await mkdtemp(join(tmpdir(), 'skerry-gateway-')));
-    await scene.core.open();
-    scene.#web.listen(0, '::1');
-    await once(scene.#web, 'listening');
-    scene.settings = {
-      SKERRY_GATEWAY_HTTP_PORT: '0',
-      SKERRY_GATEWAY_HTTPS_PORT: '0',
-      SKERRY_GATEWAY_API_PORT: '0',
-      SKERRY_GATEWAY_CORE_URL: scene.core.url,
-      SKERRY_GATEWAY_DATA_DIR: scene.dataDir,
-      SKERRY_GATEWAY_CACHE_DIR: TEST_CACHE,
-      SKERRY_GATEWAY_API_KEYS: `an-older-key,${KEY}`,
-      SKERRY_GATEWAY_ALLOW_LOCAL: 'yes',
-      SKERRY_GATEWAY_UPSTREAM_HTTP_PORT: String((scene.#web.address() as AddressInfo).port),
-      ...settings,
-    };
-    return scene;
-  }
-
-  async start(): Promise<this> {
-    this.#stop = new AbortController();
-    const config = readConfig(gatewayService.config, this.settings);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.stopped = promise;
-    const stop = () => void this.#gateway?.[Symbol.asyncDispose]().then(resolve);
-    this.#gateway = await gatewayService.start(config, { log, signal: this.#stop.signal, stop });
-    return this;
-  }
-
-  async stop(): Promise<void> {
-    await this.#gateway?.[Symbol.asyncDispose]();
-    this.#gateway = undefined;
-  }
-
-  get urls(): readonly string[] {
-    return this.#gateway!.urls;
-  }
-
-  async api(path: string, options: RequestInit = {}) {
-    const response = await fetch(`${this.urls[2]}${path}`, options);
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: (await response.json()) as Record<string, unknown>,
-    };
-  }
-
-  /** The page behind a name, as text. */
-  async visit(host = HOST): Promise<string> {
-    const answer = await ask(Number(new URL(this.urls[0]!).port), host);
-    return String(answer.body);
-  }
-
-  async untilActive(active = true): Promise<void> {
-    const end = performance.now() + 10_000;
-    while ((await this.api(`/api/hash/${HASH}`)).body.active !== active)
-      assert.ok(performance.now() < end, 'not in time');
-  }
-
-  sync(body?: object, key = KEY) {
-    return this.api('/api/sync', {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
-    await this.core[Symbol.asyncDispose]();
-    this.#web.closeAllConnections();
-    this.#web.close();
-    await rm(this.dataDir, { recursive: true, force: true });
-  }
-}
-
-const running = { instance_id: HASH, ipv6: '::1', phase: 'running' } as const;
+import { HASH, HOST, KEY, log, NAME, running, Scene } from './testing-scene.ts';
 
 describe('gateway', { timeout: 60_000 }, () => {
   test('an instance is routed as soon as its address is told, and unrouted as soon as its owner stops it', async () => {
@@ -333,25 +228,6 @@ describe('gateway', { timeout: 60_000 }, () => {
     await scene.untilActive();
     const { body } = await scene.api('/api/status');
     assert.deepEqual([body.instance_count, body.route_count], [3, 2]);
-  });
-
-  test('why: the first thing that is missing, with a connection made to find out', async () => {
-    await using scene = await Scene.open();
-    await scene.start();
-    const missing = async (subject = NAME) => (await scene.api(`/api/why/${subject}`)).body.missing;
-    assert.match(JSON.stringify(await missing()), /HOSTNAME_NOT_FOUND/);
-    scene.core.putQuietly({ ...running, phase: 'starting' });
-    await scene.sync();
-    // Plain HTTP answers, TLS does not: it is reachable.
-    assert.equal(await missing(), null);
-    const { body } = await scene.api(`/api/why/${HASH}`);
-    assert.match(JSON.stringify(body.chain), /port 443: refused, port \d+: accepts connections/);
-    assert.equal((await scene.api('/api/why/not-a-name')).status, 400);
-    await scene.visit();
-    const metrics = await (await fetch(`${scene.urls[2]}/metrics`)).text();
-    assert.match(metrics, /^skerry_gateway_http_requests_total 1$/m);
-    assert.match(metrics, /^skerry_gateway_tls_connections_total\{outcome="unknown_name"\} 0$/m);
-    assert.match(metrics, /^skerry_gateway_routes 1$/m);
   });
 
   test('keys in a file are read again when the file changes', async () => {

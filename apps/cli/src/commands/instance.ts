@@ -8,6 +8,8 @@ import type { WaitOptions } from '../instances/wait.ts';
 import { parseDiskGib, parseDurationMs, parseMemoryMib, parsePorts, parsePositive } from '../options.ts';
 
 const REFERENCE = 'its name, its id or the beginning of it, or its four-word host name';
+const PROXY_PROTOCOL =
+  'TLS connections through the gateway begin with a PROXY protocol v2 header that names the client';
 const WAIT_TIMEOUT_MS = 900_000;
 const CONNECT_TIMEOUT_MS = 120_000;
 
@@ -44,7 +46,8 @@ function addCreate(instance: Command, bind: Bind): void {
         .argParser(parsePorts)
         .default([22], '22'),
     )
-    .option('--description <text>', 'a note');
+    .option('--description <text>', 'a note')
+    .option('--proxy-protocol', PROXY_PROTOCOL);
   withWait(create)
     .addHelpText(
       'after',
@@ -111,6 +114,8 @@ function addUpdate(instance: Command, bind: Bind): void {
     .option('--name <name>', 'a new name')
     .option('--description <text>', 'a new note')
     .option('--allow <ports>', 'TCP ports that anyone may reach from now on, or "none"', parsePorts)
+    .option('--proxy-protocol', PROXY_PROTOCOL)
+    .option('--no-proxy-protocol', 'TLS connections begin with the bytes of the client again')
     .addHelpText('after', examples('skerry instance update web --allow 22,80,443,8000'))
     .action(
       bind<InstanceUpdateOptions>(async (context, options, [reference]) =>

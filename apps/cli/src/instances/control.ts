@@ -1,4 +1,4 @@
-import { AppError, parseInstanceUpdateContent } from '@skerry/protocol';
+import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { startProgress } from '../output/progress.ts';
 import { findInstance } from './find.ts';
@@ -10,6 +10,7 @@ export interface InstanceUpdateOptions {
   readonly name?: string;
   readonly description?: string;
   readonly allow?: number[];
+  readonly proxyProtocol?: boolean;
 }
 
 export type ControlAction = 'start' | 'stop' | 'restart';
@@ -43,24 +44,39 @@ export async function controlInstance(
   context.output.result(report, renderCreated(report));
 }
 
+/** The firewall is changed as a whole: what is not asked for stays as it is. */
+function firewallChange(
+  { allow, proxyProtocol }: InstanceUpdateOptions,
+  now: Firewall,
+): { firewall?: Firewall } {
+  if (allow === undefined && proxyProtocol === undefined) return {};
+  return {
+    firewall: {
+      ...now,
+      ...(allow === undefined ? {} : { allowedPorts: allow }),
+      ...(proxyProtocol === undefined ? {} : { proxyProtocol }),
+    },
+  };
+}
+
 export async function updateInstance(
   context: Context,
   reference: string,
   options: InstanceUpdateOptions,
 ): Promise<void> {
-  const { name, description, allow } = options;
-  const changes = {
-    ...(name === undefined ? {} : { name }),
-    ...(description === undefined ? {} : { description }),
-    ...(allow === undefined ? {} : { firewall: { allowedPorts: allow } }),
-  };
-  if (Object.keys(changes).length === 0) {
+  const { name, description, allow, proxyProtocol } = options;
+  if ([name, description, allow, proxyProtocol].every((asked) => asked === undefined)) {
     throw new AppError('INVALID_PARAMETERS', 'nothing to change', {
-      details: { hint: 'give --name, --description or --allow' },
+      details: { hint: 'give --name, --description, --allow or --proxy-protocol' },
     });
   }
   const core = await context.openWriter();
-  const { instance_id: instanceId, updated_at: updatedAt } = await findInstance(context, reference);
+  const { instance_id: instanceId, updated_at: updatedAt, firewall } = await findInstance(context, reference);
+  const changes = {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...firewallChange(options, firewall),
+  };
   parseInstanceUpdateContent({ instance_id: instanceId, ...changes });
   await core.updateInstance(instanceId, changes, updatedAt);
   const report = await reportOf(context, await core.getInstance(instanceId));

@@ -15,6 +15,7 @@ export interface InstanceCreateOptions extends WaitOptions {
   readonly disk: number;
   readonly sshKey?: string;
   readonly allow: number[];
+  readonly proxyProtocol?: boolean;
   readonly description?: string;
 }
 
@@ -30,7 +31,7 @@ export async function createInstance(context: Context, options: InstanceCreateOp
     disk,
     image,
     ssh_key: publicKey,
-    firewall: { allowedPorts: allow },
+    firewall: { allowedPorts: allow, ...(options.proxyProtocol ? { proxyProtocol: true } : {}) },
   });
   const cursor = options.wait ? await readCursor(core) : undefined;
   const { instance_id: instanceId } = await core.createInstance(content);

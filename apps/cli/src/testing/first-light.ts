@@ -1,18 +1,17 @@
 // The life of a devnet and a machine on it, step by step. Run by first-light.vm.e2e.test.ts in a network namespace of its own.
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { connect } from 'node:tls';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { skerryPaths } from '@skerry/kit';
 import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
+import { end, startNetwork, type Up } from './network.ts';
 import { findProcesses, listDescendants, residentMib } from './processes.ts';
-import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
+import { run, say, skerry, succeed, until } from './shell.ts';
 
 const CORE = 'http://127.0.0.1:4024';
 const GATEWAY = 'http://127.0.0.1:8081';
@@ -27,31 +26,6 @@ const home = await mkdtemp(join(tmpdir(), 'skerry-first-light-'));
 const cache = skerryPaths(readEnvironment()).cache;
 Object.assign(process.env, { SKERRY_HOME: home, SKERRY_CACHE: cache, SKERRY_GATEWAY_API_KEYS: API_KEY });
 const sshKey = join(home, 'ssh-key');
-
-interface Up {
-  readonly child: ChildProcess;
-  readonly pid: number;
-}
-
-/** `skerry up`, until it says that the network is up. */
-async function startNetwork(): Promise<Up> {
-  const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [line] = (await Promise.race([
-    once(createInterface({ input: child.stdout }), 'line'),
-    once(child, 'exit').then(([code]) => assert.fail(`skerry up ended with ${code}`)),
-  ])) as [string];
-  assert.match(line, /^\{/);
-  return { child, pid: child.pid! };
-}
-
-async function end({ child }: Up, signal: NodeJS.Signals): Promise<number | null> {
-  const ended = once(child, 'exit');
-  child.kill(signal);
-  const [code] = (await ended) as [number | null];
-  return code;
-}
 
 /** The process of a daemon, not that of a launcher above it. */
 function findDaemon(up: Up, name: string): number {

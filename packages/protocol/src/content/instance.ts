@@ -13,6 +13,12 @@ export const Firewall = Type.Object(
       uniqueItems: true,
       description: 'TCP ports that anyone may reach; ICMPv6 and replies always pass',
     }),
+    proxyProtocol: Type.Optional(
+      Type.Boolean({
+        description:
+          'whether TLS connections that come through a gateway begin with a header of the PROXY protocol, version 2, which names the client',
+      }),
+    ),
   },
   strict,
 );

@@ -105,7 +105,7 @@ describe('instances', () => {
     const path = `/instances/${id}`;
     const update = {
       type: 'INSTANCE_UPDATE',
-      content: { instance_id: id, name: 'renamed', firewall: { allowedPorts: [443] } },
+      content: { instance_id: id, name: 'renamed', firewall: { allowedPorts: [443], proxyProtocol: true } },
     };
     const control = (action: string) => ({ type: 'INSTANCE_CONTROL', content: { instance_id: id, action } });
     assert.equal((await core.send(signers.alice, update, path, 'PUT')).status, 200);
@@ -113,7 +113,7 @@ describe('instances', () => {
     let view = (await core.get(path)).body;
     assert.deepEqual(
       [view.name, view.description, view.firewall, view.desired],
-      ['renamed', 'a test', { allowedPorts: [443] }, 'stopped'],
+      ['renamed', 'a test', { allowedPorts: [443], proxyProtocol: true }, 'stopped'],
     );
     const restart = await core.send(
       signers.alice,

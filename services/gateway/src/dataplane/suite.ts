@@ -3,6 +3,7 @@ import type { CreateDataPlane } from './port.ts';
 import { httpBodiesSuite } from './suite/http-bodies.ts';
 import { httpFailuresSuite } from './suite/http-failures.ts';
 import { httpRoutingSuite } from './suite/http-routing.ts';
+import { http2Suite } from './suite/http2.ts';
 import { tlsLimitsSuite } from './suite/tls-limits.ts';
 import { tlsNamesSuite } from './suite/tls-names.ts';
 import { tlsRelaySuite } from './suite/tls-relay.ts';
@@ -16,5 +17,6 @@ export function dataPlaneSuite(name: string, create: CreateDataPlane): void {
     httpRoutingSuite(create);
     httpBodiesSuite(create);
     httpFailuresSuite(create);
+    http2Suite(create);
   });
 }

@@ -29,6 +29,7 @@ const toSource = (instance: Instance): SourceInstance => ({
   created_at: instance.createdAt,
   ipv6: instance.ipv6 ?? '',
   desired: instance.desired,
+  ...(instance.proxyHeader ? { firewall: { proxyProtocol: true } } : {}),
   phase: instance.phase,
   reason: instance.reason === null ? null : { code: 'STORED', message: instance.reason },
 });

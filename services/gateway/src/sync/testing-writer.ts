@@ -11,6 +11,7 @@ const some = (index: number): Instance => ({
   createdAt: index,
   ipv6: '2001:db8::1',
   desired: 'running',
+  proxyHeader: false,
   phase: 'running',
   reason: null,
 });

@@ -6,6 +6,7 @@ export interface NamedRoute {
   readonly instanceHash: ItemHash;
   readonly ipv6: string | null;
   readonly active: boolean;
+  readonly proxyHeader: boolean;
 }
 
 export const fullHostname = (subdomain: string, domain: string) => `${subdomain}.${domain}`;
@@ -14,6 +15,7 @@ export const routeOf = (holder: Instance): NamedRoute => ({
   instanceHash: holder.hash,
   ipv6: holder.ipv6,
   active: isRoutable(holder),
+  proxyHeader: holder.proxyHeader,
 });
 
 /**

@@ -18,6 +18,8 @@ export interface Instance {
   /** Null while there is none, and where it is one that the gateway does not connect to. */
   readonly ipv6: string | null;
   readonly desired: 'running' | 'stopped';
+  /** Whether TLS connections to it begin with a header of the PROXY protocol. */
+  readonly proxyHeader: boolean;
   readonly phase: PhaseName;
   /** Why it is in that phase, in a sentence. */
   readonly reason: string | null;
@@ -31,11 +33,12 @@ const SourceInstance = Type.Object({
   desired: InstanceStatus,
   phase: Phase,
   reason: Type.Union([Reason, Type.Null()]),
+  firewall: Type.Optional(Type.Object({ proxyProtocol: Type.Optional(Type.Boolean()) })),
 });
 export type SourceInstance = Pick<
   InstanceView,
   'instance_id' | 'created_at' | 'ipv6' | 'desired' | 'phase' | 'reason'
->;
+> & { readonly firewall?: { readonly proxyProtocol?: boolean } };
 
 const parseSource = createParser(SourceInstance, 'instance') as (value: unknown) => SourceInstance;
 
@@ -64,6 +67,7 @@ export function parseInstance(view: unknown, policy: AddressPolicy): Instance {
     createdAt: source.created_at,
     ipv6: isReachableAddress(source.ipv6, policy) ? source.ipv6 : null,
     desired: source.desired,
+    proxyHeader: source.firewall?.proxyProtocol ?? false,
     phase: source.phase,
     reason: source.reason?.message ?? null,
   };
@@ -86,6 +90,7 @@ export function isSameInstance(one: Instance, other: Instance): boolean {
     one.createdAt === other.createdAt &&
     one.ipv6 === other.ipv6 &&
     one.desired === other.desired &&
+    one.proxyHeader === other.proxyHeader &&
     one.phase === other.phase &&
     one.reason === other.reason
   );

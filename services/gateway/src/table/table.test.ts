@@ -68,16 +68,21 @@ describe('the table, kept up to date', () => {
             changes = table.remove(one.remove);
           }
           assert.ok(changes.length <= 1);
-          for (const { hostname, ipv6 } of changes)
-            ipv6 === null ? told.delete(hostname) : told.set(hostname, ipv6);
+          for (const { hostname, ipv6, proxyHeader } of changes)
+            ipv6 === null ? told.delete(hostname) : told.set(hostname, `${ipv6} ${proxyHeader ?? false}`);
           const compiled = compile(known.values(), DOMAIN);
           assert.deepEqual(new Map(table.compiled()), new Map([...compiled]));
           const active = [...compiled]
             .filter(([, route]) => route.active)
-            .map(([name, route]) => [name, route.ipv6]);
+            .map(([name, route]) => [name, `${route.ipv6} ${route.proxyHeader}`]);
           assert.deepEqual(told, new Map(active as [string, string][]));
           assert.deepEqual(
-            new Map(Array.from(table.routes(), (route) => [route.hostname, route.ipv6])),
+            new Map(
+              Array.from(table.routes(), (route) => [
+                route.hostname,
+                `${route.ipv6} ${route.proxyHeader ?? false}`,
+              ]),
+            ),
             told,
           );
           assert.equal(table.routeCount, told.size);
@@ -148,11 +153,20 @@ describe('what a core node says', () => {
       createdAt: 1,
       ipv6: '2001:db8::1',
       desired: 'running',
+      proxyHeader: false,
       phase: 'starting',
       reason: 'why',
     });
     assert.equal(parseInstance({ ...view, ipv6: '' }, strict).ipv6, null);
-    for (const wrong of [{ instance_id: 'x' }, { created_at: '1' }, { desired: 'maybe' }, { ipv6: 7 }])
+    const asked = { allowedPorts: [443], proxyProtocol: true };
+    assert.equal(parseInstance({ ...view, firewall: asked }, strict).proxyHeader, true);
+    for (const wrong of [
+      { firewall: { proxyProtocol: 1 } },
+      { instance_id: 'x' },
+      { created_at: '1' },
+      { desired: 'maybe' },
+      { ipv6: 7 },
+    ])
       assert.throws(() => parseInstance({ ...view, ...wrong }, strict), { code: 'INVALID_CONTENT' });
   });
 

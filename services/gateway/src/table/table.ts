@@ -9,10 +9,15 @@ function insertInOrder(named: readonly Instance[], instance: Instance): Instance
   return at < 0 ? [...named, instance] : named.toSpliced(at, 0, instance);
 }
 
-const routedAddress = (named: readonly Instance[]): string | null => {
-  const [holder] = named;
-  return holder && isRoutable(holder) ? holder.ipv6 : null;
-};
+/** Where a name leads; the header is named only where it is wanted. */
+function routeFor(hostname: string, [holder]: readonly Instance[]): RouteChange {
+  if (!holder || !isRoutable(holder)) return { hostname, ipv6: null };
+  const { ipv6, proxyHeader } = holder;
+  return proxyHeader ? { hostname, ipv6, proxyHeader } : { hostname, ipv6 };
+}
+
+const isSameRoute = (one: RouteChange, other: RouteChange) =>
+  one.ipv6 === other.ipv6 && one.proxyHeader === other.proxyHeader;
 
 /**
  * The table that `compile` gives, kept up to date one instance at a time. Each change says which routes it moved: at most one,
@@ -52,8 +57,8 @@ export class InstanceTable {
 
   *routes(): Generator<Route> {
     for (const [subdomain, named] of this.#named) {
-      const ipv6 = routedAddress(named);
-      if (ipv6 !== null) yield { hostname: fullHostname(subdomain, this.domain), ipv6 };
+      const route = routeFor(fullHostname(subdomain, this.domain), named);
+      if (route.ipv6 !== null) yield route as Route;
     }
   }
 
@@ -83,11 +88,12 @@ export class InstanceTable {
   }
 
   #rename(subdomain: string, named: readonly Instance[]): RouteChange[] {
-    const before = routedAddress(this.listNamed(subdomain));
-    const after = routedAddress(named);
+    const hostname = fullHostname(subdomain, this.domain);
+    const before = routeFor(hostname, this.listNamed(subdomain));
+    const after = routeFor(hostname, named);
     if (named.length === 0) this.#named.delete(subdomain);
     else this.#named.set(subdomain, named);
-    this.#routeCount += Number(after !== null) - Number(before !== null);
-    return before === after ? [] : [{ hostname: fullHostname(subdomain, this.domain), ipv6: after }];
+    this.#routeCount += Number(after.ipv6 !== null) - Number(before.ipv6 !== null);
+    return isSameRoute(before, after) ? [] : [after];
   }
 }

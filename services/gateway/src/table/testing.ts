@@ -12,6 +12,7 @@ export function instance(changes: Partial<Instance> = {}): Instance {
     createdAt: 1000,
     ipv6: '2001:db8::1',
     desired: 'running',
+    proxyHeader: false,
     phase: 'running',
     reason: null,
     ...changes,
@@ -26,6 +27,7 @@ export const collidingInstance: fc.Arbitrary<Instance> = fc
     createdAt: fc.integer({ min: 1, max: 3 }),
     ipv6: fc.constantFrom(null, '2001:db8::1', '2001:db8::2'),
     desired: fc.constantFrom('running' as const, 'stopped' as const),
+    proxyHeader: fc.boolean(),
   })
   .map(({ name, tail, ...rest }) =>
     instance({ ...rest, hash: `${name.padEnd(63, '0')}${tail}` as Instance['hash'] }),

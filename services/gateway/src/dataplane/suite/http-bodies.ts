@@ -66,6 +66,7 @@ export function httpBodiesSuite(create: CreateDataPlane): void {
         `Host: ${NAME_A}:8080`,
         'X-Kept: 1',
         'X-Kept: 2',
+        `Forwarded: for=127.0.0.1;host="${NAME_A}:8080";proto=http`,
         'X-Forwarded-For: 127.0.0.1',
         'X-Forwarded-Proto: http',
         `X-Forwarded-Host: ${NAME_A}:8080`,

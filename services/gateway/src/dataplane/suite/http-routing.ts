@@ -126,7 +126,6 @@ export function httpRoutingSuite(create: CreateDataPlane): void {
         ],
         ['CONNECT', `CONNECT ${NAME_A}:22 HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\n`, 405, /METHOD_NOT_ALLOWED/],
         ['not HTTP', '\x16\x03\x01\x00\x05hello', 400, /INVALID_PARAMETERS/],
-        ['HTTP/2 at once', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, /INVALID_PARAMETERS/],
       ];
       for (const [what, wire, status, reason] of cases) {
         const answer = await askRaw(http, wire);

@@ -110,7 +110,7 @@ function openRequest(
   });
 }
 
-const OVERLOADED: Explanation = {
+export const OVERLOADED: Explanation = {
   code: 'OVERLOADED',
   message: 'As many requests are under way to this instance as the gateway allows.',
 };

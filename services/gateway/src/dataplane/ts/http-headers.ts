@@ -18,6 +18,7 @@ const NEVER_DROPPED = new Set(['host', 'content-length', 'expect']);
 
 /** Strangers may write anything here; the instance shall be able to trust what the gateway says. */
 const SAID_BY_GATEWAY = new Set(['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']);
+export const isSaidByGateway = (name: string) => SAID_BY_GATEWAY.has(name);
 
 /** Methods that Node sends with a chunked body unless it is told that there is none. */
 const BODILESS_BY_DEFAULT = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
@@ -77,12 +78,23 @@ export interface RequestHead {
 
 const IPV4_MAPPED = /^::ffff:([0-9.]+)$/;
 
+/** Who asked, in the one standard header (RFC 7239) and in the three that most programs read. */
+export function forwardedHeaders(clientAddress: string, authority: string): [string, string][] {
+  const address = clientAddress.replace(IPV4_MAPPED, '$1');
+  const node = address.includes(':') ? `"[${address}]"` : address;
+  return [
+    ['Forwarded', `for=${node};host="${authority}";proto=http`],
+    ['X-Forwarded-For', address],
+    ['X-Forwarded-Proto', 'http'],
+    ['X-Forwarded-Host', authority],
+  ];
+}
+
 /** The headers of the request that the instance gets. */
 export function requestHeaders(head: RequestHead): string[] {
   const { method, rawHeaders, authority, clientAddress, upgrade } = head;
-  const headers = keepHeaders(endToEndHeaders(rawHeaders), (name) => SAID_BY_GATEWAY.has(name));
-  headers.push('X-Forwarded-For', clientAddress.replace(IPV4_MAPPED, '$1'));
-  headers.push('X-Forwarded-Proto', 'http', 'X-Forwarded-Host', authority);
+  const headers = keepHeaders(endToEndHeaders(rawHeaders), isSaidByGateway);
+  headers.push(...forwardedHeaders(clientAddress, authority).flat());
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
   if (headerValues(rawHeaders, 'transfer-encoding').length > 0) headers.push('Transfer-Encoding', 'chunked');
   else if (!BODILESS_BY_DEFAULT.has(method) && headerValues(rawHeaders, 'content-length').length === 0)

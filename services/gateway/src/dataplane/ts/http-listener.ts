@@ -12,7 +12,8 @@ import {
 } from './http-forward.ts';
 import { checkFraming, hasBody } from './http-headers.ts';
 import { parseRequestTarget } from './http-host.ts';
-import { endQuietly, endWithPage, responseOn, sendPage } from './http-page.ts';
+import { endQuietly, endWithPage, NOT_HTTP, responseOn, sendPage } from './http-page.ts';
+import { createHttp2Listener } from './http2-listener.ts';
 import { linger } from './linger.ts';
 import type { RouteTable } from './routes.ts';
 import { RequestTurns } from './turns.ts';
@@ -29,6 +30,8 @@ export interface HttpListener {
   readonly server: Server;
   readonly connections: ReadonlySet<Socket>;
   readonly close: () => void;
+  /** Lets go of connections that have no request under way; ends others when they have none any more. */
+  readonly release: () => void;
 }
 
 /** Request line and headers together. */
@@ -38,11 +41,6 @@ const CHECKS_PER_DEADLINE = 10;
 
 /** The instance's side is judged first, so that its silence can still be explained to the client. */
 const CLIENT_IDLE_FACTOR = 2;
-
-const NOT_HTTP: Explanation = {
-  code: 'INVALID_PARAMETERS',
-  message: 'This is not a request that HTTP/1.1 allows.',
-};
 
 /** A server that routes every request, also on a kept connection, by its own Host header. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
@@ -57,6 +55,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     routes: options.routes,
     perInstance,
   };
+  const http2 = createHttp2Listener({ forwarding, counters: options.counters });
   const turns = new RequestTurns();
   const connections = new Set<Socket>();
 
@@ -110,14 +109,31 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     socket.on('error', () => {});
     endWithPage(socket, { code: 'METHOD_NOT_ALLOWED', message: 'This gateway makes no tunnels (CONNECT).' });
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+  server.on('clientError', (error: ClientError, socket: Socket) => {
+    // The parser that met the preface still has its deadline for a request.
+    if (http2.has(socket)) return;
+    if (error.code === 'HPE_PAUSED_H2_UPGRADE' && error.rawPacket && !turns.has(socket)) {
+      http2.take(socket, error.rawPacket.subarray(error.bytesParsed));
+      return;
+    }
     const current = turns.current(socket);
     if (!current && socket.writable) endWithPage(socket, explainClientError(error.code));
     // In the middle of a response a page would be taken for its content; a response that is written stands.
     else if (current?.writableEnded) endQuietly(socket);
     else socket.destroy();
   });
-  return { server, connections, close: () => agents.kept.destroy() };
+  const release = () => {
+    server.closeIdleConnections();
+    http2.drain();
+  };
+  return { server, connections, close: () => agents.kept.destroy(), release };
+}
+
+/** What Node's HTTP/1.1 parser says of bytes that are not what it expects. */
+interface ClientError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+  /** Of the packet, up to where the parser stopped. */
+  readonly bytesParsed?: number;
 }
 
 /**

@@ -4,8 +4,13 @@ import { ERRORS } from '@skerry/protocol';
 import type { Explanation } from '../port.ts';
 import { linger } from './linger.ts';
 
+export const NOT_HTTP: Explanation = {
+  code: 'INVALID_PARAMETERS',
+  message: 'This is not a request that HTTP allows.',
+};
+
 /** The small plain page that says why a request was not served. */
-function pageOf(explanation: Explanation): { status: number; headers: string[]; body: string } {
+export function pageOf(explanation: Explanation): { status: number; headers: string[]; body: string } {
   const status = ERRORS[explanation.code].httpStatus;
   const body = `${status} ${STATUS_CODES[status]}\n\n${explanation.message}\n\n${explanation.code}\n`;
   const headers = [

@@ -37,7 +37,7 @@ export class HttpSide {
 
   async drain(timeoutMs: number): Promise<void> {
     await drainListeners(this.#listeners, timeoutMs, () => {
-      for (const { server } of this.#listeners) server.closeIdleConnections();
+      for (const listener of this.#listeners) listener.release();
     });
   }
 

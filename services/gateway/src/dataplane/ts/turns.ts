@@ -21,6 +21,11 @@ export class RequestTurns {
     return this.#lines.get(socket)?.current;
   }
 
+  /** Whether this connection has had any request. */
+  has(socket: Socket): boolean {
+    return this.#lines.has(socket);
+  }
+
   take(socket: Socket, response: ServerResponse, serve: () => void): void {
     const line = this.#lines.get(socket) ?? { current: undefined, waiting: [] };
     this.#lines.set(socket, line);

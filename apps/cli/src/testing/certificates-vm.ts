@@ -1,0 +1,149 @@
+// Caddy in a virtual machine gets its certificates from a real ACME server, through the gateway. Run by
+// certificates.soak.test.ts in a network namespace of its own; the ACME server is in another one behind it, since a guest
+// reaches the world through its node but not the node itself.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { skerryPaths } from '@skerry/kit';
+import { hostnameOf } from '@skerry/protocol';
+import { readEnvironment } from '../config.ts';
+import {
+  type Acme,
+  type Challenge,
+  caddyfileOf,
+  findIssuer,
+  listProven,
+  readPage,
+  startAcme,
+} from './acme.ts';
+import { end, startNetwork } from './network.ts';
+import { findProcesses, listDescendants } from './processes.ts';
+import { say, skerry, succeed, until } from './shell.ts';
+
+const DOMAIN = 'apps.test';
+const [NEAR, FAR] = ['fd00:ace::1', 'fd00:ace::2'];
+const GATEWAY = { http: 8080, https: 8443 };
+const SOON_MS = 120_000;
+
+const home = await mkdtemp(join(tmpdir(), 'skerry-certificates-'));
+const cache = skerryPaths(readEnvironment()).cache;
+Object.assign(process.env, {
+  SKERRY_HOME: home,
+  SKERRY_CACHE: cache,
+  SKERRY_GATEWAY_HOST: '::',
+  SKERRY_GATEWAY_DOMAIN: DOMAIN,
+});
+const sshKey = join(home, 'ssh-key');
+const findMachine = () => findProcesses(new RegExp(`^qemu-system.*${home}`))[0]?.pid;
+
+/** Another network, one hop away. Gives what starts a program in it. */
+async function openFarNetwork(): Promise<string[]> {
+  const holder = spawn('unshare', ['--net', 'sleep', 'infinity'], { stdio: 'ignore' });
+  await once(holder, 'spawn');
+  await until('the network is there', 5000, async () =>
+    findProcesses(/^sleep infinity$/).some(({ pid }) => pid === holder.pid),
+  );
+  const far = ['nsenter', '--net', '--target', String(holder.pid)];
+  const inFar = (...command: string[]) => succeed(far[0]!, ...far.slice(1), ...command);
+  await succeed(
+    'ip',
+    'link',
+    'add',
+    'acme0',
+    'type',
+    'veth',
+    'peer',
+    'name',
+    'acme1',
+    'netns',
+    String(holder.pid),
+  );
+  await succeed('ip', 'address', 'add', `${NEAR}/64`, 'dev', 'acme0', 'nodad');
+  await succeed('ip', 'link', 'set', 'acme0', 'up');
+  await inFar('ip', 'link', 'set', 'lo', 'up');
+  await inFar('ip', 'address', 'add', `${FAR}/64`, 'dev', 'acme1', 'nodad');
+  await inFar('ip', 'link', 'set', 'acme1', 'up');
+  await inFar('ip', '-6', 'route', 'add', 'default', 'via', NEAR!);
+  return far;
+}
+
+/** Puts a file into the machine. */
+async function put(ipv6: string, from: string, to: string, mode = '644'): Promise<void> {
+  const options = '-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR';
+  const command = `ssh ${options} -i ${sshKey} root@${ipv6} 'cat > ${to} && chmod ${mode} ${to}' < ${from}`;
+  await succeed('sh', '-c', command);
+}
+
+const inside = (command: string) => skerry('instance', 'ssh', 'web', '--', command);
+
+async function proveBy(challenge: Challenge, acme: Acme, host: string, ipv6: string): Promise<void> {
+  const storage = `/root/caddy-${challenge}`;
+  const answer = `proven by ${challenge}`;
+  const caddyfile = join(home, 'Caddyfile');
+  const options = { directoryUrl: acme.directoryUrl, apiCertificatePath: '/root/acme.pem', storage };
+  await writeFile(caddyfile, caddyfileOf([{ host, challenge, answer }], options));
+  await put(ipv6, caddyfile, '/root/Caddyfile');
+  const startMs = performance.now();
+  const unit = `caddy-${challenge}`;
+  await inside(
+    `systemd-run --quiet --unit=${unit} --setenv=HOME=/root /usr/local/bin/caddy run --adapter caddyfile --config /root/Caddyfile`,
+  );
+  const root = await acme.readRoot();
+  const rootPath = join(home, 'root.pem');
+  await writeFile(rootPath, root);
+  const gateway = { address: '127.0.0.1', https: GATEWAY.https };
+  await until(
+    `a certificate by ${challenge}`,
+    SOON_MS,
+    async () => (await findIssuer(gateway, host, root)) !== undefined,
+  );
+  say(
+    `${challenge}: served with its certificate ${Math.round(performance.now() - startMs)} ms after the start of Caddy`,
+  );
+  assert.match((await findIssuer(gateway, host, root))!, /^Pebble Intermediate CA/);
+  assert.equal(await readPage(gateway, host, rootPath), answer);
+  assert.deepEqual(listProven(await inside(`journalctl --unit=${unit} --output=cat`)), [challenge]);
+  await inside(`systemctl stop ${unit}`);
+}
+
+async function scenario(): Promise<void> {
+  await succeed('ip', 'link', 'set', 'lo', 'up');
+  await succeed('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', sshKey);
+  const inNetwork = await openFarNetwork();
+  const up = await startNetwork();
+  await skerry('key', 'new');
+  const created = await skerry(
+    ...['instance', 'create', '--name', 'web', '--image', 'debian:12', '--memory', '512', '--disk', '4'],
+    ...['--ssh-key', `${sshKey}.pub`, '--allow', '22,80,443', '--wait', '--json'],
+  );
+  const { instance_id: id, ipv6 } = JSON.parse(created) as { instance_id: string; ipv6: string };
+  const host = `${hostnameOf(id)}.${DOMAIN}`;
+  say(`the machine runs: ${host}`);
+  await using acme = await startAcme({
+    directory: home,
+    address: FAR!,
+    gateway: { ipv4: '', ipv6: NEAR!, ...GATEWAY },
+    inNetwork,
+  });
+  await put(ipv6, '/usr/bin/caddy', '/usr/local/bin/caddy', '755');
+  await put(ipv6, join(home, 'acme-cert.pem'), '/root/acme.pem');
+  await proveBy('tls-alpn-01', acme, host, ipv6);
+  await proveBy('http-01', acme, host, ipv6);
+  assert.equal(await end(up, 'SIGINT'), 0);
+}
+
+try {
+  await scenario();
+} catch (error) {
+  console.error(error);
+  console.error(await readFile(join(home, 'pebble.log'), 'utf8').catch(() => ''));
+  process.exitCode = 1;
+} finally {
+  const machine = findMachine();
+  if (machine !== undefined) process.kill(machine, 'SIGKILL');
+  for (const { pid } of listDescendants(process.pid)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
+  await rm(home, { recursive: true, force: true });
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { SKERRY } from './shell.ts';
+
+/** A network on this machine, as its owner starts it. */
+export interface Up {
+  readonly child: ChildProcess;
+  readonly pid: number;
+}
+
+/** `skerry up`, until it says that the network is up. */
+export async function startNetwork(): Promise<Up> {
+  const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    once(child, 'exit').then(([code]) => assert.fail(`skerry up ended with ${code}`)),
+  ])) as [string];
+  assert.match(line, /^\{/);
+  return { child, pid: child.pid! };
+}
+
+export async function end({ child }: Up, signal: NodeJS.Signals): Promise<number | null> {
+  const ended = once(child, 'exit');
+  child.kill(signal);
+  const [code] = (await ended) as [number | null];
+  return code;
+}

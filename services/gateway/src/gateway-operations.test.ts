@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { describe, test } from 'node:test';
+import { openClient, readBytes } from './dataplane/suite/testing-world.ts';
+import { HASH, HOST, NAME, running, Scene } from './testing-scene.ts';
+import { helloWire } from './tls/testing-hello.ts';
+
+describe('operating the gateway', { timeout: 60_000 }, () => {
+  test('why: the first thing that is missing, with a connection made to find out', async () => {
+    await using scene = await Scene.open();
+    await scene.start();
+    const missing = async (subject = NAME) => (await scene.api(`/api/why/${subject}`)).body.missing;
+    assert.match(JSON.stringify(await missing()), /HOSTNAME_NOT_FOUND/);
+    scene.core.putQuietly({ ...running, phase: 'starting' });
+    await scene.sync();
+    // Plain HTTP answers, TLS does not: it is reachable.
+    assert.equal(await missing(), null);
+    const { body } = await scene.api(`/api/why/${HASH}`);
+    assert.match(JSON.stringify(body.chain), /port 443: refused, port \d+: accepts connections/);
+    assert.equal((await scene.api('/api/why/not-a-name')).status, 400);
+    await scene.visit();
+    const metrics = await (await fetch(`${scene.urls[2]}/metrics`)).text();
+    assert.match(metrics, /^skerry_gateway_http_requests_total 1$/m);
+    assert.match(metrics, /^skerry_gateway_tls_connections_total\{outcome="unknown_name"\} 0$/m);
+    assert.match(metrics, /^skerry_gateway_routes 1$/m);
+  });
+
+  test('an instance that asks for it in its message learns who the client is (PROXY protocol)', async () => {
+    const instance = createServer((socket) => void socket.on('error', () => {}).pipe(socket)).listen(
+      0,
+      '::1',
+    );
+    await once(instance, 'listening');
+    const { port } = instance.address() as AddressInfo;
+    await using scene = await Scene.open({ SKERRY_GATEWAY_UPSTREAM_HTTPS_PORT: String(port) });
+    scene.core.putQuietly(running);
+    await scene.start();
+    await scene.untilActive();
+    const hello = helloWire({ serverName: HOST });
+    const firstBytes = async () => {
+      const client = await openClient(Number(new URL(scene.urls[1]!).port));
+      client.write(hello);
+      const bytes = await readBytes(client, hello.length);
+      client.destroy();
+      return bytes;
+    };
+    assert.deepEqual(await firstBytes(), Buffer.from(hello));
+    const firewall = { allowedPorts: [443], proxyProtocol: true };
+    scene.core.put({ ...running, firewall });
+    const header = Buffer.from('\r\n\r\n\0\r\nQUIT\n!\x11', 'latin1');
+    while (!(await firstBytes()).subarray(0, header.length).equals(header));
+    // It survives a restart, like everything else that is known of it.
+    await scene.stop();
+    await scene.start();
+    assert.deepEqual((await firstBytes()).subarray(0, header.length), header);
+    scene.core.put({ ...running, firewall: { ...firewall, proxyProtocol: false } });
+    while (!(await firstBytes()).equals(hello));
+    instance.close();
+  });
+});
