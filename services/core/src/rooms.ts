@@ -12,6 +12,7 @@ import { Files } from './files/files.ts';
 import { createHealth } from './health/health.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
 import type { Indexer } from './indexer/indexer.ts';
+import { watchIndexer } from './indexer/metrics.ts';
 import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
@@ -79,6 +80,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     log,
   });
   watchCore(metrics, { db, pool: database.pool, pipeline });
+  watchIndexer(metrics.own, options.indexer, now);
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
   return {
     db,

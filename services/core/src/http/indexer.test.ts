@@ -57,6 +57,17 @@ describe('GET /indexer', () => {
     await anvil[Symbol.asyncDispose]();
   });
 
+  test('metrics say how far it is and what it costs', async () => {
+    const { body } = await core.api.inject({ url: '/metrics' });
+    const read = (name: string) =>
+      Number(new RegExp(`^skerry_indexer_${name}\\{network="anvil"[^}]*\\} (\\S+)$`, 'm').exec(body)?.[1]);
+    assert.equal(read('stalled'), 0);
+    assert.equal(read('subscribed'), 0);
+    assert.ok(read('rpc_requests') > 0 && read('rpc_calls') >= read('rpc_requests'));
+    assert.ok(read('progress_age_seconds') < 60);
+    assert.match(body, /^skerry_indexer_rpc_calls\{network="anvil",endpoint="127\.0\.0\.1:\d+#0"\}/m);
+  });
+
   const list = async (query: Record<string, string | number>, kind = 'events') => {
     const { status, body } = await core.get(
       `/indexer/anvil/${kind}?${new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]))}`,

@@ -1,7 +1,7 @@
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
 import { DecodePool } from './decode/pool.ts';
-import { NetworkRunner } from './network.ts';
+import { NetworkRunner, type NetworkStanding } from './network.ts';
 import type { EndpointReport } from './rpc/pool.ts';
 import { DEFAULT_STALL_MS, type IndexerSettings } from './settings.ts';
 import { unwatchContract, type WatchRequest, watchContract } from './watch.ts';
@@ -22,6 +22,8 @@ export interface Indexer extends AsyncDisposable {
   unwatch(request: Pick<WatchRequest, 'network' | 'contract' | 'owner'>): Promise<void>;
   /** What the endpoints of a network cost and how they do; empty where another process indexes it. */
   report(network: string): EndpointReport[];
+  /** Every network that this process indexes. */
+  standings(): ReadonlyMap<string, NetworkStanding>;
   /** Without progress for so long a network that has something to read is stalled. */
   stallMs(network: string): number;
 }
@@ -56,6 +58,7 @@ export async function startIndexer({ pool, settings, log }: IndexerOptions): Pro
       wake(request.network);
     },
     report: (network) => runners.find(({ name }) => name === network)?.report() ?? [],
+    standings: () => new Map(runners.map((runner) => [runner.name, runner.standing])),
     stallMs: (network) =>
       settings.networks.find(({ name }) => name === network)?.stall_ms ?? DEFAULT_STALL_MS,
     async [Symbol.asyncDispose]() {

@@ -4,6 +4,8 @@ import { Backfill } from './backfill.ts';
 import { parseQuantity } from './chain/shape.ts';
 import { fetchHeaders } from './chain/source.ts';
 import type { DecodePool } from './decode/pool.ts';
+import { type Freshness, findFreshness } from './read/status.ts';
+import { HeadFeed } from './rpc/head-feed.ts';
 import { type EndpointReport, RpcPool } from './rpc/pool.ts';
 import type { NetworkSettings } from './settings.ts';
 import { ensureNetwork, haltNetwork, loadNetwork, resetNetwork } from './store/networks.ts';
@@ -22,6 +24,8 @@ const REST_MAX_MS = 10_000;
 /** How often it is looked whether there is progress: often, against the time after which its absence is a stall. */
 const WATCHES_PER_STALL = 8;
 const WATCH_MAX_MS = 5_000;
+/** While a subscription stands, the head is looked at unasked so many times less often. */
+const POLLS_SAVED = 15;
 
 export interface NetworkRunnerOptions {
   readonly settings: NetworkSettings;
@@ -31,13 +35,26 @@ export interface NetworkRunnerOptions {
   readonly signal: AbortSignal;
 }
 
+/** How a network does, for metrics. */
+export interface NetworkStanding {
+  /** Undefined before the first look. */
+  readonly freshness: Freshness | undefined;
+  readonly isStalled: boolean;
+  readonly isSubscribed: boolean;
+  readonly endpoints: readonly EndpointReport[];
+}
+
 /** Indexes one network: the tail follows the head, the backfill reads what lies below the floor. */
 export class NetworkRunner {
   readonly #options: NetworkRunnerOptions;
   readonly #rpc: RpcPool;
+  readonly #feed: HeadFeed;
   #changed = new AbortController();
   #lastUpkeepMs = 0;
-  #stalled = false;
+  #isStalled = false;
+  #freshness: Freshness | undefined;
+  /** The head when a wait began in which nothing was told. */
+  #silentHead: number | undefined;
 
   constructor(options: NetworkRunnerOptions) {
     const { settings, log, signal } = options;
@@ -50,6 +67,8 @@ export class NetworkRunner {
       log,
       signal,
     });
+    const { subscriptions: urls, timeout_ms: timeoutMs, name: network } = settings;
+    this.#feed = new HeadFeed({ urls, timeoutMs, network, log, signal });
   }
 
   get name(): string {
@@ -60,9 +79,20 @@ export class NetworkRunner {
     return this.#rpc.report();
   }
 
+  /** As it was when the progress was last looked at. */
+  get standing(): NetworkStanding {
+    return {
+      freshness: this.#freshness,
+      isStalled: this.#isStalled,
+      isSubscribed: this.#feed.isLive,
+      endpoints: this.report(),
+    };
+  }
+
   /** Something is asked for that was not, or no more: looks at once. */
   wake(): void {
     this.#changed.abort();
+    this.#feed.ring();
   }
 
   /** Makes the network known, and what the settings ask for. */
@@ -89,7 +119,7 @@ export class NetworkRunner {
       await this.#retry('recognise', () => this.#recognise(networkId));
       await Promise.all([this.#runTail(networkId, partitions), this.#runBackfill(networkId, partitions)]);
     };
-    await Promise.all([follow(), this.#runWatch(networkId)]);
+    await Promise.all([follow(), this.#feed.run(), this.#runWatch(networkId)]);
   }
 
   /** The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. */
@@ -147,9 +177,25 @@ export class NetworkRunner {
         if (outcome === 'halted') await this.#unhalt(networkId);
       } catch (error) {
         this.#note(error, 'a step at the head failed');
+        await pause(settings.poll_ms, signal);
+        continue;
       }
-      if (outcome !== 'behind') await pause(settings.poll_ms, signal);
+      if (outcome !== 'behind') await this.#waitForHead();
     }
+  }
+
+  /** Until the head is worth another look: something was told, or it is time to look unasked. */
+  async #waitForHead(): Promise<void> {
+    const feed = this.#feed;
+    const { told } = feed;
+    const { head } = this.#rpc;
+    if (this.#silentHead !== undefined && head > this.#silentHead) feed.distrust();
+    this.#silentHead = undefined;
+    const { poll_ms: pollMs } = this.#options.settings;
+    // A block that was told and that no endpoint has shown yet is on its way.
+    if (!feed.isLive || head < told) return feed.wait(pollMs);
+    await feed.wait(pollMs * POLLS_SAVED);
+    if (feed.told === told) this.#silentHead = head;
   }
 
   /** A chain that was started anew while we watched. */
@@ -182,6 +228,8 @@ export class NetworkRunner {
         if (pass) {
           await backfill.run(pass, () => signal.aborted || this.#changed.signal.aborted);
           failures = 0;
+          // What has come up to the window is joined by the step at the head.
+          this.#feed.ring();
         } else {
           await partitions.finish();
           await this.#upkeep(networkId);
@@ -219,19 +267,18 @@ export class NetworkRunner {
   /** Never a silent stall: said once when it begins and once when it ends. */
   async #watchProgress(networkId: number): Promise<void> {
     const { settings, pool, log } = this.#options;
+    const network = this.name;
     try {
       const { head, tipNumber, progressAt, haltCode } = await loadNetwork(pool, networkId);
       const scans = await listScans(pool, networkId);
       const waits = head === null ? scans.length > 0 : scans.some((one) => !one.live) || head !== tipNumber;
       const silentMs = Date.now() - progressAt.getTime();
       const stalled = haltCode !== null || (scans.length > 0 && waits && silentMs > settings.stall_ms);
-      if (stalled && !this.#stalled)
-        log.error(
-          { network: this.name, silent_ms: silentMs, halt: haltCode },
-          'the indexer makes no progress',
-        );
-      if (!stalled && this.#stalled) log.info({ network: this.name }, 'the indexer makes progress again');
-      this.#stalled = stalled;
+      if (stalled && !this.#isStalled)
+        log.error({ network, silent_ms: silentMs, halt: haltCode }, 'the indexer makes no progress');
+      if (!stalled && this.#isStalled) log.info({ network }, 'the indexer makes progress again');
+      this.#isStalled = stalled;
+      this.#freshness = await findFreshness(pool, network);
     } catch (error) {
       this.#note(error, 'the progress could not be looked at');
     }

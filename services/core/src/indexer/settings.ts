@@ -24,6 +24,10 @@ const NetworkSettings = Type.Object(
       minItems: 1,
       maxItems: 16,
     }),
+    /** Servers that tell of new blocks, so that the head need not be polled as often. */
+    subscriptions: Type.Optional(
+      Type.Array(Type.String({ pattern: '^wss?://', maxLength: LIMITS.urlChars }), { maxItems: 4 }),
+    ),
     contracts: Type.Optional(Type.Array(ContractSettings, { maxItems: 10_000 })),
     poll_ms: Type.Optional(count(20, 600_000)),
     timeout_ms: Type.Optional(count(100, 600_000)),
@@ -72,6 +76,7 @@ export const DEFAULT_STALL_MS = 300_000;
 
 const DEFAULTS = {
   contracts: [] as ContractSettings[],
+  subscriptions: [] as string[],
   poll_ms: 2_000,
   timeout_ms: 30_000,
   finality: 'tag',

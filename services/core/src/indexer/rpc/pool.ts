@@ -127,6 +127,11 @@ export class RpcPool {
     return this.endpoints.reduce((sum, one) => sum + (this.#isResting(one) ? 0 : one.learned.concurrency), 0);
   }
 
+  /** The highest block that some endpoint has shown; -1 before the first. */
+  get head(): number {
+    return Math.max(...this.endpoints.map((one) => one.head));
+  }
+
   get calls(): number {
     return this.endpoints.reduce((sum, one) => sum + one.calls, 0);
   }
