@@ -16,7 +16,7 @@ import { walkDag } from './walk.ts';
 const IMPORT_PREFIX = 'import:';
 
 /** Files as kubo makes them: version 0 as by `ipfs add`, version 1 as by `ipfs add --cid-version=1`. */
-const PROFILES: Readonly<Record<0 | 1, ImporterOptions>> = {
+export const PROFILES: Readonly<Record<0 | 1, ImporterOptions>> = {
   0: { profile: 'unixfs-v0-2015', wrapWithDirectory: false },
   1: { profile: 'unixfs-v0-2015', cidVersion: 1, rawLeaves: true, wrapWithDirectory: false },
 };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { backoffMs } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { BlockId } from './cid.ts';
-import { timedOut } from './idle.ts';
+import { watchIdle } from './idle.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { Slots } from './slots.ts';
 
@@ -85,12 +85,12 @@ async function fetchBlock(
   signal: AbortSignal,
 ): Promise<Uint8Array> {
   const { host } = new URL(url);
-  const timeout = AbortSignal.timeout(timeoutMs);
+  using idle = watchIdle(host, timeoutMs);
   try {
     const response = await fetch(`${url.replace(/\/+$/, '')}/ipfs/${text}?format=raw`, {
       headers: { accept: 'application/vnd.ipld.raw' },
       redirect: 'error',
-      signal: AbortSignal.any([signal, timeout]),
+      signal: AbortSignal.any([signal, idle.signal]),
     });
     if (!response.ok) {
       await response.body?.cancel();
@@ -98,22 +98,27 @@ async function fetchBlock(
         throw new AppError('CID_NOT_FOUND', `${host} does not have ${text}`);
       throw new AppError('IPFS_UNAVAILABLE', `${host} answered ${response.status}`);
     }
-    const bytes = await readUpTo(response, IPFS_LIMITS.blockBytes);
+    const bytes = await readUpTo(response, IPFS_LIMITS.blockBytes, idle.note);
     if (bytes === undefined || createHash('sha256').update(bytes).digest('hex') !== digest)
       throw new AppError('IPFS_UNAVAILABLE', `${host} sent something else than ${text}`);
     return bytes;
   } catch (error) {
     if (error instanceof AppError || signal.aborted) throw error;
-    if (timeout.aborted) throw timedOut(host, timeoutMs);
+    if (idle.signal.aborted) throw idle.signal.reason;
     throw new AppError('IPFS_UNAVAILABLE', `${host} cannot be reached`, { cause: error });
   }
 }
 
 /** The body, or undefined where it is longer. */
-export async function readUpTo(response: Response, limitBytes: number): Promise<Buffer | undefined> {
+export async function readUpTo(
+  response: Response,
+  limitBytes: number,
+  note: () => void = () => {},
+): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
+    note();
     size += chunk.length;
     if (size > limitBytes) return undefined;
     chunks.push(chunk);

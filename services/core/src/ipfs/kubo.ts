@@ -53,8 +53,8 @@ export function createKuboIpfs(settings: KuboSettings): Ipfs {
 
   const fetchBlock = async (id: BlockId, signal: AbortSignal, offline: boolean): Promise<Uint8Array> => {
     const query = { arg: id.text, ...(offline ? { offline: 'true' } : {}) };
-    const bytes = await rpc.call({ command: 'block/get', query, signal }, (response) =>
-      readUpTo(response, IPFS_LIMITS.blockBytes),
+    const bytes = await rpc.call({ command: 'block/get', query, signal }, (response, note) =>
+      readUpTo(response, IPFS_LIMITS.blockBytes, note),
     );
     if (bytes === undefined || sha256Of(bytes) !== id.digest)
       throw wrongAnswer(`something else than ${id.text}`);

@@ -5,7 +5,7 @@ export const IPFS_LIMITS = {
   /** Blocks of one pin. */
   blocks: 400_000,
   /** Links from a root to its farthest block. */
-  depth: 256,
+  depth: 128,
   /** Blocks of one pin that are fetched at the same time. */
   parallelBlocks: 16,
   /** Requests to a daemon or to gateways at the same time, and how many may wait for a turn. */

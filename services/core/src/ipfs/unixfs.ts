@@ -38,7 +38,7 @@ async function resolve(
 ): Promise<UnixFSEntry> {
   try {
     if (path.length === 0) return await exporter(id.cid, reader, { signal });
-    const whole = `${id.text}/${path.map(encodeURIComponent).join('/')}`;
+    const whole = `${id.text}/${path.join('/')}`;
     let last: { cid: BlockId['cid'] } | undefined;
     for await (const entry of walkPath(whole, reader, { signal })) last = entry;
     if (!last) throw notUnixfs(`the path leads to nothing below ${id.text}`);

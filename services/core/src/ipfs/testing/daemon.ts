@@ -88,7 +88,7 @@ export class TestDaemon implements AsyncDisposable {
     if (this.illness !== 'slow') return void response.end(bytes);
     for (let at = 0; at < bytes.length; at += 8_192) {
       response.write(bytes.subarray(at, at + 8_192));
-      await delay(5);
+      await delay(20);
     }
     response.end();
   }
