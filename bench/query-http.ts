@@ -8,6 +8,7 @@ import { createDirectoryBlobStore } from '../services/core/src/files/directory-s
 import { createApi } from '../services/core/src/http/api.ts';
 import { startIndexer } from '../services/core/src/indexer/indexer.ts';
 import { NO_NETWORKS } from '../services/core/src/indexer/settings.ts';
+import { ALONE } from '../services/core/src/ipfs/choose-ipfs.ts';
 import { createRooms } from '../services/core/src/rooms.ts';
 import { routeSettingsOf } from '../services/core/src/route-settings.ts';
 import { inlineVerifier } from '../services/core/src/verify/verifier.ts';
@@ -91,6 +92,8 @@ export async function benchHttp(database: Database<Schema>, set: DataSet, direct
     pendingHorizonMs: 3_600_000,
     vrfKeyEpoch: 1,
     publishers: new Set(),
+    ipfs: ALONE,
+    fileGraceMs: 86_400_000,
     settings: routeSettingsOf(readConfig(coreConfig, {})),
     now: Date.now,
     signal: stop.signal,

@@ -115,6 +115,27 @@ export const ERRORS = {
     meaning: 'The request asks for another version of the file than there is (If-Match)',
   },
 
+  // IPFS
+  CID_NOT_FOUND: missing('Nobody who was asked has what this CID names'),
+  NOT_UNIXFS: {
+    httpStatus: 422,
+    kind: 'refused',
+    meaning:
+      'The CID names neither a file nor a directory of IPFS that can be read here, or the path leads to none',
+  },
+  IPFS_UNAVAILABLE: unavailable('IPFS does not answer, or refuses; the message says what it said'),
+  IPFS_TIMEOUT: {
+    httpStatus: 504,
+    kind: 'unavailable',
+    meaning: 'IPFS was asked and nothing came in time',
+  },
+
+  // Archives of messages that chains name: why one is not read
+  EMITTER_NOT_AUTHORIZED: refused('The address that emitted the event is not one whose archives are read'),
+  ARCHIVE_INVALID: invalid('The event or the archive does not have the form of archives'),
+  ARCHIVE_NESTED: invalid('The archive names another archive'),
+  ARCHIVE_UNAVAILABLE: missing('The archive could not be fetched until its horizon'),
+
   // Host names
   INVALID_HOSTNAME: invalid('A host name is not four words of the list joined by hyphens'),
   HOSTNAME_NOT_FOUND: missing('No known instance has this host name'),

@@ -78,6 +78,28 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   s3Region: settings.text('us-east-1', 'its region'),
   s3AccessKeyId: settings.optionalText('the access key of the bucket'),
   s3SecretAccessKey: settings.optionalSecret('the secret of the access key'),
+  ipfsRpcUrl: settings.optionalText(
+    "a kubo daemon's RPC address (http://127.0.0.1:5001) that keeps what is on IPFS; the node does it itself without one",
+  ),
+  ipfsRpcAuthorization: settings.optionalSecret('the Authorization header that the daemon asks for'),
+  ipfsGateways: settings.list(
+    [],
+    'where the node asks for blocks of IPFS that it lacks: trustless gateways and API roots of core nodes, comma-separated',
+  ),
+  ipfsTimeoutMs: settings.integer(100, 600_000, 10_000, 'how long IPFS may be silent, in ms'),
+  ipfsPinBytes: settings.integer(
+    1,
+    Number.MAX_SAFE_INTEGER,
+    UPLOAD_LIMIT_BYTES,
+    'the largest file or directory of IPFS that is kept for a message, in bytes',
+  ),
+  ipfsPinSeconds: settings.integer(1, 604_800, 3_600, 'how long one try to fetch it may take, in seconds'),
+  ipfsPinWaitMs: settings.integer(
+    0,
+    60_000,
+    1_000,
+    'how long POST /ipfs/pin waits for the file before it answers that it is pending, in ms',
+  ),
   vrfKeyEpoch: settings.integer(
     1,
     1_000_000,

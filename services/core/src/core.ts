@@ -13,7 +13,10 @@ import { createApi } from './http/api.ts';
 import { startIndexer } from './indexer/indexer.ts';
 import { followIndexPosts } from './indexer/posts.ts';
 import { loadIndexerSettings } from './indexer/settings.ts';
+import { startFetcher } from './ipfs/fetcher.ts';
+import { startIpfsUpkeep } from './ipfs/ipfs-files.ts';
 import { eraseForgotten } from './messages/erase.ts';
+import { watchFetcher } from './metrics/metrics.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import { VerifierPool } from './verify/pool.ts';
@@ -48,6 +51,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const stopping = AbortSignal.any([signal, stop.signal]);
   const indexing = await loadIndexerSettings(config.indexerFile);
   const indexer = stack.use(await startIndexer({ pool: database.pool, settings: indexing, log }));
+  const graceMs = config.fileGraceMinutes * 60_000;
   const rooms = await createRooms({
     indexer,
     database,
@@ -64,6 +68,13 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
       allowHttp: config.webhookAllowHttp,
       allowedAddresses: config.webhookAllowAddresses,
     },
+    ipfs: {
+      rpcUrl: config.ipfsRpcUrl,
+      rpcAuthorization: config.ipfsRpcAuthorization,
+      gateways: config.ipfsGateways,
+      timeoutMs: config.ipfsTimeoutMs,
+    },
+    fileGraceMs: graceMs,
     now: Date.now,
     signal: stopping,
     log,
@@ -82,9 +93,20 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     },
   );
   stack.defer(() => upkeep);
-  const graceMs = config.fileGraceMinutes * 60_000;
   const sweep = new Sweep({ db, blobs, claims: rooms.files.claims, graceMs, now, log });
   stack.use(startSweeping(sweep, { signal: stopping, log }));
+  const fetcher = stack.use(
+    startFetcher({
+      db,
+      files: rooms.ipfs,
+      limitBytes: config.ipfsPinBytes,
+      tryMs: config.ipfsPinSeconds * 1000,
+      now,
+      log,
+    }),
+  );
+  watchFetcher(rooms.metrics, fetcher);
+  stack.use(startIpfsUpkeep(rooms.ipfs, { signal: stopping, log }));
   stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());

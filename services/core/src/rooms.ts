@@ -13,6 +13,8 @@ import { createHealth } from './health/health.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
 import type { Indexer } from './indexer/indexer.ts';
 import { watchIndexer } from './indexer/metrics.ts';
+import { chooseIpfs, type IpfsSettings } from './ipfs/choose-ipfs.ts';
+import { IpfsFiles } from './ipfs/ipfs-files.ts';
 import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
@@ -37,6 +39,11 @@ export interface RoomOptions {
   readonly indexer: Indexer;
   readonly settings: RouteSettings;
   readonly webhooks?: SenderSettings | undefined;
+  readonly ipfs: IpfsSettings;
+  /** How long files that nothing keeps stay. */
+  readonly fileGraceMs: number;
+  /** API roots of peers, which may have blocks of IPFS. */
+  readonly peerUrls?: (() => readonly string[]) | undefined;
   readonly now: () => number;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
@@ -51,7 +58,6 @@ const SEALING_PURPOSE = 'skerry webhook secrets';
 
 /** The content file of a message; larger ones are no contents. */
 async function readBlob(blobs: BlobStore, hash: string): Promise<Uint8Array | undefined> {
-  if (!isItemHash64(hash)) return undefined;
   const blob = await blobs.find(hash as ItemHash);
   if (!blob) return undefined;
   return blob.sizeBytes > LIMITS.contentFileBytes
@@ -67,7 +73,8 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   await syncPublishers(db, options.publishers);
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
-  const readContentFile = (hash: string) => readBlob(blobs, hash);
+  const readContentFile = (hash: string) =>
+    isItemHash64(hash) ? readBlob(blobs, hash) : ipfs.readContent(hash);
   const pipeline = new Pipeline({
     db,
     write: createWrite(database.pool),
@@ -79,6 +86,15 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     observer: metrics.pipeline,
     log,
   });
+  const files = new Files({ db, blobs, pipeline, now, uploadLimitBytes: settings.uploadLimitBytes });
+  const ipfs = new IpfsFiles({
+    db,
+    ipfs: chooseIpfs(options.ipfs, { db, blobs, claims: files.claims, now, peers: options.peerUrls }),
+    pipeline,
+    now,
+    graceMs: options.fileGraceMs,
+    timeoutMs: options.ipfs.timeoutMs,
+  });
   watchCore(metrics, { db, pool: database.pool, pipeline });
   watchIndexer(metrics.own, options.indexer, now);
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
@@ -87,7 +103,8 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     pipeline,
     intake: createIntake({ verifier, pipeline, readContentFile, now }),
     events,
-    files: new Files({ db, blobs, pipeline, now, uploadLimitBytes: settings.uploadLimitBytes }),
+    files,
+    ipfs,
     secrets: createSealedBox(new Uint8Array(hkdfSync('sha256', sealingKey, '', SEALING_PURPOSE, KEY_BYTES))),
     randomness: await openRandomness({
       dataDir,

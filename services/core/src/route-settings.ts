@@ -3,13 +3,14 @@ import type { RouteSettings } from './http/rooms.ts';
 
 /** The part of the settings that the routes need. */
 export function routeSettingsOf(config: CoreConfig): RouteSettings {
-  const { name: nodeName, allocationWaitMs, uploadLimitBytes, maxStreams, drainMs } = config;
+  const { name: nodeName, allocationWaitMs, uploadLimitBytes, maxStreams, drainMs, ipfsPinWaitMs } = config;
   return {
     nodeName,
     allocationWaitMs,
     uploadLimitBytes,
     maxStreams,
     drainMs,
+    ipfsPinWaitMs,
     limits: {
       isEnabled: config.rateLimits,
       perMinute: {

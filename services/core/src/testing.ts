@@ -16,6 +16,8 @@ import type { Rooms, RouteSettings } from './http/rooms.ts';
 import { startIndexer } from './indexer/indexer.ts';
 import { followIndexPosts } from './indexer/posts.ts';
 import { type IndexerSettings, NO_NETWORKS } from './indexer/settings.ts';
+import { ALONE, type IpfsSettings } from './ipfs/choose-ipfs.ts';
+import { type Fetcher, startFetcher } from './ipfs/fetcher.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import { inlineVerifier } from './verify/verifier.ts';
@@ -36,6 +38,7 @@ const HEALTH_TIMEOUT_MS = 300;
 export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;
   readonly rooms: Rooms;
+  readonly fetcher: Fetcher;
   readonly filesDir: string;
   readonly blobs: BlobStore;
   /** Sends a signed message as a client would. */
@@ -68,6 +71,8 @@ export interface TestCoreOptions {
   readonly indexer?: IndexerSettings;
   readonly blobs?: BlobStore;
   readonly webhooks?: SenderSettings;
+  readonly ipfs?: Partial<IpfsSettings>;
+  readonly fileGraceMs?: number;
 }
 
 export const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -114,9 +119,12 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       allocationWaitMs: options.allocationWaitMs ?? 0,
       uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
       maxStreams: 4,
+      ipfsPinWaitMs: 0,
       ...options.settings,
     },
     webhooks: options.webhooks,
+    ipfs: { ...ALONE, ...options.ipfs },
+    fileGraceMs: options.fileGraceMs ?? 86_400_000,
     now: options.now ?? Date.now,
     signal: stop.signal,
     log,
@@ -125,6 +133,17 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   });
   stack.defer(() => rooms.pipeline.close());
   stack.use(followIndexPosts({ db: rooms.db, pool: database.pool, events: rooms.events, indexer, log }));
+  const fetcher = stack.use(
+    startFetcher({
+      db: rooms.db,
+      files: rooms.ipfs,
+      limitBytes: 64 * 1024 * 1024,
+      tryMs: 30_000,
+      now: rooms.now,
+      random: () => 0,
+      log,
+    }),
+  );
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());
@@ -153,6 +172,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   return {
     api,
     rooms,
+    fetcher,
     filesDir,
     blobs,
     send: (signer, draft, path = '/messages', method = 'POST') =>

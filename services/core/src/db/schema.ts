@@ -183,4 +183,52 @@ export interface Schema {
   event_counter: { id: Generated<boolean>; last_seq: number };
   files: { hash: string; size_bytes: number; content_type: string; stored_at: Generated<Date> };
   file_pins: { file_hash: string; message_hash: string; owner: string };
+  ipfs_dags: { root: string; complete: boolean; touched_ms: number };
+  ipfs_blocks: { block: Buffer; root: string };
+  ipfs_contents: { hash: string; bytes: Buffer };
+  wanted_files: {
+    hash: string;
+    attempts: Generated<number>;
+    due_ms: number;
+    reason: Json<VerdictReason | null>;
+  };
+  anchor_events: {
+    network: string;
+    block_number: number;
+    log_index: number;
+    tx_hash: string;
+    emitter: string;
+    cid: string | null;
+    state: 'waiting' | 'processed' | 'refused';
+    reason: Json<VerdictReason | null>;
+    attempts: Generated<number>;
+    due_ms: number;
+    seen_ms: number;
+    messages: Generated<number>;
+  };
+  anchor_networks: { network: string; settled_block: Generated<number>; read_block: number | null };
+  confirmations: {
+    item_hash: string;
+    chain: string;
+    network: string;
+    block_number: number;
+    log_index: number;
+    tx_hash: string;
+    sender: string;
+  };
+  packed_archives: {
+    id: Generated<number>;
+    network: string;
+    cid: string;
+    messages: number;
+    last_seq: number;
+    tx_hash: string | null;
+    nonce: number | null;
+    max_fee: string | null;
+    sends: Generated<number>;
+    sent_ms: number | null;
+    sent_block: number | null;
+    settled: Generated<boolean>;
+    made_ms: number;
+  };
 }

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { type Accepted, PROCESSED } from '../messages/accepted.ts';
 import type { Outcome } from '../messages/judged.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
@@ -9,7 +10,8 @@ import { Claims } from './claims.ts';
 import { acceptUpload, type UploadFields } from './upload.ts';
 
 export interface StoredFile {
-  readonly hash: ItemHash;
+  /** SHA-256, or a CID. */
+  readonly hash: string;
   readonly sizeBytes: number;
   readonly contentType: string;
   open(range?: ByteRange): Promise<Readable>;
@@ -54,6 +56,18 @@ export class Files {
     await blob.keep();
     const outcome = await this.#options.pipeline.submit(accepted);
     return { messageHash: accepted.message.itemHash, outcome };
+  }
+
+  /** Keeps a received file together with a STORE message that names it. */
+  async storeFor(blob: ReceivedBlob, contentType: string, accepted: Accepted): Promise<Outcome> {
+    const file = { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType };
+    using _claim = await this.claims.take(blob.hash);
+    await blob.keep();
+    return this.#options.pipeline.submit({
+      ...accepted,
+      changes: [{ kind: 'file', file }, ...accepted.changes],
+      decide: () => PROCESSED,
+    });
   }
 
   /** Keeps a file that no message speaks of yet. It is readable at once, and goes after the grace period unless one does. */

@@ -26,6 +26,14 @@ export function decideSweep(
     .map((blob) => blob.hash);
 }
 
+/** Whether something of IPFS is made of this blob. */
+async function isBlock(db: Kysely<Schema>, hash: string): Promise<boolean> {
+  const { rows } = await sql`select from ipfs_blocks where block = decode(${hash}, 'hex') limit 1`.execute(
+    db,
+  );
+  return rows.length > 0;
+}
+
 export interface SweepOptions {
   readonly db: Kysely<Schema>;
   readonly blobs: BlobStore;
@@ -85,8 +93,9 @@ export class Sweep {
     if (examined.length === 0) return new Map();
     const hashes = examined.map((blob) => blob.hash);
     const { rows } = await sql<{ hash: string; pinned: boolean }>`
-      select hash, exists (select from file_pins where file_hash = hash) as pinned
-      from files where hash = any(${hashes}::text[])`.execute(this.#options.db);
+      select hash, exists (select from file_pins where file_hash = hash)
+        or exists (select from ipfs_blocks where block = decode(hash, 'hex')) as pinned
+      from unnest(${hashes}::text[]) as hash`.execute(this.#options.db);
     return new Map(rows.map(({ hash, pinned }) => [hash, pinned ? 'pinned' : 'unpinned']));
   }
 
@@ -99,7 +108,7 @@ export class Sweep {
         .select('file_hash')
         .where('file_hash', '=', hash)
         .executeTakeFirst();
-      if (pin) return false;
+      if (pin || (await isBlock(trx, hash))) return false;
       await trx.deleteFrom('files').where('hash', '=', hash).execute();
       return true;
     });

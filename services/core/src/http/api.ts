@@ -8,8 +8,10 @@ import { eventRoutes } from './events.ts';
 import { indexerRoutes } from './indexer.ts';
 import { healthRoutes, infoRoutes, metricsRoutes } from './info.ts';
 import { instanceRoutes } from './instances.ts';
+import { ipfsRoutes } from './ipfs.ts';
 import { messageRoutes } from './messages.ts';
 import { networkListRoutes } from './network-lists.ts';
+import { networkStorageRoutes } from './network-storage.ts';
 import { nodeMetricsRoutes } from './node-metrics.ts';
 import { programRoutes } from './programs.ts';
 import { referenceRoutes } from './reference.ts';
@@ -25,6 +27,8 @@ const GROUPS = [
   messageRoutes,
   networkListRoutes,
   storageRoutes,
+  networkStorageRoutes,
+  ipfsRoutes,
   aggregateRoutes,
   programRoutes,
   instanceRoutes,

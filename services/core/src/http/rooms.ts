@@ -5,6 +5,7 @@ import type { EventLog } from '../events/log.ts';
 import type { Files } from '../files/files.ts';
 import type { Health } from '../health/health.ts';
 import type { Indexer } from '../indexer/indexer.ts';
+import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
 import type { Intake } from '../messages/intake.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
@@ -26,6 +27,7 @@ export interface Rooms {
   readonly health: Health;
   readonly randomness: Randomness;
   readonly indexer: Indexer;
+  readonly ipfs: IpfsFiles;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */
@@ -38,6 +40,8 @@ export interface RouteSettings {
   /** How long POST /instances waits for the scheduler before it answers without an address. */
   readonly allocationWaitMs: number;
   readonly uploadLimitBytes: number;
+  /** How long POST /ipfs/pin waits for the file before it answers that it is pending. */
+  readonly ipfsPinWaitMs: number;
   readonly maxStreams: number;
   readonly limits: RateLimitOptions;
   /** How long requests that run may go on when the node stops. */

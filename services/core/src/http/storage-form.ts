@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
 import { AppError, LIMITS } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -7,7 +8,7 @@ import type { UploadFields } from '../files/upload.ts';
 import type { Rooms } from './rooms.ts';
 
 export const DEFAULT_CHANNEL = 'skerry';
-const FIELDS = ['address', 'signature', 'channel', 'tags'] as const;
+const FIELDS: readonly string[] = ['address', 'signature', 'channel', 'tags'];
 const FIELD_BYTES_MAX = 16_384;
 const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$/;
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
@@ -35,10 +36,30 @@ export const formOptions = {
   },
 };
 
-export interface Form {
-  readonly fields: Map<string, string>;
-  file: { readonly blob: ReceivedBlob; readonly contentType: string } | undefined;
+/** What a form's file became. */
+export interface FormFile<Received> {
+  readonly blob: Received;
+  readonly contentType: string;
 }
+
+export interface Form<Received = ReceivedBlob> {
+  readonly fields: Map<string, string>;
+  file: FormFile<Received> | undefined;
+}
+
+/** Which fields a form has beside its file, and what its file is given to while it comes. */
+export interface FormReader<Received> {
+  readonly fields: readonly string[];
+  readonly receive: (source: Readable, fields: ReadonlyMap<string, string>) => Promise<Received>;
+  /** Whatever happened. */
+  readonly discard: (received: Received) => Promise<void>;
+}
+
+const uploadReader = (rooms: Rooms): FormReader<ReceivedBlob> => ({
+  fields: FIELDS,
+  receive: (source) => rooms.files.receive(source),
+  discard: (blob) => blob.discard(),
+});
 
 const invalid = (message: string, cause?: unknown) => new AppError('INVALID_PARAMETERS', message, { cause });
 
@@ -57,23 +78,31 @@ export function fieldsOf(given: ReadonlyMap<string, string>): UploadFields {
   return { address: given.get('address')!, signature: given.get('signature')!, channel, tags };
 }
 
-function noteField(form: Form, { fieldname, value, valueTruncated }: MultipartValue): void {
+function noteField(
+  fields: readonly string[],
+  form: Form<unknown>,
+  { fieldname, value, valueTruncated }: MultipartValue,
+): void {
   // The parser's types do not say that a part may have no name.
   if (!fieldname) throw invalid('a part of the form has no name');
   if (valueTruncated) throw invalid(`the field ${fieldname} is longer than ${FIELD_BYTES_MAX} bytes`);
-  if (!(FIELDS as readonly string[]).includes(fieldname)) {
+  if (!fields.includes(fieldname)) {
     throw new AppError(
       'UNKNOWN_FIELD',
-      `the form has no field ${JSON.stringify(fieldname.slice(0, 64))}; fields: file, ${FIELDS.join(', ')}`,
+      `the form has no field ${JSON.stringify(fieldname.slice(0, 64))}; fields: file, ${fields.join(', ')}`,
     );
   }
   if (form.fields.has(fieldname)) throw invalid(`the form has the field ${fieldname} twice`);
   form.fields.set(fieldname, String(value));
 }
 
-async function receiveFile(part: MultipartFile, rooms: Rooms): Promise<NonNullable<Form['file']>> {
+async function receiveFile<Received>(
+  part: MultipartFile,
+  form: Form<Received>,
+  reader: FormReader<Received>,
+): Promise<FormFile<Received>> {
   try {
-    const blob = await rooms.files.receive(part.file);
+    const blob = await reader.receive(part.file, form.fields);
     return {
       blob,
       contentType: CONTENT_TYPE.test(part.mimetype) ? part.mimetype.toLowerCase() : DEFAULT_CONTENT_TYPE,
@@ -99,13 +128,17 @@ async function* partsOf(request: FastifyRequest): AsyncGenerator<MultipartFile |
 }
 
 /** Reads the form part by part, the file straight to disk, in whatever order the parts come. */
-async function readParts(request: FastifyRequest, rooms: Rooms, form: Form): Promise<void> {
+async function readParts<Received>(
+  request: FastifyRequest,
+  form: Form<Received>,
+  reader: FormReader<Received>,
+): Promise<void> {
   for await (const part of partsOf(request)) {
-    if (part.type === 'field') noteField(form, part);
+    if (part.type === 'field') noteField(reader.fields, form, part);
     else if (part.fieldname !== 'file' || form.file) {
       part.file.destroy();
       throw invalid('the form must have one file, in the field "file"');
-    } else form.file = await receiveFile(part, rooms);
+    } else form.file = await receiveFile(part, form, reader);
   }
 }
 
@@ -149,14 +182,23 @@ function linger(raw: IncomingMessage, response: ServerResponse): void {
  * Reads an upload and gives it to `act`; whatever happens, nothing of it is left in the spool. An upload may last as
  * long as it goes on; one that is refused is answered at once.
  */
-export async function withForm<T>(
+export const withForm = <T>(
   request: FastifyRequest,
   reply: FastifyReply,
   rooms: Rooms,
   act: (form: Form) => Promise<T>,
+): Promise<T> => withFormOf(request, reply, rooms, uploadReader(rooms), act);
+
+/** The same for a form of other fields, or with another place for its file. */
+export async function withFormOf<Received, T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  rooms: Rooms,
+  reader: FormReader<Received>,
+  act: (form: Form<Received>) => Promise<T>,
 ): Promise<T> {
   const { raw } = request;
-  const form: Form = { fields: new Map(), file: undefined };
+  const form: Form<Received> = { fields: new Map(), file: undefined };
   const { uploadLimitBytes } = rooms.settings;
   const stopWatching = watchBody(raw);
   try {
@@ -164,11 +206,11 @@ export async function withForm<T>(
       throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
     if (Number(raw.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
       throw new AppError('FILE_TOO_LARGE', `a file may have ${uploadLimitBytes} bytes here`);
-    await readParts(request, rooms, form);
+    await readParts(request, form, reader);
     return await act(form);
   } finally {
     stopWatching();
     linger(raw, reply.raw);
-    await form.file?.blob.discard();
+    if (form.file) await reader.discard(form.file.blob);
   }
 }

@@ -1,12 +1,18 @@
 import type { HttpServer } from '@skerry/kit';
-import { AppError, LIMITS, parseItemHash } from '@skerry/protocol';
+import { AppError, parseItemHash } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { StoredFile } from '../files/files.ts';
+import { isCidText, parseCid } from '../ipfs/cid.ts';
 import { answersFromMemory, reads } from './declare.ts';
-import type { Rooms } from './rooms.ts';
+import type { Rooms, RouteSettings } from './rooms.ts';
 import { decideRead, dispositionOf, prefersJson } from './storage-conditions.ts';
 import { encodeAsJson, JSON_FILE_BYTES_MAX, jsonLength } from './storage-json.ts';
+
+/** A file that comes without a signed message (facts of deployed nodes: 25 MiB). */
+const UNSIGNED_FILE_BYTES = 25 * 1024 * 1024;
+export const unsignedLimitOf = ({ uploadLimitBytes }: RouteSettings) =>
+  Math.min(UNSIGNED_FILE_BYTES, uploadLimitBytes);
 
 const PREFIX = '/api/v0';
 const RAW_CONTENT_TYPE = 'application/octet-stream';
@@ -15,12 +21,21 @@ const bytesOf = (description: string) => ({
   description,
   content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
 });
-const BYTES_VIEWS = {
+export const BYTES_VIEWS = {
   200: bytesOf('the bytes'),
   206: bytesOf('the part of them that Range asks for'),
   304: { description: 'the caller has it already' },
 };
-const READS_BYTES = {
+/** What reading by CID may be answered with. */
+export const IPFS_READ_ERRORS = [
+  'CID_NOT_FOUND',
+  'NOT_UNIXFS',
+  'IPFS_UNAVAILABLE',
+  'IPFS_TIMEOUT',
+  'OVERLOADED',
+] as const;
+
+export const READS_BYTES = {
   ...reads(
     'INVALID_HASH',
     'FILE_NOT_FOUND',
@@ -28,6 +43,7 @@ const READS_BYTES = {
     'PRECONDITION_FAILED',
     'RANGE_NOT_SATISFIABLE',
     'STORAGE_UNAVAILABLE',
+    ...IPFS_READ_ERRORS,
   ),
   slowAfterMs: Infinity,
 };
@@ -42,7 +58,9 @@ const MetadataView = Type.Object({
 const LimitsView = Type.Object({
   storage: Type.Object({
     max_file_size: Type.Integer({ description: 'bytes, for POST /storage/store' }),
-    max_unauthenticated_upload_file_size: Type.Integer({ description: 'bytes, for POST /storage/add_json' }),
+    max_unauthenticated_upload_file_size: Type.Integer({
+      description: 'bytes, for POST /storage/add_file without a message',
+    }),
   }),
   ipfs: Type.Object({
     max_upload_file_size: Type.Integer(),
@@ -60,12 +78,19 @@ const safeHeaders = (etag: string, contentType: string) => ({
   'content-disposition': dispositionOf(contentType),
 });
 
+/** Ends when the caller is gone. */
+export function closing(request: Pick<FastifyRequest, 'raw'>): AbortSignal {
+  const gone = new AbortController();
+  request.raw.socket.once('close', () => gone.abort());
+  return gone.signal;
+}
+
 type Request = FastifyRequest<{ Params: { hash: string } }>;
 
-async function sendBytes(
+export async function sendBytes(
   file: StoredFile,
   contentType: string,
-  request: Request,
+  request: Pick<FastifyRequest, 'headers' | 'method'>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const etag = `"${file.hash}"`;
@@ -121,7 +146,14 @@ async function sendJson(file: StoredFile, request: Request, reply: FastifyReply)
 
 /** Reading files (specification, "Storage"; deployed form: design decision 10). */
 export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
-  const find = (request: Request) => rooms.files.get(parseItemHash(request.params.hash));
+  /** By SHA-256 or by CID. */
+  const find = async (request: Request): Promise<StoredFile> => {
+    const { hash } = request.params;
+    if (!isCidText(hash)) return rooms.files.get(parseItemHash(hash));
+    const found = await rooms.ipfs.open(parseCid(hash), [], closing(request));
+    if (found.kind === 'file') return found;
+    throw new AppError('NOT_UNIXFS', `${hash} is a directory; GET ${PREFIX}/ipfs/${hash} lists it`);
+  };
   const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
 
   app.route({
@@ -157,7 +189,7 @@ export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<
     '/storage/metadata/:hash',
     {
       schema: { summary: 'Size and address of a file', params: HashParams, response: { 200: MetadataView } },
-      config: reads('INVALID_HASH', 'FILE_NOT_FOUND', 'STORAGE_UNAVAILABLE'),
+      config: reads('INVALID_HASH', 'FILE_NOT_FOUND', 'STORAGE_UNAVAILABLE', ...IPFS_READ_ERRORS),
     },
     async (request) => {
       const { hash, sizeBytes } = await find(request);
@@ -173,10 +205,14 @@ export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<
   const limits = {
     storage: {
       max_file_size: rooms.settings.uploadLimitBytes,
-      max_unauthenticated_upload_file_size: LIMITS.unpinnedJsonBytes,
+      max_unauthenticated_upload_file_size: unsignedLimitOf(rooms.settings),
     },
-    // This node takes no files for IPFS by upload.
-    ipfs: { max_upload_file_size: 0, max_upload_car_size: 0, max_unauthenticated_upload_file_size: 0 },
+    // No CAR files are taken.
+    ipfs: {
+      max_upload_file_size: rooms.settings.uploadLimitBytes,
+      max_upload_car_size: 0,
+      max_unauthenticated_upload_file_size: unsignedLimitOf(rooms.settings),
+    },
   };
   app.get(
     '/storage/limits.json',

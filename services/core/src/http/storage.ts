@@ -46,7 +46,7 @@ const UPLOAD_ERRORS = [
 ] as const;
 
 /** The bytes are kept as they came; they must be one JSON value in UTF-8 (RFC 8259). */
-function checkJson(body: Buffer): void {
+export function checkJson(body: Buffer): void {
   try {
     JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (error) {

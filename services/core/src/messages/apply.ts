@@ -1,11 +1,13 @@
+import { isCid } from '@skerry/protocol';
 import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import { appendEvents, lockEvents } from '../events/append.ts';
+import { wantFiles } from '../files/wanted.ts';
 import { writeEffects } from './effects.ts';
 import { judge } from './judge.ts';
-import type { Candidate, Outcome } from './judged.ts';
+import type { Candidate, Judged, Outcome } from './judged.ts';
 import { putInLine } from './line.ts';
-import { writeMessages } from './write.ts';
+import { writeDependencies, writeMessages } from './write.ts';
 
 export interface Applied {
   /** By item hash. */
@@ -13,6 +15,16 @@ export interface Applied {
   /** Whether messages stand in line to be decided again because of this batch. */
   readonly moreInLine: boolean;
 }
+
+/** Files that can be fetched and that messages lack. */
+const missingFiles = (judged: readonly Judged[]) => [
+  ...new Set(
+    judged
+      .filter(({ outcome }) => outcome.status === 'pending')
+      .flatMap(({ accepted }) => accepted.needs.files ?? [])
+      .filter(isCid),
+  ),
+];
 
 /**
  * Decides and writes a batch in one transaction: message rows, their effects on the state, what is to be decided again
@@ -29,6 +41,12 @@ export async function applyBatch(
   const judged = await judge(trx, batch, nowMs);
   const outcomes = new Map(judged.map(({ accepted, outcome }) => [accepted.message.itemHash, outcome]));
   const changed = judged.filter(({ before, outcome }) => before !== outcome.status);
+  // With its content a message may have come to lack something else.
+  const stillPending = judged.filter(
+    ({ before, outcome }) => before === 'pending' && outcome.status === 'pending',
+  );
+  await writeDependencies(trx, stillPending);
+  await wantFiles(trx, missingFiles(judged), nowMs);
   if (changed.length === 0) return { outcomes, moreInLine: false };
   const events = await writeMessages(writer, changed, nowMs);
   const { changedKeys, reconsider } = await writeEffects(trx, changed, schedulers, events);

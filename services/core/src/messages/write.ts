@@ -63,7 +63,7 @@ async function writeRows(writer: Writer<Schema>, judged: readonly Judged[], nowM
   if (known.length > 0) await rewriteRows(writer, known);
 }
 
-async function writeDependencies(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
+export async function writeDependencies(trx: Transaction<Schema>, judged: readonly Judged[]): Promise<void> {
   const rows = judged.flatMap(({ accepted, dependencies }) =>
     dependencies.map((key) => ({ key, itemHash: accepted.message.itemHash })),
   );

@@ -83,6 +83,20 @@ export async function createCoreMetrics({ isProcess }: { isProcess: boolean }): 
   };
 }
 
+/** What fetching the files of messages came to. */
+export function watchFetcher(
+  metrics: CoreMetrics,
+  {
+    counts,
+  }: { readonly counts: { readonly fetched: number; readonly failed: number; readonly durationMs: number } },
+): void {
+  metrics.tell(() => ({
+    pyaleph_store_fetch_ipfs_total: counts.fetched + counts.failed,
+    pyaleph_store_fetch_ipfs_failed_total: counts.failed,
+    pyaleph_store_fetch_ipfs_duration_ms_sum: Math.round(counts.durationMs),
+  }));
+}
+
 export interface MetricsSources {
   readonly db: Kysely<Schema>;
   readonly pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>;

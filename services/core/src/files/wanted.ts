@@ -1,0 +1,57 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Schema, VerdictReason } from '../db/schema.ts';
+
+/**
+ * Files that pending messages lack (table `wanted_files`). A file is wanted from the transaction in which a message
+ * begins to lack it until it is here or nobody waits for it any more: no crash loses one.
+ */
+
+export async function wantFiles(
+  trx: Transaction<Schema>,
+  hashes: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  if (hashes.length === 0) return;
+  await sql`insert into wanted_files (hash, due_ms) select hash, ${nowMs} from unnest(${hashes}::text[]) as hash
+    on conflict do nothing`.execute(trx);
+}
+
+export interface WantedFile {
+  readonly hash: string;
+  readonly attempts: number;
+}
+
+/** Those whose turn it is, the longest due first. */
+export async function listDue(
+  db: Kysely<Schema>,
+  nowMs: number,
+  limit: number,
+  except: readonly string[],
+): Promise<WantedFile[]> {
+  const { rows } = await sql<WantedFile>`
+    select hash, attempts from wanted_files where due_ms <= ${nowMs} and hash <> all(${except}::text[])
+    order by due_ms, hash limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** Whether a pending message still waits for the file. */
+export async function isAwaited(db: Kysely<Schema>, hash: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from dependencies d join messages m using (item_hash)
+    where d.key = ${`file:${hash}`} and m.status = 'pending' limit 1`.execute(db);
+  return rows.length > 0;
+}
+
+export async function endWant(db: Kysely<Schema>, hash: string): Promise<void> {
+  await db.deleteFrom('wanted_files').where('hash', '=', hash).execute();
+}
+
+export async function postponeWant(
+  db: Kysely<Schema>,
+  hash: string,
+  dueMs: number,
+  reason: VerdictReason,
+): Promise<void> {
+  await sql`update wanted_files set attempts = attempts + 1, due_ms = ${dueMs}, reason = ${JSON.stringify(reason)}
+    where hash = ${hash}`.execute(db);
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { AppError } from '@skerry/protocol';
+import { sha256Of } from './blocks.ts';
+import { type BlockId, findBlockId, parseCid } from './cid.ts';
+import { readUpTo } from './gateways.ts';
+import { streamOf } from './idle.ts';
+import type { AddOptions, Ipfs } from './ipfs.ts';
+import { type KuboCall, KuboRpc, type KuboSettings } from './kubo-rpc.ts';
+import { IPFS_LIMITS } from './limits.ts';
+import { listUnixfs, readUnixfs, statUnixfs } from './unixfs.ts';
+
+const wrongAnswer = (what: string) => new AppError('IPFS_UNAVAILABLE', `the IPFS daemon sent ${what}`);
+
+/** A form with one file (RFC 7578), as it comes. Ends with FILE_TOO_LARGE where the file is larger. */
+async function* formOf(boundary: string, file: Readable, limitBytes: number): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(
+    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="file"\r\ncontent-type: application/octet-stream\r\n\r\n`,
+  );
+  let size = 0;
+  for await (const chunk of file as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limitBytes) throw new AppError('FILE_TOO_LARGE', `a file may have ${limitBytes} bytes here`);
+    yield chunk;
+  }
+  yield Buffer.from(`\r\n--${boundary}--\r\n`);
+}
+
+function addCall(file: Readable, { cidVersion, limitBytes, signal }: AddOptions): KuboCall {
+  const boundary = `skerry-${randomUUID()}`;
+  return {
+    command: 'add',
+    // In full, since the daemon's own settings may say otherwise.
+    query: {
+      'cid-version': String(cidVersion),
+      'raw-leaves': String(cidVersion === 1),
+      chunker: 'size-262144',
+      hash: 'sha2-256',
+      pin: 'true',
+      progress: 'true',
+    },
+    body: {
+      contentType: `multipart/form-data; boundary=${boundary}`,
+      chunks: formOf(boundary, file, limitBytes),
+    },
+    signal,
+  };
+}
+
+/** IPFS by a kubo daemon: it fetches, keeps and pins; blocks that it hands out are checked. */
+export function createKuboIpfs(settings: KuboSettings): Ipfs {
+  const rpc = new KuboRpc(settings);
+
+  const fetchBlock = async (id: BlockId, signal: AbortSignal, offline: boolean): Promise<Uint8Array> => {
+    const query = { arg: id.text, ...(offline ? { offline: 'true' } : {}) };
+    const bytes = await rpc.call({ command: 'block/get', query, signal }, (response, note) =>
+      readUpTo(response, IPFS_LIMITS.blockBytes, note),
+    );
+    if (bytes === undefined || sha256Of(bytes) !== id.digest)
+      throw wrongAnswer(`something else than ${id.text}`);
+    return bytes;
+  };
+  const readerFor = (signal: AbortSignal) => ({
+    async *get(cid: BlockId['cid']): AsyncGenerator<Uint8Array> {
+      const id = findBlockId(cid);
+      if (!id) throw new AppError('NOT_UNIXFS', `${cid} is of a hash or codec that is not read here`);
+      yield await fetchBlock(id, signal, false);
+    },
+  });
+  const unpin = async (id: BlockId) => {
+    const signal = AbortSignal.timeout(settings.timeoutMs);
+    try {
+      await rpc.lines({ command: 'pin/rm', query: { arg: id.text }, signal });
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'CID_NOT_FOUND') throw error;
+    }
+  };
+  /** Bytes of all blocks below a CID that is pinned, or undefined where the daemon cannot say. */
+  const dagBytes = async (id: BlockId, signal: AbortSignal): Promise<number | undefined> => {
+    const call = { command: 'dag/stat', query: { arg: id.text, progress: 'false' }, signal };
+    const body = await rpc
+      .call(call, (response) => readUpTo(response, IPFS_LIMITS.answerBytes))
+      .catch(() => undefined);
+    const sizes = /"(?:TotalSize|Size)":\s*(\d{1,15})/.exec(body?.toString() ?? '');
+    return sizes ? Number(sizes[1]) : undefined;
+  };
+
+  return {
+    name: 'kubo',
+    async add(file, options) {
+      const lines = await rpc.lines(addCall(file, options));
+      const hash = lines.at(-1)?.Hash;
+      if (typeof hash !== 'string') throw wrongAnswer('no hash of the file');
+      return statUnixfs(parseCid(hash), [], readerFor(options.signal), options.signal);
+    },
+    async pin(id, { limitBytes, signal }) {
+      const tooLarge = () => new AppError('FILE_TOO_LARGE', `${id.text} has more than ${limitBytes} bytes`);
+      const node = await statUnixfs(id, [], readerFor(signal), signal);
+      if (node.sizeBytes > limitBytes) throw tooLarge();
+      const query = { arg: id.text, recursive: 'true', progress: 'true' };
+      const lines = await rpc.lines({ command: 'pin/add', query, signal });
+      if (!lines.some(({ Pins }) => Array.isArray(Pins))) throw wrongAnswer('no word of the pin');
+      // A root may say that it is small.
+      if (((await dagBytes(id, signal)) ?? 0) <= limitBytes) return node;
+      await unpin(id);
+      throw tooLarge();
+    },
+    unpin,
+    stat: (id, path, signal) => statUnixfs(id, path, readerFor(signal), signal),
+    async read(id, range, signal) {
+      const gone = new AbortController();
+      const ended = AbortSignal.any([signal, gone.signal]);
+      return streamOf(await readUnixfs(id, range, readerFor(ended), ended), () => gone.abort());
+    },
+    list: (id, limit, signal) => listUnixfs(id, limit, readerFor(signal), signal),
+    block: (id, signal) => fetchBlock(id, signal, true),
+    // The daemon collects its own garbage.
+    tidy: async () => {},
+  };
+}

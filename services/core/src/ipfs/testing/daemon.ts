@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { importFile } from 'ipfs-unixfs-importer';
+import { CID } from 'multiformats/cid';
+
+/** How a daemon can be ill. */
+export type Illness = 'hung' | 'silent' | 'slow' | 'full' | 'broken' | 'lying' | 'refusing';
+
+/**
+ * A server that speaks the part of kubo's RPC API that is used, with blocks in memory. It stands where a kubo daemon
+ * cannot be had, and where one has to be ill on purpose; `SKERRY_TEST_KUBO_URL` puts a real one in its place.
+ */
+export class TestDaemon implements AsyncDisposable {
+  readonly url: string;
+  readonly blocks = new Map<string, Uint8Array>();
+  readonly pins = new Set<string>();
+  illness: Illness | undefined;
+  requests = 0;
+  readonly #server: ReturnType<typeof createServer>;
+
+  private constructor(server: ReturnType<typeof createServer>) {
+    this.#server = server;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  static async start(): Promise<TestDaemon> {
+    const server = createServer((request, response) => {
+      daemon.#serve(request, response).catch((error: Error) => {
+        if (!response.headersSent) refuse(response, error.message);
+        response.end();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const daemon = new TestDaemon(server);
+    return daemon;
+  }
+
+  /** Puts blocks in by their digests, whichever CID names them. */
+  put(bytes: Uint8Array): string {
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    this.blocks.set(digest, bytes);
+    return digest;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.requests++;
+    const { pathname, searchParams } = new URL(request.url!, this.url);
+    const arg = searchParams.get('arg') ?? '';
+    if (this.illness === 'hung') return;
+    if (this.illness === 'silent') return void response.writeHead(200).flushHeaders();
+    if (this.illness === 'broken') return void response.end('<html>not what you asked for</html>');
+    if (this.illness === 'refusing') return refuse(response, 'the daemon is in a bad mood');
+    const isGateway = request.method === 'GET' && pathname.startsWith('/ipfs/');
+    const command = isGateway ? 'block/get' : pathname.replace('/api/v0/', '');
+    switch (command) {
+      case 'block/get':
+        return this.#sendBlock(isGateway ? pathname.slice('/ipfs/'.length) : arg, isGateway, response);
+      case 'add':
+        return this.#add(request, searchParams.get('cid-version') === '1', response);
+      case 'pin/add': {
+        response.write(`${JSON.stringify({ Progress: 1 })}\n`);
+        this.pins.add(arg);
+        return void response.end(`${JSON.stringify({ Pins: [arg] })}\n`);
+      }
+      case 'pin/rm':
+        return this.pins.delete(arg)
+          ? void response.end(JSON.stringify({ Pins: [arg] }))
+          : refuse(response, 'not pinned or pinned indirectly');
+      default:
+        response.statusCode = 404;
+        return void response.end('404 page not found');
+    }
+  }
+
+  async #sendBlock(text: string, isGateway: boolean, response: ServerResponse): Promise<void> {
+    const digest = Buffer.from(CID.parse(text).multihash.digest).toString('hex');
+    const bytes = this.blocks.get(digest);
+    if (!bytes) {
+      if (isGateway) response.statusCode = 404;
+      return isGateway
+        ? void response.end()
+        : refuse(response, `block was not found locally (offline): ${text}`);
+    }
+    if (this.illness === 'lying') return void response.end(Buffer.concat([bytes, Buffer.from('!')]));
+    if (this.illness !== 'slow') return void response.end(bytes);
+    for (let at = 0; at < bytes.length; at += 8_192) {
+      response.write(bytes.subarray(at, at + 8_192));
+      await delay(20);
+    }
+    response.end();
+  }
+
+  async #add(request: IncomingMessage, isVersion1: boolean, response: ServerResponse): Promise<void> {
+    const form = await buffer(request);
+    if (this.illness === 'full') return refuse(response, 'write /data/ipfs/blocks: no space left on device');
+    const content = form.subarray(form.indexOf('\r\n\r\n') + 4, form.lastIndexOf('\r\n--'));
+    const store = {
+      put: (cid: CID, bytes: unknown) => {
+        this.put(bytes as Uint8Array);
+        return cid;
+      },
+    };
+    const version = isVersion1 ? ({ cidVersion: 1, rawLeaves: true } as const) : {};
+    const { cid } = await importFile({ content }, store, { profile: 'unixfs-v0-2015', ...version });
+    this.pins.add(cid.toString());
+    response.write(`${JSON.stringify({ Name: 'file', Bytes: content.length })}\n`);
+    response.end(`${JSON.stringify({ Name: 'file', Hash: cid.toString(), Size: '1' })}\n`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+function refuse(response: ServerResponse, message: string): void {
+  response.statusCode = 500;
+  response.end(JSON.stringify({ Message: message, Code: 0, Type: 'error' }));
+}

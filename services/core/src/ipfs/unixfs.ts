@@ -1,0 +1,96 @@
+import { AppError } from '@skerry/protocol';
+import { exporter, type UnixFSEntry, walkPath } from 'ipfs-unixfs-exporter';
+import type { BlockId } from './cid.ts';
+import { findBlockId } from './cid.ts';
+import type { IpfsEntry, IpfsNode } from './ipfs.ts';
+
+type Reader = Parameters<typeof exporter>[1];
+
+const notUnixfs = (what: string, cause?: unknown) => new AppError('NOT_UNIXFS', what, { cause });
+
+/** What the reader of blocks threw is passed on; anything else says that the blocks make no sense. */
+function asReadError(error: unknown, text: string, signal: AbortSignal): unknown {
+  if (error instanceof AppError || signal.aborted) return error;
+  const { name } = error as Error;
+  if (name === 'NotFoundError') return notUnixfs(`the path leads to nothing below ${text}`, error);
+  return notUnixfs(`${text} cannot be read as a file or directory`, error);
+}
+
+function nodeOf(entry: UnixFSEntry): IpfsNode {
+  const id = findBlockId(entry.cid);
+  if (!id) throw notUnixfs(`${entry.cid} is of a hash or codec that is not read here`);
+  if (entry.type === 'directory') {
+    const sizeBytes = entry.node.Links.reduce((sum, link) => sum + (link.Tsize ?? 0), 0);
+    return { id, kind: 'directory', sizeBytes };
+  }
+  if (entry.type === 'raw') return { id, kind: 'file', sizeBytes: entry.node.length };
+  if (entry.type !== 'file') throw notUnixfs(`${entry.cid} is no file or directory`);
+  if (entry.size > BigInt(Number.MAX_SAFE_INTEGER)) throw notUnixfs(`${entry.cid} says that it is endless`);
+  return { id, kind: 'file', sizeBytes: Number(entry.size) };
+}
+
+/** What lies at a path. Names are taken as they are: none is a pattern, and `..` is a name like any other. */
+async function resolve(
+  id: BlockId,
+  path: readonly string[],
+  reader: Reader,
+  signal: AbortSignal,
+): Promise<UnixFSEntry> {
+  try {
+    if (path.length === 0) return await exporter(id.cid, reader, { signal });
+    const whole = `${id.text}/${path.join('/')}`;
+    let last: { cid: BlockId['cid'] } | undefined;
+    for await (const entry of walkPath(whole, reader, { signal })) last = entry;
+    if (!last) throw notUnixfs(`the path leads to nothing below ${id.text}`);
+    return await exporter(last.cid, reader, { signal });
+  } catch (error) {
+    throw asReadError(error, id.text, signal);
+  }
+}
+
+export const statUnixfs = async (
+  id: BlockId,
+  path: readonly string[],
+  reader: Reader,
+  signal: AbortSignal,
+): Promise<IpfsNode> => nodeOf(await resolve(id, path, reader, signal));
+
+/** @param range within the file; all of it without one */
+export async function readUnixfs(
+  id: BlockId,
+  range: { readonly first: number; readonly last: number } | undefined,
+  reader: Reader,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> {
+  const entry = await resolve(id, [], reader, signal);
+  if (entry.type !== 'file' && entry.type !== 'raw') throw notUnixfs(`${id.text} is no file`);
+  const part = range ? { offset: range.first, length: range.last - range.first + 1 } : {};
+  const source = entry.content({ ...part, signal });
+  return (async function* () {
+    try {
+      yield* source;
+    } catch (error) {
+      throw asReadError(error, id.text, signal);
+    }
+  })();
+}
+
+export async function listUnixfs(
+  id: BlockId,
+  limit: number,
+  reader: Reader,
+  signal: AbortSignal,
+): Promise<IpfsEntry[]> {
+  const entry = await resolve(id, [], reader, signal);
+  if (entry.type !== 'directory') throw notUnixfs(`${id.text} is no directory`);
+  const entries: IpfsEntry[] = [];
+  try {
+    for await (const { name, cid, size } of entry.entries({ signal })) {
+      if (entries.length >= limit) break;
+      entries.push({ name, cid: cid.toString(), sizeBytes: Number(size) });
+    }
+  } catch (error) {
+    throw asReadError(error, id.text, signal);
+  }
+  return entries;
+}
