@@ -51,7 +51,11 @@ export function receive(onFrame) {
 /** What a program gave, as an answer: text, bytes, or JSON. */
 export function answerOf(value) {
   if (typeof value === 'string')
-    return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: Buffer.from(value) };
+    return {
+      status: 200,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      body: Buffer.from(value),
+    };
   if (value instanceof Uint8Array)
     return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: Buffer.from(value) };
   const text = JSON.stringify(value === undefined ? null : value) ?? 'null';

@@ -19,7 +19,8 @@ let isBusy = false;
 const output = { chunks: [], sizeBytes: 0 };
 const writeOut = process.stdout.write.bind(process.stdout);
 function collect(chunk, encoding, done) {
-  const bytes = typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8') : chunk;
+  const bytes =
+    typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8') : chunk;
   if (output.sizeBytes < OUTPUT_BYTES) output.chunks.push(bytes);
   output.sizeBytes += bytes.length;
   const callback = typeof encoding === 'function' ? encoding : done;
@@ -32,10 +33,13 @@ function finish(head, body) {
   isBusy = false;
   send(head, body);
 }
-const succeed = ({ status, headers, body }, isFinal = false) => finish({ kind: 'answer', status, headers, isFinal }, body);
+const succeed = ({ status, headers, body }, isFinal = false) =>
+  finish({ kind: 'answer', status, headers, isFinal }, body);
 function fail(error, isFinal = false) {
   const stack = error instanceof Error ? (error.stack ?? String(error)) : `Uncaught ${String(error)}`;
-  const own = stack.split('\n').filter((line) => !line.includes('file:///skerry/') && !line.includes('(node:'));
+  const own = stack
+    .split('\n')
+    .filter((line) => !line.includes('file:///skerry/') && !line.includes('(node:'));
   finish({ kind: 'failed', traceback: own.join('\n').slice(0, 32_768), isFinal: isFinal || !isLoaded });
 }
 const succeedByOutput = () => succeed(answerOfOutput(Buffer.concat(output.chunks)), true);
@@ -47,7 +51,9 @@ function findAnswer(exported, name) {
   const fallback = own.default;
   const fetch = [chosen, fallback, own, fallback?.default].find((one) => isFunction(one?.fetch));
   if (fetch) return (call) => answerRequest((request) => fetch.fetch(request), call);
-  const run = [chosen, own.main, own.handler, fallback?.main, fallback?.handler, fallback, own].find(isFunction);
+  const run = [chosen, own.main, own.handler, fallback?.main, fallback?.handler, fallback, own].find(
+    isFunction,
+  );
   return run && ((call) => answerCall(run, call));
 }
 
@@ -91,7 +97,9 @@ async function runText(text) {
   try {
     return runScript(text);
   } catch (error) {
-    const isModule = error instanceof SyntaxError && /import statement|import\.meta|export|await is only valid/.test(error.message);
+    const isModule =
+      error instanceof SyntaxError &&
+      /import statement|import\.meta|export|await is only valid/.test(error.message);
     if (!isModule) throw error;
   }
   writeFileSync(`${DIRECTORY}.mjs`, text);
@@ -116,7 +124,9 @@ async function load(variables) {
   globalThis.variables = variables;
   const { encoding, entrypoint } = code.head;
   const name = entrypoint?.split(':')[1];
-  const exported = await (encoding === 'zip' ? runPackage(code.body, entrypoint) : runText(code.body.toString('utf8')));
+  const exported = await (encoding === 'zip'
+    ? runPackage(code.body, entrypoint)
+    : runText(code.body.toString('utf8')));
   answer = findAnswer(exported, name);
   isLoaded = true;
 }

@@ -25,7 +25,9 @@ function environmentOf({ method, path, query, headers }, body) {
 
 /** Binary, or its base64: a message's text can hold nothing else. */
 function bytesOf(body) {
-  return body.subarray(0, 4).toString('latin1') === '\0asm' ? body : Buffer.from(body.toString('utf8').trim(), 'base64');
+  return body.subarray(0, 4).toString('latin1') === '\0asm'
+    ? body
+    : Buffer.from(body.toString('utf8').trim(), 'base64');
 }
 
 async function run(head, body) {

@@ -49,13 +49,30 @@ const SETPRIV_CAPABILITIES = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
  * can gain none.
  */
 export function sandboxCommand({ mounts, argv, uid, groups, filterPath }: SandboxCommand): string[] {
-  const isolation = ['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'];
+  const isolation = [
+    '--unshare-ipc',
+    '--unshare-pid',
+    '--unshare-net',
+    '--unshare-uts',
+    '--unshare-cgroup-try',
+  ];
   const bwrap = [
     ...['bwrap', ...isolation, '--die-with-parent', '--new-session', '--hostname', 'program', '--clearenv'],
     ...['--setenv', 'PATH', '/usr/bin', '--setenv', 'HOME', '/tmp', '--setenv', 'LANG', 'C.UTF-8'],
     ...ROOM,
     ...mounts.flatMap(({ from, to }) => ['--ro-bind', from, to]),
-    ...['--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64', '--remount-ro', '/', '--chdir', '/tmp'],
+    ...[
+      '--symlink',
+      'usr/lib',
+      '/lib',
+      '--symlink',
+      'usr/lib64',
+      '/lib64',
+      '--remount-ro',
+      '/',
+      '--chdir',
+      '/tmp',
+    ],
     ...['--cap-drop', 'ALL', ...SETPRIV_CAPABILITIES.flatMap((name) => ['--cap-add', name])],
     ...['--seccomp', '9', '--'],
   ];

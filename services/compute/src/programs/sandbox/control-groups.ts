@@ -17,7 +17,8 @@ export interface GroupLimits {
   readonly cpus: number;
 }
 
-const unescape = (path: string) => path.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8)));
+const unescapePath = (path: string) =>
+  path.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8)));
 
 interface GroupMount {
   readonly at: string;
@@ -30,7 +31,9 @@ function listGroupMounts(mountinfo: string): GroupMount[] {
   return mountinfo.split('\n').flatMap((line) => {
     const [left = '', right = ''] = line.split(' - ');
     const [type = '', , options = ''] = right.split(' ');
-    return /^cgroup2?$/.test(type) ? [{ at: unescape(left.split(' ')[4] ?? ''), type, options: options.split(',') }] : [];
+    return /^cgroup2?$/.test(type)
+      ? [{ at: unescapePath(left.split(' ')[4] ?? ''), type, options: options.split(',') }]
+      : [];
   });
 }
 

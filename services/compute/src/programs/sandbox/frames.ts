@@ -12,7 +12,10 @@ export interface Frame {
 
 const PREFIX_BYTES = 8;
 
-export function renderFrame(head: Readonly<Record<string, unknown>>, body: Uint8Array = Buffer.alloc(0)): Buffer {
+export function renderFrame(
+  head: Readonly<Record<string, unknown>>,
+  body: Uint8Array = Buffer.alloc(0),
+): Buffer {
   const text = Buffer.from(JSON.stringify(head));
   const prefix = Buffer.alloc(PREFIX_BYTES);
   prefix.writeUInt32BE(text.length, 0);

@@ -94,7 +94,13 @@ export class Sandbox {
     this.#options = options;
     const { kit, uid, group, filterPath } = options;
     const { mounts, argv } = kit;
-    const [program = '', ...args] = sandboxCommand({ mounts, argv, uid, groups: group.directories, filterPath });
+    const [program = '', ...args] = sandboxCommand({
+      mounts,
+      argv,
+      uid,
+      groups: group.directories,
+      filterPath,
+    });
     this.#child = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
       env: { PATH: programEnvironment().PATH },
@@ -143,8 +149,11 @@ export class Sandbox {
   load(code: SandboxCode, log: LogTail): void {
     this.#log = log;
     this.#memoryMib = code.memoryMib;
-    const { memoryMib: limitMib, cpus = code.cpus } = { memoryMib: this.memoryMib };
-    this.#options.group.limit({ memoryBytes: limitMib * MIB, tasks: PROGRAM_LIMITS.tasks, cpus });
+    this.#options.group.limit({
+      memoryBytes: this.memoryMib * MIB,
+      tasks: PROGRAM_LIMITS.tasks,
+      cpus: code.cpus,
+    });
     this.#thaw();
     const { encoding, entrypoint, environment } = code;
     this.#channel.write(renderFrame({ kind: 'load', encoding, entrypoint, environment }, code.bytes));
@@ -157,7 +166,9 @@ export class Sandbox {
     this.#thaw();
     const { body, ...head } = call;
     const timer = setTimeout(() => {
-      this.#fail(new AppError('PROGRAM_TIMED_OUT', `the program did not answer within ${timeoutMs / 1000} s`));
+      this.#fail(
+        new AppError('PROGRAM_TIMED_OUT', `the program did not answer within ${timeoutMs / 1000} s`),
+      );
     }, timeoutMs);
     try {
       const next = this.#nextFrame();
@@ -223,7 +234,9 @@ export class Sandbox {
     else this.#complaint = (this.#complaint + chunk.toString('utf8')).slice(-PROGRAM_LIMITS.logTailBytes);
     if (this.#logBytes <= PROGRAM_LIMITS.logBytesPerCall) return;
     const limit = PROGRAM_LIMITS.logBytesPerCall;
-    this.#fail(new AppError('PROGRAM_OUTPUT_TOO_LARGE', `the program wrote more than ${limit} bytes in one call`));
+    this.#fail(
+      new AppError('PROGRAM_OUTPUT_TOO_LARGE', `the program wrote more than ${limit} bytes in one call`),
+    );
   }
   /** What came before there was a program. */
   #complaint = '';
@@ -281,4 +294,3 @@ export class Sandbox {
     return this.destroy();
   }
 }
-

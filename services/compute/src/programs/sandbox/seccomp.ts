@@ -4,8 +4,8 @@ import { ALLOWED_SYSCALLS } from './syscalls.ts';
 interface Step {
   readonly code: number;
   readonly value: number;
-  readonly then?: string;
-  readonly otherwise?: string;
+  readonly yes?: string;
+  readonly no?: string;
 }
 
 const LOAD_WORD = 0x20;
@@ -49,21 +49,21 @@ export function rangesOf(numbers: readonly number[]): [number, number][] {
 }
 
 const load = (at: number): Step => ({ code: LOAD_WORD, value: at });
-const is = (value: number, then: string): Step => ({ code: JUMP_IF_EQUAL, value, then });
+const is = (value: number, yes: string): Step => ({ code: JUMP_IF_EQUAL, value, yes });
 const give = (value: number): Step => ({ code: RETURN, value });
 
 function listSteps(): (Step | string)[] {
   const { clone, socket, ioctl, ...plain } = ALLOWED_SYSCALLS;
   const ranges = rangesOf(Object.values(plain)).flatMap(([first, last], index): (Step | string)[] => [
-    { code: JUMP_IF_AT_LEAST, value: first, otherwise: `after ${index}` },
-    { code: JUMP_IF_GREATER, value: last, otherwise: 'allow' },
+    { code: JUMP_IF_AT_LEAST, value: first, no: `after ${index}` },
+    { code: JUMP_IF_GREATER, value: last, no: 'allow' },
     `after ${index}`,
   ]);
   return [
     load(AT.architecture),
-    { code: JUMP_IF_EQUAL, value: AUDIT_ARCH_X86_64, otherwise: 'kill' },
+    { code: JUMP_IF_EQUAL, value: AUDIT_ARCH_X86_64, no: 'kill' },
     load(AT.syscall),
-    { code: JUMP_IF_AT_LEAST, value: X32_BIT, then: 'unknown' },
+    { code: JUMP_IF_AT_LEAST, value: X32_BIT, yes: 'unknown' },
     is(clone, 'clone'),
     is(socket, 'socket'),
     is(ioctl, 'ioctl'),
@@ -72,7 +72,7 @@ function listSteps(): (Step | string)[] {
     give(VERDICT.unknown),
     'clone',
     load(AT.argument0),
-    { code: JUMP_IF_ANY_BIT, value: NEW_NAMESPACE_FLAGS, then: 'refuse', otherwise: 'allow' },
+    { code: JUMP_IF_ANY_BIT, value: NEW_NAMESPACE_FLAGS, yes: 'refuse', no: 'allow' },
     'socket',
     load(AT.argument0),
     ...SOCKET_FAMILIES.map((family) => is(family, 'allow')),
@@ -107,11 +107,11 @@ export function renderSeccompFilter(): Buffer {
     return distance;
   };
   const filter = Buffer.alloc(steps.length * STEP_BYTES);
-  steps.forEach(({ code, value, then, otherwise }, index) => {
+  steps.forEach(({ code, value, yes, no }, index) => {
     const at = index * STEP_BYTES;
     filter.writeUInt16LE(code, at);
-    filter[at + 2] = jump(index, then);
-    filter[at + 3] = jump(index, otherwise);
+    filter[at + 2] = jump(index, yes);
+    filter[at + 3] = jump(index, no);
     filter.writeUInt32LE(value >>> 0, at + 4);
   });
   return filter;
