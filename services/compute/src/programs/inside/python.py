@@ -202,6 +202,14 @@ def load(code, variables):
     return find_answer(namespace, name)
 
 
+def describe(error, source):
+    try:
+        return format_traceback(error, source)
+    except Exception:
+        # Nothing is left to read the lines with: memory, files.
+        return f"{type(error).__name__}: {error}"
+
+
 def format_traceback(error, source):
     import linecache
     import traceback
@@ -247,7 +255,7 @@ def serve():
             source = code[1].decode("utf-8", "replace") if is_plain else None
             sys.stdout.flush()
             is_final = not is_loaded or isinstance(error, (SystemExit, KeyboardInterrupt))
-            send({"kind": "failed", "traceback": format_traceback(error, source), "isFinal": is_final})
+            send({"kind": "failed", "traceback": describe(error, source), "isFinal": is_final})
 
 
 serve()

@@ -18,14 +18,17 @@ export interface SandboxCommand {
   readonly filterPath: string;
 }
 
-const SHELL_BLOCK_BYTES = 512;
+/** bash counts the sizes of files in these. */
+const SHELL_BLOCK_BYTES = 1024;
 
 /**
- * Before anything else the shell puts itself into the control groups, so that there is no moment without limits; then it
- * becomes bubblewrap. File 3 is the channel to the runtime, file 9 the filter.
+ * Before anything else the shell puts itself into the control groups, so that there is no moment without limits; lets go
+ * of files that this process was started with and did not open itself; then it becomes bubblewrap. File 3 is the channel
+ * to the runtime, file 9 the filter.
  */
 const ENTER = `filter=$1; shift
 while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit 125; shift; done; shift
+for file in /proc/self/fd/*; do file=\${file##*/}; [ "$file" -le 3 ] || eval "exec $file>&-"; done
 ulimit -c 0; ulimit -f ${PROGRAM_LIMITS.fileBytes / SHELL_BLOCK_BYTES}; ulimit -n ${PROGRAM_LIMITS.openFiles}
 exec "$@" 9<"$filter"`;
 
@@ -80,5 +83,5 @@ export function sandboxCommand({ mounts, argv, uid, groups, filterPath }: Sandbo
     ...['/usr/bin/setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'],
     ...['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'],
   ];
-  return ['/bin/sh', '-c', ENTER, 'sandbox', filterPath, ...groups, '--', ...bwrap, ...setpriv, ...argv];
+  return ['/bin/bash', '-c', ENTER, 'sandbox', filterPath, ...groups, '--', ...bwrap, ...setpriv, ...argv];
 }

@@ -175,6 +175,7 @@ export const ALLOWED_SYSCALLS = {
   inotify_rm_watch: 255,
   openat: 257,
   mkdirat: 258,
+  mknodat: 259,
   fchownat: 260,
   futimesat: 261,
   newfstatat: 262,
