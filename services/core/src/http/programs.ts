@@ -64,7 +64,10 @@ export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void
       const output = await forwardRun(await rooms.listRunners(), stored, variables, rooms.signal);
       // Bytes of strangers, as files are: no page that this node serves.
       reply.headers({ 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' });
-      return reply.status(output.status as 200).type(output.contentType).send(output.body);
+      return reply
+        .status(output.status as 200)
+        .type(output.contentType)
+        .send(output.body);
     },
   );
 }
