@@ -78,6 +78,31 @@ export const ERRORS = {
   MESSAGE_NOT_PROCESSED: conflict('The message is pending or was rejected, so it has no content in force'),
   PROGRAM_NOT_FOUND: missing('No program has this hash'),
   NO_RUNNER: unavailable('No compute node can run the program now'),
+  PROGRAM_UNSUPPORTED: {
+    httpStatus: 501,
+    kind: 'refused',
+    meaning: 'The program asks for something that compute nodes here do not have',
+  },
+  PROGRAM_FAILED: {
+    httpStatus: 500,
+    kind: 'unavailable',
+    meaning: 'The program raised an error that it did not catch; details.traceback has it',
+  },
+  PROGRAM_CRASHED: {
+    httpStatus: 502,
+    kind: 'unavailable',
+    meaning: 'The program ended instead of answering, or used more memory than it may',
+  },
+  PROGRAM_OUTPUT_TOO_LARGE: {
+    httpStatus: 502,
+    kind: 'unavailable',
+    meaning: 'The program answered or wrote more than it may, and was ended',
+  },
+  PROGRAM_TIMED_OUT: {
+    httpStatus: 504,
+    kind: 'unavailable',
+    meaning: 'The program did not answer within its timeout, and was ended',
+  },
   AGGREGATE_NOT_FOUND: missing('The address has no aggregate with this key'),
   CONTENT_NOT_FOUND: missing('The content of the message is a file that is not here yet'),
   AMEND_TARGET_NOT_FOUND: missing('The post that is amended is not here, or is not a post'),

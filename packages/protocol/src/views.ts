@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Firewall } from './content/instance.ts';
-import { Phase, Reason } from './content/network.ts';
+import { Phase, type ProgramRun, Reason } from './content/network.ts';
 import { ANY_HASH_PATTERN, HASH64_PATTERN } from './network-form/item-hash.ts';
 
 /** What the network answers: the shapes of responses, in wire spelling. Unknown fields may be added by newer nodes. */
@@ -84,7 +84,8 @@ export type NetworkEvent =
   | { cursor: string; kind: 'message'; time_ms: number; data: MessageEventData }
   | { cursor: string; kind: 'message_removed'; time_ms: number; data: MessageRemovedData }
   | { cursor: string; kind: 'instance'; time_ms: number; data: InstanceView }
-  | { cursor: string; kind: 'instance_removed'; time_ms: number; data: { instance_id: string } };
+  | { cursor: string; kind: 'instance_removed'; time_ms: number; data: { instance_id: string } }
+  | { cursor: string; kind: 'program_executed'; time_ms: number; data: ProgramExecutedData };
 
 export interface MessageEventData {
   item_hash: string;
@@ -96,6 +97,12 @@ export interface MessageEventData {
   content_type: string | null;
   /** Left out where there are none. */
   tags?: string[];
+}
+
+/** A run of a program that ended, as the compute node told it. */
+export interface ProgramExecutedData extends ProgramRun {
+  owner: string;
+  node_id: string;
 }
 
 /** A message that is not in force any more: forgotten, or judged otherwise since something older became known. */

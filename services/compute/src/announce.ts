@@ -19,6 +19,8 @@ export interface Announcement {
   readonly capacity: Capacity;
   readonly accelerator: AccelDecision | undefined;
   readonly reason: Reason | null;
+  /** What the node runs of programs, also where it holds no virtual machines. */
+  readonly programFeatures: readonly string[];
   /** Milliseconds since 1970. */
   readonly nowMs: number;
 }
@@ -30,6 +32,7 @@ export function nodeContentOf({
   capacity,
   accelerator,
   reason,
+  programFeatures,
   nowMs,
 }: Announcement): NodeContent {
   const { cpu, memoryMib, diskGib } = reason === null ? capacity : NO_CAPACITY;
@@ -39,7 +42,7 @@ export function nodeContentOf({
     url,
     ipv6_prefix: ipv6Prefix,
     capacity: { cpu, memory_mib: memoryMib, disk_gib: diskGib },
-    features: reason === null ? features : [],
+    features: [...(reason === null ? features : []), ...programFeatures],
     version: VERSION,
     announced_at_ms: nowMs,
     reason,

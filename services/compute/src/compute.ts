@@ -17,6 +17,7 @@ import { Slots } from './instances/slots.ts';
 import { watchInstances } from './instances/watch.ts';
 import { networkNames } from './network/names.ts';
 import { NodeNetwork } from './network/network.ts';
+import { openPrograms } from './programs/open.ts';
 import { loadIdentity } from './publish/identity.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
@@ -38,6 +39,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const reason = await findObstacle(config, accelerator, log, signal);
 
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
+  const programs = await openPrograms({ config, core, nodeId, log, signal });
   const images = new ImageStore({ cacheDir: config.cacheDir, mirrors: config, log, signal });
   const publisher = new Publisher({
     core,
@@ -73,6 +75,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const app = await createComputeServer({
     log,
     dataDir: config.dataDir,
+    addRoutes: programs.addRoutes,
     executions: () =>
       keeper
         .list()
@@ -98,6 +101,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
         capacity,
         accelerator: accelerator.decided,
         reason,
+        programFeatures: programs.features,
         nowMs: Date.now(),
       }),
     );
@@ -107,6 +111,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   announce();
   const jobs = [
     publisher.work(),
+    programs.work(),
     watchInstances({ core, keeper, nodeId, log, signal }),
     prepareImages(reason === null ? config.prepareImages : [], images, accelerator, log, signal),
   ];
@@ -121,6 +126,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
         limit.addEventListener('abort', () => resolve(), { once: true }),
       );
       await Promise.race([Promise.allSettled([...jobs, keeper.settled()]), tooLong]);
+      await programs[Symbol.asyncDispose]();
       // With instances, taps and rules stay as the machines do; without any, nothing of this node stays in the kernel.
       if (reason === null && keeper.list().length === 0) {
         await network

@@ -44,6 +44,25 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
   mirror: settings.url('http://deb.debian.org/debian', 'Debian archive that images are built from'),
   securityMirror: settings.url('http://deb.debian.org/debian-security', 'Debian archive of security updates'),
   installPackages: settings.flag(true, 'as root on Debian: install missing programs with apt-get'),
+  programs: settings.flag(true, 'whether the node runs programs'),
+  programMemoryMib: settings.integer(
+    64,
+    HARD_MEMORY_MIB_MAX,
+    1_024,
+    'memory that programs may have together, those that are kept warm included, in MiB',
+  ),
+  programIdleSeconds: settings.integer(
+    1,
+    86_400,
+    900,
+    'how long a program is kept warm after its last call, in seconds',
+  ),
+  programSpares: settings.integer(
+    0,
+    16,
+    1,
+    'sandboxes of each runtime that are started ahead, for programs that are not warm',
+  ),
   prepareImages: settings.list([], 'images to build at the start instead of on first use'),
 });
 

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { type Logger, loadOrCreateKeyFile } from '@skerry/kit';
+import { cached, type Logger, loadOrCreateKeyFile } from '@skerry/kit';
 import { type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import type { Database } from './db/connect.ts';
 import { createWrite } from './db/copy.ts';
@@ -19,6 +19,7 @@ import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
+import { readRunners } from './programs/runners.ts';
 import type { Verifier } from './verify/verifier.ts';
 import { openRandomness } from './vrf/randomness.ts';
 import { createSealedBox, KEY_BYTES } from './webhooks/sealed-box.ts';
@@ -52,6 +53,9 @@ export interface RoomOptions {
   readonly isProcess: boolean;
   readonly healthTimeoutMs?: number | undefined;
 }
+
+/** A change of the list of runners is seen within this time. */
+const RUNNERS_MS = 1_000;
 
 const SEALING_KEY_FILE = 'sealing.key';
 const SEALING_PURPOSE = 'skerry webhook secrets';
@@ -112,6 +116,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
       nowSeconds: Math.floor(now() / 1000),
     }),
     indexer: options.indexer,
+    listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
     sender: createSender({ ...options.webhooks, now }),
     metrics,
     health: createHealth({

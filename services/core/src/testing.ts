@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
-import { createLogger, type HttpServer, type Logger, readConfig } from '@skerry/kit';
+import { createLogger, type HttpServer, type Logger, listen, readConfig } from '@skerry/kit';
 import type { Pool } from 'pg';
 import { coreConfig } from './config.ts';
 import type { Database } from './db/connect.ts';
@@ -47,6 +47,8 @@ export interface TestCore extends AsyncDisposable {
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
   get(path: string, headers?: Record<string, string>, method?: 'GET' | 'HEAD'): Promise<TestResponse>;
   /** The server ends this core's connections and lets no new one in, as when it is stopped. */
+  /** Serves at a port of its own, for other processes; gives where. */
+  listen(): Promise<string>;
   loseDatabase(): Promise<void>;
   /** As the signal of the process does: streams end, health says so. Requests are still answered. */
   stop(): void;
@@ -179,6 +181,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       inject(method, `/api/v0${path}`, signMessage(draft, signer).body, json),
     post: (path, body, headers = json) => inject('POST', `/api/v0${path}`, body, headers),
     get: (path, headers = {}, method = 'GET') => inject(method, `/api/v0${path}`, undefined, headers),
+    listen: () => listen(api, '127.0.0.1', 0),
     loseDatabase: () => loseDatabase(database.pool),
     stop: () => stop.abort(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -12,6 +12,8 @@ export interface ControllerOptions {
   readonly outbox: Outbox;
   readonly cpuOvercommit: number;
   readonly manages: (nodeAddress: string) => boolean;
+  /** Told of the nodes, and of those out of reach, each time that it plans. */
+  readonly onNodes?: (nodes: Iterable<Node>, unreachable: ReadonlyMap<string, string>) => void;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -155,6 +157,7 @@ export class Controller implements Watcher {
     const said = this.#listSaid(view);
     const input = { nodes: view.nodes, instances: said, unreachable: health.unreachable };
     this.#plan = plan({ ...input, cpuOvercommit, manages });
+    this.#options.onNodes?.(view.nodes.values(), health.unreachable);
     if (this.#checkedAtMs === 0) this.#checkedAtMs = now();
     const { decisions, wordings } = listChanges(said, this.#plan.placements);
     for (const { instanceId, placement } of decisions) {

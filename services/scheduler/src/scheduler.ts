@@ -15,6 +15,7 @@ import { Health } from './health.ts';
 import { addRoutes } from './http/routes.ts';
 import { Outbox } from './outbox.ts';
 import { probeNode } from './probe.ts';
+import { listRunners, RunnersTeller } from './runners.ts';
 import type { Placement } from './view.ts';
 import { watchNetwork } from './watch.ts';
 
@@ -51,12 +52,14 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
 
   const outbox = new Outbox({ publish: createPublisher(core, Date.now), log });
   const health = new Health({ probe: probeNode, onChange: () => controller.planSoon(), signal, log });
+  const runners = new RunnersTeller({ core, now: Date.now, signal, log });
   const { cpuOvercommit, probePeriodSeconds } = config;
   const controller: Controller = new Controller({
     health,
     outbox,
     cpuOvercommit,
     manages,
+    onNodes: (nodes, unreachable) => runners.offer(listRunners(nodes, unreachable, manages)),
     now: Date.now,
     signal,
     log,

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { sha256Hex } from '../hash.ts';
 import { LIMITS } from '../limits.ts';
+import { ANY_HASH_PATTERN } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 
 /**
@@ -12,9 +13,15 @@ export const NETWORK_POST = {
   allocation: 'net-allocation',
   instanceStatus: 'net-instance-status',
   index: 'net-index',
+  runners: 'net-runners',
+  programRuns: 'net-program-runs',
 } as const;
 
-export const NETWORK_CHANNEL = { compute: 'net-compute', scheduling: 'net-scheduling' } as const;
+export const NETWORK_CHANNEL = {
+  compute: 'net-compute',
+  scheduling: 'net-scheduling',
+  programs: 'net-programs',
+} as const;
 
 const strict = { additionalProperties: false } as const;
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
@@ -102,6 +109,59 @@ export const InstanceStatusContent = Type.Object(
 );
 export type InstanceStatusContent = Static<typeof InstanceStatusContent>;
 
+/** Compute nodes in one `net-runners`, and runs in one `net-program-runs`. */
+const RUNNERS_MAX = 256;
+const RUNS_MAX = 100;
+const DURATION_MS_MAX = 2 * LIMITS.programTimeoutSecondsMax * 1000;
+
+/** A compute node that runs programs. */
+export const Runner = Type.Object(
+  {
+    node_id: Hash,
+    node_address: Address,
+    url: Type.String({ pattern: '^https?://', maxLength: LIMITS.urlChars }),
+    runtimes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16 }),
+  },
+  strict,
+);
+export type Runner = Static<typeof Runner>;
+
+/**
+ * `net-runners`: the compute nodes that programs are sent to, and whose word about runs counts. Signed by a scheduler that
+ * the core node trusts; the latest one of a scheduler takes the place of its earlier ones.
+ */
+export const RunnersContent = Type.Object(
+  {
+    runners: Type.Array(Runner, { maxItems: RUNNERS_MAX }),
+    decided_at_ms: Type.Integer({ minimum: 0, description: 'milliseconds since 1970' }),
+  },
+  strict,
+);
+export type RunnersContent = Static<typeof RunnersContent>;
+
+export const ProgramRun = Type.Object(
+  {
+    run_id: Type.String({ pattern: '^[0-9a-f-]{36}$' }),
+    program_hash: Type.String({ pattern: ANY_HASH_PATTERN }),
+    started_at_ms: Type.Integer({ minimum: 0, description: 'milliseconds since 1970' }),
+    duration_ms: Type.Integer({ minimum: 0, maximum: DURATION_MS_MAX }),
+    outcome: Type.Enum(['answered', 'failed', 'crashed', 'timed_out']),
+    status: Type.Integer({ minimum: 100, maximum: 599, description: 'HTTP status of the answer' }),
+    reason: Type.Union([Reason, Type.Null()], { description: 'why there was no answer' }),
+  },
+  strict,
+);
+export type ProgramRun = Static<typeof ProgramRun>;
+
+/** `net-program-runs`: runs of programs that ended. Signed by the compute node that ran them. */
+export const ProgramRunsContent = Type.Object(
+  { runs: Type.Array(ProgramRun, { minItems: 1, maxItems: RUNS_MAX }) },
+  strict,
+);
+export type ProgramRunsContent = Static<typeof ProgramRunsContent>;
+
+export const parseRunnersContent = createParser(RunnersContent, 'content.content');
+export const parseProgramRunsContent = createParser(ProgramRunsContent, 'content.content');
 export const parseNodeContent = createParser(NodeContent, 'content.content');
 export const parseAllocationContent = createParser(AllocationContent, 'content.content');
 export const parseInstanceStatusContent = createParser(InstanceStatusContent, 'content.content');

@@ -2,7 +2,14 @@ import { access, constants, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import { programDirectories } from '../config.ts';
-import { type HostFacts, listObstacles, PROGRAMS, packagesFor } from './requirements.ts';
+import {
+  type HostFacts,
+  isNeeded,
+  listObstacles,
+  PROGRAMS,
+  packagesFor,
+  SANDBOX_PROGRAMS,
+} from './requirements.ts';
 import { run } from './run.ts';
 
 /** linux/capability.h */
@@ -22,9 +29,10 @@ export async function preflight(
   say: (sentence: string) => void = (sentence) => log.warn(sentence),
 ): Promise<string[]> {
   let facts = await readHostFacts();
-  const { isRoot, isDebian, missingPrograms } = facts;
-  if (missingPrograms.length > 0 && isRoot && isDebian && installPackages) {
-    await installMissing(missingPrograms, log, signal, say);
+  const { isRoot, isDebian } = facts;
+  const missing = [...new Set([...facts.missingPrograms, ...(await listMissing(SANDBOX_PROGRAMS))])];
+  if (missing.length > 0 && isRoot && isDebian && installPackages) {
+    await installMissing(missing, log, signal, say);
     facts = await readHostFacts();
   }
   return listObstacles(facts);
@@ -45,7 +53,7 @@ export async function readHostFacts(): Promise<HostFacts> {
       () => false,
     ),
     canWriteNetworkSettings: await can('/proc/sys/net/ipv6/conf/all/forwarding', constants.W_OK),
-    missingPrograms: await listMissingPrograms(),
+    missingPrograms: await listMissing(PROGRAMS),
   };
 }
 
@@ -55,9 +63,14 @@ export function hasCapability(status: string, capability: bigint): boolean {
   return digits !== undefined && ((BigInt(`0x${digits}`) >> capability) & 1n) === 1n;
 }
 
-async function listMissingPrograms(): Promise<string[]> {
+/** What sandboxes cannot do without. */
+export async function listMissingSandboxPrograms(): Promise<string[]> {
+  return (await listMissing(SANDBOX_PROGRAMS)).filter(isNeeded);
+}
+
+async function listMissing(programs: Readonly<Record<string, string>>): Promise<string[]> {
   const missing: string[] = [];
-  for (const program of Object.keys(PROGRAMS)) if (!(await isInstalled(program))) missing.push(program);
+  for (const program of Object.keys(programs)) if (!(await isInstalled(program))) missing.push(program);
   return missing;
 }
 
@@ -82,7 +95,7 @@ async function installMissing(
 ): Promise<void> {
   const packages = packagesFor(programs);
   say(
-    `installing what virtual machines need: apt-get install --no-install-recommends ${packages.join(' ')} (SKERRY_COMPUTE_INSTALL_PACKAGES=no turns this off)`,
+    `installing what virtual machines and programs need: apt-get install --no-install-recommends ${packages.join(' ')} (SKERRY_COMPUTE_INSTALL_PACKAGES=no turns this off)`,
   );
   // None of these packages is a daemon; scripts of packages that come along are told that no init system runs.
   const options = {

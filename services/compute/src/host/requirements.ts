@@ -27,9 +27,20 @@ export const PROGRAMS: Readonly<Record<string, string>> = {
   'dpkg-deb': 'dpkg',
 };
 
+/** The same for the sandboxes of programs. Without Python there are still JavaScript and WebAssembly. */
+export const SANDBOX_PROGRAMS: Readonly<Record<string, string>> = {
+  bwrap: 'bubblewrap',
+  setpriv: 'util-linux',
+  python3: 'python3',
+};
+const OPTIONAL_PROGRAMS = ['python3'];
+export const isNeeded = (program: string) => !OPTIONAL_PROGRAMS.includes(program);
+
 /** Packages that the missing programs come in, each once. */
 export function packagesFor(programs: readonly string[]): string[] {
-  return [...new Set(programs.map((program) => PROGRAMS[program] ?? program))].sort();
+  return [
+    ...new Set(programs.map((program) => PROGRAMS[program] ?? SANDBOX_PROGRAMS[program] ?? program)),
+  ].sort();
 }
 
 /** Everything that keeps this machine from running virtual machines, each as a sentence that says how to mend it. Pure. */

@@ -15,12 +15,14 @@ export interface RouteSources {
   readonly dataDir: string;
   readonly executions: () => Execution[];
   readonly facts: () => Promise<NodeFacts>;
+  /** What other rooms answer. */
+  readonly addRoutes: (app: HttpServer) => Promise<void>;
 }
 
 /** The node's HTTP interface: what monitors, front-ends and people ask a compute node. */
 export async function createComputeServer(sources: RouteSources): Promise<HttpServer> {
-  const { log, dataDir, executions, facts } = sources;
-  const app = await createHttpServer({ log, corsMethods: ['GET'] });
+  const { log, dataDir, executions, facts, addRoutes } = sources;
+  const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] });
   // Measurers take the 401 as the sign of life of a compute node.
   app.get('/about/login', async (_request, reply) => reply.status(401).send({ success: false }));
   app.get('/about/usage/system', async () =>
@@ -33,5 +35,6 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
   app.get('/about/executions/list', async () => executionsV1(executions()));
   app.get('/v2/about/executions/list', async () => executionsV2(executions()));
   app.get('/status/config', async () => configView(await facts()));
+  await addRoutes(app);
   return app;
 }

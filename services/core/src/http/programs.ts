@@ -1,6 +1,7 @@
 import type { HttpServer } from '@skerry/kit';
-import { AppError, createParser, ProgramContent, parseMessageHash, scanJsonObject } from '@skerry/protocol';
+import { createParser, ProgramContent, parseMessageHash, scanJsonObject } from '@skerry/protocol';
 import Type from 'typebox';
+import { forwardRun } from '../programs/forward.ts';
 import { getProgram } from '../programs/read.ts';
 import { takesBody, takesSigned } from './declare.ts';
 import type { Rooms } from './rooms.ts';
@@ -32,7 +33,12 @@ export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void
       schema: {
         summary: 'Run a program',
         params: Type.Object({ program_hash: Type.String() }),
-        response: { 200: Type.Unknown({ description: 'whatever the program answers' }) },
+        response: {
+          200: {
+            description: 'whatever the program answers; its status and its type as well',
+            content: { '*/*': { schema: {} } },
+          },
+        },
       },
       config: takesBody(
         'heavy',
@@ -42,18 +48,26 @@ export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void
         'UNKNOWN_FIELD',
         'PROGRAM_NOT_FOUND',
         'NO_RUNNER',
+        'OVERLOADED',
+        'PROGRAM_UNSUPPORTED',
+        'PROGRAM_FAILED',
+        'PROGRAM_CRASHED',
+        'PROGRAM_OUTPUT_TOO_LARGE',
+        'PROGRAM_TIMED_OUT',
       ),
     },
-    async (request) => {
+    async (request, reply) => {
       const { hash } = parseMessageHash(request.params.program_hash);
       const body = request.body as Buffer | undefined;
-      if (body && body.length > 0) parseRunBody(scanJsonObject(body).value);
-      const { program } = await getProgram(rooms.db, hash);
-      // Compute nodes announce `programs` among their features once they can run them.
-      throw new AppError(
-        'NO_RUNNER',
-        `no compute node of this network runs programs yet, such as ${program.name}`,
-      );
+      const { variables = {} } = body && body.length > 0 ? parseRunBody(scanJsonObject(body).value) : {};
+      const stored = await getProgram(rooms.db, hash);
+      const output = await forwardRun(await rooms.listRunners(), stored, variables, rooms.signal);
+      // Bytes of strangers, as files are: no page that this node serves.
+      reply.headers({ 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' });
+      return reply
+        .status(output.status as 200)
+        .type(output.contentType)
+        .send(output.body);
     },
   );
 }

@@ -1,4 +1,5 @@
 import type { RateLimitOptions } from '@skerry/kit';
+import type { Runner } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
@@ -28,6 +29,8 @@ export interface Rooms {
   readonly randomness: Randomness;
   readonly indexer: Indexer;
   readonly ipfs: IpfsFiles;
+  /** The compute nodes that programs are sent to. */
+  readonly listRunners: () => Promise<readonly Runner[]>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */

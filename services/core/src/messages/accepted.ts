@@ -4,6 +4,7 @@ import {
   type MetricsReport,
   ownerOf,
   type Program,
+  type ProgramRun,
   type VerifiedMessage,
 } from '@skerry/protocol';
 import type { VerdictReason } from '../db/schema.ts';
@@ -60,6 +61,7 @@ export type Change =
     }
   | { readonly kind: 'amend'; readonly original: string }
   | { readonly kind: 'program'; readonly program: Program }
+  | { readonly kind: 'runs'; readonly runs: readonly ProgramRun[] }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }
   | { readonly kind: 'forget'; readonly targets: readonly string[] };
 

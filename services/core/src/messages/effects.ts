@@ -10,6 +10,7 @@ import { writeInstances } from './effects/instances.ts';
 import { writeMetrics } from './effects/metrics.ts';
 import { writeAmends } from './effects/posts.ts';
 import { writePrograms } from './effects/programs.ts';
+import { writeRuns } from './effects/runs.ts';
 import type { Judged } from './judged.ts';
 
 type Writers = { readonly [K in Change['kind']]: EffectWriter<K> };
@@ -23,6 +24,7 @@ const WRITERS: Writers = {
   instance: writeInstances,
   program: writePrograms,
   metrics: writeMetrics,
+  runs: writeRuns,
   forget: writeForgets,
 };
 

@@ -1,6 +1,9 @@
-import { signers } from '../../testing.ts';
+import { signers, type TestCore } from '../../testing.ts';
+import { canRunPrograms } from '../../testing-runner.ts';
 import {
+  alone,
   answers,
+  type Case,
   type Cases,
   given,
   jsonCall,
@@ -22,6 +25,23 @@ const webhook = (more: object = {}) => ({
 });
 const run = (hash: string, body = '{"variables":{"name":"a"}}') => jsonCall(`/api/v0/run/${hash}`, body);
 
+/** By a real compute node, which the shared core node has where this machine can make sandboxes. */
+const runs = (code: string) => async (core: TestCore) => {
+  const call = signedCall(PROGRAMS, program({ code, timeout: 1 }));
+  const { body } = await core.post('/programs', String(call.body));
+  return run(body.item_hash);
+};
+const ranCases: readonly Case[] = canRunPrograms
+  ? [
+      succeeds(runs('def main(variables):\n  return variables')),
+      succeeds(runs('print("hello")')),
+      refuses('PROGRAM_FAILED', runs('raise ValueError("on purpose")')),
+      refuses('PROGRAM_CRASHED', runs('import os\nos._exit(1)')),
+      refuses('PROGRAM_TIMED_OUT', runs('while True: pass')),
+      refuses('PROGRAM_OUTPUT_TOO_LARGE', runs('def main(variables):\n  return "x" * (9 << 20)')),
+    ]
+  : [];
+
 /** Programs and webhooks. */
 export const programCases: Cases = {
   'POST /api/v0/programs': [
@@ -41,8 +61,9 @@ export const programCases: Cases = {
     refusesWithoutDatabase(() => signedCall(PROGRAMS, program())),
   ],
   'POST /api/v0/run/{program_hash}': [
-    refuses('NO_RUNNER', async (core) => run(await given.program(core))),
-    refuses('NO_RUNNER', async (core) => ({ path: `/api/v0/run/${await given.program(core)}` })),
+    ...ranCases,
+    alone(refuses('NO_RUNNER', async (core) => run(await given.program(core)))),
+    alone(refuses('NO_RUNNER', async (core) => ({ path: `/api/v0/run/${await given.program(core)}` }))),
     refuses('PROGRAM_NOT_FOUND', () => run(NO_HASH)),
     refuses('PROGRAM_NOT_FOUND', async (core) => run(await given.message(core))),
     refuses('INVALID_HASH', () => run('abc')),

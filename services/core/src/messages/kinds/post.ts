@@ -7,6 +7,8 @@ import {
   parseInstanceStatusContent,
   parseMetricsReport,
   parseNodeContent,
+  parseProgramRunsContent,
+  parseRunnersContent,
   SCORING_CHANNEL,
   type VerifiedMessage,
 } from '@skerry/protocol';
@@ -39,6 +41,15 @@ const NETWORK_POSTS: Readonly<
   },
   // The indexer follows these for itself (indexer/posts.ts).
   [NETWORK_POST.index]: () => ({ subject: null, changes: [] }),
+  // Looked up when a program is called (programs/runners.ts).
+  [NETWORK_POST.runners]: (_message, content) => {
+    parseRunnersContent(content);
+    return { subject: null, changes: [] };
+  },
+  [NETWORK_POST.programRuns]: (_message, content) => ({
+    subject: null,
+    changes: [{ kind: 'runs', runs: parseProgramRunsContent(content).runs }],
+  }),
   [NETWORK_POST.allocation]: (message, raw) => {
     const content = parseAllocationContent(raw);
     const instanceId = content.instance_id;

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CoreClient } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
+import { writeFileAtomically } from '../../host/atomic-file.ts';
+import { PROGRAM_LIMITS } from '../limits.ts';
+
+const CACHE_BYTES_MAX = 1024 * 1024 * 1024;
+
+const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+/** The files that programs are, by SHA-256: fetched once, checked each time they are read, the least used ones dropped. */
+export class CodeFiles {
+  readonly #core: CoreClient;
+  readonly #directory: string;
+
+  constructor(core: CoreClient, directory: string) {
+    this.#core = core;
+    this.#directory = directory;
+  }
+
+  /** @throws AppError FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_CORRUPT, UPSTREAM_UNAVAILABLE */
+  async read(hash: string): Promise<Buffer> {
+    const path = join(this.#directory, hash);
+    const kept = await readFile(path).catch(() => undefined);
+    if (kept && sha256Of(kept) === hash) {
+      const now = new Date();
+      await utimes(path, now, now).catch(() => {});
+      return kept;
+    }
+    const bytes = await this.#fetch(hash);
+    await mkdir(this.#directory, { recursive: true });
+    await this.#makeRoom(bytes.length);
+    await writeFileAtomically(path, bytes);
+    return bytes;
+  }
+
+  async #fetch(hash: string): Promise<Buffer> {
+    const response = await this.#core.getFile(hash);
+    const parts: Uint8Array[] = [];
+    let sizeBytes = 0;
+    for await (const part of response.body ?? []) {
+      sizeBytes += part.length;
+      if (sizeBytes > PROGRAM_LIMITS.codeBytes)
+        throw new AppError(
+          'FILE_TOO_LARGE',
+          `the code of a program has ${PROGRAM_LIMITS.codeBytes} bytes at most`,
+        );
+      parts.push(part);
+    }
+    const bytes = Buffer.concat(parts);
+    if (sha256Of(bytes) !== hash)
+      throw new AppError(
+        'FILE_CORRUPT',
+        `what the core node gave for the file ${hash} does not have that hash`,
+      );
+    return bytes;
+  }
+
+  async #makeRoom(neededBytes: number): Promise<void> {
+    const names = await readdir(this.#directory);
+    const files = await Promise.all(
+      names.map(async (name) => {
+        const path = join(this.#directory, name);
+        const { size, mtimeMs } = await stat(path).catch(() => ({ size: 0, mtimeMs: 0 }));
+        return { path, size, mtimeMs };
+      }),
+    );
+    let total = neededBytes + files.reduce((sum, { size }) => sum + size, 0);
+    for (const { path, size } of files.toSorted((a, b) => a.mtimeMs - b.mtimeMs)) {
+      if (total <= CACHE_BYTES_MAX) return;
+      await rm(path, { force: true });
+      total -= size;
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { availableParallelism } from 'node:os';
+import type { CoreClient } from '@skerry/client';
+import { AppError, type Program, type RuntimeName } from '@skerry/protocol';
+import { LogTail } from '../sandbox/log-tail.ts';
+import type { SandboxCode } from '../sandbox/sandbox.ts';
+import { CodeFiles } from './files.ts';
+import { encodingOf, findMessage, memoryOf, readProgram, resolveFile, runtimeOf } from './program.ts';
+
+/** A program, ready to be put into a sandbox. */
+export interface LoadedProgram {
+  readonly hash: string;
+  readonly owner: string;
+  readonly program: Program;
+  readonly runtime: RuntimeName;
+  readonly code: SandboxCode;
+  /** What names its code: the file, or the program itself where the code is in its message. */
+  readonly codeRef: string;
+  readonly log: LogTail;
+}
+
+interface Entry {
+  readonly loaded: Promise<LoadedProgram>;
+  checkedAtMs: number;
+  isChecking: boolean;
+}
+
+export interface LibraryOptions {
+  readonly core: CoreClient;
+  readonly directory: string;
+  /** Told of a program that may not be run any more. */
+  readonly onGone: (hash: string) => void;
+}
+
+/** Programs held in memory. */
+const PROGRAMS_MAX = 256;
+/** After this time a call asks the core node again, beside being answered, whether the program is still in force. */
+const CHECK_AFTER_MS = 15_000;
+
+const GONE = ['MESSAGE_FORGOTTEN', 'PROGRAM_NOT_FOUND'];
+
+/** Programs by hash: read from the core node, checked by their hashes, and kept while they are called. */
+export class Library {
+  readonly #options: LibraryOptions;
+  readonly #files: CodeFiles;
+  /** In the order of last use. */
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: LibraryOptions) {
+    this.#options = options;
+    this.#files = new CodeFiles(options.core, options.directory);
+  }
+
+  /** A program that is part of the node, and known by no core node. */
+  add(loaded: LoadedProgram): void {
+    this.#entries.set(loaded.hash, {
+      loaded: Promise.resolve(loaded),
+      checkedAtMs: Infinity,
+      isChecking: false,
+    });
+  }
+
+  /** @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, PROGRAM_UNSUPPORTED, and what a file may not be had for */
+  async get(hash: string): Promise<LoadedProgram> {
+    const entry = this.#entries.get(hash) ?? this.#load(hash);
+    this.#entries.delete(hash);
+    this.#entries.set(hash, entry);
+    this.#dropOldest();
+    if (Date.now() - entry.checkedAtMs > CHECK_AFTER_MS && !entry.isChecking) void this.#check(hash, entry);
+    return entry.loaded;
+  }
+
+  /** Only where it was called since the start. */
+  async find(hash: string): Promise<LoadedProgram | undefined> {
+    return this.#entries.get(hash)?.loaded.catch(() => undefined);
+  }
+
+  #load(hash: string): Entry {
+    const loaded = this.#read(hash);
+    const entry = { loaded, checkedAtMs: Date.now(), isChecking: false };
+    // A failure is told to those who wait for it, and tried again by the next one.
+    loaded.catch(() => {
+      if (this.#entries.get(hash) === entry) this.#entries.delete(hash);
+    });
+    return entry;
+  }
+
+  #dropOldest(): void {
+    for (const [hash, { checkedAtMs }] of this.#entries) {
+      if (this.#entries.size <= PROGRAMS_MAX) return;
+      if (checkedAtMs !== Infinity) this.#entries.delete(hash);
+    }
+  }
+
+  async #readMessage(hash: string) {
+    const answer = await findMessage(this.#options.core, hash);
+    if (!answer) throw new AppError('PROGRAM_NOT_FOUND', `the core node knows no program ${hash}`);
+    return readProgram(hash, answer);
+  }
+
+  async #read(hash: string): Promise<LoadedProgram> {
+    const { owner, program } = await this.#readMessage(hash);
+    const runtime = runtimeOf(program);
+    const { code } = program;
+    const codeRef = code.kind === 'source' ? hash : await resolveFile(this.#options.core, code.ref);
+    const bytes = code.kind === 'source' ? Buffer.from(code.text) : await this.#files.read(codeRef);
+    return {
+      ...{ hash, owner, program, runtime, codeRef },
+      code: {
+        bytes,
+        encoding: encodingOf(program, bytes),
+        entrypoint: code.kind === 'file' ? code.entrypoint : null,
+        environment: program.variables,
+        memoryMib: memoryOf(program),
+        cpus: Math.min(program.vcpus, availableParallelism()),
+      },
+      log: new LogTail(),
+    };
+  }
+
+  async #check(hash: string, entry: Entry): Promise<void> {
+    entry.isChecking = true;
+    try {
+      await this.#readMessage(hash);
+      entry.checkedAtMs = Date.now();
+    } catch (error) {
+      // A core node that is away takes nothing from a program that is known.
+      entry.checkedAtMs = Date.now();
+      if (!(error instanceof AppError && GONE.includes(error.code))) return;
+      this.#entries.delete(hash);
+      this.#options.onGone(hash);
+    } finally {
+      entry.isChecking = false;
+    }
+  }
+}

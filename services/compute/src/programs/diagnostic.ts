@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import type { HttpServer } from '@skerry/kit';
+import { AppError, programOf, sha256Hex } from '@skerry/protocol';
+import type { LoadedProgram } from './code/library.ts';
+import type { ProgramAnswer, Programs } from './programs.ts';
+import { LogTail } from './sandbox/log-tail.ts';
+
+const SOURCE = new URL('./inside/diagnostic.mjs', import.meta.url);
+const MEMORY_MIB = 64;
+const TIMEOUT_SECONDS = 10;
+
+/** The program that tells whether programs work here. Known to every node without a message, under the hash of its text. */
+export async function loadDiagnosticProgram(nodeId: string): Promise<LoadedProgram> {
+  const text = await readFile(SOURCE, 'utf8');
+  const hash = sha256Hex(text);
+  const program = programOf({
+    name: 'diagnostic',
+    code: text,
+    runtime: 'nodejs',
+    memory: MEMORY_MIB,
+    timeout: TIMEOUT_SECONDS,
+  });
+  return {
+    ...{ hash, owner: '', program, runtime: 'nodejs', codeRef: hash },
+    code: {
+      bytes: Buffer.from(text),
+      encoding: 'plain',
+      entrypoint: null,
+      environment: { NET_NODE_ID: nodeId },
+      memoryMib: MEMORY_MIB,
+      cpus: 1,
+    },
+    log: new LogTail(),
+  };
+}
+
+type Check = (ask: (path: string) => Promise<ProgramAnswer>) => Promise<boolean>;
+
+const jsonOf = ({ result }: ProgramAnswer): unknown =>
+  result.kind === 'answer' ? JSON.parse(result.body.toString('utf8')) : undefined;
+const memberOf = (answer: ProgramAnswer, name: string) =>
+  (jsonOf(answer) as Record<string, unknown> | undefined)?.[name];
+
+/** By the names that monitors know. What programs here cannot have (a network, a disk that stays) is left out. */
+const CHECKS: Readonly<Record<string, Check>> = {
+  index: async (ask) => memberOf(await ask('/'), 'Example') === 'example_fastapi',
+  environ: async (ask) => typeof memberOf(await ask('/environ'), 'NET_NODE_ID') === 'string',
+  cache: async (ask) => {
+    const isSet = jsonOf(await ask('/cache/set/a/42')) === true;
+    return isSet && jsonOf(await ask('/cache/get/a')) === '42';
+  },
+  error_handling: async (ask) => {
+    const { result } = await ask('/raise');
+    return result.kind === 'failed' && result.traceback.includes('raised on purpose');
+  },
+  lifespan: async (ask) => memberOf(await ask('/lifespan'), 'Lifespan') === true,
+};
+const OMITTED_WHEN_RETRO = ['lifespan'];
+/** The others are for information. */
+const NEEDED = ['index', 'environ', 'error_handling', 'lifespan'];
+
+async function runChecks(programs: Programs, hash: string): Promise<Record<string, boolean>> {
+  const ask = (path: string) =>
+    programs.run(hash, {
+      ...{ method: 'GET', path, query: '', headers: {}, variables: {} },
+      isRun: false,
+      body: Buffer.alloc(0),
+    });
+  const results: Record<string, boolean> = {};
+  // One after the other, in one sandbox: the cache is that sandbox's.
+  for (const [name, check] of Object.entries(CHECKS)) results[name] = await check(ask);
+  return results;
+}
+
+/** `GET /status/check/fastapi`: runs the diagnostic program through all its paths. 200 where all that is needed works, else 503. */
+export async function diagnosticRoutes(app: HttpServer, programs: Programs, nodeId: string): Promise<void> {
+  const diagnostic = await loadDiagnosticProgram(nodeId);
+  programs.library.add(diagnostic);
+  app.get<{ Querystring: Record<string, string> }>('/status/check/fastapi', async (request, to) => {
+    let results: Record<string, boolean>;
+    try {
+      results = await runChecks(programs, diagnostic.hash);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return to.status(503).send({ error: error.message, status: 'error', code: error.code });
+    }
+    if (request.query['retro-compatibility'] === 'true')
+      for (const name of OMITTED_WHEN_RETRO) delete results[name];
+    const isWell = NEEDED.every((name) => results[name] !== false);
+    return to.status(isWell ? 200 : 503).send(results);
+  });
+}

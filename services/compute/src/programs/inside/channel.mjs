@@ -1,0 +1,75 @@
+// Runs inside the sandbox: what a runtime in JavaScript and the compute node tell each other (sandbox/frames.ts).
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+
+const CHANNEL = 3;
+const PREFIX_BYTES = 8;
+const RETRY_MS = 1;
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+/** All of it, also when the process is about to end. */
+function writeAll(bytes) {
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(CHANNEL, bytes, at);
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+      Atomics.wait(sleeper, 0, 0, RETRY_MS);
+    }
+  }
+}
+
+export function send(head, body = Buffer.alloc(0)) {
+  const text = Buffer.from(JSON.stringify(head));
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  prefix.writeUInt32BE(text.length, 0);
+  prefix.writeUInt32BE(body.length, 4);
+  writeAll(Buffer.concat([prefix, text, body]));
+}
+
+export const channel = new Socket({ fd: CHANNEL, readable: true, writable: false });
+
+/** Tells of each frame, in order. */
+export function receive(onFrame) {
+  let waiting = Buffer.alloc(0);
+  channel.on('data', (chunk) => {
+    waiting = waiting.length === 0 ? chunk : Buffer.concat([waiting, chunk]);
+    while (waiting.length >= PREFIX_BYTES) {
+      const headBytes = waiting.readUInt32BE(0);
+      const total = PREFIX_BYTES + headBytes + waiting.readUInt32BE(4);
+      if (waiting.length < total) return;
+      const head = JSON.parse(waiting.subarray(PREFIX_BYTES, PREFIX_BYTES + headBytes));
+      const body = waiting.subarray(PREFIX_BYTES + headBytes, total);
+      waiting = waiting.subarray(total);
+      onFrame(head, body);
+    }
+  });
+  channel.on('end', () => process.exit(0));
+}
+
+/** What a program gave, as an answer: text, bytes, or JSON. */
+export function answerOf(value) {
+  if (typeof value === 'string')
+    return {
+      status: 200,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      body: Buffer.from(value),
+    };
+  if (value instanceof Uint8Array)
+    return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: Buffer.from(value) };
+  const text = JSON.stringify(value === undefined ? null : value) ?? 'null';
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) };
+}
+
+/** What a program wrote, as an answer: JSON where it is that, else text. */
+export function answerOfOutput(bytes) {
+  let type = 'text/plain; charset=utf-8';
+  try {
+    JSON.parse(bytes.toString('utf8'));
+    type = 'application/json';
+  } catch {
+    // Text then.
+  }
+  return { status: 200, headers: { 'content-type': type }, body: bytes };
+}

@@ -1,0 +1,261 @@
+"""Runs inside the sandbox: programs in Python. docs/programs.md says what a program may be."""
+
+import io
+import json
+import os
+import sys
+
+CHANNEL = 3
+DIRECTORY = "/tmp/program"
+TRACEBACK_CHARS = 32_768
+
+
+def read_exactly(count):
+    parts = []
+    while count > 0:
+        part = os.read(CHANNEL, min(count, 1 << 20))
+        if not part:
+            os._exit(0)
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def receive():
+    prefix = read_exactly(8)
+    head = json.loads(read_exactly(int.from_bytes(prefix[:4], "big")))
+    return head, read_exactly(int.from_bytes(prefix[4:], "big"))
+
+
+def send(head, body=b""):
+    text = json.dumps(head).encode()
+    data = memoryview(len(text).to_bytes(4, "big") + len(body).to_bytes(4, "big") + text + body)
+    while data:
+        data = data[os.write(CHANNEL, data) :]
+
+
+TEXT = {"content-type": "text/plain; charset=utf-8"}
+JSON = {"content-type": "application/json"}
+
+
+def answer_of(value):
+    if isinstance(value, str):
+        return 200, TEXT, value.encode()
+    if isinstance(value, (bytes, bytearray)):
+        return 200, {"content-type": "application/octet-stream"}, bytes(value)
+    return 200, JSON, json.dumps(value).encode()
+
+
+def answer_of_output(text):
+    try:
+        json.loads(text)
+        return 200, JSON, text.encode()
+    except ValueError:
+        return 200, TEXT, text.encode("utf-8", "replace")
+
+
+class Asgi:
+    """An application of the ASGI specification, version 3: protocols http and lifespan."""
+
+    def __init__(self, app):
+        import asyncio
+
+        self.app = app
+        self.asyncio = asyncio
+        self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        self.state = {}
+        self.loop.run_until_complete(self.start())
+
+    async def start(self):
+        self.to_app = self.asyncio.Queue()
+        from_app = self.asyncio.Queue()
+        await self.to_app.put({"type": "lifespan.startup"})
+        scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": self.state}
+        task = self.loop.create_task(self.app(scope, self.to_app.get, from_app.put))
+        self.lifespan = task
+        told = self.loop.create_task(from_app.get())
+        await self.asyncio.wait({task, told}, return_when=self.asyncio.FIRST_COMPLETED)
+        # An application that knows no lifespan raises; it works without.
+        if task.done():
+            task.exception()
+            told.cancel()
+        elif told.result()["type"] == "lifespan.startup.failed":
+            raise RuntimeError(told.result().get("message", "the start of the application failed"))
+
+    def __call__(self, head, body):
+        return self.loop.run_until_complete(self.answer(head, body))
+
+    async def answer(self, head, body):
+        from urllib.parse import unquote
+
+        status, headers, parts = 500, {}, []
+        sent = False
+
+        async def receive_event():
+            nonlocal sent
+            if sent:
+                await self.loop.create_future()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send_event(event):
+            nonlocal status, headers
+            if event["type"] == "http.response.start":
+                status = event["status"]
+                headers = {k.decode("latin1"): v.decode("latin1") for k, v in event.get("headers", [])}
+            elif event["type"] == "http.response.body":
+                parts.append(bytes(event.get("body", b"")))
+
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": head["method"],
+            "scheme": "http",
+            "path": unquote(head["path"]),
+            "raw_path": head["path"].encode(),
+            "query_string": head["query"].encode(),
+            "root_path": "",
+            "headers": [(k.encode("latin1"), v.encode("latin1")) for k, v in head["headers"].items()],
+            "server": ("program", 80),
+            "client": None,
+            "state": dict(self.state),
+        }
+        await self.app(scope, receive_event, send_event)
+        return status, headers, b"".join(parts)
+
+
+class Function:
+    """A function of the variables, and of the request where it takes that too."""
+
+    def __init__(self, function):
+        import types
+
+        self.function = function
+        code = getattr(function, "__code__", None)
+        bound = 1 if isinstance(function, types.MethodType) else 0
+        self.takes = 2 if code is None or code.co_flags & 0x04 else min(2, code.co_argcount - bound)
+
+    def __call__(self, head, body):
+        request = {name: head[name] for name in ("method", "path", "query", "headers")} | {"body": body}
+        value = self.function(*[head["variables"], request][: self.takes])
+        if hasattr(value, "__await__"):
+            import asyncio
+
+            value = asyncio.run(value)
+        return answer_of(value)
+
+
+def is_asgi(app):
+    for one in (app, getattr(app, "__call__", None)):
+        if getattr(getattr(one, "__code__", None), "co_flags", 0) & 0x80:
+            return True
+    return False
+
+
+def find_answer(namespace, name):
+    chosen = namespace.get(name) if name else None
+    for one in (chosen, namespace.get("app")):
+        if callable(one) and is_asgi(one):
+            return Asgi(one)
+    for one in (chosen, namespace.get("main"), namespace.get("handler")):
+        if callable(one):
+            return Function(one)
+    return None
+
+
+def run_text(text, variables):
+    import types
+
+    module = types.ModuleType("program")
+    module.__file__ = "program.py"
+    module.variables = variables
+    sys.modules["program"] = module
+    exec(compile(text, "program.py", "exec"), module.__dict__)
+    return module.__dict__
+
+
+def run_package(body, entrypoint):
+    import importlib
+    import zipfile
+
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        archive.extractall(DIRECTORY)
+    sys.path.insert(0, DIRECTORY)
+    names = [entrypoint.split(":")[0]] if entrypoint else ["main", "app", "program"]
+    for name in names:
+        path = os.path.join(DIRECTORY, *name.split("."))
+        if entrypoint or os.path.exists(path + ".py") or os.path.isdir(path):
+            return importlib.import_module(name).__dict__
+    raise ImportError("the archive has no main.py, app.py or program.py")
+
+
+def load(code, variables):
+    head, body = code
+    entrypoint = head["entrypoint"] or ""
+    name = entrypoint.split(":")[1] if ":" in entrypoint else None
+    if head["encoding"] == "zip":
+        namespace = run_package(body, entrypoint)
+    else:
+        namespace = run_text(body.decode("utf-8"), variables)
+    return find_answer(namespace, name)
+
+
+def describe(error, source):
+    try:
+        return format_traceback(error, source)
+    except Exception:
+        # Nothing is left to read the lines with: memory, files.
+        return f"{type(error).__name__}: {error}"
+
+
+def format_traceback(error, source):
+    import linecache
+    import traceback
+
+    if source is not None:
+        linecache.cache["program.py"] = (len(source), None, source.splitlines(True), "program.py")
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace))[-TRACEBACK_CHARS:]
+
+
+def serve():
+    code = None
+    answer = None
+    is_loaded = False
+    send({"kind": "ready"})
+    while True:
+        head, body = receive()
+        if head["kind"] == "load":
+            code = (head, body)
+            os.environ.update(head["environment"])
+            continue
+        try:
+            output = None
+            if not is_loaded:
+                output = sys.stdout = io.StringIO()
+                try:
+                    answer = load(code, head["variables"])
+                except SystemExit as end:
+                    if end.code not in (None, 0):
+                        raise RuntimeError(f"the program ended with exit code {end.code}") from None
+                finally:
+                    sys.stdout = sys.__stdout__
+                is_loaded = True
+                if answer is not None:
+                    sys.stdout.write(output.getvalue())
+            status, headers, result = answer_of_output(output.getvalue()) if answer is None else answer(head, body)
+            sys.stdout.flush()
+            send({"kind": "answer", "status": status, "headers": headers, "isFinal": answer is None}, result)
+        except BaseException as error:
+            is_plain = code[0]["encoding"] != "zip"
+            source = code[1].decode("utf-8", "replace") if is_plain else None
+            sys.stdout.flush()
+            is_final = not is_loaded or isinstance(error, (SystemExit, KeyboardInterrupt))
+            send({"kind": "failed", "traceback": describe(error, source), "isFinal": is_final})
+
+
+serve()

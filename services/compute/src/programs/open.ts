@@ -1,0 +1,87 @@
+import type { CoreClient } from '@skerry/client';
+import type { HttpServer, Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { ComputeConfig } from '../config.ts';
+import { listMissingSandboxPrograms } from '../host/preflight.ts';
+import { diagnosticRoutes } from './diagnostic.ts';
+import { Programs } from './programs.ts';
+import { RunReports } from './reports.ts';
+import { programRoutes } from './routes.ts';
+
+export interface ProgramDoorOptions {
+  readonly config: ComputeConfig;
+  readonly core: CoreClient;
+  readonly nodeId: string;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Programs as the composition of the node sees them. */
+export interface ProgramDoor extends AsyncDisposable {
+  /** What the node announces: `program:` and a runtime. Empty where it runs none. */
+  readonly features: readonly string[];
+  readonly programs: Programs | undefined;
+  addRoutes(app: HttpServer): Promise<void>;
+  /** Reports runs until the signal ends. */
+  work(): Promise<void>;
+}
+
+/** Where programs cannot run, what would have called one says why. */
+function closedDoor(reason: string): ProgramDoor {
+  const refuse = async () => {
+    throw new AppError('NO_RUNNER', `this node runs no programs: ${reason}`);
+  };
+  return {
+    features: [],
+    programs: undefined,
+    async addRoutes(app) {
+      for (const url of ['/vm/:hash', '/vm/:hash/*', '/status/check/fastapi']) app.all(url, refuse);
+      app.post('/run/:hash', refuse);
+    },
+    async work() {},
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+async function findObstacle({ programs }: ComputeConfig): Promise<string | undefined> {
+  if (!programs) return 'they are turned off (SKERRY_COMPUTE_PROGRAMS)';
+  if (process.platform !== 'linux' || process.arch !== 'x64') return 'they need Linux on x86_64';
+  if (process.geteuid?.() !== 0) return 'sandboxes are made as root; start the compute node as root (sudo)';
+  const missing = await listMissingSandboxPrograms();
+  return missing.length > 0 ? `missing programs: ${missing.join(', ')}` : undefined;
+}
+
+/** Opens the room of programs, or a door that says why there is none. */
+export async function openPrograms(options: ProgramDoorOptions): Promise<ProgramDoor> {
+  const { config, core, nodeId, log, signal } = options;
+  const obstacle = await findObstacle(config);
+  if (obstacle !== undefined) {
+    log.warn({ obstacle }, 'this node runs no programs');
+    return closedDoor(obstacle);
+  }
+  const reports = new RunReports({ core, log, signal });
+  let programs: Programs;
+  try {
+    programs = Programs.open({
+      ...{ core, nodeId, log, dataDir: config.dataDir, cacheDir: config.cacheDir },
+      memoryMib: config.programMemoryMib,
+      spares: config.programSpares,
+      idleMs: config.programIdleSeconds * 1000,
+      onRun: (run) => reports.add(run),
+    });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    log.warn({ err: error }, 'this node runs no programs');
+    return closedDoor(error.message);
+  }
+  return {
+    features: programs.runtimes.map((runtime) => `program:${runtime}`),
+    programs,
+    async addRoutes(app) {
+      await app.register(async (scope) => programRoutes(scope as HttpServer, programs));
+      await diagnosticRoutes(app, programs, nodeId);
+    },
+    work: () => reports.work(),
+    [Symbol.asyncDispose]: () => programs[Symbol.asyncDispose](),
+  };
+}

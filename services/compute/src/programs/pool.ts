@@ -1,0 +1,283 @@
+import type { Logger } from '@skerry/kit';
+import { AppError, type RuntimeName } from '@skerry/protocol';
+import { PROGRAM_LIMITS } from './limits.ts';
+import type { ControlGroups } from './sandbox/control-groups.ts';
+import type { LogTail } from './sandbox/log-tail.ts';
+import type { RuntimeKit } from './sandbox/runtimes.ts';
+import { Sandbox, type SandboxCode } from './sandbox/sandbox.ts';
+
+export interface PoolOptions {
+  readonly kits: ReadonlyMap<RuntimeName, RuntimeKit>;
+  readonly groups: ControlGroups;
+  readonly filterPath: string;
+  /** The first of the users that sandboxes run as, one each. */
+  readonly uidBase: number;
+  /** What all sandboxes may have together. */
+  readonly memoryMib: number;
+  /** Blank sandboxes of each runtime that wait for a program. */
+  readonly spares: number;
+  /** How long a program stays warm after its last call. */
+  readonly idleMs: number;
+  readonly log: Logger;
+}
+
+/** A program that wants a sandbox. */
+export interface Order {
+  /** The same for everything that may share a sandbox. */
+  readonly key: string;
+  readonly runtime: RuntimeName;
+  readonly code: SandboxCode;
+  readonly log: LogTail;
+}
+
+/** Where a call found its sandbox: with its program in it, blank, or not there yet. */
+export type Start = 'warm' | 'spare' | 'cold';
+
+/** A sandbox, or the place and the memory for one. `key` is null while it is blank. */
+interface Place {
+  readonly slot: number;
+  runtime: RuntimeName;
+  key: string | null;
+  reservedMib: number;
+  sandbox: Sandbox | undefined;
+  state: 'starting' | 'idle' | 'busy' | 'ending';
+  idleSinceMs: number;
+}
+
+interface Waiter {
+  readonly order: Order;
+  grant(place: Place): void;
+  refuse(error: AppError): void;
+}
+
+const SANDBOXES_MAX = 256;
+const SPARE_DELAY_MS = 200;
+const LOOK_MS = 5_000;
+
+/** Keeps programs warm within the memory that there is. Who has not been called for longest makes room. */
+export class Pool implements AsyncDisposable {
+  readonly #options: PoolOptions;
+  readonly #places = new Set<Place>();
+  readonly #freeSlots = Array.from({ length: SANDBOXES_MAX }, (_, index) => SANDBOXES_MAX - 1 - index);
+  readonly #waiters: Waiter[] = [];
+  readonly #looking: NodeJS.Timeout;
+  #refilling: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  #made = 0;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    this.#looking = setInterval(() => this.#endIdle(), Math.min(LOOK_MS, options.idleMs)).unref();
+    this.#refillSoon(0);
+  }
+
+  /**
+   * Runs `work` in a sandbox that holds the program and nobody else's call.
+   *
+   * @throws AppError NO_RUNNER where the program can never fit, OVERLOADED where too many wait or one waited too long
+   */
+  async use<T>(order: Order, work: (sandbox: Sandbox, start: Start) => Promise<T>): Promise<T> {
+    const place = this.#take(order) ?? (await this.#wait(order));
+    let start: Start = 'warm';
+    try {
+      if (place.key === null || place.sandbox === undefined) start = await this.#fill(place, order);
+      return await work(place.sandbox!, start);
+    } finally {
+      this.#release(place);
+    }
+  }
+
+  /** Lets go of a program's warm sandboxes: it was forgotten, or its code is another. */
+  drop(key: string): void {
+    for (const place of this.#places) if (place.key === key && place.state === 'idle') void this.#end(place);
+  }
+
+  /** Warm and busy sandboxes of programs, blank ones left out. */
+  countOf(key?: string): number {
+    return [...this.#places].filter((place) => (key === undefined ? place.key !== null : place.key === key))
+      .length;
+  }
+
+  get spares(): number {
+    return [...this.#places].filter(({ key, state }) => key === null && state === 'idle').length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#looking);
+    clearTimeout(this.#refilling);
+    for (const waiter of this.#waiters.splice(0))
+      waiter.refuse(new AppError('SHUTTING_DOWN', 'the node is stopping'));
+    await Promise.all([...this.#places].map((place) => this.#end(place)));
+  }
+
+  #needOf({ runtime, code }: Order): number {
+    return this.#options.kits.get(runtime)!.allowanceMib + code.memoryMib;
+  }
+
+  get #reservedMib(): number {
+    let sum = 0;
+    for (const { reservedMib } of this.#places) sum += reservedMib;
+    return sum;
+  }
+
+  /** A place for the order, or undefined if it has to wait. */
+  #take(order: Order): Place | undefined {
+    const need = this.#needOf(order);
+    const { memoryMib } = this.#options;
+    if (need > memoryMib)
+      throw new AppError(
+        'NO_RUNNER',
+        `the program needs ${need} MiB; this node gives programs ${memoryMib} MiB in all`,
+      );
+    if (this.#isClosed) throw new AppError('SHUTTING_DOWN', 'the node is stopping');
+    const idle = [...this.#places].filter(({ state }) => state === 'idle');
+    const warm = idle.find(({ key }) => key === order.key);
+    if (warm?.sandbox?.isUsable) {
+      warm.state = 'busy';
+      return warm;
+    }
+    if (this.countOf(order.key) >= PROGRAM_LIMITS.sandboxesPerProgram) return undefined;
+    const spare = idle.find(
+      ({ key, runtime, sandbox }) => key === null && runtime === order.runtime && sandbox?.isUsable,
+    );
+    if (this.#makeRoom(need - (spare?.reservedMib ?? 0), spare) && (spare || this.#freeSlots.length > 0)) {
+      const place = spare ?? this.#addPlace(order.runtime, need);
+      Object.assign(place, { state: 'busy', reservedMib: need });
+      if (!spare) place.key = order.key;
+      return place;
+    }
+    return undefined;
+  }
+
+  /** Whether there is room now; if not, those go that were idle for longest, and there will be when they are gone. */
+  #makeRoom(needMib: number, except: Place | undefined): boolean {
+    let missing = this.#reservedMib + needMib - this.#options.memoryMib;
+    if (missing <= 0) return true;
+    const isLeaving = ({ state }: Place) => state === 'ending';
+    for (const place of this.#places) if (isLeaving(place)) missing -= place.reservedMib;
+    const idle = [...this.#places].filter((place) => place.state === 'idle' && place !== except);
+    for (const place of idle.toSorted((a, b) => a.idleSinceMs - b.idleSinceMs)) {
+      if (missing <= 0) break;
+      missing -= place.reservedMib;
+      void this.#end(place);
+    }
+    return false;
+  }
+
+  #addPlace(runtime: RuntimeName, reservedMib: number): Place {
+    const place: Place = {
+      slot: this.#freeSlots.pop()!,
+      runtime,
+      key: null,
+      reservedMib,
+      sandbox: undefined,
+      state: 'starting',
+      idleSinceMs: 0,
+    };
+    this.#places.add(place);
+    return place;
+  }
+
+  #start(place: Place): Promise<Sandbox> {
+    const { kits, groups, filterPath, uidBase } = this.#options;
+    const kit = kits.get(place.runtime)!;
+    const group = groups.create(`${place.slot}-${++this.#made}`, {
+      memoryBytes: place.reservedMib * 1024 * 1024,
+      tasks: PROGRAM_LIMITS.tasks,
+      cpus: 1,
+    });
+    return Sandbox.start({ kit, uid: uidBase + place.slot, group, filterPath });
+  }
+
+  async #fill(place: Place, order: Order): Promise<Start> {
+    const start = place.sandbox ? 'spare' : 'cold';
+    place.key = order.key;
+    place.sandbox ??= await this.#start(place);
+    place.sandbox.load(order.code, order.log);
+    return start;
+  }
+
+  #release(place: Place): void {
+    if (place.state === 'ending') return;
+    if (!place.sandbox?.isUsable || this.#isClosed) void this.#end(place);
+    else {
+      place.state = 'idle';
+      place.idleSinceMs = Date.now();
+      this.#grant();
+    }
+    this.#refillSoon(SPARE_DELAY_MS);
+  }
+
+  async #end(place: Place): Promise<void> {
+    if (place.state === 'ending') return;
+    place.state = 'ending';
+    await place.sandbox?.destroy();
+    this.#places.delete(place);
+    this.#freeSlots.push(place.slot);
+    this.#grant();
+  }
+
+  async #wait(order: Order): Promise<Place> {
+    const own = this.#waiters.filter((waiter) => waiter.order.key === order.key).length;
+    if (own >= PROGRAM_LIMITS.waitingPerProgram || this.#waiters.length >= PROGRAM_LIMITS.waiting)
+      throw new AppError('OVERLOADED', 'too many calls of programs wait already');
+    const { promise, resolve, reject } = Promise.withResolvers<Place>();
+    const waiter: Waiter = { order, grant: resolve, refuse: reject };
+    const timer = setTimeout(() => {
+      this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+      waiter.refuse(new AppError('OVERLOADED', 'no sandbox became free in time'));
+    }, PROGRAM_LIMITS.waitMs);
+    this.#waiters.push(waiter);
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  /** Serves who can be served now, in the order in which they came. */
+  #grant(): void {
+    if (this.#isClosed) return;
+    for (const waiter of [...this.#waiters]) {
+      const place = this.#take(waiter.order);
+      if (!place) continue;
+      this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+      waiter.grant(place);
+    }
+  }
+
+  #endIdle(): void {
+    const before = Date.now() - this.#options.idleMs;
+    for (const place of this.#places)
+      if (place.state === 'idle' && place.key !== null && place.idleSinceMs < before) void this.#end(place);
+  }
+
+  #refillSoon(delayMs: number): void {
+    if (this.#isClosed || this.#options.spares === 0) return;
+    this.#refilling ??= setTimeout(() => {
+      this.#refilling = undefined;
+      this.#refill();
+    }, delayMs);
+  }
+
+  /** Blank sandboxes are made where nobody needs the room. */
+  #refill(): void {
+    const { kits, spares, memoryMib } = this.#options;
+    if (this.#waiters.length > 0 || this.#isClosed) return;
+    for (const { runtime, allowanceMib } of kits.values()) {
+      const own = [...this.#places].filter(
+        ({ key, runtime: of, state }) => key === null && of === runtime && state !== 'ending',
+      );
+      const fits = this.#reservedMib + allowanceMib <= memoryMib && this.#freeSlots.length > 0;
+      if (own.length < spares && fits) void this.#addSpare(runtime, allowanceMib);
+    }
+  }
+
+  async #addSpare(runtime: RuntimeName, allowanceMib: number): Promise<void> {
+    const place = this.#addPlace(runtime, allowanceMib);
+    try {
+      place.sandbox = await this.#start(place);
+      this.#release(place);
+    } catch (error) {
+      this.#options.log.error({ err: error, runtime }, 'a sandbox could not be started');
+      await this.#end(place);
+    }
+  }
+}

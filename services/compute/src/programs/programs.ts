@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CoreClient } from '@skerry/client';
+import type { Logger } from '@skerry/kit';
+import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
+import { Library, type LoadedProgram } from './code/library.ts';
+import { Pool, type Start } from './pool.ts';
+import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
+import type { LogEntry } from './sandbox/log-tail.ts';
+import { findRuntimes } from './sandbox/runtimes.ts';
+import type { SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
+import { renderSeccompFilter } from './sandbox/seccomp.ts';
+
+export interface ProgramsOptions {
+  readonly core: CoreClient;
+  readonly nodeId: string;
+  readonly dataDir: string;
+  readonly cacheDir: string;
+  readonly memoryMib: number;
+  readonly spares: number;
+  readonly idleMs: number;
+  /** Told of each run of a program that came by a message. */
+  readonly onRun: (run: ProgramRun) => void;
+  readonly log: Logger;
+}
+
+/** What a call was answered, and how it went. */
+export interface ProgramAnswer {
+  readonly program: LoadedProgram;
+  readonly result: SandboxResult;
+  readonly start: Start;
+  readonly runId: string;
+}
+
+const GROUP_NAME_DIGITS = 12;
+/** Users of sandboxes are numbers far above those of people and daemons, other ones for each node of a machine. */
+const UID_BASE = 0x60000000;
+const UID_DIGITS = 5;
+const UIDS_PER_NODE = 256;
+
+/** Runs programs, each in a sandbox of its own. */
+export class Programs implements AsyncDisposable {
+  readonly runtimes: readonly RuntimeName[];
+  readonly library: Library;
+  readonly #options: ProgramsOptions;
+  readonly #groups: ControlGroups;
+  readonly #pool: Pool;
+
+  private constructor(options: ProgramsOptions, groups: ControlGroups, filterPath: string) {
+    const { core, nodeId, cacheDir, memoryMib, spares, idleMs, log } = options;
+    const kits = findRuntimes();
+    this.#options = options;
+    this.#groups = groups;
+    this.runtimes = [...kits.keys()];
+    this.#pool = new Pool({
+      ...{ kits, groups, filterPath, memoryMib, spares, idleMs, log },
+      uidBase: UID_BASE + Number.parseInt(nodeId.slice(0, UID_DIGITS), 16) * UIDS_PER_NODE,
+    });
+    this.library = new Library({
+      core,
+      directory: join(cacheDir, 'programs'),
+      onGone: (hash) => this.#pool.drop(hash),
+    });
+  }
+
+  /** Throws HOST_NOT_READY where the kernel cannot hold programs to their limits. */
+  static open(options: ProgramsOptions): Programs {
+    const trees = findTrees();
+    if (!trees)
+      throw new AppError(
+        'HOST_NOT_READY',
+        'programs need the control groups memory, pids, cpu and freezer, which are not mounted',
+      );
+    const groups = new ControlGroups(trees, `skerry-${options.nodeId.slice(0, GROUP_NAME_DIGITS)}`);
+    try {
+      groups.prepare();
+    } catch (error) {
+      throw new AppError(
+        'HOST_NOT_READY',
+        `the control groups for programs cannot be made: ${(error as Error).message}`,
+      );
+    }
+    const directory = join(options.dataDir, 'programs');
+    mkdirSync(directory, { recursive: true });
+    const filterPath = join(directory, 'system-calls.bpf');
+    writeFileSync(filterPath, renderSeccompFilter());
+    return new Programs(options, groups, filterPath);
+  }
+
+  /**
+   * Calls a program and waits for its answer.
+   *
+   * @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, PROGRAM_UNSUPPORTED, NO_RUNNER, OVERLOADED,
+   *   PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE
+   */
+  async run(hash: string, call: SandboxCall): Promise<ProgramAnswer> {
+    const program = await this.library.get(hash);
+    if (!this.runtimes.includes(program.runtime))
+      throw new AppError('NO_RUNNER', `this node has no runtime ${program.runtime}`);
+    const { runtime, code, log } = program;
+    const timeoutMs = program.program.timeoutSeconds * 1000;
+    const runId = randomUUID();
+    return this.#pool.use({ key: hash, runtime, code, log }, async (sandbox, start) => {
+      const startedAtMs = Date.now();
+      const tell = (outcome: ProgramRun['outcome'], status: number, reason: ProgramRun['reason']) => {
+        const durationMs = Date.now() - startedAtMs;
+        const times = { started_at_ms: startedAtMs, duration_ms: durationMs };
+        if (program.owner !== '')
+          this.#options.onRun({ run_id: runId, program_hash: hash, ...times, outcome, status, reason });
+      };
+      try {
+        const result = await sandbox.call(call, timeoutMs);
+        if (result.kind === 'answer') tell('answered', result.status, null);
+        else tell('failed', 500, { code: 'PROGRAM_FAILED', message: lastLineOf(result.traceback) });
+        return { program, result, start, runId };
+      } catch (error) {
+        if (error instanceof AppError) {
+          const outcome = error.code === 'PROGRAM_TIMED_OUT' ? 'timed_out' : 'crashed';
+          tell(outcome, error.httpStatus, { code: error.code, message: error.message });
+        }
+        throw error;
+      }
+    });
+  }
+
+  /** What the program wrote lately, if it was called since the node started. */
+  async listLog(hash: string): Promise<readonly LogEntry[]> {
+    return (await this.library.find(hash))?.log.list() ?? [];
+  }
+
+  /** Sandboxes that hold a program. */
+  get sandboxes(): number {
+    return this.#pool.countOf();
+  }
+
+  get spares(): number {
+    return this.#pool.spares;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool[Symbol.asyncDispose]();
+    this.#groups.clear();
+  }
+}
+
+const LINE_CHARS = 500;
+
+/** Of a traceback in Python the last line says what it was; in JavaScript the first one. */
+function lastLineOf(traceback: string): string {
+  const lines = traceback.trim().split('\n');
+  const line = traceback.startsWith('Traceback')
+    ? lines.at(-1)
+    : lines.find((one) => /^\w*(Error|Exception|Uncaught)/.test(one));
+  return (line ?? lines[0] ?? '').slice(0, LINE_CHARS);
+}

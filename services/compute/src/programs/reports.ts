@@ -1,0 +1,78 @@
+import type { CoreClient } from '@skerry/client';
+import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { AppError, NETWORK_CHANNEL, NETWORK_POST, type ProgramRun } from '@skerry/protocol';
+
+export interface RunReportsOptions {
+  readonly core: Pick<CoreClient, 'postMessage'>;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Runs wait this long for others, so that many calls are one message. */
+const GATHER_MS = 500;
+const RUNS_PER_MESSAGE = 100;
+/** What a core node that is away does not hear of is kept up to here; then the oldest go. */
+const WAITING_MAX = 10_000;
+const RETRY_BASE_MS = 500;
+const RETRY_MAX_MS = 30_000;
+
+/** Tells the network which programs were run, and how that ended. */
+export class RunReports {
+  readonly #options: RunReportsOptions;
+  #waiting: ProgramRun[] = [];
+  #wake = Promise.withResolvers<void>();
+  #dropped = 0;
+
+  constructor(options: RunReportsOptions) {
+    this.#options = options;
+  }
+
+  add(run: ProgramRun): void {
+    this.#waiting.push(run);
+    if (this.#waiting.length > WAITING_MAX) {
+      this.#waiting.shift();
+      this.#dropped++;
+    }
+    this.#wake.resolve();
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Sends until the signal ends. */
+  async work(): Promise<void> {
+    const { signal } = this.#options;
+    signal.addEventListener('abort', () => this.#wake.resolve(), { once: true });
+    for (let failures = 0; ; ) {
+      await this.#wake.promise;
+      if (!(await pause(failures > 0 ? backoffMs(failures, RETRY_BASE_MS, RETRY_MAX_MS) : GATHER_MS, signal)))
+        return;
+      this.#wake = Promise.withResolvers<void>();
+      failures = (await this.#sendSome()) ? 0 : failures + 1;
+      if (this.#waiting.length > 0) this.#wake.resolve();
+    }
+  }
+
+  async #sendSome(): Promise<boolean> {
+    const runs = this.#waiting.slice(0, RUNS_PER_MESSAGE);
+    if (runs.length === 0) return true;
+    const { core, log, signal } = this.#options;
+    try {
+      const content = { type: NETWORK_POST.programRuns, content: { runs } };
+      await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.programs, content });
+    } catch (error) {
+      if (signal.aborted) return false;
+      const isRefused = error instanceof AppError && error.kind === 'invalid';
+      log.warn(
+        { err: error, runs: runs.length },
+        `runs of programs could not be reported${isRefused ? '' : '; they are kept'}`,
+      );
+      if (!isRefused) return false;
+    }
+    this.#waiting = this.#waiting.filter((run) => !runs.includes(run));
+    if (this.#dropped > 0) log.warn({ runs: this.#dropped }, 'reports of runs were dropped');
+    this.#dropped = 0;
+    return true;
+  }
+}

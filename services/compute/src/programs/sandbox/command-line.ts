@@ -1,0 +1,87 @@
+import { PROGRAM_LIMITS } from '../limits.ts';
+
+/** A file or directory of the machine that the inside sees, read-only. */
+export interface Mount {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface SandboxCommand {
+  readonly mounts: readonly Mount[];
+  /** What runs inside, seen from the inside. */
+  readonly argv: readonly string[];
+  /** User and group that only this sandbox has. */
+  readonly uid: number;
+  /** Directories of control groups, each with a `cgroup.procs`. */
+  readonly groups: readonly string[];
+  /** A file with the filter of system calls. */
+  readonly filterPath: string;
+}
+
+/** bash counts the sizes of files in these. */
+const SHELL_BLOCK_BYTES = 1024;
+
+/**
+ * Before anything else the shell puts itself into the control groups, so that there is no moment without limits; lets go
+ * of files that this process was started with and did not open itself; then it becomes bubblewrap. File 3 is the channel
+ * to the runtime, file 9 the filter.
+ */
+const ENTER = `filter=$1; shift
+while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit 125; shift; done; shift
+for file in /proc/self/fd/*; do file=\${file##*/}; [ "$file" -le 3 ] || eval "exec $file>&-"; done
+ulimit -c 0; ulimit -f ${PROGRAM_LIMITS.fileBytes / SHELL_BLOCK_BYTES}; ulimit -n ${PROGRAM_LIMITS.openFiles}
+exec "$@" 9<"$filter"`;
+
+/** What the inside is given of its surroundings beside the runtime: empty, private, small. */
+const ROOM = [
+  ['--tmpfs', '/'],
+  // bubblewrap makes parents that are missing unreadable to others.
+  ...['/usr', '/usr/bin', '/usr/lib', '/skerry'].map((path) => ['--dir', path]),
+  ['--proc', '/proc'],
+  ['--dev', '/dev'],
+  ['--perms', '1777', '--size', String(PROGRAM_LIMITS.sharedMemoryBytes), '--tmpfs', '/dev/shm'],
+  ['--perms', '1777', '--size', String(PROGRAM_LIMITS.fileBytes), '--tmpfs', '/tmp'],
+].flat();
+
+/** Needed by setpriv to become somebody without rights; it gives them up for good before the runtime starts. */
+const SETPRIV_CAPABILITIES = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
+
+/**
+ * The command that starts a sandbox, for `spawn`. Root makes the namespaces, so that nothing of the machine needs to be
+ * readable by others and no user namespace is needed; what runs inside is a user of its own without capabilities, who
+ * can gain none.
+ */
+export function sandboxCommand({ mounts, argv, uid, groups, filterPath }: SandboxCommand): string[] {
+  const isolation = [
+    '--unshare-ipc',
+    '--unshare-pid',
+    '--unshare-net',
+    '--unshare-uts',
+    '--unshare-cgroup-try',
+  ];
+  const bwrap = [
+    ...['bwrap', ...isolation, '--die-with-parent', '--new-session', '--hostname', 'program', '--clearenv'],
+    ...['--setenv', 'PATH', '/usr/bin', '--setenv', 'HOME', '/tmp', '--setenv', 'LANG', 'C.UTF-8'],
+    ...ROOM,
+    ...mounts.flatMap(({ from, to }) => ['--ro-bind', from, to]),
+    ...[
+      '--symlink',
+      'usr/lib',
+      '/lib',
+      '--symlink',
+      'usr/lib64',
+      '/lib64',
+      '--remount-ro',
+      '/',
+      '--chdir',
+      '/tmp',
+    ],
+    ...['--cap-drop', 'ALL', ...SETPRIV_CAPABILITIES.flatMap((name) => ['--cap-add', name])],
+    ...['--seccomp', '9', '--'],
+  ];
+  const setpriv = [
+    ...['/usr/bin/setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'],
+    ...['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'],
+  ];
+  return ['/bin/bash', '-c', ENTER, 'sandbox', filterPath, ...groups, '--', ...bwrap, ...setpriv, ...argv];
+}

@@ -1,0 +1,255 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What is needed of the kernel: without one of these a program could not be held to its limits. */
+const CONTROLLERS = ['memory', 'pids', 'cpu', 'freezer'] as const;
+type Controller = (typeof CONTROLLERS)[number];
+
+/** Where the groups of this process are: one tree (version 2, where freezing is built in), or one for each controller. */
+export type GroupTrees =
+  | { readonly version: 2; readonly base: string }
+  | { readonly version: 1; readonly bases: Readonly<Record<Controller, string>> };
+
+export interface GroupLimits {
+  readonly memoryBytes: number;
+  readonly tasks: number;
+  /** Of one core; 2 are two cores. */
+  readonly cpus: number;
+}
+
+const unescapePath = (path: string) =>
+  path.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8)));
+
+interface GroupMount {
+  readonly at: string;
+  readonly type: string;
+  readonly options: readonly string[];
+}
+
+/** Mounts of control groups in /proc/self/mountinfo (proc(5)). */
+function listGroupMounts(mountinfo: string): GroupMount[] {
+  return mountinfo.split('\n').flatMap((line) => {
+    const [left = '', right = ''] = line.split(' - ');
+    const [type = '', , options = ''] = right.split(' ');
+    return /^cgroup2?$/.test(type)
+      ? [{ at: unescapePath(left.split(' ')[4] ?? ''), type, options: options.split(',') }]
+      : [];
+  });
+}
+
+/** The path of this process in a hierarchy, by /proc/self/cgroup (cgroups(7)). */
+function ownPath(cgroup: string, controller: Controller): string {
+  for (const line of cgroup.split('\n')) {
+    const [, names = '', path = '/'] = /^[0-9]+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (names.split(',').includes(controller)) return path;
+  }
+  return '/';
+}
+
+/**
+ * Where groups for programs belong. Version 1: below the groups of this process, so that its own limits go on holding.
+ * Version 2: at the top, since a group that has processes may not divide what it has. undefined: a controller is missing. Pure.
+ *
+ * @param controllers `cgroup.controllers` of the version 2 tree, where there is one
+ */
+export function decideTrees(mountinfo: string, cgroup: string, controllers: string): GroupTrees | undefined {
+  const mounts = listGroupMounts(mountinfo);
+  const bases: Partial<Record<Controller, string>> = {};
+  for (const controller of CONTROLLERS) {
+    const mount = mounts.find(({ type, options }) => type === 'cgroup' && options.includes(controller));
+    if (mount) bases[controller] = join(mount.at, ownPath(cgroup, controller));
+  }
+  if (CONTROLLERS.every((name) => bases[name] !== undefined))
+    return { version: 1, bases: bases as Record<Controller, string> };
+  const unified = mounts.find(({ type }) => type === 'cgroup2');
+  const offered = controllers.split(/\s+/);
+  const isWhole = (['memory', 'pids', 'cpu'] as const).every((name) => offered.includes(name));
+  return unified && isWhole ? { version: 2, base: unified.at } : undefined;
+}
+
+const read = (path: string) => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+export function findTrees(): GroupTrees | undefined {
+  const mountinfo = read('/proc/self/mountinfo');
+  const unified = listGroupMounts(mountinfo).find(({ type }) => type === 'cgroup2');
+  const controllers = unified ? read(join(unified.at, 'cgroup.controllers')) : '';
+  return decideTrees(mountinfo, read('/proc/self/cgroup'), controllers);
+}
+
+const CPU_PERIOD_US = 100_000;
+
+/** All groups of one compute node. What an earlier process of it left is cleared first. */
+export class ControlGroups {
+  readonly #trees: GroupTrees;
+  readonly #name: string;
+
+  constructor(trees: GroupTrees, name: string) {
+    this.#trees = trees;
+    this.#name = name;
+  }
+
+  get version(): 1 | 2 {
+    return this.#trees.version;
+  }
+
+  #homeOf(controller: Controller): string {
+    const { version } = this.#trees;
+    return join(version === 2 ? this.#trees.base : this.#trees.bases[controller], this.#name);
+  }
+
+  #homes(): string[] {
+    return [...new Set(CONTROLLERS.map((name) => this.#homeOf(name)))];
+  }
+
+  /** Throws where groups cannot be made: not root, or a read-only tree. */
+  prepare(): void {
+    for (const home of this.#homes()) {
+      if (existsSync(home)) this.#removeChildren(home);
+      else mkdirSync(home);
+    }
+    if (this.#trees.version === 2) {
+      for (const directory of [this.#trees.base, this.#homeOf('memory')])
+        writeFileSync(join(directory, 'cgroup.subtree_control'), '+memory +pids +cpu');
+    }
+  }
+
+  #removeChildren(home: string): void {
+    for (const entry of readdirSync(home, { withFileTypes: true }))
+      if (entry.isDirectory()) new ControlGroup([join(home, entry.name)], this.version).destroyNow();
+  }
+
+  create(name: string, limits: GroupLimits): ControlGroup {
+    const directories = this.#homes().map((home) => join(home, name));
+    const group = new ControlGroup(directories, this.version);
+    for (const directory of directories) mkdirSync(directory);
+    group.limit(limits);
+    return group;
+  }
+
+  /** Removes what no sandbox uses any more. */
+  clear(): void {
+    for (const home of this.#homes()) {
+      try {
+        this.#removeChildren(home);
+        rmdirSync(home);
+      } catch {
+        // A process that is dying still holds it; the next start clears it.
+      }
+    }
+  }
+}
+
+/** The group of one sandbox. */
+export class ControlGroup {
+  /** Directories that a process enters by its number in their `cgroup.procs`. */
+  readonly directories: readonly string[];
+  readonly #version: 1 | 2;
+
+  constructor(directories: readonly string[], version: 1 | 2) {
+    this.directories = directories;
+    this.#version = version;
+  }
+
+  /** Writes a setting wherever it exists. */
+  #set(file: string, value: string | number): void {
+    for (const directory of this.directories) {
+      const path = join(directory, file);
+      if (existsSync(path)) writeFileSync(path, String(value));
+    }
+  }
+
+  #read(file: string): string {
+    for (const directory of this.directories) {
+      const text = read(join(directory, file));
+      if (text !== '') return text;
+    }
+    return '';
+  }
+
+  limit({ memoryBytes, tasks, cpus }: GroupLimits): void {
+    const quotaUs = Math.round(cpus * CPU_PERIOD_US);
+    if (this.#version === 2) {
+      this.#set('memory.max', memoryBytes);
+      this.#set('memory.swap.max', 0);
+      this.#set('memory.oom.group', 1);
+      this.#set('cpu.max', `${quotaUs} ${CPU_PERIOD_US}`);
+    } else {
+      this.#setMemory(memoryBytes);
+      this.#set('cpu.cfs_period_us', CPU_PERIOD_US);
+      this.#set('cpu.cfs_quota_us', quotaUs);
+    }
+    this.#set('pids.max', tasks);
+  }
+
+  /** Version 1 refuses a total below the limit of memory, so the order depends on which way it goes. */
+  #setMemory(bytes: number): void {
+    const files = ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes'];
+    const isGrowing = Number(this.#read(files[0]!)) < bytes;
+    for (const file of isGrowing ? files.reverse() : files) this.#set(file, bytes);
+  }
+
+  freeze(): void {
+    if (this.#version === 2) this.#set('cgroup.freeze', 1);
+    else this.#set('freezer.state', 'FROZEN');
+  }
+
+  thaw(): void {
+    if (this.#version === 2) this.#set('cgroup.freeze', 0);
+    else this.#set('freezer.state', 'THAWED');
+  }
+
+  /** How often the kernel ended something here for want of memory. */
+  get outOfMemoryKills(): number {
+    const text = this.#read(this.#version === 2 ? 'memory.events' : 'memory.oom_control');
+    return Number(/^oom_kill ([0-9]+)$/m.exec(text)?.[1] ?? 0);
+  }
+
+  get memoryBytes(): number {
+    return Number(this.#read(this.#version === 2 ? 'memory.current' : 'memory.usage_in_bytes'));
+  }
+
+  /** How often a process or thread was refused because there were as many as there may be. */
+  get tasksRefused(): number {
+    return Number(/^max ([0-9]+)$/m.exec(this.#read('pids.events'))?.[1] ?? 0);
+  }
+
+  #listProcesses(): number[] {
+    return this.#read('cgroup.procs').split('\n').filter(Boolean).map(Number);
+  }
+
+  /** Ends everything inside: nothing new can start, then all that is there is killed. */
+  kill(): void {
+    this.#set('pids.max', 0);
+    if (this.#version === 2) this.#set('cgroup.kill', 1);
+    for (const pid of this.#listProcesses()) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended by itself.
+      }
+    }
+    // What is frozen takes a signal only when it thaws.
+    this.thaw();
+  }
+
+  /** Whether all of it is gone. Processes that were killed a moment ago may still be there. */
+  remove(): boolean {
+    try {
+      for (const directory of this.directories) if (existsSync(directory)) rmdirSync(directory);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  destroyNow(): void {
+    this.kill();
+    this.remove();
+  }
+}

@@ -1,0 +1,296 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '@skerry/protocol';
+import { programEnvironment } from '../../config.ts';
+import { PROGRAM_LIMITS } from '../limits.ts';
+import { sandboxCommand } from './command-line.ts';
+import type { ControlGroup } from './control-groups.ts';
+import { type Frame, FrameReader, renderFrame } from './frames.ts';
+import type { LogTail } from './log-tail.ts';
+import type { RuntimeKit } from './runtimes.ts';
+
+export interface SandboxOptions {
+  readonly kit: RuntimeKit;
+  readonly uid: number;
+  readonly group: ControlGroup;
+  readonly filterPath: string;
+}
+
+/** What a program is given to run, and what of. */
+export interface SandboxCode {
+  readonly bytes: Buffer;
+  readonly encoding: 'plain' | 'zip';
+  readonly entrypoint: string | null;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly memoryMib: number;
+  readonly cpus: number;
+}
+
+/** One call, as the inside hears of it. */
+export interface SandboxCall {
+  readonly method: string;
+  readonly path: string;
+  /** Without the question mark. */
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly variables: unknown;
+  /** By `POST /run`: what counts are the variables. */
+  readonly isRun: boolean;
+  readonly body: Buffer;
+}
+
+export type SandboxResult =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: Buffer;
+    }
+  /** The program raised something that nobody caught. */
+  | { readonly kind: 'failed'; readonly traceback: string };
+
+interface Pending {
+  resolve(frame: Frame): void;
+  reject(error: unknown): void;
+}
+
+const MIB = 1024 * 1024;
+/** Between calls a program stands still; a call that follows at once spares itself the stop. */
+const FREEZE_AFTER_MS = 25;
+const REMOVE_TRIES = 100;
+const REMOVE_PAUSE_MS = 20;
+
+const stringOf = (value: unknown) => (typeof value === 'string' ? value : '');
+
+function statusOf(value: unknown): number {
+  const isStatus = Number.isInteger(value) && (value as number) >= 200 && (value as number) <= 599;
+  return isStatus ? (value as number) : 502;
+}
+
+function headersOf(value: unknown): Record<string, string> {
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === 'string'));
+}
+
+/** One runtime in one sandbox: blank until code is put into it, then that program's for ever. It takes one call at a time. */
+export class Sandbox {
+  readonly #options: SandboxOptions;
+  readonly #child: ChildProcess;
+  readonly #channel: Duplex;
+  readonly #reader = new FrameReader();
+  readonly #ended = Promise.withResolvers<void>();
+  #pending: Pending | undefined;
+  #failure: AppError | undefined;
+  #isOver = false;
+  #log: LogTail | undefined;
+  #logBytes = 0;
+  #memoryMib = 0;
+  #calls = 0;
+  #freezing: NodeJS.Timeout | undefined;
+  #isFrozen = false;
+
+  private constructor(options: SandboxOptions) {
+    this.#options = options;
+    const { kit, uid, group, filterPath } = options;
+    const { mounts, argv } = kit;
+    const [program = '', ...args] = sandboxCommand({
+      mounts,
+      argv,
+      uid,
+      groups: group.directories,
+      filterPath,
+    });
+    this.#child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      env: { PATH: programEnvironment().PATH },
+      cwd: '/',
+    });
+    this.#channel = this.#child.stdio[3] as Duplex;
+    this.#channel.on('data', (chunk: Buffer) => this.#onData(chunk)).on('error', () => {});
+    for (const type of ['stdout', 'stderr'] as const)
+      this.#child[type]!.on('data', (chunk: Buffer) => this.#onOutput(type, chunk)).on('error', () => {});
+    this.#child.on('error', (error) => this.#end(error.message)).on('exit', () => this.#end());
+  }
+
+  /** A blank sandbox whose runtime is there. Throws PROGRAM_CRASHED, with what the machine complained. */
+  static async start(options: SandboxOptions): Promise<Sandbox> {
+    const sandbox = new Sandbox(options);
+    const timer = setTimeout(() => sandbox.kill('the runtime did not start in time'), PROGRAM_LIMITS.startMs);
+    try {
+      await sandbox.#nextFrame();
+      sandbox.#freezeSoon();
+      return sandbox;
+    } catch (error) {
+      await sandbox.destroy();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  get isUsable(): boolean {
+    return !this.#isOver && this.#calls < PROGRAM_LIMITS.callsPerSandbox;
+  }
+
+  /** What it may use together with its runtime. */
+  get memoryMib(): number {
+    return this.#memoryMib + this.#options.kit.allowanceMib;
+  }
+
+  get kit(): RuntimeKit {
+    return this.#options.kit;
+  }
+
+  get uid(): number {
+    return this.#options.uid;
+  }
+
+  load(code: SandboxCode, log: LogTail): void {
+    this.#log = log;
+    this.#memoryMib = code.memoryMib;
+    this.#options.group.limit({
+      memoryBytes: this.memoryMib * MIB,
+      tasks: PROGRAM_LIMITS.tasks,
+      cpus: code.cpus,
+    });
+    this.#thaw();
+    const { encoding, entrypoint, environment } = code;
+    this.#channel.write(renderFrame({ kind: 'load', encoding, entrypoint, environment }, code.bytes));
+  }
+
+  /** @throws AppError PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE; the sandbox is over then */
+  async call(call: SandboxCall, timeoutMs: number): Promise<SandboxResult> {
+    this.#calls++;
+    this.#logBytes = 0;
+    this.#thaw();
+    const { body, ...head } = call;
+    const timer = setTimeout(() => {
+      this.#fail(
+        new AppError('PROGRAM_TIMED_OUT', `the program did not answer within ${timeoutMs / 1000} s`),
+      );
+    }, timeoutMs);
+    try {
+      const next = this.#nextFrame();
+      this.#channel.write(renderFrame({ kind: 'call', ...head }, body));
+      return this.#resultOf(await next);
+    } finally {
+      clearTimeout(timer);
+      this.#freezeSoon();
+    }
+  }
+
+  #resultOf({ head, body }: Frame): SandboxResult {
+    if (head.isFinal === true) this.#isOver = true;
+    if (head.kind === 'failed') {
+      const traceback = stringOf(head.traceback);
+      this.#log?.add('stderr', traceback, Date.now());
+      return { kind: 'failed', traceback };
+    }
+    return { kind: 'answer', status: statusOf(head.status), headers: headersOf(head.headers), body };
+  }
+
+  /** Ends it, whatever it does. */
+  kill(why = 'the sandbox was ended'): void {
+    this.#fail(new AppError('PROGRAM_CRASHED', why));
+  }
+
+  /** Ends it and waits until nothing of it is left. */
+  async destroy(): Promise<void> {
+    this.kill();
+    await this.#ended.promise;
+    for (let tries = 0; tries < REMOVE_TRIES; tries++) {
+      if (this.#options.group.remove()) return;
+      this.#options.group.kill();
+      await delay(REMOVE_PAUSE_MS);
+    }
+  }
+
+  async #nextFrame(): Promise<Frame> {
+    if (this.#failure) throw this.#failure;
+    const { promise, resolve, reject } = Promise.withResolvers<Frame>();
+    this.#pending = { resolve, reject };
+    return promise;
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#failure) return;
+    try {
+      for (const frame of this.#reader.push(chunk)) {
+        const pending = this.#pending;
+        this.#pending = undefined;
+        if (!pending) throw new AppError('PROGRAM_CRASHED', 'the program answered without having been asked');
+        pending.resolve(frame);
+      }
+    } catch (error) {
+      this.#fail(error as AppError);
+    }
+  }
+
+  #onOutput(type: 'stdout' | 'stderr', chunk: Buffer): void {
+    this.#logBytes += chunk.length;
+    if (this.#failure && this.#log) return;
+    if (this.#log) this.#log.add(type, chunk.toString('utf8'), Date.now());
+    else this.#complaint = (this.#complaint + chunk.toString('utf8')).slice(-PROGRAM_LIMITS.logTailBytes);
+    if (this.#logBytes <= PROGRAM_LIMITS.logBytesPerCall) return;
+    const limit = PROGRAM_LIMITS.logBytesPerCall;
+    this.#fail(
+      new AppError('PROGRAM_OUTPUT_TOO_LARGE', `the program wrote more than ${limit} bytes in one call`),
+    );
+  }
+  /** What came before there was a program. */
+  #complaint = '';
+
+  /** The first failure counts. Nothing of it runs on. */
+  #fail(failure: AppError): void {
+    if (!this.#failure) {
+      this.#failure = failure;
+      this.#isOver = true;
+      if (this.#pending) this.#log?.add('system', failure.message, Date.now());
+      this.#pending?.reject(failure);
+      this.#pending = undefined;
+    }
+    this.#isFrozen = false;
+    this.#options.group.kill();
+    this.#child.kill('SIGKILL');
+  }
+
+  #end(complaint = this.#complaint.trim()): void {
+    const { exitCode, signalCode } = this.#child;
+    const limit = `${this.memoryMib} MiB`;
+    const how = `${signalCode ?? `exit code ${exitCode}`}${complaint ? `: ${complaint.slice(-500)}` : ''}`;
+    const why =
+      this.#options.group.outOfMemoryKills > 0
+        ? `the program used more memory than it may (${limit} with its runtime)`
+        : `the program ended by itself (${how})`;
+    this.kill(why);
+    this.#channel.destroy();
+    clearTimeout(this.#freezing);
+    this.#ended.resolve();
+  }
+
+  /** A sandbox that waits uses no processor, whatever its program left running. */
+  #freezeSoon(): void {
+    clearTimeout(this.#freezing);
+    if (this.#isOver) return;
+    this.#freezing = setTimeout(() => {
+      this.#isFrozen = true;
+      this.#options.group.freeze();
+    }, FREEZE_AFTER_MS);
+  }
+
+  #thaw(): void {
+    clearTimeout(this.#freezing);
+    if (!this.#isFrozen) return;
+    this.#isFrozen = false;
+    this.#options.group.thaw();
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+}

@@ -1,0 +1,121 @@
+import { AppError, isErrorCode, LIMITS, type Program, type Runner, sha256Hex } from '@skerry/protocol';
+import type { StoredProgram } from './read.ts';
+
+/** What a program answered, for the caller. */
+export interface ProgramOutput {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+/** Nodes tried for one call, and what a call may take beside its program's own time: loading code, waiting for a sandbox. */
+const TRIES_MAX = 3;
+const OVERHEAD_MS = 60_000;
+const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
+
+/** By these a node says that it did not run the program, and another one may. */
+const ELSEWHERE = ['NO_RUNNER', 'OVERLOADED', 'SHUTTING_DOWN'];
+/** A connection was never made, so nothing was run. */
+const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
+
+const runs = (runner: Runner, { runtime }: Program) =>
+  runner.runtimes.includes(runtime.kind === 'named' ? runtime.runtime : 'python3');
+
+/**
+ * The nodes that can run a program, the one that should first: the same one for the same program as long as it is there,
+ * since the program is warm there (rendezvous hashing). Pure.
+ */
+export function orderRunners(runners: readonly Runner[], { programHash, program }: StoredProgram): Runner[] {
+  const rank = (runner: Runner) => sha256Hex(`${programHash}\n${runner.node_id}`);
+  return runners
+    .filter((runner) => runs(runner, program))
+    .map((runner) => ({ runner, rank: rank(runner) }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+    .map(({ runner }) => runner);
+}
+
+async function readBody(response: Response): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const part of response.body ?? []) {
+    sizeBytes += part.length;
+    if (sizeBytes > OUTPUT_BYTES_MAX)
+      throw new AppError(
+        'PROGRAM_OUTPUT_TOO_LARGE',
+        `the program answered more than ${OUTPUT_BYTES_MAX} bytes`,
+      );
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+/** What a node answered where the program did not. It is a stranger: only words that we know are passed on. */
+function refusalOf(body: Buffer, status: number): AppError {
+  try {
+    const { error, code, details } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
+    if (isErrorCode(code)) return new AppError(code, String(error).slice(0, LIMITS.reasonChars), { details });
+  } catch {
+    // Not a node of this network, or a proxy before one.
+  }
+  return new AppError('NO_RUNNER', `the compute node answered ${status} without a reason`);
+}
+
+async function callRunner(
+  runner: Runner,
+  stored: StoredProgram,
+  body: string,
+  signal: AbortSignal,
+): Promise<ProgramOutput> {
+  const timeoutMs = stored.program.timeoutSeconds * 1000 + OVERHEAD_MS;
+  const response = await fetch(`${runner.url.replace(/\/+$/, '')}/run/${stored.programHash}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+    redirect: 'error',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+  });
+  const bytes = await readBody(response);
+  if (response.headers.get('net-program-outcome') !== 'answered') throw refusalOf(bytes, response.status);
+  const contentType = response.headers.get('content-type') ?? 'application/octet-stream';
+  return { status: response.status, contentType, body: bytes };
+}
+
+/** A failure of `fetch` in our words, and whether another node may be asked. */
+function readFailure(error: unknown): { failure: AppError; isElsewhere: boolean } {
+  if (error instanceof AppError) return { failure: error, isElsewhere: ELSEWHERE.includes(error.code) };
+  const { cause, name, message } = error as Error & { cause?: { code?: string } };
+  if (name === 'TimeoutError')
+    return {
+      failure: new AppError('PROGRAM_TIMED_OUT', 'the compute node did not answer in time'),
+      isElsewhere: false,
+    };
+  const why = cause?.code ?? message;
+  const isElsewhere = NOT_CONNECTED.includes(cause?.code ?? '');
+  return { failure: new AppError('NO_RUNNER', `the compute node does not answer (${why})`), isElsewhere };
+}
+
+/**
+ * Runs a program on one of the compute nodes that can. Never twice: another node is asked only where the one before did not run it.
+ *
+ * @throws AppError NO_RUNNER, OVERLOADED, PROGRAM_FAILED, PROGRAM_CRASHED, PROGRAM_TIMED_OUT, PROGRAM_OUTPUT_TOO_LARGE,
+ *   PROGRAM_UNSUPPORTED
+ */
+export async function forwardRun(
+  runners: readonly Runner[],
+  stored: StoredProgram,
+  variables: unknown,
+  signal: AbortSignal,
+): Promise<ProgramOutput> {
+  let last = new AppError('NO_RUNNER', 'no compute node of this network runs programs of this kind now');
+  const body = JSON.stringify({ variables });
+  for (const runner of orderRunners(runners, stored).slice(0, TRIES_MAX)) {
+    try {
+      return await callRunner(runner, stored, body, signal);
+    } catch (error) {
+      const { failure, isElsewhere } = readFailure(error);
+      if (!isElsewhere) throw failure;
+      last = failure;
+    }
+  }
+  throw last;
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { AppError, type RunnersContent, type SubmitView } from '@skerry/protocol';
+import { listRunners, RunnersTeller } from './runners.ts';
+import type { Node } from './view.ts';
+
+const node = (digit: string, features: string[]): Node => ({
+  nodeId: digit.repeat(64),
+  address: `0x${digit.repeat(40)}`,
+  url: `http://node-${digit}.example`,
+  ipv6Prefix: null,
+  capacity: { cpu: 0, memoryMib: 0, diskGib: 0 },
+  features,
+  version: '0',
+  reason: null,
+  announcedAtMs: 1,
+  itemHash: digit.repeat(64),
+});
+
+test('runners are the nodes that run something, can be reached and are managed, in one order', () => {
+  const nodes = [
+    node('c', ['program:python3', 'qemu', 'program:nodejs']),
+    node('a', ['program:wasm']),
+    node('b', ['qemu']),
+    node('d', ['program:nodejs']),
+    node('e', ['program:nodejs']),
+  ];
+  const unreachable = new Map([['d'.repeat(64), 'it is off']]);
+  const runners = listRunners(nodes, unreachable, (address) => address !== `0x${'e'.repeat(40)}`);
+  assert.deepEqual(
+    runners.map(({ node_id, runtimes }) => [node_id[0], runtimes]),
+    [
+      ['a', ['wasm']],
+      ['c', ['nodejs', 'python3']],
+    ],
+  );
+});
+
+test('a change is told until a core node takes it, and what did not change is not told again', async () => {
+  const told: RunnersContent[] = [];
+  const posts = new EventTarget();
+  let isAway = true;
+  const core = {
+    async postMessage({ content }: { content: unknown }): Promise<SubmitView> {
+      if (isAway) {
+        isAway = false;
+        throw new AppError('UPSTREAM_UNAVAILABLE', 'away');
+      }
+      told.push((content as { content: RunnersContent }).content);
+      posts.dispatchEvent(new Event('told'));
+      return { item_hash: '0'.repeat(64), status: 'success' };
+    },
+  };
+  const { signal } = new AbortController();
+  const teller = new RunnersTeller({ core, now: () => 5, signal, log: createLogger('test', 'silent') });
+  const runners = listRunners([node('a', ['program:wasm'])], new Map(), () => true);
+  teller.offer([]);
+  teller.offer(runners);
+  await once(posts as never, 'told');
+  teller.offer(runners);
+  teller.offer([]);
+  await once(posts as never, 'told');
+  assert.deepEqual(
+    told.map((list) => [list.runners.length, list.decided_at_ms]),
+    [
+      [1, 6],
+      [0, 7],
+    ],
+  );
+});
