@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Logger, loadOrCreateKeyFile } from '@skerry/kit';
 import { type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
+import { deriveCredits } from './credits/derive.ts';
 import type { Database } from './db/connect.ts';
 import { createWrite } from './db/copy.ts';
 import type { Schema } from './db/schema.ts';
@@ -30,6 +31,8 @@ export interface RoomOptions {
   readonly schedulers: ReadonlySet<string>;
   /** Addresses whose measurements the metrics lookup serves. */
   readonly publishers: ReadonlySet<string>;
+  /** Addresses whose word on credit counts. */
+  readonly creditPublishers?: ReadonlySet<string> | undefined;
   readonly pendingHorizonMs: number;
   /** Raised to retire the key for random values. */
   readonly vrfKeyEpoch: number;
@@ -67,6 +70,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) => readBlob(blobs, hash);
+  await deriveCredits(db, options.creditPublishers ?? new Set(), readContentFile);
   const pipeline = new Pipeline({
     db,
     write: createWrite(database.pool),

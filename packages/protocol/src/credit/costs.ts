@@ -1,11 +1,9 @@
-import type { Price } from './prices.ts';
+import type { Price, ResourceKind } from './prices.ts';
 
 /**
  * What things cost: whole billionths of a credit per second, a pure function of a message's content and of the prices
  * at the message's time. A change of prices never changes what is already there.
  */
-
-export type ResourceKind = 'instance' | 'program' | 'storage';
 
 /** What a resource is charged for. */
 export interface ResourceNeeds {

@@ -1,4 +1,6 @@
-import type { ResourceKind } from './costs.ts';
+/** What costs something. */
+export const RESOURCE_KINDS = ['instance', 'program', 'storage'] as const;
+export type ResourceKind = (typeof RESOURCE_KINDS)[number];
 
 /** The aggregate of a credit publisher in which prices stand; a field for each kind of resource. */
 export const PRICING_KEY = 'net-credit-pricing';
@@ -18,8 +20,6 @@ export const DEFAULT_PRICES: PriceTable = {
   program: { computeUnit: 791_666_667n, storageMib: 7_535n },
   storage: { computeUnit: 0n, storageMib: 7_535n },
 };
-
-export const RESOURCE_KINDS = ['instance', 'program', 'storage'] as const;
 
 /** One message that publishes prices. */
 export interface PriceElement {

@@ -1,11 +1,14 @@
 import type { MessageStatus } from '@skerry/protocol';
 import {
+  type CreditNotice,
   type ErrorCode,
+  type LedgerEntry,
   type MetricsReport,
   ownerOf,
   type Program,
   type VerifiedMessage,
 } from '@skerry/protocol';
+import type { Resource } from '../credits/write.ts';
 import type { VerdictReason } from '../db/schema.ts';
 import type { InstanceFold } from '../instances/fold.ts';
 import type { Contents, MessageType } from './contents.ts';
@@ -61,6 +64,10 @@ export type Change =
   | { readonly kind: 'amend'; readonly original: string }
   | { readonly kind: 'program'; readonly program: Program }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }
+  | { readonly kind: 'resource'; readonly resource: Resource }
+  | { readonly kind: 'credit'; readonly entries: readonly LedgerEntry[] }
+  | { readonly kind: 'credit_notice'; readonly notice: CreditNotice }
+  | { readonly kind: 'credit_prices' }
   | { readonly kind: 'forget'; readonly targets: readonly string[] };
 
 export type Decision =
