@@ -105,6 +105,7 @@ export const ERRORS = {
     meaning:
       'The owner has not the credit that a day of this and of everything else that the owner has costs',
   },
+  TOKEN_NOT_SOLD: missing('Credits are not sold for this token on this chain'),
   COST_NOT_FOUND: missing('No instance, program or file in force has this hash'),
 
   // Files
