@@ -123,6 +123,16 @@ export const ERRORS = {
   VM_START_FAILED: internal('The virtual machine could not be started'),
   HOST_NOT_READY: unavailable('This machine lacks something that is needed to run virtual machines'),
 
+  // Credit
+  CREDIT_INSUFFICIENT: {
+    httpStatus: 402,
+    kind: 'refused',
+    meaning:
+      'The owner has not the credit that a day of this and of everything else that the owner has costs',
+  },
+  TOKEN_NOT_SOLD: missing('Credits are not sold for this token on this chain'),
+  COST_NOT_FOUND: missing('No instance, program or file in force has this hash'),
+
   // Files
   FILE_NOT_FOUND: missing('No file has this hash'),
   FILE_TOO_LARGE: tooLarge('The file is larger than the upload limit'),

@@ -9,6 +9,12 @@ export * from './content/post.ts';
 export * from './content/program.ts';
 export { parseStoreContent, StoreContent } from './content/store.ts';
 export * from './content/webhook.ts';
+export * from './credit/amounts.ts';
+export * from './credit/content.ts';
+export * from './credit/costs.ts';
+export * from './credit/estimate.ts';
+export * from './credit/ledger.ts';
+export * from './credit/prices.ts';
 export {
   EnvelopeShape,
   type MessageForm,

@@ -18,6 +18,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     [],
     'addresses of the monitors whose measurements the metrics lookup serves, comma-separated',
   ),
+  creditPublishers: settings.list(
+    [],
+    'addresses of the credit services whose purchases, charges and prices count, comma-separated',
+  ),
   allocationWaitMs: settings.integer(
     0,
     60_000,

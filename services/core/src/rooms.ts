@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { cached, type Logger, loadOrCreateKeyFile } from '@skerry/kit';
 import { type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
+import { deriveCredits } from './credits/derive.ts';
 import type { Database } from './db/connect.ts';
 import { createWrite } from './db/copy.ts';
 import type { Schema } from './db/schema.ts';
@@ -34,6 +35,8 @@ export interface RoomOptions {
   readonly schedulers: ReadonlySet<string>;
   /** Addresses whose measurements the metrics lookup serves. */
   readonly publishers: ReadonlySet<string>;
+  /** Addresses whose word on credit counts. */
+  readonly creditPublishers?: ReadonlySet<string> | undefined;
   readonly pendingHorizonMs: number;
   /** Raised to retire the key for random values. */
   readonly vrfKeyEpoch: number;
@@ -99,6 +102,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     graceMs: options.fileGraceMs,
     timeoutMs: options.ipfs.timeoutMs,
   });
+  await deriveCredits(db, options.creditPublishers ?? new Set(), readContentFile);
   watchCore(metrics, { db, pool: database.pool, pipeline });
   watchIndexer(metrics.own, options.indexer, now);
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));

@@ -29,6 +29,7 @@ export const signers = {
   bob: createSigner(`0x${'b0'.repeat(32)}`),
   scheduler: createSigner(`0x${'5c'.repeat(32)}`),
   monitor: createSigner(`0x${'30'.repeat(32)}`),
+  credit: createSigner(`0x${'c4'.repeat(32)}`),
   node: createSigner(`0x${'0d'.repeat(32)}`),
   otherNode: createSigner(`0x${'0e'.repeat(32)}`),
 } as const;
@@ -111,6 +112,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     dataDir: filesDir,
     schedulers: new Set([signers.scheduler.address]),
     publishers: new Set([signers.monitor.address]),
+    creditPublishers: new Set([signers.credit.address]),
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
     vrfKeyEpoch: 1,
     settings: {

@@ -8,6 +8,7 @@ const SUMMARIES: Readonly<Record<DaemonName, string>> = {
   compute: 'run a compute node: runs virtual machines',
   gateway: 'run a gateway: leads four-word host names to virtual machines',
   monitor: 'run a monitor: measures every node once an hour',
+  credit: 'run a credit service: turns purchases on chains into credits, charges what is used',
 };
 
 /** Each daemon by name, in the foreground, until a signal. Settings come from the environment. */

@@ -1,4 +1,5 @@
 import type {
+  CreditState,
   ErrorCode,
   Firewall,
   MessageForm,
@@ -7,6 +8,7 @@ import type {
   Phase,
   Program,
   Reason,
+  ResourceKind,
   WebhookFilters,
 } from '@skerry/protocol';
 import type { ColumnType, Generated } from 'kysely';
@@ -181,6 +183,35 @@ export interface Schema {
   };
   events: { seq: number; kind: NetworkEvent['kind']; data: Json<unknown>; time_ms: number };
   event_counter: { id: Generated<boolean>; last_seq: number };
+  credit_publishers: { address: string };
+  credit_resources: {
+    item_hash: string;
+    owner: string;
+    kind: ResourceKind;
+    created: number;
+    units: number;
+    mib: number;
+  };
+  credit_prices: { kind: ResourceKind; from_time: number; compute_unit: string; storage_mib: string };
+  credit_entries: {
+    item_hash: string;
+    place: number;
+    key: string;
+    kind: 'purchase' | 'expense';
+    owner: string;
+    nano: string;
+    ref: string;
+    time: number;
+    counts: Generated<boolean>;
+  };
+  credit_notices: {
+    item_hash: string;
+    owner: string;
+    state: CreditState;
+    credits: number;
+    runs_out_at: number | null;
+    time: number;
+  };
   files: { hash: string; size_bytes: number; content_type: string; stored_at: Generated<Date> };
   file_pins: { file_hash: string; message_hash: string; owner: string };
   ipfs_dags: { root: string; complete: boolean; touched_ms: number };

@@ -3,6 +3,7 @@ import { createHttpServer, type HttpServer, type Logger, VERSION } from '@skerry
 import { AppError } from '@skerry/protocol';
 import { asDatabaseError } from '../db/failure.ts';
 import { aggregateRoutes } from './aggregates.ts';
+import { creditRoutes } from './credits.ts';
 import { completeDocument, type Document, noteRoute, type RouteConfigs } from './document.ts';
 import { eventRoutes } from './events.ts';
 import { indexerRoutes } from './indexer.ts';
@@ -34,6 +35,7 @@ const GROUPS = [
   instanceRoutes,
   webhookRoutes,
   nodeMetricsRoutes,
+  creditRoutes,
   eventRoutes,
   stateRoutes,
   indexerRoutes,

@@ -1,12 +1,15 @@
 import type { MessageStatus } from '@skerry/protocol';
 import {
+  type CreditNotice,
   type ErrorCode,
+  type LedgerEntry,
   type MetricsReport,
   ownerOf,
   type Program,
   type ProgramRun,
   type VerifiedMessage,
 } from '@skerry/protocol';
+import type { Resource } from '../credits/write.ts';
 import type { VerdictReason } from '../db/schema.ts';
 import type { InstanceFold } from '../instances/fold.ts';
 import type { Contents, MessageType } from './contents.ts';
@@ -63,6 +66,10 @@ export type Change =
   | { readonly kind: 'program'; readonly program: Program }
   | { readonly kind: 'runs'; readonly runs: readonly ProgramRun[] }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }
+  | { readonly kind: 'resource'; readonly resource: Resource }
+  | { readonly kind: 'credit'; readonly entries: readonly LedgerEntry[] }
+  | { readonly kind: 'credit_notice'; readonly notice: CreditNotice }
+  | { readonly kind: 'credit_prices' }
   | { readonly kind: 'forget'; readonly targets: readonly string[] };
 
 export type Decision =

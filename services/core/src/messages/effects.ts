@@ -3,6 +3,7 @@ import type { Schema } from '../db/schema.ts';
 import type { EventDraft } from '../events/append.ts';
 import type { Change } from './accepted.ts';
 import { writeAggregates } from './effects/aggregates.ts';
+import { writeCreditNotices, writeCreditPrices, writeCredits, writeResources } from './effects/credits.ts';
 import type { Effect, EffectWriter, Writing } from './effects/effect.ts';
 import { writeFiles, writePins } from './effects/files.ts';
 import { writeForgets } from './effects/forgets.ts';
@@ -25,6 +26,10 @@ const WRITERS: Writers = {
   program: writePrograms,
   metrics: writeMetrics,
   runs: writeRuns,
+  resource: writeResources,
+  credit: writeCredits,
+  credit_notice: writeCreditNotices,
+  credit_prices: writeCreditPrices,
   forget: writeForgets,
 };
 

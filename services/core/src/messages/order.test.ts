@@ -125,6 +125,7 @@ async function clear({ rooms: { db } }: TestCore): Promise<void> {
   for (const table of [
     ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
     ...['aggregate_entries', 'amended_posts', 'instances', 'programs', 'file_pins', 'digests', 'events'],
+    ...['credit_resources', 'credit_entries', 'credit_notices'],
   ] as const)
     await db.deleteFrom(table as 'messages').execute();
 }

@@ -24,6 +24,8 @@ const DERIVED: Readonly<Record<string, RawBuilder<unknown>>> = {
   instances: sql`select to_jsonb(i)::text as r from instances i`,
   posts: sql`select to_jsonb(p)::text as r from amended_posts p`,
   programs: sql`select to_jsonb(p)::text as r from programs p`,
+  credits: sql`select to_jsonb(e)::text as r from credit_entries e
+    union all select to_jsonb(r)::text from credit_resources r union all select to_jsonb(n)::text from credit_notices n`,
   pins: sql`select row(file_hash, message_hash, owner)::text as r from file_pins`,
 };
 

@@ -1,5 +1,6 @@
 import { aggregateCases } from './aggregates.ts';
 import type { Cases } from './case.ts';
+import { creditCases } from './credits.ts';
 import { indexerCases } from './indexer.ts';
 import { instanceCases } from './instances.ts';
 import { listCases } from './lists.ts';
@@ -23,5 +24,6 @@ export const CASES: Cases = {
   ...indexerCases,
   ...nodeCases,
   ...nodeMetricsCases,
+  ...creditCases,
   ...webhookCases,
 };

@@ -1,4 +1,4 @@
-import { AppError, ownerOf } from '@skerry/protocol';
+import { AppError, ownerOf, PRICING_KEY } from '@skerry/protocol';
 import { accept, type MessageKind } from '../accepted.ts';
 import { SECURITY_KEY } from '../permissions.ts';
 import { aggregateSubject } from '../verdict.ts';
@@ -11,6 +11,9 @@ export const aggregate: MessageKind<'AGGREGATE'> = (message, { key, content, add
   }
   return accept(message, {
     subject: aggregateSubject(owner, key),
-    changes: [{ kind: 'aggregate', key, content }],
+    changes: [
+      { kind: 'aggregate', key, content },
+      ...(key === PRICING_KEY ? [{ kind: 'credit_prices' } as const] : []),
+    ],
   });
 };

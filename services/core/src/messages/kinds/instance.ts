@@ -1,4 +1,4 @@
-import { ownerOf, type VerifiedMessage } from '@skerry/protocol';
+import { instanceNeeds, ownerOf, type VerifiedMessage } from '@skerry/protocol';
 import { foldControl, foldInstance, foldUpdate, type InstanceFold } from '../../instances/fold.ts';
 import {
   type Accepted,
@@ -46,7 +46,10 @@ export const instance: MessageKind<'INSTANCE'> = (message, content) => {
   const owner = ownerOf(message.sender, content);
   const instanceId = message.itemHash;
   return accept(message, {
-    changes: [{ kind: 'instance', instanceId, fold: foldInstance(message, owner, content) }],
+    changes: [
+      { kind: 'instance', instanceId, fold: foldInstance(message, owner, content) },
+      { kind: 'resource', resource: { from: 'needs', needs: instanceNeeds(content) } },
+    ],
   });
 };
 

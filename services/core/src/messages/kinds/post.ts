@@ -1,14 +1,20 @@
 import {
+  CREDIT_POST,
+  expensesOf,
   METRICS_POST_TYPES,
   NETWORK_POST,
   ownerOf,
   type PostContent,
   parseAllocationContent,
+  parseDistribution,
+  parseExpense,
   parseInstanceStatusContent,
   parseMetricsReport,
   parseNodeContent,
   parseProgramRunsContent,
   parseRunnersContent,
+  parseNotice,
+  purchasesOf,
   SCORING_CHANNEL,
   type VerifiedMessage,
 } from '@skerry/protocol';
@@ -31,7 +37,7 @@ type Own = Pick<Accepted, 'subject' | 'changes'>;
 /** What services tell each other. By anyone without the standing, such a POST is kept like any other and changes nothing. */
 const NETWORK_POSTS: Readonly<
   Record<
-    (typeof NETWORK_POST)[keyof typeof NETWORK_POST],
+    (typeof NETWORK_POST)[keyof typeof NETWORK_POST] | (typeof CREDIT_POST)[keyof typeof CREDIT_POST],
     (message: VerifiedMessage, content: unknown) => Own
   >
 > = {
@@ -50,6 +56,18 @@ const NETWORK_POSTS: Readonly<
     subject: null,
     changes: [{ kind: 'runs', runs: parseProgramRunsContent(content).runs }],
   }),
+  [CREDIT_POST.distribution]: (_message, content) => ({
+    subject: null,
+    changes: [{ kind: 'credit', entries: purchasesOf(parseDistribution(content)) }],
+  }),
+  [CREDIT_POST.expense]: (_message, content) => ({
+    subject: null,
+    changes: [{ kind: 'credit', entries: expensesOf(parseExpense(content)) }],
+  }),
+  [CREDIT_POST.notice]: (_message, content) => {
+    const notice = parseNotice(content);
+    return { subject: notice.address, changes: [{ kind: 'credit_notice', notice }] };
+  },
   [NETWORK_POST.allocation]: (message, raw) => {
     const content = parseAllocationContent(raw);
     const instanceId = content.instance_id;

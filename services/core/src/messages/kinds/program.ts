@@ -1,3 +1,4 @@
+import { programNeeds } from '@skerry/protocol';
 import { accept, type Facts, type MessageKind, PROCESSED, pending } from '../accepted.ts';
 
 /** Code is named by its file, or by the STORE message that keeps it. */
@@ -8,13 +9,16 @@ const isAtHand = (facts: Facts, ref: string) => {
 
 /** PROGRAM: code that runs when it is called. Its code is source text, or a stored file. */
 export const program: MessageKind<'PROGRAM'> = (message, content) => {
-  const change = { kind: 'program', program: content } as const;
-  if (content.code.kind === 'source') return accept(message, { changes: [change] });
+  const own = [
+    { kind: 'program', program: content },
+    { kind: 'resource', resource: { from: 'needs', needs: programNeeds(content) } },
+  ] as const;
+  if (content.code.kind === 'source') return accept(message, { changes: own });
   const { ref } = content.code;
   return accept(message, {
     needs: { files: [ref], messages: [ref] },
     // The code stays for as long as the program does, also where its STORE message is forgotten.
-    changes: [change, { kind: 'pin', fileHash: ref }],
+    changes: [...own, { kind: 'pin', fileHash: ref }],
     decide: (facts) =>
       isAtHand(facts, ref)
         ? PROCESSED

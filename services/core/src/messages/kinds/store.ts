@@ -6,7 +6,10 @@ export const store: MessageKind<'STORE'> = (message, { item_hash: fileHash, tags
     subject: fileHash,
     tags: tags ?? [],
     needs: { files: [fileHash] },
-    changes: [{ kind: 'pin', fileHash }],
+    changes: [
+      { kind: 'pin', fileHash },
+      { kind: 'resource', resource: { from: 'file', fileHash } },
+    ],
     decide: (facts) =>
       facts.hasFile(fileHash)
         ? PROCESSED

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CoreClient, createSigner, requestJson, signMessage } from '@skerry/client';
+import { loadOrCreateKeyFile } from '@skerry/kit';
+import { tokensToCredits } from '@skerry/protocol';
+import { say, until } from '../testing/shell.ts';
+import { DECIMALS, TokenChain } from './testing/chain.ts';
+import { TestDaemon } from './testing/daemon.ts';
+
+const FINALITY = 4;
+const TIMEOUT_MS = 20_000;
+const PRICE = { symbol: 'STT', decimals: DECIMALS, creditsPerToken: 1_000_000n, bonusBasisPoints: 2_000 };
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz t';
+
+interface Payment {
+  readonly status: string;
+  readonly tx_hash: string;
+  readonly item_hash: string | null;
+}
+interface Message {
+  readonly signed_text: string;
+  readonly signature: string;
+  readonly sender: string;
+}
+
+async function openNetwork(dir: string, chain: TokenChain, receiver: string, publisher: string) {
+  const indexer = {
+    networks: [
+      {
+        name: 'anvil',
+        chain_id: 31337,
+        endpoints: [chain.url],
+        poll_ms: 50,
+        finality: 'depth',
+        finality_depth: FINALITY,
+        verification: 'every',
+      },
+    ],
+  };
+  const token = {
+    symbol: PRICE.symbol,
+    contract: chain.token,
+    decimals: DECIMALS,
+    credits_per_token: Number(PRICE.creditsPerToken),
+    bonus_basis_points: PRICE.bonusBasisPoints,
+  };
+  const sales = { networks: [{ name: 'anvil', chain: 'ETH', chain_id: 31337, receiver, tokens: [token] }] };
+  await writeFile(join(dir, 'indexer.json'), JSON.stringify(indexer));
+  await writeFile(join(dir, 'sales.json'), JSON.stringify(sales));
+  const core = (name: string, more: Record<string, string> = {}) =>
+    new TestDaemon('core', {
+      SKERRY_CORE_DATA_DIR: join(dir, name),
+      SKERRY_CORE_PORT: '0',
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_CORE_CREDIT_PUBLISHERS: publisher,
+      ...more,
+    });
+  const first = core('first', { SKERRY_CORE_INDEXER_FILE: join(dir, 'indexer.json') });
+  const second = core('second');
+  await Promise.all([first.start(), second.start()]);
+  const credit = new TestDaemon('credit', {
+    SKERRY_CREDIT_DATA_DIR: join(dir, 'credit'),
+    SKERRY_CREDIT_PORT: '0',
+    SKERRY_CREDIT_HOST: '127.0.0.1',
+    SKERRY_CREDIT_CORE_URL: first.url,
+    SKERRY_CREDIT_SALES_FILE: join(dir, 'sales.json'),
+    SKERRY_CREDIT_POLL_MS: '50',
+    SKERRY_CREDIT_CHARGE_SECONDS: '1',
+    SKERRY_CREDIT_WATCH_SECONDS: '1',
+  });
+  return { first, second, credit };
+}
+
+test('A purchase on the chain becomes credits exactly once across a reorg and a kill -9', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  const chain = stack.use(await TokenChain.start());
+  const [deployer, alice, bob, receiver] = (await chain.accounts()) as [string, string, string, string];
+  for (const buyer of [alice, bob]) await chain.transfer(deployer, buyer, 10n ** 12n);
+  await chain.mine(FINALITY);
+  const publisher = createSigner(await loadOrCreateKeyFile(join(dir, 'credit', 'key'))).address;
+  const { first, second, credit } = await openNetwork(dir, chain, receiver, publisher);
+  for (const daemon of [first, second, credit]) stack.use(daemon);
+  await credit.start();
+  say('two core nodes and a credit service run');
+
+  const bought = new Map<string, bigint>();
+  const buy = async (from: string, amount: bigint) => {
+    const hash = await chain.transfer(from, receiver, amount);
+    bought.set(from, (bought.get(from) ?? 0n) + tokensToCredits(amount, PRICE).credits);
+    return hash;
+  };
+  const payments = async () =>
+    (await requestJson<{ data: Payment[] }>(`${credit.url}/payment?pagination=100`)).data;
+  const statusOf = async (hash: string) => (await payments()).find((one) => one.tx_hash === hash)?.status;
+  const balanceOf = async (url: string, address: string) =>
+    BigInt(
+      (await requestJson<{ credit_balance: number }>(`${url}/api/v0/addresses/${address}/balance`))
+        .credit_balance,
+    );
+  const areSettled = async (count: number) =>
+    (await payments()).filter(({ status }) => status === 'COMPLETED').length === count;
+  const checkBalances = async (url: string) => {
+    for (const [address, credits] of bought) assert.equal(await balanceOf(url, address), credits);
+  };
+
+  // Taken back by a reorganisation before it was final: nothing was credited.
+  const lost = await chain.transfer(alice, receiver, 77_000_000n);
+  await chain.mine();
+  await until('it is seen', TIMEOUT_MS, async () => (await statusOf(lost)) === 'CREATED');
+  await chain.reorg(2);
+  await chain.mine(2);
+  await until('it is taken back', TIMEOUT_MS, async () => (await statusOf(lost)) === 'CANCELLED');
+  assert.equal(await balanceOf(first.url, alice), 0n);
+  say('a reorganisation took a purchase back');
+
+  // Killed between the journal and the message, and at other moments.
+  await credit.kill();
+  await buy(alice, 10_000_001n);
+  await buy(bob, 5_000_000n);
+  await chain.mine(FINALITY + 1);
+  const journal = join(dir, 'credit', 'purchases.jsonl');
+  const starting = credit.start();
+  await until('the journal', TIMEOUT_MS, async () => existsSync(journal));
+  await starting.catch(() => {});
+  await credit.kill();
+  say('killed when the journal was written');
+  for (const waitMs of [0, 60, 150]) {
+    await buy(alice, 1_000_000n);
+    await buy(bob, 3n);
+    await chain.mine(FINALITY);
+    await credit.start();
+    await delay(waitMs);
+    await credit.kill();
+  }
+  // Above what is final the chain may change at will.
+  await chain.mine(2);
+  await chain.reorg(2);
+  await chain.mine(FINALITY + 2);
+  await credit.start();
+  await until('all of them are credited', TIMEOUT_MS, () => areSettled(8));
+  await checkBalances(first.url);
+  say('eight purchases across four kills and a reorganisation');
+
+  // Without its memory the service finds everything again, and nothing is credited twice.
+  await credit.kill();
+  for (const file of ['purchases.jsonl', 'scanned.json']) await rm(join(dir, 'credit', file));
+  await credit.start();
+  await first.kill();
+  await first.start();
+  await until('all of them are known again', TIMEOUT_MS, () => areSettled(8));
+  await checkBalances(first.url);
+  say('the journal was lost, and the core node killed');
+
+  // What is used is charged, once; a balance that will not last is announced.
+  const user = createSigner(`0x${'77'.repeat(32)}`);
+  const core = new CoreClient({ url: first.url, signer: user });
+  await core.createInstance({
+    name: 'a',
+    cpu: 1,
+    memory: 512,
+    disk: 4,
+    image: 'debian:12',
+    ssh_key: SSH_KEY,
+  });
+  await until('it is charged and announced', TIMEOUT_MS, async () => {
+    const account = await requestJson<{ credit_balance: number; credit_state: string | null }>(
+      `${first.url}/api/v0/addresses/${user.address}/balance`,
+    );
+    return account.credit_balance < 0 && account.credit_state === 'low';
+  });
+  say('an instance was charged');
+
+  // The same messages in another order, twice: the same balances.
+  const { messages } = await requestJson<{ messages: Message[] }>(`${first.url}/api/v0/messages?limit=100`);
+  for (const one of [...messages.toReversed(), ...messages])
+    await requestJson(`${second.url}/api/v0/messages`, {
+      method: 'POST',
+      body: `{"message":${one.signed_text},"signature":${JSON.stringify(one.signature)},"address":${JSON.stringify(one.sender)}}`,
+    });
+  await checkBalances(second.url);
+  const digest = async (url: string) =>
+    (await requestJson<{ derived: { credits: unknown } }>(`${url}/api/v0/state/digest`)).derived.credits;
+  await until('both agree', TIMEOUT_MS, async () => {
+    const [a, b] = await Promise.all([digest(first.url), digest(second.url)]);
+    return JSON.stringify(a) === JSON.stringify(b);
+  });
+  assert.equal(
+    messages.filter(({ signed_text }) => signed_text.includes('net-credit-distribution')).length,
+    8,
+  );
+
+  // A stranger's purchase is a message like any other.
+  const { body } = signMessage(
+    {
+      type: 'POST',
+      content: {
+        type: 'net-credit-distribution',
+        content: {
+          distribution: { credits: [{ address: user.address, amount: 1_000_000_000, ref: 'mine' }] },
+        },
+      },
+    },
+    user,
+  );
+  await requestJson(`${second.url}/api/v0/messages`, { method: 'POST', body });
+  assert.ok((await balanceOf(second.url, user.address)) < 0n);
+});

@@ -1,0 +1,81 @@
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../db/schema.ts';
+import type { Change } from '../messages/accepted.ts';
+import { acceptStored, type ReadContentFile, type StoredMessage } from '../messages/stored.ts';
+import { insertEntries, insertNotices, insertResources, rewritePrices } from './write.ts';
+
+/** Messages that are read at once. */
+const MESSAGES_PER_ROUND = 500;
+const TABLES = [
+  'credit_resources',
+  'credit_entries',
+  'credit_notices',
+  'credit_prices',
+  'credit_publishers',
+] as const;
+/** The types of messages that mean something for credit; of POSTs only those whose content type begins so. */
+const TYPES = ['INSTANCE', 'PROGRAM', 'STORE', 'IPFS_PIN', 'POST'];
+const POST_TYPES = 'net-credit-%';
+
+const isSame = (a: ReadonlySet<string>, b: readonly string[]) =>
+  a.size === b.length && b.every((one) => a.has(one));
+
+/**
+ * Makes what is kept of credit that of exactly these publishers: the setting may have changed since the node ran last,
+ * or the tables may be new. To be called before messages are processed.
+ * @param publishers addresses
+ */
+export async function deriveCredits(
+  db: Kysely<Schema>,
+  publishers: ReadonlySet<string>,
+  readContentFile: ReadContentFile,
+): Promise<void> {
+  const { rows } = await sql<{ publishers: string[] }>`select publishers from credit_derivation`.execute(db);
+  if (rows[0] && isSame(publishers, rows[0].publishers)) return;
+  // All or nothing: a node that is killed here begins anew.
+  await db.transaction().execute(async (trx) => {
+    for (const table of TABLES) await trx.deleteFrom(table).execute();
+    await sql`insert into credit_publishers select unnest(${[...publishers]}::text[])`.execute(trx);
+    await rewritePrices(trx);
+    await readMessages(trx, readContentFile);
+    await sql`
+      insert into credit_derivation (publishers) values (${[...publishers]}::text[])
+      on conflict (id) do update set publishers = excluded.publishers`.execute(trx);
+  });
+}
+
+async function readMessages(db: Kysely<Schema>, readContentFile: ReadContentFile): Promise<void> {
+  for (let after = ''; ; ) {
+    const { rows } = await sql<StoredMessage>`
+      select * from messages
+      where status = 'processed' and type = any(${TYPES}::text[])
+        and (type <> 'POST' or content_type like ${POST_TYPES}) and item_hash > ${after}
+      order by item_hash limit ${MESSAGES_PER_ROUND}`.execute(db);
+    for (const row of rows) {
+      const { message, owner, changes } = await acceptStored(row, readContentFile);
+      const { itemHash, time } = message;
+      for (const change of changes) await insertChange(db, change, { itemHash, time, owner });
+    }
+    if (rows.length < MESSAGES_PER_ROUND) return;
+    after = rows.at(-1)!.item_hash;
+  }
+}
+
+interface Head {
+  readonly itemHash: string;
+  readonly time: number;
+  readonly owner: string;
+}
+
+async function insertChange(db: Kysely<Schema>, change: Change, head: Head): Promise<void> {
+  const { itemHash, time, owner } = head;
+  if (change.kind === 'resource')
+    await insertResources(db, [{ itemHash, time, owner, resource: change.resource }]);
+  if (change.kind === 'credit')
+    await insertEntries(
+      db,
+      change.entries.map((entry) => ({ ...entry, itemHash, time, publisher: owner })),
+    );
+  if (change.kind === 'credit_notice')
+    await insertNotices(db, [{ itemHash, time, publisher: owner, notice: change.notice }]);
+}

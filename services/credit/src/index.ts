@@ -1,0 +1,13 @@
+import type { Service } from '@skerry/kit';
+import { type CreditConfig, creditConfig } from './config.ts';
+import { startCredit } from './service.ts';
+
+export type { CreditConfig };
+
+/** Credit: purchases on chains become credits, and what is used is charged. Known to the network by the key in `<dataDir>/key`. */
+export const creditService: Service<CreditConfig> = {
+  name: 'credit',
+  summary: 'turns purchases on chains into credits, and charges what is used',
+  config: creditConfig,
+  start: startCredit,
+};

@@ -1,0 +1,113 @@
+import type { Settlement } from './journal.ts';
+import type { Purchase } from './purchase.ts';
+
+/** How far a purchase is, in the words of deployed clients. */
+export type PurchaseStatus = 'CREATED' | 'CANCELLED' | 'PROCESSING' | 'COMPLETED' | 'FAILED';
+
+export interface PurchaseRecord {
+  readonly purchase: Purchase;
+  readonly status: PurchaseStatus;
+  /** The message that credits it; null before. */
+  readonly itemHash: string | null;
+  /** Milliseconds since 1970: when it got this status. */
+  readonly updatedAtMs: number;
+}
+
+/** Purchases that a reorganisation took back are shown for a while. */
+const CANCELLED_MAX = 1_000;
+
+/**
+ * Everything that was bought, in memory: about 600 bytes for each purchase. What is not final is known here alone, and
+ * comes and goes with the chain.
+ */
+export class Purchases {
+  readonly #final = new Map<string, PurchaseRecord>();
+  readonly #order: string[] = [];
+  readonly #fresh = new Map<string, PurchaseRecord>();
+  /** Ids of an address's final purchases, oldest first. */
+  readonly #byAddress = new Map<string, string[]>();
+  readonly #waiting = new Set<string>();
+
+  constructor(purchases: readonly Purchase[], settlements: readonly Settlement[]) {
+    for (const purchase of purchases) this.add(purchase);
+    for (const settlement of settlements) this.settle(settlement);
+  }
+
+  get size(): number {
+    return this.#final.size;
+  }
+
+  has(id: string): boolean {
+    return this.#final.has(id);
+  }
+
+  /** A final purchase. */
+  add(purchase: Purchase): void {
+    const { id, address, refusal } = purchase;
+    if (this.#final.has(id)) return;
+    this.#fresh.delete(id);
+    const status = refusal === null ? 'PROCESSING' : 'FAILED';
+    this.#order.push(id);
+    this.#final.set(id, { purchase, status, itemHash: null, updatedAtMs: purchase.timestamp * 1000 });
+    if (refusal === null) this.#waiting.add(id);
+    const known = this.#byAddress.get(address);
+    if (known) known.push(id);
+    else this.#byAddress.set(address, [id]);
+  }
+
+  settle({ id, itemHash, settledAtMs }: Settlement): void {
+    const record = this.#final.get(id);
+    if (!record) return;
+    this.#waiting.delete(id);
+    this.#final.set(id, { ...record, status: 'COMPLETED', itemHash, updatedAtMs: settledAtMs });
+  }
+
+  /** Final purchases that the core node does not show yet, oldest first. */
+  listWaiting(): Purchase[] {
+    return [...this.#waiting].map((id) => this.#final.get(id)!.purchase);
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** What one sale has in blocks that are not final: all of it, each time. */
+  setFresh(network: string, contract: string, purchases: readonly Purchase[], nowMs: number): void {
+    const ids = new Set(purchases.map(({ id }) => id));
+    for (const [id, record] of this.#fresh) {
+      const { purchase, status } = record;
+      const isGone = purchase.network === network && purchase.contract === contract && !ids.has(id);
+      if (isGone && status === 'CREATED')
+        this.#fresh.set(id, { ...record, status: 'CANCELLED', updatedAtMs: nowMs });
+    }
+    for (const purchase of purchases) {
+      if (this.#final.has(purchase.id) || this.#fresh.get(purchase.id)?.status === 'CREATED') continue;
+      this.#fresh.set(purchase.id, { purchase, status: 'CREATED', itemHash: null, updatedAtMs: nowMs });
+    }
+    this.#dropOldCancelled();
+  }
+
+  #dropOldCancelled(): void {
+    const cancelled = [...this.#fresh].filter(([, { status }]) => status === 'CANCELLED');
+    for (const [id] of cancelled.slice(0, Math.max(0, cancelled.length - CANCELLED_MAX)))
+      this.#fresh.delete(id);
+  }
+
+  /** A page, newest first: what is not final, then what is. @param address in lower case; everybody's without one */
+  list(
+    address: string | undefined,
+    page: number,
+    limit: number,
+  ): { records: PurchaseRecord[]; total: number } {
+    const fresh = [...this.#fresh.values()]
+      .filter(({ purchase }) => address === undefined || purchase.address === address)
+      .reverse();
+    const ids = address === undefined ? this.#order : (this.#byAddress.get(address) ?? []);
+    const total = fresh.length + ids.length;
+    const from = (page - 1) * limit;
+    const end = Math.max(0, ids.length - Math.max(0, from - fresh.length));
+    const begin = Math.max(0, end - Math.max(0, limit - Math.max(0, fresh.length - from)));
+    const final = ids.slice(begin, end).map((id) => this.#final.get(id)!);
+    return { records: [...fresh.slice(from, from + limit), ...final.reverse()], total };
+  }
+}

@@ -1,0 +1,130 @@
+import { requestJson } from '@skerry/client';
+import type { Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { Journal } from './journal.ts';
+import type { Network } from './network.ts';
+import { quoteTransfer } from './purchase.ts';
+import type { Purchases } from './purchases.ts';
+import { placeOf, type Sale } from './sales.ts';
+import { readTransfers } from './transfers.ts';
+
+export interface SellerOptions {
+  readonly sales: readonly Sale[];
+  readonly network: Network;
+  readonly journal: Journal;
+  readonly purchases: Purchases;
+  readonly scanned: Readonly<Record<string, number>>;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Messages that are sent in one round before transfers are looked for again. */
+const SENT_PER_ROUND = 200;
+/** Spans that are read of one sale in one round. */
+const SPANS_PER_ROUND = 50;
+
+/**
+ * Transfers become purchases when they are final: first on disk, then as signed messages, and done when the core node
+ * shows them. A kill at any line repeats what was not written down, and repeating changes nothing.
+ */
+export class Seller {
+  readonly #options: SellerOptions;
+  readonly #scanned: Record<string, number>;
+  readonly #asked = new Set<string>();
+  readonly #troubles = new Map<string, string>();
+
+  constructor(options: SellerOptions) {
+    this.#options = options;
+    this.#scanned = { ...options.scanned };
+  }
+
+  /** What keeps purchases from being credited, each a sentence. */
+  get troubles(): readonly string[] {
+    return [...this.#troubles.values()];
+  }
+
+  async runRound(): Promise<void> {
+    for (const sale of this.#options.sales) await this.#guard(placeOf(sale), () => this.#follow(sale));
+    await this.#guard('sending', () => this.#sendWaiting());
+  }
+
+  /** One chain that fails does not hold up the others. */
+  async #guard(what: string, body: () => Promise<string | undefined>): Promise<void> {
+    const { signal, log } = this.#options;
+    let trouble: string | undefined;
+    try {
+      trouble = await body();
+    } catch (error) {
+      if (signal.aborted) return;
+      // The chain moved between two pages: the next round reads it as it is then.
+      if (error instanceof AppError && error.code === 'CURSOR_REORGED') return;
+      trouble = `${what}: ${(error as Error).message}`;
+    }
+    if (trouble === undefined) this.#troubles.delete(what);
+    else if (this.#troubles.get(what) !== trouble) {
+      this.#troubles.set(what, trouble);
+      log.warn({ what }, trouble);
+    }
+  }
+
+  async #follow(sale: Sale): Promise<string | undefined> {
+    const { network } = this.#options;
+    const place = placeOf(sale);
+    if (!this.#asked.has(place)) await network.checkChain(sale);
+    for (let span = 0; span < SPANS_PER_ROUND; span++) {
+      const next = (this.#scanned[place] ?? sale.startBlock - 1) + 1;
+      const isFurther = await this.#readSpan(sale, place, next);
+      if (isFurther === undefined) {
+        if (!this.#asked.has(place)) await network.askForIndex(sale);
+        this.#asked.add(place);
+        return `the core node does not index ${sale.price.symbol} on ${sale.network} yet`;
+      }
+      this.#asked.add(place);
+      if (!isFurther) return undefined;
+    }
+    return undefined;
+  }
+
+  /** @returns whether there may be more final blocks; undefined where the core node does not know the token */
+  async #readSpan(sale: Sale, place: string, next: number): Promise<boolean | undefined> {
+    const { network, journal, purchases, now, signal } = this.#options;
+    const list = await readTransfers(network.coreUrl, sale, next, { signal });
+    if (list === undefined) return undefined;
+    const quote = (transfer: (typeof list.final)[number]) => quoteTransfer(transfer, sale);
+    const bought = list.final.map(quote).filter(({ id }) => !purchases.has(id));
+    if (bought.length > 0) await journal.addPurchases(bought);
+    for (const purchase of bought) purchases.add(purchase);
+    purchases.setFresh(sale.network, sale.contract, list.fresh.map(quote), now());
+    if (list.finalBlock < next) return false;
+    this.#scanned[place] = list.finalBlock;
+    await journal.writeScanned(this.#scanned);
+    return list.fresh.length === 0 && list.final.length > 0;
+  }
+
+  async #sendWaiting(): Promise<string | undefined> {
+    const { network, journal, purchases, now } = this.#options;
+    let unseen = 0;
+    for (const purchase of purchases.listWaiting().slice(0, SENT_PER_ROUND)) {
+      let itemHash = await network.findCredit(purchase);
+      if (itemHash === undefined) {
+        await network.sendPurchase(purchase);
+        itemHash = await network.findCredit(purchase);
+      }
+      if (itemHash === undefined) {
+        unseen++;
+        continue;
+      }
+      const settlement = { id: purchase.id, itemHash, settledAtMs: now() };
+      await journal.settle(settlement);
+      purchases.settle(settlement);
+    }
+    return unseen === 0
+      ? undefined
+      : `the core node took ${unseen} purchases without effect; it may not trust this service`;
+  }
+}
+
+/** Whether the core node answers. Throws UPSTREAM_UNAVAILABLE. */
+export const ping = (coreUrl: string, signal: AbortSignal) =>
+  requestJson(`${coreUrl}/api/v0/info/public.json`, { signal });

@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import { CoreClient, createSigner } from '@skerry/client';
+import {
+  createHttpServer,
+  type Host,
+  listen,
+  loadOrCreateKeyFile,
+  type RunningService,
+  runLoop,
+} from '@skerry/kit';
+import { Charger } from './charger.ts';
+import type { CreditConfig } from './config.ts';
+import { addRoutes } from './http/routes.ts';
+import { Journal } from './journal.ts';
+import { Network } from './network.ts';
+import { Purchases } from './purchases.ts';
+import { loadSales } from './sales.ts';
+import { ping, Seller } from './seller.ts';
+import { Watcher } from './watcher.ts';
+
+const HOUR_SECONDS = 3_600;
+const NO_CHAIN = 'no chain is configured: nothing can be bought (SKERRY_CREDIT_SALES_FILE)';
+
+/** The whole credit service. Known to the network by the key in `<dataDir>/key`. */
+export async function startCredit(config: CreditConfig, host: Host): Promise<RunningService> {
+  const { log } = host;
+  const sales = await loadSales(config.salesFile);
+  const signer = createSigner(await loadOrCreateKeyFile(join(config.dataDir, 'key')));
+  const { journal, content } = await Journal.open(config.dataDir);
+  const purchases = new Purchases(content.purchases, content.settlements);
+  const stop = new AbortController();
+  const signal = AbortSignal.any([host.signal, stop.signal]);
+  const network = new Network(new CoreClient({ url: config.coreUrl, signer, signal }), signal);
+  const now = Date.now;
+  const seller = new Seller({
+    sales,
+    network,
+    journal,
+    purchases,
+    scanned: content.scanned,
+    now,
+    signal,
+    log,
+  });
+  const charger = new Charger(network, now);
+  const watch = {
+    lowSeconds: config.lowHours * HOUR_SECONDS,
+    graceSeconds: config.graceHours * HOUR_SECONDS,
+    enforcement: config.enforcement,
+  };
+  const watcher = new Watcher(network, watch, now, log);
+  let coreFailure: string | null = null;
+
+  const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD', 'POST'] });
+  addRoutes(app, {
+    sales,
+    purchases,
+    now,
+    address: signer.address,
+    enforcement: config.enforcement,
+    reasons: () => [
+      ...(sales.length === 0 ? [NO_CHAIN] : []),
+      ...(coreFailure === null ? [] : [`the core node cannot be read: ${coreFailure}`]),
+      ...seller.troubles,
+    ],
+  });
+  const url = await listen(app, config.host, config.port);
+  log.info({ address: signer.address, core: config.coreUrl }, 'the credit service signs with this address');
+  if (sales.length === 0) log.info(NO_CHAIN);
+
+  const loop = (name: string, intervalMs: number, body: () => Promise<void>) =>
+    runLoop({ name, intervalMs, signal, log }, body);
+  const tasks = [
+    loop('core', config.chargeSeconds * 1000, async () => {
+      coreFailure = await ping(config.coreUrl, signal).then(
+        () => null,
+        (error: Error) => error.message,
+      );
+    }),
+    ...(sales.length === 0 ? [] : [loop('sales', config.pollMs, () => seller.runRound())]),
+    ...(config.charging ? [loop('charges', config.chargeSeconds * 1000, () => charger.runRound())] : []),
+    loop('balances', config.watchSeconds * 1000, () => watcher.runRound()),
+  ];
+  return {
+    urls: [url],
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await Promise.all([app.close(), ...tasks]);
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { type RequestOptions, requestJson } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
+import type { Sale } from './sales.ts';
+
+/** A transfer of a token to the receiver, as the core node's indexer tells of it. */
+export interface Transfer {
+  readonly transactionHash: string;
+  readonly logIndex: number;
+  readonly blockNumber: number;
+  /** Unix seconds, of the block. */
+  readonly timestamp: number;
+  readonly from: string;
+  /** Smallest units of the token. */
+  readonly amount: bigint;
+}
+
+export interface TransferList {
+  /** In final blocks from the asked one on, oldest first. */
+  readonly final: readonly Transfer[];
+  /** In blocks that a reorganisation may still take back. */
+  readonly fresh: readonly Transfer[];
+  /** Up to here every transfer is known and final. */
+  readonly finalBlock: number;
+}
+
+const TRANSFER_ABI = ['event Transfer(address indexed from, address indexed to, uint256 value)'];
+export const indexWish = ({ network, contract, startBlock }: Sale) => ({
+  action: 'add',
+  network,
+  contract,
+  abi: TRANSFER_ABI,
+  start_block: startBlock,
+});
+
+interface EventPage {
+  readonly events: readonly {
+    readonly transaction_hash: string;
+    readonly log_index: number;
+    readonly block_number: number;
+    readonly timestamp: number;
+    readonly args: Readonly<Record<string, unknown>>;
+  }[];
+  readonly cursor: string | null;
+  readonly finalized: number | null;
+  readonly coverage: readonly {
+    readonly kind: string;
+    readonly from_block: number;
+    readonly to_block: number | null;
+  }[];
+}
+
+const PAGE_SIZE = 100;
+/** Blocks of one look while much is behind: what is read at once stays small. */
+const SPAN_BLOCKS = 20_000;
+/** A look that finds more does not go on: a hundred thousand transfers in one span. */
+const PAGES_MAX = 1_000;
+
+const digits = /^[0-9]{1,78}$/;
+
+/** The arguments have the names of TRANSFER_ABI. */
+function transferOf(event: EventPage['events'][number], receiver: string): Transfer[] {
+  const { from, to, value } = event.args;
+  const isTransfer =
+    typeof from === 'string' && to === receiver && typeof value === 'string' && digits.test(value);
+  if (!isTransfer) return [];
+  return [
+    {
+      transactionHash: event.transaction_hash,
+      logIndex: event.log_index,
+      blockNumber: event.block_number,
+      timestamp: event.timestamp,
+      from,
+      amount: BigInt(value),
+    },
+  ];
+}
+
+/**
+ * Reads the transfers of a sale from a block on. The core node follows reorganisations; every page of one look is of one
+ * chain, else the look fails with CURSOR_REORGED and is made again.
+ *
+ * @returns undefined while the core node does not index the token, or not yet from that block on
+ */
+export async function readTransfers(
+  coreUrl: string,
+  sale: Sale,
+  fromBlock: number,
+  options: RequestOptions,
+): Promise<TransferList | undefined> {
+  const query = new URLSearchParams({
+    contract: sale.contract,
+    event_name: 'Transfer(address,address,uint256)',
+    args: JSON.stringify({ to: sale.receiver }),
+    from_block: String(fromBlock),
+    to_block: String(fromBlock + SPAN_BLOCKS - 1),
+    limit: String(PAGE_SIZE),
+  });
+  const transfers: Transfer[] = [];
+  let finalBlock: number | undefined;
+  for (let page = 0; ; page++) {
+    const url = `${coreUrl}/api/v0/indexer/${sale.network}/events?${query}`;
+    const answer = await requestJson<EventPage>(url, options);
+    finalBlock ??= finalBlockOf(answer, fromBlock);
+    if (finalBlock === undefined) return undefined;
+    transfers.push(...answer.events.flatMap((event) => transferOf(event, sale.receiver)));
+    if (answer.cursor === null) break;
+    if (page === PAGES_MAX)
+      throw new AppError(
+        'OVERLOADED',
+        `more than ${PAGES_MAX * PAGE_SIZE} transfers in ${SPAN_BLOCKS} blocks`,
+      );
+    query.set('cursor', answer.cursor);
+  }
+  const settled = finalBlock;
+  return {
+    final: transfers.filter(({ blockNumber }) => blockNumber <= settled).reverse(),
+    fresh: transfers.filter(({ blockNumber }) => blockNumber > settled).reverse(),
+    finalBlock: settled,
+  };
+}
+
+/** The first page's word counts: what is final stays so. Below `fromBlock` where nothing of it is final yet. */
+function finalBlockOf({ finalized, coverage }: EventPage, fromBlock: number): number | undefined {
+  const covered = coverage.find(({ kind }) => kind === 'events');
+  if (!covered || covered.from_block > fromBlock) return undefined;
+  const known = Math.min(finalized ?? -1, covered.to_block ?? -1, fromBlock + SPAN_BLOCKS - 1);
+  return Math.max(known, fromBlock - 1);
+}

@@ -1,0 +1,68 @@
+import type { Logger } from '@skerry/kit';
+import type { CreditState } from '@skerry/protocol';
+import type { Account, Network } from './network.ts';
+
+export interface WatchSettings {
+  /** A balance that lasts for less is low. */
+  readonly lowSeconds: number;
+  /** How long it is announced before anything is stopped. */
+  readonly graceSeconds: number;
+  readonly enforcement: boolean;
+}
+
+/** A balance has to last a quarter longer than the limit to be in order again, so that it does not flap. */
+const RECOVERED_FACTOR = 1.25;
+
+/**
+ * What is to be announced of an account, or undefined where that was done. Nothing is exhausted that was not low for as
+ * long as the grace period is.
+ */
+export function decideNotice(
+  account: Account,
+  now: number,
+  settings: WatchSettings,
+): CreditState | undefined {
+  const { credit_state: state, credit_state_since: since, runs_out_at: runsOutAt } = account;
+  const isEmpty = BigInt(account.credit_balance_nano) <= 0n;
+  const isUsed = BigInt(account.credit_rate_nano) > 0n;
+  const lasts = runsOutAt === null ? Number.POSITIVE_INFINITY : runsOutAt - now;
+  const isLow = isUsed && lasts < settings.lowSeconds;
+  if (state === null || state === 'ok') return isLow ? 'low' : undefined;
+  if (lasts >= settings.lowSeconds * RECOVERED_FACTOR) return 'ok';
+  const isDue =
+    settings.enforcement && isEmpty && isUsed && since !== null && now - since >= settings.graceSeconds;
+  return state === 'low' && isDue ? 'exhausted' : undefined;
+}
+
+/** Looks at every account, announces what changed, and stops what may not go on. */
+export class Watcher {
+  readonly #network: Network;
+  readonly #settings: WatchSettings;
+  readonly #now: () => number;
+  readonly #log: Logger;
+
+  constructor(network: Network, settings: WatchSettings, now: () => number, log: Logger) {
+    this.#network = network;
+    this.#settings = settings;
+    this.#now = now;
+    this.#log = log;
+  }
+
+  async runRound(): Promise<void> {
+    for await (const account of this.#network.readAccounts()) {
+      const state = decideNotice(account, Math.floor(this.#now() / 1000), this.#settings);
+      if (state !== undefined) {
+        await this.#network.postNotice(account, state);
+        this.#log.info(
+          { address: account.address, state, credits: account.credit_balance },
+          'credit was announced',
+        );
+      }
+      const isExhausted = (state ?? account.credit_state) === 'exhausted';
+      if (!isExhausted || !this.#settings.enforcement) continue;
+      const stopped = await this.#network.stopInstances(account.address);
+      if (stopped > 0)
+        this.#log.warn({ address: account.address, stopped }, 'instances without credit were stopped');
+    }
+  }
+}
