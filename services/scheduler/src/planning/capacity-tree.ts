@@ -101,9 +101,14 @@ export class CapacityTree {
     this.#disk[at] = isUsable ? free.diskGib : UNUSABLE;
   }
 
+  /** Spelled out: this is where a plan spends its time. */
   #join(at: number): void {
-    const [left, right] = [2 * at, 2 * at + 1];
-    for (const values of [this.#weight, this.#cpu, this.#memory, this.#disk])
-      values[at] = Math.max(values[left]!, values[right]!);
+    const left = 2 * at;
+    const right = left + 1;
+    const [weight, cpu, memory, disk] = [this.#weight, this.#cpu, this.#memory, this.#disk];
+    weight[at] = weight[left]! > weight[right]! ? weight[left]! : weight[right]!;
+    cpu[at] = cpu[left]! > cpu[right]! ? cpu[left]! : cpu[right]!;
+    memory[at] = memory[left]! > memory[right]! ? memory[left]! : memory[right]!;
+    disk[at] = disk[left]! > disk[right]! ? disk[left]! : disk[right]!;
   }
 }

@@ -8,7 +8,7 @@ export interface NodeLoad {
   standing: Standing;
   /** What may be promised: its capacity, the cores multiplied by the overcommit factor. */
   limits: Resources;
-  used: Resources;
+  readonly used: { cpu: number; memoryMib: number; diskGib: number };
   /** The leading 44 bits of the ids booked on it, which make their addresses, and how often each. */
   readonly prefixes: Map<number, number>;
   readonly instances: Set<string>;
@@ -73,11 +73,9 @@ export const isAddressTaken = (load: NodeLoad, instanceId: string) =>
 /** Books an instance on a node. A stopped instance is booked whole: its disk is there, and it must be able to start where its disk is. */
 export function addLoad(load: NodeLoad, needs: Resources, instanceId: string, sign: 1 | -1 = 1): void {
   const { used, prefixes, instances } = load;
-  load.used = {
-    cpu: used.cpu + sign * needs.cpu,
-    memoryMib: used.memoryMib + sign * needs.memoryMib,
-    diskGib: used.diskGib + sign * needs.diskGib,
-  };
+  used.cpu += sign * needs.cpu;
+  used.memoryMib += sign * needs.memoryMib;
+  used.diskGib += sign * needs.diskGib;
   const key = prefixKey(instanceId);
   const count = (prefixes.get(key) ?? 0) + sign;
   if (count > 0) prefixes.set(key, count);
