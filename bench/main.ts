@@ -2,6 +2,7 @@ import { benchGateway } from './gateway.ts';
 import { benchIndexer } from './indexer.ts';
 import { benchIngest } from './ingest.ts';
 import { benchQuery } from './query.ts';
+import { benchSchedule } from './schedule.ts';
 import { benchScore } from './score.ts';
 import { benchStorage } from './storage.ts';
 import { benchVerify } from './verify.ts';
@@ -15,6 +16,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   ingest: benchIngest,
   storage: benchStorage,
   query: benchQuery,
+  schedule: benchSchedule,
   score: benchScore,
   verify: benchVerify,
   vrf: benchVrf,

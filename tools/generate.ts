@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeApi } from '@skerry/core';
 import { ERRORS } from '@skerry/protocol';
+import { describeApi as describeSchedulerApi } from '@skerry/scheduler';
 import { ROOT } from './source.ts';
 
 /** Documents that are made from the code. `npm run generate` writes them; a test compares. */
@@ -22,6 +23,7 @@ ${rows.join('\n')}
 `;
   },
   'docs/openapi.json': async () => `${JSON.stringify(await describeApi(), null, 2)}\n`,
+  'docs/openapi-scheduler.json': async () => `${JSON.stringify(await describeSchedulerApi(), null, 2)}\n`,
 };
 
 export function readGenerated(path: string): string | undefined {

@@ -1,6 +1,7 @@
 export { cached, within } from './cached.ts';
 export { type AddressSet, createAddressSet } from './client-address.ts';
 export * from './config.ts';
+export { type ApiInfo, documentRoutes } from './document.ts';
 export {
   asAppError,
   createHttpServer,

@@ -9,17 +9,22 @@ export interface SchedulerConfig {
   probePeriodSeconds: number;
   cpuOvercommit: number;
   nodes: readonly string[];
+  drain: readonly string[];
+  graceSeconds: number;
+  publicPrefixes: boolean;
+  scorePublishers: readonly string[];
+  scoreMinPercent: number;
+  peers: readonly string[];
+  takeoverSeconds: number;
 }
 
-const list = settings.list(
-  [],
-  'addresses of the compute nodes to place on; all that announce themselves if empty',
-);
+/** A list each of whose parts is read. */
+function listOf(parse: (part: string) => string, describe: string): Setting<readonly string[]> {
+  const list = settings.list([], describe);
+  return { ...list, parse: (text) => list.parse(text).map(parse) };
+}
 
-const nodeList: Setting<readonly string[]> = {
-  ...list,
-  parse: (text) => list.parse(text).map(parseEvmAddress),
-};
+const url = settings.url(undefined, '');
 
 export const schedulerConfig = defineConfig<SchedulerConfig>('SKERRY_SCHEDULER', {
   host: settings.text('localhost', 'address to listen on; "::" for every address'),
@@ -28,5 +33,36 @@ export const schedulerConfig = defineConfig<SchedulerConfig>('SKERRY_SCHEDULER',
   dataDir: settings.directory('data', 'scheduler', 'where the key is'),
   probePeriodSeconds: settings.integer(1, 3600, 10, 'seconds between two probes of a compute node'),
   cpuOvercommit: settings.integer(1, 64, 4, 'virtual cores to promise for each core of a compute node'),
-  nodes: nodeList,
+  nodes: listOf(
+    parseEvmAddress,
+    'addresses of the compute nodes to place on; all that announce themselves if empty',
+  ),
+  drain: listOf(
+    parseEvmAddress,
+    'addresses of compute nodes to empty: they get nothing new, and what they hold goes elsewhere',
+  ),
+  graceSeconds: settings.integer(
+    0,
+    7 * 86_400,
+    900,
+    'how long a compute node may be out of reach before what it holds is placed elsewhere, in seconds',
+  ),
+  publicPrefixes: settings.flag(false, 'whether only compute nodes with a public IPv6 network are used'),
+  scorePublishers: listOf(
+    parseEvmAddress,
+    'addresses whose published scores count; without them every node weighs the same',
+  ),
+  scoreMinPercent: settings.integer(
+    0,
+    100,
+    0,
+    'compute nodes with a lower score get nothing new, in percent',
+  ),
+  peers: listOf(url.parse, 'URLs of the other schedulers of the network: one leads, another takes over'),
+  takeoverSeconds: settings.integer(
+    2,
+    3_600,
+    10,
+    'how long the leading scheduler may be silent before another takes over, in seconds',
+  ),
 });

@@ -1,10 +1,12 @@
 import { type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { listChanges } from './changes.ts';
-import type { Health } from './health.ts';
+import { DecisionLog } from './decision-log.ts';
+import type { Health, Outage } from './health.ts';
 import type { Outbox } from './outbox.ts';
-import { type Plan, plan } from './plan.ts';
-import { applyInstance, applyNode, type Instance, type Node, type View } from './view.ts';
+import { type Decision, Planner } from './planning/planner.ts';
+import { decideStanding, isSameStanding, type StandingRules } from './planning/standing.ts';
+import type { Scores } from './scores.ts';
+import { applyInstance, applyNode, type Instance, type Node, removeInstance, type View } from './view.ts';
 import type { Watcher } from './watch.ts';
 
 export interface ControllerOptions {
@@ -12,8 +14,13 @@ export interface ControllerOptions {
   readonly outbox: Outbox;
   readonly cpuOvercommit: number;
   readonly manages: (nodeAddress: string) => boolean;
-  /** Told of the nodes, and of those out of reach, each time that it plans. */
-  readonly onNodes?: (nodes: Iterable<Node>, unreachable: ReadonlyMap<string, string>) => void;
+  readonly rules: Omit<StandingRules, 'mayDeclareDead'>;
+  /** Whether the operator wants a node empty. */
+  readonly isDrained: (node: Node) => boolean;
+  /** Whether this scheduler speaks; one that does not only looks on. */
+  readonly leads: () => boolean;
+  /** Told of the nodes, and of those out of reach, each time that it plans and speaks. */
+  readonly onNodes?: (nodes: Iterable<Node>, outages: ReadonlyMap<string, Outage>) => void;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -22,7 +29,8 @@ export interface ControllerOptions {
 /** What the scheduler thinks at this moment. */
 export interface Snapshot {
   readonly view: View;
-  readonly plan: Plan;
+  readonly planner: Planner;
+  readonly decisions: DecisionLog;
   /** When the plan was last known to follow from the core node's state, milliseconds since 1970. */
   readonly checkedAtMs: number;
 }
@@ -31,35 +39,46 @@ export interface Snapshot {
 const FIRST_PROBES_MAX_MS = 2_500;
 /** Waiting instances that one checkpoint tells in new words; the first words of each are told without limit. */
 const WORDINGS_MAX = 32;
+/** Decisions of one plan that are logged one by one. */
+const LOGGED_MAX = 100;
 /** A lost stream is tried again within 5 s; longer silence after a loss means that it is back. */
 const DISCONNECT_MEMORY_MS = 8_000;
 
 /** Keeps the plan up to date with the view, and the network up to date with the plan. */
 export class Controller implements Watcher {
   readonly #options: ControllerOptions;
+  readonly #planner: Planner;
+  readonly #decisions = new DecisionLog();
   #view: View | undefined;
-  #plan: Plan | undefined;
+  #scores: Scores = new Map();
   #checkedAtMs = 0;
   #isDue = false;
   #isProbed = false;
+  #hasRun = false;
   #coreFailure: string | null = null;
   #disconnectedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ControllerOptions) {
     this.#options = options;
+    this.#planner = new Planner(options);
   }
 
   get hasPlan(): boolean {
-    return this.#plan !== undefined;
+    return this.#hasRun;
   }
 
   /** Throws UPSTREAM_UNAVAILABLE until the core node was read once. */
   snapshot(): Snapshot {
-    if (!this.#view || !this.#plan) {
+    if (!this.#view || !this.#hasRun) {
       const why = this.#coreFailure === null ? '' : `: ${this.#coreFailure}`;
       throw new AppError('UPSTREAM_UNAVAILABLE', `the scheduler has not read the core node yet${why}`);
     }
-    return { view: this.#view, plan: this.#plan, checkedAtMs: this.#checkedAtMs };
+    return {
+      view: this.#view,
+      planner: this.#planner,
+      decisions: this.#decisions,
+      checkedAtMs: this.#checkedAtMs,
+    };
   }
 
   /** Why the core node cannot be read now, or null. */
@@ -71,6 +90,12 @@ export class Controller implements Watcher {
     return this.#view?.nodes.values() ?? [];
   }
 
+  /** True while most nodes are out of reach: then it is more likely that this scheduler is. */
+  get isCutOff(): boolean {
+    const { outages } = this.#options.health;
+    return outages.size * 2 > (this.#view?.nodes.size ?? 0);
+  }
+
   onView(view: View): void {
     const { outbox, health } = this.#options;
     const before = this.#view;
@@ -78,8 +103,13 @@ export class Controller implements Watcher {
     this.#coreFailure = null;
     outbox.keepOnly(view.instances);
     health.keepOnly(view.nodes);
+    for (const nodeId of [...this.#planner.loads.keys()])
+      if (!view.nodes.has(nodeId)) this.#planner.removeNode(nodeId);
+    for (const node of view.nodes.values()) this.#assess(node, true);
+    for (const instanceId of [...this.#planner.instanceIds])
+      if (!view.instances.has(instanceId)) this.#planner.removeInstance(instanceId);
     for (const instance of view.instances.values())
-      outbox.settle(instance, before?.instances.get(instance.instanceId));
+      this.#take(instance, before?.instances.get(instance.instanceId));
     if (this.#isProbed) this.planSoon();
     else void this.#probeFirst(view);
   }
@@ -88,6 +118,20 @@ export class Controller implements Watcher {
     this.#coreFailure = null;
     if (!this.#view || !applyNode(this.#view, node)) return;
     void this.#options.health.probe(node);
+    this.#assess(node, true);
+    this.planSoon();
+  }
+
+  /** The node took its word back, or said something older again. */
+  onNodeGone(nodeId: string, instead: Node | undefined): void {
+    if (!this.#view?.nodes.delete(nodeId)) return;
+    if (instead) {
+      this.#view.nodes.set(nodeId, instead);
+      this.#assess(instead, true);
+    } else {
+      this.#options.health.keepOnly(this.#view.nodes);
+      this.#planner.removeNode(nodeId);
+    }
     this.planSoon();
   }
 
@@ -96,14 +140,15 @@ export class Controller implements Watcher {
     if (!this.#view) return;
     const before = this.#view.instances.get(instance.instanceId);
     applyInstance(this.#view, instance);
-    this.#options.outbox.settle(instance, before);
+    this.#take(instance, before);
     this.planSoon();
   }
 
   /** The instance was forgotten: what was decided for it is nobody's business any more. */
   onInstanceRemoved(instanceId: string): void {
-    if (!this.#view?.instances.delete(instanceId)) return;
+    if (!this.#view || !removeInstance(this.#view, instanceId)) return;
     this.#options.outbox.drop(instanceId);
+    this.#planner.removeInstance(instanceId);
     this.planSoon();
   }
 
@@ -112,23 +157,49 @@ export class Controller implements Watcher {
     this.#disconnectedAtMs = this.#options.now();
   }
 
+  /** A node went out of reach or came back. */
+  onHealth(nodeId: string): void {
+    const node = this.#view?.nodes.get(nodeId);
+    if (node) this.#assess(node, false);
+    this.planSoon();
+  }
+
+  setScores(scores: Scores): void {
+    this.#scores = scores;
+    for (const node of this.nodes) this.#assess(node, false);
+    this.planSoon();
+  }
+
+  /** Another scheduler speaks now: what this one was about to say is not said, and counts as undecided. */
+  onDeposed(): void {
+    for (const instanceId of this.#options.outbox.clear()) {
+      const instance = this.#view?.instances.get(instanceId);
+      if (instance) this.#planner.setInstance(instance);
+    }
+  }
+
   /** Plans once for all events of this turn of the event loop. */
   planSoon(): void {
     if (this.#isDue) return;
     this.#isDue = true;
     setImmediate(() => {
       this.#isDue = false;
-      this.#planNow(false);
+      this.#planNow();
     });
   }
 
-  /** The core node answers: unless its stream was lost a moment ago, the plan holds as of now. Also the time to tell waiting instances the newest figures. */
+  /**
+   * The core node answers: unless its stream was lost a moment ago, the plan holds as of now. Also the time to look for
+   * nodes whose grace is over, and to tell waiting instances the newest figures.
+   */
   checkpoint(): void {
     const nowMs = this.#options.now();
     if (nowMs - this.#disconnectedAtMs < DISCONNECT_MEMORY_MS) return;
     this.#coreFailure = null;
-    this.#planNow(true);
-    if (this.#plan) this.#checkedAtMs = nowMs;
+    for (const node of this.nodes) this.#assess(node, false);
+    this.#planNow();
+    if (this.#hasRun && this.#options.leads()) this.#tell(this.#planner.reword(WORDINGS_MAX));
+    if (this.#hasRun) this.#checkedAtMs = nowMs;
   }
 
   async #probeFirst(view: View): Promise<void> {
@@ -138,35 +209,46 @@ export class Controller implements Watcher {
     this.planSoon();
   }
 
-  /** What the network was told: the view, and over it what is still on its way. */
-  #listSaid(view: View): ReadonlyMap<string, Instance> {
+  /** What the network tells of an instance, and over it what is still on its way. */
+  #take(instance: Instance, before: Instance | undefined): void {
     const { outbox } = this.#options;
-    if (outbox.size === 0) return view.instances;
-    const said = new Map<string, Instance>();
-    for (const [instanceId, instance] of view.instances) {
-      const placement = outbox.get(instanceId);
-      said.set(instanceId, placement ? { ...instance, ...placement } : instance);
-    }
-    return said;
+    outbox.settle(instance, before);
+    const placement = outbox.get(instance.instanceId);
+    this.#planner.setInstance(placement ? { ...instance, ...placement } : instance);
   }
 
-  #planNow(withWordings: boolean): void {
-    const { health, outbox, cpuOvercommit, manages, signal, now, log } = this.#options;
-    const view = this.#view;
-    if (!view || !this.#isProbed || signal.aborted) return;
-    const said = this.#listSaid(view);
-    const input = { nodes: view.nodes, instances: said, unreachable: health.unreachable };
-    this.#plan = plan({ ...input, cpuOvercommit, manages });
-    this.#options.onNodes?.(view.nodes.values(), health.unreachable);
+  #assess(node: Node, isNew: boolean): void {
+    const { health, rules, isDrained, now } = this.#options;
+    const facts = {
+      outage: health.outages.get(node.nodeId),
+      isDrained: isDrained(node),
+      score: this.#scores.get(node.nodeId) ?? null,
+    };
+    const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.isCutOff }, now());
+    const load = this.#planner.loads.get(node.nodeId);
+    if (isNew || !load || !isSameStanding(load.standing, standing)) this.#planner.setNode(node, standing);
+  }
+
+  #planNow(): void {
+    const { leads, health, onNodes, signal, now } = this.#options;
+    if (!this.#view || !this.#isProbed || signal.aborted) return;
+    this.#hasRun = true;
     if (this.#checkedAtMs === 0) this.#checkedAtMs = now();
-    const { decisions, wordings } = listChanges(said, this.#plan.placements);
-    for (const { instanceId, placement } of decisions) {
+    if (!leads()) return;
+    onNodes?.(this.nodes, health.outages);
+    this.#tell(this.#planner.run());
+  }
+
+  #tell(decisions: readonly Decision[]): void {
+    const { outbox, log, now } = this.#options;
+    if (decisions.length > LOGGED_MAX) log.info({ decisions: decisions.length }, 'decided many');
+    const level = decisions.length > LOGGED_MAX ? 'debug' : 'info';
+    for (const decision of decisions) {
+      const { instanceId, placement, kind, from } = decision;
       const { nodeId, ipv6, reason } = placement;
-      log.info({ instance_id: instanceId, node_id: nodeId, ipv6, reason }, 'decided');
+      log[level]({ instance_id: instanceId, kind, from, node_id: nodeId, ipv6, reason }, 'decided');
+      this.#decisions.add({ ...decision, decidedAtMs: now() });
       outbox.offer(instanceId, placement);
     }
-    if (withWordings)
-      for (const { instanceId, placement } of wordings.slice(0, WORDINGS_MAX))
-        outbox.offer(instanceId, placement);
   }
 }

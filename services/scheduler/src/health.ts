@@ -6,27 +6,34 @@ export interface HealthOptions {
   /** Why a node is out of reach, or undefined where it is not. */
   readonly probe: (node: Node, signal: AbortSignal) => Promise<string | undefined>;
   /** Told when a node went out of reach or came back. */
-  readonly onChange: () => void;
+  readonly onChange: (nodeId: string) => void;
+  readonly now: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
 
 const PROBES_IN_FLIGHT_MAX = 64;
 
+/** A node that does not answer: since when (milliseconds since 1970), and what came of the last probe. */
+export interface Outage {
+  readonly sinceMs: number;
+  readonly failure: string;
+}
+
 /** Which nodes are out of reach. A node that was never probed is not among them, so that a new one is of use at once. */
 export class Health {
   readonly #options: HealthOptions;
   readonly #slots = new Slots(PROBES_IN_FLIGHT_MAX);
-  readonly #unreachable = new Map<string, string>();
+  readonly #outages = new Map<string, Outage>();
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(options: HealthOptions) {
     this.#options = options;
   }
 
-  /** Node id -> why. */
-  get unreachable(): ReadonlyMap<string, string> {
-    return this.#unreachable;
+  /** By node id. */
+  get outages(): ReadonlyMap<string, Outage> {
+    return this.#outages;
   }
 
   /** Probes a node, or waits for the probe that is under way. Never rejects. */
@@ -44,11 +51,11 @@ export class Health {
 
   /** Drops what is known of nodes that are no longer in the network. */
   keepOnly(nodes: ReadonlyMap<string, Node>): void {
-    for (const nodeId of this.#unreachable.keys()) if (!nodes.has(nodeId)) this.#unreachable.delete(nodeId);
+    for (const nodeId of this.#outages.keys()) if (!nodes.has(nodeId)) this.#outages.delete(nodeId);
   }
 
   async #probe(node: Node): Promise<void> {
-    const { probe, onChange, signal, log } = this.#options;
+    const { probe, onChange, now, signal, log } = this.#options;
     if (signal.aborted) return;
     let failure: string | undefined;
     try {
@@ -58,12 +65,12 @@ export class Health {
       return;
     }
     const { nodeId, url } = node;
-    const before = this.#unreachable.get(nodeId);
-    if (failure === undefined) this.#unreachable.delete(nodeId);
-    else this.#unreachable.set(nodeId, failure);
+    const before = this.#outages.get(nodeId);
+    if (failure === undefined) this.#outages.delete(nodeId);
+    else this.#outages.set(nodeId, { sinceMs: before?.sinceMs ?? now(), failure });
     if ((before === undefined) === (failure === undefined)) return;
     if (failure === undefined) log.info({ node_id: nodeId, url }, 'the node answers again');
     else log.warn({ node_id: nodeId, url, failure }, 'the node is out of reach and gets nothing new');
-    onChange();
+    onChange(nodeId);
   }
 }

@@ -2,6 +2,7 @@ import type { Service } from '@skerry/kit';
 import { type SchedulerConfig, schedulerConfig } from './config.ts';
 import { startScheduler } from './scheduler.ts';
 
+export { describeApi } from './http/api.ts';
 export type { SchedulerConfig };
 
 /** Placement: which node runs which virtual machine, and why. Known to the network by the key in `<dataDir>/key`. */

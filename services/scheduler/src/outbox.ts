@@ -95,8 +95,15 @@ export class Outbox {
     for (const instanceId of this.#entries.keys()) if (!instances.has(instanceId)) this.drop(instanceId);
   }
 
+  /** Lets go of everything. @returns what it was about */
+  clear(): string[] {
+    const instanceIds = [...this.#entries.keys()];
+    for (const instanceId of instanceIds) this.drop(instanceId);
+    return instanceIds;
+  }
+
   [Symbol.dispose](): void {
-    for (const instanceId of [...this.#entries.keys()]) this.drop(instanceId);
+    this.clear();
   }
 
   async #deliver(instanceId: string, entry: Entry): Promise<void> {

@@ -70,6 +70,7 @@ test('health tells of changes only, and probes a node once at a time', async () 
       return answers.get(id);
     },
     onChange: () => changes++,
+    now: () => 7,
     signal: never,
     log: createLogger('test', 'silent'),
   });
@@ -79,19 +80,22 @@ test('health tells of changes only, and probes a node once at a time', async () 
   );
   const [first] = nodes as [Node];
   await Promise.all([health.probeAll(nodes), health.probe(first)]);
-  assert.deepEqual([probes, changes, health.unreachable.size], [200, 0, 0]);
+  assert.deepEqual([probes, changes, health.outages.size], [200, 0, 0]);
 
   answers.set(first.nodeId, 'no answer');
   await health.probeAll(nodes);
   await health.probeAll(nodes);
-  assert.deepEqual([changes, [...health.unreachable]], [1, [[first.nodeId, 'no answer']]]);
+  assert.deepEqual(
+    [changes, [...health.outages]],
+    [1, [[first.nodeId, { sinceMs: 7, failure: 'no answer' }]]],
+  );
 
   answers.delete(first.nodeId);
   await health.probe(first);
-  assert.deepEqual([changes, health.unreachable.size], [2, 0]);
+  assert.deepEqual([changes, health.outages.size], [2, 0]);
 
   answers.set(first.nodeId, 'no answer');
   await health.probe(first);
   health.keepOnly(new Map());
-  assert.equal(health.unreachable.size, 0);
+  assert.equal(health.outages.size, 0);
 });

@@ -15,7 +15,7 @@ const GATHER_MS = 200;
 /** The nodes that programs may be sent to: those that run some, are reachable, and are ours to choose. Pure. */
 export function listRunners(
   nodes: Iterable<Node>,
-  unreachable: ReadonlyMap<string, string>,
+  outages: ReadonlyMap<string, unknown>,
   manages: (nodeAddress: string) => boolean,
 ): Runner[] {
   const runners: Runner[] = [];
@@ -23,7 +23,7 @@ export function listRunners(
     const runtimes = features
       .filter((one) => one.startsWith(FEATURE))
       .map((one) => one.slice(FEATURE.length));
-    if (runtimes.length === 0 || unreachable.has(nodeId) || !manages(address)) continue;
+    if (runtimes.length === 0 || outages.has(nodeId) || !manages(address)) continue;
     runners.push({ node_id: nodeId, node_address: address, url, runtimes: runtimes.toSorted() });
   }
   return runners.toSorted((a, b) => (a.node_id < b.node_id ? -1 : 1)).slice(0, RUNNERS_MAX);

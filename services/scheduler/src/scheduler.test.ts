@@ -21,6 +21,13 @@ test('settings: defaults, a list of nodes in one spelling, and every problem at 
     probePeriodSeconds: 10,
     cpuOvercommit: 4,
     nodes: [],
+    drain: [],
+    graceSeconds: 900,
+    publicPrefixes: false,
+    scorePublishers: [],
+    scoreMinPercent: 0,
+    peers: [],
+    takeoverSeconds: 10,
   });
   const nodes = `0x${'AB'.repeat(20)}, 0x${'cd'.repeat(20)}`;
   assert.deepEqual(readConfig(schedulerService.config, { SKERRY_SCHEDULER_NODES: nodes }).nodes, [

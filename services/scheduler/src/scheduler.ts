@@ -1,21 +1,16 @@
 import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
-import {
-  createHttpServer,
-  type Host,
-  listen,
-  loadOrCreateKeyFile,
-  type RunningService,
-  runLoop,
-} from '@skerry/kit';
+import { type Host, listen, loadOrCreateKeyFile, type RunningService, runLoop } from '@skerry/kit';
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import type { SchedulerConfig } from './config.ts';
-import { Controller } from './controller.ts';
+import { Controller, type ControllerOptions } from './controller.ts';
 import { Health } from './health.ts';
-import { addRoutes } from './http/routes.ts';
+import { createApi } from './http/api.ts';
+import { Leadership } from './leadership.ts';
 import { Outbox } from './outbox.ts';
 import { probeNode } from './probe.ts';
 import { listRunners, RunnersTeller } from './runners.ts';
+import { readScores } from './scores.ts';
 import type { Placement } from './view.ts';
 import { watchNetwork } from './watch.ts';
 
@@ -40,6 +35,33 @@ function createPublisher(core: CoreClient, now: () => number) {
   };
 }
 
+/** How often the others are asked, and how often scores are read. */
+const PEERS_PERIOD_MS = 1_000;
+const SCORES_PERIOD_MS = 30_000;
+
+function createController(config: SchedulerConfig, { runners, ...parts }: Parts): Controller {
+  const { cpuOvercommit, nodes, drain } = config;
+  const [allowed, drained] = [new Set(nodes), new Set(drain)];
+  const manages = (address: string) => allowed.size === 0 || allowed.has(address);
+  return new Controller({
+    ...parts,
+    cpuOvercommit,
+    manages,
+    onNodes: (known, outages) => runners.offer(listRunners(known, outages, manages)),
+    rules: {
+      graceMs: config.graceSeconds * 1000,
+      scoreMin: config.scoreMinPercent / 100,
+      privatePrefixes: !config.publicPrefixes,
+    },
+    isDrained: ({ address }) => drained.has(address),
+    now: Date.now,
+  });
+}
+
+interface Parts extends Pick<ControllerOptions, 'health' | 'outbox' | 'leads' | 'signal' | 'log'> {
+  readonly runners: RunnersTeller;
+}
+
 /** The whole scheduler, built from the bottom up. Serves as soon as it listens; says 503 until the core node was read. */
 export async function startScheduler(config: SchedulerConfig, host: Host): Promise<RunningService> {
   const { log } = host;
@@ -47,42 +69,51 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const allowed = config.nodes.length === 0 ? undefined : new Set(config.nodes);
-  const manages = (nodeAddress: string) => allowed === undefined || allowed.has(nodeAddress);
-
   const outbox = new Outbox({ publish: createPublisher(core, Date.now), log });
-  const health = new Health({ probe: probeNode, onChange: () => controller.planSoon(), signal, log });
-  const runners = new RunnersTeller({ core, now: Date.now, signal, log });
-  const { cpuOvercommit, probePeriodSeconds } = config;
-  const controller: Controller = new Controller({
-    health,
-    outbox,
-    cpuOvercommit,
-    manages,
-    onNodes: (nodes, unreachable) => runners.offer(listRunners(nodes, unreachable, manages)),
+  const onChange = (nodeId: string) => controller.onHealth(nodeId);
+  const health = new Health({ probe: probeNode, onChange, now: Date.now, signal, log });
+  const leadership = new Leadership({
+    address: signer.address,
+    peerUrls: config.peers,
+    takeoverMs: config.takeoverSeconds * 1000,
+    canLead: () => controller.hasPlan && controller.coreFailure === null,
+    onRole: (role) => (role === 'leader' ? controller.planSoon() : controller.onDeposed()),
     now: Date.now,
     signal,
     log,
   });
+  const leads = () => leadership.leads;
+  const runners = new RunnersTeller({ core, now: Date.now, signal, log });
+  const controller: Controller = createController(config, { health, outbox, runners, leads, signal, log });
 
-  const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD'] });
-  addRoutes(app, {
-    snapshot: () => controller.snapshot(),
-    periodSeconds: probePeriodSeconds,
-    status: () => ({
-      snapshot: controller.hasPlan ? controller.snapshot() : undefined,
-      coreFailure: controller.coreFailure,
-      trouble: outbox.trouble,
-      address: signer.address,
-    }),
-  });
+  const app = await createApi(
+    {
+      snapshot: () => controller.snapshot(),
+      periodSeconds: config.probePeriodSeconds,
+      status: () => ({
+        snapshot: controller.hasPlan ? controller.snapshot() : undefined,
+        coreFailure: controller.coreFailure,
+        isCutOff: controller.hasPlan && controller.isCutOff,
+        trouble: outbox.trouble,
+        address: signer.address,
+        standpoint: leadership.standpoint,
+        peers: leadership.peers,
+      }),
+    },
+    log,
+  );
   const url = await listen(app, config.host, config.port);
   log.info({ address: signer.address, core: config.coreUrl }, 'the scheduler signs with this address');
 
-  const intervalMs = probePeriodSeconds * 1000;
+  const intervalMs = config.probePeriodSeconds * 1000;
+  const allowed = config.nodes.length === 0 ? undefined : new Set(config.nodes);
   const tasks = [
-    watchNetwork({ core, allowed, signal, log }, controller),
+    watchNetwork({ core, nodes: () => controller.nodes, allowed, signal, log }, controller),
     runLoop({ name: 'probes', intervalMs, signal, log }, () => health.probeAll(controller.nodes)),
+    runLoop({ name: 'peers', intervalMs: PEERS_PERIOD_MS, signal, log }, () => leadership.refresh()),
+    runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, async () =>
+      controller.setScores(await readScores(core, config.scorePublishers, signal)),
+    ),
     runLoop({ name: 'checkpoint', intervalMs, signal, log }, async () => {
       try {
         await core.getInfo();

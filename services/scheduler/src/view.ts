@@ -47,30 +47,43 @@ export interface Instance extends Placement {
 export interface View {
   readonly nodes: Map<string, Node>;
   readonly instances: Map<string, Instance>;
+  /** How many instances each node holds, as they are told. */
+  readonly holders: Map<string, number>;
 }
 
 /** Announcing costs strangers nothing; a node that holds an instance is never turned away. */
 export const NODES_MAX = 10_000;
 
 export function createView(): View {
-  return { nodes: new Map(), instances: new Map() };
+  return { nodes: new Map(), instances: new Map(), holders: new Map() };
 }
 
+const SHARED_MAX = 100_000;
+const sharedTexts = new Map<string, string>();
+const sharedSizes = new Map<string, Resources>();
+
+/** The same object for the same key: of a million instances most say one of a few things. */
+function share<T>(known: Map<string, T>, key: string, value: T): T {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  if (known.size >= SHARED_MAX) known.clear();
+  known.set(key, value);
+  return value;
+}
+
+const shareText = (text: string | null) => (text === null ? null : share(sharedTexts, text, text));
+
 export function parseInstance(view: InstanceView): Instance {
+  const { cpu, memory: memoryMib, disk: diskGib } = view;
   return {
     instanceId: view.instance_id,
-    needs: { cpu: view.cpu, memoryMib: view.memory, diskGib: view.disk },
+    needs: share(sharedSizes, `${cpu} ${memoryMib} ${diskGib}`, { cpu, memoryMib, diskGib }),
     createdAt: view.created_at,
-    nodeId: view.node_id,
-    nodeAddress: view.node_address,
+    nodeId: shareText(view.node_id),
+    nodeAddress: shareText(view.node_address),
     ipv6: view.ipv6,
     reason: view.reason,
   };
-}
-
-function holdsInstance(view: View, nodeId: string): boolean {
-  for (const instance of view.instances.values()) if (instance.nodeId === nodeId) return true;
-  return false;
 }
 
 function isNewer(node: Node, known: Node): boolean {
@@ -81,15 +94,30 @@ function isNewer(node: Node, known: Node): boolean {
 /** Takes in an announcement: the newest of a sender by (timestamp, item hash) counts, in whatever order they come. Says whether it did. */
 export function applyNode(view: View, node: Node, nodesMax = NODES_MAX): boolean {
   const known = view.nodes.get(node.nodeId);
-  if (known ? !isNewer(node, known) : view.nodes.size >= nodesMax && !holdsInstance(view, node.nodeId))
+  if (known ? !isNewer(node, known) : view.nodes.size >= nodesMax && !view.holders.has(node.nodeId))
     return false;
   view.nodes.set(node.nodeId, node);
   return true;
 }
 
+function countHolder({ holders }: View, instance: Instance | undefined, step: 1 | -1): void {
+  if (!instance || instance.nodeId === null) return;
+  const count = (holders.get(instance.nodeId) ?? 0) + step;
+  if (count > 0) holders.set(instance.nodeId, count);
+  else holders.delete(instance.nodeId);
+}
+
 /** Takes in an instance as the core node tells it: each telling is whole, the last one counts. */
 export function applyInstance(view: View, instance: Instance): void {
+  countHolder(view, view.instances.get(instance.instanceId), -1);
+  countHolder(view, instance, 1);
   view.instances.set(instance.instanceId, instance);
+}
+
+/** @returns whether there was such an instance */
+export function removeInstance(view: View, instanceId: string): boolean {
+  countHolder(view, view.instances.get(instanceId), -1);
+  return view.instances.delete(instanceId);
 }
 
 /** Whether two placements ask the same of the network. The reason counts only where there is no node: with a node it is the node's to tell. */

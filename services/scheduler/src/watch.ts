@@ -24,6 +24,8 @@ export interface Watcher {
   /** Everything was read anew. */
   onView(view: View): void;
   onNode(node: Node): void;
+  /** A node took back the announcement that counted. @param instead the newest that still stands, if one does */
+  onNodeGone(nodeId: string, instead: Node | undefined): void;
   onInstance(instance: Instance): void;
   onInstanceRemoved(instanceId: string): void;
   /** The core node is away; another try follows. */
@@ -32,6 +34,8 @@ export interface Watcher {
 
 export interface WatchOptions {
   readonly core: CoreClient;
+  /** The nodes as the watcher knows them. */
+  readonly nodes: () => Iterable<Node>;
   /** Addresses whose nodes count; all where undefined. */
   readonly allowed: ReadonlySet<string> | undefined;
   readonly signal: AbortSignal;
@@ -113,6 +117,17 @@ async function readView(options: WatchOptions): Promise<{ view: View; cursor: st
   return { view, cursor };
 }
 
+/** An announcement was forgotten: what the node said before it counts, or the node has left. */
+async function applyRemoval(itemHash: string, options: WatchOptions, watcher: Watcher): Promise<void> {
+  for (const node of options.nodes()) {
+    if (node.itemHash !== itemHash) continue;
+    const view = createView();
+    await readAnnouncementsOf(options, [node.address], (one) => applyNode(view, one));
+    watcher.onNodeGone(node.nodeId, view.nodes.get(node.nodeId));
+    return;
+  }
+}
+
 async function applyEvent(event: NetworkEvent, options: WatchOptions, watcher: Watcher): Promise<void> {
   if (event.kind === 'instance') {
     watcher.onInstance(parseInstance(event.data));
@@ -120,6 +135,10 @@ async function applyEvent(event: NetworkEvent, options: WatchOptions, watcher: W
   }
   if (event.kind === 'instance_removed') {
     watcher.onInstanceRemoved(event.data.instance_id);
+    return;
+  }
+  if (event.kind === 'message_removed') {
+    await applyRemoval(event.data.item_hash, options, watcher);
     return;
   }
   if (event.kind !== 'message') return;

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { createHttpServer, createLogger, type HttpServer } from '@skerry/kit';
-import { AppError, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { createLogger, type HttpServer } from '@skerry/kit';
+import { AppError, createParser, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import type Type from 'typebox';
 import type { Snapshot } from '../controller.ts';
-import { plan } from '../plan.ts';
-import type { Instance, Node } from '../view.ts';
-import { addRoutes } from './routes.ts';
+import { DecisionLog } from '../decision-log.ts';
+import { Planner } from '../planning/planner.ts';
+import { standingOf } from '../planning/testing.ts';
+import { applyInstance, applyNode, createView, type Instance, type Node } from '../view.ts';
+import { createApi, describeApi } from './api.ts';
+import { AllocationView, ExplanationView, NodesView, PlanView, SimulationView, StatusView } from './views.ts';
 
 const ADDRESSES = ['1', '2'].map((digit) => `0x${digit.repeat(40)}`);
 const [first, second] = ADDRESSES.map(
@@ -36,28 +40,45 @@ const instanceOf = (instanceId: string, memoryMib: number): Instance => ({
 });
 
 function snapshotOf(nodes: Node[], instances: Instance[]): Snapshot {
-  const view = {
-    nodes: new Map(nodes.map((node) => [node.nodeId, node])),
-    instances: new Map(instances.map((instance) => [instance.instanceId, instance])),
-  };
-  const input = { ...view, unreachable: new Map(), cpuOvercommit: 2, manages: () => true };
-  return { view, plan: plan(input), checkedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) };
+  const view = createView();
+  const planner = new Planner({ cpuOvercommit: 2, manages: () => true });
+  for (const node of nodes) {
+    applyNode(view, node);
+    planner.setNode(node, standingOf(node));
+  }
+  for (const instance of instances) {
+    applyInstance(view, instance);
+    planner.setInstance(instance);
+  }
+  const decisions = new DecisionLog();
+  const checkedAtMs = Date.UTC(2026, 0, 2, 3, 4, 5);
+  for (const decision of planner.run()) decisions.add({ ...decision, decidedAtMs: checkedAtMs });
+  return { view, planner, decisions, checkedAtMs };
 }
 
+const standpoint = { address: ADDRESSES[0]!, role: 'leader', sinceMs: 7, canLead: true } as const;
 let app: HttpServer;
 let snapshot: Snapshot | undefined;
 let trouble: { unconfirmed: number; failure: string | null } = { unconfirmed: 0, failure: null };
 before(async () => {
-  app = await createHttpServer({ log: createLogger('test', 'silent'), corsMethods: ['GET', 'HEAD'] });
-  addRoutes(app, {
+  const source = {
     snapshot: () => {
       if (!snapshot)
         throw new AppError('UPSTREAM_UNAVAILABLE', 'the scheduler has not read the core node yet');
       return snapshot;
     },
-    status: () => ({ snapshot, coreFailure: null, trouble, address: ADDRESSES[0]! }),
+    status: () => ({
+      snapshot,
+      coreFailure: null,
+      isCutOff: false,
+      trouble,
+      address: ADDRESSES[0]!,
+      standpoint,
+      peers: [{ url: 'http://other.test', seenAtMs: undefined, standpoint: undefined }],
+    }),
     periodSeconds: 10,
-  });
+  };
+  app = await createApi(source, createLogger('test', 'silent'));
 });
 after(() => app.close());
 
@@ -111,6 +132,9 @@ describe('with a plan', () => {
       instances: 1,
       healthy: true,
       reason: null,
+      leaving: null,
+      score: null,
+      weight: 0.4375,
       announced_at: 1000,
     });
     const other = nodes.get(second.nodeId) as { healthy: boolean; reason: { code: string } };
@@ -135,6 +159,41 @@ describe('with a plan', () => {
     assert.deepEqual([unknown.status, unknown.body.code], [404, 'ALLOCATION_NOT_FOUND']);
     const malformed = await get('/api/v0/allocation/xyz');
     assert.deepEqual([malformed.status, malformed.body.code], [400, 'INVALID_HASH']);
+  });
+
+  test('GET /api/v0/explain/{vm_hash}', async () => {
+    const { status, body } = await get(`/api/v0/explain/${PLACED}?candidates=1`);
+    assert.equal(status, 200);
+    assert.deepEqual(
+      [body.node_id, body.verdict.code, body.nodes],
+      [first.nodeId, 'STAYS', { FITS: 1, HOST_NOT_READY: 1 }],
+    );
+    assert.deepEqual(body.decisions, [
+      {
+        decided_at: period.start_timestamp,
+        kind: 'placed',
+        from: null,
+        node_id: first.nodeId,
+        ipv6: '2001:db8:1:1:3:5330:dcef:e181',
+        reason: null,
+      },
+    ]);
+    assert.deepEqual(body.candidates, [
+      {
+        node_id: first.nodeId,
+        has_room: true,
+        weight: 0.4375,
+        free_share: 0.875,
+        score: null,
+        free: { cpu: 7, memory_mib: 3584, disk_gib: 96 },
+        against: null,
+      },
+    ]);
+    const waiting = (await get(`/api/v0/explain/${WAITING}`)).body;
+    assert.deepEqual(waiting.verdict, { code: 'WAITS', message: lacks });
+    assert.deepEqual(waiting.nodes, { NO_CAPACITY: 1, HOST_NOT_READY: 1 });
+    assert.equal((await get(`/api/v0/explain/${'0'.repeat(64)}`)).body.code, 'ALLOCATION_NOT_FOUND');
+    assert.equal((await get(`/api/v0/explain/${PLACED}?candidates=101`)).body.code, 'INVALID_PARAMETERS');
   });
 
   test('GET /api/v0/simulate', async () => {
@@ -162,8 +221,14 @@ describe('with a plan', () => {
         '1 of 2 instances have no node (see /api/v0/plan)',
       ],
       address: ADDRESSES[0],
+      leadership: {
+        role: 'leader',
+        since_ms: 7,
+        can_lead: true,
+        peers: [{ url: 'http://other.test', role: null, address: null, seen_at_ms: null }],
+      },
       nodes: { total: 2, healthy: 1 },
-      instances: { total: 2, placed: 1, waiting: 1 },
+      instances: { total: 2, placed: 1, waiting: 1, leaving: 0 },
     });
     trouble = { unconfirmed: 0, failure: null };
     snapshot = snapshotOf([first], [instanceOf(PLACED, 512)]);
@@ -188,4 +253,27 @@ test('before the core node was read, there is no plan and no pretence of one', a
 test('what does not exist is said so', async () => {
   const { status, body } = await get('/api/v0/elsewhere');
   assert.deepEqual([status, body.code], [404, 'ROUTE_NOT_FOUND']);
+});
+
+test('the document has every route, and its own answers have the form that it says', async () => {
+  const document = (await describeApi()) as { paths: Record<string, unknown> };
+  assert.deepEqual(Object.keys(document.paths).sort(), [
+    '/api/v0/allocation/{vm_hash}',
+    '/api/v0/explain/{vm_hash}',
+    '/api/v0/nodes',
+    '/api/v0/openapi.json',
+    '/api/v0/plan',
+    '/api/v0/simulate',
+    '/status',
+  ]);
+  snapshot = snapshotOf([first, second], [instanceOf(PLACED, 512), instanceOf(WAITING, 9999)]);
+  const answers: [string, Type.TSchema][] = [
+    ['/api/v0/plan', PlanView],
+    ['/api/v0/nodes', NodesView],
+    [`/api/v0/allocation/${PLACED}`, AllocationView],
+    [`/api/v0/explain/${PLACED}`, ExplanationView],
+    ['/api/v0/simulate?vcpus=1&memory=1&disk=1', SimulationView],
+    ['/status', StatusView],
+  ];
+  for (const [path, schema] of answers) createParser(schema, path)((await get(path)).body);
 });

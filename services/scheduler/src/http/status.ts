@@ -1,13 +1,19 @@
+import type { Static } from 'typebox';
 import type { Snapshot } from '../controller.ts';
-import type { NodeLoad } from '../load.ts';
-import { listWaiting } from './wire.ts';
+import type { Peer, Standpoint } from '../leadership.ts';
+import type { NodeLoad } from '../planning/load.ts';
+import type { StatusView } from './views.ts';
 
 export interface StatusInput {
   readonly snapshot: Snapshot | undefined;
   readonly coreFailure: string | null;
+  /** Most nodes are out of reach. */
+  readonly isCutOff: boolean;
   /** Of the outbox: decisions without effect, and the last failure to publish. */
   readonly trouble: { readonly unconfirmed: number; readonly failure: string | null };
   readonly address: string;
+  readonly standpoint: Standpoint;
+  readonly peers: readonly Peer[];
 }
 
 /** Prefixes that more than one node announces: an address there leads to one of them only. */
@@ -22,16 +28,16 @@ function listSharedPrefixes(loads: Iterable<NodeLoad>): string[] {
   return [...shared].sort();
 }
 
-function listNetworkReasons({ plan }: Snapshot): string[] {
-  const loads = [...plan.loads.values()];
-  const waiting = listWaiting(plan).length;
-  const unusable = loads.filter((load) => load.unusable !== null).length;
+function listNetworkReasons({ planner }: Snapshot): string[] {
+  const loads = [...planner.loads.values()];
+  const { waiting, leaving } = planner.count();
+  const unusable = loads.filter(({ standing }) => standing.unusable !== null).length;
   const reasons: string[] = [];
   if (loads.length === 0) reasons.push('no compute node is known');
   if (unusable > 0)
     reasons.push(`${unusable} of ${loads.length} compute nodes can take no instance (see /api/v0/nodes)`);
-  if (waiting > 0)
-    reasons.push(`${waiting} of ${plan.placements.size} instances have no node (see /api/v0/plan)`);
+  if (waiting > 0) reasons.push(`${waiting} of ${planner.size} instances have no node (see /api/v0/plan)`);
+  if (leaving > 0) reasons.push(`${leaving} instances should leave their nodes and find no room elsewhere`);
   for (const prefix of listSharedPrefixes(loads))
     reasons.push(`more than one compute node announces ${prefix}`);
   return reasons;
@@ -39,10 +45,12 @@ function listNetworkReasons({ plan }: Snapshot): string[] {
 
 /** Everything that keeps the scheduler or the network from being in order, each as a sentence. */
 export function listReasons(input: StatusInput): string[] {
-  const { snapshot, coreFailure, trouble, address } = input;
+  const { snapshot, coreFailure, isCutOff, trouble, address } = input;
   const reasons: string[] = [];
   if (coreFailure !== null) reasons.push(`the core node cannot be read: ${coreFailure}`);
   else if (!snapshot) reasons.push('the core node was not read yet');
+  if (isCutOff && snapshot && snapshot.view.nodes.size > 0)
+    reasons.push('most compute nodes are out of reach: until that changes none counts as dead');
   if (trouble.failure !== null) reasons.push(`decisions wait to be published: ${trouble.failure}`);
   if (trouble.unconfirmed > 0)
     reasons.push(
@@ -51,17 +59,32 @@ export function listReasons(input: StatusInput): string[] {
   return snapshot ? [...reasons, ...listNetworkReasons(snapshot)] : reasons;
 }
 
-export function statusView(input: StatusInput) {
+export function statusView(input: StatusInput): Static<typeof StatusView> {
+  const { snapshot, standpoint, peers, address } = input;
   const reasons = listReasons(input);
-  const plan = input.snapshot?.plan;
-  const loads = [...(plan?.loads.values() ?? [])];
-  const total = plan?.placements.size ?? 0;
-  const waiting = plan ? listWaiting(plan).length : 0;
+  const planner = snapshot?.planner;
+  const loads = [...(planner?.loads.values() ?? [])];
+  const total = planner?.size ?? 0;
+  const { waiting, leaving } = planner?.count() ?? { waiting: 0, leaving: 0 };
   return {
     status: reasons.length === 0 ? 'ok' : 'degraded',
     reasons,
-    address: input.address,
-    nodes: { total: loads.length, healthy: loads.filter((load) => load.unusable === null).length },
-    instances: { total, placed: total - waiting, waiting },
+    address,
+    leadership: {
+      role: standpoint.role,
+      since_ms: standpoint.sinceMs,
+      can_lead: standpoint.canLead,
+      peers: peers.map(({ url, seenAtMs, standpoint: theirs }) => ({
+        url,
+        role: theirs?.role ?? null,
+        address: theirs?.address ?? null,
+        seen_at_ms: seenAtMs ?? null,
+      })),
+    },
+    nodes: {
+      total: loads.length,
+      healthy: loads.filter(({ standing }) => standing.unusable === null).length,
+    },
+    instances: { total, placed: total - waiting, waiting, leaving },
   };
 }

@@ -1,33 +1,24 @@
-import type { Reason } from '@skerry/protocol';
-import { freeOf, type NodeLoad } from '../load.ts';
-import type { Plan } from '../plan.ts';
+import type { Static } from 'typebox';
+import type { Snapshot } from '../controller.ts';
+import { type Candidate, listCandidates } from '../planning/explain.ts';
+import { freeOf, type NodeLoad, weightOf } from '../planning/load.ts';
+import type { Planner } from '../planning/planner.ts';
 import type { Placement, Resources, View } from '../view.ts';
-
-/** Wire shapes of the deployed scheduler's v0 interface; our own fields stand beside its. Lists are in order of id. */
-
-export interface PeriodView {
-  /** ISO 8601. Old means that the scheduler no longer follows the network. */
-  start_timestamp: string;
-  duration_seconds: number;
-}
-
-interface ResourcesView {
-  cpu: number;
-  memory_mib: number;
-  disk_gib: number;
-}
-
-interface NodeRef {
-  node_id: string;
-  url: string | null;
-  ipv6: string | null;
-  supports_ipv6: boolean;
-}
+import type {
+  AllocationView,
+  CandidateView,
+  ExplanationView,
+  NodeRefView,
+  NodeView,
+  PeriodView,
+  ResourcesView,
+} from './views.ts';
 
 const compareTexts = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+const isoOf = (ms: number) => new Date(ms).toISOString();
 
 export function periodView(checkedAtMs: number, durationSeconds: number): PeriodView {
-  return { start_timestamp: new Date(checkedAtMs).toISOString(), duration_seconds: durationSeconds };
+  return { start_timestamp: isoOf(checkedAtMs), duration_seconds: durationSeconds };
 }
 
 const resourcesView = ({ cpu, memoryMib, diskGib }: Resources): ResourcesView => ({
@@ -36,37 +27,49 @@ const resourcesView = ({ cpu, memoryMib, diskGib }: Resources): ResourcesView =>
   disk_gib: diskGib,
 });
 
-/** Node id -> the instances placed on it. */
-export function groupByNode({ loads, placements }: Plan): Map<string, string[]> {
-  const groups = new Map<string, string[]>(
-    [...loads.keys()].sort(compareTexts).map((nodeId) => [nodeId, []]),
-  );
-  for (const instanceId of [...placements.keys()].sort(compareTexts)) {
-    const { nodeId } = placements.get(instanceId)!;
-    if (nodeId === null) continue;
-    const group = groups.get(nodeId);
-    if (group) group.push(instanceId);
-    else groups.set(nodeId, [instanceId]);
+const loadsInOrder = (planner: Planner) =>
+  [...planner.loads.values()].sort((a, b) => compareTexts(a.node.nodeId, b.node.nodeId));
+
+/** Instances on nodes that this scheduler does not place on, by node. */
+function groupForeign({ planner, view }: Snapshot): Map<string, string[]> {
+  const groups = new Map<string, string[]>();
+  for (const nodeId of view.holders.keys()) if (!planner.loads.has(nodeId)) groups.set(nodeId, []);
+  if (groups.size === 0) return groups;
+  for (const instanceId of planner.instanceIds) {
+    const { nodeId } = planner.get(instanceId)!;
+    if (nodeId !== null) groups.get(nodeId)?.push(instanceId);
   }
   return groups;
 }
 
-/** The instances without a node, and why. */
-export function listWaiting(plan: Plan): { vm_hash: string; reason: Reason | null }[] {
-  return [...plan.placements]
-    .filter(([, placement]) => placement.nodeId === null)
-    .map(([instanceId, { reason }]) => ({ vm_hash: instanceId, reason }))
-    .sort((a, b) => compareTexts(a.vm_hash, b.vm_hash));
+/** The plan piece by piece, as JSON: of a million instances it is 70 MB. */
+export function* planText(snapshot: Snapshot, period: PeriodView): Generator<string> {
+  const { planner } = snapshot;
+  const entryOf = (nodeId: string, ids: Iterable<string>) => {
+    const lists = { persistent_vms: [], instances: [...ids].sort(compareTexts), on_demand_vms: [], jobs: [] };
+    return `${JSON.stringify(nodeId)}:${JSON.stringify(lists)}`;
+  };
+  yield `{"period":${JSON.stringify(period)},"plan":{`;
+  let comma = '';
+  for (const { node, instances } of loadsInOrder(planner)) {
+    yield comma + entryOf(node.nodeId, instances);
+    comma = ',';
+  }
+  for (const [nodeId, ids] of groupForeign(snapshot)) {
+    if (ids.length === 0) continue;
+    yield comma + entryOf(nodeId, ids);
+    comma = ',';
+  }
+  yield '},"waiting":[';
+  comma = '';
+  for (const { instanceId, reason } of planner.listWaiting()) {
+    yield `${comma}${JSON.stringify({ vm_hash: instanceId, reason })}`;
+    comma = ',';
+  }
+  yield ']}';
 }
 
-export function planView(plan: Plan, period: PeriodView) {
-  const nodes: Record<string, unknown> = {};
-  for (const [nodeId, instances] of groupByNode(plan))
-    nodes[nodeId] = { persistent_vms: [], instances, on_demand_vms: [], jobs: [] };
-  return { period, plan: nodes, waiting: listWaiting(plan) };
-}
-
-function nodeRef(nodeId: string, view: View): NodeRef {
+function nodeRef(nodeId: string, view: View): NodeRefView {
   const node = view.nodes.get(nodeId);
   const prefix = node?.ipv6Prefix ?? null;
   return { node_id: nodeId, url: node?.url ?? null, ipv6: prefix, supports_ipv6: prefix !== null };
@@ -77,7 +80,7 @@ export function allocationView(
   placement: Placement & { nodeId: string },
   view: View,
   period: PeriodView,
-) {
+): Static<typeof AllocationView> {
   return {
     vm_hash: instanceId,
     vm_type: 'instance',
@@ -88,26 +91,79 @@ export function allocationView(
   };
 }
 
-function nodeView(load: NodeLoad, instances: number, view: View) {
-  const { node, limits, used, unusable } = load;
+function nodeView(load: NodeLoad, view: View): NodeView {
+  const { node, limits, used, standing } = load;
   return {
     ...nodeRef(node.nodeId, view),
     address: node.address,
     version: node.version,
-    features: node.features,
+    features: [...node.features],
     capacity: resourcesView(node.capacity),
     limits: resourcesView(limits),
     used: resourcesView(used),
     free: resourcesView(freeOf(load)),
-    instances,
-    healthy: unusable === null,
-    reason: unusable,
+    instances: load.instances.size,
+    healthy: standing.unusable === null,
+    reason: standing.unusable,
+    leaving: standing.leaving,
+    score: standing.score,
+    weight: weightOf(load),
     announced_at: Math.floor(node.announcedAtMs / 1000),
   };
 }
 
-export function nodesView(plan: Plan, view: View) {
-  const groups = groupByNode(plan);
-  const nodes = [...plan.loads.values()].sort((a, b) => compareTexts(a.node.nodeId, b.node.nodeId));
-  return { nodes: nodes.map((load) => nodeView(load, groups.get(load.node.nodeId)?.length ?? 0, view)) };
+export const nodesView = ({ planner, view }: Snapshot) => ({
+  nodes: loadsInOrder(planner).map((load) => nodeView(load, view)),
+});
+
+const candidateView = ({ load, weight, freeShare, against }: Candidate): Static<typeof CandidateView> => ({
+  node_id: load.node.nodeId,
+  has_room: against === null,
+  weight,
+  free_share: freeShare,
+  score: load.standing.score,
+  free: resourcesView(freeOf(load)),
+  against,
+});
+
+function verdictOf({ planner }: Snapshot, placement: Placement): Static<typeof ExplanationView>['verdict'] {
+  const { nodeId, reason } = placement;
+  if (nodeId === null) return { code: 'WAITS', message: reason?.message ?? 'no node was chosen yet' };
+  const load = planner.loads.get(nodeId);
+  if (!load) return { code: 'FOREIGN', message: 'its node is not one that this scheduler places on' };
+  const { leaving } = load.standing;
+  if (leaving)
+    return { code: 'LEAVES', message: `it should leave (${leaving.message}), and no other node has room` };
+  const but = reason ? `; the node gets nothing new: ${reason.message}` : '';
+  return { code: 'STAYS', message: `what has a node stays there unless that leaves${but}` };
+}
+
+/** Why an instance is where it is. @param candidatesMax nodes that are shown */
+export function explanationView(
+  snapshot: Snapshot,
+  instanceId: string,
+  placement: Placement,
+  candidatesMax: number,
+): Static<typeof ExplanationView> {
+  const { planner, decisions } = snapshot;
+  const instance = planner.getInstance(instanceId)!;
+  const { list, counts } = listCandidates(planner.loads.values(), instance.needs, instance);
+  return {
+    vm_hash: instanceId,
+    needs: resourcesView(instance.needs),
+    created_at: instance.createdAt,
+    node_id: placement.nodeId,
+    vm_ipv6: placement.ipv6 === '' ? null : placement.ipv6,
+    verdict: verdictOf(snapshot, placement),
+    decisions: decisions.list(instanceId).map(({ decidedAtMs, kind, from, placement: decided }) => ({
+      decided_at: isoOf(decidedAtMs),
+      kind,
+      from,
+      node_id: decided.nodeId,
+      ipv6: decided.ipv6,
+      reason: decided.reason,
+    })),
+    nodes: Object.fromEntries(counts),
+    candidates: list.slice(0, candidatesMax).map(candidateView),
+  };
 }

@@ -1,0 +1,131 @@
+import { nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { Planner } from '../services/scheduler/src/planning/planner.ts';
+import type { Standing } from '../services/scheduler/src/planning/standing.ts';
+import type { Instance, Node } from '../services/scheduler/src/view.ts';
+
+const SIZES = [100, 1_000, 10_000];
+const INSTANCES_PER_NODE = 100;
+const CHANGES = 200;
+const NODE_CHANGES = 20;
+const MIB = 1024 ** 2;
+const USABLE: Standing = { unusable: null, leaving: null, score: null };
+const DEAD: Standing = {
+  unusable: { code: 'NODE_UNREACHABLE', message: 'no answer' },
+  leaving: { code: 'NODE_DEAD', message: 'no answer' },
+  score: null,
+};
+const NEEDS = [
+  { cpu: 1, memoryMib: 512, diskGib: 4 },
+  { cpu: 1, memoryMib: 1_024, diskGib: 8 },
+  { cpu: 2, memoryMib: 2_048, diskGib: 20 },
+  { cpu: 4, memoryMib: 4_096, diskGib: 40 },
+];
+
+/** Room for a hundred instances of the average size and a tenth more. */
+function makeNode(index: number): Node {
+  const address = `0x${(index + 1).toString(16).padStart(40, '0')}`;
+  return {
+    nodeId: nodeIdOf(address),
+    address,
+    url: `http://node${index}.test`,
+    ipv6Prefix: `fd00:${(index >> 16).toString(16)}:${(index & 0xffff).toString(16)}:1::/64`,
+    capacity: { cpu: 64, memoryMib: 211_200, diskGib: 1_980 },
+    features: [],
+    version: '1.0.0',
+    reason: null,
+    announcedAtMs: 1,
+    itemHash: sha256Hex(`announcement ${index}`),
+  };
+}
+
+const makeInstance = (index: number): Instance => ({
+  instanceId: sha256Hex(`instance ${index}`),
+  needs: NEEDS[index % NEEDS.length]!,
+  createdAt: index,
+  nodeId: null,
+  nodeAddress: null,
+  ipv6: '',
+  reason: null,
+});
+
+function measureMs(work: () => void): number {
+  const begunMs = performance.now();
+  work();
+  return performance.now() - begunMs;
+}
+
+function medianMs(times: number, work: (round: number) => void): number {
+  const all = Array.from({ length: times }, (_, round) => measureMs(() => work(round)));
+  return all.sort((a, b) => a - b)[Math.floor(times / 2)]!;
+}
+
+const createPlanner = () => new Planner({ cpuOvercommit: 4, manages: () => true });
+
+function benchSize(count: number): string[] {
+  const nodes = Array.from({ length: count }, (_, index) => makeNode(index));
+  const total = count * INSTANCES_PER_NODE;
+  const instances = Array.from({ length: total }, (_, index) => makeInstance(index));
+  const before = process.memoryUsage();
+  const planner = createPlanner();
+  const placed: Instance[] = [];
+  const fullMs = measureMs(() => {
+    for (const node of nodes) planner.setNode(node, USABLE);
+    for (const instance of instances) planner.setInstance(instance);
+    const told = new Map(planner.run().map(({ instanceId, placement }) => [instanceId, placement]));
+    for (const instance of instances) placed.push({ ...instance, ...told.get(instance.instanceId) });
+  });
+  const unplaced = placed.filter(({ nodeId }) => nodeId === null).length;
+  for (const instance of placed) planner.setInstance(instance);
+  const after = process.memoryUsage();
+  const bytesPerInstance =
+    (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / total;
+  const again = createPlanner();
+  const restartMs = measureMs(() => {
+    for (const node of nodes) again.setNode(node, USABLE);
+    for (const instance of placed) again.setInstance(instance);
+    if (again.run().length > 0) throw new Error('a restart moved something');
+  });
+  const instanceMs = medianMs(CHANGES, (round) => {
+    planner.setInstance(makeInstance(total + round));
+    if (planner.run().length !== 1) throw new Error('the new instance was not decided');
+  });
+  let moved = 0;
+  const deathMs = medianMs(NODE_CHANGES, (round) => {
+    planner.setNode(nodes[round]!, DEAD);
+    moved += planner.run().length;
+  });
+  const joinMs = medianMs(NODE_CHANGES, (round) => {
+    planner.setNode(makeNode(count + round), USABLE);
+    planner.run();
+  });
+  return [
+    String(count),
+    String(total),
+    `${fullMs.toFixed(0)} ms`,
+    `${restartMs.toFixed(0)} ms`,
+    `${instanceMs.toFixed(3)} ms`,
+    `${deathMs.toFixed(2)} ms (${Math.round(moved / NODE_CHANGES)} moved)`,
+    `${joinMs.toFixed(2)} ms`,
+    `${Math.round(bytesPerInstance)} bytes`,
+    `${Math.round(after.rss / MIB)} MiB`,
+    String(unplaced),
+  ];
+}
+
+/** Planning from nothing, after a restart, and for one change, with a hundred instances on each node. */
+export async function benchSchedule(): Promise<void> {
+  const heads = [
+    'nodes',
+    'instances',
+    'full',
+    'restart',
+    'an instance more',
+    'a node dies',
+    'a node joins',
+    'an instance takes',
+    'resident',
+    'unplaced',
+  ];
+  console.log(`| ${heads.join(' | ')} |`);
+  for (const count of SIZES) console.log(`| ${benchSize(count).join(' | ')} |`);
+}

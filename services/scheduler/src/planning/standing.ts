@@ -1,0 +1,85 @@
+import { LIMITS, type Reason } from '@skerry/protocol';
+import type { Node } from '../view.ts';
+
+/** What a node may be used for, and how good it is. */
+export interface Standing {
+  /** Why it gets nothing new, or null. */
+  readonly unusable: Reason | null;
+  /** Why what it holds should go elsewhere, or null. */
+  readonly leaving: Reason | null;
+  /** 0 to 1 as published; null where nobody has scored it. */
+  readonly score: number | null;
+}
+
+/** What is known of a node beside its announcement. */
+export interface NodeFacts {
+  /** Since when it does not answer (milliseconds since 1970), and how. */
+  readonly outage: { readonly sinceMs: number; readonly failure: string } | undefined;
+  /** The operator of the scheduler wants it empty. */
+  readonly isDrained: boolean;
+  readonly score: number | null;
+}
+
+export interface StandingRules {
+  /** How long a node may be out of reach before what it holds is placed elsewhere. */
+  readonly graceMs: number;
+  /** Nodes with a lower score get nothing new; those without a score do. */
+  readonly scoreMin: number;
+  /** Whether a private prefix (fc00::/7) is good enough. */
+  readonly privatePrefixes: boolean;
+  /** False while so much is out of reach that the scheduler itself may be cut off. */
+  readonly mayDeclareDead: boolean;
+}
+
+/** What a node says of itself when it wants to be empty. */
+export const DRAINING = 'NODE_DRAINING';
+
+const reasonOf = (code: string, message: string): Reason => ({
+  code,
+  message: message.slice(0, LIMITS.reasonChars),
+});
+
+const isPrivate = (prefix: string) => /^f[cd]/.test(prefix);
+
+function unusableReason(node: Node, facts: NodeFacts, rules: StandingRules): Reason | null {
+  if (node.reason) return node.reason;
+  if (facts.isDrained)
+    return reasonOf(DRAINING, 'the node is being emptied by the operator of the scheduler');
+  if (node.ipv6Prefix === null)
+    return reasonOf('NODE_WITHOUT_PREFIX', 'the node has no IPv6 network for instances');
+  if (!rules.privatePrefixes && isPrivate(node.ipv6Prefix))
+    return reasonOf('NODE_PREFIX_PRIVATE', `the IPv6 network ${node.ipv6Prefix} of the node is private`);
+  if (facts.outage) return reasonOf('NODE_UNREACHABLE', facts.outage.failure);
+  if (facts.score !== null && facts.score < rules.scoreMin)
+    return reasonOf('NODE_SCORE_LOW', `the score of the node is ${facts.score}, below ${rules.scoreMin}`);
+  return null;
+}
+
+function leavingReason(
+  node: Node,
+  facts: NodeFacts,
+  { graceMs, mayDeclareDead }: StandingRules,
+  nowMs: number,
+): Reason | null {
+  if (facts.isDrained || node.reason?.code === DRAINING)
+    return reasonOf(DRAINING, node.reason?.message ?? 'the node is being emptied');
+  if (facts.outage && mayDeclareDead && nowMs - facts.outage.sinceMs >= graceMs) {
+    const minutes = Math.floor((nowMs - facts.outage.sinceMs) / 60_000);
+    return reasonOf('NODE_DEAD', `out of reach for ${minutes} minutes: ${facts.outage.failure}`);
+  }
+  return null;
+}
+
+/** Whether a node is of use now, and whether what it holds must go. */
+export function decideStanding(node: Node, facts: NodeFacts, rules: StandingRules, nowMs: number): Standing {
+  return {
+    unusable: unusableReason(node, facts, rules),
+    leaving: leavingReason(node, facts, rules, nowMs),
+    score: facts.score,
+  };
+}
+
+const isSameReason = (a: Reason | null, b: Reason | null) => a?.code === b?.code && a?.message === b?.message;
+
+export const isSameStanding = (a: Standing, b: Standing) =>
+  isSameReason(a.unusable, b.unusable) && isSameReason(a.leaving, b.leaving) && a.score === b.score;

@@ -1,0 +1,43 @@
+import { type CoreClient, requestJson } from '@skerry/client';
+import { SCORES_POST_TYPE } from '@skerry/protocol';
+
+/** Node id -> 0 to 1. */
+export type Scores = ReadonlyMap<string, number>;
+
+interface PostsPage {
+  readonly posts: readonly { readonly address: string; readonly content: unknown }[];
+}
+
+const NODE_ID = /^[0-9a-f]{64}$/;
+
+/** The scores of compute nodes in what a publisher published; what has not the form is left out. */
+export function parseScores(content: unknown): Scores {
+  const { scores } = (content ?? {}) as { scores?: { crn?: unknown } };
+  const rows: unknown[] = Array.isArray(scores?.crn) ? scores.crn : [];
+  return new Map(
+    rows.flatMap((row): [string, number][] => {
+      const { node_id: nodeId, total_score: score } = (row ?? {}) as {
+        node_id?: unknown;
+        total_score?: unknown;
+      };
+      const isScore = typeof score === 'number' && score >= 0 && score <= 1;
+      return typeof nodeId === 'string' && NODE_ID.test(nodeId) && isScore ? [[nodeId, score]] : [];
+    }),
+  );
+}
+
+/** The newest scores that any of the publishers published; none where there are none. */
+export async function readScores(
+  core: CoreClient,
+  publishers: readonly string[],
+  signal: AbortSignal,
+): Promise<Scores> {
+  if (publishers.length === 0) return new Map();
+  const query = new URLSearchParams({
+    types: SCORES_POST_TYPE,
+    addresses: publishers.join(','),
+    pagination: '1',
+  });
+  const { posts } = await requestJson<PostsPage>(`${core.url}/api/v0/posts.json?${query}`, { signal });
+  return parseScores(posts[0]?.content);
+}
