@@ -22,7 +22,7 @@ describe('operating the gateway', { timeout: 60_000 }, () => {
     assert.equal((await scene.api('/api/why/not-a-name')).status, 400);
     await scene.visit();
     const metrics = await (await fetch(`${scene.urls[2]}/metrics`)).text();
-    assert.match(metrics, /^skerry_gateway_http_requests_total 1$/m);
+    assert.match(metrics, /^skerry_gateway_http_requests_total\{class="http1",outcome="forwarded"\} 1$/m);
     assert.match(metrics, /^skerry_gateway_tls_connections_total\{outcome="unknown_name"\} 0$/m);
     assert.match(metrics, /^skerry_gateway_routes 1$/m);
   });
