@@ -15,13 +15,22 @@ import {
   type Subject,
   spawnPinned,
 } from './gateway/subjects.ts';
+import {
+  canServeTls,
+  downloadTls,
+  openTlsInstance,
+  TLS_MEGABYTES,
+  type TlsStreams,
+} from './gateway/tls-instance.ts';
 
 const ROUNDS = 5;
+const TLS_ROUNDS = 3;
 const IDLE_CONNECTIONS = 2000;
 
 interface Measure {
   readonly title: string;
   readonly unit: string;
+  readonly rounds?: number;
   readonly args: readonly [mode: string, amount: number, parallel: number];
   /** CPU time of the proxy for one unit, in the unit's terms. */
   readonly scale: number;
@@ -73,11 +82,36 @@ const ratioText = (ratios: readonly number[]) =>
   `${median(ratios).toFixed(2)} [${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}]`;
 
 async function compare(path: string, subjects: readonly Subject[], measure: Measure): Promise<void> {
+  await compareLoads(subjects, measure, (subject) => load(path, subject, measure.args));
+}
+
+/** Downloads with real TLS; the last byte is what counts, so there are no times of single exchanges. */
+async function compareTls(subjects: readonly Subject[], streams: TlsStreams): Promise<void> {
+  const title = `${TLS_TITLE}, ${streams} stream${streams > 1 ? 's' : ''}`;
+  await compareLoads(
+    subjects,
+    { title, unit: 's/GB', rounds: TLS_ROUNDS, scale: 1000 / TLS_MEGABYTES[streams] },
+    async (subject) => {
+      const before = cpuSeconds(subject.pids);
+      const startMs = performance.now();
+      await downloadTls(subject, streams);
+      const us = (performance.now() - startMs) * 1000;
+      return { p50Us: us, p99Us: us, cpu: cpuSeconds(subject.pids) - before };
+    },
+  );
+}
+
+/** Every subject in turn, in another order each round. */
+async function compareLoads(
+  subjects: readonly Subject[],
+  measure: Omit<Measure, 'args'>,
+  run: (subject: Subject) => Promise<Load>,
+): Promise<void> {
   const loads = subjects.map((): Load[] => []);
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < (measure.rounds ?? ROUNDS); round++) {
     for (let i = 0; i < subjects.length; i++) {
       const index = (i + round) % subjects.length;
-      loads[index]!.push(await load(path, subjects[index]!, measure.args));
+      loads[index]!.push(await run(subjects[index]!));
     }
   }
   console.log(
@@ -132,6 +166,9 @@ async function measureIdle(subjects: readonly Subject[]): Promise<void> {
   }
 }
 
+const BUSY_TITLE = 'busy JavaScript';
+const IDLE_TITLE = 'idle memory';
+const TLS_TITLE = 'TLS records';
 const BUSY_MS = 30;
 const PERIOD_MS = 100;
 
@@ -169,7 +206,7 @@ export async function benchGateway(): Promise<void> {
   ];
   if (code !== 0) throw new Error('the load generator needs a C compiler');
   const instance = spawnPinned(1, path, ['serve', String(INSTANCE_PORT)]);
-  stack.defer(() => void instance.kill());
+  stack.defer(() => void instance.kill('SIGKILL'));
   await once(instance.stdout!, 'data');
   const peers = (await openPeers(dir)).map((one) => stack.use(one));
   const native = stack.use(await openNative(dir));
@@ -181,6 +218,16 @@ export async function benchGateway(): Promise<void> {
     const isConnection = measure.args[0] === 'conn';
     await compare(path, isConnection ? [...all, large] : all, measure);
   }
-  await measureBusy(path, [...peers.filter(({ name }) => name === 'haproxy'), native]);
-  await measureIdle(all);
+  if (BUSY_TITLE.includes(wanted))
+    await measureBusy(path, [...peers.filter(({ name }) => name === 'haproxy'), native]);
+  if (IDLE_TITLE.includes(wanted)) await measureIdle(all);
+  if (!TLS_TITLE.includes(wanted)) return;
+  if (!canServeTls()) {
+    console.log(`\n${TLS_TITLE}: not measured, since it needs nginx as the instance`);
+    return;
+  }
+  instance.kill('SIGKILL');
+  await once(instance, 'exit');
+  await using _tls = await openTlsInstance(dir);
+  for (const streams of [1, 32] as const) await compareTls(all, streams);
 }

@@ -58,7 +58,7 @@ export const gatewayConfig = defineConfig('SKERRY_GATEWAY', {
   accessLog: settings.choice(
     ['off', 'sampled', 'full'],
     'off',
-    'a line for one in 100, or each, TLS connection',
+    'a line for one in 100, or each, TLS connection and HTTP request',
   ),
   maxConnectionsPerClient: settings.integer(
     1,

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { openClient, readBytes } from './dataplane/suite/testing-world.ts';
 import { HASH, HOST, NAME, running, Scene } from './testing-scene.ts';
+import { checkUpgrade } from './testing-upgrade.ts';
 import { helloWire } from './tls/testing-hello.ts';
 
 describe('operating the gateway', { timeout: 60_000 }, () => {
@@ -21,7 +22,7 @@ describe('operating the gateway', { timeout: 60_000 }, () => {
     assert.equal((await scene.api('/api/why/not-a-name')).status, 400);
     await scene.visit();
     const metrics = await (await fetch(`${scene.urls[2]}/metrics`)).text();
-    assert.match(metrics, /^skerry_gateway_http_requests_total 1$/m);
+    assert.match(metrics, /^skerry_gateway_http_requests_total\{class="http1",outcome="forwarded"\} 1$/m);
     assert.match(metrics, /^skerry_gateway_tls_connections_total\{outcome="unknown_name"\} 0$/m);
     assert.match(metrics, /^skerry_gateway_routes 1$/m);
   });
@@ -57,5 +58,11 @@ describe('operating the gateway', { timeout: 60_000 }, () => {
     scene.core.put({ ...running, firewall: { ...firewall, proxyProtocol: false } });
     while (!(await firstBytes()).equals(hello));
     instance.close();
+  });
+
+  test('transfers last through route changes and an upgrade of the gateway', async () => {
+    const said: string[] = [];
+    await checkUpgrade({ transfers: 200, changes: 1000, bytes: 100_000 }, (line) => said.push(line));
+    assert.match(said.at(-1)!, / 0 of 210 transfers broken/);
   });
 });

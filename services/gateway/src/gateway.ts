@@ -24,7 +24,11 @@ const SAMPLE_EVERY = 100;
 function accessOption(kind: GatewayConfig['accessLog'], log: Logger): Pick<DataPlaneOptions, 'access'> {
   if (kind === 'off') return {};
   return {
-    access: { every: kind === 'full' ? 1 : SAMPLE_EVERY, tell: (record) => log.info(record, 'connection') },
+    access: {
+      every: kind === 'full' ? 1 : SAMPLE_EVERY,
+      tell: (record) => log.info(record, 'connection'),
+      tellHttp: (record) => log.info(record, 'request'),
+    },
   };
 }
 

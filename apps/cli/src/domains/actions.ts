@@ -31,7 +31,10 @@ export async function lookUpDomain({ gatewayUrl, output }: Context, text: string
 
 const MARKS = { true: 'ok     ', false: 'MISSING', null: '-      ' } as const;
 
-export async function whyDomain({ gatewayUrl, output }: Context, name: string): Promise<void> {
+export async function whyDomain(
+  { gatewayUrl, output }: Pick<Context, 'gatewayUrl' | 'output'>,
+  name: string,
+): Promise<void> {
   const why = await explainDomain(gatewayUrl, name);
   const lines = why.chain.map(({ step, ok, detail }) => `  ${MARKS[`${ok}`]}  ${step.padEnd(10)}  ${detail}`);
   const verdict = why.missing ? `does not answer: ${why.missing.message}` : 'answers';

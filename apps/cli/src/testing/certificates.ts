@@ -17,6 +17,7 @@ import {
   startAcme,
   startCaddy,
 } from './acme.ts';
+import { writeGatewayTable } from './gateway-table.ts';
 import { say, succeed, until } from './shell.ts';
 
 const DOMAIN = 'apps.test';
@@ -25,24 +26,12 @@ const GATEWAY = { http: 20_080, https: 20_443 };
 const SOON_MS = 30_000;
 const HASHES = ['5330dcefe18'.padEnd(64, '0'), '63faf8b5db1'.padEnd(64, '0')] as ItemHash[];
 
-/** The gateway's own table from an earlier run: no core node is needed to route by it. */
-async function writeTable(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true });
-  const instances = HASHES.map((hash) => ({
-    instance_id: hash,
-    created_at: 1000,
-    ipv6: '::1',
-    desired: 'running',
-    phase: 'running',
-    reason: null,
-  }));
-  const table = { format: 1, cursor: null, last_sync_time: 0, instances };
-  await writeFile(join(directory, 'routes.json'), JSON.stringify(table));
-}
-
 async function scenario(directory: string, dataPlane: string): Promise<void> {
   const dataDir = join(directory, `gateway-${dataPlane}`);
-  await writeTable(dataDir);
+  await writeGatewayTable(
+    dataDir,
+    HASHES.map((instance_id) => ({ instance_id })),
+  );
   const config = readConfig(gatewayService.config, {
     ...readEnvironment(),
     SKERRY_GATEWAY_DOMAIN: DOMAIN,

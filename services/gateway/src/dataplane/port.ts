@@ -44,6 +44,31 @@ export interface AccessRecord {
   readonly bytesToClient: number;
 }
 
+/** What the access log tells of one HTTP request. Neither path nor query: they can hold what is nobody else's business. */
+export interface HttpAccessRecord {
+  readonly startedUnixMs: number;
+  readonly durationMs: number;
+  readonly class: HttpClass;
+  readonly clientAddress: string;
+  readonly method: string;
+  /** As the client wrote it; null where it wrote none. */
+  readonly authority: string | null;
+  /** Null where no answer was begun. */
+  readonly status: number | null;
+  readonly outcome: HttpOutcome;
+}
+
+/** How a request came; challenges of certificate authorities (ACME HTTP-01) are told from the rest. */
+export const HTTP_CLASSES = ['http1', 'http2', 'upgrade', 'acme_challenge'] as const;
+export type HttpClass = (typeof HTTP_CLASSES)[number];
+
+/** `failed`: its instance did not answer; `refused`: it was not to be passed on; `gone`: nobody waited for the answer. */
+export const HTTP_OUTCOMES = ['forwarded', 'not_routed', 'failed', 'refused', 'gone'] as const;
+export type HttpOutcome = (typeof HTTP_OUTCOMES)[number];
+
+/** Requests that are over, since the start. */
+export type HttpCounts = Readonly<Record<HttpClass, Readonly<Record<HttpOutcome, number>>>>;
+
 export interface ListenPorts {
   readonly http: number;
   readonly https: number;
@@ -92,8 +117,12 @@ export interface DataPlaneOptions {
   readonly limits?: Partial<DataPlaneLimits>;
   /** Whether other processes may listen on the same ports and share the connections. */
   readonly sharePort?: boolean;
-  /** Told of one in `every` TLS connections, at its end. */
-  readonly access?: { readonly every: number; readonly tell: (record: AccessRecord) => void };
+  /** Told of one in `every` TLS connections, and of one in `every` HTTP requests, at the end of each. */
+  readonly access?: {
+    readonly every: number;
+    readonly tell: (record: AccessRecord) => void;
+    readonly tellHttp?: (record: HttpAccessRecord) => void;
+  };
 }
 
 export type CreateDataPlane = (options: DataPlaneOptions) => DataPlane;
@@ -153,4 +182,5 @@ export interface DataPlaneStats {
   readonly tlsBytesToClients: number;
   readonly httpOpen: number;
   readonly httpRequests: number;
+  readonly httpCounts: HttpCounts;
 }

@@ -2,6 +2,7 @@ import { describe } from 'node:test';
 import type { CreateDataPlane } from './port.ts';
 import { httpBodiesSuite } from './suite/http-bodies.ts';
 import { httpFailuresSuite } from './suite/http-failures.ts';
+import { httpJournalSuite } from './suite/http-journal.ts';
 import { httpRoutingSuite } from './suite/http-routing.ts';
 import { http2Suite } from './suite/http2.ts';
 import { tlsLimitsSuite } from './suite/tls-limits.ts';
@@ -18,5 +19,6 @@ export function dataPlaneSuite(name: string, create: CreateDataPlane): void {
     httpBodiesSuite(create);
     httpFailuresSuite(create);
     http2Suite(create);
+    httpJournalSuite(create);
   });
 }

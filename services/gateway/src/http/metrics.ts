@@ -53,7 +53,16 @@ export function renderMetrics(stats: DataPlaneStats, routing: Routing, plane: st
       ],
     },
     one('skerry_gateway_http_open_connections', 'gauge', 'HTTP connections that are open.', stats.httpOpen),
-    one('skerry_gateway_http_requests_total', 'counter', 'HTTP requests.', stats.httpRequests),
+    {
+      name: 'skerry_gateway_http_requests_total',
+      type: 'counter',
+      help: 'HTTP requests that are over, by how they came and what became of them.',
+      values: Object.entries(stats.httpCounts).flatMap(([kind, outcomes]) =>
+        Object.entries(outcomes).map(
+          ([outcome, count]) => [`{class="${kind}",outcome="${outcome}"}`, count] as const,
+        ),
+      ),
+    },
   ];
   return metrics
     .flatMap(({ name, type, help, values }) => [

@@ -215,6 +215,7 @@ export class NativeDataPlane implements DataPlane {
       tlsBytesToClients: bytesToClients,
       httpOpen: this.#http.open,
       httpRequests: this.#http.requests,
+      httpCounts: this.#http.counts,
     };
   }
 

@@ -13,7 +13,7 @@ export const NAME_B = 'glue-style-coin-renew.skerry.localhost';
 export const NAME_DEAD = 'team-hospital-room-run.skerry.localhost';
 export const NAME_UNKNOWN = 'zoo-zoo-zoo-zoo.skerry.localhost';
 
-const ROUTES = [
+export const ROUTES = [
   { hostname: NAME_A, ipv6: ADDRESS_A },
   { hostname: NAME_B, ipv6: ADDRESS_B },
   { hostname: NAME_DEAD, ipv6: ADDRESS_DEAD },

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol';
-import type { DataPlaneLimits, Explanation, Failure } from '../port.ts';
+import type { DataPlaneLimits, Explanation, Failure, HttpClass } from '../port.ts';
 import { Counts, clientKey } from './counts.ts';
 import {
   createInstanceAgents,
@@ -12,7 +12,8 @@ import {
 } from './http-forward.ts';
 import { checkFraming, hasBody } from './http-headers.ts';
 import { parseRequestTarget } from './http-host.ts';
-import { endQuietly, endWithPage, NOT_HTTP, responseOn, sendPage } from './http-page.ts';
+import { classOf, type HttpJournal } from './http-journal.ts';
+import { endQuietly, endWithPage, findPage, NOT_HTTP, responseOn, sendPage } from './http-page.ts';
 import { createHttp2Listener } from './http2-listener.ts';
 import { linger } from './linger.ts';
 import type { RouteTable } from './routes.ts';
@@ -24,6 +25,7 @@ export interface HttpListenerOptions {
   readonly limits: DataPlaneLimits;
   readonly explain: (hostname: string, failure: Failure) => Explanation;
   readonly counters: { requests: number };
+  readonly journal: HttpJournal;
 }
 
 export interface HttpListener {
@@ -55,12 +57,16 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     routes: options.routes,
     perInstance,
   };
-  const http2 = createHttp2Listener({ forwarding, counters: options.counters });
+  const http2 = createHttp2Listener({ forwarding, counters: options.counters, journal: options.journal });
   const turns = new RequestTurns();
   const connections = new Set<Socket>();
 
   const serve = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
     options.counters.requests++;
+    const over = options.journal.begin(traceOf(request, 'http1'));
+    response.once('close', () =>
+      over({ status: response.headersSent ? response.statusCode : null, refusedWith: findPage(response) }),
+    );
     turns.take(request.socket, response, () =>
       answerRequest({ request, response, expectsContinue }, options, (exchange) =>
         forward(exchange, forwarding),
@@ -103,6 +109,14 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     options.counters.requests++;
     socket.on('error', () => {});
     const arrived = { request, response: responseOn(socket, request), expectsContinue: false };
+    const over = options.journal.begin(traceOf(request, 'upgrade'));
+    socket.once('close', () => {
+      const { response } = arrived;
+      const refusedWith = findPage(response);
+      // After the switch the bytes are not of this response any more.
+      const status = response.headersSent ? response.statusCode : socket.bytesWritten > 0 ? SWITCHED : null;
+      over({ status, refusedWith });
+    });
     answerRequest(arrived, options, (exchange) => forwardUpgrade(exchange, forwarding, head));
   });
   server.on('connect', (_request, socket: Socket) => {
@@ -128,6 +142,15 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   };
   return { server, connections, close: () => agents.kept.destroy(), release };
 }
+
+const SWITCHED = 101;
+
+const traceOf = ({ socket, method, headers, url }: IncomingMessage, kind: HttpClass) => ({
+  class: classOf(url, kind),
+  clientAddress: socket.remoteAddress ?? '',
+  method: method ?? '',
+  authority: headers.host ?? null,
+});
 
 /** What Node's HTTP/1.1 parser says of bytes that are not what it expects. */
 interface ClientError extends NodeJS.ErrnoException {

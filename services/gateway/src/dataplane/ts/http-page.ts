@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { ERRORS } from '@skerry/protocol';
+import { ERRORS, type ErrorCode } from '@skerry/protocol';
 import type { Explanation } from '../port.ts';
 import { linger } from './linger.ts';
 
@@ -23,7 +23,13 @@ export function pageOf(explanation: Explanation): { status: number; headers: str
   return { status, headers, body };
 }
 
+/** The code of the page that a response was answered with. */
+const pages = new WeakMap<object, ErrorCode>();
+export const notePage = (response: object, { code }: Explanation) => void pages.set(response, code);
+export const findPage = (response: object): ErrorCode | undefined => pages.get(response);
+
 export function sendPage(response: ServerResponse, explanation: Explanation): void {
+  notePage(response, explanation);
   const { status, headers, body } = pageOf(explanation);
   response.writeHead(status, STATUS_CODES[status]!, headers);
   response.end(body);

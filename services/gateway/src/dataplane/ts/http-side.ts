@@ -1,4 +1,5 @@
-import { type DataPlaneOptions, DEFAULT_LIMITS } from '../port.ts';
+import { type DataPlaneOptions, DEFAULT_LIMITS, type HttpCounts } from '../port.ts';
+import { HttpJournal } from './http-journal.ts';
 import { createHttpListener, type HttpListener } from './http-listener.ts';
 import { countConnections, drainListeners, openTogether, type PortUse, shut } from './listening.ts';
 import type { RouteTable } from './routes.ts';
@@ -7,16 +8,19 @@ import type { RouteTable } from './routes.ts';
 export class HttpSide {
   readonly #options: DataPlaneOptions;
   readonly #listeners: readonly HttpListener[];
+  readonly #journal: HttpJournal;
   readonly #counters = { requests: 0 };
 
   constructor(options: DataPlaneOptions, routes: RouteTable) {
     this.#options = options;
+    this.#journal = new HttpJournal(options.access);
     const one = {
       routes,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       explain: options.explain,
       upstreamPort: options.upstreamHttpPort,
       counters: this.#counters,
+      journal: this.#journal,
     };
     this.#listeners = options.hosts.map(() => createHttpListener(one));
   }
@@ -27,6 +31,11 @@ export class HttpSide {
 
   get requests(): number {
     return this.#counters.requests;
+  }
+
+  /** Of requests that are over. */
+  get counts(): HttpCounts {
+    return this.#journal.counts;
   }
 
   async listen(use: PortUse): Promise<number> {

@@ -9,7 +9,8 @@ import { AppError } from '@skerry/protocol';
 import type { Explanation } from '../port.ts';
 import { type Forwarding, OVERLOADED } from './http-forward.ts';
 import { parseRequestTarget } from './http-host.ts';
-import { NOT_HTTP, pageOf } from './http-page.ts';
+import { classOf, type HttpJournal } from './http-journal.ts';
+import { findPage, NOT_HTTP, notePage, pageOf } from './http-page.ts';
 import { forwardStream, InstanceSessions } from './http2-forward.ts';
 
 /** What a client that knows of HTTP/2 beforehand sends first (RFC 9113 §3.4). */
@@ -30,10 +31,11 @@ export interface Http2Listener {
 export interface Http2ListenerOptions {
   readonly forwarding: Forwarding;
   readonly counters: { requests: number };
+  readonly journal: HttpJournal;
 }
 
 /** HTTP/2 without TLS: every stream is routed by its own `:authority`, as every request of HTTP/1.1 by its Host. */
-export function createHttp2Listener({ forwarding, counters }: Http2ListenerOptions): Http2Listener {
+export function createHttp2Listener(options: Http2ListenerOptions): Http2Listener {
   const taken = new WeakSet<Socket>();
   const sessions = new Set<ServerHttp2Session>();
   const server = createServer({
@@ -46,7 +48,7 @@ export function createHttp2Listener({ forwarding, counters }: Http2ListenerOptio
   server.on('session', (session) => {
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
-    serveSession(session, forwarding, counters);
+    serveSession(session, options);
   });
   return {
     take(socket, rest) {
@@ -75,8 +77,7 @@ function release(socket: Socket): void {
 
 function serveSession(
   session: ServerHttp2Session,
-  forwarding: Forwarding,
-  counters: { requests: number },
+  { forwarding, counters, journal }: Http2ListenerOptions,
 ): void {
   const { limits } = forwarding;
   const instances = new InstanceSessions(forwarding);
@@ -88,9 +89,17 @@ function serveSession(
   session.once('close', () => instances.close());
   session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     counters.requests++;
+    const over = journal.begin({
+      class: classOf(headers[':path'], 'http2'),
+      clientAddress: session.socket?.remoteAddress ?? '',
+      method: headers[':method'] ?? '',
+      authority: headers[':authority'] ?? null,
+    });
     if (++open === 1) session.setTimeout(limits.idleTimeoutMs);
     stream.on('error', () => {});
     stream.once('close', () => {
+      const status = stream.headersSent ? Number(stream.sentHeaders[':status']) : null;
+      over({ status, refusedWith: findPage(stream) });
       if (--open === 0 && !session.destroyed) session.setTimeout(limits.keepAliveTimeoutMs);
     });
     serveStream(stream, headers, forwarding, instances);
@@ -132,6 +141,7 @@ function serveStream(
 
 function respondWithPage(stream: ServerHttp2Stream, explanation: Explanation): void {
   if (stream.destroyed || stream.headersSent) return;
+  notePage(stream, explanation);
   const { status, headers, body } = pageOf(explanation);
   const fields = headers.flatMap((name, index) =>
     index % 2 === 0 ? [[name.toLowerCase(), headers[index + 1]!] as const] : [],

@@ -76,6 +76,7 @@ export class TsDataPlane implements DataPlane {
       tlsBytesToClients: this.#counters.bytesToClients,
       httpOpen: this.#http.open,
       httpRequests: this.#http.requests,
+      httpCounts: this.#http.counts,
     };
   }
 
