@@ -18,6 +18,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     [],
     'addresses of the monitors whose measurements the metrics lookup serves, comma-separated',
   ),
+  knownCoreNodes: settings.list(
+    [],
+    'addresses of other core nodes whose published keys for random values count, comma-separated',
+  ),
   allocationWaitMs: settings.integer(
     0,
     60_000,

@@ -104,6 +104,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     dataDir: filesDir,
     schedulers: new Set([signers.scheduler.address]),
     publishers: new Set([signers.monitor.address]),
+    coreNodes: new Set([signers.node.address]),
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
     vrfKeyEpoch: 1,
     settings: {

@@ -4,6 +4,7 @@ import {
   ownerOf,
   type PostContent,
   parseAllocationContent,
+  parseCoreNodeContent,
   parseInstanceStatusContent,
   parseMetricsReport,
   parseNodeContent,
@@ -35,6 +36,11 @@ const NETWORK_POSTS: Readonly<
 > = {
   [NETWORK_POST.node]: (_message, content) => {
     parseNodeContent(content);
+    return { subject: null, changes: [] };
+  },
+  // Read where a token is verified (vrf/published-keys.ts).
+  [NETWORK_POST.coreNode]: (_message, content) => {
+    parseCoreNodeContent(content);
     return { subject: null, changes: [] };
   },
   // The indexer follows these for itself (indexer/posts.ts).
