@@ -88,6 +88,7 @@ export async function benchHttp(database: Database<Schema>, set: DataSet, direct
     blobs: await createDirectoryBlobStore(join(directory, 'files')),
     verifier: inlineVerifier,
     dataDir: directory,
+    coreNodes: new Set(),
     schedulers: new Set(),
     pendingHorizonMs: 3_600_000,
     vrfKeyEpoch: 1,

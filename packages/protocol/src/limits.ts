@@ -57,4 +57,6 @@ export const LIMITS = {
   /** In UTF-8. */
   vrfSeedBytes: 1024,
   vrfCountMax: 1000,
+  /** Of one announcement. */
+  vrfPublishedKeys: 100,
 } as const;

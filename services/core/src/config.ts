@@ -22,6 +22,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     [],
     'addresses of the credit services whose purchases, charges and prices count, comma-separated',
   ),
+  knownCoreNodes: settings.list(
+    [],
+    'addresses of other core nodes whose published keys for random values count, comma-separated',
+  ),
   allocationWaitMs: settings.integer(
     0,
     60_000,

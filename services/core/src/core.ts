@@ -59,6 +59,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     verifier,
     dataDir,
     schedulers,
+    coreNodes: new Set<string>(config.knownCoreNodes.map(parseEvmAddress)),
     publishers: new Set<string>(config.scoringPublishers.map(parseEvmAddress)),
     creditPublishers: new Set<string>(config.creditPublishers.map(parseEvmAddress)),
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
@@ -86,6 +87,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   stack.defer(() => pipeline.close());
   // What an earlier process had left in line is decided before anybody asks.
   await pipeline.idle();
+  await rooms.announce();
   const upkeep = runLoop(
     { name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal: stopping, log },
     async () => {

@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { createSigner } from '@skerry/client';
 import { cached, type Logger, loadOrCreateKeyFile } from '@skerry/kit';
 import { type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import { deriveCredits } from './credits/derive.ts';
@@ -22,6 +23,7 @@ import { Pipeline } from './messages/pipeline.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
 import { readRunners } from './programs/runners.ts';
 import type { Verifier } from './verify/verifier.ts';
+import { knownFromRegistry, publishVrfKeys } from './vrf/published-keys.ts';
 import { openRandomness } from './vrf/randomness.ts';
 import { createSealedBox, KEY_BYTES } from './webhooks/sealed-box.ts';
 import { createSender, type SenderSettings } from './webhooks/send.ts';
@@ -38,6 +40,8 @@ export interface RoomOptions {
   /** Addresses whose word on credit counts. */
   readonly creditPublishers?: ReadonlySet<string> | undefined;
   readonly pendingHorizonMs: number;
+  /** Addresses of other core nodes whose published keys for random values count. */
+  readonly coreNodes: ReadonlySet<string>;
   /** Raised to retire the key for random values. */
   readonly vrfKeyEpoch: number;
   readonly indexer: Indexer;
@@ -60,6 +64,7 @@ export interface RoomOptions {
 /** A change of the list of runners is seen within this time. */
 const RUNNERS_MS = 1_000;
 
+const NODE_KEY_FILE = 'node.key';
 const SEALING_KEY_FILE = 'sealing.key';
 const SEALING_PURPOSE = 'skerry webhook secrets';
 
@@ -105,20 +110,26 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   await deriveCredits(db, options.creditPublishers ?? new Set(), readContentFile);
   watchCore(metrics, { db, pool: database.pool, pipeline });
   watchIndexer(metrics.own, options.indexer, now);
+  const intake = createIntake({ verifier, pipeline, readContentFile, now });
+  const signer = createSigner(await loadOrCreateKeyFile(join(dataDir, NODE_KEY_FILE)));
+  const randomness = await openRandomness({
+    dataDir,
+    epoch: options.vrfKeyEpoch,
+    nowSeconds: Math.floor(now() / 1000),
+    alsoKnown: knownFromRegistry(db, options.coreNodes),
+  });
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
   return {
     db,
     pipeline,
-    intake: createIntake({ verifier, pipeline, readContentFile, now }),
+    intake,
     events,
     files,
     ipfs,
     secrets: createSealedBox(new Uint8Array(hkdfSync('sha256', sealingKey, '', SEALING_PURPOSE, KEY_BYTES))),
-    randomness: await openRandomness({
-      dataDir,
-      epoch: options.vrfKeyEpoch,
-      nowSeconds: Math.floor(now() / 1000),
-    }),
+    randomness,
+    nodeAddress: signer.address,
+    announce: () => publishVrfKeys({ db, intake, signer, keys: randomness.keys, now }),
     indexer: options.indexer,
     listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
     sender: createSender({ ...options.webhooks, now }),

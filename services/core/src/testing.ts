@@ -113,6 +113,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     schedulers: new Set([signers.scheduler.address]),
     publishers: new Set([signers.monitor.address]),
     creditPublishers: new Set([signers.credit.address]),
+    coreNodes: new Set([signers.node.address]),
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
     vrfKeyEpoch: 1,
     settings: {

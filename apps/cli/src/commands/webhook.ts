@@ -94,13 +94,18 @@ export function addWebhookCommands(program: Command, bind: Bind): void {
 
   webhook
     .command('replay')
-    .description('deliver one event again, or those of a time until now')
+    .description('deliver one event again, or those of a time')
     .argument('<id>')
     .option('--event <event-id>', 'this one')
     .option('--since <duration>', 'everything of the last 90s, 15m, 1h', parseDurationMs)
+    .option('--until <duration>', 'but nothing of the last 90s, 15m, 1h', parseDurationMs)
     .addHelpText(
       'after',
-      examples('skerry webhook replay ID --event EVENT', 'skerry webhook replay ID --since 1h'),
+      examples(
+        'skerry webhook replay ID --event EVENT',
+        'skerry webhook replay ID --since 1h',
+        'skerry webhook replay ID --since 2h --until 1h',
+      ),
     )
     .action(
       bind<ReplayOptions>(async (context, options, [id]) =>

@@ -27,6 +27,7 @@ export interface DeliveriesOptions {
 export interface ReplayOptions {
   readonly event?: string;
   readonly since?: number;
+  readonly until?: number;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -160,14 +161,21 @@ export async function listDeliveries(
   context.output.result(answer, renderTable(['EVENT ID', 'EVENT', 'STATE', 'TRIES', 'LAST', 'TIME'], rows));
 }
 
-export async function replayWebhook(
-  context: Context,
-  { event, since }: ReplayOptions,
-  id: string,
-): Promise<void> {
-  const more = event === undefined ? { since_ms: Date.now() - (since ?? 0) } : { event_id: event };
-  if (event === undefined && since === undefined)
+/** Durations are read back from now. */
+function rangeOf({ event, since, until }: ReplayOptions): Fields {
+  if (event !== undefined) return { event_id: event };
+  if (since === undefined)
     throw new AppError('INVALID_PARAMETERS', 'say what to deliver again: --event or --since');
-  const answer = await ask<{ from_cursor: string; to_cursor: string }>(context, id, 'replay', more);
+  const nowMs = Date.now();
+  return { since_ms: nowMs - since, ...(until === undefined ? {} : { until_ms: nowMs - until }) };
+}
+
+export async function replayWebhook(context: Context, options: ReplayOptions, id: string): Promise<void> {
+  const answer = await ask<{ from_cursor: string; to_cursor: string }>(
+    context,
+    id,
+    'replay',
+    rangeOf(options),
+  );
   context.output.result(answer, `events ${answer.from_cursor} to ${answer.to_cursor} are delivered again`);
 }

@@ -10,6 +10,7 @@ import { createParser } from '../schema.ts';
  */
 export const NETWORK_POST = {
   node: 'net-node',
+  coreNode: 'net-core-node',
   allocation: 'net-allocation',
   instanceStatus: 'net-instance-status',
   index: 'net-index',
@@ -19,6 +20,7 @@ export const NETWORK_POST = {
 
 export const NETWORK_CHANNEL = {
   compute: 'net-compute',
+  core: 'net-core',
   scheduling: 'net-scheduling',
   programs: 'net-programs',
 } as const;
@@ -75,6 +77,32 @@ export const NodeContent = Type.Object(
   strict,
 );
 export type NodeContent = Static<typeof NodeContent>;
+
+/**
+ * `net-core-node`: a core node and its keys for random values, the one in use first (docs/randomness.md). Signed by the node's own
+ * key. Every announcement counts, so that a key once published stays known.
+ */
+export const CoreNodeContent = Type.Object(
+  {
+    vrf_keys: Type.Array(
+      Type.Object(
+        {
+          suite: Type.String({ maxLength: 64, description: 'ciphersuite of RFC 9381' }),
+          public_key: Type.String({ pattern: '^[0-9a-f]{64,66}$' }),
+          from: Type.Integer({ minimum: 0, description: 'Unix seconds' }),
+          until: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+            description: 'Unix seconds; null for the key in use',
+          }),
+        },
+        strict,
+      ),
+      { minItems: 1, maxItems: LIMITS.vrfPublishedKeys },
+    ),
+    announced_at_ms: Type.Integer({ minimum: 0, description: 'milliseconds since 1970' }),
+  },
+  strict,
+);
+export type CoreNodeContent = Static<typeof CoreNodeContent>;
 
 /** `net-allocation`: which node runs an instance, or why none does. Signed by a scheduler that the core node trusts. */
 export const AllocationContent = Type.Object(
@@ -163,6 +191,7 @@ export type ProgramRunsContent = Static<typeof ProgramRunsContent>;
 export const parseRunnersContent = createParser(RunnersContent, 'content.content');
 export const parseProgramRunsContent = createParser(ProgramRunsContent, 'content.content');
 export const parseNodeContent = createParser(NodeContent, 'content.content');
+export const parseCoreNodeContent = createParser(CoreNodeContent, 'content.content');
 export const parseAllocationContent = createParser(AllocationContent, 'content.content');
 export const parseInstanceStatusContent = createParser(InstanceStatusContent, 'content.content');
 

@@ -27,6 +27,10 @@ export interface Rooms {
   readonly metrics: CoreMetrics;
   readonly health: Health;
   readonly randomness: Randomness;
+  /** By which other nodes know this one: it signs what the node says of itself. */
+  readonly nodeAddress: string;
+  /** Tells the network what this node publishes, where that is not told yet. */
+  readonly announce: () => Promise<'published' | 'unchanged'>;
   readonly indexer: Indexer;
   readonly ipfs: IpfsFiles;
   /** The compute nodes that programs are sent to. */

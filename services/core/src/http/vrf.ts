@@ -21,7 +21,7 @@ const jsonOf = (schema: object) => ({ contentType: 'application/json', schema })
 const BODY_ERRORS = ['INVALID_PARAMETERS', 'UNKNOWN_FIELD'] as const;
 
 /** Verifiable random values (specification, "VRF"; docs/randomness.md). */
-export async function vrfRoutes(app: HttpServer, { randomness }: Rooms): Promise<void> {
+export async function vrfRoutes(app: HttpServer, { randomness, nodeAddress }: Rooms): Promise<void> {
   app.post(
     '/vrf/generate',
     {
@@ -53,10 +53,15 @@ export async function vrfRoutes(app: HttpServer, { randomness }: Rooms): Promise
     {
       schema: {
         summary: "This node's keys for random values, the one in use first",
-        response: { 200: Type.Object({ keys: Type.Array(VrfKeyView) }) },
+        response: {
+          200: Type.Object({
+            node_address: Type.String({ description: 'signs their publication in the node registry' }),
+            keys: Type.Array(VrfKeyView),
+          }),
+        },
       },
       config: answersFromMemory(),
     },
-    async () => ({ keys: [...randomness.keys] }),
+    async () => ({ node_address: nodeAddress, keys: [...randomness.keys] }),
   );
 }

@@ -21,7 +21,8 @@ import { claimsOf, listContractEvents, type Pass } from './store/scans.ts';
 
 /** Logs that one request should bring: enough for COPY to pay, little enough for a timeout. */
 const TARGET_LOGS = 10_000;
-const FIRST_BLOCKS = 64;
+/** Of a chain of which nothing is known yet: a block may hold thousands of logs. */
+const FIRST_BLOCKS = 16;
 const GROWTH = 4;
 /** Full blocks are large. */
 const TRANSACTION_BLOCKS = 100;
@@ -89,6 +90,8 @@ const joinBatches = (batches: readonly RowBatch[]): RowBatch => ({
 export class Backfill {
   readonly #options: BackfillOptions;
   #size = FIRST_BLOCKS;
+  /** Whether a stretch has shown how much blocks hold; before it, ranges side by side could be too much by far. */
+  #hasLearned = false;
   /** The last block that was written, by its header. */
   #previous: Header | undefined;
 
@@ -136,10 +139,11 @@ export class Backfill {
   }
 
   #aheadMax(): number {
-    return Math.max(1, Math.min(AHEAD_MAX, this.#options.rpc.capacity));
+    return this.#hasLearned ? Math.max(1, Math.min(AHEAD_MAX, this.#options.rpc.capacity)) : 1;
   }
 
   #learnSize(pass: Pass, { from, to, items }: Stretch): void {
+    this.#hasLearned = true;
     const { rpc, rangeBlocksMax } = this.#options;
     const learned = Math.max(...rpc.endpoints.map((one) => one.learned.rangeBlocks));
     const largest = Math.min(rangeBlocksMax, pass.kind === 'events' ? learned : TRANSACTION_BLOCKS);

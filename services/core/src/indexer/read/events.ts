@@ -168,6 +168,10 @@ async function readOrdered(client: pg.PoolClient, selection: Selection, page: Pa
   return rows;
 }
 
+type Counted<R> = R & { readonly all: number; readonly total: number };
+
+const isRow = (row: Row | { block_number: null }): row is Row => row.block_number !== null;
+
 /** Rows by their arguments: all of them by the index of arguments where they are few, else as any other list. */
 async function readMatches(
   client: pg.PoolClient,
@@ -186,22 +190,22 @@ async function readMatches(
     eventIds === undefined ? '' : `event_id = any(${add(eventIds)}) and`,
   ].join(' ');
   const inBounds = conditionsOf({ ...selection, args: undefined, cursor: undefined }, parameters);
+  const onPage = conditionsOf({ ...selection, args: undefined }, parameters);
   // Without statistics of a value the planner may prefer to read everything.
   await client.query('set local enable_seqscan = off');
-  const counted = await client.query<{ all: number; total: number }>(
-    `${found} select (select count(*) from found) as all, count(*) as total from found where ${kind} ${inBounds}`,
+  // One row without a row of the table where the page is empty.
+  const { rows } = await client.query<Counted<Row> | Counted<{ block_number: null }>>(
+    `${found}, matched as (select * from found where ${kind} ${inBounds}),
+     page as (select ${ROW} from matched where ${onPage} ${ORDER}
+       limit ${add(page.limit)} offset ${add(selection.cursor ? 0 : page.offset)})
+     select (select count(*) from found) as all, (select count(*) from matched) as total, page.*
+     from (select) one left join page on true ${ORDER}`,
     parameters,
   );
-  const { all, total } = counted.rows[0]!;
+  const { all, total } = rows[0]!;
   if (all > MATCHES_MAX)
     return { rows: await readOrdered(client, selection, page), total, totalIsExact: false };
-  const conditions = conditionsOf({ ...selection, args: undefined }, parameters);
-  const { rows } = await client.query<Row>(
-    `${found} select ${ROW} from found where ${kind} ${conditions} and ${inBounds} ${ORDER}
-     limit ${add(page.limit)} offset ${add(selection.cursor ? 0 : page.offset)}`,
-    parameters,
-  );
-  return { rows, total, totalIsExact: true };
+  return { rows: rows.flatMap((row) => (isRow(row) ? row : [])), total, totalIsExact: true };
 }
 
 async function describeRows(client: pg.PoolClient, rows: readonly Row[]): Promise<EventView[]> {

@@ -8,6 +8,7 @@ import {
   parseAllocationContent,
   parseDistribution,
   parseExpense,
+  parseCoreNodeContent,
   parseInstanceStatusContent,
   parseMetricsReport,
   parseNodeContent,
@@ -43,6 +44,11 @@ const NETWORK_POSTS: Readonly<
 > = {
   [NETWORK_POST.node]: (_message, content) => {
     parseNodeContent(content);
+    return { subject: null, changes: [] };
+  },
+  // Read where a token is verified (vrf/published-keys.ts).
+  [NETWORK_POST.coreNode]: (_message, content) => {
+    parseCoreNodeContent(content);
     return { subject: null, changes: [] };
   },
   // The indexer follows these for itself (indexer/posts.ts).

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { coreService } from '@skerry/core';
+import { createLogger, readConfig } from '@skerry/kit';
+import { Webhook } from 'standardwebhooks';
+import { SKERRY, until } from '../testing/shell.ts';
+import { createTestDir } from '../testing.ts';
+
+const TIMEOUT_MS = 60_000;
+
+interface Got {
+  readonly id: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** An endpoint that takes everything. */
+async function startReceiver() {
+  const got: Got[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const headers = request.headers as Record<string, string>;
+    got.push({ id: headers['webhook-id']!, headers, body });
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    got,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test('skerry webhook: every action on a core node, and what arrives', async () => {
+  await using receiver = await startReceiver();
+  await using home = await createTestDir();
+  await using core = await coreService.start(
+    readConfig(coreService.config, {
+      SKERRY_CORE_DATA_DIR: join(home.path, 'core'),
+      SKERRY_CORE_PORT: '0',
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
+      SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: '127.0.0.0/8',
+    }),
+    { log: createLogger('test', 'fatal'), signal: new AbortController().signal },
+  );
+  const env = { PATH: process.env.PATH, SKERRY_HOME: home.path, HOME: home.path };
+  const run = async (...args: string[]) => {
+    const child = spawn(process.execPath, [SKERRY, ...args, '--core', core.urls[0]!], { env, stdio: 'pipe' });
+    child.stdin.end();
+    const ended = once(child, 'exit');
+    const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+    return { out, err, code: code as number };
+  };
+  const webhook = async (...args: string[]) => {
+    const { out, err, code } = await run('webhook', ...args, '--json');
+    assert.equal(code, 0, `${args.join(' ')}: ${err}`);
+    return JSON.parse(out);
+  };
+  const arrived = (what: string, fits: (one: Got) => boolean, times = 1) =>
+    until(what, TIMEOUT_MS, async () => receiver.got.filter(fits).length >= times);
+  const post = async (channel: string, word: string) => {
+    const content = JSON.stringify({ type: 'note', content: { word } });
+    const { code, err } = await run('message', 'post', '--channel', channel, '--content', content);
+    assert.equal(code, 0, err);
+  };
+
+  assert.equal((await run('key', 'new')).code, 0);
+  const { webhook_id: id, secret } = await webhook('add', receiver.url, '--channel', 'notes');
+  await post('other', 'unheard');
+  await post('notes', 'one');
+  await arrived('a message of the channel', () => true);
+  const [first] = receiver.got;
+  // The reference library of the Standard Webhooks specification.
+  const payload = new Webhook(secret).verify(first!.body, first!.headers) as { type: string };
+  assert.equal(payload.type, 'message.new');
+
+  assert.deepEqual(
+    (await webhook('list')).webhooks.map((one: { webhook_id: string }) => one.webhook_id),
+    [id],
+  );
+  assert.equal((await webhook('show', id)).status, 'active');
+  const { event_id: testId } = await webhook('test', id);
+  await arrived('the test', (one) => one.id === testId);
+  await until('it is in the log', TIMEOUT_MS, async () =>
+    (await webhook('deliveries', id, '--state', 'delivered')).deliveries.some(
+      (one: { event_id: string }) => one.event_id === first!.id,
+    ),
+  );
+
+  assert.equal((await webhook('pause', id)).status, 'paused');
+  await post('notes', 'two');
+  assert.equal((await webhook('resume', id)).status, 'active');
+  await arrived('what was missed', (one) => one.id !== first!.id && one.id !== testId);
+
+  const { secret: second } = await webhook('rotate', id, '--overlap', '1h');
+  await webhook('replay', id, '--event', first!.id);
+  await arrived('it again, under the same id', (one) => one.id === first!.id, 2);
+  const again = receiver.got.findLast((one) => one.id === first!.id)!;
+  for (const key of [secret, second]) new Webhook(key).verify(again.body, again.headers);
+  await webhook('replay', id, '--since', '1h');
+  await arrived('everything again', (one) => one.id === first!.id, 3);
+  const future = await run('webhook', 'replay', id, '--since', '1m', '--until', '2m');
+  assert.notEqual(future.code, 0, 'a time that ends before it begins');
+
+  await webhook('delete', id);
+  const gone = await run('webhook', 'show', id);
+  assert.notEqual(gone.code, 0);
+  assert.match(gone.err, /WEBHOOK_NOT_FOUND/);
+});
