@@ -210,15 +210,6 @@ export class ControlGroup {
     return Number(/^oom_kill ([0-9]+)$/m.exec(text)?.[1] ?? 0);
   }
 
-  get memoryBytes(): number {
-    return Number(this.#read(this.#version === 2 ? 'memory.current' : 'memory.usage_in_bytes'));
-  }
-
-  /** How often a process or thread was refused because there were as many as there may be. */
-  get tasksRefused(): number {
-    return Number(/^max ([0-9]+)$/m.exec(this.#read('pids.events'))?.[1] ?? 0);
-  }
-
   #listProcesses(): number[] {
     return this.#read('cgroup.procs').split('\n').filter(Boolean).map(Number);
   }
