@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { until } from '../testing/wait.ts';
 import { callOf, TestPrograms } from './testing.ts';
 import { wasmCommand } from './testing-attacks.ts';
 import { storedZip } from './testing-zip.ts';
@@ -264,12 +268,34 @@ describe('the room', () => {
     assert.equal((await own.programs.run(hash, callOf())).start, 'spare');
   });
 
+  test('a node that is killed takes its sandboxes along, and clears up when it is back', async () => {
+    const child = fork(join(import.meta.dirname, 'testing-holder.ts'), {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    const [{ nodeId, groups }] = (await once(child, 'message')) as [{ nodeId: string; groups: string }];
+    const own = listNames(groups).filter((name) => /^[0-9a-f]{8}-/.test(name));
+    const pids = own.flatMap(
+      (name) => readFileSync(join(groups, name, 'cgroup.procs'), 'utf8').match(/\d+/g) ?? [],
+    );
+    assert.ok(own.length === 3 && pids.length >= 3);
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+    await until('all of it is gone', 5_000, () => !pids.some((pid) => existsSync(`/proc/${pid}`)));
+    await using again = await TestPrograms.open({ nodeId, spares: 0 });
+    assert.equal((await again.outcomeOf(again.add('python3', 'print(1)'))).code, '200');
+    assert.deepEqual(
+      own.filter((name) => existsSync(join(groups, name))),
+      [],
+    );
+  });
+
   test('nothing is left behind in the kernel', async () => {
     const own = await TestPrograms.open();
     await own.outcomeOf(own.add('python3', 'print(1)'));
     const name = `skerry-${own.nodeId.slice(0, 12)}`;
     await own[Symbol.asyncDispose]();
-    const trees = ['/sys/fs/cgroup', '/sys/fs/cgroup/pids', '/sys/fs/cgroup/freezer', '/sys/fs/cgroup/cpu'];
+    const trees = ['/sys/fs/cgroup', '/sys/fs/cgroup/pids', '/sys/fs/cgroup/cpu'];
     for (const tree of trees) assert.ok(!listNames(tree).includes(name), tree);
   });
 });

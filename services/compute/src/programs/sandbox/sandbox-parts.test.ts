@@ -141,8 +141,7 @@ describe('control groups', () => {
     const mounts = [
       line('/sys/fs/cgroup/cpu,cpuacct', 'cgroup', 'cpu,cpuacct'),
       line('/sys/fs/cgroup/memory', 'cgroup', 'memory'),
-      line('/sys/fs/cgroup/pids', 'cgroup', 'pids'),
-      line('/sys/fs/cgroup/free\\040zer', 'cgroup', 'freezer'),
+      line('/sys/fs/cgroup/pi\\040ds', 'cgroup', 'pids'),
       line('/sys/fs/cgroup/unified', 'cgroup2', ''),
     ].join('\n');
     const own = '9:pids:/user\n4:memory:/user/a\n1:cpu,cpuacct:/\n0::/\n';
@@ -150,9 +149,8 @@ describe('control groups', () => {
       version: 1,
       bases: {
         memory: '/sys/fs/cgroup/memory/user/a',
-        pids: '/sys/fs/cgroup/pids/user',
+        pids: '/sys/fs/cgroup/pi ds/user',
         cpu: '/sys/fs/cgroup/cpu,cpuacct/',
-        freezer: '/sys/fs/cgroup/free zer/',
       },
     });
   });
