@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type { Signer } from '@skerry/client';
 import { NETWORK_CHANNEL, NETWORK_POST, nodeIdOf, type ProgramRun, type Runner } from '@skerry/protocol';
 import { createTestCore, signers, type TestCore } from '../testing.ts';
+import { deliverFor, LOCAL, register, startReceiver } from '../webhooks/testing.ts';
 import { orderRunners } from './forward.ts';
 
 const runnerOf = (signer: Signer, runtimes = ['nodejs']): Runner => ({
@@ -68,6 +69,22 @@ describe('runs of programs', () => {
       owner: signers.alice.address,
       node_id: nodeIdOf(signers.node.address),
     });
+  });
+
+  test('reach the webhooks of the owner', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using receiver = await startReceiver();
+    await register(core, signers.alice, { url: receiver.url, events: ['program.executed'] });
+    await using _deliverer = deliverFor(core);
+    const program = await createProgram(core);
+    await tellRunners(core, signers.scheduler, [runnerOf(signers.node)], 1);
+    await tellRuns(core, signers.node, [runOf(program)]);
+    await receiver.waitFor((all) => all.length === 1);
+    const { type, data } = JSON.parse(receiver.received[0]!.body);
+    assert.deepEqual(
+      [type, data.program_hash, data.outcome, data.owner],
+      ['program.executed', program, 'answered', signers.alice.address],
+    );
   });
 
   test('the latest word of a scheduler takes the place of its earlier ones, in any order of arrival', async () => {
