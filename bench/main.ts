@@ -1,3 +1,4 @@
+import { benchCompute } from './compute.ts';
 import { benchGateway } from './gateway.ts';
 import { benchIndexer } from './indexer.ts';
 import { benchIngest } from './ingest.ts';
@@ -11,6 +12,7 @@ import { benchWebhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  compute: benchCompute,
   gateway: benchGateway,
   indexer: benchIndexer,
   ingest: benchIngest,

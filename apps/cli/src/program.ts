@@ -10,6 +10,7 @@ import { addInstanceCommands } from './commands/instance.ts';
 import { addKeyCommands } from './commands/key.ts';
 import { addMessageCommands } from './commands/message.ts';
 import { addNetworkCommands } from './commands/network.ts';
+import { addProgramCommands } from './commands/program.ts';
 import { addScoreCommands } from './commands/score.ts';
 import { addVrfCommands } from './commands/vrf.ts';
 import { addWebhookCommands } from './commands/webhook.ts';
@@ -49,6 +50,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addKeyCommands(program, bind);
   addInstanceCommands(program, bind);
   addImageCommands(program, bind);
+  addProgramCommands(program, bind);
   addMessageCommands(program, bind);
   addFileCommands(program, bind);
   addWebhookCommands(program, bind);

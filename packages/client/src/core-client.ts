@@ -9,7 +9,7 @@ import type {
   VrfClaimBody,
   VrfVerdictView,
 } from '@skerry/protocol';
-import { AppError } from '@skerry/protocol';
+import { AppError, LIMITS } from '@skerry/protocol';
 import { type WatchOptions, watchEvents } from './events.ts';
 import { type MessageDraft, signMessage } from './message.ts';
 import { request, requestJson } from './request.ts';
@@ -44,6 +44,8 @@ export interface FileStored extends SubmitView {
 
 const UPLOAD_TIMEOUT_MS = 3_600_000;
 const LIST_PAGE_SIZE = 100;
+/** The longest that a program may take, and some time for its start. */
+const RUN_TIMEOUT_MS = (LIMITS.programTimeoutSecondsMax + 120) * 1000;
 
 function queryOf(query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
@@ -129,6 +131,21 @@ export class CoreClient {
   /** How far chains are indexed; of one network with its contracts and endpoints. */
   getIndexerStatus(network?: string): Promise<Record<string, unknown>> {
     return this.#get(network === undefined ? '/indexer' : `/indexer/${encodeURIComponent(network)}`);
+  }
+
+  createProgram(content: Record<string, unknown>): Promise<SubmitView> {
+    return this.#send('POST', '/programs', { type: 'PROGRAM', content });
+  }
+
+  /** What the program answers, whatever status it gives it. Throws where it did not answer: PROGRAM_FAILED, PROGRAM_TIMED_OUT, ... */
+  runProgram(hash: string, variables: Readonly<Record<string, unknown>>): Promise<Response> {
+    return request(`${this.#base}/run/${hash}`, {
+      method: 'POST',
+      body: JSON.stringify({ variables }),
+      signal: this.#signal,
+      timeoutMs: RUN_TIMEOUT_MS,
+      isAnswer: ({ headers }) => headers.get('net-program-outcome') === 'answered',
+    });
   }
 
   createInstance(content: Record<string, unknown>, channel?: string): Promise<InstanceCreated> {

@@ -6,6 +6,8 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
+  /** Knows answers among the statuses that are no success. */
+  readonly isAnswer?: (response: Response) => boolean;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -50,7 +52,7 @@ export async function request(url: string, options: RequestOptions = {}): Promis
       cause: error,
     });
   }
-  if (!response.ok) throw await refusalOf(response, url);
+  if (!response.ok && !options.isAnswer?.(response)) throw await refusalOf(response, url);
   return response;
 }
 

@@ -6,7 +6,7 @@ import { type Host, type Logger, listen, type RunningService } from '@skerry/kit
 import type { Reason } from '@skerry/protocol';
 import { nodeContentOf, obstacleReason } from './announce.ts';
 import type { ComputeConfig } from './config.ts';
-import { decideCapacity, readMachine } from './host/capacity.ts';
+import { decideCapacity, readMachine, withoutMemory } from './host/capacity.ts';
 import { preflight } from './host/preflight.ts';
 import { createComputeServer } from './http/routes.ts';
 import { IMAGE_FILES } from './images/build.ts';
@@ -71,7 +71,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const disks = (await readRecords(config.dataDir, log)).map(({ id }) =>
     join(instanceDirectory(config.dataDir, id), MACHINE_FILES.disk),
   );
-  const capacity = decideCapacity(config, await readMachine(config.dataDir, disks));
+  const machine = await readMachine(config.dataDir, disks);
+  const capacity = decideCapacity(config, withoutMemory(machine, programs.memoryMib));
   const app = await createComputeServer({
     log,
     dataDir: config.dataDir,

@@ -32,6 +32,12 @@ export function decideCapacity(settings: CapacitySettings, machine: Capacity): C
   };
 }
 
+/** What is left of a machine where something else has been promised memory. */
+export const withoutMemory = (machine: Capacity, promisedMib: number): Capacity => ({
+  ...machine,
+  memoryMib: Math.max(0, machine.memoryMib - promisedMib),
+});
+
 /**
  * What the machine has. What this node's own guests use now is part of what it offers: memory counts as a whole, and the
  * disks of instances count as free.

@@ -21,6 +21,8 @@ export interface ProgramDoor extends AsyncDisposable {
   /** What the node announces: `program:` and a runtime. Empty where it runs none. */
   readonly features: readonly string[];
   readonly programs: Programs | undefined;
+  /** What programs may have together; no virtual machine is promised it. */
+  readonly memoryMib: number;
   addRoutes(app: HttpServer): Promise<void>;
   /** Reports runs until the signal ends. */
   work(): Promise<void>;
@@ -34,6 +36,7 @@ function closedDoor(reason: string): ProgramDoor {
   return {
     features: [],
     programs: undefined,
+    memoryMib: 0,
     async addRoutes(app) {
       for (const url of ['/vm/:hash', '/vm/:hash/*', '/status/check/fastapi']) app.all(url, refuse);
       app.post('/run/:hash', refuse);
@@ -77,6 +80,7 @@ export async function openPrograms(options: ProgramDoorOptions): Promise<Program
   return {
     features: programs.runtimes.map((runtime) => `program:${runtime}`),
     programs,
+    memoryMib: config.programMemoryMib,
     async addRoutes(app) {
       await app.register(async (scope) => programRoutes(scope as HttpServer, programs));
       await diagnosticRoutes(app, programs, nodeId);

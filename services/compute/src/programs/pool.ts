@@ -179,7 +179,7 @@ export class Pool implements AsyncDisposable {
     return place;
   }
 
-  #start(place: Place): Promise<Sandbox> {
+  async #start(place: Place): Promise<void> {
     const { kits, groups, filterPath, uidBase } = this.#options;
     const kit = kits.get(place.runtime)!;
     const group = groups.create(`${place.slot}-${++this.#made}`, {
@@ -187,14 +187,15 @@ export class Pool implements AsyncDisposable {
       tasks: PROGRAM_LIMITS.tasks,
       cpus: 1,
     });
-    return Sandbox.start({ kit, uid: uidBase + place.slot, group, filterPath });
+    place.sandbox = new Sandbox({ kit, uid: uidBase + place.slot, group, filterPath });
+    await place.sandbox.start();
   }
 
   async #fill(place: Place, order: Order): Promise<Start> {
     const start = place.sandbox ? 'spare' : 'cold';
     place.key = order.key;
-    place.sandbox ??= await this.#start(place);
-    place.sandbox.load(order.code, order.log);
+    if (!place.sandbox) await this.#start(place);
+    place.sandbox!.load(order.code, order.log);
     return start;
   }
 
@@ -273,10 +274,10 @@ export class Pool implements AsyncDisposable {
   async #addSpare(runtime: RuntimeName, allowanceMib: number): Promise<void> {
     const place = this.#addPlace(runtime, allowanceMib);
     try {
-      place.sandbox = await this.#start(place);
+      await this.#start(place);
       this.#release(place);
     } catch (error) {
-      this.#options.log.error({ err: error, runtime }, 'a sandbox could not be started');
+      if (!this.#isClosed) this.#options.log.error({ err: error, runtime }, 'a sandbox could not be started');
       await this.#end(place);
     }
   }

@@ -70,7 +70,7 @@ export class Programs implements AsyncDisposable {
     if (!trees)
       throw new AppError(
         'HOST_NOT_READY',
-        'programs need the control groups memory, pids, cpu and freezer, which are not mounted',
+        'programs need the control groups memory, pids and cpu, which are not mounted',
       );
     const groups = new ControlGroups(trees, `skerry-${options.nodeId.slice(0, GROUP_NAME_DIGITS)}`);
     try {

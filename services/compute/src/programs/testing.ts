@@ -35,12 +35,13 @@ export class TestPrograms implements AsyncDisposable {
   readonly programs: Programs;
   readonly runs: ProgramRun[] = [];
   readonly directory: string;
+  readonly nodeId = sha256Hex(`test ${process.pid} ${++opened}`);
 
   private constructor(directory: string, options: Partial<ProgramsOptions>) {
     this.directory = directory;
     this.programs = Programs.open({
       core: new CoreClient({ url: 'http://127.0.0.1:1' }),
-      nodeId: sha256Hex(`test ${process.pid} ${++opened}`),
+      nodeId: this.nodeId,
       dataDir: directory,
       cacheDir: directory,
       memoryMib: 1024,

@@ -63,7 +63,11 @@ export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void
       const stored = await getProgram(rooms.db, hash);
       const output = await forwardRun(await rooms.listRunners(), stored, variables, rooms.signal);
       // Bytes of strangers, as files are: no page that this node serves.
-      reply.headers({ 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' });
+      reply.headers({
+        'content-security-policy': 'sandbox',
+        'x-content-type-options': 'nosniff',
+        'net-program-outcome': 'answered',
+      });
       return reply
         .status(output.status as 200)
         .type(output.contentType)

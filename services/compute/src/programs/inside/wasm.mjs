@@ -36,11 +36,11 @@ async function run(head, body) {
   writeFileSync(IN, input);
   const [stdin, stdout, stderr] = [openSync(IN, 'r'), openSync(OUT, 'w+'), openSync(ERRORS, 'w+')];
   try {
+    // No directory is opened for it: each instance would hold that open until the garbage is collected.
     const wasi = new WASI({
       version: 'preview1',
       args: ['program'],
       env: environmentOf(head, input),
-      preopens: { '/tmp': '/tmp' },
       ...{ stdin, stdout, stderr },
       returnOnExit: true,
     });

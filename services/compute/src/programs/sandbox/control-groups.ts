@@ -1,11 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What is needed of the kernel: without one of these a program could not be held to its limits. */
-const CONTROLLERS = ['memory', 'pids', 'cpu', 'freezer'] as const;
+const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 type Controller = (typeof CONTROLLERS)[number];
 
-/** Where the groups of this process are: one tree (version 2, where freezing is built in), or one for each controller. */
+/** Where the groups of this process are: one tree (version 2), or one for each controller (version 1). */
 export type GroupTrees =
   | { readonly version: 2; readonly base: string }
   | { readonly version: 1; readonly bases: Readonly<Record<Controller, string>> };
@@ -63,7 +64,7 @@ export function decideTrees(mountinfo: string, cgroup: string, controllers: stri
     return { version: 1, bases: bases as Record<Controller, string> };
   const unified = mounts.find(({ type }) => type === 'cgroup2');
   const offered = controllers.split(/\s+/);
-  const isWhole = (['memory', 'pids', 'cpu'] as const).every((name) => offered.includes(name));
+  const isWhole = CONTROLLERS.every((name) => offered.includes(name));
   return unified && isWhole ? { version: 2, base: unified.at } : undefined;
 }
 
@@ -83,11 +84,18 @@ export function findTrees(): GroupTrees | undefined {
 }
 
 const CPU_PERIOD_US = 100_000;
+/** The longest period and the least quota that the kernel takes. */
+const STILL_PERIOD_US = 1_000_000;
+const STILL_QUOTA_US = 1_000;
+const RUN_BYTES = 4;
 
 /** All groups of one compute node. What an earlier process of it left is cleared first. */
 export class ControlGroups {
   readonly #trees: GroupTrees;
   readonly #name: string;
+  /** Tells the groups of this process from those that an earlier one left. */
+  readonly #run = randomBytes(RUN_BYTES).toString('hex');
+  #leftovers: ControlGroup[] = [];
 
   constructor(trees: GroupTrees, name: string) {
     this.#trees = trees;
@@ -119,13 +127,24 @@ export class ControlGroups {
     }
   }
 
+  /** What was killed a moment ago still holds its group; it is removed with the next ones. */
   #removeChildren(home: string): void {
-    for (const entry of readdirSync(home, { withFileTypes: true }))
-      if (entry.isDirectory()) new ControlGroup([join(home, entry.name)], this.version).destroyNow();
+    for (const entry of readdirSync(home, { withFileTypes: true })) {
+      if (!entry.isDirectory()) continue;
+      const group = new ControlGroup([join(home, entry.name)], this.version);
+      group.kill();
+      this.#leftovers.push(group);
+    }
+    this.#removeLeftovers();
+  }
+
+  #removeLeftovers(): void {
+    this.#leftovers = this.#leftovers.filter((group) => !group.remove());
   }
 
   create(name: string, limits: GroupLimits): ControlGroup {
-    const directories = this.#homes().map((home) => join(home, name));
+    this.#removeLeftovers();
+    const directories = this.#homes().map((home) => join(home, `${this.#run}-${name}`));
     const group = new ControlGroup(directories, this.version);
     for (const directory of directories) mkdirSync(directory);
     group.limit(limits);
@@ -150,6 +169,7 @@ export class ControlGroup {
   /** Directories that a process enters by its number in their `cgroup.procs`. */
   readonly directories: readonly string[];
   readonly #version: 1 | 2;
+  #quotaUs = CPU_PERIOD_US;
 
   constructor(directories: readonly string[], version: 1 | 2) {
     this.directories = directories;
@@ -173,16 +193,15 @@ export class ControlGroup {
   }
 
   limit({ memoryBytes, tasks, cpus }: GroupLimits): void {
-    const quotaUs = Math.round(cpus * CPU_PERIOD_US);
+    this.#quotaUs = Math.round(cpus * CPU_PERIOD_US);
     if (this.#version === 2) {
       this.#set('memory.max', memoryBytes);
       this.#set('memory.swap.max', 0);
       this.#set('memory.oom.group', 1);
-      this.#set('cpu.max', `${quotaUs} ${CPU_PERIOD_US}`);
+      this.#set('cpu.max', `${this.#quotaUs} ${CPU_PERIOD_US}`);
     } else {
       this.#setMemory(memoryBytes);
-      this.#set('cpu.cfs_period_us', CPU_PERIOD_US);
-      this.#set('cpu.cfs_quota_us', quotaUs);
+      this.#share(CPU_PERIOD_US, this.#quotaUs);
     }
     this.#set('pids.max', tasks);
   }
@@ -194,29 +213,31 @@ export class ControlGroup {
     for (const file of isGrowing ? files.reverse() : files) this.#set(file, bytes);
   }
 
+  /**
+   * Lets what is inside stand still. What is frozen in version 1 cannot even be killed, so that it would outlive a node
+   * that was; there it is given a thousandth of a core instead.
+   */
   freeze(): void {
     if (this.#version === 2) this.#set('cgroup.freeze', 1);
-    else this.#set('freezer.state', 'FROZEN');
+    else this.#share(STILL_PERIOD_US, STILL_QUOTA_US);
   }
 
   thaw(): void {
     if (this.#version === 2) this.#set('cgroup.freeze', 0);
-    else this.#set('freezer.state', 'THAWED');
+    else this.#share(CPU_PERIOD_US, this.#quotaUs);
+  }
+
+  /** Version 1. In this order: for a moment it may have less than it had, or than it will, and never more. */
+  #share(periodUs: number, quotaUs: number): void {
+    const isLess = quotaUs < this.#quotaUs;
+    const settings = [['cpu.cfs_quota_us', quotaUs] as const, ['cpu.cfs_period_us', periodUs] as const];
+    for (const [file, value] of isLess ? settings.toReversed() : settings) this.#set(file, value);
   }
 
   /** How often the kernel ended something here for want of memory. */
   get outOfMemoryKills(): number {
     const text = this.#read(this.#version === 2 ? 'memory.events' : 'memory.oom_control');
     return Number(/^oom_kill ([0-9]+)$/m.exec(text)?.[1] ?? 0);
-  }
-
-  get memoryBytes(): number {
-    return Number(this.#read(this.#version === 2 ? 'memory.current' : 'memory.usage_in_bytes'));
-  }
-
-  /** How often a process or thread was refused because there were as many as there may be. */
-  get tasksRefused(): number {
-    return Number(/^max ([0-9]+)$/m.exec(this.#read('pids.events'))?.[1] ?? 0);
   }
 
   #listProcesses(): number[] {
@@ -234,7 +255,7 @@ export class ControlGroup {
         // It ended by itself.
       }
     }
-    // What is frozen takes a signal only when it thaws.
+    // What stands still has no time to die.
     this.thaw();
   }
 
@@ -246,10 +267,5 @@ export class ControlGroup {
     } catch {
       return false;
     }
-  }
-
-  destroyNow(): void {
-    this.kill();
-    this.remove();
   }
 }

@@ -90,7 +90,7 @@ export class Sandbox {
   #freezing: NodeJS.Timeout | undefined;
   #isFrozen = false;
 
-  private constructor(options: SandboxOptions) {
+  constructor(options: SandboxOptions) {
     this.#options = options;
     const { kit, uid, group, filterPath } = options;
     const { mounts, argv } = kit;
@@ -113,17 +113,12 @@ export class Sandbox {
     this.#child.on('error', (error) => this.#end(error.message)).on('exit', () => this.#end());
   }
 
-  /** A blank sandbox whose runtime is there. Throws PROGRAM_CRASHED, with what the machine complained. */
-  static async start(options: SandboxOptions): Promise<Sandbox> {
-    const sandbox = new Sandbox(options);
-    const timer = setTimeout(() => sandbox.kill('the runtime did not start in time'), PROGRAM_LIMITS.startMs);
+  /** Resolves when its runtime is there. Throws PROGRAM_CRASHED, with what the machine complained. */
+  async start(): Promise<void> {
+    const timer = setTimeout(() => this.kill('the runtime did not start in time'), PROGRAM_LIMITS.startMs);
     try {
-      await sandbox.#nextFrame();
-      sandbox.#freezeSoon();
-      return sandbox;
-    } catch (error) {
-      await sandbox.destroy();
-      throw error;
+      await this.#nextFrame();
+      this.#freezeSoon();
     } finally {
       clearTimeout(timer);
     }
@@ -136,14 +131,6 @@ export class Sandbox {
   /** What it may use together with its runtime. */
   get memoryMib(): number {
     return this.#memoryMib + this.#options.kit.allowanceMib;
-  }
-
-  get kit(): RuntimeKit {
-    return this.#options.kit;
-  }
-
-  get uid(): number {
-    return this.#options.uid;
   }
 
   load(code: SandboxCode, log: LogTail): void {
@@ -284,13 +271,5 @@ export class Sandbox {
     if (!this.#isFrozen) return;
     this.#isFrozen = false;
     this.#options.group.thaw();
-  }
-
-  get pid(): number | undefined {
-    return this.#child.pid;
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.destroy();
   }
 }

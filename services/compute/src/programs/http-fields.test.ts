@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { answerableHeaders, callHeaders, variablesOf } from './http-fields.ts';
+
+test('whatever a program gives as its header can be written', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.string()), (headers) => {
+      const response = new ServerResponse({
+        method: 'GET',
+        httpVersionMajor: 1,
+        httpVersionMinor: 1,
+      } as never);
+      for (const [name, value] of Object.entries(answerableHeaders(headers))) response.setHeader(name, value);
+    }),
+  );
+});
+
+test("what is the connection's or the node's own is not the program's to say, nor to hear", () => {
+  const answered = answerableHeaders({
+    ...{ 'Content-Type': 'text/html', 'X-Own': 'a', 'Set-Cookie': 'a=b', Server: 'x', 'Content-Length': '9' },
+    ...{
+      'Transfer-Encoding': 'chunked',
+      'Net-Program-Outcome': 'answered',
+      'Access-Control-Allow-Origin': 'x',
+    },
+    'x-split': 'a\r\nb: c',
+  });
+  assert.deepEqual(answered, { 'content-type': 'text/html', 'x-own': 'a' });
+  assert.deepEqual(
+    callHeaders({ cookie: 'a', connection: 'close', accept: '*/*', 'x-a': ['b', 'c'] as never }),
+    {
+      accept: '*/*',
+      'x-a': 'b, c',
+    },
+  );
+});
+
+test('variables are the object in the body, else the query', () => {
+  assert.deepEqual(variablesOf(Buffer.from('{"a":1}'), 'b=2'), { a: 1 });
+  assert.deepEqual(variablesOf(Buffer.from('[1]'), 'b=2&c=%20'), { b: '2', c: ' ' });
+  assert.deepEqual(variablesOf(Buffer.alloc(0), ''), {});
+});

@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { until } from '../testing/wait.ts';
+import { callOf, TestPrograms } from './testing.ts';
+import { wasmCommand } from './testing-attacks.ts';
+import { storedZip } from './testing-zip.ts';
+
+/** What a program may be, in each runtime, in real sandboxes. */
+
+let room: TestPrograms;
+before(async () => {
+  assert.equal(process.geteuid?.(), 0, 'this test needs root');
+  room = await TestPrograms.open();
+});
+after(() => room[Symbol.asyncDispose]());
+
+const variables = { a: 2, b: 3 };
+const answers = async (hash: string, text: string, code = '200') =>
+  assert.deepEqual(await room.outcomeOf(hash, variables), { code, text });
+
+describe('JavaScript', () => {
+  const forms: Readonly<Record<string, string>> = {
+    'a function main': 'function main({ a, b }) { return a + b; }',
+    'an asynchronous one': 'const main = async ({ a, b }) => { await null; return a + b; };',
+    handler: 'function handler(v) { return v.a + v.b; }',
+    'module.exports': 'module.exports = (v) => v.a + v.b;',
+    'exports.main with require':
+      "const { sum } = { sum: (...all) => all.reduce((x, y) => x + y) }; require('node:fs'); exports.main = (v) => sum(v.a, v.b);",
+    'a module with a default function':
+      "import { strict } from 'node:assert'; export default (v) => { strict(v); return v.a + v.b; };",
+    'a module with fetch':
+      'export default { async fetch(request) { const { variables: v } = await request.json(); return Response.json(v.a + v.b); } };',
+    'a script': 'console.log(variables.a + variables.b)',
+    'a script that takes its time': "setTimeout(() => process.stdout.write('5'), 20)",
+    'a script that exits': "process.stdout.write('5'); process.exit(0)",
+    'a module without exports': "import 'node:fs'; process.stdout.write(String(await Promise.resolve(5)));",
+  };
+  for (const [name, code] of Object.entries(forms))
+    test(name, async () => {
+      const hash = room.add('nodejs', code);
+      const { code: status, text } = await room.outcomeOf(hash, variables, {
+        body: Buffer.from(JSON.stringify({ variables })),
+      });
+      assert.deepEqual([status, text.trim()], ['200', '5']);
+    });
+
+  test('answers are JSON, text or bytes', async () => {
+    const hash = room.add(
+      'nodejs',
+      "function main({ kind }) { return { text: 'a', bytes: new Uint8Array([1]), json: { a: 1 } }[kind]; }",
+    );
+    const types = [];
+    for (const kind of ['text', 'bytes', 'json', 'none']) {
+      const { result } = await room.run(hash, { kind });
+      assert.ok(result.kind === 'answer');
+      types.push([result.headers['content-type'], result.body.toString('latin1')]);
+    }
+    assert.deepEqual(types, [
+      ['text/plain; charset=utf-8', 'a'],
+      ['application/octet-stream', '\x01'],
+      ['application/json', '{"a":1}'],
+      ['application/json', 'null'],
+    ]);
+  });
+
+  test('the request is there in whole', async () => {
+    const hash = room.add(
+      'nodejs',
+      `export default { async fetch(r) {
+        const { pathname, search } = new URL(r.url);
+        const text = [r.method, pathname + search, r.headers.get('x-a'), await r.text()].join(' ');
+        return new Response(text, { status: 418, headers: { 'x-b': 'c' } });
+      } }`,
+    );
+    const { result } = await room.run(
+      hash,
+      {},
+      { method: 'PUT', path: '/a%20b', query: 'c=d', headers: { 'x-a': 'e' }, body: Buffer.from('f') },
+    );
+    assert.ok(result.kind === 'answer');
+    assert.deepEqual(
+      [result.status, result.body.toString(), result.headers['x-b']],
+      [418, 'PUT /a%20b?c=d e f', 'c'],
+    );
+  });
+
+  test('errors come with their traceback, at the start and in a call; the next call is well', async () => {
+    const broken = await room.outcomeOf(room.add('nodejs', 'let x = ;'));
+    assert.equal(broken.code, 'PROGRAM_FAILED');
+    assert.match(broken.text, /SyntaxError.*Unexpected token/s);
+    const hash = room.add(
+      'nodejs',
+      "function main({ bad }) { if (bad) throw new TypeError('on purpose'); return 'well'; }",
+    );
+    assert.match(
+      (await room.outcomeOf(hash, { bad: true })).text,
+      /^TypeError: on purpose\n\s+at main \(\/tmp\/program\.js:1:/,
+    );
+    await answers(hash, 'well');
+    const later = room.add(
+      'nodejs',
+      "function main() { setTimeout(() => { throw new Error('later'); }, 1); return new Promise(() => {}); }",
+    );
+    assert.match((await room.outcomeOf(later)).text, /Error: later/);
+  });
+
+  test('an archive', async () => {
+    const files = {
+      'lib/sum.js': 'exports.sum = (v) => v.a + v.b;',
+      'index.js': "exports.main = require('./lib/sum.js').sum;",
+    };
+    await answers(room.add('nodejs', storedZip(files), { encoding: 'zip' }), '5');
+    const named = { 'other.mjs': 'export const go = (v) => v.a * v.b;' };
+    await answers(room.add('nodejs', storedZip(named), { encoding: 'zip', entrypoint: 'other:go' }), '6');
+    const none = await room.outcomeOf(room.add('nodejs', gzipSync('x'), { encoding: 'zip' }));
+    assert.match(none.text, /not a zip archive/);
+  });
+});
+
+describe('Python', () => {
+  const forms: Readonly<Record<string, string>> = {
+    'a function main': 'def main(variables):\n  return variables["a"] + variables["b"]',
+    'an asynchronous one': 'async def main(variables):\n  return variables["a"] + variables["b"]',
+    'handler with the request':
+      'def handler(variables, request):\n  assert request["method"] == "POST"\n  return variables["a"] + variables["b"]',
+    'main without parameters': 'def main():\n  return variables["a"] + variables["b"]',
+    'a script': 'print(variables["a"] + variables["b"])',
+    'a script that exits': 'import sys\nprint(5)\nsys.exit(0)',
+  };
+  for (const [name, code] of Object.entries(forms))
+    test(name, async () => {
+      const { code: status, text } = await room.outcomeOf(room.add('python3', code), variables);
+      assert.deepEqual([status, text.trim()], ['200', '5']);
+    });
+
+  test('an application of ASGI, with its lifespan', async () => {
+    const code = `
+started = 0
+async def app(scope, receive, send):
+  global started
+  if scope["type"] == "lifespan":
+    await receive()
+    started += 1
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+  event = await receive()
+  text = f'{scope["method"]} {scope["path"]} {scope["query_string"].decode()} {dict(scope["headers"])[b"x-a"].decode()} {event["body"].decode()} {started}'
+  await send({"type": "http.response.start", "status": 201, "headers": [(b"content-type", b"text/plain")]})
+  await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
+  await send({"type": "http.response.body"})
+`;
+    const hash = room.add('python3', code);
+    for (let n = 0; n < 2; n++) {
+      const { result } = await room.run(
+        hash,
+        {},
+        { method: 'PUT', path: '/a%20b', query: 'c=d', headers: { 'x-a': 'e' }, body: Buffer.from('f') },
+      );
+      assert.ok(result.kind === 'answer');
+      assert.deepEqual([result.status, result.body.toString()], [201, 'PUT /a b c=d e f 1']);
+    }
+  });
+
+  test('errors come with their traceback and its lines; the next call is well', async () => {
+    const hash = room.add(
+      'python3',
+      'def main(variables):\n  if variables.get("bad"):\n    raise ValueError("on purpose")\n  return "well"',
+    );
+    const failed = await room.outcomeOf(hash, { bad: true });
+    assert.equal(
+      failed.text,
+      'Traceback (most recent call last):\n  File "program.py", line 3, in main\n    raise ValueError("on purpose")\nValueError: on purpose\n',
+    );
+    await answers(hash, 'well');
+    assert.match((await room.outcomeOf(room.add('python3', 'def main(:'))).text, /SyntaxError/);
+    assert.match((await room.outcomeOf(room.add('python3', 'import numpy'))).text, /No module named 'numpy'/);
+  });
+
+  test('an archive, with an entry point or by custom', async () => {
+    const files = {
+      'pkg/__init__.py': '',
+      'pkg/sums.py': 'def add(v):\n  return v["a"] + v["b"]',
+      'main.py': 'from pkg.sums import add as main',
+    };
+    await answers(room.add('python3', storedZip(files), { encoding: 'zip' }), '5');
+    await answers(
+      room.add('python3', storedZip(files), { encoding: 'zip', entrypoint: 'pkg.sums:add' }),
+      '5',
+    );
+  });
+});
+
+test('WebAssembly: a command that reads its input and writes its output, in binary or base64', async () => {
+  // fd_write of "5" to standard output.
+  const bytes = wasmCommand();
+  for (const code of [bytes, bytes.toString('base64')])
+    assert.deepEqual(await room.outcomeOf(room.add('wasm', code as Buffer)), { code: '200', text: '' });
+  assert.match((await room.outcomeOf(room.add('wasm', Buffer.from('none')))).text, /CompileError/);
+  const often = room.add('wasm', bytes);
+  for (let n = 0; n < 400; n++) assert.equal((await room.outcomeOf(often)).code, '200');
+});
+
+describe('the room', () => {
+  test('environment, log and runs are told', async () => {
+    const hash = room.add(
+      'python3',
+      'import os\ndef main(v):\n  print("noted", os.environ["OWN"])\n  return os.environ["OWN"]',
+      { environment: { OWN: 'x' } },
+    );
+    const before = room.runs.length;
+    await answers(hash, 'x');
+    const log = await room.programs.listLog(hash);
+    assert.deepEqual(
+      log.map(({ type, message }) => [type, message]),
+      [['stdout', 'noted x\n']],
+    );
+    const run = room.runs[before]!;
+    assert.deepEqual([run.program_hash, run.outcome, run.status, run.reason], [hash, 'answered', 200, null]);
+  });
+
+  test('calls at the same time share few sandboxes, and each gets its own answer', async () => {
+    const hash = room.add(
+      'nodejs',
+      'async function main({ n }) { await new Promise((done) => setTimeout(done, 20)); return n; }',
+    );
+    const texts = await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => (await room.outcomeOf(hash, { n })).text),
+    );
+    assert.deepEqual(
+      texts,
+      Array.from({ length: 12 }, (_, n) => String(n)),
+    );
+    assert.ok(room.programs.sandboxes >= 1);
+  });
+
+  test('who was not called for longest makes room; who can never fit is told so', async () => {
+    await using small = await TestPrograms.open({ memoryMib: 200, spares: 0 });
+    const [first, second] = ['1', '2'].map((n) =>
+      small.add('python3', `def main(v):\n  return ${n}`, { memoryMib: 100 }),
+    );
+    const starts = [];
+    for (const hash of [first!, first!, second!, first!]) starts.push((await small.run(hash)).start);
+    assert.deepEqual(starts, ['cold', 'warm', 'cold', 'cold']);
+    assert.equal((await small.outcomeOf(small.add('python3', 'x', { memoryMib: 400 }))).code, 'NO_RUNNER');
+  });
+
+  test('too many calls that wait are turned away, and closing lets nobody hang', async () => {
+    const own = await TestPrograms.open({ spares: 0 });
+    const hash = own.add('python3', 'import time\ndef main(v):\n  time.sleep(30)', { timeoutSeconds: 60 });
+    const calls = Array.from({ length: 80 }, () => own.outcomeOf(hash));
+    const refused = await Promise.race(calls);
+    assert.equal(refused.code, 'OVERLOADED');
+    await own[Symbol.asyncDispose]();
+    const codes = new Set((await Promise.all(calls)).map(({ code }) => code));
+    assert.deepEqual([...codes].sort(), ['OVERLOADED', 'PROGRAM_CRASHED', 'SHUTTING_DOWN']);
+  });
+
+  test('a blank sandbox waits for who comes first', async () => {
+    await using own = await TestPrograms.open();
+    while (own.programs.spares < own.programs.runtimes.length)
+      await new Promise((done) => setTimeout(done, 20));
+    const hash = own.add('python3', 'def main(v):\n  return 1');
+    assert.equal((await own.programs.run(hash, callOf())).start, 'spare');
+  });
+
+  test('a node that is killed takes its sandboxes along, and clears up when it is back', async () => {
+    const child = fork(join(import.meta.dirname, 'testing-holder.ts'), {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    const [{ nodeId, groups }] = (await once(child, 'message')) as [{ nodeId: string; groups: string }];
+    const own = listNames(groups).filter((name) => /^[0-9a-f]{8}-/.test(name));
+    const pids = own.flatMap(
+      (name) => readFileSync(join(groups, name, 'cgroup.procs'), 'utf8').match(/\d+/g) ?? [],
+    );
+    assert.ok(own.length === 3 && pids.length >= 3);
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+    await until('all of it is gone', 5_000, () => !pids.some((pid) => existsSync(`/proc/${pid}`)));
+    await using again = await TestPrograms.open({ nodeId, spares: 0 });
+    assert.equal((await again.outcomeOf(again.add('python3', 'print(1)'))).code, '200');
+    assert.deepEqual(
+      own.filter((name) => existsSync(join(groups, name))),
+      [],
+    );
+  });
+
+  test('nothing is left behind in the kernel', async () => {
+    const own = await TestPrograms.open();
+    await own.outcomeOf(own.add('python3', 'print(1)'));
+    const name = `skerry-${own.nodeId.slice(0, 12)}`;
+    await own[Symbol.asyncDispose]();
+    const trees = ['/sys/fs/cgroup', '/sys/fs/cgroup/pids', '/sys/fs/cgroup/cpu'];
+    for (const tree of trees) assert.ok(!listNames(tree).includes(name), tree);
+  });
+});
+
+function listNames(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
