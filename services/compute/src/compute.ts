@@ -15,13 +15,18 @@ import { Keeper } from './instances/keeper.ts';
 import { instanceDirectory, readRecords } from './instances/record.ts';
 import { Slots } from './instances/slots.ts';
 import { watchInstances } from './instances/watch.ts';
+import { AddressBook } from './network/address-book.ts';
+import { ipv4LinkOf } from './network/ipv4.ts';
 import { networkNames } from './network/names.ts';
 import { NodeNetwork } from './network/network.ts';
+import { findHostIpv4, loadIpv4Pool } from './network/pool.ts';
 import { loadIdentity } from './publish/identity.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
 import { MACHINE_FILES } from './vm/machine.ts';
 
+/** Where nothing runs, nobody gets an address. */
+const NO_POOL = '172.16.0.0/20';
 /** After the signal to stop, what is in the middle of a step gets this long. All of it can be gone on with later. */
 const SETTLE_LIMIT_MS = 5_000;
 
@@ -33,9 +38,11 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const identity = await loadIdentity(config.dataDir, config.ipv6Prefix);
   const { nodeId, ipv6Prefix, signer } = identity;
   const names = networkNames(nodeId);
-  const network = new NodeNetwork(names, ipv6Prefix);
   const accelerator = new AcceleratorChoice(config.accel, log);
   const reason = await findObstacle(config, accelerator, log, signal);
+  const ipv4Pool = reason === null ? await loadIpv4Pool(config.dataDir, config.ipv4Pool) : NO_POOL;
+  const network = new NodeNetwork({ names, prefix: ipv6Prefix, ipv4Pool, isLanOpen: config.lanOpen });
+  const ports = { first: config.hostPortFirst, last: config.hostPortLast };
 
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
   const images = new ImageStore({ cacheDir: config.cacheDir, mirrors: config, log, signal });
@@ -57,6 +64,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       nameServers: config.nameServers,
       images,
       network,
+      addresses: new AddressBook({ table: names.table, ports }),
+      ipv4Pool,
       accelerator,
       starts: new Slots(availableParallelism()),
       log,
@@ -70,13 +79,18 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
     join(instanceDirectory(config.dataDir, id), MACHINE_FILES.disk),
   );
   const capacity = decideCapacity(config, await readMachine(config.dataDir, disks));
+  const hostIpv4 = reason === null ? await findHostIpv4() : undefined;
   const app = await createComputeServer({
     log,
     dataDir: config.dataDir,
     executions: () =>
-      keeper
-        .list()
-        .map(({ place, record }) => ({ place, phase: record.status?.phase, times: record.phaseTimesMs })),
+      keeper.list().map(({ place, record }) => ({
+        place,
+        phase: record.status?.phase,
+        times: record.phaseTimesMs,
+        ipv4: record.ipv4 && { ...ipv4LinkOf(ipv4Pool, record.ipv4.link), ...record.ipv4 },
+      })),
+    hostIpv4: () => config.announceIpv4 ?? hostIpv4,
     facts: async () => ({
       announceUrl,
       nodeId,

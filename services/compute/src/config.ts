@@ -18,13 +18,22 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
   ipv6Prefix: settings.optionalText(
     'the /64 that instances get addresses from; a random private one by default, kept in the data directory',
   ),
+  ipv4Pool: settings.optionalText(
+    'the private /20 that instances get IPv4 addresses from, translated at this machine; one that is not in use by default, kept in the data directory',
+  ),
+  hostPortFirst: settings.integer(
+    1024,
+    65535,
+    24_000,
+    "first of this machine's IPv4 ports that lead to ports of instances",
+  ),
+  hostPortLast: settings.integer(1024, 65535, 32_767, 'last of them'),
+  lanOpen: settings.flag(false, 'instances may reach the private IPv4 networks that this machine is in'),
+  announceIpv4: settings.optionalText("this machine's public IPv4 address; the one it sends from by default"),
   announceUrl: settings.optionalText(
     'the address under which others reach the HTTP interface; the listening one by default',
   ),
-  nameServers: settings.list(
-    ['2606:4700:4700::1111', '2001:4860:4860::8888'],
-    'resolvers that guests are told to use',
-  ),
+  nameServers: settings.list(['2606:4700:4700::1111', '1.1.1.1'], 'resolvers that guests are told to use'),
   cpu: settings.optionalInteger(0, HARD_CPU_MAX, 'virtual cores to offer; all of the machine by default'),
   memoryMib: settings.optionalInteger(
     0,

@@ -4,6 +4,8 @@ import type { Phase, Reason } from '@skerry/protocol';
 import { type DiskUsage, readAvailableMemory } from '../host/capacity.ts';
 import type { Place } from '../instances/place.ts';
 import type { PhaseTimes } from '../instances/record.ts';
+import type { HostPorts } from '../network/host-ports.ts';
+import type { Ipv4Link } from '../network/ipv4.ts';
 import type { AccelDecision } from '../vm/accel.ts';
 
 /** The shapes that deployed tools read. Only what is known is filled in; nothing is made up. */
@@ -12,17 +14,33 @@ export interface Execution {
   readonly place: Place;
   readonly phase: Phase | undefined;
   readonly times: PhaseTimes;
+  readonly ipv4: (Ipv4Link & { readonly hostPorts: HostPorts }) | undefined;
 }
 
 const iso = (timeMs: number | undefined) => (timeMs === undefined ? null : new Date(timeMs).toISOString());
 
 /** `GET /v2/about/executions/list`: everything this node looks after, by instance id. */
-export function executionsV2(executions: readonly Execution[]): Record<string, unknown> {
+export function executionsV2(
+  executions: readonly Execution[],
+  hostIpv4: string | undefined,
+): Record<string, unknown> {
   return Object.fromEntries(
-    executions.map(({ place, phase, times }) => [
+    executions.map(({ place, phase, times, ipv4 }) => [
       place.id,
       {
-        networking: { ipv6_network: place.network, ipv6_ip: place.guest },
+        networking: {
+          ipv4_network: ipv4?.network ?? null,
+          host_ipv4: hostIpv4 ?? null,
+          ipv6_network: place.network,
+          ipv6_ip: place.guest,
+          ipv4_ip: ipv4?.guest ?? null,
+          mapped_ports: Object.fromEntries(
+            Object.entries(ipv4?.hostPorts ?? {}).map(([port, host]) => [
+              port,
+              { host, tcp: true, udp: false },
+            ]),
+          ),
+        },
         status: {
           defined_at: iso(times.scheduled),
           preparing_at: iso(times.preparing),
@@ -44,9 +62,13 @@ export function executionsV2(executions: readonly Execution[]): Record<string, u
 export function executionsV1(executions: readonly Execution[]): Record<string, unknown> {
   const running = executions.filter(({ phase }) => phase === 'running');
   return Object.fromEntries(
-    running.map(({ place }) => [
+    running.map(({ place, ipv4 }) => [
       place.id,
-      { networking: { ipv6: place.network }, vm_type: 'instance', awaiting_confidential_init: false },
+      {
+        networking: { ipv4: ipv4?.network ?? null, ipv6: place.network },
+        vm_type: 'instance',
+        awaiting_confidential_init: false,
+      },
     ]),
   );
 }

@@ -6,6 +6,7 @@ import { isMissing, syncDirectory } from '../host/atomic-file.ts';
 import { run } from '../host/run.ts';
 import { IMAGE_FILES } from '../images/build.ts';
 import type { Image } from '../images/store.ts';
+import type { Ipv4Link } from '../network/ipv4.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import { writeSeed } from '../vm/seed.ts';
 import type { Place } from './place.ts';
@@ -52,6 +53,7 @@ export async function makeDisks(
   dataDir: string,
   base: string,
   place: Place,
+  ipv4: Ipv4Link,
   wanted: Wanted,
   nameServers: readonly string[],
 ): Promise<void> {
@@ -63,6 +65,7 @@ export async function makeDisks(
     sshKey: wanted.sshKey,
     mac: place.mac,
     address: `${place.guest}/124`,
+    ipv4,
     nameServers,
   };
   await writeSeed(seed, join(directory, MACHINE_FILES.seed));

@@ -1,7 +1,7 @@
 import type { Logger } from '@skerry/kit';
 import type { InstanceStatusContent, InstanceView, Reason } from '@skerry/protocol';
 import type { NetworkNames } from '../network/names.ts';
-import { type Place, placeOf } from './place.ts';
+import { guestLinkOf, type Place, placeOf } from './place.ts';
 import { newRecord, readRecords, type Status, writeRecord } from './record.ts';
 import { wantedOf } from './wanted.ts';
 import { Worker } from './worker.ts';
@@ -43,12 +43,11 @@ export class Keeper {
     if (obstacle) return;
     const records = await readRecords(shop.dataDir, log);
     const workers = records.map((record) => new Worker(shop, this.#place(record.id), record));
+    for (const { id, ipv4 } of records) if (ipv4) shop.addresses.restore(id, ipv4);
     await shop.network.start(
-      workers.map(({ place, record }) => ({
-        tap: place.tap,
-        network: place.network,
-        allowedPorts: record.wanted.allowedPorts,
-      })),
+      workers.flatMap(({ place, record: { ipv4, wanted } }) =>
+        ipv4 ? [guestLinkOf(place, shop.ipv4Pool, wanted.allowedPorts, ipv4)] : [],
+      ),
     );
     for (const worker of workers) {
       const { record } = worker;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import { isMissing, readTextIfAny, writeFileAtomically } from '../host/atomic-file.ts';
+import type { Ipv4Claim } from '../network/address-book.ts';
 import type { Wanted } from './wanted.ts';
 
 export interface Status {
@@ -21,6 +22,8 @@ export interface InstanceRecord {
   readonly wanted: Wanted;
   /** Directory, below the data directory, of the kernel, initrd and backing disk; null until the disk is made. */
   readonly base: string | null;
+  /** The instance's part of the node's IPv4: kept, so that ports stay what they are. Absent in records of older versions. */
+  readonly ipv4?: Ipv4Claim | undefined;
   /** QEMU was started and not stopped on purpose since. */
   readonly isStarted: boolean;
   /** When the guest began to boot, milliseconds since 1970; null while it does not run. */

@@ -3,12 +3,13 @@ import { type Logger, pause } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import { AppError } from '@skerry/protocol';
 import { IMAGE_FILES } from '../images/build.ts';
+import type { GuestLink } from '../network/ruleset.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import { Vm } from '../vm/vm.ts';
 import { type Actual, decideStep, type Step } from './diff.ts';
 import { keepBase, makeDisks, putAside } from './disks.ts';
 import { Ledger } from './ledger.ts';
-import type { Place } from './place.ts';
+import { guestLinkOf, type Place } from './place.ts';
 import { type InstanceRecord, instanceDirectory } from './record.ts';
 import { shutDown } from './shut-down.ts';
 import { judgeTrouble, RETRY_MAX_MS, reasonOf, recentOf } from './trouble.ts';
@@ -193,7 +194,8 @@ export class Worker {
         .catch((error) => this.#log.debug({ err: error }, 'progress was not told'));
     });
     const base = await keepBase(this.#shop.dataDir, image);
-    await makeDisks(this.#shop.dataDir, base, this.#place, wanted, this.#shop.nameServers);
+    const { ipv4 } = await this.#claimLink();
+    await makeDisks(this.#shop.dataDir, base, this.#place, ipv4, wanted, this.#shop.nameServers);
     await this.#ledger.remember({ base });
   }
 
@@ -247,11 +249,19 @@ export class Worker {
     if (vm.state !== 'booting') this.#freeSlot();
   }
 
+  /** The instance's link to the network, with its part of the node's IPv4. */
+  async #claimLink(): Promise<GuestLink> {
+    const { id } = this.#place;
+    const { wanted, ipv4: old } = this.#ledger.record;
+    const claim = await this.#shop.addresses.claim(id, wanted.allowedPorts);
+    if (JSON.stringify(claim) !== JSON.stringify(old)) await this.#ledger.remember({ ipv4: claim });
+    return guestLinkOf(this.#place, this.#shop.ipv4Pool, wanted.allowedPorts, claim);
+  }
+
   async #openNetwork(): Promise<void> {
-    const { tap, network } = this.#place;
-    const { allowedPorts } = this.#ledger.record.wanted;
-    await this.#shop.network.add({ tap, network, allowedPorts });
-    this.#openPorts = allowedPorts;
+    const link = await this.#claimLink();
+    await this.#shop.network.add(link);
+    this.#openPorts = link.allowedPorts;
   }
 
   async #stop(): Promise<void> {
@@ -279,6 +289,7 @@ export class Worker {
 
   async #release(): Promise<void> {
     await this.#shop.network.remove(this.#place.tap);
+    this.#shop.addresses.free(this.#place.id);
     // A record written later would make the directory again.
     await this.#ledger.close();
     const where = await putAside(this.#shop.dataDir, this.#place.id, this.#shop.now());

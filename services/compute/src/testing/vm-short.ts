@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import {
   ANSWER_MS,
   isPhase,
+  NODE4,
   PREFIX,
   playInWorld,
   READY_MS,
@@ -25,6 +26,7 @@ async function scenario(world: VmWorld): Promise<void> {
     await world.ssh(ipv6, 'echo kept > /root/mark; hostname; cloud-init status; ip -6 -o addr show eth0'),
     new RegExp(`.*-.*\nstatus: done\n[^]*${ipv6}/124`),
   );
+  const sshPort = await world.hostPort(id, 22);
 
   step('kill -9 of the node; its guest goes on, and the next process takes it over');
   const pid = await world.qemuPid(id);
@@ -38,6 +40,8 @@ async function scenario(world: VmWorld): Promise<void> {
   );
   assert.equal(await world.qemuPid(id), pid, 'the same QEMU');
   assert.equal((await core.get(id)).phase, 'running');
+  assert.equal(await world.hostPort(id, 22), sshPort, 'the same port of the node');
+  assert.equal((await world.ssh(NODE4, 'cat /root/mark', sshPort)).trim(), 'kept', 'ssh over IPv4');
 
   sinceMs = Date.now();
   await core.control(id, 'stop');

@@ -14,6 +14,8 @@ export const SOON_MS = 20_000;
 export const SSH_MS = 60_000;
 /** Long enough for an answer under load; a firewall that drops never answers. */
 export const ANSWER_MS = 3_000;
+/** The node's address towards the rest of IPv4 (RFC 5737, TEST-NET-2). */
+export const NODE4 = '198.51.100.1';
 export const PREFIX = 'fd5c:e771:0:1::/64';
 
 export const isPhase = (phase: string) => (view: InstanceView) => view.phase === phase;
@@ -44,6 +46,9 @@ export class VmWorld implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), 'skerry-vm-'));
     const key = join(directory, 'id');
     await run('ip', ['link', 'set', 'lo', 'up']);
+    await run('ip', ['link', 'add', 'out0', 'type', 'veth', 'peer', 'name', 'out1']);
+    await run('ip', ['addr', 'add', `${NODE4}/24`, 'dev', 'out0']);
+    for (const end of ['out0', 'out1']) await run('ip', ['link', 'set', end, 'up']);
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a "quoted" name', '-f', key]);
     const core = await new RealCore().start();
     return new VmWorld(core, directory, cacheDir, (await readFile(`${key}.pub`, 'utf8')).trim());
@@ -59,6 +64,7 @@ export class VmWorld implements AsyncDisposable {
       // By number: this network namespace may have nobody to ask for a name.
       SKERRY_COMPUTE_HOST: '127.0.0.1',
       SKERRY_COMPUTE_PORT: '0',
+      SKERRY_COMPUTE_ANNOUNCE_IPV4: NODE4,
     };
     this.#node = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
       env: environment,
@@ -83,7 +89,17 @@ export class VmWorld implements AsyncDisposable {
     return this.core.create({ name, sshKey: this.sshKey, allowedPorts: [22], node: on, ipv6Prefix: PREFIX });
   }
 
-  ssh(address: string, command: string): Promise<string> {
+  /** The port of the node that leads to a port of an instance. */
+  async hostPort(id: string, port: number): Promise<number> {
+    const [node] = await this.core.listNodes();
+    const shown = (await (await fetch(`${node!.content.url}/v2/about/executions/list`)).json()) as Record<
+      string,
+      { networking: { mapped_ports: Record<string, { host: number }> } }
+    >;
+    return shown[id]!.networking.mapped_ports[port]!.host;
+  }
+
+  ssh(address: string, command: string, port = 22): Promise<string> {
     const options = [
       'StrictHostKeyChecking=no',
       'UserKnownHostsFile=/dev/null',
@@ -91,7 +107,9 @@ export class VmWorld implements AsyncDisposable {
       'ConnectTimeout=30',
     ].flatMap((one) => ['-o', one]);
     const key = join(this.#directory, 'id');
-    return run('ssh', ['-i', key, ...options, `root@${address}`, command], { timeoutMs: SSH_MS });
+    return run('ssh', ['-i', key, '-p', `${port}`, ...options, `root@${address}`, command], {
+      timeoutMs: SSH_MS,
+    });
   }
 
   async qemuPid(id: string): Promise<number> {
