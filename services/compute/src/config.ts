@@ -33,6 +33,26 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
   announceUrl: settings.optionalText(
     'the address under which others reach the HTTP interface; the listening one by default',
   ),
+  schedulers: settings.list(
+    [],
+    'addresses that may point this node to instances (POST /control/allocations)',
+  ),
+  probeIpv4: settings.text('1.1.1.1:443', 'where /status/check/host tries IPv4'),
+  probeIpv6: settings.text('[2606:4700:4700::1111]:443', 'where it tries IPv6'),
+  probeName: settings.text('one.one.one.one', 'the name that it resolves'),
+  releasedGraceHours: settings.integer(
+    0,
+    87_600,
+    72,
+    'how long the disk of an instance is kept after its owner forgot it, or had it replaced',
+  ),
+  movedGraceHours: settings.integer(
+    0,
+    87_600,
+    720,
+    'how long the disk of an instance is kept that another node runs now',
+  ),
+  imageLimitGib: settings.integer(1, 2_048, 16, 'largest file of the network that is fetched as an image'),
   nameServers: settings.list(['2606:4700:4700::1111', '1.1.1.1'], 'resolvers that guests are told to use'),
   cpu: settings.optionalInteger(0, HARD_CPU_MAX, 'virtual cores to offer; all of the machine by default'),
   memoryMib: settings.optionalInteger(

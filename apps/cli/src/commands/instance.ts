@@ -6,6 +6,7 @@ import type { InstanceListOptions } from '../instances/list.ts';
 import type { InstanceSshOptions } from '../instances/ssh.ts';
 import type { WaitOptions } from '../instances/wait.ts';
 import { parseDiskGib, parseDurationMs, parseMemoryMib, parsePorts, parsePositive } from '../options.ts';
+import { addMachineCommands } from './machine.ts';
 
 const REFERENCE = 'its name, its id or the beginning of it, or its four-word host name';
 const WAIT_TIMEOUT_MS = 900_000;
@@ -27,6 +28,7 @@ export function addInstanceCommands(program: Command, bind: Bind): void {
   addControl(instance, bind);
   addUpdate(instance, bind);
   addSsh(instance, bind);
+  addMachineCommands(instance, bind);
 }
 
 function addCreate(instance: Command, bind: Bind): void {

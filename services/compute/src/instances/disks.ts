@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { hostnameOf } from '@skerry/protocol';
 import { isMissing, syncDirectory } from '../host/atomic-file.ts';
 import { run } from '../host/run.ts';
-import { IMAGE_FILES } from '../images/build.ts';
-import type { Image } from '../images/store.ts';
+import { filesOf, IMAGE_FILES, type Image } from '../images/image.ts';
 import type { Ipv4Link } from '../network/ipv4.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import { writeSeed } from '../vm/seed.ts';
@@ -26,8 +25,7 @@ export async function keepBase(dataDir: string, image: Image): Promise<string> {
   const directory = `${target}.${randomBytes(4).toString('hex')}.tmp`;
   await mkdir(directory);
   try {
-    for (const file of Object.values(IMAGE_FILES))
-      await linkOrCopy(join(image.directory, file), join(directory, file));
+    for (const file of filesOf(image)) await linkOrCopy(join(image.directory, file), join(directory, file));
     await rename(directory, target);
     await syncDirectory(join(dataDir, 'bases'));
   } catch (error) {
@@ -88,14 +86,6 @@ export async function makeDisks(
   ]);
   await rename(temporary, disk);
   await syncDirectory(directory);
-}
-
-/** Puts an instance's directory aside. Nothing is deleted: only its owner or the operator may do that. */
-export async function putAside(dataDir: string, id: string, nowMs: number): Promise<string> {
-  const target = join(dataDir, 'released', `${id}-${nowMs}`);
-  await mkdir(join(dataDir, 'released'), { recursive: true, mode: 0o700 });
-  await rename(instanceDirectory(dataDir, id), target);
-  return target;
 }
 
 async function isThere(path: string): Promise<boolean> {

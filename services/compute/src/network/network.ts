@@ -36,6 +36,11 @@ export class NodeNetwork {
     this.#options = options;
   }
 
+  /** Whether neighbours on the link are told where the guests are (proxy_ndp). */
+  get isAnsweringNeighbours(): boolean {
+    return this.#onLink !== undefined;
+  }
+
   /** Puts up everything for these guests, and takes away what earlier lives of this node left for others. */
   async start(guests: readonly GuestLink[]): Promise<void> {
     await this.#inTurn(async () => {

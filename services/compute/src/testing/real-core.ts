@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import {
   type InstanceStatusContent,
   type InstanceView,
@@ -27,6 +27,7 @@ export interface AnnouncedNode {
 
 export interface NewInstance {
   readonly name?: string;
+  readonly image?: string;
   readonly sshKey: string;
   readonly allowedPorts: readonly number[];
   /** The node that the scheduler chooses. */
@@ -44,6 +45,15 @@ export class RealCore implements AsyncDisposable {
 
   get url(): string {
     return this.#url;
+  }
+
+  get owner(): Signer {
+    return this.#owner;
+  }
+
+  /** Speaks as the owner. */
+  get client(): CoreClient {
+    return this.#client;
   }
 
   get #client(): CoreClient {
@@ -114,13 +124,20 @@ export class RealCore implements AsyncDisposable {
       .sort((a, b) => a.observed_at_ms - b.observed_at_ms);
   }
 
-  async create({ name = 'web', sshKey, allowedPorts, node, ipv6Prefix }: NewInstance): Promise<InstanceView> {
+  async create({
+    name = 'web',
+    image = 'debian:12',
+    sshKey,
+    allowedPorts,
+    node,
+    ipv6Prefix,
+  }: NewInstance): Promise<InstanceView> {
     const { instance_id: instanceId } = await this.#client.createInstance({
       name,
       cpu: 1,
       memory: 512,
       disk: 4,
-      image: 'debian:12',
+      image,
       ssh_key: sshKey,
       firewall: { allowedPorts },
     });

@@ -43,11 +43,29 @@ async function scenario(world: VmWorld): Promise<void> {
   assert.equal(await world.hostPort(id, 22), sshPort, 'the same port of the node');
   assert.equal((await world.ssh(NODE4, 'cat /root/mark', sshPort)).trim(), 'kept', 'ssh over IPv4');
 
+  step('a snapshot and a backup of a machine that runs');
+  const machine = `/control/machine/${id}`;
+  const { snapshots } = await world.ask<{ snapshots: { name: string }[] }>('POST', `${machine}/snapshots`, {
+    name: 'before',
+  });
+  assert.deepEqual(
+    snapshots.map(({ name }) => name),
+    ['before'],
+  );
+  const logs = async () =>
+    (await world.ask<{ MESSAGE: string }[]>('GET', `${machine}/logs`)).map(({ MESSAGE }) => MESSAGE);
+  await world.ssh(ipv6, 'echo a word on the console > /dev/console');
+  await until('the console is heard', SOON_MS, async () => (await logs()).includes('a word on the console'));
+
   sinceMs = Date.now();
   await core.control(id, 'stop');
   await core.until(id, isPhase('stopped'), STOP_MS);
   step(`stopped in ${Date.now() - sinceMs} ms`);
   assert.equal(await connects(ipv6, 22, ANSWER_MS), false);
+  assert.ok(
+    (await logs()).includes('a word on the console'),
+    'what was said is there when the machine is off',
+  );
   assert.ok(ipv6.startsWith(PREFIX.slice(0, -'::/64'.length)));
 }
 

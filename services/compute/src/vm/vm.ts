@@ -20,7 +20,7 @@ const QUIT_DEADLINE_MS = 10_000;
 const KILL_DEADLINE_MS = 10_000;
 const RECONNECT_LIMIT = 5;
 const LOG_TAIL_CHARS = 600;
-const CONSOLE_TAIL_BYTES = 8_192;
+const CONSOLE_READ_BYTES = 65_536;
 
 /** What a virtual machine is seen to be. `off`: the guest powered itself off, QEMU is still there, paused. */
 export type VmState = 'booting' | 'ready' | 'off' | 'gone';
@@ -126,9 +126,9 @@ export class Vm {
 
   /** Asks QEMU for the state instead of relying on events. */
   async refresh(): Promise<void> {
-    const status = (await this.#command('query-status')) as { status: string };
+    const status = (await this.command('query-status')) as { status: string };
     if (status.status === 'shutdown') return this.#change('off');
-    const chardevs = (await this.#command('query-chardev')) as { label: string; 'frontend-open': boolean }[];
+    const chardevs = (await this.command('query-chardev')) as { label: string; 'frontend-open': boolean }[];
     const isOpen = chardevs.some((one) => one.label === CHARDEV.ready && one['frontend-open']);
     this.#change(isOpen ? 'ready' : 'booting');
   }
@@ -164,7 +164,8 @@ export class Vm {
     return isQemuOf(this.pid, this.#directory, this.#machineId);
   }
 
-  #command(execute: string, args?: Readonly<Record<string, unknown>>): Promise<unknown> {
+  /** A QMP command (QEMU QMP Reference Manual). Rejects with INTERNAL and QEMU's own words. */
+  command(execute: string, args?: Readonly<Record<string, unknown>>): Promise<unknown> {
     return this.#qmp
       ? this.#qmp.command(execute, args)
       : Promise.reject(new AppError('INTERNAL', 'QEMU is not connected'));
@@ -172,12 +173,12 @@ export class Vm {
 
   /** Presses the power button. The guest decides what to do; `state` becomes `off` when it is done. */
   async pressPowerButton(): Promise<void> {
-    await this.#command('system_powerdown');
+    await this.command('system_powerdown');
   }
 
   /** Ends QEMU, at once, as a power cut would. Resolves when the process is gone. */
   async end(): Promise<void> {
-    await this.#command('quit').catch(() => {});
+    await this.command('quit').catch(() => {});
     if (!(await this.#waitForEnd(QUIT_DEADLINE_MS))) {
       // Asked again just before: the number may belong to somebody else by now.
       if (await this.#isAlive()) process.kill(this.pid, 'SIGKILL');
@@ -196,14 +197,14 @@ export class Vm {
     return true;
   }
 
-  /** The last words on the serial console; reading them removes them. Empty when QEMU is gone. */
-  async readConsole(): Promise<string> {
-    const text = await this.#command('ringbuf-read', {
+  /** What the serial console said since the last reading, at most 64 KiB at a time. Empty when QEMU is gone. */
+  async readConsole(): Promise<Uint8Array> {
+    const text = await this.command('ringbuf-read', {
       device: CHARDEV.console,
-      size: CONSOLE_TAIL_BYTES,
-      format: 'utf8',
+      size: CONSOLE_READ_BYTES,
+      format: 'base64',
     }).catch(() => '');
-    return typeof text === 'string' ? text : '';
+    return Buffer.from(typeof text === 'string' ? text : '', 'base64');
   }
 
   /** Resolves at the next change of `state`. */
