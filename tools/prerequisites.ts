@@ -6,6 +6,7 @@ import { runProgram } from './run.ts';
 const PROGRAMS: Readonly<Record<string, string>> = {
   curl: 'curl',
   ip: 'iproute2',
+  nsd: 'nsd',
   openssl: 'openssl',
   ping: 'iputils-ping',
   ssh: 'openssh-client',

@@ -6,6 +6,7 @@ import { type Host, type Logger, listen, type RunningService, runLoop } from '@s
 import { normaliseAddress, type Reason } from '@skerry/protocol';
 import { nodeContentOf, obstacleReason } from './announce.ts';
 import type { ComputeConfig } from './config.ts';
+import { DomainRegistry, type NamedInstance } from './domains/registry.ts';
 import { decideCapacity, readMachine } from './host/capacity.ts';
 import { preflight } from './host/preflight.ts';
 import { createComputeServer } from './http/routes.ts';
@@ -95,6 +96,18 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   });
 
   const hostIpv4 = reason === null ? await findHostIpv4() : undefined;
+  const domains =
+    config.domainZone === undefined
+      ? undefined
+      : new DomainRegistry({
+          coreUrl: config.coreUrl,
+          dataDir: config.dataDir,
+          rules: { zone: config.domainZone, resolvers: config.domainResolvers },
+          instances: () => listNamed(keeper, ipv4Pool),
+          log,
+          signal,
+        });
+  await domains?.load();
   const links = await BackupLinks.load(config.dataDir);
   const backups = new Backups({ dataDir: config.dataDir, signal, now: Date.now });
   const app = await createComputeServer({
@@ -124,6 +137,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
         ipv4: record.ipv4 && { ...ipv4LinkOf(ipv4Pool, record.ipv4.link), ...record.ipv4 },
       })),
     hostIpv4: () => config.announceIpv4 ?? hostIpv4,
+    domains,
+    zone: config.domainZone,
     facts: async () => ({
       announceUrl,
       nodeId,
@@ -161,7 +176,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       await sweepReleased(config.dataDir, graceOf(config), records, Date.now(), log);
       await backups.sweep(false);
     }),
-    watchInstances({ core, keeper, nodeId, log, signal }),
+    watchInstances({ core, keeper, nodeId, log, signal, onAggregate: () => domains?.wake() }),
+    domains?.work(),
     prepareImages(reason === null ? config.prepareImages : [], images, accelerator, log, signal),
   ];
   log.info({ nodeId, address: signer.address, ipv6Prefix, capacity }, 'this compute node');
@@ -183,6 +199,21 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       }
     },
   };
+}
+
+function listNamed(keeper: Keeper, ipv4Pool: string): NamedInstance[] {
+  return keeper.list().flatMap(({ place, record: { wanted, ipv4 } }) =>
+    wanted.owner === undefined
+      ? []
+      : [
+          {
+            id: place.id,
+            owner: wanted.owner,
+            ipv6: place.guest,
+            ipv4: ipv4 ? ipv4LinkOf(ipv4Pool, ipv4.link).guest : null,
+          },
+        ],
+  );
 }
 
 function graceOf({ releasedGraceHours, movedGraceHours }: ComputeConfig): GraceMs {

@@ -53,6 +53,13 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
     'how long the disk of an instance is kept that another node runs now',
   ),
   imageLimitGib: settings.integer(1, 2_048, 16, 'largest file of the network that is fetched as an image'),
+  domainZone: settings.optionalText(
+    'custom domains point to instances by a CNAME to their own name with this zone behind it; none are served by default',
+  ),
+  domainResolvers: settings.list(
+    ['9.9.9.9', '1.1.1.1'],
+    'resolvers that find the name servers of custom domains',
+  ),
   nameServers: settings.list(['2606:4700:4700::1111', '1.1.1.1'], 'resolvers that guests are told to use'),
   cpu: settings.optionalInteger(0, HARD_CPU_MAX, 'virtual cores to offer; all of the machine by default'),
   memoryMib: settings.optionalInteger(

@@ -3,12 +3,13 @@ import { createHttpServer, type HttpServer, type Logger } from '@skerry/kit';
 import { readDiskUsage } from '../host/capacity.ts';
 import { listGpus, parseCpuinfo } from '../host/processor.ts';
 import { type AllocationSources, addAllocationRoutes } from './allocations.ts';
+import { addDomainRoutes, type DomainSources } from './domains.ts';
 import { addLogStream } from './log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from './machines.ts';
 import { addStatusRoutes, type StatusSources } from './status.ts';
 import { capabilityView, type Execution, executionsV1, executionsV2, usageView } from './views.ts';
 
-export interface RouteSources extends MachineRoutes, AllocationSources, StatusSources {
+export interface RouteSources extends MachineRoutes, AllocationSources, StatusSources, DomainSources {
   readonly log: Logger;
   readonly executions: () => Execution[];
   readonly hostIpv4: () => string | undefined;
@@ -31,5 +32,6 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
   addAllocationRoutes(app, sources);
   addMachineRoutes(app, sources);
   addLogStream(app, sources);
+  addDomainRoutes(app, sources);
   return app;
 }

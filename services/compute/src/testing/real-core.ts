@@ -60,13 +60,14 @@ export class RealCore implements AsyncDisposable {
     return new CoreClient({ url: this.#url, signer: this.#owner });
   }
 
-  async start(): Promise<this> {
+  /** @param host the address that others reach it at */
+  async start(host = '127.0.0.1'): Promise<this> {
     this.#home ??= await mkdtemp(join(tmpdir(), 'skerry-core-'));
     this.#child = spawn(process.execPath, [SKERRY, 'core'], {
       env: {
         PATH: process.env.PATH,
         SKERRY_HOME: this.#home,
-        SKERRY_CORE_HOST: '127.0.0.1',
+        SKERRY_CORE_HOST: host,
         // Where it was before, once it was somewhere: the others look for it there.
         SKERRY_CORE_PORT: this.#url === '' ? '0' : new URL(this.#url).port,
         SKERRY_CORE_SCHEDULERS: this.#scheduler.address,

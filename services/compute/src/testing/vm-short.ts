@@ -14,12 +14,15 @@ import {
 } from './vm-world.ts';
 import { connects, until } from './wait.ts';
 
+/** What the machine begins as: the second argument of this process. */
+const [, image = 'debian:12'] = process.argv.slice(2);
+
 async function scenario(world: VmWorld): Promise<void> {
   const { core } = world;
   await world.startNode();
   const node = await world.announced();
   let sinceMs = Date.now();
-  const { instance_id: id, ipv6 } = await world.create('short', node);
+  const { instance_id: id, ipv6 } = await world.create('short', node, image);
   await core.until(id, isPhase('running'), READY_MS);
   step(`created -> running in ${Date.now() - sinceMs} ms`);
   assert.match(

@@ -22,6 +22,32 @@ export const PREFIX = 'fd5c:e771:0:1::/64';
 
 export const isPhase = (phase: string) => (view: InstanceView) => view.phase === phase;
 
+/** Ends QEMU processes that belong to a data directory, and to nobody else. */
+export async function endMachines(dataDir: string): Promise<void> {
+  const names = await run('sh', [
+    '-c',
+    `ls -d ${dataDir}/instances/*/qemu.pid ${dataDir}/released/*/qemu.pid 2>/dev/null; true`,
+  ]);
+  for (const name of names.trim().split('\n')) {
+    const pid = Number(await readFile(name, 'utf8').catch(() => ''));
+    const line = pid > 1 ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
+    if (line.includes('qemu-system') && line.includes(dataDir)) process.kill(pid, 'SIGKILL');
+  }
+}
+
+/** A command by ssh, without questions. */
+export function sshWith(key: string, address: string, command: string, port = 22): Promise<string> {
+  const options = [
+    'StrictHostKeyChecking=no',
+    'UserKnownHostsFile=/dev/null',
+    'LogLevel=ERROR',
+    'ConnectTimeout=30',
+  ].flatMap((one) => ['-o', one]);
+  return run('ssh', ['-i', key, '-p', `${port}`, ...options, `root@${address}`, command], {
+    timeoutMs: SSH_MS,
+  });
+}
+
 export function step(text: string): void {
   console.log(`[${process.uptime().toFixed(1)} s] ${text}`);
 }
@@ -87,8 +113,15 @@ export class VmWorld implements AsyncDisposable {
     return (await this.core.listNodes())[0]!;
   }
 
-  create(name: string, on: Pick<AnnouncedNode, 'nodeId' | 'address'>): Promise<InstanceView> {
-    return this.core.create({ name, sshKey: this.sshKey, allowedPorts: [22], node: on, ipv6Prefix: PREFIX });
+  create(name: string, on: Pick<AnnouncedNode, 'nodeId' | 'address'>, image?: string): Promise<InstanceView> {
+    return this.core.create({
+      name,
+      ...(image ? { image } : {}),
+      sshKey: this.sshKey,
+      allowedPorts: [22],
+      node: on,
+      ipv6Prefix: PREFIX,
+    });
   }
 
   /** The port of the node that leads to a port of an instance. */
@@ -149,16 +182,7 @@ export class VmWorld implements AsyncDisposable {
   }
 
   ssh(address: string, command: string, port = 22): Promise<string> {
-    const options = [
-      'StrictHostKeyChecking=no',
-      'UserKnownHostsFile=/dev/null',
-      'LogLevel=ERROR',
-      'ConnectTimeout=30',
-    ].flatMap((one) => ['-o', one]);
-    const key = join(this.#directory, 'id');
-    return run('ssh', ['-i', key, '-p', `${port}`, ...options, `root@${address}`, command], {
-      timeoutMs: SSH_MS,
-    });
+    return sshWith(join(this.#directory, 'id'), address, command, port);
   }
 
   async qemuPid(id: string): Promise<number> {
@@ -168,21 +192,9 @@ export class VmWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#node?.kill('SIGTERM');
     if (this.#node) await once(this.#node, 'exit');
-    await this.#endMachines();
+    await endMachines(this.dataDir);
     await this.core[Symbol.asyncDispose]();
     await rm(this.#directory, { recursive: true, force: true });
-  }
-
-  async #endMachines(): Promise<void> {
-    const names = await run('sh', [
-      '-c',
-      `ls -d ${this.dataDir}/instances/*/qemu.pid ${this.dataDir}/released/*/qemu.pid 2>/dev/null; true`,
-    ]);
-    for (const name of names.trim().split('\n')) {
-      const pid = Number(await readFile(name, 'utf8').catch(() => ''));
-      const line = pid > 1 ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
-      if (line.includes('qemu-system') && line.includes(this.dataDir)) process.kill(pid, 'SIGKILL');
-    }
   }
 }
 
