@@ -38,6 +38,10 @@ export const REASONS = {
     code: 'OWNER_STOPPED',
     message: 'its owner stopped it at the node; restart the instance to run it again',
   },
+  hostFull: {
+    code: 'STORAGE_FULL',
+    message: 'the disk of the node is full: the guest waits, loses nothing, and goes on when there is room',
+  },
   guestSilent: {
     code: 'GUEST_SILENT',
     message: 'the address answers, but the guest did not say that it is up',

@@ -16,6 +16,8 @@ const KERNEL_IMAGE = 'debian:12';
 const PROGRESS_EVERY_MS = 1_000;
 /** Below this much free space nothing new is begun. */
 const FREE_DISK_BYTES = 1024 ** 3;
+/** With this much a guest goes on that a full disk had stopped. */
+const RESUME_BYTES = 64 * 1024 * 1024;
 const MIB_PER_GIB = 1024;
 const MIB = 1024 * 1024;
 
@@ -70,6 +72,11 @@ export async function chooseBoot(
   const directory = join(dataDir, kernel);
   const boot = { kernel: join(directory, IMAGE_FILES.kernel), initrd: join(directory, IMAGE_FILES.initrd) };
   return { boot, accelerator: (await accelerator.decide(boot.kernel, boot.initrd)).accelerator };
+}
+
+/** Whether a guest that was stopped by a full disk may go on. */
+export async function hasRoom(dataDir: string): Promise<boolean> {
+  return (await readDiskUsage(dataDir)).availableBytes >= RESUME_BYTES;
 }
 
 /** What was promised is not always what there is: other programs of the machine have memory too. Throws NO_CAPACITY. */

@@ -6,11 +6,11 @@ import { MACHINE_FILES } from '../vm/machine.ts';
 import { Vm } from '../vm/vm.ts';
 import { ConsoleLog } from './console-log.ts';
 import { drainConsole, followConsole } from './console-reader.ts';
-import { type Actual, decideStep, type Step } from './diff.ts';
+import { type Actual, decideStep, REASONS, type Step } from './diff.ts';
 import { type Bench, type Errand, ErrandLine } from './errands.ts';
 import { Ledger } from './ledger.ts';
 import { guestLinkOf, type Place } from './place.ts';
-import { checkMemory, chooseBoot, prepareInstance } from './preparation.ts';
+import { checkMemory, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
 import { type InstanceRecord, instanceDirectory } from './record.ts';
 import { putAside, type ReleaseReason } from './released.ts';
 import { shutDown } from './shut-down.ts';
@@ -26,6 +26,7 @@ const STRANGER_SILENCE_LIMIT_MS = 5_000;
 const STRANGER_RECHECK_MS = 2_000;
 /** How long an errand waits for what is being done with the instance. */
 const ERRAND_WAIT_MS = 60_000;
+const ROOM_RECHECK_MS = 5_000;
 /** A boot that takes longer no longer keeps others from starting. */
 const SLOT_LIMIT_MS = 180_000;
 
@@ -329,9 +330,21 @@ export class Worker {
   }
 
   async #settle(phase: Phase, reason: Reason | null): Promise<number> {
+    if (this.#vm?.isStalled) return this.#waitForRoom(this.#vm, phase);
     if (phase === 'starting') return this.#waitForGuest();
     await this.#ledger.say(phase, reason);
     return this.#isSilentButThere ? SILENCE_RECHECK_MS : FOREVER_MS;
+  }
+
+  /** QEMU stops a guest whose write finds no room on the host: it goes on by itself when there is some. */
+  async #waitForRoom(vm: Vm, phase: Phase): Promise<number> {
+    if (await hasRoom(this.#shop.dataDir)) {
+      await vm.resume();
+      this.#log.warn('the guest goes on: the disk of the machine has room again');
+      return 0;
+    }
+    await this.#ledger.say(phase, REASONS.hostFull);
+    return ROOM_RECHECK_MS;
   }
 
   async #waitForGuest(): Promise<number> {

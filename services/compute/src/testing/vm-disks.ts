@@ -1,5 +1,6 @@
 // What an owner does with the disk of a real machine. Run by vm.soak.test.ts.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { isPhase, playInWorld, READY_MS, SOON_MS, step, type VmWorld } from './vm-world.ts';
 
 async function scenario(world: VmWorld): Promise<void> {
@@ -39,6 +40,14 @@ async function scenario(world: VmWorld): Promise<void> {
   await again();
   step(`restored and up in ${Date.now() - sinceMs} ms`);
   assert.equal(await read(), 'one');
+
+  step('the same disk, stored on the network, is the image of another machine');
+  const file = createHash('sha256').update(backup).digest('hex');
+  await core.client.storeFile(new Blob([backup as BlobPart]), 'disk.qcow2', file);
+  const twin = await world.create('twin', node, file);
+  await core.until(twin.instance_id, isPhase('running'), READY_MS);
+  assert.equal((await world.ssh(twin.ipv6, 'cat /root/mark')).trim(), 'one');
+  await core.control(twin.instance_id, 'stop');
 
   step('a file that is no disk changes nothing');
   await assert.rejects(

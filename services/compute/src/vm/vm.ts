@@ -36,6 +36,7 @@ export class Vm {
   #qmp: QmpClient | undefined;
   #state: VmState = 'booting';
   #isReleased = false;
+  #isStalled = false;
   onChange: () => void = () => {};
   #changed = Promise.withResolvers<void>();
 
@@ -47,6 +48,17 @@ export class Vm {
 
   get state(): VmState {
     return this.#state;
+  }
+
+  /** The guest waits: the host's disk was full when it wrote. */
+  get isStalled(): boolean {
+    return this.#isStalled;
+  }
+
+  /** Lets a guest that waited go on. What it wrote is written again. */
+  async resume(): Promise<void> {
+    await this.command('cont');
+    this.#isStalled = false;
   }
 
   /** Starts QEMU, detached. Throws VM_START_FAILED with QEMU's own words. The tap must be there and free. */
@@ -128,6 +140,7 @@ export class Vm {
   async refresh(): Promise<void> {
     const status = (await this.command('query-status')) as { status: string };
     if (status.status === 'shutdown') return this.#change('off');
+    this.#isStalled = status.status === 'io-error';
     const chardevs = (await this.command('query-chardev')) as { label: string; 'frontend-open': boolean }[];
     const isOpen = chardevs.some((one) => one.label === CHARDEV.ready && one['frontend-open']);
     this.#change(isOpen ? 'ready' : 'booting');
@@ -138,6 +151,10 @@ export class Vm {
       this.#change(data.open === true ? 'ready' : 'booting');
     else if (name === 'SHUTDOWN' && data.guest === true) this.#change('off');
     else if (name === 'RESET') this.#change('booting');
+    else if (name === 'BLOCK_IO_ERROR' && data.action === 'stop') {
+      this.#isStalled = true;
+      this.onChange();
+    }
   }
 
   #change(state: VmState): void {
