@@ -128,12 +128,20 @@ function addSsh(instance: Command, bind: Bind): void {
     .argument('<instance>', REFERENCE)
     .argument('[command...]', 'what to run there; put -- before it')
     .option('--user <name>', 'whom to log in as', 'root')
+    .option('-4, --ipv4', 'by a port of its node, where this machine has no IPv6')
     .addOption(
       new Option('--connect-timeout <time>', 'how long to try until ssh answers')
         .argParser(parseDurationMs)
         .default(CONNECT_TIMEOUT_MS, '2m'),
     )
-    .addHelpText('after', examples('skerry instance ssh web', 'skerry instance ssh web -- uname -a'))
+    .addHelpText(
+      'after',
+      examples(
+        'skerry instance ssh web',
+        'skerry instance ssh web -- uname -a',
+        'skerry instance ssh web --ipv4',
+      ),
+    )
     .action(
       bind<InstanceSshOptions, [string, string[]]>(async (context, options, [reference, command]) =>
         (await import('../instances/ssh.ts')).sshInstance(context, reference, command, options),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, link, mkdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostnameOf } from '@skerry/protocol';
 import { isMissing, syncDirectory } from '../host/atomic-file.ts';
@@ -20,7 +20,12 @@ import type { Wanted } from './wanted.ts';
 export async function keepBase(dataDir: string, image: Image): Promise<string> {
   const name = join('bases', `${image.name.replaceAll(':', '-')}-${image.buildId}`);
   const target = join(dataDir, name);
-  if (await isThere(target)) return name;
+  if (await isThere(target)) {
+    // Used now: who removes images that no disk needs sees that this one is about to be.
+    const now = new Date();
+    await utimes(target, now, now);
+    return name;
+  }
   await mkdir(join(dataDir, 'bases'), { recursive: true });
   const directory = `${target}.${randomBytes(4).toString('hex')}.tmp`;
   await mkdir(directory);

@@ -4,7 +4,14 @@ import type { Capacity } from '../host/capacity.ts';
 import type { NetworkNames } from '../network/names.ts';
 import { decideAdmission } from './admission.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
-import { newRecord, readRecord, readRecords, type Status, writeRecord } from './record.ts';
+import {
+  type InstanceRecord,
+  newRecord,
+  readRecord,
+  readRecords,
+  type Status,
+  writeRecord,
+} from './record.ts';
 import { takeBack } from './released.ts';
 import { needOf, wantedOf } from './wanted.ts';
 import { Worker } from './worker.ts';
@@ -55,9 +62,8 @@ export class Keeper {
   async resume(): Promise<void> {
     const { shop, log, obstacle } = this.#options;
     if (obstacle) return;
-    const records = await readRecords(shop.dataDir, log);
+    const records = await this.#withClaims(await readRecords(shop.dataDir, log));
     const workers = records.map((record) => new Worker(shop, this.#place(record.id), record));
-    for (const { id, ipv4 } of records) if (ipv4) shop.addresses.restore(id, ipv4);
     await shop.network.start(
       workers.flatMap(({ place, record: { ipv4, wanted } }) =>
         ipv4 ? [guestLinkOf(place, shop.ipv4Pool, wanted.allowedPorts, ipv4)] : [],
@@ -80,6 +86,19 @@ export class Keeper {
         { instances: records.length, running: workers.filter((one) => one.hasProcess).length },
         'instances were resumed',
       );
+  }
+
+  /** Records of older versions get their part of the node's IPv4 now: their taps must be among those that are kept. */
+  async #withClaims(records: readonly InstanceRecord[]): Promise<InstanceRecord[]> {
+    const { addresses, dataDir } = this.#options.shop;
+    for (const { id, ipv4 } of records) if (ipv4) addresses.restore(id, ipv4);
+    const claimed: InstanceRecord[] = [];
+    for (const record of records) {
+      const ipv4 = record.ipv4 ?? (await addresses.claim(record.id, record.wanted.allowedPorts));
+      if (!record.ipv4) await writeRecord(dataDir, { ...record, ipv4 });
+      claimed.push({ ...record, ipv4 });
+    }
+    return claimed;
   }
 
   /** What a core node says of an instance. */

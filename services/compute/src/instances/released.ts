@@ -100,7 +100,12 @@ export async function takeBack(dataDir: string, id: string): Promise<boolean> {
   const last = (await listReleased(dataDir)).findLast((one) => one.id === id && one.why === 'moved');
   if (!last) return false;
   await mkdir(instancesDirectory(dataDir), { recursive: true, mode: 0o700 });
-  await rename(last.directory, instanceDirectory(dataDir, id));
+  const isFree = await rename(last.directory, instanceDirectory(dataDir, id)).then(
+    () => true,
+    // Something of this instance is there already, and nobody may write over it.
+    () => false,
+  );
+  if (!isFree) return false;
   await rm(join(instanceDirectory(dataDir, id), NOTE), { force: true });
   return true;
 }
