@@ -68,6 +68,8 @@ export class RealCore implements AsyncDisposable {
         PATH: process.env.PATH,
         SKERRY_HOME: this.#home,
         SKERRY_CORE_HOST: host,
+        // A test asks more often than a person.
+        SKERRY_CORE_RATE_LIMITS: 'no',
         // Where it was before, once it was somewhere: the others look for it there.
         SKERRY_CORE_PORT: this.#url === '' ? '0' : new URL(this.#url).port,
         SKERRY_CORE_SCHEDULERS: this.#scheduler.address,
