@@ -1,4 +1,11 @@
 export {
+  type BackupShown,
+  findNodeUrl,
+  type LogLine,
+  MachineClient,
+  type SnapshotShown,
+} from './compute-client.ts';
+export {
   CoreClient,
   type CoreClientOptions,
   type FileStored,
@@ -14,6 +21,7 @@ export {
   type NetworkDraft,
   type StoredNetworkBody,
 } from './network-message.ts';
+export { OwnerPass } from './owner-pass.ts';
 export { type RequestOptions, request, requestJson } from './request.ts';
 export {
   type ComputedScores,

@@ -2,7 +2,7 @@ import { AppError, type ErrorBody, isErrorCode } from '@skerry/protocol';
 
 export interface RequestOptions {
   readonly method?: string;
-  readonly body?: string | FormData;
+  readonly body?: string | FormData | Blob;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;

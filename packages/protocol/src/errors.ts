@@ -116,10 +116,17 @@ export const ERRORS = {
   // Instances
   INSTANCE_NOT_FOUND: missing('No instance has this id'),
   UNKNOWN_IMAGE: invalid('No image has this name'),
+  INVALID_IMAGE: invalid('The file is not a disk image that can be used: qcow2 that stands alone, or raw'),
+  DISK_TOO_SMALL: invalid('The image does not fit into the disk that was asked for'),
   INVALID_SSH_KEY: invalid('The ssh key is not one public key in OpenSSH format'),
   NO_CAPACITY: unavailable('No compute node has room for the instance'),
   NODE_NOT_FOUND: missing('No node has this id'),
   ALLOCATION_NOT_FOUND: missing('No node was chosen for this virtual machine'),
+  INSTANCE_BUSY: conflict('Something else is being done with the instance, and was not finished in time'),
+  SNAPSHOT_NOT_FOUND: missing('The instance has no snapshot of this name'),
+  SNAPSHOT_EXISTS: conflict('The instance has a snapshot of this name'),
+  BACKUP_NOT_FOUND: missing('The instance has no backup with this id on this node'),
+  TOO_MANY_COPIES: refused('The instance has as many snapshots or backups as one may have'),
   VM_START_FAILED: internal('The virtual machine could not be started'),
   HOST_NOT_READY: unavailable('This machine lacks something that is needed to run virtual machines'),
 

@@ -43,6 +43,13 @@ export * from './network-form/content.ts';
 export * from './network-form/convert.ts';
 export * from './network-form/item-hash.ts';
 export * from './network-form/message.ts';
+export {
+  type ExpectedOperation,
+  OPERATION_WINDOW_MS,
+  OWNER_HEADERS,
+  type SignedPart,
+  verifyOwnerPass,
+} from './owner-pass.ts';
 export { createParser, describeMismatch } from './schema.ts';
 export type { HourDetail, NodeStatus } from './scoring/node-fold.ts';
 export { QUALITY_PARTS, type QualityPart } from './scoring/quality.ts';

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { OwnerPass } from '@skerry/client';
 import { RealCore } from './testing/real-core.ts';
 import { until } from './testing/wait.ts';
 
@@ -68,6 +70,28 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     );
     assert.deepEqual(await (await fetch(`${url}/v2/about/executions/list`)).json(), {});
     assert.deepEqual(await (await fetch(`${url}/about/executions/list`)).json(), {});
+    const capability = (await (await fetch(`${url}/about/capability`)).json()) as Record<
+      string,
+      Record<string, unknown>
+    >;
+    assert.equal(capability.cpu!.count, usage.cpu!.count);
+    assert.equal(capability.memory!.units, 'MiB');
+    const version = async (reference: string) => {
+      const answer = await fetch(`${url}/status/check/version?reference=${reference}`);
+      return [answer.status, (await answer.text()).split(':', 1)[0]];
+    };
+    assert.deepEqual(await version('0.0.1'), [200, 'Up-to-date']);
+    assert.deepEqual(await version('v999.0'), [403, 'Outdated']);
+    assert.equal((await version('new'))[0], 400);
+    const ipv6 = (await (await fetch(`${url}/status/check/ipv6`)).json()) as Record<string, unknown>;
+    assert.equal(ipv6.vm, false, 'nothing runs here');
+    const host = await fetch(`${url}/status/check/host`);
+    const { ipv4 } = (await host.json()) as Record<string, Record<string, unknown>>;
+    assert.deepEqual(Object.keys(ipv4!), ['egress', 'dns', 'domain', 'http']);
+    assert.equal(ipv4!.http, true, 'the node reaches itself');
+    assert.deepEqual(await (await fetch(`${url}/domains/list`)).json(), []);
+    await checkDoors(url, core);
+
     const missing = await fetch(`${url}/about/nothing`);
     assert.equal(missing.status, 404);
     assert.equal(((await missing.json()) as { code: string }).code, 'ROUTE_NOT_FOUND');
@@ -86,3 +110,51 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     await rm(directory, { recursive: true, force: true });
   }
 });
+
+/** What needs a signature says so, and what the core node does not say is not done. */
+async function checkDoors(url: string, core: RealCore): Promise<void> {
+  const id = 'c'.repeat(64);
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const answer = await fetch(url + path, init);
+    return [answer.status, ((await answer.json()) as { code?: string }).code];
+  };
+  const machine = `/control/machine/${id}`;
+  assert.deepEqual(await ask(`${machine}/logs`), [401, 'SIGNATURE_REQUIRED']);
+  assert.deepEqual(await ask(`${machine}/stop`, { method: 'POST' }), [401, 'SIGNATURE_REQUIRED']);
+  assert.deepEqual(await ask(`${machine}/backup/${'0'.repeat(16)}?expires=9e15&signature=00`), [
+    401,
+    'INVALID_SIGNATURE',
+  ]);
+  assert.deepEqual(await ask('/control/machine/xyz/logs'), [400, 'INVALID_PARAMETERS']);
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    ask(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+  assert.deepEqual(await post('/control/allocations', { instances: [id] }), [401, 'SIGNATURE_REQUIRED']);
+  const body = JSON.stringify({ instances: [id] });
+  const head = JSON.stringify({
+    method: 'POST',
+    path: '/control/allocations',
+    body_sha256: createHash('sha256').update(body).digest('hex'),
+    iat: Math.floor(Date.now() / 1000),
+  });
+  const authorization = `Net-EIP191-V1 sig=${core.owner.sign(head)},payload=${Buffer.from(head).toString('hex')}`;
+  assert.deepEqual(await post('/control/allocations', { instances: [id] }, { authorization }), [
+    403,
+    'NOT_PERMITTED',
+  ]);
+  assert.deepEqual(await post('/control/allocations', { instances: [] }, { authorization }), [
+    401,
+    'INVALID_SIGNATURE',
+  ]);
+  assert.equal((await post('/control/allocation/notify', { instance: id }))[0], 503);
+  assert.deepEqual(await post('/control/allocation/notify', { instance: 'x' }), [400, 'INVALID_PARAMETERS']);
+  // A pass of the owner for a machine that is not here: known to be the owner's own, and still not there.
+  const pass = await OwnerPass.create(core.owner, new URL(url).hostname);
+  const headers = await pass.headers('POST', `${machine}/reboot`);
+  assert.deepEqual(await ask(`${machine}/reboot`, { method: 'POST', headers }), [404, 'INSTANCE_NOT_FOUND']);
+  assert.deepEqual(await ask(`${machine}/reboot`, { method: 'POST', headers }), [401, 'INVALID_SIGNATURE']);
+  assert.deepEqual(await ask(`${machine}/stop`, { method: 'POST', headers }), [401, 'INVALID_SIGNATURE']);
+}

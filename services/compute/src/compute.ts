@@ -2,27 +2,40 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { CoreClient } from '@skerry/client';
-import { type Host, type Logger, listen, type RunningService } from '@skerry/kit';
-import type { Reason } from '@skerry/protocol';
+import { type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
+import { normaliseAddress, type Reason } from '@skerry/protocol';
 import { nodeContentOf, obstacleReason } from './announce.ts';
 import type { ComputeConfig } from './config.ts';
+import { DomainRegistry, type NamedInstance } from './domains/registry.ts';
 import { decideCapacity, readMachine, withoutMemory } from './host/capacity.ts';
 import { preflight } from './host/preflight.ts';
 import { createComputeServer } from './http/routes.ts';
-import { IMAGE_FILES } from './images/build.ts';
+import { IMAGE_FILES } from './images/image.ts';
 import { ImageStore } from './images/store.ts';
+import { Backups } from './instances/backups.ts';
 import { Keeper } from './instances/keeper.ts';
 import { instanceDirectory, readRecords } from './instances/record.ts';
+import { type GraceMs, sweepReleased } from './instances/released.ts';
 import { Slots } from './instances/slots.ts';
 import { watchInstances } from './instances/watch.ts';
+import { AddressBook } from './network/address-book.ts';
+import { ipv4LinkOf } from './network/ipv4.ts';
 import { networkNames } from './network/names.ts';
 import { NodeNetwork } from './network/network.ts';
+import { findHostIpv4, loadIpv4Pool } from './network/pool.ts';
+import { OwnerAccess } from './owner/access.ts';
+import { BackupLinks } from './owner/links.ts';
 import { openPrograms } from './programs/open.ts';
 import { loadIdentity } from './publish/identity.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
 import { MACHINE_FILES } from './vm/machine.ts';
 
+const SWEEP_EVERY_MS = 10 * 60_000;
+const GIB = 1024 ** 3;
+const HOUR_MS = 3_600_000;
+/** Where nothing runs, nobody gets an address. */
+const NO_POOL = '172.16.0.0/20';
 /** After the signal to stop, what is in the middle of a step gets this long. All of it can be gone on with later. */
 const SETTLE_LIMIT_MS = 5_000;
 
@@ -34,20 +47,35 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const identity = await loadIdentity(config.dataDir, config.ipv6Prefix);
   const { nodeId, ipv6Prefix, signer } = identity;
   const names = networkNames(nodeId);
-  const network = new NodeNetwork(names, ipv6Prefix);
   const accelerator = new AcceleratorChoice(config.accel, log);
   const reason = await findObstacle(config, accelerator, log, signal);
+  const ipv4Pool = reason === null ? await loadIpv4Pool(config.dataDir, config.ipv4Pool) : NO_POOL;
+  const network = new NodeNetwork({ names, prefix: ipv6Prefix, ipv4Pool, isLanOpen: config.lanOpen });
+  const ports = { first: config.hostPortFirst, last: config.hostPortLast };
 
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
   const programs = await openPrograms({ config, core, nodeId, log, signal });
-  const images = new ImageStore({ cacheDir: config.cacheDir, mirrors: config, log, signal });
+  const images = new ImageStore({
+    cacheDir: config.cacheDir,
+    mirrors: config,
+    log,
+    signal,
+    files: core,
+    fileLimitBytes: config.imageLimitGib * GIB,
+  });
   const publisher = new Publisher({
     core,
     log,
     signal,
     onAccepted: async (status) => keeper.find(status.instance_id)?.noteAccepted(status.observed_at_ms),
   });
+  const disks = (await readRecords(config.dataDir, log)).map(({ id }) =>
+    join(instanceDirectory(config.dataDir, id), MACHINE_FILES.disk),
+  );
+  const machine = await readMachine(config.dataDir, disks);
+  const capacity = decideCapacity(config, withoutMemory(machine, programs.memoryMib));
   const keeper: Keeper = new Keeper({
+    capacity,
     nodeId,
     ipv6Prefix,
     names,
@@ -59,6 +87,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       nameServers: config.nameServers,
       images,
       network,
+      addresses: new AddressBook({ table: names.table, ports }),
+      ipv4Pool,
       accelerator,
       starts: new Slots(availableParallelism()),
       log,
@@ -68,19 +98,51 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
     },
   });
 
-  const disks = (await readRecords(config.dataDir, log)).map(({ id }) =>
-    join(instanceDirectory(config.dataDir, id), MACHINE_FILES.disk),
-  );
-  const machine = await readMachine(config.dataDir, disks);
-  const capacity = decideCapacity(config, withoutMemory(machine, programs.memoryMib));
+  const hostIpv4 = reason === null ? await findHostIpv4() : undefined;
+  const domains =
+    config.domainZone === undefined
+      ? undefined
+      : new DomainRegistry({
+          coreUrl: config.coreUrl,
+          dataDir: config.dataDir,
+          rules: { zone: config.domainZone, resolvers: config.domainResolvers },
+          instances: () => listNamed(keeper, ipv4Pool),
+          log,
+          signal,
+        });
+  await domains?.load();
+  const links = await BackupLinks.load(config.dataDir);
+  const backups = new Backups({ dataDir: config.dataDir, signal, now: Date.now });
   const app = await createComputeServer({
     log,
     dataDir: config.dataDir,
     addRoutes: programs.addRoutes,
+    keeper,
+    core,
+    nodeId,
+    signers: config.schedulers.map(normaliseAddress),
+    images,
+    backups,
+    links,
+    now: Date.now,
+    access: new OwnerAccess({
+      coreUrl: config.coreUrl,
+      domain: () => new URL(announceUrl).hostname,
+      now: Date.now,
+    }),
+    announceUrl: () => announceUrl,
+    probes: { ipv4: config.probeIpv4, ipv6: config.probeIpv6, name: config.probeName },
+    reachesInstance: () => reachesInstance(keeper, network),
     executions: () =>
-      keeper
-        .list()
-        .map(({ place, record }) => ({ place, phase: record.status?.phase, times: record.phaseTimesMs })),
+      keeper.list().map(({ place, record }) => ({
+        place,
+        phase: record.status?.phase,
+        times: record.phaseTimesMs,
+        ipv4: record.ipv4 && { ...ipv4LinkOf(ipv4Pool, record.ipv4.link), ...record.ipv4 },
+      })),
+    hostIpv4: () => config.announceIpv4 ?? hostIpv4,
+    domains,
+    zone: config.domainZone,
     facts: async () => ({
       announceUrl,
       nodeId,
@@ -88,6 +150,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       ipv6Prefix,
       isForwarding:
         (await readFile('/proc/sys/net/ipv6/conf/all/forwarding', 'utf8').catch(() => '')).trim() === '1',
+      isAnsweringNeighbours: network.isAnsweringNeighbours,
       accelerator: accelerator.decided,
       reason,
     }),
@@ -110,10 +173,17 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
 
   await keeper.resume();
   announce();
+  await backups.sweep(true);
   const jobs = [
     publisher.work(),
     programs.work(),
-    watchInstances({ core, keeper, nodeId, log, signal }),
+    runLoop({ name: 'sweep', intervalMs: SWEEP_EVERY_MS, signal, log }, async () => {
+      const records = keeper.list().map(({ record }) => record);
+      await sweepReleased(config.dataDir, graceOf(config), records, Date.now(), log);
+      await backups.sweep(false);
+    }),
+    watchInstances({ core, keeper, nodeId, log, signal, onAggregate: () => domains?.wake() }),
+    domains?.work(),
     prepareImages(reason === null ? config.prepareImages : [], images, accelerator, log, signal),
   ];
   log.info({ nodeId, address: signer.address, ipv6Prefix, capacity }, 'this compute node');
@@ -136,6 +206,32 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       }
     },
   };
+}
+
+function listNamed(keeper: Keeper, ipv4Pool: string): NamedInstance[] {
+  return keeper.list().flatMap(({ place, record: { wanted, ipv4 } }) =>
+    wanted.owner === undefined
+      ? []
+      : [
+          {
+            id: place.id,
+            owner: wanted.owner,
+            ipv6: place.guest,
+            ipv4: ipv4 ? ipv4LinkOf(ipv4Pool, ipv4.link).guest : null,
+          },
+        ],
+  );
+}
+
+function graceOf({ releasedGraceHours, movedGraceHours }: ComputeConfig): GraceMs {
+  const own = releasedGraceHours * HOUR_MS;
+  return { forgotten: own, replaced: own, moved: movedGraceHours * HOUR_MS };
+}
+
+/** Whether some instance that runs answers at its IPv6; null where none runs. */
+async function reachesInstance(keeper: Keeper, network: NodeNetwork): Promise<boolean | null> {
+  const running = keeper.list().find(({ record }) => record.status?.phase === 'running');
+  return running ? network.answers(running.place.tap, running.place.guest, running.place.mac) : null;
 }
 
 /** Why this machine cannot run virtual machines; said once, with all that is missing. */

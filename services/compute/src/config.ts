@@ -18,13 +18,49 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
   ipv6Prefix: settings.optionalText(
     'the /64 that instances get addresses from; a random private one by default, kept in the data directory',
   ),
+  ipv4Pool: settings.optionalText(
+    'the private /20 that instances get IPv4 addresses from, translated at this machine; one that is not in use by default, kept in the data directory',
+  ),
+  hostPortFirst: settings.integer(
+    1024,
+    65535,
+    24_000,
+    "first of this machine's IPv4 ports that lead to ports of instances",
+  ),
+  hostPortLast: settings.integer(1024, 65535, 32_767, 'last of them'),
+  lanOpen: settings.flag(false, 'instances may reach the private IPv4 networks that this machine is in'),
+  announceIpv4: settings.optionalText("this machine's public IPv4 address; the one it sends from by default"),
   announceUrl: settings.optionalText(
     'the address under which others reach the HTTP interface; the listening one by default',
   ),
-  nameServers: settings.list(
-    ['2606:4700:4700::1111', '2001:4860:4860::8888'],
-    'resolvers that guests are told to use',
+  schedulers: settings.list(
+    [],
+    'addresses that may point this node to instances (POST /control/allocations)',
   ),
+  probeIpv4: settings.text('1.1.1.1:443', 'where /status/check/host tries IPv4'),
+  probeIpv6: settings.text('[2606:4700:4700::1111]:443', 'where it tries IPv6'),
+  probeName: settings.text('one.one.one.one', 'the name that it resolves'),
+  releasedGraceHours: settings.integer(
+    0,
+    87_600,
+    72,
+    'how long the disk of an instance is kept after its owner forgot it, or had it replaced',
+  ),
+  movedGraceHours: settings.integer(
+    0,
+    87_600,
+    720,
+    'how long the disk of an instance is kept that another node runs now',
+  ),
+  imageLimitGib: settings.integer(1, 2_048, 16, 'largest file of the network that is fetched as an image'),
+  domainZone: settings.optionalText(
+    'custom domains point to instances by a CNAME to their own name with this zone behind it; none are served by default',
+  ),
+  domainResolvers: settings.list(
+    ['9.9.9.9', '1.1.1.1'],
+    'resolvers that find the name servers of custom domains',
+  ),
+  nameServers: settings.list(['2606:4700:4700::1111', '1.1.1.1'], 'resolvers that guests are told to use'),
   cpu: settings.optionalInteger(0, HARD_CPU_MAX, 'virtual cores to offer; all of the machine by default'),
   memoryMib: settings.optionalInteger(
     0,

@@ -20,6 +20,9 @@ export const gatewayConfig = defineConfig('SKERRY_GATEWAY', {
   apiPort: settings.port(8081, "port of the gateway's own API"),
   domain,
   coreUrl: settings.url('http://localhost:4024', 'the core node that tells of instances'),
+  nodeUrl: settings.optionalText(
+    'a compute node: its custom domains are carried, and nothing else (a front beside the node)',
+  ),
   dataDir: settings.directory('data', 'gateway', 'where the last good table is kept'),
   apiKeys: settings.secretList(
     'keys that may ask for a sync, comma-separated; several, so that one can be replaced',

@@ -6,6 +6,7 @@ import type { DataPlaneOptions } from './dataplane/port.ts';
 import { createApi } from './http/api.ts';
 import { createApiKeys, readKeyFile, watchKeyFile } from './http/keys.ts';
 import { explainListenFailure, findListenHosts } from './listen-hosts.ts';
+import { startNodeFront } from './node-front.ts';
 import { Routing } from './sync/routing.ts';
 import { Saver } from './sync/saver.ts';
 import { readState, writeState } from './sync/store.ts';
@@ -51,6 +52,7 @@ async function listenInTime<T>(open: () => Promise<T>, isReplacing: boolean): Pr
 
 /** Builds the gateway from bottom to top. It routes from the stored table before it has heard of the core node. */
 export async function startGateway(config: GatewayConfig, host: Host): Promise<RunningService> {
+  if (config.nodeUrl !== undefined) return startNodeFront(config, config.nodeUrl, host);
   const { log, signal } = host;
   await using stack = new AsyncDisposableStack();
   const stop = new AbortController();

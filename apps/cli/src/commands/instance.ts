@@ -6,6 +6,7 @@ import type { InstanceListOptions } from '../instances/list.ts';
 import type { InstanceSshOptions } from '../instances/ssh.ts';
 import type { WaitOptions } from '../instances/wait.ts';
 import { parseDiskGib, parseDurationMs, parseMemoryMib, parsePorts, parsePositive } from '../options.ts';
+import { addMachineCommands } from './machine.ts';
 
 const REFERENCE = 'its name, its id or the beginning of it, or its four-word host name';
 const PROXY_PROTOCOL =
@@ -29,6 +30,7 @@ export function addInstanceCommands(program: Command, bind: Bind): void {
   addControl(instance, bind);
   addUpdate(instance, bind);
   addSsh(instance, bind);
+  addMachineCommands(instance, bind);
 }
 
 function addCreate(instance: Command, bind: Bind): void {
@@ -131,12 +133,20 @@ function addSsh(instance: Command, bind: Bind): void {
     .argument('<instance>', REFERENCE)
     .argument('[command...]', 'what to run there; put -- before it')
     .option('--user <name>', 'whom to log in as', 'root')
+    .option('-4, --ipv4', 'by a port of its node, where this machine has no IPv6')
     .addOption(
       new Option('--connect-timeout <time>', 'how long to try until ssh answers')
         .argParser(parseDurationMs)
         .default(CONNECT_TIMEOUT_MS, '2m'),
     )
-    .addHelpText('after', examples('skerry instance ssh web', 'skerry instance ssh web -- uname -a'))
+    .addHelpText(
+      'after',
+      examples(
+        'skerry instance ssh web',
+        'skerry instance ssh web -- uname -a',
+        'skerry instance ssh web --ipv4',
+      ),
+    )
     .action(
       bind<InstanceSshOptions, [string, string[]]>(async (context, options, [reference, command]) =>
         (await import('../instances/ssh.ts')).sshInstance(context, reference, command, options),

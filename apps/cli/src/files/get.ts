@@ -65,6 +65,17 @@ async function writeToFile(path: string, copy: (write: Write) => Promise<number>
   }
 }
 
+/** Writes a response to a new file and checks it. Throws what copyVerified does. */
+export async function writeVerified(
+  response: Response,
+  hash: string,
+  path: string,
+  onBytes: (bytes: number) => void,
+): Promise<number> {
+  const body = response.body as unknown as AsyncIterable<Uint8Array>;
+  return writeToFile(path, (write) => copyVerified(body, hash, write, onBytes));
+}
+
 async function writeTo(stream: NodeJS.WriteStream, chunk: Uint8Array): Promise<void> {
   if (!stream.write(chunk)) await once(stream, 'drain');
 }

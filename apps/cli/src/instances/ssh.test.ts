@@ -34,7 +34,8 @@ test('what stands in the way is said, with what to do', () => {
 test('the machine is known by its id, in a file of its own', () => {
   const target = {
     instanceId: 'id1',
-    ipv6: '2001:db8::1',
+    port: 22,
+    address: '2001:db8::1',
     user: 'root',
     knownHostsFile: '/a b/100%/known_hosts',
     identityFile: '/home/me/.ssh/work',

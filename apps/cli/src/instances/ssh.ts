@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import { findNodeUrl, requestJson } from '@skerry/client';
 import { AppError, type InstanceView } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { startProgress } from '../output/progress.ts';
@@ -14,6 +15,8 @@ export interface InstanceSshOptions {
   readonly user: string;
   /** Milliseconds. */
   readonly connectTimeout: number;
+  /** By a port of the node, for a machine here that has no IPv6. */
+  readonly ipv4?: boolean;
 }
 
 const SSH_PORT = 22;
@@ -49,7 +52,9 @@ export function checkReachable(instance: InstanceView, reference: string): void 
 
 export interface SshTarget {
   readonly instanceId: string;
-  readonly ipv6: string;
+  /** IPv6, or the node's IPv4. */
+  readonly address: string;
+  readonly port: number;
   readonly user: string;
   readonly knownHostsFile: string;
   readonly identityFile: string | undefined;
@@ -60,7 +65,7 @@ const quotePath = (path: string) => `"${path.replaceAll('%', '%%')}"`;
 
 /** What ssh is run with. The machine is known by its id: its address may pass to another one day. */
 export function sshArguments(target: SshTarget, command: readonly string[]): string[] {
-  const { instanceId, ipv6, user, knownHostsFile, identityFile } = target;
+  const { instanceId, address, port, user, knownHostsFile, identityFile } = target;
   const options = [
     `HostKeyAlias=${instanceId}`,
     `UserKnownHostsFile=${quotePath(knownHostsFile)}`,
@@ -71,13 +76,14 @@ export function sshArguments(target: SshTarget, command: readonly string[]): str
     ...(identityFile === undefined ? [] : ['IdentitiesOnly=yes']),
   ];
   return [
-    '-6',
+    address.includes(':') ? '-6' : '-4',
+    ...(port === SSH_PORT ? [] : ['-p', String(port)]),
     ...options.flatMap((option) => ['-o', option]),
     ...(identityFile === undefined ? [] : ['-i', identityFile]),
     '-l',
     user,
     '--',
-    ipv6,
+    address,
     ...command,
   ];
 }
@@ -104,6 +110,26 @@ async function runInForeground(program: string, args: readonly string[]): Promis
   }
 }
 
+interface ShownNetworking {
+  readonly host_ipv4?: string | null;
+  readonly mapped_ports?: Readonly<Record<string, { readonly host: number }>>;
+}
+
+/** Where the node leads ssh over IPv4 to an instance. Throws INSTANCE_NOT_READY where it does not. */
+async function findIpv4Door(
+  { reader }: Context,
+  { instance_id: id, node_address: node }: InstanceView,
+): Promise<{ address: string; port: number }> {
+  if (!node) throw notReady('no node was chosen yet', 'wait for it');
+  const url = `${await findNodeUrl(reader, node)}/v2/about/executions/list`;
+  const shown = await requestJson<Record<string, { networking: ShownNetworking }>>(url);
+  const { host_ipv4: address, mapped_ports: ports } = shown[id]?.networking ?? {};
+  const port = ports?.[SSH_PORT]?.host;
+  if (!address || port === undefined)
+    throw notReady('its node has no IPv4 way to it', 'leave out --ipv4: it answers over IPv6');
+  return { address, port };
+}
+
 export async function sshInstance(
   context: Context,
   reference: string,
@@ -116,13 +142,17 @@ export async function sshInstance(
   await mkdir(config, { recursive: true, mode: 0o700 });
   const record = await findRecord(config, instance.instance_id);
   using progress = startProgress(context.output.stderr);
-  await waitForSshBanner(instance.ipv6, SSH_PORT, options.connectTimeout, (why) =>
-    progress.show(`waiting for ssh on ${instance.ipv6} (${why})`),
+  const { address, port } = options.ipv4
+    ? await findIpv4Door(context, instance)
+    : { address: instance.ipv6, port: SSH_PORT };
+  await waitForSshBanner(address, port, options.connectTimeout, (why) =>
+    progress.show(`waiting for ssh on ${address} (${why})`),
   );
   progress[Symbol.dispose]();
   const target: SshTarget = {
     instanceId: instance.instance_id,
-    ipv6: instance.ipv6,
+    address,
+    port,
     user: options.user,
     knownHostsFile: join(config, 'known_hosts'),
     identityFile: record?.identity_file ?? undefined,

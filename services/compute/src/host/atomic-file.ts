@@ -45,6 +45,19 @@ export async function readTextIfAny(path: string): Promise<string | undefined> {
   }
 }
 
+/** The trimmed text of a file; made and written when there is none. */
+export async function loadOrCreateText(
+  path: string,
+  make: () => Promise<string> | string,
+  mode = 0o644,
+): Promise<string> {
+  const kept = await readTextIfAny(path);
+  if (kept !== undefined) return kept.trim();
+  const made = await make();
+  await writeFileAtomically(path, `${made}\n`, mode);
+  return made;
+}
+
 export function isMissing(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH';

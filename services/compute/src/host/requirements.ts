@@ -23,6 +23,8 @@ export const PROGRAMS: Readonly<Record<string, string>> = {
   flock: 'util-linux',
   setpriv: 'util-linux',
   unshare: 'util-linux',
+  prlimit: 'util-linux',
+  xz: 'xz-utils',
   chroot: 'coreutils',
   'dpkg-deb': 'dpkg',
 };

@@ -1,40 +1,40 @@
 import { readFile } from 'node:fs/promises';
 import { createHttpServer, type HttpServer, type Logger } from '@skerry/kit';
 import { readDiskUsage } from '../host/capacity.ts';
-import {
-  configView,
-  type Execution,
-  executionsV1,
-  executionsV2,
-  type NodeFacts,
-  usageView,
-} from './views.ts';
+import { listGpus, parseCpuinfo } from '../host/processor.ts';
+import { type AllocationSources, addAllocationRoutes } from './allocations.ts';
+import { addDomainRoutes, type DomainSources } from './domains.ts';
+import { addLogStream } from './log-stream.ts';
+import { addMachineRoutes, type MachineRoutes } from './machines.ts';
+import { addStatusRoutes, type StatusSources } from './status.ts';
+import { capabilityView, type Execution, executionsV1, executionsV2, usageView } from './views.ts';
 
-export interface RouteSources {
+export interface RouteSources extends MachineRoutes, AllocationSources, StatusSources, DomainSources {
   readonly log: Logger;
-  readonly dataDir: string;
   readonly executions: () => Execution[];
-  readonly facts: () => Promise<NodeFacts>;
+  readonly hostIpv4: () => string | undefined;
   /** What other rooms answer. */
   readonly addRoutes: (app: HttpServer) => Promise<void>;
 }
 
-/** The node's HTTP interface: what monitors, front-ends and people ask a compute node. */
+/** The node's HTTP interface: what monitors, front-ends, schedulers and owners ask a compute node. */
 export async function createComputeServer(sources: RouteSources): Promise<HttpServer> {
-  const { log, dataDir, executions, facts, addRoutes } = sources;
+  const { log, dataDir, executions, hostIpv4, addRoutes } = sources;
   const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] });
+  const readProcessor = async () => parseCpuinfo(await readFile('/proc/cpuinfo', 'utf8').catch(() => ''));
   // Measurers take the 401 as the sign of life of a compute node.
   app.get('/about/login', async (_request, reply) => reply.status(401).send({ success: false }));
   app.get('/about/usage/system', async () =>
-    usageView(
-      await readDiskUsage(dataDir),
-      await readFile('/proc/cpuinfo', 'utf8').catch(() => ''),
-      Date.now(),
-    ),
+    usageView(await readDiskUsage(dataDir), await readProcessor(), await listGpus(), Date.now()),
   );
+  app.get('/about/capability', async () => capabilityView(await readProcessor()));
   app.get('/about/executions/list', async () => executionsV1(executions()));
-  app.get('/v2/about/executions/list', async () => executionsV2(executions()));
-  app.get('/status/config', async () => configView(await facts()));
+  app.get('/v2/about/executions/list', async () => executionsV2(executions(), hostIpv4()));
+  addStatusRoutes(app, sources);
+  addAllocationRoutes(app, sources);
+  addMachineRoutes(app, sources);
+  addLogStream(app, sources);
+  addDomainRoutes(app, sources);
   await addRoutes(app);
   return app;
 }

@@ -2,8 +2,11 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { VERSION } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import { type DiskUsage, readAvailableMemory } from '../host/capacity.ts';
+import type { GpuDevice, Processor } from '../host/processor.ts';
 import type { Place } from '../instances/place.ts';
 import type { PhaseTimes } from '../instances/record.ts';
+import type { HostPorts } from '../network/host-ports.ts';
+import type { Ipv4Link } from '../network/ipv4.ts';
 import type { AccelDecision } from '../vm/accel.ts';
 
 /** The shapes that deployed tools read. Only what is known is filled in; nothing is made up. */
@@ -12,17 +15,33 @@ export interface Execution {
   readonly place: Place;
   readonly phase: Phase | undefined;
   readonly times: PhaseTimes;
+  readonly ipv4: (Ipv4Link & { readonly hostPorts: HostPorts }) | undefined;
 }
 
 const iso = (timeMs: number | undefined) => (timeMs === undefined ? null : new Date(timeMs).toISOString());
 
 /** `GET /v2/about/executions/list`: everything this node looks after, by instance id. */
-export function executionsV2(executions: readonly Execution[]): Record<string, unknown> {
+export function executionsV2(
+  executions: readonly Execution[],
+  hostIpv4: string | undefined,
+): Record<string, unknown> {
   return Object.fromEntries(
-    executions.map(({ place, phase, times }) => [
+    executions.map(({ place, phase, times, ipv4 }) => [
       place.id,
       {
-        networking: { ipv6_network: place.network, ipv6_ip: place.guest },
+        networking: {
+          ipv4_network: ipv4?.network ?? null,
+          host_ipv4: hostIpv4 ?? null,
+          ipv6_network: place.network,
+          ipv6_ip: place.guest,
+          ipv4_ip: ipv4?.guest ?? null,
+          mapped_ports: Object.fromEntries(
+            Object.entries(ipv4?.hostPorts ?? {}).map(([port, host]) => [
+              port,
+              { host, tcp: true, udp: false },
+            ]),
+          ),
+        },
         status: {
           defined_at: iso(times.scheduled),
           preparing_at: iso(times.preparing),
@@ -44,21 +63,26 @@ export function executionsV2(executions: readonly Execution[]): Record<string, u
 export function executionsV1(executions: readonly Execution[]): Record<string, unknown> {
   const running = executions.filter(({ phase }) => phase === 'running');
   return Object.fromEntries(
-    running.map(({ place }) => [
+    running.map(({ place, ipv4 }) => [
       place.id,
-      { networking: { ipv6: place.network }, vm_type: 'instance', awaiting_confidential_init: false },
+      {
+        networking: { ipv4: ipv4?.network ?? null, ipv6: place.network },
+        vm_type: 'instance',
+        awaiting_confidential_init: false,
+      },
     ]),
   );
 }
 
 const PERIOD_SECONDS = 60;
 const KB = 1000;
-const CONFIDENTIAL_FLAGS = ['sev', 'sev_es'];
+const MIB = 1024 * 1024;
 
 /** `GET /about/usage/system`. kB are thousands of bytes. */
 export async function usageView(
   disk: DiskUsage,
-  cpuinfo: string,
+  { vendor, features }: Processor,
+  gpus: readonly GpuDevice[],
   nowMs: number,
 ): Promise<Record<string, unknown>> {
   const cores = cpus();
@@ -83,19 +107,31 @@ export async function usageView(
       duration_seconds: PERIOD_SECONDS,
     },
     properties: {
-      cpu: { architecture: process.arch === 'x64' ? 'x86_64' : process.arch, ...parseCpuinfo(cpuinfo) },
+      cpu: { architecture: architecture(), vendor, features },
     },
-    gpu: { devices: [], available_devices: [] },
+    // Guests are given none of them, so none is available.
+    gpu: { devices: gpus, available_devices: [] },
     active: true,
   };
 }
 
-/** The vendor and the features that matter to users, from /proc/cpuinfo. */
-export function parseCpuinfo(text: string): { vendor: string | null; features: string[] } {
-  const vendor = /^vendor_id\s*:\s*(\S+)$/m.exec(text)?.[1] ?? null;
-  const flags = (/^flags\s*:\s*(.*)$/m.exec(text)?.[1] ?? '').split(' ');
-  return { vendor, features: CONFIDENTIAL_FLAGS.filter((flag) => flags.includes(flag)) };
+/** `GET /about/capability`. What the kernel does not say is null. */
+export function capabilityView(processor: Processor): Record<string, unknown> {
+  return {
+    cpu: {
+      architecture: architecture(),
+      vendor: processor.vendor,
+      features: processor.features,
+      model: processor.model,
+      frequency: processor.frequencyMhz,
+      count: cpus().length,
+    },
+    // Kind and clock stand in tables that only firmware tools read.
+    memory: { size: Math.round(totalmem() / MIB), units: 'MiB', type: null, clock: null, clock_units: null },
+  };
 }
+
+const architecture = () => (process.arch === 'x64' ? 'x86_64' : process.arch);
 
 export interface NodeFacts {
   readonly announceUrl: string;
@@ -103,6 +139,7 @@ export interface NodeFacts {
   readonly coreUrl: string;
   readonly ipv6Prefix: string;
   readonly isForwarding: boolean;
+  readonly isAnsweringNeighbours: boolean;
   readonly accelerator: AccelDecision | undefined;
   readonly reason: Reason | null;
 }
@@ -115,12 +152,18 @@ export function configView(facts: NodeFacts): Record<string, unknown> {
     node_hash: nodeId,
     version: VERSION,
     references: { API_SERVER: coreUrl },
+    security: {
+      USE_JAILER: false,
+      PRINT_SYSTEM_LOGS: false,
+      WATCH_FOR_UPDATES: true,
+      ALLOW_VM_NETWORKING: true,
+    },
     networking: {
       IPV6_ADDRESS_POOL: ipv6Prefix,
       IPV6_ALLOCATION_POLICY: 'static',
       IPV6_SUBNET_PREFIX: 124,
       IPV6_FORWARDING_ENABLED: isForwarding,
-      USE_NDP_PROXY: false,
+      USE_NDP_PROXY: facts.isAnsweringNeighbours,
     },
     computing: {
       ENABLE_QEMU_SUPPORT: reason === null,

@@ -1,16 +1,15 @@
-import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { zstdDecompressSync } from 'node:zlib';
 import { AppError } from '@skerry/protocol';
 import { run } from '../host/run.ts';
-import { guestFiles } from './guest-files.ts';
+import { type CloudInitKind, guestFiles } from './guest-files.ts';
 import { guestLinks } from './guest-links.ts';
+import { IMAGE_FILES } from './image.ts';
 import { encodeInitrd, INITRD_MODULES } from './initrd.ts';
 import { listInLoadOrder, parseModulesDep } from './modules-dep.ts';
 import { parseBootstrapLine, type Report } from './progress.ts';
 import { aptSources, type Recipe } from './recipe.ts';
-
-/** The files of a built image. */
-export const IMAGE_FILES = { disk: 'disk.qcow2', kernel: 'vmlinuz', initrd: 'initrd' } as const;
 
 const BOOTSTRAP_TIMEOUT_MS = 60 * 60_000;
 const STEP_TIMEOUT_MS = 15 * 60_000;
@@ -48,7 +47,7 @@ export async function buildImage(
   report({ percent: 82, message: 'unpacking the kernel' });
   const kernelVersion = await installKernel(root, packages, directory, signal);
   await writeInitrd(root, packages, kernelVersion, join(directory, IMAGE_FILES.initrd));
-  await layGuestFiles(root);
+  await layGuestFiles(root, recipe.cloudInit);
   report({ percent: 86, message: 'making the file system' });
   const raw = join(directory, 'disk.raw');
   const extended = 'lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0';
@@ -143,6 +142,14 @@ async function installKernel(
     if (name.endsWith('.deb'))
       await run('dpkg-deb', ['-x', join(packages, name), unpacked], { signal, timeoutMs: STEP_TIMEOUT_MS });
   }
+  // Since Debian 13 packages put their files where /lib and /bin lead to.
+  for (const name of ['lib', 'bin']) {
+    const isOld = await readdir(join(unpacked, name)).then(
+      () => true,
+      () => false,
+    );
+    if (!isOld) await symlink(`usr/${name}`, join(unpacked, name));
+  }
   const [version, ...others] = await readdir(join(unpacked, 'lib/modules'));
   if (version === undefined || others.length > 0)
     throw new AppError('INTERNAL', 'the kernel package does not hold one kernel');
@@ -161,15 +168,29 @@ async function writeInitrd(
   const modules = join(root, 'usr/lib/modules', kernelVersion);
   const dependencies = parseModulesDep(await readFile(join(modules, 'modules.dep'), 'utf8'));
   const files: { name: string; data: Uint8Array }[] = [];
-  for (const module of listInLoadOrder(dependencies, INITRD_MODULES)) {
-    files.push({ name: basename(module, '.ko'), data: await readFile(join(modules, module)) });
+  // What one kernel has as a module, another has inside itself.
+  const builtIn = new Set((await readFile(join(modules, 'modules.builtin'), 'utf8')).split('\n'));
+  const wanted = INITRD_MODULES.filter((module) => !builtIn.has(module));
+  for (const module of listInLoadOrder(dependencies, wanted)) {
+    const name = basename(module).replace(/\.ko(\.\w+)?$/, '');
+    files.push({ name, data: await readModule(join(modules, module), packages) });
   }
   const busybox = await readFile(join(packages, 'unpacked/bin/busybox'));
   await writeFile(path, encodeInitrd(busybox, files));
 }
 
-async function layGuestFiles(root: string): Promise<void> {
-  for (const { path, text, permissions = 0o644 } of guestFiles()) {
+/** A module as the kernel loads it; newer kernels' packages hold them packed. */
+async function readModule(path: string, workDir: string): Promise<Uint8Array> {
+  if (path.endsWith('.zst')) return zstdDecompressSync(await readFile(path));
+  if (!path.endsWith('.xz')) return readFile(path);
+  const copy = join(workDir, basename(path));
+  await copyFile(path, copy);
+  await run('xz', ['--decompress', copy]);
+  return readFile(copy.slice(0, -'.xz'.length));
+}
+
+async function layGuestFiles(root: string, cloudInit: CloudInitKind | undefined): Promise<void> {
+  for (const { path, text, permissions = 0o644 } of guestFiles(cloudInit)) {
     const target = await clearPath(root, path);
     await writeFile(target, text, { mode: permissions, flag: 'wx' });
   }

@@ -23,18 +23,18 @@ export interface GuestFile {
 /** Name of the virtio-serial port that a guest holds open from the moment its sshd answers. */
 export const READY_PORT = 'org.skerry.ready';
 
-export function guestFiles(): GuestFile[] {
+/** `four-units`: before 24.3, with a unit and a process for each stage. `one-process`: since then, on its own. */
+export type CloudInitKind = 'four-units' | 'one-process';
+
+export function guestFiles(cloudInit: CloudInitKind = 'four-units'): GuestFile[] {
+  // The unit after which the seed's keys and names are in place.
+  const seeded = cloudInit === 'four-units' ? 'cloud-init.service' : 'cloud-init-network.service';
   return [
     { path: '/etc/cloud/cloud.cfg', text: CLOUD_CFG },
     { path: '/etc/cloud/cloud.cfg.d/05_logging.cfg', text: CLOUD_LOGGING },
-    { path: STAGES, text: CLOUD_INIT_STAGES, permissions: 0o755 },
-    { path: '/etc/systemd/system/cloud-init-local.service.d/50-skerry.conf', text: STAGES_UNIT },
-    ...['init', 'config', 'final'].map((stage) => ({
-      path: `/etc/systemd/system/cloud-${stage}.service.d/50-skerry.conf`,
-      text: stageUnit(stage),
-    })),
-    { path: '/etc/systemd/system/skerry-ready.service', text: READY_UNIT },
-    { path: '/etc/systemd/system/ssh.service.d/50-skerry.conf', text: SSH_UNIT },
+    ...(cloudInit === 'four-units' ? stageFiles() : []),
+    { path: '/etc/systemd/system/skerry-ready.service', text: readyUnit(seeded) },
+    { path: '/etc/systemd/system/ssh.service.d/50-skerry.conf', text: sshUnit(seeded) },
     { path: '/etc/ssh/sshd_config.d/50-skerry.conf', text: SSHD_CONFIG },
     { path: '/etc/sysctl.d/50-skerry.conf', text: SYSCTL },
     { path: '/etc/systemd/system/systemd-udev-trigger.service.d/50-skerry.conf', text: UDEV_TRIGGER_UNIT },
@@ -46,11 +46,23 @@ export function guestFiles(): GuestFile[] {
   ];
 }
 
+/** One process for the stages that older versions start four for. */
+function stageFiles(): GuestFile[] {
+  return [
+    { path: STAGES, text: CLOUD_INIT_STAGES, permissions: 0o755 },
+    { path: '/etc/systemd/system/cloud-init-local.service.d/50-skerry.conf', text: STAGES_UNIT },
+    ...['init', 'config', 'final'].map((stage) => ({
+      path: `/etc/systemd/system/cloud-${stage}.service.d/50-skerry.conf`,
+      text: stageUnit(stage),
+    })),
+  ];
+}
+
 // Holding the port open is the message: the host is told of it at once, can ask for it at any later time (so a restarted
 // compute node knows too), and a restart of the guest closes it.
-const READY_UNIT = `[Unit]
+const readyUnit = (seeded: string) => `[Unit]
 Description=Tell the compute node that this guest is up
-After=ssh.service cloud-init.service systemd-user-sessions.service
+After=ssh.service ${seeded} systemd-user-sessions.service
 Wants=ssh.service
 
 [Service]
@@ -62,8 +74,8 @@ RestartSec=1
 WantedBy=multi-user.target
 `;
 
-const SSH_UNIT = `[Unit]
-After=cloud-init.service
+const sshUnit = (seeded: string) => `[Unit]
+After=${seeded}
 
 [Service]
 ExecStartPre=

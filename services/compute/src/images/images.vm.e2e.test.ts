@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { createLogger, readConfig } from '@skerry/kit';
 import { computeConfig } from '../config.ts';
 import { until } from '../testing/wait.ts';
-import { IMAGE_FILES } from './build.ts';
+import { IMAGE_FILES } from './image.ts';
 import { ImageStore } from './store.ts';
 
 /** Two builds, the first one cut off, on a busy machine with a slow mirror. */

@@ -17,6 +17,12 @@ export function parseModulesDep(text: string): Map<string, readonly string[]> {
   return dependencies;
 }
 
+/** The name under which `modules.dep` has a module, which may be packed. */
+function nameOf(dependencies: ReadonlyMap<string, readonly string[]>, path: string): string {
+  const packed = ['.xz', '.zst'].map((suffix) => path + suffix).find((name) => dependencies.has(name));
+  return dependencies.has(path) ? path : (packed ?? path);
+}
+
 /** The wanted modules and all they need, each after those it needs. Throws INTERNAL when one is not in the kernel's package. */
 export function listInLoadOrder(
   dependencies: ReadonlyMap<string, readonly string[]>,
@@ -34,6 +40,6 @@ export function listInLoadOrder(
     visiting.delete(path);
     order.add(path);
   };
-  for (const path of wanted) visit(path);
+  for (const path of wanted) visit(nameOf(dependencies, path));
   return [...order];
 }

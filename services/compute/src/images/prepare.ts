@@ -1,8 +1,9 @@
 import type { Logger } from '@skerry/kit';
 import type { ComputeConfig } from '../config.ts';
 import { preflight } from '../host/preflight.ts';
+import type { Image } from './image.ts';
 import type { Report } from './progress.ts';
-import { type Image, ImageStore } from './store.ts';
+import { ImageStore } from './store.ts';
 
 /**
  * Builds an image ahead of its first use, in the cache that compute nodes of this machine share; programs that it takes

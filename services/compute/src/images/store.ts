@@ -5,25 +5,31 @@ import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { readTextIfAny, syncDirectory, writeFileAtomically } from '../host/atomic-file.ts';
 import { acquireFileLock } from '../host/file-lock.ts';
-import { buildImage, IMAGE_FILES } from './build.ts';
+import { buildImage } from './build.ts';
+import { filesOf, type Image } from './image.ts';
+import { type FileSource, isFileImage, makeFileImage } from './network-file.ts';
 import type { Progress, Report } from './progress.ts';
-import { findRecipe, imageDirectoryName, type Mirrors, type Recipe } from './recipe.ts';
-
-/** An image that is ready for use; it never changes. */
-export interface Image {
-  readonly name: string;
-  /** Different for every build, also of the same recipe. */
-  readonly buildId: string;
-  readonly directory: string;
-  readonly kernelVersion: string;
-  readonly diskMib: number;
-}
+import { findRecipe, imageDirectoryName, type Mirrors } from './recipe.ts';
 
 export interface ImageStoreOptions {
   readonly cacheDir: string;
   readonly mirrors: Mirrors;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Where images come from that are named by a hash; without it there are none. */
+  readonly files?: FileSource | undefined;
+  /** The largest file that is fetched for an image. */
+  readonly fileLimitBytes?: number | undefined;
+}
+
+/** How an image is made, whatever its kind. */
+interface Origin {
+  readonly name: string;
+  /** The directory, below the cache, that holds the result. */
+  readonly directoryName: string;
+  /** In the log and to whoever waits. */
+  readonly summary: string;
+  make(directory: string, report: Report): Promise<Pick<Image, 'kernelVersion' | 'diskMib' | 'boot'>>;
 }
 
 interface Build {
@@ -34,8 +40,9 @@ interface Build {
 
 const MANIFEST = 'manifest.json';
 const BUILD_PREFIX = '.build-';
+const FILE_LIMIT_BYTES = 16 * 1024 ** 3;
 
-/** Named images, built on first use and kept in a cache that several processes may share. */
+/** Named images and images that are files of the network, made on first use and kept in a cache that several processes may share. */
 export class ImageStore {
   readonly #options: ImageStoreOptions;
   readonly #directory: string;
@@ -48,7 +55,7 @@ export class ImageStore {
 
   /** The image if it was built before. Throws UNKNOWN_IMAGE. */
   async find(name: string): Promise<Image | undefined> {
-    return readImage(join(this.#directory, imageDirectoryName(findRecipe(name, this.#options.mirrors))));
+    return readImage(join(this.#directory, this.#originOf(name).directoryName));
   }
 
   /**
@@ -56,7 +63,7 @@ export class ImageStore {
    * INTERNAL with the tool's own words when it cannot be built; a later call tries again.
    */
   async ensure(name: string, report: Report): Promise<Image> {
-    const recipe = findRecipe(name, this.#options.mirrors);
+    const origin = this.#originOf(name);
     const running = this.#builds.get(name);
     if (running) {
       report(running.last);
@@ -64,30 +71,53 @@ export class ImageStore {
     }
     const found = await this.find(name);
     if (found) return found;
-    return watch(this.#builds.get(name) ?? this.#start(recipe), report);
+    return watch(this.#builds.get(name) ?? this.#start(origin), report);
   }
 
-  #start(recipe: Recipe): Build {
+  #originOf(name: string): Origin {
+    const { files, fileLimitBytes = FILE_LIMIT_BYTES, mirrors, signal } = this.#options;
+    if (isFileImage(name) && files) {
+      return {
+        name,
+        directoryName: `file-${name}`,
+        summary: `making an image of the file ${name}`,
+        make: (directory, report) => makeFileImage(files, name, directory, fileLimitBytes, report, signal),
+      };
+    }
+    const recipe = findRecipe(name, mirrors);
+    return {
+      name,
+      directoryName: imageDirectoryName(recipe),
+      summary: `building from ${recipe.mirror}`,
+      make: async (directory, report) => ({
+        ...(await buildImage(recipe, directory, report, signal)),
+        diskMib: recipe.diskMib,
+        boot: 'kernel',
+      }),
+    };
+  }
+
+  #start(origin: Origin): Build {
     const watchers = new Set<Report>();
     const progress: Report = (last) => {
       build.last = last;
       this.#options.log.info(
-        { image: recipe.name, percent: last.percent },
-        `image ${recipe.name}: ${last.message}`,
+        { image: origin.name, percent: last.percent },
+        `image ${origin.name}: ${last.message}`,
       );
       for (const watcher of watchers) watcher(last);
     };
-    const done = this.#build(recipe, (last) => progress(last)).finally(() =>
-      this.#builds.delete(recipe.name),
+    const done = this.#build(origin, (last) => progress(last)).finally(() =>
+      this.#builds.delete(origin.name),
     );
     const build: Build = { done, watchers, last: { percent: 0, message: 'preparing' } };
-    this.#builds.set(recipe.name, build);
+    this.#builds.set(origin.name, build);
     return build;
   }
 
-  async #build(recipe: Recipe, report: Report): Promise<Image> {
+  async #build(origin: Origin, report: Report): Promise<Image> {
     const { signal, log } = this.#options;
-    const target = join(this.#directory, imageDirectoryName(recipe));
+    const target = join(this.#directory, origin.directoryName);
     await mkdir(this.#directory, { recursive: true });
     await using _lock = await acquireFileLock(join(this.#directory, '.lock'), signal, () =>
       report({ percent: 0, message: 'waiting for another process that is building images' }),
@@ -101,17 +131,14 @@ export class ImageStore {
     const startedMs = Date.now();
     try {
       await mkdir(directory, { mode: 0o755 });
-      report({ percent: 1, message: `building from ${recipe.mirror}` });
-      const { kernelVersion } = await buildImage(recipe, directory, report, signal);
-      const buildId = randomBytes(8).toString('hex');
-      await finish(directory, { name: recipe.name, buildId, kernelVersion, diskMib: recipe.diskMib });
+      report({ percent: 1, message: origin.summary });
+      const made = await origin.make(directory, report);
+      const manifest = { name: origin.name, buildId: randomBytes(8).toString('hex'), ...made };
+      await finish(directory, manifest);
       await rename(directory, target);
       await syncDirectory(this.#directory);
-      log.info(
-        { image: recipe.name, kernelVersion, buildMs: Date.now() - startedMs },
-        `image ${recipe.name} is ready`,
-      );
-      return { name: recipe.name, buildId, kernelVersion, diskMib: recipe.diskMib, directory: target };
+      log.info({ ...manifest, buildMs: Date.now() - startedMs }, `image ${origin.name} is ready`);
+      return { ...manifest, directory: target };
     } catch (error) {
       await rm(directory, { recursive: true, force: true });
       throw error;
@@ -138,7 +165,7 @@ async function watch(build: Build, report: Report): Promise<Image> {
 
 /** The manifest is written last, after everything else is on the disk: an image that has one is whole. */
 async function finish(directory: string, manifest: Omit<Image, 'directory'>): Promise<void> {
-  for (const name of Object.values(IMAGE_FILES)) {
+  for (const name of filesOf(manifest)) {
     const file = await open(join(directory, name), 'r');
     try {
       await file.sync();

@@ -5,7 +5,7 @@ import type { Wanted } from './wanted.ts';
 
 /** What is, as far as the decision needs it. */
 export interface Actual {
-  readonly record: Pick<InstanceRecord, 'base' | 'restartId' | 'isPoweredOff' | 'failure'>;
+  readonly record: Pick<InstanceRecord, 'base' | 'restartId' | 'isPoweredOff' | 'isOwnerStopped' | 'failure'>;
   /** `none`: there is no QEMU. */
   readonly vm: Exclude<VmState, 'gone'> | 'none';
   /** The ports that the firewall lets through now. */
@@ -34,6 +34,14 @@ export const REASONS = {
     code: 'GUEST_SHUTDOWN',
     message: 'the guest powered itself off; restart the instance to run it again',
   },
+  ownerStopped: {
+    code: 'OWNER_STOPPED',
+    message: 'its owner stopped it at the node; restart the instance to run it again',
+  },
+  hostFull: {
+    code: 'STORAGE_FULL',
+    message: 'the disk of the node is full: the guest waits, loses nothing, and goes on when there is room',
+  },
   guestSilent: {
     code: 'GUEST_SILENT',
     message: 'the address answers, but the guest did not say that it is up',
@@ -54,7 +62,8 @@ export function decideStep(wanted: Wanted | null, actual: Actual): Step {
   if (isRestartAsked(wanted, actual)) return vm === 'none' ? { do: 'renew' } : { do: 'stop' };
   if (vm === 'none') {
     if (record.failure !== null) return rest('failed', record.failure);
-    if (record.isPoweredOff) return rest('stopped', REASONS.guestShutdown);
+    if (record.isPoweredOff)
+      return rest('stopped', record.isOwnerStopped ? REASONS.ownerStopped : REASONS.guestShutdown);
     return record.base === null ? { do: 'prepare' } : { do: 'start' };
   }
   if (!isSameList(wanted.allowedPorts, actual.allowedPorts)) return { do: 'firewall' };

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, link, mkdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostnameOf } from '@skerry/protocol';
 import { isMissing, syncDirectory } from '../host/atomic-file.ts';
 import { run } from '../host/run.ts';
-import { IMAGE_FILES } from '../images/build.ts';
-import type { Image } from '../images/store.ts';
+import { filesOf, IMAGE_FILES, type Image } from '../images/image.ts';
+import type { Ipv4Link } from '../network/ipv4.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import { writeSeed } from '../vm/seed.ts';
 import type { Place } from './place.ts';
@@ -20,13 +20,17 @@ import type { Wanted } from './wanted.ts';
 export async function keepBase(dataDir: string, image: Image): Promise<string> {
   const name = join('bases', `${image.name.replaceAll(':', '-')}-${image.buildId}`);
   const target = join(dataDir, name);
-  if (await isThere(target)) return name;
+  if (await isThere(target)) {
+    // Used now: who removes images that no disk needs sees that this one is about to be.
+    const now = new Date();
+    await utimes(target, now, now);
+    return name;
+  }
   await mkdir(join(dataDir, 'bases'), { recursive: true });
   const directory = `${target}.${randomBytes(4).toString('hex')}.tmp`;
   await mkdir(directory);
   try {
-    for (const file of Object.values(IMAGE_FILES))
-      await linkOrCopy(join(image.directory, file), join(directory, file));
+    for (const file of filesOf(image)) await linkOrCopy(join(image.directory, file), join(directory, file));
     await rename(directory, target);
     await syncDirectory(join(dataDir, 'bases'));
   } catch (error) {
@@ -52,6 +56,7 @@ export async function makeDisks(
   dataDir: string,
   base: string,
   place: Place,
+  ipv4: Ipv4Link,
   wanted: Wanted,
   nameServers: readonly string[],
 ): Promise<void> {
@@ -63,6 +68,7 @@ export async function makeDisks(
     sshKey: wanted.sshKey,
     mac: place.mac,
     address: `${place.guest}/124`,
+    ipv4,
     nameServers,
   };
   await writeSeed(seed, join(directory, MACHINE_FILES.seed));
@@ -85,14 +91,6 @@ export async function makeDisks(
   ]);
   await rename(temporary, disk);
   await syncDirectory(directory);
-}
-
-/** Puts an instance's directory aside. Nothing is deleted: only its owner or the operator may do that. */
-export async function putAside(dataDir: string, id: string, nowMs: number): Promise<string> {
-  const target = join(dataDir, 'released', `${id}-${nowMs}`);
-  await mkdir(join(dataDir, 'released'), { recursive: true, mode: 0o700 });
-  await rename(instanceDirectory(dataDir, id), target);
-  return target;
 }
 
 async function isThere(path: string): Promise<boolean> {

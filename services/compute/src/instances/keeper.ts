@@ -1,9 +1,19 @@
 import type { Logger } from '@skerry/kit';
 import type { InstanceStatusContent, InstanceView, Reason } from '@skerry/protocol';
+import type { Capacity } from '../host/capacity.ts';
 import type { NetworkNames } from '../network/names.ts';
-import { type Place, placeOf } from './place.ts';
-import { newRecord, readRecords, type Status, writeRecord } from './record.ts';
-import { wantedOf } from './wanted.ts';
+import { decideAdmission } from './admission.ts';
+import { guestLinkOf, type Place, placeOf } from './place.ts';
+import {
+  type InstanceRecord,
+  newRecord,
+  readRecord,
+  readRecords,
+  type Status,
+  writeRecord,
+} from './record.ts';
+import { takeBack } from './released.ts';
+import { needOf, wantedOf } from './wanted.ts';
 import { Worker } from './worker.ts';
 import type { Workshop } from './workshop.ts';
 
@@ -12,6 +22,8 @@ export interface KeeperOptions {
   readonly nodeId: string;
   readonly ipv6Prefix: string;
   readonly names: NetworkNames;
+  /** What this node offers in all. */
+  readonly capacity: Capacity;
   readonly tell: (status: InstanceStatusContent) => void;
   readonly log: Logger;
   /** Why this machine cannot run virtual machines, where it cannot: then every instance is refused with it. */
@@ -23,7 +35,11 @@ export class Keeper {
   readonly #options: KeeperOptions;
   readonly #workers = new Map<string, Worker>();
   readonly #running = new Set<Promise<void>>();
-  readonly #refused = new Set<string>();
+  /** Why instances were refused, as the network was told. */
+  readonly #refused = new Map<string, string>();
+  #turn: Promise<void> = Promise.resolve();
+  /** Refused for want of room. */
+  readonly #waiting = new Map<string, InstanceView>();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -37,18 +53,21 @@ export class Keeper {
     return this.#workers.get(id);
   }
 
+  /** Why an instance was refused, where it was. */
+  refusalOf(id: string): string | undefined {
+    return this.#refused.get(id);
+  }
+
   /** Goes on with everything that was here when the last process ended, without asking any core node. */
   async resume(): Promise<void> {
     const { shop, log, obstacle } = this.#options;
     if (obstacle) return;
-    const records = await readRecords(shop.dataDir, log);
+    const records = await this.#withClaims(await readRecords(shop.dataDir, log));
     const workers = records.map((record) => new Worker(shop, this.#place(record.id), record));
     await shop.network.start(
-      workers.map(({ place, record }) => ({
-        tap: place.tap,
-        network: place.network,
-        allowedPorts: record.wanted.allowedPorts,
-      })),
+      workers.flatMap(({ place, record: { ipv4, wanted } }) =>
+        ipv4 ? [guestLinkOf(place, shop.ipv4Pool, wanted.allowedPorts, ipv4)] : [],
+      ),
     );
     for (const worker of workers) {
       const { record } = worker;
@@ -69,13 +88,35 @@ export class Keeper {
       );
   }
 
+  /** Records of older versions get their part of the node's IPv4 now: their taps must be among those that are kept. */
+  async #withClaims(records: readonly InstanceRecord[]): Promise<InstanceRecord[]> {
+    const { addresses, dataDir } = this.#options.shop;
+    for (const { id, ipv4 } of records) if (ipv4) addresses.restore(id, ipv4);
+    const claimed: InstanceRecord[] = [];
+    for (const record of records) {
+      const ipv4 = record.ipv4 ?? (await addresses.claim(record.id, record.wanted.allowedPorts));
+      if (!record.ipv4) await writeRecord(dataDir, { ...record, ipv4 });
+      claimed.push({ ...record, ipv4 });
+    }
+    return claimed;
+  }
+
   /** What a core node says of an instance. */
-  async see(view: InstanceView): Promise<void> {
-    const { nodeId, shop } = this.#options;
+  see(view: InstanceView): Promise<void> {
+    // One after the other: the same instance told twice at once is one machine.
+    const seen = this.#turn.then(() => this.#see(view));
+    this.#turn = seen.catch(() => {});
+    return seen;
+  }
+
+  async #see(view: InstanceView): Promise<void> {
+    const { nodeId } = this.#options;
     const worker = this.#workers.get(view.instance_id);
     if (view.node_id !== nodeId) {
+      this.#waiting.delete(view.instance_id);
+      this.#refused.delete(view.instance_id);
       // No node at all is a scheduler's second thought: only another node ends this one's care.
-      if (view.node_id !== null) worker?.want(null);
+      if (view.node_id !== null) worker?.want('moved');
       return;
     }
     if (this.#options.obstacle) return this.#refuse(view.instance_id, this.#options.obstacle);
@@ -86,8 +127,30 @@ export class Keeper {
     const place = this.#place(view.instance_id);
     if (this.list().some((other) => other.place.tap === place.tap))
       return this.#refuse(view.instance_id, SAME_ADDRESS);
-    const record = newRecord(view.instance_id, wantedOf(view), shop.now());
+    const refusal = decideAdmission(this.#options.capacity, this.#promised(), needOf(wantedOf(view)));
+    if (refusal) {
+      // It is taken as soon as there is room.
+      this.#waiting.set(view.instance_id, view);
+      return this.#refuse(view.instance_id, refusal);
+    }
+    await this.#admit(view, place);
+  }
+
+  #promised(): Capacity[] {
+    return this.list().map(({ record }) => needOf(record.wanted));
+  }
+
+  async #admit(view: InstanceView, place: Place): Promise<void> {
+    const { shop, log } = this.#options;
+    const fresh = newRecord(view.instance_id, wantedOf(view), shop.now());
+    const old = (await takeBack(shop.dataDir, view.instance_id))
+      ? await readRecord(shop.dataDir, view.instance_id, log)
+      : undefined;
+    if (old) log.info({ instance: view.instance_id }, 'the instance is back, and finds its disk');
+    const record = old ? { ...fresh, base: old.base, kernel: old.kernel } : fresh;
     await writeRecord(shop.dataDir, record);
+    this.#waiting.delete(view.instance_id);
+    this.#refused.delete(view.instance_id);
     const made = new Worker(shop, place, record);
     this.#workers.set(view.instance_id, made);
     this.#run(made);
@@ -95,7 +158,8 @@ export class Keeper {
 
   /** The owner forgot the instance: its machine ends, and its disk is released as when another node takes it over. */
   forget(instanceId: string): void {
-    this.#workers.get(instanceId)?.want(null);
+    this.#waiting.delete(instanceId);
+    this.#workers.get(instanceId)?.want('forgotten');
   }
 
   /** The full list of this node's instances. Says again what a core node has not heard, or has wrong. */
@@ -137,13 +201,22 @@ export class Keeper {
       .finally(() => {
         this.#running.delete(running);
         if (worker.isDone) this.#workers.delete(worker.place.id);
+        if (worker.isDone && !this.#options.shop.signal.aborted) this.#tryWaiting();
       });
     this.#running.add(running);
   }
 
+  /** Somebody left: those who were refused before are tried again, in the order in which they came. */
+  #tryWaiting(): void {
+    const waiting = [...this.#waiting.values()];
+    void (async () => {
+      for (const view of waiting) await this.see(view);
+    })().catch((error) => this.#options.log.error({ err: error }, 'an instance that waited was not taken'));
+  }
+
   #refuse(id: string, reason: Reason): void {
-    if (this.#refused.has(id)) return;
-    this.#refused.add(id);
+    if (this.#refused.get(id) === reason.message) return;
+    this.#refused.set(id, reason.message);
     this.tell(id, { phase: 'failed', reason, observedAtMs: this.#options.shop.now(), restartId: null });
   }
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import { isMissing, readTextIfAny, writeFileAtomically } from '../host/atomic-file.ts';
+import type { Ipv4Claim } from '../network/address-book.ts';
 import type { Wanted } from './wanted.ts';
 
 export interface Status {
@@ -19,16 +20,22 @@ export interface InstanceRecord {
   readonly id: string;
   /** The last wish that was heard: an instance goes on while no core node answers. */
   readonly wanted: Wanted;
-  /** Directory, below the data directory, of the kernel, initrd and backing disk; null until the disk is made. */
+  /** Directory, below the data directory, of the backing disk; null until the disk is made. */
   readonly base: string | null;
+  /** Directory of the kernel and initrd; null where the disk boots by itself; absent where it is the base's. */
+  readonly kernel?: string | null | undefined;
+  /** The instance's part of the node's IPv4: kept, so that ports stay what they are. Absent in records of older versions. */
+  readonly ipv4?: Ipv4Claim | undefined;
   /** QEMU was started and not stopped on purpose since. */
   readonly isStarted: boolean;
   /** When the guest began to boot, milliseconds since 1970; null while it does not run. */
   readonly bootedAtMs: number | null;
   /** The last restart that was carried out. */
   readonly restartId: string | null;
-  /** The guest powered itself off: it stays off until somebody asks again. */
+  /** The guest powered itself off, or its owner had it stopped here: it stays off until somebody asks again. */
   readonly isPoweredOff: boolean;
+  /** It was the owner's doing. */
+  readonly isOwnerStopped?: boolean | undefined;
   /** Why this node gave up, until somebody asks again. */
   readonly failure: Reason | null;
   readonly status: Status | null;
@@ -97,21 +104,31 @@ export async function writeRecord(dataDir: string, record: InstanceRecord): Prom
 export async function readRecords(dataDir: string, log: Logger): Promise<InstanceRecord[]> {
   const records: InstanceRecord[] = [];
   for (const name of await listNames(instancesDirectory(dataDir))) {
-    if (!ID.test(name)) continue;
-    const text = await readTextIfAny(join(instanceDirectory(dataDir, name), RECORD_FILE));
-    if (text === undefined) continue;
-    try {
-      const record = JSON.parse(text) as InstanceRecord;
-      if (record.version !== 1 || record.id !== name) throw new Error(`it is not a record of ${name}`);
-      records.push(record);
-    } catch (error) {
-      log.error(
-        { err: error, instance: name },
-        'the record of an instance is damaged; the instance is left as it is',
-      );
-    }
+    const record = ID.test(name) ? await readRecord(dataDir, name, log) : undefined;
+    if (record) records.push(record);
   }
   return records;
+}
+
+/** The record of one instance; undefined, and said, where it cannot be read. */
+export async function readRecord(
+  dataDir: string,
+  id: string,
+  log: Logger,
+): Promise<InstanceRecord | undefined> {
+  const text = await readTextIfAny(join(instanceDirectory(dataDir, id), RECORD_FILE));
+  if (text === undefined) return undefined;
+  try {
+    const record = JSON.parse(text) as InstanceRecord;
+    if (record.version !== 1 || record.id !== id) throw new Error(`it is not a record of ${id}`);
+    return record;
+  } catch (error) {
+    log.error(
+      { err: error, instance: id },
+      'the record of an instance is damaged; the instance is left as it is',
+    );
+    return undefined;
+  }
 }
 
 async function listNames(directory: string): Promise<string[]> {

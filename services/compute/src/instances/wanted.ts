@@ -1,8 +1,11 @@
 import type { InstanceView } from '@skerry/protocol';
+import type { Capacity } from '../host/capacity.ts';
 
 /** What the network wants of an instance on this node. */
 export interface Wanted {
   readonly isRunning: boolean;
+  /** Who may ask for more than the messages do; absent in records of older versions until a core node answers. */
+  readonly owner?: string | undefined;
   /** The message that last asked for a restart. */
   readonly restartId: string | null;
   readonly cpu: number;
@@ -15,6 +18,7 @@ export interface Wanted {
 
 export function wantedOf(view: InstanceView): Wanted {
   return {
+    owner: view.owner,
     isRunning: view.desired === 'running',
     restartId: view.restart_id,
     cpu: view.cpu,
@@ -24,4 +28,9 @@ export function wantedOf(view: InstanceView): Wanted {
     sshKey: view.ssh_key,
     allowedPorts: [...view.firewall.allowedPorts].sort((one, other) => one - other),
   };
+}
+
+/** What of a node an instance takes, running or not. */
+export function needOf({ cpu, memoryMib, diskGib }: Wanted): Capacity {
+  return { cpu, memoryMib, diskGib };
 }

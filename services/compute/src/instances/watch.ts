@@ -9,6 +9,8 @@ export interface WatchOptions {
   readonly nodeId: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Told of the owner whose aggregate changed. */
+  readonly onAggregate: (sender: string) => void;
 }
 
 const RETRY_BASE_MS = 200;
@@ -75,12 +77,13 @@ async function syncAll({ core, keeper, nodeId, log }: WatchOptions): Promise<str
 }
 
 async function followEvents(
-  { core, keeper }: WatchOptions,
+  { core, keeper, onAggregate }: WatchOptions,
   cursor: string,
   signal: AbortSignal,
 ): Promise<void> {
   for await (const event of core.events({ cursor, signal })) {
     if (event.kind === 'instance') await keeper.see(event.data);
+    if (event.kind === 'message' && event.data.type === 'AGGREGATE') onAggregate(event.data.sender);
     if (event.kind === 'instance_removed') keeper.forget(event.data.instance_id);
   }
 }

@@ -1,15 +1,18 @@
-import { join } from 'node:path';
 import { type Logger, pause } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import { AppError } from '@skerry/protocol';
-import { IMAGE_FILES } from '../images/build.ts';
+import type { GuestLink } from '../network/ruleset.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import { Vm } from '../vm/vm.ts';
-import { type Actual, decideStep, type Step } from './diff.ts';
-import { keepBase, makeDisks, putAside } from './disks.ts';
+import { ConsoleLog } from './console-log.ts';
+import { drainConsole, followConsole } from './console-reader.ts';
+import { type Actual, decideStep, REASONS, type Step } from './diff.ts';
+import { type Bench, type Errand, ErrandLine } from './errands.ts';
 import { Ledger } from './ledger.ts';
-import type { Place } from './place.ts';
+import { guestLinkOf, type Place } from './place.ts';
+import { checkMemory, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
 import { type InstanceRecord, instanceDirectory } from './record.ts';
+import { putAside, type ReleaseReason } from './released.ts';
 import { shutDown } from './shut-down.ts';
 import { judgeTrouble, RETRY_MAX_MS, reasonOf, recentOf } from './trouble.ts';
 import type { Wanted } from './wanted.ts';
@@ -18,10 +21,14 @@ import type { Workshop } from './workshop.ts';
 /** After this long without a word from the guest, its address is asked instead. */
 export const SILENCE_LIMIT_MS = 300_000;
 const SILENCE_RECHECK_MS = 30_000;
+/** The same for guests of images that are not of the node's making: they do not know how to say that they are up. */
+const STRANGER_SILENCE_LIMIT_MS = 5_000;
+const STRANGER_RECHECK_MS = 2_000;
+/** How long an errand waits for what is being done with the instance. */
+const ERRAND_WAIT_MS = 60_000;
+const ROOM_RECHECK_MS = 5_000;
 /** A boot that takes longer no longer keeps others from starting. */
 const SLOT_LIMIT_MS = 180_000;
-/** A status's progress is told at most this often. */
-const PROGRESS_EVERY_MS = 1_000;
 
 /** Looks after one instance: decides and does one step after the other, never two at once. Survives every failure of a step. */
 export class Worker {
@@ -29,13 +36,16 @@ export class Worker {
   readonly #place: Place;
   readonly #log: Logger;
   readonly #ledger: Ledger;
+  readonly console: ConsoleLog;
   #wanted: Wanted | null;
   #vm: Vm | undefined;
+  readonly #errands = new ErrandLine();
   #openPorts: readonly number[] = [];
   #isSilentButThere = false;
   #troubles: number[] = [];
   #wake = Promise.withResolvers<void>();
   #freeSlot: () => void = () => {};
+  #releaseReason: ReleaseReason = 'moved';
   #isDone = false;
 
   constructor(shop: Workshop, place: Place, record: InstanceRecord) {
@@ -44,6 +54,7 @@ export class Worker {
     this.#wanted = record.wanted;
     this.#log = shop.log.child({ instance: place.id });
     this.#ledger = new Ledger(record, { ...shop, log: this.#log });
+    this.console = new ConsoleLog(this.#directory, shop.now);
   }
 
   get record(): InstanceRecord {
@@ -63,11 +74,24 @@ export class Worker {
     return this.#vm !== undefined;
   }
 
-  /** A new wish; null when the instance belongs to another node. */
-  want(wanted: Wanted | null): void {
+  /** A new wish; or why there is none any more. */
+  want(wanted: Wanted | 'moved' | 'forgotten'): void {
+    if (typeof wanted === 'string') this.#releaseReason = wanted;
+    this.#want(typeof wanted === 'string' ? null : wanted);
+  }
+
+  #want(wanted: Wanted | null): void {
     if (JSON.stringify(wanted) === JSON.stringify(this.#wanted)) return;
     this.#wanted = wanted;
     this.wake();
+  }
+
+  /** Does something with the instance between two steps. Rejects with INSTANCE_BUSY when it cannot begin in time. */
+  ask<T>(errand: Errand<T>, waitMs = ERRAND_WAIT_MS): Promise<T> {
+    if (this.#isDone) return Promise.reject(GONE);
+    const result = this.#errands.ask(errand, waitMs);
+    this.wake();
+    return result;
   }
 
   wake(): void {
@@ -99,6 +123,10 @@ export class Worker {
       let waitMs: number;
       try {
         await this.#hear();
+        if (!this.#errands.isEmpty) {
+          await this.#errands.next(this.#bench());
+          continue;
+        }
         const step = decideStep(this.#wanted, this.#look());
         waitMs = await this.#perform(step);
       } catch (error) {
@@ -111,8 +139,21 @@ export class Worker {
       if (waitMs > 0) await this.#rest(waitMs);
     }
     signal.removeEventListener('abort', onAbort);
+    this.#errands.close(GONE);
     this.#freeSlot();
     this.#vm?.[Symbol.dispose]();
+  }
+
+  #bench(): Bench {
+    const vm = this.#vm?.state === 'gone' ? undefined : this.#vm;
+    return {
+      place: this.#place,
+      record: this.#ledger.record,
+      directory: this.#directory,
+      vm,
+      stop: () => this.#stop(),
+      remember: (change) => this.#ledger.remember(change),
+    };
   }
 
   get #directory(): string {
@@ -147,6 +188,7 @@ export class Worker {
         this.#troubles = [];
         await this.#ledger.remember({
           isPoweredOff: false,
+          isOwnerStopped: false,
           failure: null,
           restartId: this.#wanted?.restartId ?? this.#ledger.record.restartId,
         });
@@ -177,29 +219,22 @@ export class Worker {
   }
 
   async #prepare(): Promise<void> {
-    const wanted = this.#ledger.record.wanted;
+    const { wanted } = this.#ledger.record;
     await this.#ledger.say('preparing', null);
-    let toldAtMs = 0;
-    const image = await this.#shop.images.ensure(wanted.image, ({ percent, message }) => {
-      if (this.#shop.now() - toldAtMs < PROGRESS_EVERY_MS) return;
-      toldAtMs = this.#shop.now();
-      const reason = {
-        code: 'BUILDING_IMAGE',
-        message: `building ${wanted.image}: ${percent} %, ${message}`,
-      };
+    const { ipv4 } = await this.#claimLink();
+    const prepared = await prepareInstance(this.#shop, this.#place, wanted, ipv4, (reason) => {
       // Progress that cannot be told is no reason to stop building.
       this.#ledger
         .say('preparing', reason)
         .catch((error) => this.#log.debug({ err: error }, 'progress was not told'));
     });
-    const base = await keepBase(this.#shop.dataDir, image);
-    await makeDisks(this.#shop.dataDir, base, this.#place, wanted, this.#shop.nameServers);
-    await this.#ledger.remember({ base });
+    await this.#ledger.remember(prepared);
   }
 
   async #start(): Promise<void> {
-    const { starts, accelerator, dataDir, now } = this.#shop;
-    const { wanted, base } = this.#ledger.record;
+    const { starts, now } = this.#shop;
+    const { wanted } = this.#ledger.record;
+    await checkMemory(wanted.memoryMib);
     if (starts.isFull)
       await this.#ledger.say('preparing', {
         code: 'WAITING_FOR_OTHERS',
@@ -208,10 +243,7 @@ export class Worker {
     this.#freeSlot();
     this.#freeSlot = await starts.acquire(this.#shop.signal);
     await this.#ledger.say('starting', null);
-    const directory = join(dataDir, base ?? '');
-    const kernel = join(directory, IMAGE_FILES.kernel);
-    const initrd = join(directory, IMAGE_FILES.initrd);
-    const { accelerator: how } = await accelerator.decide(kernel, initrd);
+    const { boot, accelerator: how } = await chooseBoot(this.#shop, this.#ledger.record);
     await this.#openNetwork();
     // First the note, then the process: one that was started and not noted would never be looked for.
     await this.#ledger.remember({ isStarted: true, bootedAtMs: now() });
@@ -222,8 +254,7 @@ export class Worker {
       machineId,
       cpu: wanted.cpu,
       memoryMib: wanted.memoryMib,
-      kernel,
-      initrd,
+      boot,
       disk,
       seed,
       tap,
@@ -238,6 +269,7 @@ export class Worker {
 
   #take(vm: Vm): void {
     this.#vm = vm;
+    void followConsole(vm, this.console, this.#shop.signal);
     this.#isSilentButThere = false;
     vm.onChange = () => {
       if (vm.state !== 'booting') this.#freeSlot();
@@ -247,11 +279,19 @@ export class Worker {
     if (vm.state !== 'booting') this.#freeSlot();
   }
 
+  /** The instance's link to the network, with its part of the node's IPv4. */
+  async #claimLink(): Promise<GuestLink> {
+    const { id } = this.#place;
+    const { wanted, ipv4: old } = this.#ledger.record;
+    const claim = await this.#shop.addresses.claim(id, wanted.allowedPorts);
+    if (JSON.stringify(claim) !== JSON.stringify(old)) await this.#ledger.remember({ ipv4: claim });
+    return guestLinkOf(this.#place, this.#shop.ipv4Pool, wanted.allowedPorts, claim);
+  }
+
   async #openNetwork(): Promise<void> {
-    const { tap, network } = this.#place;
-    const { allowedPorts } = this.#ledger.record.wanted;
-    await this.#shop.network.add({ tap, network, allowedPorts });
-    this.#openPorts = allowedPorts;
+    const link = await this.#claimLink();
+    await this.#shop.network.add(link);
+    this.#openPorts = link.allowedPorts;
   }
 
   async #stop(): Promise<void> {
@@ -264,6 +304,7 @@ export class Worker {
   }
 
   async #endProcess(): Promise<void> {
+    if (this.#vm) await drainConsole(this.#vm, this.console);
     await this.#vm?.end();
     this.#vm = undefined;
     this.#freeSlot();
@@ -279,26 +320,43 @@ export class Worker {
 
   async #release(): Promise<void> {
     await this.#shop.network.remove(this.#place.tap);
+    this.#shop.addresses.free(this.#place.id);
     // A record written later would make the directory again.
     await this.#ledger.close();
-    const where = await putAside(this.#shop.dataDir, this.#place.id, this.#shop.now());
-    this.#log.warn({ where }, 'the instance belongs to another node now; its disk was put aside');
+    const why = this.#releaseReason;
+    const where = await putAside(this.#shop.dataDir, this.#ledger.record, why, this.#shop.now());
+    this.#log.warn({ where, why }, 'the instance is not here any more; its disk was put aside');
     this.#isDone = true;
   }
 
   async #settle(phase: Phase, reason: Reason | null): Promise<number> {
+    if (this.#vm?.isStalled) return this.#waitForRoom(this.#vm, phase);
     if (phase === 'starting') return this.#waitForGuest();
     await this.#ledger.say(phase, reason);
     return this.#isSilentButThere ? SILENCE_RECHECK_MS : FOREVER_MS;
   }
 
+  /** QEMU stops a guest whose write finds no room on the host: it goes on by itself when there is some. */
+  async #waitForRoom(vm: Vm, phase: Phase): Promise<number> {
+    if (await hasRoom(this.#shop.dataDir)) {
+      await vm.resume();
+      this.#log.warn('the guest goes on: the disk of the machine has room again');
+      return 0;
+    }
+    await this.#ledger.say(phase, REASONS.hostFull);
+    return ROOM_RECHECK_MS;
+  }
+
   async #waitForGuest(): Promise<number> {
     await this.#ledger.say('starting', null);
     const silentMs = this.#shop.now() - (this.#ledger.record.bootedAtMs ?? 0);
-    if (silentMs < SILENCE_LIMIT_MS) return SILENCE_LIMIT_MS - silentMs;
+    const isStranger = this.#ledger.record.kernel === null;
+    const limitMs = isStranger ? STRANGER_SILENCE_LIMIT_MS : SILENCE_LIMIT_MS;
+    if (silentMs < limitMs) return limitMs - silentMs;
     const { tap, guest, mac } = this.#place;
     this.#isSilentButThere = await this.#shop.network.answers(tap, guest, mac);
-    return this.#isSilentButThere ? 0 : SILENCE_RECHECK_MS;
+    if (this.#isSilentButThere) return 0;
+    return isStranger ? STRANGER_RECHECK_MS : SILENCE_RECHECK_MS;
   }
 
   /** A step failed: say so, and try again after a while or give up. */
@@ -330,5 +388,6 @@ export class Worker {
   }
 }
 
+const GONE = new AppError('INSTANCE_NOT_FOUND', 'this node does not look after the instance any more');
 /** The longest that a timer of Node can wait. */
 const FOREVER_MS = 2 ** 31 - 1;

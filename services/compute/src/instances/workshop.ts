@@ -1,5 +1,6 @@
 import type { Logger } from '@skerry/kit';
 import type { ImageStore } from '../images/store.ts';
+import type { AddressBook } from '../network/address-book.ts';
 import type { NodeNetwork } from '../network/network.ts';
 import type { AcceleratorChoice } from '../vm/accel.ts';
 import type { Status } from './record.ts';
@@ -11,6 +12,9 @@ export interface Workshop {
   readonly nameServers: readonly string[];
   readonly images: ImageStore;
   readonly network: NodeNetwork;
+  readonly addresses: AddressBook;
+  /** The node's private IPv4 network. */
+  readonly ipv4Pool: string;
   readonly accelerator: AcceleratorChoice;
   readonly starts: Slots;
   readonly log: Logger;

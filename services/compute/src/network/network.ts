@@ -2,30 +2,43 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { pause } from '@skerry/kit';
 import { run } from '../host/run.ts';
 import { GATEWAY } from '../vm/seed.ts';
+import { LINK_LENGTH } from './ipv4.ts';
 import type { NetworkNames } from './names.ts';
-import { dropRuleset, type GuestLink, nodeRuleset } from './ruleset.ts';
+import { dropRuleset, type GuestLink, nodeRuleset, type RuleSettings } from './ruleset.ts';
+import { findOnLinkInterface, isInPrefix, type ShownInterface } from './uplink.ts';
 
 const SETTINGS = '/proc/sys/net/ipv6/conf';
+const IPV4_FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 /** The lowest priority there is: any other route to the prefix wins. */
 const UNREACHABLE_METRIC = '2147483647';
 const NEIGHBOUR_DEADLINE_MS = 5_000;
 const NEIGHBOUR_POLL_MS = 100;
 
+export interface NodeNetworkOptions extends RuleSettings {
+  readonly names: NetworkNames;
+  /** The node's /64. */
+  readonly prefix: string;
+}
+
 /**
- * The node's part of the kernel's network, in the network namespace this process runs in: one tap for each guest, a
- * route to it, and one nftables table. All of it is named after the node; nothing else is touched. What the kernel has
+ * The node's part of the kernel's network, in the network namespace this process runs in: one tap for each guest, routes
+ * to it, and one nftables table. All of it is named after the node; nothing else is touched. What the kernel has
  * is compared with what should be there, so a crash between two commands is mended by the next call.
  */
 export class NodeNetwork {
-  readonly #names: NetworkNames;
-  readonly #prefix: string;
+  readonly #options: NodeNetworkOptions;
   readonly #guests = new Map<string, GuestLink>();
+  /** Where the node answers for its guests; undefined where it need not. */
+  #onLink: string | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @param prefix the node's /64 */
-  constructor(names: NetworkNames, prefix: string) {
-    this.#names = names;
-    this.#prefix = prefix;
+  constructor(options: NodeNetworkOptions) {
+    this.#options = options;
+  }
+
+  /** Whether neighbours on the link are told where the guests are (proxy_ndp). */
+  get isAnsweringNeighbours(): boolean {
+    return this.#onLink !== undefined;
   }
 
   /** Puts up everything for these guests, and takes away what earlier lives of this node left for others. */
@@ -37,6 +50,7 @@ export class NodeNetwork {
       await this.#applyRules();
       const taps = await this.#listTaps();
       for (const tap of taps) if (!this.#guests.has(tap)) await run('ip', ['link', 'delete', tap]);
+      await this.#startProxy();
       for (const guest of guests) await this.#ensureTap(guest, taps);
     });
   }
@@ -53,7 +67,9 @@ export class NodeNetwork {
   /** Takes a guest's tap, its route and its rules away. Its QEMU must be gone. */
   async remove(tap: string): Promise<void> {
     await this.#inTurn(async () => {
+      const guest = this.#guests.get(tap);
       this.#guests.delete(tap);
+      if (guest) await this.#dropProxy(guest.guest);
       if ((await this.#listTaps()).includes(tap)) await run('ip', ['link', 'delete', tap]);
       await this.#applyRules();
     });
@@ -62,11 +78,12 @@ export class NodeNetwork {
   /** Takes away all that this node ever made. */
   async clear(): Promise<void> {
     await this.#inTurn(async () => {
+      for (const { guest } of this.#guests.values()) await this.#dropProxy(guest);
       this.#guests.clear();
       for (const tap of await this.#listTaps()) await run('ip', ['link', 'delete', tap]);
       // Put before it is taken: `delete` alone would fail where there is none.
       for (const verb of ['replace', 'delete']) await this.#unreachable(verb);
-      await run('nft', ['-f', '-'], { input: dropRuleset(this.#names) });
+      await run('nft', ['-f', '-'], { input: dropRuleset(this.#options.names) });
     });
   }
 
@@ -85,31 +102,61 @@ export class NodeNetwork {
     }
   }
 
-  async #ensureTap({ tap, network }: GuestLink, taps: readonly string[]): Promise<void> {
+  async #ensureTap({ tap, network, guest, ipv4 }: GuestLink, taps: readonly string[]): Promise<void> {
     if (!taps.includes(tap)) await run('ip', ['tuntap', 'add', 'dev', tap, 'mode', 'tap']);
     // The guest is no router: nothing that it announces is believed.
     for (const setting of ['accept_ra', 'accept_redirects'])
       await writeFile(`${SETTINGS}/${tap}/${setting}`, '0');
     const commands = [
       `address replace ${GATEWAY}/64 dev ${tap} nodad`,
+      `address replace ${ipv4.gateway}/${LINK_LENGTH} dev ${tap}`,
       `link set dev ${tap} up`,
       `route replace ${network} dev ${tap}`,
     ];
-    await run('ip', ['-6', '-batch', '-'], { input: `${commands.join('\n')}\n` });
+    if (this.#onLink) commands.push(`neigh replace proxy ${guest} dev ${this.#onLink}`);
+    await run('ip', ['-batch', '-'], { input: `${commands.join('\n')}\n` });
   }
 
-  /** The route that ends packets to addresses of the node's /64 that no instance has, instead of sending them back out. */
+  /** Where the /64 is on a link, its neighbours ask for each address: the kernel is told which ones to answer for. */
+  async #startProxy(): Promise<void> {
+    const { prefix, names } = this.#options;
+    const shown = JSON.parse((await run('ip', ['-j', 'address', 'show'])) || '[]') as ShownInterface[];
+    this.#onLink = findOnLinkInterface(shown, prefix, (name) => name.startsWith(names.tapPrefix));
+    if (!this.#onLink) return;
+    await writeFile(`${SETTINGS}/${this.#onLink}/proxy_ndp`, '1');
+    const wanted = new Set([...this.#guests.values()].map(({ guest }) => guest));
+    const answered = JSON.parse((await run('ip', ['-j', '-6', 'neigh', 'show', 'proxy'])) || '[]') as {
+      dst: string;
+    }[];
+    // Those of instances that went while this process was away; addresses of others are not of this node's /64.
+    for (const { dst } of answered)
+      if (isInPrefix(dst, prefix) && !wanted.has(dst)) await this.#dropProxy(dst);
+  }
+
+  async #dropProxy(address: string): Promise<void> {
+    if (!this.#onLink) return;
+    // Put before it is taken: `delete` alone would fail where there is none.
+    for (const verb of ['replace', 'delete'])
+      await run('ip', ['-6', 'neigh', verb, 'proxy', address, 'dev', this.#onLink]);
+  }
+
+  /** The routes that end packets to addresses of the node that no instance has, instead of sending them back out. */
   async #unreachable(verb: string): Promise<void> {
-    await run('ip', ['-6', 'route', verb, 'unreachable', this.#prefix, 'metric', UNREACHABLE_METRIC]);
+    const { prefix, ipv4Pool } = this.#options;
+    for (const network of [prefix, ipv4Pool]) {
+      const family = network === prefix ? '-6' : '-4';
+      await run('ip', [family, 'route', verb, 'unreachable', network, 'metric', UNREACHABLE_METRIC]);
+    }
   }
 
   async #listTaps(): Promise<string[]> {
     const links = JSON.parse((await run('ip', ['-j', 'link', 'show'])) || '[]') as { ifname: string }[];
-    return links.map((link) => link.ifname).filter((name) => name.startsWith(this.#names.tapPrefix));
+    return links.map((link) => link.ifname).filter((name) => name.startsWith(this.#options.names.tapPrefix));
   }
 
   async #applyRules(): Promise<void> {
-    await run('nft', ['-f', '-'], { input: nodeRuleset(this.#names, [...this.#guests.values()]) });
+    const input = nodeRuleset(this.#options.names, [...this.#guests.values()], this.#options);
+    await run('nft', ['-f', '-'], { input });
   }
 
   /** One change at a time: each replaces the whole table. */
@@ -125,6 +172,7 @@ export class NodeNetwork {
  * would take this machine's own way out from it: interfaces that listened are told to go on (accept_ra 2).
  */
 async function enableForwarding(): Promise<void> {
+  if ((await readFile(IPV4_FORWARDING, 'utf8')).trim() !== '1') await writeFile(IPV4_FORWARDING, '1');
   if ((await readSetting('all/forwarding')) === '1') return;
   for (const name of await readdir(SETTINGS)) {
     if (name === 'all' || name === 'lo') continue;

@@ -1,5 +1,7 @@
 import { AppError } from '@skerry/protocol';
 import ipaddr from 'ipaddr.js';
+import type { HostPorts } from './host-ports.ts';
+import type { Ipv4Link } from './ipv4.ts';
 import type { NetworkNames } from './names.ts';
 
 /** What the firewall has to know of one guest. */
@@ -7,62 +9,107 @@ export interface GuestLink {
   readonly tap: string;
   /** The instance's own network, `.../124`. */
   readonly network: string;
+  /** The guest's address in it. */
+  readonly guest: string;
   /** TCP ports that anyone may reach. */
   readonly allowedPorts: readonly number[];
+  readonly ipv4: Ipv4Link;
+  readonly hostPorts: HostPorts;
 }
+
+export interface RuleSettings {
+  /** The private IPv4 addresses of all guests of this node. */
+  readonly ipv4Pool: string;
+  /** Guests may reach the private networks that this machine is in. */
+  readonly isLanOpen: boolean;
+}
+
+/** The map of the node's ports to guests' ones; other nodes of the same machine read it, to choose others. */
+export const FORWARD_MAP = 'forwarded';
 
 const TAP = /^s[0-9a-f]{14}$/;
 const PORT_MAX = 65_535;
 
+/** Where clouds tell machines their secrets, and every link-local neighbour: nobody lets a stranger's guest go there. */
+const NEVER_FROM_GUESTS = {
+  ip: ['169.254.0.0/16', '127.0.0.0/8', '0.0.0.0/8'],
+  ip6: ['fe80::/10', 'fd00:ec2::254', 'fd20:ce::254'],
+};
+/** Networks that begin behind the node, and belong to whoever runs it (RFC 1918, RFC 6598). */
+const LAN = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'];
+
 /**
  * The node's whole table, for `nft -f`: one transaction takes the old one away and puts the new one in place, so no packet
- * sees half of it. No chain has a policy but accept, and every rule asks for one of the node's own taps first:
- * traffic of others, and other tables, are not touched.
+ * sees half of it. No chain has a policy but accept, and every rule asks for one of the node's own taps, addresses or
+ * ports first: traffic of others, and other tables, are not touched.
  *
- * - To a guest, wherever from (the network, this machine, another guest): ICMPv6, the allowed TCP ports, and replies to
+ * - To a guest, wherever from (the network, this machine, another guest): ICMP, the allowed TCP ports, and replies to
  *   connections that the guest began. The port is asked of every packet, not only of the first: a port that is taken
  *   back ends what was open.
- * - From a guest: only with a source address of its own network, and to this machine itself only ICMPv6 and replies.
+ * - From a guest: only with a source address of its own, to this machine itself only ICMP and replies, and never to the
+ *   link-local addresses behind it; to its private IPv4 networks only where the operator says so.
+ * - IPv4: out under the node's address; in by the node's ports that are led to a guest.
  */
-export function nodeRuleset(names: NetworkNames, guests: readonly GuestLink[]): string {
+export function nodeRuleset(
+  names: NetworkNames,
+  guests: readonly GuestLink[],
+  { ipv4Pool, isLanOpen }: RuleSettings,
+): string {
   for (const guest of guests) check(guest);
+  checkThat(ipaddr.IPv4.isValidCIDR(ipv4Pool));
   const taps = `"${names.tapPrefix}*"`;
   const sources = guests.map(({ tap, network }) => `"${tap}" . ${network}`);
+  const sources4 = guests.map(({ tap, ipv4 }) => `"${tap}" . ${ipv4.guest}`);
   const allowed = guests.flatMap(({ tap, allowedPorts }) =>
     [...new Set(allowedPorts)].map((port) => `"${tap}" . ${port}`),
   );
+  const forwarded = guests.flatMap(({ ipv4, hostPorts }) =>
+    Object.entries(hostPorts).map(([port, hostPort]) => `${hostPort} : ${ipv4.guest} . ${port}`),
+  );
+  const closed = [...NEVER_FROM_GUESTS.ip, ...(isLanOpen ? [] : LAN)];
   return `${dropRuleset(names)}table inet ${names.table} {
   set sources {
     type ifname . ipv6_addr
     flags interval
 ${elements(sources)}  }
+  set sources4 {
+    type ifname . ipv4_addr
+${elements(sources4)}  }
   set allowed {
     type ifname . inet_service
 ${elements(allowed)}  }
+  map ${FORWARD_MAP} {
+    type inet_service : ipv4_addr . inet_service
+${elements(forwarded)}  }
   chain antispoof {
     type filter hook prerouting priority raw; policy accept;
     iifname ${taps} jump from_guest
   }
   chain from_guest {
-    meta nfproto != ipv6 drop
     iifname . ip6 saddr @sources accept
+    iifname . ip saddr @sources4 accept
     ip6 saddr { ::, fe80::/10 } icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept
     drop
   }
   chain forward {
     type filter hook forward priority filter; policy accept;
     oifname ${taps} jump to_guest
+    iifname ${taps} oifname != ${taps} jump out_of_node
   }
   chain output {
     type filter hook output priority filter; policy accept;
     oifname ${taps} jump to_guest
   }
   chain to_guest {
-    meta nfproto != ipv6 drop
-    meta l4proto ipv6-icmp accept
+    meta l4proto { icmp, ipv6-icmp } accept
     ct direction reply ct state established,related accept
     oifname . tcp dport @allowed accept
     drop
+  }
+  chain out_of_node {
+    ct direction reply ct state established,related accept
+    ip daddr { ${closed.join(', ')} } reject with icmp type admin-prohibited
+    ip6 daddr { ${NEVER_FROM_GUESTS.ip6.join(', ')} } reject with icmpv6 type admin-prohibited
   }
   chain input {
     type filter hook input priority filter; policy accept;
@@ -70,8 +117,21 @@ ${elements(allowed)}  }
   }
   chain to_node {
     icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, echo-request, echo-reply, destination-unreachable, packet-too-big, time-exceeded, parameter-problem } accept
+    icmp type { echo-request, echo-reply, destination-unreachable, time-exceeded, parameter-problem } accept
     ct direction reply ct state established,related accept
     drop
+  }
+  chain lead_in {
+    type nat hook prerouting priority dstnat; policy accept;
+    meta nfproto ipv4 fib daddr type local dnat ip to tcp dport map @${FORWARD_MAP}
+  }
+  chain lead_in_own {
+    type nat hook output priority -100; policy accept;
+    ip daddr != 127.0.0.0/8 fib daddr type local dnat ip to tcp dport map @${FORWARD_MAP}
+  }
+  chain hide {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${ipv4Pool} oifname != ${taps} masquerade
   }
 }
 `;
@@ -86,10 +146,18 @@ function elements(list: readonly string[]): string {
   return list.length === 0 ? '' : `    elements = { ${list.join(', ')} }\n`;
 }
 
-/** The text below is read by a program with root's powers: nothing gets in that is not of the expected form. */
-function check({ tap, network, allowedPorts }: GuestLink): void {
-  const isNetwork = ipaddr.IPv6.isValidCIDR(network) && network.endsWith('/124');
-  const arePorts = allowedPorts.every((port) => Number.isInteger(port) && port >= 1 && port <= PORT_MAX);
-  if (!TAP.test(tap) || !isNetwork || !arePorts)
-    throw new AppError('INVALID_PARAMETERS', 'a firewall rule has the wrong form');
+const isPort = (port: number) => Number.isInteger(port) && port >= 1 && port <= PORT_MAX;
+
+/** The text above is read by a program with root's powers: nothing gets in that is not of the expected form. */
+function check({ tap, network, guest, allowedPorts, ipv4, hostPorts }: GuestLink): void {
+  checkThat(TAP.test(tap) && ipaddr.IPv6.isValid(guest));
+  checkThat(ipaddr.IPv6.isValidCIDR(network) && network.endsWith('/124'));
+  checkThat(allowedPorts.every(isPort));
+  checkThat([ipv4.gateway, ipv4.guest].every((address) => ipaddr.IPv4.isValidFourPartDecimal(address)));
+  checkThat(ipaddr.IPv4.isValidCIDR(ipv4.network));
+  checkThat(Object.entries(hostPorts).every(([port, hostPort]) => isPort(Number(port)) && isPort(hostPort)));
+}
+
+function checkThat(isRight: boolean): void {
+  if (!isRight) throw new AppError('INVALID_PARAMETERS', 'a firewall rule has the wrong form');
 }

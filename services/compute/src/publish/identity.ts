@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createSigner, type Signer } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
 import { AppError, nodeIdOf, parseIpv6Prefix } from '@skerry/protocol';
-import { readTextIfAny, writeFileAtomically } from '../host/atomic-file.ts';
+import { loadOrCreateText } from '../host/atomic-file.ts';
 
 /** Who this node is. Kept in the data directory: made once, then the same for ever. */
 export interface Identity {
@@ -26,7 +26,7 @@ const ULA_RANDOM_BYTES = 7;
 export async function loadIdentity(dataDir: string, givenPrefix: string | undefined): Promise<Identity> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const signer = createSigner(await loadOrCreateKeyFile(join(dataDir, KEY_FILE)));
-  const kept = givenPrefix ?? (await loadOrWrite(join(dataDir, PREFIX_FILE), randomUlaPrefix));
+  const kept = givenPrefix ?? (await loadOrCreateText(join(dataDir, PREFIX_FILE), randomUlaPrefix));
   try {
     return { signer, nodeId: nodeIdOf(signer.address), ipv6Prefix: parseIpv6Prefix(kept) };
   } catch (error) {
@@ -37,12 +37,4 @@ export async function loadIdentity(dataDir: string, givenPrefix: string | undefi
 export function randomUlaPrefix(): string {
   const digits = `fd${randomBytes(ULA_RANDOM_BYTES).toString('hex')}`;
   return parseIpv6Prefix(`${digits.match(/.{4}/g)?.join(':')}::/64`);
-}
-
-async function loadOrWrite(path: string, make: () => string): Promise<string> {
-  const kept = await readTextIfAny(path);
-  if (kept !== undefined) return kept.trim();
-  const made = make();
-  await writeFileAtomically(path, `${made}\n`);
-  return made;
 }

@@ -10,7 +10,7 @@ import { ImageStore } from '../images/store.ts';
  * Plays a scenario with real virtual machines. The image is built here, where the network is; the rest runs in a network
  * namespace of its own, which the kernel takes away with everything in it when the scenario ends.
  */
-export async function playScenario(file: string): Promise<void> {
+export async function playScenario(file: string, image = 'debian:12'): Promise<void> {
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
   const config = readConfig(computeConfig, {
     SKERRY_HOME: process.env.SKERRY_HOME,
@@ -23,11 +23,11 @@ export async function playScenario(file: string): Promise<void> {
     signal: new AbortController().signal,
   });
   const startedMs = Date.now();
-  await images.ensure('debian:12', () => {});
+  await images.ensure(image, () => {});
   console.log(`the image was at hand after ${Date.now() - startedMs} ms`);
   const child = spawn(
     'unshare',
-    ['--net', '--', process.execPath, join(import.meta.dirname, file), config.cacheDir],
+    ['--net', '--', process.execPath, join(import.meta.dirname, file), config.cacheDir, image],
     {
       stdio: ['ignore', 'inherit', 'inherit'],
     },

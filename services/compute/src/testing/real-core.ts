@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import {
   type InstanceStatusContent,
   type InstanceView,
@@ -27,6 +27,7 @@ export interface AnnouncedNode {
 
 export interface NewInstance {
   readonly name?: string;
+  readonly image?: string;
   readonly sshKey: string;
   readonly allowedPorts: readonly number[];
   /** The node that the scheduler chooses. */
@@ -46,17 +47,29 @@ export class RealCore implements AsyncDisposable {
     return this.#url;
   }
 
+  get owner(): Signer {
+    return this.#owner;
+  }
+
+  /** Speaks as the owner. */
+  get client(): CoreClient {
+    return this.#client;
+  }
+
   get #client(): CoreClient {
     return new CoreClient({ url: this.#url, signer: this.#owner });
   }
 
-  async start(): Promise<this> {
+  /** @param host the address that others reach it at */
+  async start(host = '127.0.0.1'): Promise<this> {
     this.#home ??= await mkdtemp(join(tmpdir(), 'skerry-core-'));
     this.#child = spawn(process.execPath, [SKERRY, 'core'], {
       env: {
         PATH: process.env.PATH,
         SKERRY_HOME: this.#home,
-        SKERRY_CORE_HOST: '127.0.0.1',
+        SKERRY_CORE_HOST: host,
+        // A test asks more often than a person.
+        SKERRY_CORE_RATE_LIMITS: 'no',
         // Where it was before, once it was somewhere: the others look for it there.
         SKERRY_CORE_PORT: this.#url === '' ? '0' : new URL(this.#url).port,
         SKERRY_CORE_SCHEDULERS: this.#scheduler.address,
@@ -114,13 +127,20 @@ export class RealCore implements AsyncDisposable {
       .sort((a, b) => a.observed_at_ms - b.observed_at_ms);
   }
 
-  async create({ name = 'web', sshKey, allowedPorts, node, ipv6Prefix }: NewInstance): Promise<InstanceView> {
+  async create({
+    name = 'web',
+    image = 'debian:12',
+    sshKey,
+    allowedPorts,
+    node,
+    ipv6Prefix,
+  }: NewInstance): Promise<InstanceView> {
     const { instance_id: instanceId } = await this.#client.createInstance({
       name,
       cpu: 1,
       memory: 512,
       disk: 4,
-      image: 'debian:12',
+      image,
       ssh_key: sshKey,
       firewall: { allowedPorts },
     });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import {
   ANSWER_MS,
   isPhase,
+  NODE4,
   PREFIX,
   playInWorld,
   READY_MS,
@@ -13,18 +14,22 @@ import {
 } from './vm-world.ts';
 import { connects, until } from './wait.ts';
 
+/** What the machine begins as: the second argument of this process. */
+const [, image = 'debian:12'] = process.argv.slice(2);
+
 async function scenario(world: VmWorld): Promise<void> {
   const { core } = world;
   await world.startNode();
   const node = await world.announced();
   let sinceMs = Date.now();
-  const { instance_id: id, ipv6 } = await world.create('short', node);
+  const { instance_id: id, ipv6 } = await world.create('short', node, image);
   await core.until(id, isPhase('running'), READY_MS);
   step(`created -> running in ${Date.now() - sinceMs} ms`);
   assert.match(
     await world.ssh(ipv6, 'echo kept > /root/mark; hostname; cloud-init status; ip -6 -o addr show eth0'),
     new RegExp(`.*-.*\nstatus: done\n[^]*${ipv6}/124`),
   );
+  const sshPort = await world.hostPort(id, 22);
 
   step('kill -9 of the node; its guest goes on, and the next process takes it over');
   const pid = await world.qemuPid(id);
@@ -38,12 +43,32 @@ async function scenario(world: VmWorld): Promise<void> {
   );
   assert.equal(await world.qemuPid(id), pid, 'the same QEMU');
   assert.equal((await core.get(id)).phase, 'running');
+  assert.equal(await world.hostPort(id, 22), sshPort, 'the same port of the node');
+  assert.equal((await world.ssh(NODE4, 'cat /root/mark', sshPort)).trim(), 'kept', 'ssh over IPv4');
+
+  step('a snapshot and a backup of a machine that runs');
+  const machine = `/control/machine/${id}`;
+  const { snapshots } = await world.ask<{ snapshots: { name: string }[] }>('POST', `${machine}/snapshots`, {
+    name: 'before',
+  });
+  assert.deepEqual(
+    snapshots.map(({ name }) => name),
+    ['before'],
+  );
+  const logs = async () =>
+    (await world.ask<{ MESSAGE: string }[]>('GET', `${machine}/logs`)).map(({ MESSAGE }) => MESSAGE);
+  await world.ssh(ipv6, 'echo a word on the console > /dev/console');
+  await until('the console is heard', SOON_MS, async () => (await logs()).includes('a word on the console'));
 
   sinceMs = Date.now();
   await core.control(id, 'stop');
   await core.until(id, isPhase('stopped'), STOP_MS);
   step(`stopped in ${Date.now() - sinceMs} ms`);
   assert.equal(await connects(ipv6, 22, ANSWER_MS), false);
+  assert.ok(
+    (await logs()).includes('a word on the console'),
+    'what was said is there when the machine is off',
+  );
   assert.ok(ipv6.startsWith(PREFIX.slice(0, -'::/64'.length)));
 }
 

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { OwnerPass } from '@skerry/client';
 import type { InstanceView } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import { type AnnouncedNode, RealCore } from './real-core.ts';
@@ -14,9 +16,37 @@ export const SOON_MS = 20_000;
 export const SSH_MS = 60_000;
 /** Long enough for an answer under load; a firewall that drops never answers. */
 export const ANSWER_MS = 3_000;
+/** The node's address towards the rest of IPv4 (RFC 5737, TEST-NET-2). */
+export const NODE4 = '198.51.100.1';
 export const PREFIX = 'fd5c:e771:0:1::/64';
 
 export const isPhase = (phase: string) => (view: InstanceView) => view.phase === phase;
+
+/** Ends QEMU processes that belong to a data directory, and to nobody else. */
+export async function endMachines(dataDir: string): Promise<void> {
+  const names = await run('sh', [
+    '-c',
+    `ls -d ${dataDir}/instances/*/qemu.pid ${dataDir}/released/*/qemu.pid 2>/dev/null; true`,
+  ]);
+  for (const name of names.trim().split('\n')) {
+    const pid = Number(await readFile(name, 'utf8').catch(() => ''));
+    const line = pid > 1 ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
+    if (line.includes('qemu-system') && line.includes(dataDir)) process.kill(pid, 'SIGKILL');
+  }
+}
+
+/** A command by ssh, without questions. */
+export function sshWith(key: string, address: string, command: string, port = 22): Promise<string> {
+  const options = [
+    'StrictHostKeyChecking=no',
+    'UserKnownHostsFile=/dev/null',
+    'LogLevel=ERROR',
+    'ConnectTimeout=30',
+  ].flatMap((one) => ['-o', one]);
+  return run('ssh', ['-i', key, '-p', `${port}`, ...options, `root@${address}`, command], {
+    timeoutMs: SSH_MS,
+  });
+}
 
 export function step(text: string): void {
   console.log(`[${process.uptime().toFixed(1)} s] ${text}`);
@@ -44,6 +74,9 @@ export class VmWorld implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), 'skerry-vm-'));
     const key = join(directory, 'id');
     await run('ip', ['link', 'set', 'lo', 'up']);
+    await run('ip', ['link', 'add', 'out0', 'type', 'veth', 'peer', 'name', 'out1']);
+    await run('ip', ['addr', 'add', `${NODE4}/24`, 'dev', 'out0']);
+    for (const end of ['out0', 'out1']) await run('ip', ['link', 'set', end, 'up']);
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a "quoted" name', '-f', key]);
     const core = await new RealCore().start();
     return new VmWorld(core, directory, cacheDir, (await readFile(`${key}.pub`, 'utf8')).trim());
@@ -59,6 +92,7 @@ export class VmWorld implements AsyncDisposable {
       // By number: this network namespace may have nobody to ask for a name.
       SKERRY_COMPUTE_HOST: '127.0.0.1',
       SKERRY_COMPUTE_PORT: '0',
+      SKERRY_COMPUTE_ANNOUNCE_IPV4: NODE4,
     };
     this.#node = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
       env: environment,
@@ -79,19 +113,76 @@ export class VmWorld implements AsyncDisposable {
     return (await this.core.listNodes())[0]!;
   }
 
-  create(name: string, on: Pick<AnnouncedNode, 'nodeId' | 'address'>): Promise<InstanceView> {
-    return this.core.create({ name, sshKey: this.sshKey, allowedPorts: [22], node: on, ipv6Prefix: PREFIX });
+  create(name: string, on: Pick<AnnouncedNode, 'nodeId' | 'address'>, image?: string): Promise<InstanceView> {
+    return this.core.create({
+      name,
+      ...(image ? { image } : {}),
+      sshKey: this.sshKey,
+      allowedPorts: [22],
+      node: on,
+      ipv6Prefix: PREFIX,
+    });
   }
 
-  ssh(address: string, command: string): Promise<string> {
-    const options = [
-      'StrictHostKeyChecking=no',
-      'UserKnownHostsFile=/dev/null',
-      'LogLevel=ERROR',
-      'ConnectTimeout=30',
-    ].flatMap((one) => ['-o', one]);
-    const key = join(this.#directory, 'id');
-    return run('ssh', ['-i', key, ...options, `root@${address}`, command], { timeoutMs: SSH_MS });
+  /** The port of the node that leads to a port of an instance. */
+  async hostPort(id: string, port: number): Promise<number> {
+    const [node] = await this.core.listNodes();
+    const shown = (await (await fetch(`${node!.content.url}/v2/about/executions/list`)).json()) as Record<
+      string,
+      { networking: { mapped_ports: Record<string, { host: number }> } }
+    >;
+    return shown[id]!.networking.mapped_ports[port]!.host;
+  }
+
+  /** A request of the owner to the node; throws with what the node answers when it refuses. */
+  async ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+    const [node] = await this.core.listNodes();
+    const { url } = node!.content;
+    const pass = await OwnerPass.create(this.core.owner, new URL(url).hostname);
+    const headers = await pass.headers(method, path.split('?', 1)[0]!);
+    const isBytes = body instanceof Uint8Array;
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        ...headers,
+        ...(body === undefined
+          ? {}
+          : { 'content-type': isBytes ? 'application/octet-stream' : 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: isBytes ? (body as BodyInit) : JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return JSON.parse(text) as T;
+  }
+
+  /** Makes a backup and gives its bytes, checked. */
+  async backUp(id: string): Promise<Uint8Array> {
+    interface Shown {
+      backups: {
+        backup_id: string;
+        state: string;
+        reason: unknown;
+        checksum: string;
+        download_url: string;
+      }[];
+    }
+    const path = `/control/machine/${id}/backup`;
+    const { backup_id: backupId } = await this.ask<{ backup_id: string }>('POST', path);
+    const find = async () =>
+      (await this.ask<Shown>('GET', path)).backups.find((one) => one.backup_id === backupId)!;
+    await until('the backup is done', READY_MS, async () => (await find()).state !== 'running');
+    const { state, reason, checksum, download_url: link } = await find();
+    if (state !== 'done') throw new Error(`the backup failed: ${JSON.stringify(reason)}`);
+    const [node] = await this.core.listNodes();
+    const bytes = new Uint8Array(await (await fetch(`${node!.content.url}${link}`)).arrayBuffer());
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    if (checksum !== `sha256:${digest}`) throw new Error('the backup is not what its checksum says');
+    return bytes;
+  }
+
+  ssh(address: string, command: string, port = 22): Promise<string> {
+    return sshWith(join(this.#directory, 'id'), address, command, port);
   }
 
   async qemuPid(id: string): Promise<number> {
@@ -101,21 +192,9 @@ export class VmWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#node?.kill('SIGTERM');
     if (this.#node) await once(this.#node, 'exit');
-    await this.#endMachines();
+    await endMachines(this.dataDir);
     await this.core[Symbol.asyncDispose]();
     await rm(this.#directory, { recursive: true, force: true });
-  }
-
-  async #endMachines(): Promise<void> {
-    const names = await run('sh', [
-      '-c',
-      `ls -d ${this.dataDir}/instances/*/qemu.pid ${this.dataDir}/released/*/qemu.pid 2>/dev/null; true`,
-    ]);
-    for (const name of names.trim().split('\n')) {
-      const pid = Number(await readFile(name, 'utf8').catch(() => ''));
-      const line = pid > 1 ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
-      if (line.includes('qemu-system') && line.includes(this.dataDir)) process.kill(pid, 'SIGKILL');
-    }
   }
 }
 

@@ -4,10 +4,13 @@ import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
 /** Names of QEMU objects that are spoken of over QMP. */
 export const CHARDEV = { ready: 'ready', console: 'console' } as const;
 
+/** The machine's disk, as QEMU is spoken to about it. */
+export const DISK_DEVICE = 'disk0';
+
 /** Code that QEMU keeps translated: without a limit it grows by some 200 MiB for each guest. */
 const TRANSLATION_CACHE_MIB = 64;
 /** The console's last words are kept in QEMU's memory, where a guest cannot fill the host's disk with them. A power of two. */
-const CONSOLE_BYTES = 65_536;
+const CONSOLE_BYTES = 262_144;
 
 /** `qemu-system-x86_64`'s own name in the process list. */
 export function processNameOf(id: string): string {
@@ -24,11 +27,11 @@ const value = (text: string) => text.replaceAll(',', ',,');
 
 /**
  * QEMU's arguments for a machine. q35, because `microvm` without its timers hangs under software emulation on a busy host.
- * The kernel is given directly: no firmware screen, no boot loader. A guest that powers off leaves QEMU paused, so that a
+ * Where the image is of the node's making, its kernel is given directly: no firmware screen, no boot loader. A guest that powers off leaves QEMU paused, so that a
  * compute node which was away still learns that it was the guest's own wish.
  */
 export function qemuArguments(machine: Machine, accelerator: Accelerator): string[] {
-  const { id, machineId, cpu, memoryMib, kernel, initrd, disk, seed, tap, mac } = machine;
+  const { id, machineId, cpu, memoryMib, boot, disk, seed, tap, mac } = machine;
   return [
     ['-name', `guest=${processNameOf(id)},process=${processNameOf(id)}`],
     ['-uuid', uuidOf(machineId)],
@@ -40,9 +43,7 @@ export function qemuArguments(machine: Machine, accelerator: Accelerator): strin
     ['-smp', `cpus=${cpu}`],
     ['-m', `size=${memoryMib}M`],
     ['-action', 'reboot=reset,shutdown=pause'],
-    ['-kernel', kernel],
-    ['-initrd', initrd],
-    ['-append', `console=ttyS0 quiet net.ifnames=0 panic=1 systemd.machine_id=${machineId}`],
+    ...bootArguments(boot, machineId),
     ['-chardev', `ringbuf,id=${CHARDEV.console},size=${CONSOLE_BYTES}`],
     ['-serial', `chardev:${CHARDEV.console}`],
     ['-qmp', `unix:${MACHINE_FILES.qmp},server=on,wait=off`],
@@ -53,12 +54,23 @@ export function qemuArguments(machine: Machine, accelerator: Accelerator): strin
     ['-device', `virtserialport,chardev=${CHARDEV.ready},id=${CHARDEV.ready},name=${READY_PORT}`],
     ['-netdev', `tap,id=net0,ifname=${tap},script=no,downscript=no`],
     ['-device', `virtio-net-pci,netdev=net0,mac=${mac},romfile=`],
-    ['-drive', `id=disk0,if=none,file=${value(disk)},format=qcow2,discard=unmap`],
-    ['-device', 'virtio-blk-pci,drive=disk0'],
+    ['-drive', `id=${DISK_DEVICE},if=none,file=${value(disk)},format=qcow2,discard=unmap`],
+    // A kernel that is given has the first place itself.
+    ['-device', `virtio-blk-pci,drive=${DISK_DEVICE}${boot === 'firmware' ? ',bootindex=0' : ''}`],
     ['-drive', `id=seed0,if=none,file=${value(seed)},format=raw,readonly=on`],
     ['-device', 'virtio-blk-pci,drive=seed0'],
     ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
   ].flat();
+}
+
+/** With a kernel of the node's, or by the boot sector of the disk (SeaBIOS). */
+function bootArguments(boot: Machine['boot'], machineId: string): string[][] {
+  if (boot === 'firmware') return [];
+  return [
+    ['-kernel', boot.kernel],
+    ['-initrd', boot.initrd],
+    ['-append', `console=ttyS0 quiet net.ifnames=0 panic=1 systemd.machine_id=${machineId}`],
+  ];
 }
 
 /** A guest of the self-test: the kernel, an initrd that says it is alive, a serial line on standard output. */

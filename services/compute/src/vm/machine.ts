@@ -9,8 +9,8 @@ export interface Machine {
   readonly machineId: string;
   readonly cpu: number;
   readonly memoryMib: number;
-  readonly kernel: string;
-  readonly initrd: string;
+  /** How it boots: a kernel that is given to it, or what its own disk begins with. */
+  readonly boot: { readonly kernel: string; readonly initrd: string } | 'firmware';
   readonly disk: string;
   readonly seed: string;
   readonly tap: string;

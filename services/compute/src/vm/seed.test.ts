@@ -10,6 +10,7 @@ const seed: Seed = {
   sshKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 me: "quoted", {odd} #name',
   mac: '52:00:00:00:00:01',
   address: '2001:db8:1:2:3:5330:dcef:e181/124',
+  ipv4: { network: '172.20.16.0/30', gateway: '172.20.16.1', guest: '172.20.16.2' },
   nameServers: ['2606:4700:4700::1111'],
 };
 const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
@@ -42,7 +43,8 @@ describe('seedFiles', () => {
     const { ethernets } = JSON.parse(seedFiles(seed)['network-config']) as {
       ethernets: { eth0: Record<string, unknown> };
     };
-    assert.deepEqual(ethernets.eth0.addresses, [seed.address]);
+    assert.deepEqual(ethernets.eth0.addresses, [seed.address, '172.20.16.2/30']);
+    assert.equal(ethernets.eth0.gateway4, '172.20.16.1');
     assert.equal(ethernets.eth0.gateway6, 'fe80::1');
   });
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AppError, parseSshKey } from '@skerry/protocol';
 import ipaddr from 'ipaddr.js';
 import { run } from '../host/run.ts';
+import { type Ipv4Link, LINK_LENGTH } from '../network/ipv4.ts';
 
 /** What a guest is told at its first start. */
 export interface Seed {
@@ -12,6 +13,8 @@ export interface Seed {
   readonly mac: string;
   /** The guest's address with its network's length: `2001:db8::1/124`. */
   readonly address: string;
+  /** The private IPv4 link that the node translates. */
+  readonly ipv4: Ipv4Link;
   readonly nameServers: readonly string[];
 }
 
@@ -31,6 +34,10 @@ export function seedFiles(seed: Seed): Record<'meta-data' | 'user-data' | 'netwo
   check(HOSTNAME.test(seed.hostname), 'a host name is letters, digits and hyphens');
   check(MAC.test(seed.mac), 'a MAC address is six pairs of hexadecimal digits');
   check(ipaddr.IPv6.isValidCIDR(seed.address), 'an address is IPv6 with a length');
+  check(
+    [seed.ipv4.guest, seed.ipv4.gateway].every((one) => ipaddr.IPv4.isValidFourPartDecimal(one)),
+    'an IPv4 link is two addresses',
+  );
   const nameServers = seed.nameServers.slice(0, NAME_SERVERS_MAX);
   check(
     nameServers.every((one) => ipaddr.isValid(one)),
@@ -53,8 +60,9 @@ export function seedFiles(seed: Seed): Record<'meta-data' | 'user-data' | 'netwo
       ethernets: {
         eth0: {
           match: { macaddress: seed.mac },
-          addresses: [seed.address],
+          addresses: [seed.address, `${seed.ipv4.guest}/${LINK_LENGTH}`],
           gateway6: GATEWAY,
+          gateway4: seed.ipv4.gateway,
           'accept-ra': false,
         },
       },

@@ -20,7 +20,7 @@ const QUIT_DEADLINE_MS = 10_000;
 const KILL_DEADLINE_MS = 10_000;
 const RECONNECT_LIMIT = 5;
 const LOG_TAIL_CHARS = 600;
-const CONSOLE_TAIL_BYTES = 8_192;
+const CONSOLE_READ_BYTES = 65_536;
 
 /** What a virtual machine is seen to be. `off`: the guest powered itself off, QEMU is still there, paused. */
 export type VmState = 'booting' | 'ready' | 'off' | 'gone';
@@ -36,6 +36,7 @@ export class Vm {
   #qmp: QmpClient | undefined;
   #state: VmState = 'booting';
   #isReleased = false;
+  #isStalled = false;
   onChange: () => void = () => {};
   #changed = Promise.withResolvers<void>();
 
@@ -47,6 +48,17 @@ export class Vm {
 
   get state(): VmState {
     return this.#state;
+  }
+
+  /** The guest waits: the host's disk was full when it wrote. */
+  get isStalled(): boolean {
+    return this.#isStalled;
+  }
+
+  /** Lets a guest that waited go on. What it wrote is written again. */
+  async resume(): Promise<void> {
+    await this.command('cont');
+    this.#isStalled = false;
   }
 
   /** Starts QEMU, detached. Throws VM_START_FAILED with QEMU's own words. The tap must be there and free. */
@@ -126,9 +138,10 @@ export class Vm {
 
   /** Asks QEMU for the state instead of relying on events. */
   async refresh(): Promise<void> {
-    const status = (await this.#command('query-status')) as { status: string };
+    const status = (await this.command('query-status')) as { status: string };
     if (status.status === 'shutdown') return this.#change('off');
-    const chardevs = (await this.#command('query-chardev')) as { label: string; 'frontend-open': boolean }[];
+    this.#isStalled = status.status === 'io-error';
+    const chardevs = (await this.command('query-chardev')) as { label: string; 'frontend-open': boolean }[];
     const isOpen = chardevs.some((one) => one.label === CHARDEV.ready && one['frontend-open']);
     this.#change(isOpen ? 'ready' : 'booting');
   }
@@ -138,6 +151,10 @@ export class Vm {
       this.#change(data.open === true ? 'ready' : 'booting');
     else if (name === 'SHUTDOWN' && data.guest === true) this.#change('off');
     else if (name === 'RESET') this.#change('booting');
+    else if (name === 'BLOCK_IO_ERROR' && data.action === 'stop') {
+      this.#isStalled = true;
+      this.onChange();
+    }
   }
 
   #change(state: VmState): void {
@@ -164,7 +181,8 @@ export class Vm {
     return isQemuOf(this.pid, this.#directory, this.#machineId);
   }
 
-  #command(execute: string, args?: Readonly<Record<string, unknown>>): Promise<unknown> {
+  /** A QMP command (QEMU QMP Reference Manual). Rejects with INTERNAL and QEMU's own words. */
+  command(execute: string, args?: Readonly<Record<string, unknown>>): Promise<unknown> {
     return this.#qmp
       ? this.#qmp.command(execute, args)
       : Promise.reject(new AppError('INTERNAL', 'QEMU is not connected'));
@@ -172,12 +190,12 @@ export class Vm {
 
   /** Presses the power button. The guest decides what to do; `state` becomes `off` when it is done. */
   async pressPowerButton(): Promise<void> {
-    await this.#command('system_powerdown');
+    await this.command('system_powerdown');
   }
 
   /** Ends QEMU, at once, as a power cut would. Resolves when the process is gone. */
   async end(): Promise<void> {
-    await this.#command('quit').catch(() => {});
+    await this.command('quit').catch(() => {});
     if (!(await this.#waitForEnd(QUIT_DEADLINE_MS))) {
       // Asked again just before: the number may belong to somebody else by now.
       if (await this.#isAlive()) process.kill(this.pid, 'SIGKILL');
@@ -196,14 +214,14 @@ export class Vm {
     return true;
   }
 
-  /** The last words on the serial console; reading them removes them. Empty when QEMU is gone. */
-  async readConsole(): Promise<string> {
-    const text = await this.#command('ringbuf-read', {
+  /** What the serial console said since the last reading, at most 64 KiB at a time. Empty when QEMU is gone. */
+  async readConsole(): Promise<Uint8Array> {
+    const text = await this.command('ringbuf-read', {
       device: CHARDEV.console,
-      size: CONSOLE_TAIL_BYTES,
-      format: 'utf8',
+      size: CONSOLE_READ_BYTES,
+      format: 'base64',
     }).catch(() => '');
-    return typeof text === 'string' ? text : '';
+    return Buffer.from(typeof text === 'string' ? text : '', 'base64');
   }
 
   /** Resolves at the next change of `state`. */

@@ -1,0 +1,162 @@
+import { openAsBlob } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type BackupShown, findNodeUrl, MachineClient, type SnapshotShown } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { writeVerified } from '../files/get.ts';
+import { startProgress } from '../output/progress.ts';
+import { renderBytes } from '../output/text.ts';
+import { findInstance } from './find.ts';
+
+const POLL_MS = 500;
+const LOG_LINES = 10_000;
+
+interface Opened {
+  readonly instanceId: string;
+  readonly machine: MachineClient;
+}
+
+/** The node that runs an instance, spoken to as its owner. Throws INSTANCE_NOT_READY where no node was chosen. */
+async function openMachine(context: Context, reference: string): Promise<Opened> {
+  const signer = await context.loadSigner();
+  const { instance_id: instanceId, node_address: address } = await findInstance(context, reference);
+  if (!address)
+    throw new AppError('INSTANCE_NOT_READY', `no node was chosen for ${reference} yet`, {
+      details: { hint: `"skerry instance show ${reference}" says why` },
+    });
+  const url = await findNodeUrl(context.reader, address);
+  return { instanceId, machine: await MachineClient.open(url, instanceId, signer) };
+}
+
+export async function showLogs(
+  context: Context,
+  reference: string,
+  options: { follow?: boolean },
+): Promise<void> {
+  const { machine } = await openMachine(context, reference);
+  const { output } = context;
+  if (options.follow) return followLogs(machine, (text) => output.stdout.write(`${text}\n`));
+  const lines = await machine.readLogs(LOG_LINES);
+  output.result(lines, lines.map(({ MESSAGE }) => MESSAGE).join('\n'));
+}
+
+/** Prints lines as they come, until the node ends the stream. */
+async function followLogs(machine: MachineClient, print: (text: string) => void): Promise<void> {
+  const { url, frame } = await machine.openLogs();
+  const socket = new WebSocket(url);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.onopen = () => socket.send(frame);
+  socket.onerror = () =>
+    reject(new AppError('UPSTREAM_UNAVAILABLE', `${machine.url} gives no stream of logs`));
+  socket.onclose = () => resolve();
+  socket.onmessage = ({ data }) => {
+    const line = JSON.parse(String(data)) as {
+      status?: string;
+      reason?: string;
+      type?: string;
+      message?: string;
+    };
+    if (line.status === 'failed') reject(new AppError('NOT_PERMITTED', line.reason ?? 'the node refuses'));
+    else if (line.message !== undefined) print(line.type === 'system' ? `-- ${line.message}` : line.message);
+  };
+  await promise;
+}
+
+export async function actOnMachine(
+  context: Context,
+  reference: string,
+  action: 'reboot' | 'reinstall' | 'erase',
+): Promise<void> {
+  const { machine } = await openMachine(context, reference);
+  const result = await machine.act(action);
+  context.output.result(result, `${reference}: ${String(result.status)}`);
+}
+
+const renderSnapshots = (list: readonly SnapshotShown[]) =>
+  list.map(({ name, created_at: time }) => `${time}  ${name}`).join('\n');
+
+export async function workOnSnapshots(
+  context: Context,
+  reference: string,
+  action: 'list' | 'create' | 'delete',
+  name = '',
+): Promise<void> {
+  const { machine } = await openMachine(context, reference);
+  const list = await (action === 'list'
+    ? machine.listSnapshots()
+    : action === 'create'
+      ? machine.createSnapshot(name)
+      : machine.deleteSnapshot(name));
+  context.output.result(list, renderSnapshots(list));
+  if (list.length === 0 && !context.output.json) context.output.note('no snapshots');
+}
+
+/** Makes a backup at the node, waits for it, fetches and checks it, and removes it there. */
+export async function backUpInstance(
+  context: Context,
+  reference: string,
+  options: { output: string },
+): Promise<void> {
+  const { machine } = await openMachine(context, reference);
+  using progress = startProgress(context.output.stderr);
+  const { backup_id: id } = await machine.startBackup();
+  progress.show('the node copies the disk');
+  const backup = await waitForBackup(machine, id);
+  const checksum = (backup.checksum ?? '').replace('sha256:', '');
+  await writeVerified(await machine.fetchBackup(backup), checksum, options.output, (bytes) =>
+    progress.show(`${renderBytes(bytes)} of ${renderBytes(backup.size ?? 0)}`),
+  );
+  await machine.deleteBackup(id);
+  progress[Symbol.dispose]();
+  context.output.result(
+    { path: options.output, size: backup.size, sha256: checksum },
+    `${options.output}: ${renderBytes(backup.size ?? 0)}`,
+  );
+}
+
+async function waitForBackup(machine: MachineClient, id: string): Promise<BackupShown> {
+  for (;;) {
+    const backup = (await machine.listBackups()).find((one) => one.backup_id === id);
+    if (!backup) throw new AppError('BACKUP_NOT_FOUND', 'the node lost the backup');
+    if (backup.state === 'done') return backup;
+    if (backup.state === 'failed')
+      throw new AppError(
+        'UPSTREAM_UNAVAILABLE',
+        `the backup failed: ${backup.reason?.message ?? 'no reason given'}`,
+      );
+    await delay(POLL_MS);
+  }
+}
+
+export interface RestoreOptions {
+  readonly snapshot?: string;
+  readonly file?: string;
+  readonly stored?: string;
+}
+
+export async function restoreInstance(
+  context: Context,
+  reference: string,
+  options: RestoreOptions,
+): Promise<void> {
+  const { snapshot, file, stored } = options;
+  if ([snapshot, file, stored].filter((one) => one !== undefined).length !== 1)
+    throw new AppError('INVALID_PARAMETERS', 'say from what to restore', {
+      details: { hint: 'give one of --snapshot, --file and --stored' },
+    });
+  const { machine } = await openMachine(context, reference);
+  using progress = startProgress(context.output.stderr);
+  progress.show('the node changes the disk');
+  const result =
+    file !== undefined
+      ? await machine.restoreFile(await openImage(file))
+      : await machine.restore(snapshot !== undefined ? { snapshot } : { volume_ref: stored! });
+  progress[Symbol.dispose]();
+  context.output.result(result, `${reference}: ${String(result.status)}`);
+}
+
+async function openImage(path: string): Promise<Blob> {
+  return openAsBlob(path).catch((error: NodeJS.ErrnoException) => {
+    throw new AppError('INVALID_PARAMETERS', `${path} cannot be read (${error.code ?? error.message})`);
+  });
+}

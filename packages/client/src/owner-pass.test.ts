@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { AppError, bytesToHex, OPERATION_WINDOW_MS, OWNER_HEADERS, verifyOwnerPass } from '@skerry/protocol';
+import fc from 'fast-check';
+import { OwnerPass } from './owner-pass.ts';
+import { createSigner, generatePrivateKey } from './signer.ts';
+
+const NOW = 1_750_000_000_000;
+const PATH = '/control/machine/abc/stop';
+const signer = createSigner(generatePrivateKey());
+const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
+const expected = { domain: 'node.example', method: 'POST', path: PATH, nowMs: NOW };
+
+async function sign(domain = 'node.example', atMs = NOW) {
+  const headers = await (await OwnerPass.create(signer, domain, NOW)).headers('POST', PATH, atMs);
+  return { publicKey: headers[OWNER_HEADERS.publicKey], operation: headers[OWNER_HEADERS.operation] };
+}
+
+describe('owner pass', () => {
+  test('what an owner signs is verified, and names the owner', async () => {
+    assert.equal(await verifyOwnerPass(await sign(), expected), signer.address);
+    const pass = await OwnerPass.create(signer, 'node.example', NOW);
+    const parts = await pass.sign('GET', '/other', NOW);
+    const frame = { publicKey: parts['X-SignedPubKey'], operation: parts['X-SignedOperation'] };
+    assert.equal(await verifyOwnerPass(frame, { domain: 'node.example', nowMs: NOW }), signer.address);
+  });
+
+  test('another node, method, path or time is refused', async () => {
+    const good = await sign();
+    for (const change of [
+      { domain: 'other.example' },
+      { method: 'GET' },
+      { path: `${PATH}/more` },
+      { nowMs: NOW + OPERATION_WINDOW_MS + 1 },
+      { nowMs: NOW - OPERATION_WINDOW_MS - 1 },
+    ])
+      await assert.rejects(verifyOwnerPass(good, { ...expected, ...change }), isError('INVALID_SIGNATURE'));
+    const late = { ...expected, nowMs: NOW + 2 * 3_600_000 };
+    await assert.rejects(
+      verifyOwnerPass(await sign('node.example', late.nowMs), late),
+      isError('INVALID_SIGNATURE'),
+      'a key that has expired',
+    );
+  });
+
+  test('a part of another pass, a changed payload and nothing at all are refused', async () => {
+    const [one, other] = [await sign(), await sign()];
+    const mixed = { publicKey: one.publicKey, operation: other.operation };
+    await assert.rejects(verifyOwnerPass(mixed, expected), isError('INVALID_SIGNATURE'));
+    const key = JSON.parse(one.publicKey!) as { payload: string; signature: string };
+    const text = Buffer.from(key.payload, 'hex')
+      .toString()
+      .replace(signer.address, `0x${'1'.repeat(40)}`);
+    const payload = bytesToHex(new TextEncoder().encode(text));
+    const forged = { ...one, publicKey: JSON.stringify({ ...key, payload }) };
+    await assert.rejects(verifyOwnerPass(forged, expected), isError('INVALID_SIGNATURE'));
+    const nothing = { publicKey: undefined, operation: undefined };
+    await assert.rejects(verifyOwnerPass(nothing, expected), isError('SIGNATURE_REQUIRED'));
+  });
+
+  test('whatever strangers send is refused by an error of ours', async () => {
+    const good = await sign();
+    const junk = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.record({ payload: fc.string(), signature: fc.string() }).map((value) => JSON.stringify(value)),
+      fc
+        .json()
+        .map((text) =>
+          JSON.stringify({ payload: bytesToHex(new TextEncoder().encode(text)), signature: 'ff' }),
+        ),
+    );
+    await fc.assert(
+      fc.asyncProperty(junk, fc.boolean(), async (text, isKey) => {
+        const headers = isKey ? { ...good, publicKey: text } : { ...good, operation: text };
+        await assert.rejects(verifyOwnerPass(headers, expected), (error) => error instanceof AppError);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

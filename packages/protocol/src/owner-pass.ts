@@ -1,0 +1,141 @@
+import Type, { type Static } from 'typebox';
+import { AppError } from './errors.ts';
+import { parseEvmAddress } from './evm/address.ts';
+import { recoverPersonalSigner } from './evm/personal-sign.ts';
+import { hexToBytes } from './hex.ts';
+import { createParser } from './schema.ts';
+
+/**
+ * How an owner asks a compute node for something: a key of the moment (P-256) that the owner's wallet signed once, and
+ * each request signed with that key. The form is the one of deployed nodes and their clients.
+ */
+export const OWNER_HEADERS = { publicKey: 'x-signedpubkey', operation: 'x-signedoperation' } as const;
+
+/** How far a request's time may be from the node's, both ways. */
+export const OPERATION_WINDOW_MS = 120_000;
+const HEADER_CHARS_MAX = 8_192;
+
+const Signed = Type.Object({ payload: Type.String(), signature: Type.String() });
+const Jwk = Type.Object({
+  kty: Type.Literal('EC'),
+  crv: Type.Literal('P-256'),
+  x: Type.String({ maxLength: 64 }),
+  y: Type.String({ maxLength: 64 }),
+});
+const KeyPayload = Type.Object({
+  pubkey: Jwk,
+  address: Type.String({ maxLength: 128 }),
+  chain: Type.Optional(Type.String({ maxLength: 16 })),
+  expires: Type.String({ maxLength: 64 }),
+});
+const OperationPayload = Type.Object({
+  time: Type.String({ maxLength: 64 }),
+  method: Type.String({ maxLength: 16 }),
+  path: Type.String({ maxLength: 1_024 }),
+  domain: Type.String({ maxLength: 256 }),
+});
+export type SignedPart = Static<typeof Signed>;
+
+const parseSigned = createParser(Signed, 'header');
+const parseKey = createParser(KeyPayload, 'X-SignedPubKey');
+const parseOperation = createParser(OperationPayload, 'X-SignedOperation');
+
+const ECDSA = { name: 'ECDSA', hash: 'SHA-256' } as const;
+
+export interface ExpectedOperation {
+  readonly domain: string;
+  /** undefined where only the domain is compared: the first words of a WebSocket. */
+  readonly method?: string | undefined;
+  /** Without the query. */
+  readonly path?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+const malformed = (what: string) => new AppError('INVALID_PARAMETERS', what);
+const refused = (why: string) => new AppError('INVALID_SIGNATURE', why);
+
+/** A header's value, or the same as an object from a WebSocket's first frame. Throws INVALID_PARAMETERS. */
+function readPart(value: unknown, name: string): { part: SignedPart; text: string; payload: unknown } {
+  if (typeof value === 'string' && value.length > HEADER_CHARS_MAX) throw malformed(`${name} is too long`);
+  const part = parseSigned(typeof value === 'string' ? readJson(value, name) : value);
+  const bytes = hexToBytes(part.payload);
+  if (!bytes) throw malformed(`the payload of ${name} is not hexadecimal`);
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw malformed(`the payload of ${name} is not text`);
+  }
+  return { part, text, payload: readJson(text, name) };
+}
+
+function readJson(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw malformed(`${name} is not JSON`);
+  }
+}
+
+/**
+ * Verifies both headers of a request and gives the address that asks. Throws SIGNATURE_REQUIRED where there are none,
+ * INVALID_PARAMETERS for a malformed one, INVALID_SIGNATURE for all else.
+ */
+export async function verifyOwnerPass(
+  headers: { readonly publicKey: unknown; readonly operation: unknown },
+  expected: ExpectedOperation,
+): Promise<string> {
+  if (headers.publicKey === undefined || headers.operation === undefined)
+    throw new AppError('SIGNATURE_REQUIRED', 'X-SignedPubKey and X-SignedOperation are needed');
+  const outer = readPart(headers.publicKey, 'X-SignedPubKey');
+  const inner = readPart(headers.operation, 'X-SignedOperation');
+  const key = parseKey(outer.payload);
+  const address = verifyKey(outer.text, outer.part.signature, key, expected.nowMs);
+  await verifyOperation(inner.text, inner.part.signature, key.pubkey);
+  checkOperation(parseOperation(inner.payload), expected);
+  return address;
+}
+
+function verifyKey(
+  text: string,
+  signature: string,
+  { address, chain = 'ETH', expires }: Static<typeof KeyPayload>,
+  nowMs: number,
+): string {
+  if (chain !== 'ETH') throw new AppError('UNKNOWN_CHAIN', 'owners are verified on the chain ETH only');
+  const owner = parseEvmAddress(address);
+  const signer = recoverPersonalSigner(text, signature.replace(/^0x/, ''));
+  if (signer === undefined || signer !== owner) throw refused('the key was not signed by the address');
+  // What is no date compares as false: such a key is never in force.
+  if (!(Date.parse(expires) > nowMs)) throw refused('the signed key has expired');
+  return owner;
+}
+
+async function verifyOperation(text: string, signature: string, jwk: Static<typeof Jwk>): Promise<void> {
+  const bytes = hexToBytes(signature.replace(/^0x/, ''));
+  if (bytes?.length !== 64) throw refused('the signature of the operation is not 64 bytes');
+  let isValid = false;
+  try {
+    const { kty, crv, x, y } = jwk;
+    const algorithm = { name: 'ECDSA', namedCurve: crv };
+    const key = await crypto.subtle.importKey('jwk', { kty, crv, x, y }, algorithm, false, ['verify']);
+    const signed = new TextEncoder().encode(text);
+    isValid = await crypto.subtle.verify(ECDSA, key, new Uint8Array(bytes), signed);
+  } catch {
+    throw refused('the signed key is not one of P-256');
+  }
+  if (!isValid) throw refused('the operation was not signed by the key');
+}
+
+function checkOperation(operation: Static<typeof OperationPayload>, expected: ExpectedOperation): void {
+  if (!(Math.abs(Date.parse(operation.time) - expected.nowMs) <= OPERATION_WINDOW_MS))
+    throw refused('the operation was signed at another time; look at the clocks');
+  if (operation.domain !== expected.domain)
+    throw refused(`the operation was signed for another node than ${expected.domain}`);
+  const { method, path } = expected;
+  if (method !== undefined && operation.method.toUpperCase() !== method)
+    throw refused('the operation was signed for another method');
+  if (path !== undefined && operation.path !== path)
+    throw refused('the operation was signed for another path');
+}

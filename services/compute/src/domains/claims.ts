@@ -1,0 +1,86 @@
+/** An owner's wish that a host name leads to an instance: one member of the aggregate `domains`. */
+export interface DomainClaim {
+  /** Lower case, without a dot at its end. */
+  readonly name: string;
+  readonly owner: string;
+  readonly instanceId: string;
+}
+
+const HASH = /^[0-9a-f]{64}$/;
+const LABEL = '(?!-)[a-z0-9-]{1,63}(?<!-)';
+const NAME = new RegExp(`^(?:${LABEL}\\.)+${LABEL}$`);
+const NAME_CHARS_MAX = 253;
+/** Of one owner; the rest is not looked at. */
+export const CLAIMS_MAX = 100;
+
+/** A host name in lower case, or undefined where it is none (RFC 1123; IDN in its ASCII form). */
+export function parseDomainName(text: string): string | undefined {
+  const name = text.toLowerCase().replace(/\.$/, '');
+  // A name of digits only at its end would be an address.
+  const isName = name.length <= NAME_CHARS_MAX && NAME.test(name) && !/\.[0-9]+$/.test(name);
+  return isName ? name : undefined;
+}
+
+/**
+ * What an owner's aggregate `domains` says of instances. Entries that are null (detached), of websites or programs, or
+ * malformed say nothing. Pure.
+ */
+export function readClaims(owner: string, aggregate: unknown): DomainClaim[] {
+  if (typeof aggregate !== 'object' || aggregate === null) return [];
+  return Object.entries(aggregate)
+    .flatMap(([text, entry]): DomainClaim[] => {
+      const name = parseDomainName(text);
+      if (name === undefined || typeof entry !== 'object' || entry === null) return [];
+      const { message_id: instanceId, type, programType } = entry as Record<string, unknown>;
+      const isInstance = (type ?? programType) === 'instance';
+      return isInstance && typeof instanceId === 'string' && HASH.test(instanceId)
+        ? [{ name, owner, instanceId }]
+        : [];
+    })
+    .slice(0, CLAIMS_MAX);
+}
+
+/** What the DNS says of a claim. `unknown`: it could not be asked now. */
+export interface DomainProof {
+  readonly cname: boolean | 'unknown';
+  readonly ownerProof: boolean | 'unknown';
+}
+
+/** Where a name points, and why it does or does not lead to its instance. */
+export interface DomainState extends DomainClaim {
+  readonly proof: DomainProof;
+  readonly isActive: boolean;
+}
+
+/**
+ * Which claims are in force: those whose owner is named by the DNS and whose name points here. What could not be asked
+ * stays as it was. Where two owners are named for one name, the one who held it keeps it, else the first address counts.
+ * Pure.
+ */
+export function decideDomains(
+  claims: readonly (DomainClaim & { readonly proof: DomainProof })[],
+  before: readonly DomainState[],
+): DomainState[] {
+  const wasActive = ({ name, owner, instanceId }: DomainClaim) =>
+    before.some(
+      (old) => old.isActive && old.name === name && old.owner === owner && old.instanceId === instanceId,
+    );
+  const isProven = (claim: DomainClaim & { readonly proof: DomainProof }) => {
+    const { cname, ownerProof } = claim.proof;
+    if (cname === false || ownerProof === false) return false;
+    return (cname === true && ownerProof === true) || wasActive(claim);
+  };
+  const order = [...claims].sort(
+    (one, other) =>
+      Number(wasActive(other)) - Number(wasActive(one)) ||
+      (one.owner + one.instanceId).localeCompare(other.owner + other.instanceId),
+  );
+  const taken = new Set<string>();
+  const active = new Set<DomainClaim>();
+  for (const claim of order) {
+    if (!isProven(claim) || taken.has(claim.name)) continue;
+    taken.add(claim.name);
+    active.add(claim);
+  }
+  return claims.map((claim) => ({ ...claim, isActive: active.has(claim) }));
+}

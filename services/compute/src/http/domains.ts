@@ -1,0 +1,39 @@
+import type { HttpServer } from '@skerry/kit';
+import type { DomainRegistry } from '../domains/registry.ts';
+
+export interface DomainSources {
+  /** undefined where the node has no zone for custom domains. */
+  readonly domains: DomainRegistry | undefined;
+  readonly zone: string | undefined;
+  readonly hostIpv4: () => string | undefined;
+}
+
+const TTL_SECONDS = 60;
+
+/** What custom domains this node serves: for the gateway beside it, for a name server, and for owners who ask why. */
+export function addDomainRoutes(app: HttpServer, { domains, zone, hostIpv4 }: DomainSources): void {
+  const routes = () => domains?.routes(hostIpv4() ?? null) ?? [];
+  app.get('/domains/list', async () => routes());
+  app.get('/domains/status', async () =>
+    (domains?.list() ?? []).map(({ name, owner, instanceId, proof, isActive }) => ({
+      name,
+      owner,
+      item_hash: instanceId,
+      active: isActive,
+      cname: proof.cname,
+      owner_proof: proof.ownerProof,
+      rules: [
+        { name: 'cname', dns: { type: 'cname', name, value: `${name}.${zone}` } },
+        { name: 'owner_proof', dns: { type: 'txt', name: `_control.${name}`, value: owner } },
+      ],
+    })),
+  );
+  // Lines of a zone file (RFC 1035, 5): IPv4 leads to this node, IPv6 to the instance itself.
+  app.get('/domains/zone', async (_request, reply) => {
+    const lines = routes().flatMap(({ name, ipv6, ipv4 }) => [
+      `${name}.${zone}. ${TTL_SECONDS} IN AAAA ${ipv6}`,
+      ...(ipv4.public ? [`${name}.${zone}. ${TTL_SECONDS} IN A ${ipv4.public}`] : []),
+    ]);
+    return reply.type('text/plain').send(lines.map((line) => `${line}\n`).join(''));
+  });
+}

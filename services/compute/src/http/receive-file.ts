@@ -1,0 +1,27 @@
+import { open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { AppError } from '@skerry/protocol';
+
+/** Between two pieces of a body: a sender that stopped does not hold its file for ever. */
+const IDLE_LIMIT_MS = 60_000;
+
+/** Writes a request's body to a file as it comes. Throws FILE_TOO_LARGE, REQUEST_TIMEOUT. */
+export async function receiveFile(body: Readable, path: string, limitBytes: number): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  const late = () => body.destroy(new AppError('REQUEST_TIMEOUT', 'the file did not go on in time'));
+  let timer = setTimeout(late, IDLE_LIMIT_MS);
+  let bytes = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      clearTimeout(timer);
+      bytes += chunk.length;
+      if (bytes > limitBytes)
+        throw new AppError('FILE_TOO_LARGE', `a file for this instance has at most ${limitBytes} bytes`);
+      await file.writeFile(chunk);
+      timer = setTimeout(late, IDLE_LIMIT_MS);
+    }
+  } finally {
+    clearTimeout(timer);
+    await file.close();
+  }
+}

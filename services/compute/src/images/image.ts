@@ -1,0 +1,23 @@
+/** The files of an image; one that boots by itself has the disk only. */
+export const IMAGE_FILES = { disk: 'disk.qcow2', kernel: 'vmlinuz', initrd: 'initrd' } as const;
+
+/** An image that is ready for use; it never changes. */
+export interface Image {
+  readonly name: string;
+  /** Different for every build, also of the same recipe. */
+  readonly buildId: string;
+  readonly directory: string;
+  /** Empty for an image that brings no kernel of the node's. */
+  readonly kernelVersion: string;
+  readonly diskMib: number;
+  /**
+   * `kernel`: a bare file system, booted with a kernel from outside. `firmware`: by its own boot sector. Absent in images
+   * that older versions built, which are all of the first kind.
+   */
+  readonly boot?: 'firmware' | 'kernel' | undefined;
+}
+
+/** The names of the files that an image has. */
+export function filesOf({ kernelVersion }: Pick<Image, 'kernelVersion'>): string[] {
+  return kernelVersion === '' ? [IMAGE_FILES.disk] : Object.values(IMAGE_FILES);
+}

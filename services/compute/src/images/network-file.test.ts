@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { run } from '../host/run.ts';
+import { RealCore } from '../testing/real-core.ts';
+import { ImageStore } from './store.ts';
+
+const DEADLINE_MS = 100_000;
+const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
+
+test('an image by hash is fetched, verified and converted once; what is no image, or not there, says so', {
+  timeout: DEADLINE_MS,
+}, async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-file-'));
+  await using core = await new RealCore().start();
+  const store = new ImageStore({
+    cacheDir: directory,
+    mirrors: { mirror: 'http://nowhere.example', securityMirror: 'http://nowhere.example' },
+    log: createLogger('test', 'silent'),
+    signal: new AbortController().signal,
+    files: core.client,
+    fileLimitBytes: 4 * 1024 * 1024,
+  });
+  const put = async (bytes: Uint8Array) => {
+    const file = createHash('sha256').update(bytes).digest('hex');
+    const blob = new Blob([bytes as BlobPart]);
+    const { message_hash: message } = await core.client.storeFile(blob, 'disk', file);
+    return { file, message };
+  };
+  try {
+    await run('mke2fs', ['-q', '-t', 'ext4', join(directory, 'ext.raw'), '3M']);
+    const { file, message } = await put(await readFile(join(directory, 'ext.raw')));
+    const [one, other] = await Promise.all([store.ensure(file, () => {}), store.ensure(file, () => {})]);
+    assert.equal(one.buildId, other.buildId);
+    assert.deepEqual([one.boot, one.diskMib, one.kernelVersion], ['kernel', 3, '']);
+    assert.equal((await store.ensure(file, () => {})).buildId, one.buildId, 'kept');
+    assert.equal((await store.ensure(message, () => {})).diskMib, 3, 'by the message that stored it');
+    const text = await put(new TextEncoder().encode('no disk at all '.repeat(1_000)));
+    await assert.rejects(
+      store.ensure(text.file, () => {}),
+      isError('INVALID_IMAGE'),
+    );
+    const large = await put(new Uint8Array(5 * 1024 * 1024));
+    await assert.rejects(
+      store.ensure(large.file, () => {}),
+      isError('FILE_TOO_LARGE'),
+    );
+    await assert.rejects(
+      store.ensure('0'.repeat(64), () => {}),
+      isError('UNKNOWN_IMAGE'),
+    );
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CoreClient } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
+import { convertDisk, readBootKind, readDiskFormat } from './convert.ts';
+import { IMAGE_FILES } from './image.ts';
+import type { Report } from './progress.ts';
+
+/** Files of the network, by hash. */
+export type FileSource = Pick<CoreClient, 'getFile' | 'getMessage'>;
+
+/** What the name of an image looks like that is a file of the network: its SHA-256, or the message that stored it. */
+const HASH = /^[0-9a-f]{64}$/;
+const MIB = 1024 * 1024;
+/** Of the whole: the rest is for converting. */
+const DOWNLOAD_PERCENT = 80;
+
+export function isFileImage(name: string): boolean {
+  return HASH.test(name);
+}
+
+/**
+ * Makes an image, in an empty directory, of a qcow2 or raw disk that is stored on the network: fetched, verified,
+ * converted. Throws FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_CORRUPT, INVALID_IMAGE.
+ * @param limitBytes the largest file that is fetched
+ */
+export async function makeFileImage(
+  files: FileSource,
+  name: string,
+  directory: string,
+  limitBytes: number,
+  report: Report,
+  signal: AbortSignal,
+): Promise<{ kernelVersion: string; diskMib: number; boot: 'firmware' | 'kernel' }> {
+  const download = join(directory, 'download');
+  const { hash, response } = await findFile(files, name);
+  await fetchFile(response, hash, download, limitBytes, report, signal);
+  const { format, virtualBytes } = await readDiskFormat(download);
+  report({ percent: DOWNLOAD_PERCENT, message: `converting a ${format} image` });
+  const disk = join(directory, IMAGE_FILES.disk);
+  await convertDisk(download, format, disk, signal).catch((error: Error) => {
+    signal.throwIfAborted();
+    throw new AppError('INVALID_IMAGE', `the image cannot be read: ${error.message}`, { cause: error });
+  });
+  await rm(download);
+  const boot = await readBootKind(disk);
+  return { kernelVersion: '', diskMib: Math.ceil(virtualBytes / MIB), boot };
+}
+
+/** The file itself, or what the message with that hash stored. */
+async function findFile(files: FileSource, name: string): Promise<{ hash: string; response: Response }> {
+  try {
+    return { hash: name, response: await files.getFile(name) };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.kind !== 'missing') throw error;
+    const message = await files.getMessage(name).catch((failure: unknown) => {
+      if (failure instanceof AppError && failure.kind === 'missing') return undefined;
+      throw failure;
+    });
+    const hash = (message?.content as { item_hash?: unknown } | undefined)?.item_hash;
+    if (message?.type !== 'STORE' || typeof hash !== 'string' || !HASH.test(hash))
+      throw notThere(name, error);
+    return { hash, response: await files.getFile(hash) };
+  }
+}
+
+const notThere = (name: string, cause: unknown) =>
+  new AppError('UNKNOWN_IMAGE', `the network has no file ${name} to use as an image`, { cause });
+
+async function fetchFile(
+  response: Response,
+  hash: string,
+  path: string,
+  limitBytes: number,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  const expected = Number(response.headers.get('content-length') ?? 0);
+  const digest = createHash('sha256');
+  const file = await open(path, 'wx', 0o600);
+  let bytes = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      signal.throwIfAborted();
+      bytes += chunk.length;
+      if (bytes > limitBytes)
+        throw new AppError('FILE_TOO_LARGE', `an image file has at most ${limitBytes} bytes on this node`);
+      digest.update(chunk);
+      await file.writeFile(chunk);
+      const percent = expected > 0 ? Math.min(1, bytes / expected) * DOWNLOAD_PERCENT : 1;
+      report({ percent: Math.floor(percent), message: `fetching the image, ${Math.floor(bytes / MIB)} MiB` });
+    }
+  } finally {
+    await file.close();
+  }
+  if (digest.digest('hex') !== hash)
+    throw new AppError('FILE_CORRUPT', 'what the core node sent is not the image with this hash');
+}

@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import { AppError } from '@skerry/protocol';
+import { run } from '../host/run.ts';
+import { deleteSnapshotLive, snapshotLive } from '../vm/disk-jobs.ts';
+import { MACHINE_FILES } from '../vm/machine.ts';
+import type { Bench } from './errands.ts';
+
+/** A state of an instance's disk that was kept under a name, inside the disk. */
+export interface Snapshot {
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly createdAtMs: number;
+}
+
+/** A snapshot keeps every block that changes after it: many of them fill the node's disk. */
+export const SNAPSHOTS_MAX = 8;
+/** It begins with a letter: qemu-img takes a number for the snapshot's place in its list. */
+const NAME = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
+const TIMEOUT_MS = 10 * 60_000;
+
+interface ShownImage {
+  readonly snapshots?: readonly { readonly name: string; readonly 'date-sec': number }[];
+}
+
+/** Throws INVALID_PARAMETERS. */
+export function parseSnapshotName(name: unknown): string {
+  if (typeof name === 'string' && NAME.test(name)) return name;
+  throw new AppError(
+    'INVALID_PARAMETERS',
+    'the name of a snapshot begins with a letter and has at most 64 letters, digits, ".", "_" and "-"',
+  );
+}
+
+export async function listSnapshots(directory: string): Promise<Snapshot[]> {
+  const disk = join(directory, MACHINE_FILES.disk);
+  // QEMU may hold the disk: only its header is read.
+  const shown = await run('qemu-img', ['info', '--force-share', '--output=json', '-f', 'qcow2', disk]);
+  const { snapshots = [] } = JSON.parse(shown) as ShownImage;
+  return snapshots.map((one) => ({ name: one.name, createdAtMs: one['date-sec'] * 1000 }));
+}
+
+/** Keeps the disk as it is now. Of a machine that runs it is as after a power cut. Throws SNAPSHOT_EXISTS, TOO_MANY_COPIES. */
+export async function createSnapshot(bench: Bench, name: string): Promise<Snapshot[]> {
+  needDisk(bench);
+  const there = await listSnapshots(bench.directory);
+  if (there.some((one) => one.name === name))
+    throw new AppError('SNAPSHOT_EXISTS', `there is a snapshot ${name}`);
+  if (there.length >= SNAPSHOTS_MAX)
+    throw new AppError('TOO_MANY_COPIES', `an instance has at most ${SNAPSHOTS_MAX} snapshots; delete one`);
+  if (bench.vm) await snapshotLive(bench.vm, name);
+  else await change(bench, '-c', name);
+  return listSnapshots(bench.directory);
+}
+
+/** Throws SNAPSHOT_NOT_FOUND. */
+export async function deleteSnapshot(bench: Bench, name: string): Promise<Snapshot[]> {
+  await needSnapshot(bench, name);
+  if (bench.vm) await deleteSnapshotLive(bench.vm, name);
+  else await change(bench, '-d', name);
+  return listSnapshots(bench.directory);
+}
+
+/** Puts the disk back to what it was; what was written since is lost. The guest is shut down for it. Throws SNAPSHOT_NOT_FOUND. */
+export async function revertToSnapshot(bench: Bench, name: string): Promise<void> {
+  await needSnapshot(bench, name);
+  await bench.stop();
+  await change(bench, '-a', name);
+}
+
+export function needDisk({ record }: Bench): void {
+  if (record.base === null)
+    throw new AppError('INSTANCE_NOT_READY', 'the instance has no disk yet: it was never prepared');
+}
+
+async function needSnapshot(bench: Bench, name: string): Promise<void> {
+  needDisk(bench);
+  if (!(await listSnapshots(bench.directory)).some((one) => one.name === name))
+    throw new AppError('SNAPSHOT_NOT_FOUND', `the instance has no snapshot ${name}`);
+}
+
+async function change({ directory }: Bench, flag: string, name: string): Promise<void> {
+  await run('qemu-img', ['snapshot', flag, name, join(directory, MACHINE_FILES.disk)], {
+    timeoutMs: TIMEOUT_MS,
+  });
+}

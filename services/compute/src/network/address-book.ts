@@ -1,0 +1,91 @@
+import { readFile } from 'node:fs/promises';
+import { AppError } from '@skerry/protocol';
+import { run } from '../host/run.ts';
+import {
+  chooseHostPort,
+  type HostPorts,
+  listForwarded,
+  type PortRange,
+  parseForwardedElsewhere,
+  parseListening,
+} from './host-ports.ts';
+import { LINKS_PER_POOL } from './ipv4.ts';
+import { FORWARD_MAP } from './ruleset.ts';
+
+/** What of the node's IPv4 an instance has: the number of its link and the ports. Kept in the instance's record. */
+export interface Ipv4Claim {
+  readonly link: number;
+  readonly hostPorts: HostPorts;
+}
+
+export interface AddressBookOptions {
+  /** The node's own nftables table. */
+  readonly table: string;
+  readonly ports: PortRange;
+}
+
+/** Who has which link and which ports, so that no two instances get the same. */
+export class AddressBook {
+  readonly #options: AddressBookOptions;
+  readonly #claims = new Map<string, Ipv4Claim>();
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: AddressBookOptions) {
+    this.#options = options;
+  }
+
+  /** What an instance had when the last process ended. */
+  restore(instanceId: string, claim: Ipv4Claim): void {
+    this.#claims.set(instanceId, claim);
+  }
+
+  free(instanceId: string): void {
+    this.#claims.delete(instanceId);
+  }
+
+  /** The instance's link and ports; those it has already stay as they are. Throws NO_CAPACITY. */
+  claim(instanceId: string, allowedPorts: readonly number[]): Promise<Ipv4Claim> {
+    const result = this.#turn.then(() => this.#claim(instanceId, allowedPorts));
+    this.#turn = result.catch(() => {});
+    return result;
+  }
+
+  async #claim(instanceId: string, allowedPorts: readonly number[]): Promise<Ipv4Claim> {
+    const old = this.#claims.get(instanceId);
+    const wanted = listForwarded(allowedPorts);
+    const isNews = wanted.some((port) => old?.hostPorts[port] === undefined);
+    const taken = new Set(isNews ? await this.#listTaken() : []);
+    const hostPorts: Record<number, number> = {};
+    for (const port of wanted) {
+      const chosen =
+        old?.hostPorts[port] ??
+        chooseHostPort(instanceId, port, this.#options.ports, (one) => taken.has(one));
+      hostPorts[port] = chosen;
+      taken.add(chosen);
+    }
+    const claim = { link: old?.link ?? this.#freeLink(), hostPorts };
+    this.#claims.set(instanceId, claim);
+    return claim;
+  }
+
+  #freeLink(): number {
+    const taken = new Set([...this.#claims.values()].map((claim) => claim.link));
+    for (let link = 0; link < LINKS_PER_POOL; link++) if (!taken.has(link)) return link;
+    throw new AppError(
+      'NO_CAPACITY',
+      `this node has ${LINKS_PER_POOL} instances, and no IPv4 link for another`,
+    );
+  }
+
+  /** A port that a program of this machine listens on would be taken away from it; one of another node, from its guest. */
+  async #listTaken(): Promise<number[]> {
+    const own = [...this.#claims.values()].flatMap((claim) => Object.values(claim.hostPorts));
+    const listening = ['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8').catch(() => ''));
+    const elsewhere = await run('nft', ['-j', 'list', 'maps']);
+    return [
+      ...own,
+      ...(await Promise.all(listening)).flatMap(parseListening),
+      ...parseForwardedElsewhere(elsewhere, this.#options.table, FORWARD_MAP),
+    ];
+  }
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '@skerry/protocol';
+
+/** Ports of the node's own IPv4 address that lead to ports of a guest: guest port -> node port. */
+export type HostPorts = Readonly<Record<number, number>>;
+
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+export const SSH_PORT = 22;
+/** Beside ssh, which always has one. */
+export const FORWARDED_PORTS_MAX = 20;
+
+/** The guest ports that get a port of the node: ssh, then the lowest of the allowed ones. Pure. */
+export function listForwarded(allowedPorts: readonly number[]): number[] {
+  const others = [...new Set(allowedPorts)].filter((port) => port !== SSH_PORT);
+  return [SSH_PORT, ...others.sort((one, other) => one - other).slice(0, FORWARDED_PORTS_MAX)];
+}
+
+/**
+ * The node's port for a guest's. It follows from both, so that a port that was taken back and given again mostly gets the
+ * same; where that one is taken, the next free one. Pure. Throws NO_CAPACITY.
+ */
+export function chooseHostPort(
+  instanceId: string,
+  guestPort: number,
+  { first, last }: PortRange,
+  isTaken: (port: number) => boolean,
+): number {
+  const size = last - first + 1;
+  const digest = createHash('sha256').update(`port\n${instanceId}\n${guestPort}`).digest();
+  const start = digest.readUInt32BE(0) % size;
+  for (let tried = 0; tried < size; tried++) {
+    const port = first + ((start + tried) % size);
+    if (!isTaken(port)) return port;
+  }
+  throw new AppError('NO_CAPACITY', `every port from ${first} to ${last} of this machine is in use`);
+}
+
+/** State of a listening socket in /proc/net/tcp (include/net/tcp_states.h). */
+const TCP_LISTEN = '0A';
+
+/** Ports that programs of this machine listen on, from the text of /proc/net/tcp or /proc/net/tcp6 (proc(5)). */
+export function parseListening(text: string): number[] {
+  return text.split('\n').flatMap((line) => {
+    const [, local, , state] = line.trim().split(/\s+/);
+    if (state !== TCP_LISTEN || !local) return [];
+    return [Number.parseInt(local.slice(local.lastIndexOf(':') + 1), 16)];
+  });
+}
+
+interface NftMap {
+  readonly name?: string;
+  readonly table?: string;
+  readonly elem?: readonly unknown[];
+}
+
+/** Ports that other nodes of this machine lead to their guests, from `nft -j list maps`. */
+export function parseForwardedElsewhere(json: string, ownTable: string, mapName: string): number[] {
+  const { nftables = [] } = JSON.parse(json || '{}') as { nftables?: { map?: NftMap }[] };
+  return nftables.flatMap(({ map }) => {
+    if (map?.name !== mapName || map.table === ownTable || !map.table?.startsWith('skerry_')) return [];
+    return (map.elem ?? []).flatMap((pair) =>
+      Array.isArray(pair) && typeof pair[0] === 'number' ? [pair[0]] : [],
+    );
+  });
+}

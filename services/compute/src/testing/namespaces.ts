@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { run } from '../host/run.ts';
+
+/** Longer than anything that answers takes; a firewall that drops never answers. */
+const CONNECT_MS = 700;
+
+/** Another machine: a network namespace that ends with the small process that holds it. */
+export class Machine implements AsyncDisposable {
+  readonly #holder: ChildProcess;
+  readonly #servers: ChildProcess[] = [];
+
+  private constructor(holder: ChildProcess) {
+    this.#holder = holder;
+  }
+
+  static async start(): Promise<Machine> {
+    const holder = spawn('unshare', ['--net', '--', 'sh', '-c', 'ip link set lo up; echo up; exec cat'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    await once(holder.stdout!, 'data');
+    return new Machine(holder);
+  }
+
+  get pid(): number {
+    return this.#holder.pid!;
+  }
+
+  run(program: string, ...args: string[]): Promise<string> {
+    return run('nsenter', [`--net=/proc/${this.pid}/ns/net`, '--', program, ...args]);
+  }
+
+  /** Lines for `ip`, without the word. */
+  async ip(...commands: string[]): Promise<void> {
+    for (const command of commands) await this.run('ip', ...command.split(' '));
+  }
+
+  /** Listens on TCP ports and says `hello` to everybody, then echoes. */
+  async serve(...ports: number[]): Promise<void> {
+    const code = `let open = ${ports.length}; for (const port of ${JSON.stringify(ports)}) require('net').createServer((s) => { s.on('error', () => {}); s.write('hello ' + s.remoteAddress + '\\n'); s.pipe(s); }).listen(port, '::', () => --open || console.log('up'))`;
+    const server = spawn('nsenter', [`--net=/proc/${this.pid}/ns/net`, '--', process.execPath, '-e', code], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.#servers.push(server);
+    await once(server.stdout!, 'data');
+  }
+
+  /** Whose address the server saw, or undefined where no connection came about. */
+  async greets(host: string, port: number): Promise<string | undefined> {
+    const code = `const s = require('net').connect(${port}, '${host}'); const end = (text) => { console.log(text); process.exit(); }; s.on('data', (d) => end(String(d).trim().split(' ').pop())); s.on('error', () => end('')); setTimeout(() => end(''), ${CONNECT_MS})`;
+    const seen = (await this.run(process.execPath, '-e', code)).trim();
+    return seen === '' ? undefined : seen.replace('::ffff:', '');
+  }
+
+  async pings(address: string, ...args: string[]): Promise<boolean> {
+    return this.run('ping', '-c', '1', '-W', '1', ...args, address).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of [...this.#servers, this.#holder]) {
+      child.kill('SIGKILL');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    }
+  }
+}
+
+/** Runs a file of this directory in a network namespace of its own; rejects when it fails. */
+export async function playInNamespace(file: string, ...args: string[]): Promise<void> {
+  const child = spawn(
+    'unshare',
+    ['--net', '--', process.execPath, join(import.meta.dirname, file), ...args],
+    { stdio: ['ignore', 'inherit', 'inherit'] },
+  );
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`${file} failed; its last words are above`);
+}

@@ -1,0 +1,209 @@
+// A node's network with the real kernel: this process's namespace is the node, others stand for guests and for machines
+// around. Run by network/live.e2e.test.ts.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { run } from '../host/run.ts';
+import { guestLinkOf, placeOf } from '../instances/place.ts';
+import { AddressBook } from '../network/address-book.ts';
+import { networkNames, tapName } from '../network/names.ts';
+import { NodeNetwork } from '../network/network.ts';
+import type { GuestLink } from '../network/ruleset.ts';
+import { Machine } from './namespaces.ts';
+
+const PREFIX = '2001:db8:5:1::/64';
+const POOL = '172.20.16.0/20';
+const NODE4 = '198.51.100.1';
+const FAR4 = '198.51.100.2';
+const FAR6 = '2001:db8:5:1::ff';
+const LAN_HOST = '192.168.7.2';
+const PORTS = { first: 24_000, last: 24_099 };
+const IDS = ['1'.repeat(64), '2'.repeat(64)];
+const names = networkNames('abcdef0123456789'.repeat(4));
+const options = { names, prefix: PREFIX, ipv4Pool: POOL, isLanOpen: false };
+
+function step(text: string): void {
+  console.log(`[${process.uptime().toFixed(1)} s] ${text}`);
+}
+
+/** A namespace at the other end of what the node takes for the guest's tap. */
+async function startGuest(id: string): Promise<Machine> {
+  const guest = await Machine.start();
+  await run('ip', [
+    'link',
+    'add',
+    tapName(names, id),
+    'type',
+    'veth',
+    'peer',
+    'name',
+    'eth0',
+    'netns',
+    `${guest.pid}`,
+  ]);
+  return guest;
+}
+
+async function configure(guest: Machine, link: GuestLink): Promise<void> {
+  await guest.ip(
+    'link set eth0 up',
+    `-6 addr add ${link.guest}/124 dev eth0 nodad`,
+    '-6 route add default via fe80::1 dev eth0',
+    `addr add ${link.ipv4.guest}/30 dev eth0`,
+    `route add default via ${link.ipv4.gateway}`,
+  );
+}
+
+async function startFar(): Promise<Machine> {
+  const far = await Machine.start();
+  await run('ip', ['link', 'set', 'lo', 'up']);
+  await run('ip', ['link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${far.pid}`]);
+  for (const address of [`${NODE4}/24`, '192.168.7.1/24', '2001:db8:5:1::1/64'])
+    await run('ip', ['addr', 'add', address, 'dev', 'up0', ...(address.includes(':') ? ['nodad'] : [])]);
+  await run('ip', ['link', 'set', 'up0', 'up']);
+  await far.ip(
+    'link set eth0 up',
+    `addr add ${FAR4}/24 dev eth0`,
+    `addr add ${LAN_HOST}/24 dev eth0`,
+    'addr add 169.254.169.254/16 dev eth0',
+    `-6 addr add ${FAR6}/64 dev eth0 nodad`,
+  );
+  await run('ip', ['route', 'add', '169.254.0.0/16', 'dev', 'up0']);
+  return far;
+}
+
+/** What belongs to somebody else on this machine, and must be the same at the end. */
+async function readOthers(): Promise<string> {
+  return run('nft', ['list', 'table', 'inet', 'operator']);
+}
+
+async function checkReach(
+  far: Machine,
+  one: Machine,
+  other: Machine,
+  a: GuestLink,
+  b: GuestLink,
+): Promise<void> {
+  step(
+    'from far: the allowed ports and no others, over IPv6 (by neighbour discovery on the link) and by the ports of the node',
+  );
+  assert.equal(await far.greets(a.guest, 80), FAR6);
+  assert.equal(await far.greets(a.guest, 8080), undefined);
+  assert.ok(await far.pings(a.guest));
+  assert.equal(await far.greets(NODE4, a.hostPorts[22]!), FAR4, 'the guest sees who comes');
+  assert.equal(await far.greets(NODE4, a.hostPorts[80]!), FAR4);
+  assert.equal(await far.greets(NODE4, 8080), undefined);
+  assert.equal(await far.greets(a.ipv4.guest, 80), undefined, 'the private address is nobody to others');
+
+  step(
+    'out of a guest: anywhere, under the address of the node; not to private networks, not to link-local addresses',
+  );
+  assert.equal(await one.greets(FAR4, 7000), NODE4);
+  assert.equal(await one.greets(FAR6, 7000), a.guest);
+  assert.equal(await one.greets(LAN_HOST, 7000), undefined);
+  assert.equal(await one.greets('169.254.169.254', 7000), undefined);
+  assert.equal(await one.greets(NODE4, 9000), undefined, 'a service of the node');
+  assert.equal(await one.greets(a.ipv4.gateway, 9000), undefined);
+  assert.ok(await one.pings(a.ipv4.gateway));
+  assert.ok(await one.pings(FAR4));
+
+  step('between guests: the allowed ports, over IPv6 and by the ports of the node');
+  assert.equal(await other.greets(a.guest, 80), b.guest);
+  assert.equal(await other.greets(a.guest, 8080), undefined);
+  assert.equal(await other.greets(NODE4, a.hostPorts[80]!), b.ipv4.guest);
+
+  step("a guest with another's address is not heard");
+  await one.ip(`-6 addr add ${b.guest}/128 dev eth0 nodad`, `addr add ${b.ipv4.guest}/32 dev eth0`);
+  assert.equal(await one.pings(FAR6, '-I', b.guest), false);
+  assert.equal(await one.pings(FAR4, '-I', b.ipv4.guest), false);
+  assert.ok(await one.pings(FAR4, '-I', a.ipv4.guest));
+  await one.ip(`-6 addr del ${b.guest}/128 dev eth0`, `addr del ${b.ipv4.guest}/32 dev eth0`);
+}
+
+async function scenario(): Promise<void> {
+  await run('nft', ['-f', '-'], {
+    input:
+      'table inet operator {\nchain keep {\ntype filter hook forward priority 10; policy accept;\n}\n}\n',
+  });
+  await using far = await startFar();
+  await far.serve(7000);
+  const network = new NodeNetwork(options);
+  await network.start([]);
+  await using one = await startGuest(IDS[0]!);
+  await using other = await startGuest(IDS[1]!);
+  const book = new AddressBook({ table: names.table, ports: PORTS });
+  const linkOf = async (id: string, allowedPorts: number[]) =>
+    guestLinkOf(placeOf(names, PREFIX, id), POOL, allowedPorts, await book.claim(id, allowedPorts));
+  const a = await linkOf(IDS[0]!, [22, 80]);
+  const b = await linkOf(IDS[1]!, [22]);
+  assert.notEqual(a.hostPorts[22], b.hostPorts[22]);
+  let sinceMs = performance.now();
+  await network.add(a);
+  step(`a guest's link in ${(performance.now() - sinceMs).toFixed(0)} ms`);
+  await network.add(b);
+  await configure(one, a);
+  await configure(other, b);
+  await one.serve(22, 80, 8080, 8443);
+  const node = await import('node:net').then(({ createServer }) => createServer().listen(9000, '::'));
+  await checkReach(far, one, other, a, b);
+
+  step('a port opens and closes live, and keeps its number');
+  const wider = await linkOf(IDS[0]!, [22, 80, 8443]);
+  assert.deepEqual({ ...wider.hostPorts, 8443: undefined }, { ...a.hostPorts, 8443: undefined });
+  sinceMs = performance.now();
+  await network.add(wider);
+  step(`rules changed in ${(performance.now() - sinceMs).toFixed(0)} ms`);
+  assert.equal(await far.greets(NODE4, wider.hostPorts[8443]!), FAR4);
+  await network.add(a);
+  assert.equal(await far.greets(NODE4, wider.hostPorts[8443]!), undefined);
+  assert.equal(await far.greets(a.guest, 8443), undefined);
+
+  step('another node of this machine, and a program that listens, keep their ports');
+  const neighbour = new AddressBook({ table: 'skerry_other', ports: PORTS });
+  const theirs = await neighbour.claim(IDS[0]!, [22, 80]);
+  const ours = Object.values(a.hostPorts);
+  assert.ok(Object.values(theirs.hostPorts).every((port) => !ours.includes(port)));
+
+  step(
+    'a connection lasts through a restart of the node, which puts up the same and takes away what is too much',
+  );
+  const before = await run('nft', ['list', 'table', 'inet', names.table]);
+  await run('ip', ['tuntap', 'add', 'dev', `${names.tapPrefix}fffffffff`, 'mode', 'tap']);
+  await run('ip', ['-6', 'neigh', 'add', 'proxy', '2001:db8:5:1:3::9991', 'dev', 'up0']);
+  const next = new NodeNetwork(options);
+  await next.start([a, b]);
+  assert.equal(await run('nft', ['list', 'table', 'inet', names.table]), before);
+  assert.ok(!(await run('ip', ['-o', 'link'])).includes('fffffffff'));
+  assert.ok(!(await run('ip', ['-6', 'neigh', 'show', 'proxy'])).includes('9991'));
+  assert.equal(await far.greets(NODE4, a.hostPorts[80]!), FAR4);
+  assert.equal(await far.greets(a.guest, 80), FAR6);
+
+  step('everything is torn down (a reboot) and put up again from what is remembered');
+  await run('nft', ['delete', 'table', 'inet', names.table]);
+  const again = new AddressBook({ table: names.table, ports: PORTS });
+  again.restore(IDS[0]!, { link: 0, hostPorts: a.hostPorts });
+  assert.deepEqual((await again.claim(IDS[0]!, [22, 80])).hostPorts, a.hostPorts);
+  const last = new NodeNetwork(options);
+  await last.start([a, b]);
+  assert.equal(await far.greets(NODE4, a.hostPorts[80]!), FAR4);
+
+  step('the private networks are open where the operator says so; link-local addresses never');
+  await new NodeNetwork({ ...options, isLanOpen: true }).start([a, b]);
+  assert.equal(await one.greets(LAN_HOST, 7000), '192.168.7.1');
+  assert.equal(await one.greets('169.254.169.254', 7000), undefined);
+
+  step('what belongs to others was not touched');
+  await last.clear();
+  assert.match(await readOthers(), /chain keep/);
+  assert.ok(!(await run('nft', ['list', 'tables'])).includes(names.table));
+  assert.equal((await run('ip', ['-6', 'neigh', 'show', 'proxy'])).trim(), '');
+  assert.equal((await readFile('/proc/sys/net/ipv4/ip_forward', 'utf8')).trim(), '1');
+  node.close();
+}
+
+try {
+  await scenario();
+  step('done');
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,106 @@
+import { requestJson } from '@skerry/client';
+import { type Host, pause, type RunningService } from '@skerry/kit';
+import type { GatewayConfig } from './config.ts';
+import { createDataPlane } from './dataplane/choose.ts';
+import type { Route } from './dataplane/port.ts';
+import { explainListenFailure, findListenHosts } from './listen-hosts.ts';
+
+/** How soon a domain that was attached or detached counts. */
+const LOOK_EVERY_MS = 2_000;
+/** Of one compute node; a longer list is not believed. */
+const ROUTES_MAX = 100_000;
+
+/** What the compute node says (`GET /domains/list`), as far as traffic needs it. */
+interface DomainEntry {
+  readonly name: string;
+  readonly ipv6: string;
+}
+
+/** The list as routes. Throws where it is not such a list. Pure. */
+export function routesOf(list: unknown): Route[] {
+  if (!Array.isArray(list) || list.length > ROUTES_MAX) throw new Error('this is no list of domains');
+  return list.map((entry: unknown) => {
+    const { name, ipv6 } = entry as Partial<DomainEntry>;
+    if (typeof name !== 'string' || typeof ipv6 !== 'string') throw new Error('this is no list of domains');
+    return { hostname: name.toLowerCase(), ipv6 };
+  });
+}
+
+/**
+ * The same data plane beside a compute node: it carries the custom domains of that node's instances, TLS by server name
+ * and HTTP by Host. While the node does not answer, the last routes stay.
+ */
+export async function startNodeFront(
+  config: GatewayConfig,
+  nodeUrl: string,
+  host: Host,
+): Promise<RunningService> {
+  const { log, signal } = host;
+  const stop = new AbortController();
+  const { plane } = await createDataPlane(
+    {
+      hosts: await findListenHosts(config.host),
+      httpPort: config.httpPort,
+      httpsPort: config.httpsPort,
+      upstreamHttpPort: config.upstreamHttpPort,
+      upstreamHttpsPort: config.upstreamHttpsPort,
+      explain: (hostname, failure) =>
+        failure === 'not_routed'
+          ? { code: 'HOSTNAME_NOT_FOUND', message: `No instance of this node has the name ${hostname}.` }
+          : { code: 'INSTANCE_UNREACHABLE', message: `The instance of ${hostname} does not answer.` },
+      limits: {
+        maxConnections: config.maxConnections,
+        maxPerClient: config.maxConnectionsPerClient,
+        maxPerInstance: config.maxConnectionsPerInstance,
+      },
+      sharePort: config.sharePort,
+    },
+    {
+      ...config,
+      kind: config.dataPlane,
+      log,
+      onReplaced: () => host.stop?.('another gateway has taken over'),
+    },
+  );
+  const ports = await plane.listen().catch((error) => Promise.reject(explainListenFailure(error)));
+  const following = follow(
+    plane.replaceTable.bind(plane),
+    nodeUrl,
+    AbortSignal.any([signal, stop.signal]),
+    log,
+  );
+  return {
+    urls: [`http://${config.host}:${ports.http}`, `https://${config.host}:${ports.https}`],
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await following;
+      await plane.drain(config.drainTimeoutMs);
+    },
+  };
+}
+
+async function follow(
+  apply: (routes: Route[]) => void,
+  nodeUrl: string,
+  signal: AbortSignal,
+  log: Host['log'],
+): Promise<void> {
+  let last = '';
+  let isAway = false;
+  do {
+    try {
+      const routes = routesOf(await requestJson(`${nodeUrl}/domains/list`, { signal }));
+      const text = JSON.stringify(routes);
+      if (text !== last) {
+        apply(routes);
+        log.info({ routes: routes.length }, 'the custom domains of the node changed');
+      }
+      last = text;
+      isAway = false;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isAway) log.warn({ err: error }, 'the compute node does not tell its domains; the last ones stay');
+      isAway = true;
+    }
+  } while (await pause(LOOK_EVERY_MS, signal));
+}
