@@ -33,6 +33,8 @@ export interface RoomOptions {
   readonly publishers: ReadonlySet<string>;
   /** Addresses whose word on credit counts. */
   readonly creditPublishers?: ReadonlySet<string> | undefined;
+  /** Whether what an owner has not the credit for is refused. */
+  readonly creditEnforcement?: boolean | undefined;
   readonly pendingHorizonMs: number;
   /** Raised to retire the key for random values. */
   readonly vrfKeyEpoch: number;
@@ -70,7 +72,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) => readBlob(blobs, hash);
-  await deriveCredits(db, options.creditPublishers ?? new Set(), readContentFile);
+  await deriveCredits(db, options.creditPublishers ?? new Set(), readContentFile, options.creditEnforcement);
   const pipeline = new Pipeline({
     db,
     write: createWrite(database.pool),

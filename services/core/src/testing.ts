@@ -61,6 +61,7 @@ export interface TestCoreOptions {
   readonly allocationWaitMs?: number;
   readonly uploadLimitBytes?: number;
   readonly pendingHorizonMs?: number;
+  readonly creditEnforcement?: boolean;
   readonly now?: () => number;
   /** One that the caller made and disposes of; a new one where left out. */
   readonly database?: Database<Schema>;
@@ -106,6 +107,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     schedulers: new Set([signers.scheduler.address]),
     publishers: new Set([signers.monitor.address]),
     creditPublishers: new Set([signers.credit.address]),
+    creditEnforcement: options.creditEnforcement,
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
     vrfKeyEpoch: 1,
     settings: {

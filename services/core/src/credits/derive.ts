@@ -29,9 +29,12 @@ export async function deriveCredits(
   db: Kysely<Schema>,
   publishers: ReadonlySet<string>,
   readContentFile: ReadContentFile,
+  isEnforced = false,
 ): Promise<void> {
-  const { rows } = await sql<{ publishers: string[] }>`select publishers from credit_derivation`.execute(db);
-  if (rows[0] && isSame(publishers, rows[0].publishers)) return;
+  const { rows } = await sql<{ publishers: string[]; enforcement: boolean }>`
+    select publishers, enforcement from credit_derivation`.execute(db);
+  const [before] = rows;
+  if (before && isSame(publishers, before.publishers) && before.enforcement === isEnforced) return;
   // All or nothing: a node that is killed here begins anew.
   await db.transaction().execute(async (trx) => {
     for (const table of TABLES) await trx.deleteFrom(table).execute();
@@ -39,9 +42,25 @@ export async function deriveCredits(
     await rewritePrices(trx);
     await readMessages(trx, readContentFile);
     await sql`
-      insert into credit_derivation (publishers) values (${[...publishers]}::text[])
-      on conflict (id) do update set publishers = excluded.publishers`.execute(trx);
+      insert into credit_derivation (publishers, enforcement) values (${[...publishers]}::text[], ${isEnforced})
+      on conflict (id) do update set publishers = excluded.publishers, enforcement = excluded.enforcement`.execute(
+      trx,
+    );
+    if (isEnforced || before?.enforcement) await decideAgain(trx, isEnforced);
   });
+}
+
+/** Other verdicts follow from other rules: whatever is a matter of credit is decided again. */
+async function decideAgain(db: Kysely<Schema>, isEnforced: boolean): Promise<void> {
+  const resources = TYPES.filter((type) => type !== 'POST');
+  if (isEnforced)
+    await sql`
+      insert into dependencies (key, item_hash)
+      select 'credit:' || owner, item_hash from messages where type = any(${resources}::text[])
+      on conflict do nothing`.execute(db);
+  await sql`
+    insert into reconsider select item_hash from messages
+    where type = any(${[...resources, 'INSTANCE_CONTROL']}::text[]) on conflict do nothing`.execute(db);
 }
 
 async function readMessages(db: Kysely<Schema>, readContentFile: ReadContentFile): Promise<void> {
