@@ -13,7 +13,7 @@ test('amounts of tokens are read exactly, and written back', () => {
     assert.throws(() => parseTokens(wrong, 6), { code: 'INVALID_PARAMETERS' });
   fc.assert(
     fc.property(
-      fc.bigInt({ min: 0n, max: 10n ** 40n }),
+      fc.bigInt({ min: 0n, max: 10n ** 30n - 1n }),
       fc.integer({ min: 0, max: 24 }),
       (amount, decimals) => {
         assert.equal(parseTokens(renderTokens(String(amount), decimals), decimals), amount);

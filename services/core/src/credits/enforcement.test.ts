@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { createLogger } from '@skerry/kit';
 import {
   balancesAt,
   CREDIT_CHANNEL,
@@ -16,8 +17,9 @@ import {
   verifySubmission,
 } from '@skerry/protocol';
 import fc from 'fast-check';
-import { createTestCore, instanceContent, signers, type TestCore } from '../testing.ts';
-import { deriveCredits } from './derive.ts';
+import type { Schema } from '../db/schema.ts';
+import { createTestDatabase } from '../db/testing.ts';
+import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../testing.ts';
 
 const { alice, bob, credit } = signers;
 const T0 = 1_700_000_000;
@@ -60,8 +62,8 @@ function signed(signer: Signer, type: string, content: unknown, at: number): Sen
   return { ...signMessage(draft, signer), time: T0 + at };
 }
 
-async function put(all: readonly Sent[]): Promise<void> {
-  const { intake, pipeline } = core.rooms;
+async function put(all: readonly Sent[], into: TestCore = core): Promise<void> {
+  const { intake, pipeline } = into.rooms;
   await Promise.all(
     all.map(async ({ body }) =>
       intake.submit(await intake.accept(verifySubmission(body, Math.floor(Date.now() / 1000)))),
@@ -70,8 +72,8 @@ async function put(all: readonly Sent[]): Promise<void> {
   await pipeline.idle();
 }
 
-const statusOf = async ({ itemHash }: Sent) =>
-  (await core.get(`/messages/${itemHash}/status`)).body.status as string;
+const statusOf = async ({ itemHash }: Sent, at: TestCore = core) =>
+  (await at.get(`/messages/${itemHash}/status`)).body.status as string;
 const grantOf = (amount: number, ref: string) => ({
   distribution: { credits: [{ address: alice.address, amount, ref }] },
 });
@@ -117,20 +119,16 @@ describe('without credit', () => {
   });
 
   test('the setting decides again when it changes', async () => {
-    await clear();
+    const log = createLogger('core', 'fatal');
+    await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
     const wanted = instance(10, 1);
-    await put([wanted]);
-    const { db, pipeline } = core.rooms;
-    const decideWith = async (isEnforced: boolean) => {
-      await deriveCredits(db, new Set([credit.address]), async () => undefined, isEnforced);
-      await pipeline.touch([`message:${wanted.itemHash}`]);
-      await pipeline.expire();
-      await put([instance(11, 1)]);
+    const statusWith = async (creditEnforcement: boolean) => {
+      await using again = await createTestCore({ database, creditEnforcement });
+      await put([wanted], again);
+      return statusOf(wanted, again);
     };
-    await decideWith(false);
-    assert.equal(await statusOf(wanted), 'processed');
-    await decideWith(true);
-    assert.equal(await statusOf(wanted), 'rejected');
+    const statuses = [await statusWith(true), await statusWith(false), await statusWith(true)];
+    assert.deepEqual(statuses, ['rejected', 'processed', 'rejected']);
   });
 });
 
