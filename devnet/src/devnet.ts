@@ -11,9 +11,9 @@ import {
   type DevnetUrls,
   DOORS,
   daemonDataDir,
+  keyFileOf,
   type Plan,
   START_ORDER,
-  schedulerKeyFile,
   settingsOf,
 } from './plan.ts';
 import { checkPorts, type DevnetPorts } from './ports.ts';
@@ -158,8 +158,10 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   await mkdir(logDir, { recursive: true, mode: 0o700 });
   const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
   await checkPorts(ports);
-  const key = await loadOrCreateKeyFile(schedulerKeyFile(dataDir));
-  const plan: Plan = { dataDir, ports, environment, schedulerAddress: createSigner(key).address };
+  const addressOf = async (name: DaemonName) =>
+    createSigner(await loadOrCreateKeyFile(keyFileOf(dataDir, name))).address;
+  const [schedulerAddress, creditAddress] = [await addressOf('scheduler'), await addressOf('credit')];
+  const plan: Plan = { dataDir, ports, environment, schedulerAddress, creditAddress };
 
   const processes = new Map<DaemonName, Daemon>();
   const failures = new Map<DaemonName, AppError>();

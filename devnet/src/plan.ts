@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { type DevnetPorts, PORTS, type PortName } from './ports.ts';
 
-export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway';
+export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'credit';
 export type DevnetUrls = Readonly<Record<PortName, string>>;
 
 /** Each before whatever needs it; those of one row start together. */
 export const START_ORDER: readonly (readonly DaemonName[])[] = [
   ['core'],
-  ['scheduler', 'compute', 'gateway'],
+  ['scheduler', 'compute', 'gateway', 'credit'],
 ];
 
 /** The doors of each daemon, in the order in which it names its urls when it is ready. */
@@ -15,6 +15,7 @@ export const DOORS: Readonly<Record<DaemonName, readonly PortName[]>> = {
   core: ['core'],
   scheduler: ['scheduler'],
   compute: ['compute'],
+  credit: ['credit'],
   gateway: ['gatewayHttp', 'gatewayHttps', 'gatewayApi'],
 };
 
@@ -23,12 +24,14 @@ export interface Plan {
   readonly ports: DevnetPorts;
   /** The address of the scheduler's key, which the core node trusts. */
   readonly schedulerAddress: string;
+  /** The address of the credit service's key, whose word on credit the core node takes. */
+  readonly creditAddress: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 export const daemonDataDir = (dataDir: string, name: DaemonName) => join(dataDir, name);
 
-export const schedulerKeyFile = (dataDir: string) => join(daemonDataDir(dataDir, 'scheduler'), 'key');
+export const keyFileOf = (dataDir: string, name: DaemonName) => join(daemonDataDir(dataDir, name), 'key');
 
 /** On one's own machine webhooks are, too. */
 const webhookSettings = ({ environment }: Plan) => ({
@@ -50,7 +53,7 @@ function portSettings(name: DaemonName, ports: DevnetPorts, urls: readonly strin
  * whose only other addresses are IPv6, such as an offline one with the interfaces of virtual machines.
  */
 const LOOPBACK = '127.0.0.1';
-const INNER: ReadonlySet<DaemonName> = new Set(['core', 'scheduler', 'compute']);
+const INNER: ReadonlySet<DaemonName> = new Set(['core', 'scheduler', 'compute', 'credit']);
 
 /**
  * The settings that make a daemon part of this devnet.
@@ -69,6 +72,12 @@ export function settingsOf(
     ...Object.fromEntries(portSettings(name, plan.ports, urls)),
     [`${prefix}_DATA_DIR`]: daemonDataDir(plan.dataDir, name),
     ...(coreUrl === undefined ? {} : { [`${prefix}_CORE_URL`]: coreUrl }),
-    ...(name === 'core' ? { SKERRY_CORE_SCHEDULERS: plan.schedulerAddress, ...webhookSettings(plan) } : {}),
+    ...(name === 'core'
+      ? {
+          SKERRY_CORE_SCHEDULERS: plan.schedulerAddress,
+          SKERRY_CORE_CREDIT_PUBLISHERS: plan.creditAddress,
+          ...webhookSettings(plan),
+        }
+      : {}),
   };
 }

@@ -16,6 +16,7 @@ test('an option wins over the variable, the variable over the usual port', () =>
     core: 1,
     scheduler: 3,
     compute: 4020,
+    credit: 4032,
     gatewayHttp: 8080,
     gatewayHttps: 8443,
     gatewayApi: 8081,

@@ -7,6 +7,7 @@ export interface DevnetPorts {
   readonly core: number;
   readonly scheduler: number;
   readonly compute: number;
+  readonly credit: number;
   readonly gatewayHttp: number;
   readonly gatewayHttps: number;
   readonly gatewayApi: number;
@@ -41,6 +42,12 @@ export const PORTS: Readonly<Record<PortName, PortEntry>> = {
     variable: 'SKERRY_COMPUTE_PORT',
     flag: '--compute-port',
     describe: 'compute node',
+  },
+  credit: {
+    fallback: 4032,
+    variable: 'SKERRY_CREDIT_PORT',
+    flag: '--credit-port',
+    describe: 'credit service',
   },
   gatewayHttp: {
     fallback: 8080,

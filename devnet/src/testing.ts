@@ -14,6 +14,7 @@ export const ANY_PORTS: DevnetPorts = {
   core: 0,
   scheduler: 0,
   compute: 0,
+  credit: 0,
   gatewayHttp: 0,
   gatewayHttps: 0,
   gatewayApi: 0,

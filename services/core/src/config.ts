@@ -26,6 +26,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     [],
     'addresses of other core nodes whose published keys for random values count, comma-separated',
   ),
+  creditEnforcement: settings.flag(
+    false,
+    'whether what an owner has no credit for is refused; the same on all core nodes of a network',
+  ),
   allocationWaitMs: settings.integer(
     0,
     60_000,

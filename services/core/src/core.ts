@@ -62,6 +62,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     coreNodes: new Set<string>(config.knownCoreNodes.map(parseEvmAddress)),
     publishers: new Set<string>(config.scoringPublishers.map(parseEvmAddress)),
     creditPublishers: new Set<string>(config.creditPublishers.map(parseEvmAddress)),
+    creditEnforcement: config.creditEnforcement,
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
     vrfKeyEpoch: config.vrfKeyEpoch,
     settings: routeSettingsOf(config),

@@ -39,6 +39,8 @@ export interface RoomOptions {
   readonly publishers: ReadonlySet<string>;
   /** Addresses whose word on credit counts. */
   readonly creditPublishers?: ReadonlySet<string> | undefined;
+  /** Whether what an owner has not the credit for is refused. */
+  readonly creditEnforcement?: boolean | undefined;
   readonly pendingHorizonMs: number;
   /** Addresses of other core nodes whose published keys for random values count. */
   readonly coreNodes: ReadonlySet<string>;
@@ -107,7 +109,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     graceMs: options.fileGraceMs,
     timeoutMs: options.ipfs.timeoutMs,
   });
-  await deriveCredits(db, options.creditPublishers ?? new Set(), readContentFile);
+  await deriveCredits(db, options.creditPublishers ?? new Set(), readContentFile, options.creditEnforcement);
   watchCore(metrics, { db, pool: database.pool, pipeline });
   watchIndexer(metrics.own, options.indexer, now);
   const intake = createIntake({ verifier, pipeline, readContentFile, now });

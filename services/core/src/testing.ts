@@ -66,6 +66,7 @@ export interface TestCoreOptions {
   readonly allocationWaitMs?: number;
   readonly uploadLimitBytes?: number;
   readonly pendingHorizonMs?: number;
+  readonly creditEnforcement?: boolean;
   readonly now?: () => number;
   /** One that the caller made and disposes of; a new one where left out. */
   readonly database?: Database<Schema>;
@@ -114,6 +115,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     publishers: new Set([signers.monitor.address]),
     creditPublishers: new Set([signers.credit.address]),
     coreNodes: new Set([signers.node.address]),
+    creditEnforcement: options.creditEnforcement,
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
     vrfKeyEpoch: 1,
     settings: {

@@ -1,4 +1,5 @@
-import { CHARGE_PERIOD_SECONDS, RESOURCE_KINDS, type ResourceKind } from '@skerry/protocol';
+import { CHARGE_PERIOD_SECONDS, periodOf, RESOURCE_KINDS, type ResourceKind } from '@skerry/protocol';
+import type { Journal } from './journal.ts';
 import type { Network } from './network.ts';
 
 /** Messages of one round and kind. */
@@ -8,17 +9,25 @@ const PERIODS_MAX = 48;
 
 /**
  * Charges what is there, in advance and once for each period: machines for the hour, files for the day. What is not
- * charged yet is the core node's to say, so there is nothing to keep: a charge that was sent and not acknowledged is
- * either there, or made again, and of two the ledger counts one.
+ * charged yet is the core node's to say: a charge that was sent and not acknowledged is either there, or made again, and
+ * of two the ledger counts one. All that is kept is the last period, so that those which were missed are made up for.
  */
 export class Charger {
   readonly #network: Network;
+  readonly #journal: Journal;
   readonly #now: () => number;
-  /** The last period that was looked at. */
-  readonly #last = new Map<ResourceKind, number>();
+  /** Kind -> when it was looked at last, Unix seconds. */
+  #charged: Readonly<Record<string, number>>;
 
-  constructor(network: Network, now: () => number) {
+  constructor(
+    network: Network,
+    journal: Journal,
+    charged: Readonly<Record<string, number>>,
+    now: () => number,
+  ) {
     this.#network = network;
+    this.#journal = journal;
+    this.#charged = charged;
     this.#now = now;
   }
 
@@ -26,11 +35,16 @@ export class Charger {
     const now = Math.floor(this.#now() / 1000);
     for (const kind of RESOURCE_KINDS) {
       const length = CHARGE_PERIOD_SECONDS[kind];
-      const from = Math.max(this.#last.get(kind) ?? now, now - PERIODS_MAX * length);
+      const from = Math.max(this.#charged[kind] ?? now, now - PERIODS_MAX * length);
       for (let time = from; time < now; time += length) await this.#charge(kind, time);
       await this.#charge(kind, now);
-      this.#last.set(kind, now);
     }
+    const isNewPeriod = RESOURCE_KINDS.some(
+      (kind) => periodOf(kind, now).start !== periodOf(kind, this.#charged[kind] ?? 0).start,
+    );
+    if (!isNewPeriod) return;
+    this.#charged = Object.fromEntries(RESOURCE_KINDS.map((kind) => [kind, now]));
+    await this.#journal.writeProgress({ charged: this.#charged });
   }
 
   async #charge(kind: ResourceKind, time: number): Promise<void> {

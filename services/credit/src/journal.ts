@@ -13,9 +13,18 @@ export interface Settlement {
 export interface JournalContent {
   readonly purchases: readonly Purchase[];
   readonly settlements: readonly Settlement[];
+  readonly progress: Progress;
+}
+
+/** How far the service is. */
+export interface Progress {
   /** Place of a sale -> the last block whose transfers are all in the journal. */
   readonly scanned: Readonly<Record<string, number>>;
+  /** Kind of a resource -> when it was looked for what to charge, Unix seconds. */
+  readonly charged: Readonly<Record<string, number>>;
 }
+
+const NO_PROGRESS: Progress = { scanned: {}, charged: {} };
 
 type Line = { readonly purchase: Purchase } | { readonly settled: Settlement };
 
@@ -58,21 +67,22 @@ async function readIfThere(path: string): Promise<string> {
  */
 export class Journal {
   readonly #lines: string;
-  readonly #scanned: string;
+  readonly #progressFile: string;
+  #progress: Progress = NO_PROGRESS;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(dir: string) {
     this.#lines = join(dir, 'purchases.jsonl');
-    this.#scanned = join(dir, 'scanned.json');
+    this.#progressFile = join(dir, 'progress.json');
   }
 
   static async open(dir: string): Promise<{ journal: Journal; content: JournalContent }> {
     await mkdir(dir, { recursive: true, mode: 0o700 });
     const journal = new Journal(dir);
-    const scanned = await readIfThere(journal.#scanned);
-    const content = {
-      ...parseLines(await readIfThere(journal.#lines)),
-      scanned: scanned === '' ? {} : (JSON.parse(scanned) as Record<string, number>),
-    };
+    const progress = await readIfThere(journal.#progressFile);
+    if (progress !== '')
+      journal.#progress = { ...NO_PROGRESS, ...(JSON.parse(progress) as Partial<Progress>) };
+    const content = { ...parseLines(await readIfThere(journal.#lines)), progress: journal.#progress };
     return { journal, content };
   }
 
@@ -95,15 +105,25 @@ export class Journal {
     return this.#append([{ settled }]);
   }
 
-  /** Whole or not at all. */
-  async writeScanned(scanned: Readonly<Record<string, number>>): Promise<void> {
-    const file = await open(`${this.#scanned}.new`, 'w', 0o600);
+  /** Whole or not at all; one after another. */
+  writeProgress(change: Partial<Progress>): Promise<void> {
+    this.#progress = { ...this.#progress, ...change };
+    this.#writing = this.#writing.then(
+      () => this.#writeProgress(),
+      () => this.#writeProgress(),
+    );
+    return this.#writing;
+  }
+
+  async #writeProgress(): Promise<void> {
+    const draft = `${this.#progressFile}.new`;
+    const file = await open(draft, 'w', 0o600);
     try {
-      await file.writeFile(JSON.stringify(scanned));
+      await file.writeFile(JSON.stringify(this.#progress));
       await file.sync();
     } finally {
       await file.close();
     }
-    await rename(`${this.#scanned}.new`, this.#scanned);
+    await rename(draft, this.#progressFile);
   }
 }

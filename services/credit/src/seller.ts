@@ -98,7 +98,7 @@ export class Seller {
     purchases.setFresh(sale.network, sale.contract, list.fresh.map(quote), now());
     if (list.finalBlock < next) return false;
     this.#scanned[place] = list.finalBlock;
-    await journal.writeScanned(this.#scanned);
+    await journal.writeProgress({ scanned: this.#scanned });
     return list.fresh.length === 0 && list.final.length > 0;
   }
 

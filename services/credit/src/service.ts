@@ -37,12 +37,12 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
     network,
     journal,
     purchases,
-    scanned: content.scanned,
+    scanned: content.progress.scanned,
     now,
     signal,
     log,
   });
-  const charger = new Charger(network, now);
+  const charger = new Charger(network, journal, content.progress.charged, now);
   const watch = {
     lowSeconds: config.lowHours * HOUR_SECONDS,
     graceSeconds: config.graceHours * HOUR_SECONDS,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { DaemonName } from '../network/daemon.ts';
+import { addCreditCommands } from './credit.ts';
 
 const SUMMARIES: Readonly<Record<DaemonName, string>> = {
   core: 'run a core node: keeps, shares and answers messages',
@@ -25,6 +26,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
         ),
       )
       .action(bind(async (context) => (await import('../network/daemon.ts')).runDaemon(context, name)));
+    if (name === 'credit') addCreditCommands(daemon, bind);
     daemon
       .command('config')
       .description('print the settings in force; secrets are hidden')

@@ -11,6 +11,7 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
     .option('--core-port <port>', 'core node (default: 4024)', parseListenPort)
     .option('--scheduler-port <port>', 'scheduler (default: 4030)', parseListenPort)
     .option('--compute-port <port>', 'compute node (default: 4020)', parseListenPort)
+    .option('--credit-port <port>', 'credit service (default: 4032)', parseListenPort)
     .option('--http-port <port>', "gateway's HTTP (default: 8080)", parseListenPort)
     .option('--https-port <port>', "gateway's HTTPS (default: 8443)", parseListenPort)
     .option('--gateway-port <port>', "gateway's API (default: 8081)", parseListenPort)
@@ -26,6 +27,7 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
     .description('which services answer')
     .option('--scheduler <url>', 'the scheduler (default: port 4030 beside the core node)', parseHttpUrl)
     .option('--compute <url>', 'a compute node (default: port 4020 beside the core node)', parseHttpUrl)
+    .option('--credit <url>', 'the credit service (default: port 4032 beside the core node)', parseHttpUrl)
     .addHelpText('after', examples('skerry status', 'skerry status --json'))
     .action(
       bind<StatusOptions>(async (context, options) =>

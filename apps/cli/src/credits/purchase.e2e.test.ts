@@ -150,7 +150,7 @@ test('A purchase on the chain becomes credits exactly once across a reorg and a 
 
   // Without its memory the service finds everything again, and nothing is credited twice.
   await credit.kill();
-  for (const file of ['purchases.jsonl', 'scanned.json']) await rm(join(dir, 'credit', file));
+  for (const file of ['purchases.jsonl', 'progress.json']) await rm(join(dir, 'credit', file));
   await credit.start();
   await first.kill();
   await first.start();

@@ -10,6 +10,29 @@ export interface ComputeConfigView {
   readonly reason?: { readonly message?: string } | null;
 }
 
+/** What a credit service says of itself at /status, as far as it is told here. */
+export interface CreditStatusView {
+  readonly sales?: readonly { readonly token: string; readonly network: string }[];
+  readonly enforcement?: boolean;
+}
+
+/** One line about what a credit service sells. */
+export function describeCredit({ sales = [], enforcement = false }: CreditStatusView): string {
+  const sold = sales.map(({ token, network }) => `${token} on ${network}`).join(', ');
+  const bought = sold === '' ? 'no chain is configured, so nothing can be bought' : `credits for ${sold}`;
+  return `charges what is used; ${bought}; ${enforcement ? 'without credit instances are stopped' : 'nothing is stopped'}`;
+}
+
+/** @param url undefined: it does not run */
+export async function findCreditAbility(url: string | undefined): Promise<string> {
+  if (url === undefined) return 'the credit service does not run';
+  try {
+    return describeCredit((await probe(`${url}/status`)).body as CreditStatusView);
+  } catch {
+    return UNKNOWN;
+  }
+}
+
 const UNKNOWN = 'what it can do is not known';
 
 /** One line about what a compute node can do. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
-import { describeAbility } from './ability.ts';
+import { describeAbility, describeCredit } from './ability.ts';
 import { hostAddresses } from './gateway.ts';
 import { isWorthTelling } from './teller.ts';
 import { renderFarewell, renderWelcome } from './welcome.ts';
@@ -11,16 +11,23 @@ const URLS = {
   core: 'http://localhost:4024',
   scheduler: 'http://localhost:4030',
   compute: 'http://localhost:4020',
+  credit: 'http://localhost:4032',
   gatewayHttp: 'http://localhost:8080',
   gatewayHttps: 'https://localhost:8443',
   gatewayApi: 'http://localhost:8081',
 };
-const FACTS = { urls: URLS, failures: new Map(), dataDir: '/data', ability: 'virtual machines' };
+const FACTS = {
+  urls: URLS,
+  failures: new Map(),
+  dataDir: '/data',
+  ability: 'virtual machines',
+  credit: 'charges',
+};
 const plain = (text: string) => text;
 
 test('the welcome names every door and the commands to try', () => {
   const text = renderWelcome(FACTS, plain);
-  for (const url of [URLS.core, URLS.scheduler, URLS.compute, URLS.gatewayApi])
+  for (const url of [URLS.core, URLS.scheduler, URLS.compute, URLS.credit, URLS.gatewayApi])
     assert.ok(text.includes(url), url);
   assert.match(text, /^ {2}npx skerry key new$/m);
   assert.match(text, /https:\/\/NAME\.skerry\.localhost:8443\//);
@@ -82,4 +89,10 @@ test('repetitions are not told twice; warnings always are', () => {
 test("the command's own variables are not shown to daemons, which would refuse them", () => {
   const environment = { SKERRY_CORE_URL: 'x', SKERRY_KEY: 'x', SKERRY_CORE_PORT: '1', PATH: '/bin' };
   assert.deepEqual(withoutCommandVariables(environment), { SKERRY_CORE_PORT: '1', PATH: '/bin' });
+});
+
+test('what a credit service sells, in one line', () => {
+  assert.match(describeCredit({}), /no chain is configured, so nothing can be bought; nothing is stopped/);
+  const sales = [{ token: 'USDC', network: 'ethereum' }];
+  assert.match(describeCredit({ sales, enforcement: true }), /credits for USDC on ethereum; without credit/);
 });

@@ -2,16 +2,18 @@ import type { AppError } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { plainText, renderTable } from '../output/text.ts';
-import { type ComputeConfigView, describeAbility } from './ability.ts';
+import { type ComputeConfigView, type CreditStatusView, describeAbility, describeCredit } from './ability.ts';
 import { probe } from './gateway.ts';
 
 export interface StatusOptions {
   readonly scheduler?: string;
   readonly compute?: string;
+  readonly credit?: string;
 }
 
 const SCHEDULER_PORT = 4030;
 const COMPUTE_PORT = 4020;
+const CREDIT_PORT = 4032;
 
 interface ServiceStatus {
   readonly service: string;
@@ -45,6 +47,7 @@ function describe(service: string, body: Record<string, unknown>): string {
   if (service === 'gateway')
     return `${count(body.route_count, 'route')} of ${count(body.instance_count, 'instance')}, ${body.domain}`;
   if (service === 'scheduler') return describeScheduler(body as unknown as SchedulerView);
+  if (service === 'credit') return describeCredit(body as CreditStatusView);
   if (service === 'compute') return describeAbility(body as ComputeConfigView);
   return typeof body.version === 'string' ? `version ${body.version}` : '';
 }
@@ -67,6 +70,7 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     ask('scheduler', options.scheduler ?? beside(coreUrl, SCHEDULER_PORT), '/status'),
     ask('compute', options.compute ?? beside(coreUrl, COMPUTE_PORT), '/status/config'),
     ask('gateway', gatewayUrl, '/api/status'),
+    ask('credit', options.credit ?? beside(coreUrl, CREDIT_PORT), '/status'),
   ]);
   const rows = services.map(({ service, url, answers, elapsed_ms: elapsedMs, detail }) => [
     service,

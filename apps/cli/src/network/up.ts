@@ -5,7 +5,7 @@ import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { countRunning, findComputeAbility } from './ability.ts';
+import { countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
 import { createTeller, type Teller } from './teller.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
 
@@ -13,6 +13,7 @@ export interface UpOptions {
   readonly corePort?: number;
   readonly schedulerPort?: number;
   readonly computePort?: number;
+  readonly creditPort?: number;
   readonly httpPort?: number;
   readonly httpsPort?: number;
   readonly gatewayPort?: number;
@@ -24,12 +25,13 @@ const COMMAND = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
 const SIGINT_EXIT_CODE = 130;
 
 function portsOf(options: UpOptions, context: Context): DevnetPorts {
-  const { corePort, schedulerPort, computePort, httpPort, httpsPort, gatewayPort } = options;
+  const { corePort, schedulerPort, computePort, creditPort, httpPort, httpsPort, gatewayPort } = options;
   return choosePorts(
     {
       core: corePort,
       scheduler: schedulerPort,
       compute: computePort,
+      credit: creditPort,
       gatewayHttp: httpPort,
       gatewayHttps: httpsPort,
       gatewayApi: gatewayPort,
@@ -71,7 +73,8 @@ const untilAborted = (signal: AbortSignal) =>
 async function welcome(context: Context, devnet: Devnet, dataDir: string, teller: Teller): Promise<void> {
   const { output } = context;
   const ability = await findComputeAbility(devnet.urls.compute);
-  const facts = { urls: devnet.urls, failures: devnet.failures, dataDir, ability };
+  const credit = await findCreditAbility(devnet.urls.credit);
+  const facts = { urls: devnet.urls, failures: devnet.failures, dataDir, ability, credit };
   if (output.json) output.result(welcomeRecord(facts), '');
   else teller.say(renderWelcome(facts, (text) => output.paint('bold', text)));
 }

@@ -9,13 +9,15 @@ export interface NetworkFacts {
   readonly dataDir: string;
   /** What the compute node can do, in one line. */
   readonly ability: string;
+  /** What the credit service sells, in one line. */
+  readonly credit: string;
 }
 
 const DOMAIN = 'skerry.localhost';
 
 const portOf = (url: string) => new URL(url).port;
 
-function rowsOf({ urls, failures, ability }: NetworkFacts): string[][] {
+function rowsOf({ urls, failures, ability, credit }: NetworkFacts): string[][] {
   const row = (name: DaemonName, url: string | undefined, about: string) => [
     `  ${name}`,
     url ?? 'does not run',
@@ -31,6 +33,7 @@ function rowsOf({ urls, failures, ability }: NetworkFacts): string[][] {
     row('scheduler', urls.scheduler, 'chooses the node of each virtual machine'),
     row('compute', urls.compute, ability),
     row('gateway', gatewayApi, names),
+    row('credit', urls.credit, credit),
   ];
 }
 
@@ -80,12 +83,19 @@ export function renderFarewell(running: number): string {
 }
 
 /** What renderWelcome tells, for programs. */
-export function welcomeRecord({ urls, failures, dataDir, ability }: NetworkFacts): Record<string, unknown> {
+export function welcomeRecord({
+  urls,
+  failures,
+  dataDir,
+  ability,
+  credit,
+}: NetworkFacts): Record<string, unknown> {
   return {
     status: 'up',
     urls,
     data_dir: dataDir,
     compute: ability,
+    credit,
     failures: Object.fromEntries([...failures].map(([name, error]) => [name, error.message])),
   };
 }

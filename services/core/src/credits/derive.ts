@@ -1,8 +1,16 @@
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import type { Change } from '../messages/accepted.ts';
+import type { Accepted } from '../messages/accepted.ts';
 import { acceptStored, type ReadContentFile, type StoredMessage } from '../messages/stored.ts';
-import { insertEntries, insertNotices, insertResources, rewritePrices } from './write.ts';
+import {
+  type EntryRow,
+  insertEntries,
+  insertNotices,
+  insertResources,
+  type NoticeRow,
+  type ResourceRow,
+  rewritePrices,
+} from './write.ts';
 
 /** Messages that are read at once. */
 const MESSAGES_PER_ROUND = 500;
@@ -29,9 +37,12 @@ export async function deriveCredits(
   db: Kysely<Schema>,
   publishers: ReadonlySet<string>,
   readContentFile: ReadContentFile,
+  isEnforced = false,
 ): Promise<void> {
-  const { rows } = await sql<{ publishers: string[] }>`select publishers from credit_derivation`.execute(db);
-  if (rows[0] && isSame(publishers, rows[0].publishers)) return;
+  const { rows } = await sql<{ publishers: string[]; enforcement: boolean }>`
+    select publishers, enforcement from credit_derivation`.execute(db);
+  const [before] = rows;
+  if (before && isSame(publishers, before.publishers) && before.enforcement === isEnforced) return;
   // All or nothing: a node that is killed here begins anew.
   await db.transaction().execute(async (trx) => {
     for (const table of TABLES) await trx.deleteFrom(table).execute();
@@ -39,9 +50,25 @@ export async function deriveCredits(
     await rewritePrices(trx);
     await readMessages(trx, readContentFile);
     await sql`
-      insert into credit_derivation (publishers) values (${[...publishers]}::text[])
-      on conflict (id) do update set publishers = excluded.publishers`.execute(trx);
+      insert into credit_derivation (publishers, enforcement) values (${[...publishers]}::text[], ${isEnforced})
+      on conflict (id) do update set publishers = excluded.publishers, enforcement = excluded.enforcement`.execute(
+      trx,
+    );
+    if (isEnforced || before?.enforcement) await decideAgain(trx, isEnforced);
   });
+}
+
+/** Other verdicts follow from other rules: whatever is a matter of credit is decided again. */
+async function decideAgain(db: Kysely<Schema>, isEnforced: boolean): Promise<void> {
+  const resources = TYPES.filter((type) => type !== 'POST');
+  if (isEnforced)
+    await sql`
+      insert into dependencies (key, item_hash)
+      select 'credit:' || owner, item_hash from messages where type = any(${resources}::text[])
+      on conflict do nothing`.execute(db);
+  await sql`
+    insert into reconsider select item_hash from messages
+    where type = any(${[...resources, 'INSTANCE_CONTROL']}::text[]) on conflict do nothing`.execute(db);
 }
 
 async function readMessages(db: Kysely<Schema>, readContentFile: ReadContentFile): Promise<void> {
@@ -51,31 +78,28 @@ async function readMessages(db: Kysely<Schema>, readContentFile: ReadContentFile
       where status = 'processed' and type = any(${TYPES}::text[])
         and (type <> 'POST' or content_type like ${POST_TYPES}) and item_hash > ${after}
       order by item_hash limit ${MESSAGES_PER_ROUND}`.execute(db);
-    for (const row of rows) {
-      const { message, owner, changes } = await acceptStored(row, readContentFile);
-      const { itemHash, time } = message;
-      for (const change of changes) await insertChange(db, change, { itemHash, time, owner });
-    }
+    const accepted = await Promise.all(rows.map((row) => acceptStored(row, readContentFile)));
+    await insertChanges(db, accepted);
     if (rows.length < MESSAGES_PER_ROUND) return;
     after = rows.at(-1)!.item_hash;
   }
 }
 
-interface Head {
-  readonly itemHash: string;
-  readonly time: number;
-  readonly owner: string;
-}
-
-async function insertChange(db: Kysely<Schema>, change: Change, head: Head): Promise<void> {
-  const { itemHash, time, owner } = head;
-  if (change.kind === 'resource')
-    await insertResources(db, [{ itemHash, time, owner, resource: change.resource }]);
-  if (change.kind === 'credit')
-    await insertEntries(
-      db,
-      change.entries.map((entry) => ({ ...entry, itemHash, time, publisher: owner })),
-    );
-  if (change.kind === 'credit_notice')
-    await insertNotices(db, [{ itemHash, time, publisher: owner, notice: change.notice }]);
+async function insertChanges(db: Kysely<Schema>, accepted: readonly Accepted[]): Promise<void> {
+  const resources: ResourceRow[] = [];
+  const entries: EntryRow[] = [];
+  const notices: NoticeRow[] = [];
+  for (const { message, owner, changes } of accepted) {
+    const { itemHash, time } = message;
+    for (const change of changes) {
+      if (change.kind === 'resource') resources.push({ itemHash, time, owner, resource: change.resource });
+      if (change.kind === 'credit_notice')
+        notices.push({ itemHash, time, publisher: owner, notice: change.notice });
+      if (change.kind === 'credit')
+        entries.push(...change.entries.map((entry) => ({ ...entry, itemHash, time, publisher: owner })));
+    }
+  }
+  if (resources.length > 0) await insertResources(db, resources);
+  if (entries.length > 0) await insertEntries(db, entries);
+  if (notices.length > 0) await insertNotices(db, notices);
 }

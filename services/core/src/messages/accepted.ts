@@ -43,6 +43,12 @@ export interface Facts {
   authorizations(owner: string, time: number): readonly Authorization[];
   /** The FORGET messages in force that name this message. */
   forgottenBy(hash: string): readonly string[];
+  /** Whether anything is refused for want of credit. */
+  readonly isCreditEnforced: boolean;
+  /** Why the owner has not the credit for what the message makes; undefined where there is enough. */
+  shortageOf(itemHash: string): string | undefined;
+  /** Whether a credit publisher may stop instances of an owner whose credit is used up. */
+  mayStop(sender: string, owner: string, time: number): boolean;
 }
 
 /** A blob that is at hand, and what it is. */

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { loadAffordance, loadStoppable } from '../credits/afford.ts';
 import type { Schema } from '../db/schema.ts';
 import type { Accepted, Decision, Facts, MessageHead } from './accepted.ts';
 import { authorizationsAt, parseAuthorizations, SECURITY_KEY, type SecurityElement } from './permissions.ts';
@@ -87,6 +88,29 @@ const granters = (batch: readonly Accepted[], heads: ReadonlyMap<string, Message
     ),
   );
 
+/** What of the batch would cost something, and the files that it brings. */
+function wishesOf(batch: readonly Accepted[]) {
+  const sizes = new Map<string, number>();
+  const wishes = batch.flatMap(({ message: { itemHash, time }, owner, changes }) =>
+    changes.flatMap((change) => {
+      if (change.kind === 'file') sizes.set(change.file.hash, change.file.sizeBytes);
+      return change.kind === 'resource' ? [{ itemHash, time, owner, resource: change.resource }] : [];
+    }),
+  );
+  return { wishes, sizes };
+}
+
+/** Who wants to control whose instance in the batch, where it is not the owner. */
+const controlsOf = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>) =>
+  batch.flatMap(({ message: { type, sender, time }, needs }) =>
+    type !== 'INSTANCE_CONTROL'
+      ? []
+      : (needs.messages ?? []).flatMap((hash) => {
+          const owner = heads.get(hash)?.owner;
+          return owner === undefined || owner === sender ? [] : [{ sender, owner, time }];
+        }),
+  );
+
 export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]): Promise<BatchFacts> {
   const heads = await loadHeads(db, distinct(batch.flatMap(({ needs }) => needs.messages ?? [])));
   const files = await loadFiles(db, distinct(batch.flatMap(({ needs }) => needs.files ?? [])));
@@ -96,13 +120,20 @@ export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]):
   );
   // What a message of this batch refers to may be in this batch, too.
   const inBatch = new Map(batch.map((accepted) => [accepted.message.itemHash, headOf(accepted)]));
-  const histories = await loadSecurity(db, granters(batch, new Map([...inBatch, ...heads])));
+  const known = new Map([...inBatch, ...heads]);
+  const histories = await loadSecurity(db, granters(batch, known));
+  const { wishes, sizes } = wishesOf(batch);
+  const affordance = await loadAffordance(db, wishes, sizes);
   return {
     message: (hash) => heads.get(hash),
     hasFile: (hash) => files.has(hash),
     forgottenBy: (hash) => forgets.get(hash) ?? [],
     authorizations: (owner, time) => authorizationsAt(histories.get(owner) ?? [], time),
+    isCreditEnforced: affordance.isEnforced,
+    shortageOf: affordance.findShortage,
+    mayStop: await loadStoppable(db, controlsOf(batch, known)),
     note: (accepted, { status }) => {
+      affordance.note(accepted.message.itemHash, status === 'processed');
       heads.set(accepted.message.itemHash, { ...headOf(accepted), status });
       if (status !== 'processed') return;
       for (const change of accepted.changes) {

@@ -1,3 +1,4 @@
+import { creditKey } from '../credits/afford.ts';
 import {
   type Accepted,
   type Decision,
@@ -56,7 +57,9 @@ export function decideMessage(accepted: Accepted, facts: Facts): Decision {
   const decision = accepted.decide(facts);
   if (decision.status !== 'processed') return decision;
   const forgetting = facts.forgottenBy(message.itemHash);
-  return forgetting.length > 0 ? forgotten(`forgotten by ${forgetting.join(', ')}`) : decision;
+  if (forgetting.length > 0) return forgotten(`forgotten by ${forgetting.join(', ')}`);
+  const shortage = facts.shortageOf(message.itemHash);
+  return shortage === undefined ? decision : rejected('CREDIT_INSUFFICIENT', shortage);
 }
 
 /** What the verdict hangs on: when one of these changes, the message is decided again. */
@@ -64,6 +67,8 @@ export function dependenciesOf(accepted: Accepted, facts: Facts): string[] {
   const { message, owner, needs } = accepted;
   const keys = (needs.messages ?? []).map((hash) => `message:${hash}`);
   keys.push(...(needs.files ?? []).map((hash) => `file:${hash}`));
+  if (facts.isCreditEnforced && accepted.changes.some(({ kind }) => kind === 'resource'))
+    keys.push(creditKey(owner));
   const owners = [owner, ...(needs.messages ?? []).map((hash) => facts.message(hash)?.owner)];
   for (const other of new Set(owners)) {
     if (other !== undefined && other !== message.sender) keys.push(`security:${other}`);

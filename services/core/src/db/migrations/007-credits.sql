@@ -3,7 +3,9 @@
 
 create table credit_derivation (
   id         boolean primary key default true check (id),
-  publishers text[] not null
+  publishers text[] not null,
+  -- Whether what an owner has not the credit for is refused.
+  enforcement boolean not null
 );
 
 -- Whose word on credit counts.

@@ -13,7 +13,7 @@ import {
 } from '../accepted.ts';
 import { maySpeakFor } from '../verdict.ts';
 
-function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string): Decision {
+function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string, isStop: boolean): Decision {
   const instance = facts.message(instanceId);
   if (instance && instance.type !== 'INSTANCE')
     return rejected('INSTANCE_NOT_FOUND', `${instanceId} is a ${instance.type}, not an INSTANCE`);
@@ -22,7 +22,8 @@ function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string
     return pending('INSTANCE_NOT_FOUND', `there is no instance ${instanceId} here yet`);
   const { type, channel } = message;
   const act = { type, channel, owner: instance.owner, subject: null, contentType: null };
-  if (!maySpeakFor(facts, act, message, message.time)) {
+  const isOutOfCredit = isStop && facts.mayStop(message.sender, instance.owner, message.time);
+  if (!isOutOfCredit && !maySpeakFor(facts, act, message, message.time)) {
     return rejected(
       'NOT_PERMITTED',
       `instance ${instanceId} belongs to ${instance.owner}, not to ${message.sender}`,
@@ -32,12 +33,17 @@ function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string
 }
 
 /** A message by which an instance is changed. */
-function changeOf(message: VerifiedMessage, instanceId: string, fold: InstanceFold): Accepted {
+function changeOf(
+  message: VerifiedMessage,
+  instanceId: string,
+  fold: InstanceFold,
+  isStop = false,
+): Accepted {
   return accept(message, {
     subject: instanceId,
     needs: { messages: [instanceId] },
     changes: [{ kind: 'instance', instanceId, fold }],
-    decide: (facts) => decideChange(facts, message, instanceId),
+    decide: (facts) => decideChange(facts, message, instanceId, isStop),
   });
 }
 
@@ -59,4 +65,4 @@ export const instanceUpdate: MessageKind<'INSTANCE_UPDATE'> = (message, content)
 
 /** INSTANCE_CONTROL: start, stop, restart. */
 export const instanceControl: MessageKind<'INSTANCE_CONTROL'> = (message, content) =>
-  changeOf(message, content.instance_id, foldControl(message, content));
+  changeOf(message, content.instance_id, foldControl(message, content), content.action === 'stop');
