@@ -94,6 +94,7 @@ export const ERRORS = {
   INVALID_SSH_KEY: invalid('The ssh key is not one public key in OpenSSH format'),
   NO_CAPACITY: unavailable('No compute node has room for the instance'),
   NODE_NOT_FOUND: missing('No node has this id'),
+  SERVICE_NOT_FOUND: missing('No service that is checked has this id'),
   ALLOCATION_NOT_FOUND: missing('No node was chosen for this virtual machine'),
   VM_START_FAILED: internal('The virtual machine could not be started'),
   HOST_NOT_READY: unavailable('This machine lacks something that is needed to run virtual machines'),

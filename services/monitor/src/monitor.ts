@@ -2,7 +2,14 @@ import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
-import { type Host, loadOrCreateKeyFile, pause, type RunningService, runLoop } from '@skerry/kit';
+import {
+  createReach,
+  type Host,
+  loadOrCreateKeyFile,
+  pause,
+  type RunningService,
+  runLoop,
+} from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type FindSystem, loadSystems } from './asn.ts';
 import type { MonitorConfig } from './config.ts';
@@ -10,8 +17,8 @@ import type { Clock } from './follow-plan.ts';
 import { Hours } from './hours.ts';
 import { Journal } from './journal.ts';
 import {
+  listAnnouncedNodes,
   makeReferenceFile,
-  readAnnouncedNodes,
   readListedNodes,
   sendReport,
   storeNodeList,
@@ -20,7 +27,6 @@ import {
 import { distinctNodes, type MeasuredNode, parseCoreNode } from './node-list.ts';
 import { measureNode } from './probe/measure.ts';
 import { ping } from './probe/ping.ts';
-import { createReach } from './probe/reach.ts';
 import { signReport } from './report.ts';
 
 const clock: Clock = {
@@ -68,7 +74,7 @@ export async function startMonitor(
     findSystem = await loadSystems(config.asnFile);
     const listed =
       config.nodeListOwner === undefined ? [ownCore] : await readListedNodes({ core, signal }, owner);
-    const announced = config.announcedNodes ? await readAnnouncedNodes({ core, signal }) : [];
+    const announced = config.announcedNodes ? await listAnnouncedNodes({ core, signal }) : [];
     const nodes = distinctNodes([...config.coreNodes, ...listed, ...announced]);
     await keepReferences(nodes);
     return nodes;

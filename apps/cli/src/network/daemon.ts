@@ -2,7 +2,7 @@ import { listEffective, readConfig, runService, type Service } from '@skerry/kit
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 
-export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor';
+export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'status';
 
 type AnyService = Service<Record<string, unknown>>;
 
@@ -13,6 +13,7 @@ const LOADERS: Readonly<Record<DaemonName, () => Promise<unknown>>> = {
   compute: async () => (await import('@skerry/compute')).computeService,
   gateway: async () => (await import('@skerry/gateway')).gatewayService,
   monitor: async () => (await import('@skerry/monitor')).monitorService,
+  status: async () => (await import('@skerry/status')).statusService,
 };
 
 // Each service reads its own settings; what they are called does not matter here.
