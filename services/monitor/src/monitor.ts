@@ -28,6 +28,7 @@ import { distinctNodes, type MeasuredNode, parseCoreNode } from './node-list.ts'
 import { measureNode } from './probe/measure.ts';
 import { ping } from './probe/ping.ts';
 import { signReport } from './report.ts';
+import { createScoresPublisher, keepReleases } from './scores.ts';
 
 const clock: Clock = {
   now: Date.now,
@@ -77,6 +78,7 @@ export async function startMonitor(
     const announced = config.announcedNodes ? await listAnnouncedNodes({ core, signal }) : [];
     const nodes = distinctNodes([...config.coreNodes, ...listed, ...announced]);
     await keepReferences(nodes);
+    await keepReleases(core, config.releases, Date.now());
     return nodes;
   }
 
@@ -121,6 +123,15 @@ export async function startMonitor(
       );
     },
     send: (report) => sendReport(core, report, signal),
+    publishScores: createScoresPublisher({
+      core,
+      nodeListOwner: config.nodeListOwner,
+      hourSeconds: config.hourSeconds,
+      everyHours: config.scoresEveryHours,
+      tags: config.tags,
+      signal,
+      log,
+    }),
   });
   log.info({ address: signer.address, core: config.coreUrl }, 'the monitor signs with this address');
   const tasks = [

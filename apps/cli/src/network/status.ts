@@ -3,15 +3,18 @@ import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { plainText, renderTable } from '../output/text.ts';
 import { type ComputeConfigView, describeAbility } from './ability.ts';
+import { beside } from './beside.ts';
 import { probe } from './gateway.ts';
 
 export interface StatusOptions {
   readonly scheduler?: string;
   readonly compute?: string;
+  readonly status?: string;
 }
 
 const SCHEDULER_PORT = 4030;
 const COMPUTE_PORT = 4020;
+const STATUS_PORT = 4031;
 
 interface ServiceStatus {
   readonly service: string;
@@ -19,13 +22,6 @@ interface ServiceStatus {
   readonly answers: boolean;
   readonly elapsed_ms: number | null;
   readonly detail: string;
-}
-
-/** The same machine at another port. */
-function beside(url: string, port: number): string {
-  const other = new URL(url);
-  other.port = String(port);
-  return other.origin;
 }
 
 const count = (many: unknown, word: string) => `${many} ${word}${many === 1 ? '' : 's'}`;
@@ -41,11 +37,20 @@ function describeScheduler({ reasons, nodes, instances }: SchedulerView): string
   return [`${count(nodes.total, 'node')}, ${placed}`, ...reasons].join('; ');
 }
 
+interface StatusView {
+  readonly reasons: readonly string[];
+  readonly services: { readonly total: number; readonly online: number };
+}
+
+const describeStatus = ({ reasons, services }: StatusView) =>
+  [`${services.online} of ${count(services.total, 'service')} up`, ...reasons].join('; ');
+
 function describe(service: string, body: Record<string, unknown>): string {
   if (service === 'gateway')
     return `${count(body.route_count, 'route')} of ${count(body.instance_count, 'instance')}, ${body.domain}`;
   if (service === 'scheduler') return describeScheduler(body as unknown as SchedulerView);
   if (service === 'compute') return describeAbility(body as ComputeConfigView);
+  if (service === 'status') return describeStatus(body as unknown as StatusView);
   return typeof body.version === 'string' ? `version ${body.version}` : '';
 }
 
@@ -67,6 +72,7 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     ask('scheduler', options.scheduler ?? beside(coreUrl, SCHEDULER_PORT), '/status'),
     ask('compute', options.compute ?? beside(coreUrl, COMPUTE_PORT), '/status/config'),
     ask('gateway', gatewayUrl, '/api/status'),
+    ask('status', options.status ?? beside(coreUrl, STATUS_PORT), '/status'),
   ]);
   const rows = services.map(({ service, url, answers, elapsed_ms: elapsedMs, detail }) => [
     service,

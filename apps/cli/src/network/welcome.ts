@@ -31,6 +31,7 @@ function rowsOf({ urls, failures, ability }: NetworkFacts): string[][] {
     row('scheduler', urls.scheduler, 'chooses the node of each virtual machine'),
     row('compute', urls.compute, ability),
     row('gateway', gatewayApi, names),
+    row('status', urls.status, 'whether all of it answers, for people and programs'),
   ];
 }
 
@@ -64,6 +65,7 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
     '  npx skerry instance create --name web --image debian:12 --cpu 1 --memory 512 --disk 4 --allow 22,80,443 --wait',
     '  npx skerry instance ssh web -- uname -a',
     `  curl http://NAME.${DOMAIN}:${httpPort}/      (NAME: the four words; port 80 of the machine)`,
+    '  npx skerry score latest      (an hour after the start; with "skerry up --hour 20s" within a minute)',
     `  curl -k https://NAME.${DOMAIN}:${httpsPort}/  (port 443, with the machine's own certificate)`,
     '',
     'Ctrl-C stops the network.',
