@@ -2,6 +2,7 @@ import { benchCompute } from './compute.ts';
 import { benchGateway } from './gateway.ts';
 import { benchIndexer } from './indexer.ts';
 import { benchIngest } from './ingest.ts';
+import { benchMetrics } from './metrics.ts';
 import { benchQuery } from './query.ts';
 import { benchSchedule } from './schedule.ts';
 import { benchScore } from './score.ts';
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   indexer: benchIndexer,
   ingest: benchIngest,
   storage: benchStorage,
+  metrics: benchMetrics,
   query: benchQuery,
   schedule: benchSchedule,
   score: benchScore,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describeApi } from '@skerry/core';
 import { ERRORS } from '@skerry/protocol';
 import { describeApi as describeSchedulerApi } from '@skerry/scheduler';
+import { describeApi as describeStatusApi } from '@skerry/status';
 import { ROOT } from './source.ts';
 
 /** Documents that are made from the code. `npm run generate` writes them; a test compares. */
@@ -23,6 +24,7 @@ ${rows.join('\n')}
 `;
   },
   'docs/openapi.json': async () => `${JSON.stringify(await describeApi(), null, 2)}\n`,
+  'docs/openapi-status.json': async () => `${JSON.stringify(await describeStatusApi(), null, 2)}\n`,
   'docs/openapi-scheduler.json': async () => `${JSON.stringify(await describeSchedulerApi(), null, 2)}\n`,
 };
 

@@ -42,6 +42,7 @@ test('starts the core node first, joins the others to it, and stops all in rever
     compute: urls.compute,
     gateway: urls.gatewayApi,
     credit: urls.credit,
+    status: urls.status,
   })) {
     const settings = await settingsAt(url!);
     assert.equal(settings[`SKERRY_${name.toUpperCase()}_CORE_URL`], urls.core);
@@ -50,7 +51,7 @@ test('starts the core node first, joins the others to it, and stops all in rever
   const pids = [...processes.values()].map(({ pid }) => pid!);
   await devnet[Symbol.asyncDispose]();
   assert.ok(pids.every((pid) => !isAlive(pid)));
-  await until('all last words', () => lines.filter((line) => line.includes('stops')).length === 5);
+  await until('all last words', () => lines.filter((line) => line.includes('stops')).length === 7);
   assert.equal(
     lines.find((line) => line.includes('serves')),
     'core serves',
@@ -126,7 +127,7 @@ async function startOutside(dataDir: string): Promise<{ parent: ChildProcess; pi
 test('after a kill -9 of the devnet its daemons go too, and the next one waits for them', async () => {
   await using dir = await createTestDir();
   const { parent, pids } = await startOutside(dir.path);
-  assert.equal(pids.length, 5);
+  assert.equal(pids.length, 7);
   parent.kill('SIGKILL');
   await once(parent, 'exit');
   await using devnet = await startDevnet(options(dir.path));

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSigner } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
@@ -7,14 +7,17 @@ import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
 import { acquireLock, type Lock, readLockHolder } from './lock.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import {
+  COMMANDS,
   type DaemonName,
   type DevnetUrls,
   DOORS,
   daemonDataDir,
-  keyFileOf,
+  daemonKeyFile,
   type Plan,
   START_ORDER,
+  SYSTEMS,
   settingsOf,
+  systemsFile,
 } from './plan.ts';
 import { checkPorts, type DevnetPorts } from './ports.ts';
 import type { RestartLimits } from './restart.ts';
@@ -26,6 +29,8 @@ export interface DevnetOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly dataDir: string;
   readonly ports: DevnetPorts;
+  /** How long the monitor's hour is; what its own setting says if left out. */
+  readonly hourSeconds?: number | undefined;
   /** A line that a daemon wrote. */
   readonly onLine?: (name: DaemonName, line: string) => void;
   readonly onEvent?: (name: DaemonName, event: DaemonEvent) => void;
@@ -93,7 +98,7 @@ function createDaemon(
   plan: Plan,
   lock: Lock,
   log: LogFile,
-  coreUrl: string | undefined,
+  known: Partial<DevnetUrls>,
 ): Daemon {
   const [file, ...args] = options.command;
   return superviseDaemon({
@@ -101,8 +106,8 @@ function createDaemon(
     lockFd: lock.fd,
     command: (urls) => ({
       file,
-      args: [...args, name],
-      environment: { ...options.environment, ...settingsOf(name, plan, coreUrl, urls) },
+      args: [...args, ...(COMMANDS[name] ?? [name])],
+      environment: { ...options.environment, ...settingsOf(name, plan, known, urls) },
     }),
     onLine: (line) => {
       log.write(line);
@@ -159,9 +164,17 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
   await checkPorts(ports);
   const addressOf = async (name: DaemonName) =>
-    createSigner(await loadOrCreateKeyFile(keyFileOf(dataDir, name))).address;
-  const [schedulerAddress, creditAddress] = [await addressOf('scheduler'), await addressOf('credit')];
-  const plan: Plan = { dataDir, ports, environment, schedulerAddress, creditAddress };
+    createSigner(await loadOrCreateKeyFile(daemonKeyFile(dataDir, name))).address;
+  const plan: Plan = {
+    dataDir,
+    ports,
+    environment,
+    schedulerAddress: await addressOf('scheduler'),
+    creditAddress: await addressOf('credit'),
+    monitorAddress: await addressOf('monitor'),
+    hourSeconds: options.hourSeconds,
+  };
+  await writeFile(systemsFile(dataDir), SYSTEMS);
 
   const processes = new Map<DaemonName, Daemon>();
   const failures = new Map<DaemonName, AppError>();
@@ -170,8 +183,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   );
   const start = (name: DaemonName): Daemon => {
     const log = logs.get(name)!;
-    const coreUrl = processes.get('core')?.urls?.[0];
-    const daemon = createDaemon(name, options, plan, locks.daemons, log, coreUrl);
+    const daemon = createDaemon(name, options, plan, locks.daemons, log, urlsOf(processes));
     processes.set(name, daemon);
     return daemon;
   };

@@ -20,6 +20,7 @@ test('an option wins over the variable, the variable over the usual port', () =>
     gatewayHttp: 8080,
     gatewayHttps: 8443,
     gatewayApi: 8081,
+    status: 4031,
   });
   assert.throws(() => choosePorts({}, { SKERRY_CORE_PORT: 'x' }), { code: 'INVALID_CONFIG' });
 });

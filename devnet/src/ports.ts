@@ -11,6 +11,7 @@ export interface DevnetPorts {
   readonly gatewayHttp: number;
   readonly gatewayHttps: number;
   readonly gatewayApi: number;
+  readonly status: number;
 }
 
 export type PortName = keyof DevnetPorts;
@@ -66,6 +67,12 @@ export const PORTS: Readonly<Record<PortName, PortEntry>> = {
     variable: 'SKERRY_GATEWAY_API_PORT',
     flag: '--gateway-port',
     describe: "gateway's API",
+  },
+  status: {
+    fallback: 4031,
+    variable: 'SKERRY_STATUS_PORT',
+    flag: '--status-port',
+    describe: 'status service',
   },
 };
 

@@ -18,6 +18,7 @@ export const ANY_PORTS: DevnetPorts = {
   gatewayHttp: 0,
   gatewayHttps: 0,
   gatewayApi: 0,
+  status: 0,
 };
 
 export const QUICK_LIMITS: RestartLimits = {

@@ -11,6 +11,7 @@ import { addKeyCommands } from './commands/key.ts';
 import { addMessageCommands } from './commands/message.ts';
 import { addNetworkCommands } from './commands/network.ts';
 import { addProgramCommands } from './commands/program.ts';
+import { addSchedulerCommands } from './commands/scheduler.ts';
 import { addScoreCommands } from './commands/score.ts';
 import { addVrfCommands } from './commands/vrf.ts';
 import { addWebhookCommands } from './commands/webhook.ts';
@@ -59,6 +60,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addIndexerCommands(program, bind);
   addScoreCommands(program, bind);
   addDaemonCommands(program, bind);
+  addSchedulerCommands(program, bind);
   throwInsteadOfExit(program);
   return program;
 }

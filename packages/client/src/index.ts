@@ -1,3 +1,4 @@
+export { type AnnouncedNode, readAnnouncedNodes } from './announced-nodes.ts';
 export {
   type BackupShown,
   findNodeUrl,

@@ -121,6 +121,7 @@ export const ERRORS = {
   INVALID_SSH_KEY: invalid('The ssh key is not one public key in OpenSSH format'),
   NO_CAPACITY: unavailable('No compute node has room for the instance'),
   NODE_NOT_FOUND: missing('No node has this id'),
+  SERVICE_NOT_FOUND: missing('No service that is checked has this id'),
   ALLOCATION_NOT_FOUND: missing('No node was chosen for this virtual machine'),
   INSTANCE_BUSY: conflict('Something else is being done with the instance, and was not finished in time'),
   SNAPSHOT_NOT_FOUND: missing('The instance has no snapshot of this name'),

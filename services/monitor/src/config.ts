@@ -1,6 +1,7 @@
 import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
 import { parseEvmAddress, parseItemHash } from '@skerry/protocol';
 import { type MeasuredNode, parseCoreNode } from './node-list.ts';
+import { parseRelease, type Release } from './scores.ts';
 
 const DIAGNOSTIC_VM = '63faf8b5db1cf8d965e6a464a0cb8062af8e7df131729e48738342d956f29ace';
 
@@ -45,6 +46,19 @@ export const monitorConfig = defineConfig('SKERRY_MONITOR', {
   caFile: settings.optionalText('certificate authorities to trust beside the usual ones, PEM'),
   allowPrivate: settings.flag(false, 'whether nodes at private addresses are asked; for devnets'),
   serverAddress: settings.text('', 'the public address of this monitor, as it is published'),
+  releases: parsed<string[], readonly Release[]>(
+    settings.list(
+      [],
+      'releases that the version table of this key is to have: SOFTWARE@VERSION, comma-separated',
+    ),
+    (texts) => texts.map(parseRelease),
+  ),
+  scoresEveryHours: settings.integer(
+    0,
+    10_000,
+    0,
+    'hours between two publications of scores from its own measurements; 0 for none',
+  ),
   tags: settings.list([], 'tags of what is published, such as "mainnet"'),
 });
 

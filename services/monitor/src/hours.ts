@@ -20,6 +20,8 @@ export interface HoursOptions {
   /** @param timeSeconds within the hour */
   readonly sign: (entries: Awaited<ReturnType<Journal['read']>>, timeSeconds: number) => SignedReport;
   readonly send: (report: SignedReport) => Promise<void>;
+  /** Scores of what was measured before an hour, where that is this monitor's work. @param startMs of the hour */
+  readonly publishScores?: (startMs: number) => Promise<void>;
 }
 
 const isRefusal = (error: unknown) =>
@@ -42,6 +44,7 @@ export class Hours {
     await this.#signPast(window.startMs);
     await this.deliver();
     const state = (await journal.listHours()).get(window.startMs);
+    if (state === undefined) await this.#publishScores(window.startMs);
     if (state === undefined || state === 'measuring') {
       await this.#measureHour(window);
       if (signal.aborted) return;
@@ -77,6 +80,14 @@ export class Hours {
         log.error({ err: error, item_hash: report.itemHash }, 'the core node refuses the hour');
         await journal.finish(hour, `refused: ${(error as Error).message}`);
       }
+    }
+  }
+
+  async #publishScores(startMs: number): Promise<void> {
+    try {
+      await this.#options.publishScores?.(startMs);
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'scores could not be published; the next hour tries again');
     }
   }
 

@@ -2,7 +2,14 @@ import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
-import { type Host, loadOrCreateKeyFile, pause, type RunningService, runLoop } from '@skerry/kit';
+import {
+  createReach,
+  type Host,
+  loadOrCreateKeyFile,
+  pause,
+  type RunningService,
+  runLoop,
+} from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type FindSystem, loadSystems } from './asn.ts';
 import type { MonitorConfig } from './config.ts';
@@ -10,8 +17,8 @@ import type { Clock } from './follow-plan.ts';
 import { Hours } from './hours.ts';
 import { Journal } from './journal.ts';
 import {
+  listAnnouncedNodes,
   makeReferenceFile,
-  readAnnouncedNodes,
   readListedNodes,
   sendReport,
   storeNodeList,
@@ -20,8 +27,8 @@ import {
 import { distinctNodes, type MeasuredNode, parseCoreNode } from './node-list.ts';
 import { measureNode } from './probe/measure.ts';
 import { ping } from './probe/ping.ts';
-import { createReach } from './probe/reach.ts';
 import { signReport } from './report.ts';
+import { createScoresPublisher, keepReleases } from './scores.ts';
 
 const clock: Clock = {
   now: Date.now,
@@ -68,9 +75,10 @@ export async function startMonitor(
     findSystem = await loadSystems(config.asnFile);
     const listed =
       config.nodeListOwner === undefined ? [ownCore] : await readListedNodes({ core, signal }, owner);
-    const announced = config.announcedNodes ? await readAnnouncedNodes({ core, signal }) : [];
+    const announced = config.announcedNodes ? await listAnnouncedNodes({ core, signal }) : [];
     const nodes = distinctNodes([...config.coreNodes, ...listed, ...announced]);
     await keepReferences(nodes);
+    await keepReleases(core, config.releases, Date.now());
     return nodes;
   }
 
@@ -115,6 +123,15 @@ export async function startMonitor(
       );
     },
     send: (report) => sendReport(core, report, signal),
+    publishScores: createScoresPublisher({
+      core,
+      nodeListOwner: config.nodeListOwner,
+      hourSeconds: config.hourSeconds,
+      everyHours: config.scoresEveryHours,
+      tags: config.tags,
+      signal,
+      log,
+    }),
   });
   log.info({ address: signer.address, core: config.coreUrl }, 'the monitor signs with this address');
   const tasks = [

@@ -1,27 +1,14 @@
 import { createHash } from 'node:crypto';
-import { type CoreClient, requestJson } from '@skerry/client';
-import { AppError, nodeIdOf } from '@skerry/protocol';
+import { type CoreClient, readAnnouncedNodes, requestJson } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
 import type { SignedReport } from './journal.ts';
-import {
-  distinctNodes,
-  type MeasuredNode,
-  NODES_MAX,
-  parseBaseUrl,
-  parseNodeAggregate,
-} from './node-list.ts';
+import { distinctNodes, type MeasuredNode, parseBaseUrl, parseNodeAggregate } from './node-list.ts';
 
 export const NODE_LIST_KEY = 'corechannel';
-const POSTS_PER_PAGE = 500;
-const PAGES_MAX = Math.ceil(NODES_MAX / POSTS_PER_PAGE) * 4;
 
 export interface NetworkOptions {
   readonly core: CoreClient;
   readonly signal: AbortSignal;
-}
-
-interface PostsPage {
-  readonly posts: readonly { readonly address: string; readonly content: { readonly url?: unknown } }[];
-  readonly next_cursor: string | null;
 }
 
 /** The nodes of the aggregate of a list's owner. No aggregate is no nodes. */
@@ -40,20 +27,14 @@ export async function readListedNodes(
 }
 
 /** Compute nodes that announced themselves: each where it said last. */
-export async function readAnnouncedNodes({ core, signal }: NetworkOptions): Promise<MeasuredNode[]> {
-  const nodes: MeasuredNode[] = [];
-  let cursor = '';
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const query = new URLSearchParams({ types: 'net-node', pagination: String(POSTS_PER_PAGE), cursor });
-    const answer = await requestJson<PostsPage>(`${core.url}/api/v0/posts.json?${query}`, { signal });
-    for (const { address, content } of answer.posts) {
-      const url = typeof content.url === 'string' ? parseBaseUrl(content.url) : undefined;
-      if (url !== undefined) nodes.push({ kind: 'compute', nodeId: nodeIdOf(address), url });
-    }
-    if (answer.next_cursor === null) break;
-    cursor = answer.next_cursor;
-  }
-  return distinctNodes(nodes);
+export async function listAnnouncedNodes({ core, signal }: NetworkOptions): Promise<MeasuredNode[]> {
+  const announced = await readAnnouncedNodes(core, signal);
+  return distinctNodes(
+    announced.flatMap(({ nodeId, url }): MeasuredNode[] => {
+      const base = parseBaseUrl(url);
+      return base === undefined ? [] : [{ kind: 'compute', nodeId, url: base }];
+    }),
+  );
 }
 
 const REFERENCE_BYTES = 6_700;

@@ -1,5 +1,4 @@
-import type { Logger } from '@skerry/kit';
-import { Slots } from './slots.ts';
+import { type Logger, Slots } from '@skerry/kit';
 import type { Node } from './view.ts';
 
 export interface HealthOptions {

@@ -1,6 +1,5 @@
-import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { backoffMs, type Logger, pause, Slots } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { Slots } from './slots.ts';
 import { type Instance, isSamePlacement, type Placement } from './view.ts';
 
 export interface OutboxOptions {

@@ -3,7 +3,8 @@ import { type Bind, examples } from '../bind.ts';
 import type { DaemonName } from '../network/daemon.ts';
 import { addCreditCommands } from './credit.ts';
 
-const SUMMARIES: Readonly<Record<DaemonName, string>> = {
+/** Daemons that are called by their own name; the status service is `skerry status serve`, for `skerry status` asks. */
+const SUMMARIES: Readonly<Record<Exclude<DaemonName, 'status'>, string>> = {
   core: 'run a core node: keeps, shares and answers messages',
   scheduler: 'run a scheduler: chooses the node of each virtual machine',
   compute: 'run a compute node: runs virtual machines',
@@ -14,7 +15,7 @@ const SUMMARIES: Readonly<Record<DaemonName, string>> = {
 
 /** Each daemon by name, in the foreground, until a signal. Settings come from the environment. */
 export function addDaemonCommands(program: Command, bind: Bind): void {
-  for (const name of Object.keys(SUMMARIES) as DaemonName[]) {
+  for (const name of Object.keys(SUMMARIES) as (keyof typeof SUMMARIES)[]) {
     const daemon = program
       .command(name)
       .description(SUMMARIES[name])
@@ -27,10 +28,24 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
       )
       .action(bind(async (context) => (await import('../network/daemon.ts')).runDaemon(context, name)));
     if (name === 'credit') addCreditCommands(daemon, bind);
-    daemon
-      .command('config')
-      .description('print the settings in force; secrets are hidden')
-      .addHelpText('after', examples(`skerry ${name} config`, `skerry ${name} config --json`))
-      .action(bind(async (context) => (await import('../network/daemon.ts')).showConfig(context, name)));
+    addConfigCommand(daemon, name, bind);
   }
+  const status = program.commands.find((command) => command.name() === 'status')!;
+  status
+    .command('serve')
+    .description('run the status service: checks every service of the network')
+    .addHelpText(
+      'after',
+      examples('skerry status serve', 'SKERRY_STATUS_PORT=8031 skerry status serve', 'skerry status config'),
+    )
+    .action(bind(async (context) => (await import('../network/daemon.ts')).runDaemon(context, 'status')));
+  addConfigCommand(status, 'status', bind);
+}
+
+function addConfigCommand(daemon: Command, name: DaemonName, bind: Bind): void {
+  daemon
+    .command('config')
+    .description('print the settings in force; secrets are hidden')
+    .addHelpText('after', examples(`skerry ${name} config`, `skerry ${name} config --json`))
+    .action(bind(async (context) => (await import('../network/daemon.ts')).showConfig(context, name)));
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { StatusOptions } from '../network/status.ts';
 import type { UpOptions } from '../network/up.ts';
-import { parseHttpUrl, parseListenPort } from '../options.ts';
+import { parseDurationMs, parseHttpUrl, parseListenPort } from '../options.ts';
 
 export function addNetworkCommands(program: Command, bind: Bind): void {
   program
@@ -15,9 +15,18 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
     .option('--http-port <port>', "gateway's HTTP (default: 8080)", parseListenPort)
     .option('--https-port <port>', "gateway's HTTPS (default: 8443)", parseListenPort)
     .option('--gateway-port <port>', "gateway's API (default: 8081)", parseListenPort)
+    .option('--status-port <port>', 'status service (default: 4031)', parseListenPort)
+    .option(
+      '--hour <duration>',
+      "how long the monitor's hour is, such as 20s: measurements and scores come sooner (default: 1h)",
+      parseDurationMs,
+    )
     .option('--data-dir <dir>', 'where everything is kept (default: devnet in your data directory)')
     .option('--quiet', 'show only warnings and errors of the daemons')
-    .addHelpText('after', examples('skerry up', 'skerry up --core-port 5024 --data-dir /srv/skerry'))
+    .addHelpText(
+      'after',
+      examples('skerry up', 'skerry up --hour 20s', 'skerry up --core-port 5024 --data-dir /srv/skerry'),
+    )
     .action(
       bind<UpOptions>(async (context, options) => (await import('../network/up.ts')).up(context, options)),
     );
@@ -28,6 +37,7 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
     .option('--scheduler <url>', 'the scheduler (default: port 4030 beside the core node)', parseHttpUrl)
     .option('--compute <url>', 'a compute node (default: port 4020 beside the core node)', parseHttpUrl)
     .option('--credit <url>', 'the credit service (default: port 4032 beside the core node)', parseHttpUrl)
+    .option('--status <url>', 'the status service (default: port 4031 beside the core node)', parseHttpUrl)
     .addHelpText('after', examples('skerry status', 'skerry status --json'))
     .action(
       bind<StatusOptions>(async (context, options) =>

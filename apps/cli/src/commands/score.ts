@@ -43,6 +43,17 @@ export function addScoreCommands(program: Command, bind: Bind): void {
     );
 
   score
+    .command('latest')
+    .description('the newest scores that were published, as they were published')
+    .option('--publisher <address>', 'only those of this address')
+    .addHelpText('after', examples('skerry score latest', 'skerry score latest --publisher ADDRESS --json'))
+    .action(
+      bind<{ publisher?: string }>(async (context, options) =>
+        (await import('../scores/latest.ts')).showLatest(context, options.publisher),
+      ),
+    );
+
+  score
     .command('verify')
     .description('compute published scores again and compare; exit code 1 if they differ')
     .argument('<hash>', 'item hash of the scores')

@@ -2,7 +2,7 @@ import { listEffective, readConfig, runService, type Service } from '@skerry/kit
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 
-export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'credit';
+export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'status' | 'credit';
 
 type AnyService = Service<Record<string, unknown>>;
 
@@ -14,6 +14,7 @@ const LOADERS: Readonly<Record<DaemonName, () => Promise<unknown>>> = {
   gateway: async () => (await import('@skerry/gateway')).gatewayService,
   monitor: async () => (await import('@skerry/monitor')).monitorService,
   credit: async () => (await import('@skerry/credit')).creditService,
+  status: async () => (await import('@skerry/status')).statusService,
 };
 
 // Each service reads its own settings; what they are called does not matter here.

@@ -3,17 +3,20 @@ import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { plainText, renderTable } from '../output/text.ts';
 import { type ComputeConfigView, type CreditStatusView, describeAbility, describeCredit } from './ability.ts';
+import { beside } from './beside.ts';
 import { probe } from './gateway.ts';
 
 export interface StatusOptions {
   readonly scheduler?: string;
   readonly compute?: string;
   readonly credit?: string;
+  readonly status?: string;
 }
 
 const SCHEDULER_PORT = 4030;
 const COMPUTE_PORT = 4020;
 const CREDIT_PORT = 4032;
+const STATUS_PORT = 4031;
 
 interface ServiceStatus {
   readonly service: string;
@@ -21,13 +24,6 @@ interface ServiceStatus {
   readonly answers: boolean;
   readonly elapsed_ms: number | null;
   readonly detail: string;
-}
-
-/** The same machine at another port. */
-function beside(url: string, port: number): string {
-  const other = new URL(url);
-  other.port = String(port);
-  return other.origin;
 }
 
 const count = (many: unknown, word: string) => `${many} ${word}${many === 1 ? '' : 's'}`;
@@ -43,12 +39,21 @@ function describeScheduler({ reasons, nodes, instances }: SchedulerView): string
   return [`${count(nodes.total, 'node')}, ${placed}`, ...reasons].join('; ');
 }
 
+interface StatusView {
+  readonly reasons: readonly string[];
+  readonly services: { readonly total: number; readonly online: number };
+}
+
+const describeStatus = ({ reasons, services }: StatusView) =>
+  [`${services.online} of ${count(services.total, 'service')} up`, ...reasons].join('; ');
+
 function describe(service: string, body: Record<string, unknown>): string {
   if (service === 'gateway')
     return `${count(body.route_count, 'route')} of ${count(body.instance_count, 'instance')}, ${body.domain}`;
   if (service === 'scheduler') return describeScheduler(body as unknown as SchedulerView);
   if (service === 'credit') return describeCredit(body as CreditStatusView);
   if (service === 'compute') return describeAbility(body as ComputeConfigView);
+  if (service === 'status') return describeStatus(body as unknown as StatusView);
   return typeof body.version === 'string' ? `version ${body.version}` : '';
 }
 
@@ -71,6 +76,7 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     ask('compute', options.compute ?? beside(coreUrl, COMPUTE_PORT), '/status/config'),
     ask('gateway', gatewayUrl, '/api/status'),
     ask('credit', options.credit ?? beside(coreUrl, CREDIT_PORT), '/status'),
+    ask('status', options.status ?? beside(coreUrl, STATUS_PORT), '/status'),
   ]);
   const rows = services.map(({ service, url, answers, elapsed_ms: elapsedMs, detail }) => [
     service,

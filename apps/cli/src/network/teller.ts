@@ -18,7 +18,7 @@ function recordOf(name: DaemonName, event: DaemonEvent): { level: number; msg: s
     case 'ready':
       return {
         level: 30,
-        msg: `${name} is ready after ${renderDuration(event.afterMs)}: ${event.urls.join(' ')}`,
+        msg: `${[`${name} is ready after ${renderDuration(event.afterMs)}`, ...event.urls].join(' ')}`,
       };
     case 'ended': {
       const how = event.signal ?? `exit code ${event.code}`;
@@ -31,7 +31,8 @@ function recordOf(name: DaemonName, event: DaemonEvent): { level: number; msg: s
 }
 
 /** What the daemons say of their readiness is told once, with the time that it took. */
-const REPEATED = /^Server listening at |^(?:core|scheduler|compute|gateway|credit) is (?:ready|stopping)$/;
+const REPEATED =
+  /^Server listening at |^(?:core|scheduler|compute|gateway|monitor|status|credit) is (?:ready|stopping)$/;
 
 /** Whether people want to see a line. What is no record was not meant to happen, and is shown. */
 export function isWorthTelling(line: string, quiet: boolean): boolean {

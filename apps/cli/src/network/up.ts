@@ -17,6 +17,8 @@ export interface UpOptions {
   readonly httpPort?: number;
   readonly httpsPort?: number;
   readonly gatewayPort?: number;
+  readonly statusPort?: number;
+  readonly hour?: number;
   readonly dataDir?: string;
   readonly quiet?: boolean;
 }
@@ -25,7 +27,8 @@ const COMMAND = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
 const SIGINT_EXIT_CODE = 130;
 
 function portsOf(options: UpOptions, context: Context): DevnetPorts {
-  const { corePort, schedulerPort, computePort, creditPort, httpPort, httpsPort, gatewayPort } = options;
+  const { corePort, schedulerPort, computePort, creditPort, httpPort, httpsPort, gatewayPort, statusPort } =
+    options;
   return choosePorts(
     {
       core: corePort,
@@ -35,6 +38,7 @@ function portsOf(options: UpOptions, context: Context): DevnetPorts {
       gatewayHttp: httpPort,
       gatewayHttps: httpsPort,
       gatewayApi: gatewayPort,
+      status: statusPort,
     },
     context.environment,
   );
@@ -96,6 +100,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
       environment: withoutCommandVariables(environment),
       dataDir,
       ports,
+      hourSeconds: options.hour === undefined ? undefined : options.hour / 1000,
       onLine: teller.line,
       onEvent: teller.event,
       onWait: () => teller.say('waiting for the daemons of an earlier network to stop'),

@@ -34,6 +34,7 @@ function rowsOf({ urls, failures, ability, credit }: NetworkFacts): string[][] {
     row('compute', urls.compute, ability),
     row('gateway', gatewayApi, names),
     row('credit', urls.credit, credit),
+    row('status', urls.status, 'whether all of it answers, for people and programs'),
   ];
 }
 
@@ -67,6 +68,7 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
     '  npx skerry instance create --name web --image debian:12 --cpu 1 --memory 512 --disk 4 --allow 22,80,443 --wait',
     '  npx skerry instance ssh web -- uname -a',
     `  curl http://NAME.${DOMAIN}:${httpPort}/      (NAME: the four words; port 80 of the machine)`,
+    '  npx skerry score latest      (an hour after the start; with "skerry up --hour 20s" within a minute)',
     `  curl -k https://NAME.${DOMAIN}:${httpsPort}/  (port 443, with the machine's own certificate)`,
     '',
     'Ctrl-C stops the network.',

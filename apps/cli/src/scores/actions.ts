@@ -9,7 +9,6 @@ import {
 import {
   AppError,
   type ComputeScore,
-  type CoreScore,
   DEFAULT_SCORING_SETTINGS,
   type HourDetail,
   parseEvmAddress,
@@ -23,6 +22,7 @@ import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readContent } from '../messages/content.ts';
 import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { percent, renderScores } from './render.ts';
 
 export interface ScoreOptions {
   readonly from?: string;
@@ -79,19 +79,6 @@ async function readTermsOf(context: Context, options: ScoreOptions): Promise<Sco
   };
 }
 
-const percent = (value: number) => `${(value * 100).toFixed(2)} %`;
-
-function renderScores(kind: string, scores: readonly (CoreScore | ComputeScore)[]): string[][] {
-  return scores.map((score) => [
-    kind,
-    score.node_id,
-    percent(score.total_score),
-    percent(score.decentralization),
-    String(score.measurements.record_count),
-    'codes' in score ? score.codes.join(',') : '',
-  ]);
-}
-
 /** Computes scores from the messages of a core node; publishes them where asked to. */
 export async function computeAndShow(context: Context, options: ComputeOptions): Promise<void> {
   const { output, coreUrl } = context;
@@ -107,8 +94,7 @@ export async function computeAndShow(context: Context, options: ComputeOptions):
       );
     itemHash = await publishScores(await context.openWriter(), computed);
   }
-  const rows = [...renderScores('core', content.scores.ccn), ...renderScores('compute', content.scores.crn)];
-  const table = renderTable(['KIND', 'NODE', 'SCORE', 'DECENTRALIZATION', 'HOURS', 'CODES'], rows);
+  const table = renderScores(content.scores);
   const facts = renderFields([
     ['period', `${content.period.from_date} to ${content.period.to_date}`],
     ['messages', content.inputs.metrics.count],

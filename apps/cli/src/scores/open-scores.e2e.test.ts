@@ -1,93 +1,31 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import {
-  CoreClient,
-  computeScoresOf,
-  createSigner,
-  publishScores,
-  readVersionTable,
-  requestJson,
-} from '@skerry/client';
-import { coreService } from '@skerry/core';
-import { createLogger, loadOrCreateKeyFile, type RunningService, readConfig } from '@skerry/kit';
-import { monitorService } from '@skerry/monitor';
-import { DEFAULT_SCORING_SETTINGS, VERSIONS_KEY } from '@skerry/protocol';
+import { CoreClient, createSigner, requestJson, type ScoresContent } from '@skerry/client';
+import { loadOrCreateKeyFile } from '@skerry/kit';
+import { startDaemon, startFront, startUp } from '../testing/parts.ts';
 import { run, SKERRY, say, until } from '../testing/shell.ts';
-import { addRelease } from './actions.ts';
 
-const HOUR_SECONDS = 10;
+const HOUR = '6s';
 const TIMEOUT_MS = 120_000;
-/** The nodes and what asks them share one process: asking all the time would be what is measured. */
+/** What asks and what is measured share two cores: asking all the time would be what is measured. */
 const ASK_AGAIN_MS = 250;
-const VERSION = '7.7.7';
-const FAST = 'a'.repeat(64);
-const SLOW = 'b'.repeat(64);
-const CORE = 'c'.repeat(64);
+/** More than a busy machine does to the other node. */
+const SLOW_MS = 700;
 
-const log = createLogger('test', 'warn');
-const host = { log, signal: new AbortController().signal };
-
-/** A compute node that runs everything and takes its time. */
-async function startCompute(delayMs: number) {
-  const server = createServer((request, response) => {
-    response.setHeader('server', `skerry/${VERSION}`);
-    const path = request.url ?? '';
-    response.statusCode = path === '/about/login' ? 401 : 200;
-    void setTimeout(delayMs).then(() => response.end('{}'));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-const startCore = (dataDir: string, publisher: string): Promise<RunningService> =>
-  coreService.start(
-    readConfig(coreService.config, {
-      SKERRY_CORE_DATA_DIR: dataDir,
-      SKERRY_CORE_PORT: '0',
-      SKERRY_CORE_HOST: '127.0.0.1',
-      SKERRY_CORE_SCORING_PUBLISHERS: publisher,
-    }),
-    host,
-  );
-
-interface NetworkMessages {
-  messages: Record<string, unknown>[];
-}
-
-/** Sends what one core node has to another, byte for byte. */
-async function copyMetrics(from: string, to: string): Promise<number> {
-  const query = 'contentTypes=net-scoring-metrics&pagination=100';
-  const { messages } = await requestJson<NetworkMessages>(`${from}/api/v0/messages.json?${query}`);
-  for (const one of messages) {
-    const { chain, sender, type, channel, time, item_type, item_hash, item_content, signature } = one;
-    const message = { chain, sender, type, channel, time, item_type, item_hash, item_content, signature };
-    await requestJson(`${to}/api/v0/messages`, {
-      method: 'POST',
-      body: JSON.stringify({ sync: true, message }),
-    });
-  }
-  return messages.length;
-}
-
+type Json = Record<string, unknown>;
 type Columns = Record<string, (number | null)[]>;
 
+interface Published {
+  readonly item_hash: string;
+  readonly content: ScoresContent;
+}
+
 /** The score of a compute node by the formula as it is written, in floating point, from what the lookup serves. */
-function scoreByHand(columns: Columns, until_: number): number {
-  const rows = columns
-    .measured_at!.map((_, index) => index)
-    .filter((index) => columns.measured_at![index]! < until_);
+function scoreByHand(columns: Columns, rows: readonly number[]): number {
   const factor = (name: string, limit: number, index: number) =>
     Math.max(0, 1 - columns[name]![index]! ** 2 / limit);
   const qualities = rows.map((index) =>
@@ -107,138 +45,153 @@ function scoreByHand(columns: Columns, until_: number): number {
   return sum ** 0.75;
 }
 
-test('measured, looked up, scored, published, and verified on another core node', async () => {
+const listMessages = async (url: string, contentTypes: string) =>
+  (
+    await requestJson<{ messages: Json[] }>(
+      `${url}/api/v0/messages.json?contentTypes=${contentTypes}&pagination=100`,
+    )
+  ).messages;
+
+/** Sends what one core node has to another, byte for byte. */
+async function copyMessages(to: string, messages: readonly Json[]): Promise<void> {
+  for (const one of messages) {
+    const { chain, sender, type, channel, time, item_type, item_hash, item_content, signature } = one;
+    const message = { chain, sender, type, channel, time, item_type, item_hash, item_content, signature };
+    await requestJson(`${to}/api/v0/messages`, {
+      method: 'POST',
+      body: JSON.stringify({ sync: true, message }),
+    });
+  }
+}
+
+const skerryOn = (url: string, ...args: string[]) => run(process.execPath, [SKERRY, '--core', url, ...args]);
+
+async function verifyOn(url: string, hash: string) {
+  const { code, stdout, stderr } = await skerryOn(url, '--json', 'score', 'verify', hash);
+  return { code, body: JSON.parse(stdout || stderr) };
+}
+
+test('a devnet of one core and two compute nodes: measured, looked up, scored, and verified on another core node', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'skerry-scores-'));
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(dir, { recursive: true, force: true }));
-  const monitorKey = await loadOrCreateKeyFile(join(dir, 'monitor', 'key'));
-  const signer = createSigner(monitorKey);
-  const first = stack.use(await startCore(join(dir, 'first'), signer.address));
-  const second = stack.use(await startCore(join(dir, 'second'), signer.address));
-  const [coreUrl, otherUrl] = [first.urls[0]!, second.urls[0]!];
-  say('two core nodes run');
-
-  const fast = stack.use(await startCompute(0));
-  const slow = stack.use(await startCompute(100));
-  const core = new CoreClient({ url: coreUrl, signer });
-  const resource_nodes = [
-    { hash: FAST, address: fast.url, time: 1 },
-    { hash: SLOW, address: slow.url, time: 2 },
-  ];
-  const post = (key: string, content: object) =>
-    core.postMessage({ type: 'AGGREGATE', content: { key, content } });
-  await post('corechannel', { nodes: [], resource_nodes });
-  await post(VERSIONS_KEY, addRelease({}, 'skerry-compute', VERSION, '2020-01-01', false));
-  await writeFile(join(dir, 'systems'), '127.0.0.0/8 64512 Loopback\n');
-  const monitor = stack.use(
-    await monitorService.start(
-      readConfig(monitorService.config, {
-        SKERRY_MONITOR_CORE_URL: coreUrl,
-        SKERRY_MONITOR_DATA_DIR: join(dir, 'monitor'),
-        SKERRY_MONITOR_HOUR_SECONDS: String(HOUR_SECONDS),
-        SKERRY_MONITOR_NODE_LIST_OWNER: signer.address,
-        SKERRY_MONITOR_CORE_NODES: `${CORE}@${coreUrl}`,
-        SKERRY_MONITOR_ANNOUNCED_NODES: 'no',
-        SKERRY_MONITOR_COMPUTE_FAMILY: 'any',
-        SKERRY_MONITOR_ALLOW_PRIVATE: 'yes',
-        SKERRY_MONITOR_ASN_FILE: join(dir, 'systems'),
-      }),
-      host,
-    ),
+  const [fastFront, slowFront] = [stack.use(await startFront(0)), stack.use(await startFront(SLOW_MS))];
+  const monitor = createSigner(await loadOrCreateKeyFile(join(dir, 'net', 'monitor', 'key')));
+  const quietNode = { SKERRY_COMPUTE_INSTALL_PACKAGES: 'no', SKERRY_COMPUTE_CACHE_DIR: join(dir, 'cache') };
+  const [net, second] = await Promise.all([
+    startUp({ SKERRY_HOME: dir, ...quietNode, SKERRY_COMPUTE_ANNOUNCE_URL: fastFront.url }, [
+      '--hour',
+      HOUR,
+      '--data-dir',
+      join(dir, 'net'),
+    ]).then((started) => stack.use(started)),
+    startDaemon('core', {
+      SKERRY_CORE_DATA_DIR: join(dir, 'second'),
+      SKERRY_CORE_PORT: '0',
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_CORE_SCORING_PUBLISHERS: monitor.address,
+    }).then((started) => stack.use(started)),
+  ]);
+  const coreUrl = net.urls.core!;
+  fastFront.passOnTo(net.urls.compute!);
+  const slow = stack.use(
+    await startDaemon('compute', {
+      ...quietNode,
+      SKERRY_COMPUTE_DATA_DIR: join(dir, 'slow'),
+      SKERRY_COMPUTE_PORT: '0',
+      SKERRY_COMPUTE_HOST: '127.0.0.1',
+      SKERRY_COMPUTE_CORE_URL: coreUrl,
+      SKERRY_COMPUTE_ANNOUNCE_URL: slowFront.url,
+    }),
   );
-  assert.deepEqual(monitor.urls, []);
-  const lookUp = async (kind: string, id: string) =>
-    (await requestJson<{ metrics: Columns }>(`${coreUrl}/api/v0/${kind}/${id}/metrics`)).metrics;
-  const hoursOf = (id: string) =>
-    lookUp('compute', id).then(
-      (columns) => columns.measured_at!.length,
-      () => 0,
-    );
-  const areMeasured = async () => {
+  slowFront.passOnTo(slow.url);
+  const idOf = async (url: string) =>
+    (await requestJson<{ node_hash: string }>(`${url}/status/config`)).node_hash;
+  const [fastId, slowId] = [await idOf(net.urls.compute!), await idOf(slow.url)];
+  say('a devnet with two compute nodes and another core node run');
+
+  const latest = async () =>
+    (
+      await requestJson<{ posts: Published[] }>(
+        `${coreUrl}/api/v0/posts.json?types=net-scoring-scores&pagination=1`,
+      )
+    ).posts[0];
+  const rowOf = ({ content }: Published, id: string) => content.scores.crn.find((row) => row.node_id === id);
+  let published: Published | undefined;
+  await until('scores of both nodes from two hours', TIMEOUT_MS, async () => {
     await setTimeout(ASK_AGAIN_MS);
-    return (await hoursOf(SLOW)) >= 2 && (await hoursOf(FAST)) >= 2;
-  };
-  await until('two hours of both nodes', TIMEOUT_MS, areMeasured);
-  await monitor[Symbol.asyncDispose]();
-  const ofCore = await lookUp('core', CORE);
-  for (const column of ['base_latency', 'metrics_latency', 'aggregate_latency', 'file_download_latency'])
-    assert.ok(
-      ofCore[column]!.every((value) => value !== null && value > 0),
-      column,
+    published = await latest();
+    return [fastId, slowId].every(
+      (id) => published && (rowOf(published, id)?.measurements.record_count ?? 0) >= 2,
     );
-  say('measured and looked up');
+  });
+  const { content, item_hash: scoresHash } = published!;
+  const metrics = await listMessages(coreUrl, 'net-scoring-metrics');
+  say(`scored from ${content.inputs.metrics.count} hours`);
 
-  const to = Math.floor(Date.now() / 1000) + 1;
-  const publishers = [signer.address];
-  const terms = {
-    period: { from: to - 3_600, to },
-    settings: { ...DEFAULT_SCORING_SETTINGS, hour_seconds: HOUR_SECONDS },
-    publishers,
-    versions: await readVersionTable({ coreUrl }, signer.address),
-    registrations: undefined,
-    tags: [],
-  };
-  const computed = await computeScoresOf({ coreUrl }, terms);
-  const [ofFast, ofSlow] = computed.content.scores.crn;
-  assert.deepEqual([ofFast!.node_id, ofSlow!.node_id], [FAST, SLOW]);
-  assert.ok(ofFast!.total_score > ofSlow!.total_score);
-  for (const score of [ofFast!, ofSlow!]) {
-    const expected = scoreByHand(await lookUp('compute', score.node_id), to);
-    assert.ok(Math.abs(score.total_score - expected) < 1e-9, `${score.total_score} is not ${expected}`);
+  // What counts is dated before the end of the period; the lookup says which message each row is of.
+  const to = Date.parse(content.period.to_date) / 1000;
+  const counted = new Set(metrics.filter(({ time }) => Number(time) < to).map(({ item_hash }) => item_hash));
+  for (const id of [fastId, slowId]) {
+    const { metrics: columns } = await requestJson<{ metrics: Columns }>(
+      `${coreUrl}/api/v0/compute/${id}/metrics`,
+    );
+    const rows = columns.item_hash!.flatMap((hash, index) => (counted.has(hash) ? [index] : []));
+    const row = rowOf(published!, id)!;
+    assert.equal(row.measurements.record_count, rows.length);
+    const expected = scoreByHand(columns, rows);
+    assert.ok(
+      expected > 0 && Math.abs(row.total_score - expected) < 1e-9,
+      `${row.total_score} is not ${expected}`,
+    );
   }
-  const itemHash = await publishScores(core, computed);
-  say('scored and published');
-
-  // The other node gets the scores, their inputs, and the measurements but for one.
-  const other = new CoreClient({ url: otherUrl, signer });
-  assert.equal(await publishScores(other, computed).then((hash) => hash.length), 64);
-  const verifyOn = async (url: string, hash: string) => {
-    const { code, stdout, stderr } = await run(process.execPath, [
-      SKERRY,
-      '--core',
-      url,
-      '--json',
-      'score',
-      'verify',
-      hash,
-    ]);
-    return { code, body: JSON.parse(stdout || stderr) };
+  const perHour = (id: string) => {
+    const { total_score, measurements } = rowOf(published!, id)!;
+    return total_score / measurements.record_count ** 0.75;
   };
-  const here = await verifyOn(coreUrl, itemHash);
-  assert.deepEqual(
-    [here.code, here.body.isSame, here.body.computed],
-    [0, true, computed.content.scores_hash],
-  );
-  const theirs = (
-    await requestJson<NetworkMessages>(`${otherUrl}/api/v0/messages.json?contentTypes=net-scoring-scores`)
-  ).messages[0]!;
-  const before = await verifyOn(otherUrl, String(theirs.item_hash));
-  assert.deepEqual([before.code, before.body.isSame], [1, false]);
-  assert.equal(before.body.missing.length, computed.content.inputs.metrics.count);
-  await copyMetrics(coreUrl, otherUrl);
-  const there = await verifyOn(otherUrl, String(theirs.item_hash));
-  assert.deepEqual(
-    [there.code, there.body.isSame, there.body.computed],
-    [0, true, computed.content.scores_hash],
-  );
-  say('verified on the other node');
+  say(`fast ${rowOf(published!, fastId)!.total_score}, slow ${rowOf(published!, slowId)!.total_score}`);
+  assert.ok(perHour(fastId) > perHour(slowId), 'the slow node is worth less an hour');
 
-  const settings = JSON.stringify({ hour_seconds: HOUR_SECONDS });
-  const explained = await run(process.execPath, [
-    ...[
-      SKERRY,
-      '--core',
-      otherUrl,
+  const here = await verifyOn(coreUrl, scoresHash);
+  assert.deepEqual([here.code, here.body.isSame, here.body.computed], [0, true, content.scores_hash]);
+  // The other core node gets the scores and the files that they name, and no measurements yet.
+  const [core, other] = [
+    new CoreClient({ url: coreUrl }),
+    new CoreClient({ url: second.url, signer: monitor }),
+  ];
+  for (const hash of [content.inputs.metrics.hash, content.inputs.versions])
+    await other.storeFile(await (await core.getFile(hash)).blob(), 'input', hash);
+  const scores = (await listMessages(coreUrl, 'net-scoring-scores')).filter(
+    ({ item_hash }) => item_hash === scoresHash,
+  );
+  await copyMessages(second.url, scores);
+  const before = await verifyOn(second.url, scoresHash);
+  assert.deepEqual([before.code, before.body.isSame], [1, false]);
+  assert.equal(before.body.missing.length, content.inputs.metrics.count);
+  await copyMessages(second.url, metrics);
+  const there = await verifyOn(second.url, scoresHash);
+  assert.deepEqual([there.code, there.body.isSame, there.body.computed], [0, true, content.scores_hash]);
+  say('verified on the other core node');
+
+  const settings = JSON.stringify(content.settings);
+  const explained = await skerryOn(
+    ...([
+      second.url,
       'score',
       'explain',
-      SLOW,
+      slowId,
       '--publisher',
-      signer.address,
+      monitor.address,
       '--settings',
       settings,
-    ],
-  ]);
+    ] as const),
+  );
   // This node was not told of the version table, and says what that costs.
   assert.equal(explained.code, 0, explained.stderr);
-  assert.match(explained.stdout, /version 7\.7\.7 does not count/);
+  assert.match(explained.stdout, /version \S+ does not count/);
+  const shown = await skerryOn(coreUrl, 'score', 'latest', '--publisher', monitor.address);
+  assert.ok(shown.stdout.includes(slowId), shown.stdout || shown.stderr);
+  const services = await requestJson<{ name: string; online: boolean }[]>(`${net.urls.status}/api/services`);
+  for (const name of ['core node', 'scheduler', 'gateway', `compute node ${fastId.slice(0, 12)}`])
+    assert.equal(services.find((service) => service.name === name)?.online, true, name);
 });

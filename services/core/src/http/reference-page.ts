@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { escapeHtml } from '@skerry/kit';
 import type { Document, Operation } from './document.ts';
 
 const STYLE = `
@@ -24,9 +25,6 @@ h3 { margin: 1rem 0 .2rem; font-size: .95rem; }
 
 /** Nothing but this page's own style: no script, nothing from elsewhere. */
 export const CONTENT_SECURITY_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
-
-const escapeHtml = (text: unknown) =>
-  String(text).replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`);
 
 /** Sentences with `code` in them. */
 const prose = (text: string) => escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>');

@@ -4,12 +4,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { createReach } from '@skerry/kit';
 import { parseMetricsReport } from '@skerry/protocol';
 import { parseSystems } from '../asn.ts';
 import { type Handler, nodeAt, probeOptionsOf, startNode } from '../testing.ts';
 import { diagnosticAddress, measureNode, type ProbeOptions } from './measure.ts';
 import { parsePing, ping } from './ping.ts';
-import { createReach } from './reach.ts';
 
 const VM = probeOptionsOf().diagnosticVm;
 const POOL = 'fd00:1:2:3::/64';

@@ -1,9 +1,9 @@
 import { isIPv6 } from 'node:net';
+import { type Family, findAddresses, type MayReach } from '@skerry/kit';
 import { parseIpv6Prefix } from '@skerry/protocol';
 import ipaddr from 'ipaddr.js';
 import type { FindSystem } from '../asn.ts';
 import type { MeasuredNode } from '../node-list.ts';
-import { type Family, findAddresses, type MayReach } from './reach.ts';
 import { type Answer, type GetOptions, pick, readJson, Session } from './session.ts';
 
 /** What the measurement of one node needs. */

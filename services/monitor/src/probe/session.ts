@@ -1,6 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
-import { createLookup, type Family, findAddresses, type MayReach } from './reach.ts';
+import { createLookup, type Family, findAddresses, type MayReach } from '@skerry/kit';
 
 export interface SessionOptions {
   /** Ends with `/`. */

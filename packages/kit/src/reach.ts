@@ -1,6 +1,6 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { createAddressSet } from '@skerry/kit';
+import { createAddressSet } from './client-address.ts';
 
 /** Where no node of a public network is (IANA special-purpose registries): asking there would be asking our own machines. */
 const PRIVATE_RANGES = [

@@ -1,0 +1,187 @@
+import { requestJson } from '@skerry/client';
+import { AppError, parseItemHash } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { findInstance } from '../instances/find.ts';
+import { beside } from '../network/beside.ts';
+import { plainText, renderFields, renderTable } from '../output/text.ts';
+
+export interface SchedulerOptions {
+  readonly scheduler?: string;
+}
+
+export interface SimulateOptions extends SchedulerOptions {
+  readonly cpu: number;
+  readonly memory: number;
+  readonly disk: number;
+}
+
+interface Reason {
+  readonly code: string;
+  readonly message: string;
+}
+
+interface Resources {
+  readonly cpu: number;
+  readonly memory_mib: number;
+  readonly disk_gib: number;
+}
+
+/** Answers of the scheduler (docs/openapi-scheduler.json), as far as they are shown. */
+interface Explanation {
+  readonly vm_hash: string;
+  readonly needs: Resources;
+  readonly node_id: string | null;
+  readonly vm_ipv6: string | null;
+  readonly verdict: Reason;
+  readonly decisions: readonly {
+    readonly decided_at: string;
+    readonly kind: string;
+    readonly from: string | null;
+    readonly node_id: string | null;
+    readonly reason: Reason | null;
+  }[];
+  readonly nodes: Readonly<Record<string, number>>;
+  readonly candidates: readonly {
+    readonly node_id: string;
+    readonly weight: number;
+    readonly free_share: number;
+    readonly score: number | null;
+    readonly against: Reason | null;
+  }[];
+}
+
+interface NodeList {
+  readonly nodes: readonly {
+    readonly node_id: string;
+    readonly url: string | null;
+    readonly free: Resources;
+    readonly limits: Resources;
+    readonly instances: number;
+    readonly score: number | null;
+    readonly weight: number;
+    readonly reason: Reason | null;
+    readonly leaving: Reason | null;
+  }[];
+}
+
+interface Plan {
+  readonly period: { readonly start_timestamp: string };
+  readonly plan: Readonly<Record<string, { readonly instances: readonly string[] }>>;
+  readonly waiting: readonly { readonly vm_hash: string; readonly reason: Reason | null }[];
+}
+
+interface Simulation {
+  readonly schedulable: boolean;
+  readonly reasons: readonly string[];
+  readonly node_id?: string;
+}
+
+const SCHEDULER_PORT = 4030;
+const HASH = /^[0-9a-f]{64}$/i;
+const ID_CHARS_SHOWN = 12;
+const SIMULATE_TIMEOUT_MS = 10_000;
+
+const urlOf = ({ coreUrl }: Context, { scheduler }: SchedulerOptions) =>
+  scheduler ?? beside(coreUrl, SCHEDULER_PORT);
+const shortOf = (id: string | null) => id?.slice(0, ID_CHARS_SHOWN) ?? '-';
+const scoreOf = (score: number | null) => (score === null ? '-' : score.toFixed(3));
+const sizeOf = ({ cpu, memory_mib, disk_gib }: Resources) =>
+  `${cpu} cores, ${memory_mib} MiB, ${disk_gib} GiB`;
+const whyOf = (reason: Reason | null) =>
+  reason === null ? '' : plainText(`${reason.code}: ${reason.message}`);
+
+/** Why a machine is where it is: what was decided, and how every node stands to it. */
+export async function explainPlacement(
+  context: Context,
+  reference: string,
+  options: SchedulerOptions,
+): Promise<void> {
+  const hash = HASH.test(reference)
+    ? parseItemHash(reference)
+    : (await findInstance(context, reference)).instance_id;
+  const answer = await requestJson<Explanation>(`${urlOf(context, options)}/api/v0/explain/${hash}`);
+  const { needs, node_id, vm_ipv6, verdict, decisions, nodes, candidates } = answer;
+  const facts = renderFields([
+    ['machine', hash],
+    ['needs', sizeOf(needs)],
+    ['node', node_id ?? 'none'],
+    ['ipv6', vm_ipv6 ?? 'none'],
+    ['verdict', plainText(`${verdict.code}: ${verdict.message}`)],
+    [
+      'nodes',
+      Object.entries(nodes)
+        .map(([code, count]) => `${count} ${code}`)
+        .join(', ') || 'none known',
+    ],
+  ]);
+  const history = renderTable(
+    ['DECIDED', 'WHAT', 'FROM', 'TO', 'WHY'],
+    decisions.map((one) => [
+      one.decided_at,
+      one.kind,
+      shortOf(one.from),
+      shortOf(one.node_id),
+      whyOf(one.reason),
+    ]),
+  );
+  const table = renderTable(
+    ['CANDIDATE', 'WEIGHT', 'FREE', 'SCORE', 'AGAINST'],
+    candidates.map((one) => [
+      shortOf(one.node_id),
+      one.weight.toFixed(3),
+      one.free_share.toFixed(3),
+      scoreOf(one.score),
+      whyOf(one.against),
+    ]),
+  );
+  context.output.result(answer, [facts, history, table].filter((part) => part !== '').join('\n\n'));
+}
+
+/** The compute nodes as the scheduler sees them. */
+export async function listSchedulerNodes(context: Context, options: SchedulerOptions): Promise<void> {
+  const answer = await requestJson<NodeList>(`${urlOf(context, options)}/api/v0/nodes`);
+  const rows = answer.nodes.map((node) => [
+    shortOf(node.node_id),
+    plainText(node.url ?? ''),
+    String(node.instances),
+    `${sizeOf(node.free)} of ${sizeOf(node.limits)}`,
+    scoreOf(node.score),
+    node.weight.toFixed(3),
+    whyOf(node.leaving ?? node.reason),
+  ]);
+  const heads = ['NODE', 'URL', 'MACHINES', 'FREE', 'SCORE', 'WEIGHT', 'TAKES NOTHING NEW'];
+  context.output.result(answer, renderTable(heads, rows) || 'no compute node is known');
+}
+
+/** What runs where, and what waits. */
+export async function showPlan(context: Context, options: SchedulerOptions): Promise<void> {
+  const answer = await requestJson<Plan>(`${urlOf(context, options)}/api/v0/plan`);
+  const placed = Object.entries(answer.plan).flatMap(([nodeId, { instances }]) =>
+    instances.map((hash) => [hash, shortOf(nodeId), '']),
+  );
+  const waiting = answer.waiting.map(({ vm_hash: hash, reason }) => [hash, 'waits', whyOf(reason)]);
+  const table = renderTable(['MACHINE', 'NODE', 'WHY'], [...placed, ...waiting]);
+  const facts = `the plan of ${answer.period.start_timestamp}`;
+  context.output.result(answer, table === '' ? `${facts}\nno machines` : `${facts}\n\n${table}`);
+}
+
+/** Whether a machine of this size could be placed now. Exit code 5 where not. */
+export async function simulatePlacement(context: Context, options: SimulateOptions): Promise<number> {
+  const { cpu, memory, disk } = options;
+  const query = new URLSearchParams({ vcpus: String(cpu), memory: String(memory), disk: String(disk) });
+  const url = `${urlOf(context, options)}/api/v0/simulate?${query}`;
+  // "No" is an answer here, with a status of its own.
+  const response = await fetch(url, { signal: AbortSignal.timeout(SIMULATE_TIMEOUT_MS) }).catch(
+    (cause: Error) => {
+      throw new AppError('UPSTREAM_UNAVAILABLE', `${new URL(url).origin} does not answer`, { cause });
+    },
+  );
+  const answer = (await response.json()) as Simulation;
+  if (typeof answer.schedulable !== 'boolean') await requestJson(url);
+  const text = answer.schedulable
+    ? `could be placed on ${answer.node_id}`
+    : `could not be placed: ${answer.reasons.map(plainText).join('; ')}`;
+  context.output.result(answer, text);
+  return answer.schedulable ? EXIT.ok : EXIT.unavailable;
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { CoreClient, createSigner, generatePrivateKey, requestJson } from '@skerry/client';
+import { coreService } from '@skerry/core';
+import { createHttpServer, createLogger, listen, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { type InstanceView, NETWORK_CHANNEL, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
+import { startDaemon } from '../testing/parts.ts';
+import { findFreePorts } from '../testing/ports.ts';
+import { until } from '../testing/shell.ts';
+
+const TIMEOUT_MS = 60_000;
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
+const log = createLogger('test', 'warn');
+const host = { log, signal: new AbortController().signal };
+
+interface SchedulerStatus {
+  readonly leadership: { readonly role: string };
+  readonly instances: { readonly total: number; readonly placed: number };
+}
+
+const statusOf = (url: string) => requestJson<SchedulerStatus>(`${url}/status`);
+
+/** A compute node as the scheduler sees one: it announces itself and answers. */
+async function announceNode(coreUrl: string, index: number) {
+  const signer = createSigner(generatePrivateKey());
+  const nodeId = nodeIdOf(signer.address);
+  const app = await createHttpServer({ log });
+  app.get('/status/config', () => ({ node_hash: nodeId }));
+  const url = await listen(app, '127.0.0.1', 0);
+  const announce = (announcedAtMs: number, reason: { code: string; message: string } | null) =>
+    new CoreClient({ url: coreUrl, signer }).postMessage({
+      type: 'POST',
+      channel: NETWORK_CHANNEL.compute,
+      content: {
+        type: NETWORK_POST.node,
+        content: {
+          url,
+          ipv6_prefix: `fd00:${index}::/64`,
+          capacity: { cpu: 8, memory_mib: 8_192, disk_gib: 100 },
+          features: [],
+          version: '0.1.0',
+          announced_at_ms: announcedAtMs,
+          reason,
+        },
+      },
+    });
+  await announce(1, null);
+  return { nodeId, announce, [Symbol.asyncDispose]: () => app.close() };
+}
+
+test('of two schedulers one leads; killed, the other takes over, moves nothing, and goes on', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-takeover-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  const keyOf = (name: string) => loadOrCreateKeyFile(join(dir, name, 'key'));
+  const addresses = [createSigner(await keyOf('s0')).address, createSigner(await keyOf('s1')).address];
+  const core = stack.use(
+    await coreService.start(
+      readConfig(coreService.config, {
+        SKERRY_CORE_DATA_DIR: join(dir, 'core'),
+        SKERRY_CORE_PORT: '0',
+        SKERRY_CORE_HOST: '127.0.0.1',
+        SKERRY_CORE_SCHEDULERS: addresses.join(','),
+      }),
+      host,
+    ),
+  );
+  const coreUrl = core.urls[0]!;
+  const nodes = [stack.use(await announceNode(coreUrl, 1)), stack.use(await announceNode(coreUrl, 2))];
+  const ports = await findFreePorts(2);
+  const urls = ports.map((port) => `http://127.0.0.1:${port}`);
+  const schedulers = await Promise.all(
+    ports.map((port, index) =>
+      startDaemon('scheduler', {
+        SKERRY_SCHEDULER_DATA_DIR: join(dir, `s${index}`),
+        SKERRY_SCHEDULER_HOST: '127.0.0.1',
+        SKERRY_SCHEDULER_PORT: String(port),
+        SKERRY_SCHEDULER_CORE_URL: coreUrl,
+        SKERRY_SCHEDULER_PEERS: urls.join(','),
+        SKERRY_SCHEDULER_TAKEOVER_SECONDS: '2',
+        SKERRY_SCHEDULER_PROBE_PERIOD_SECONDS: '1',
+      }).then((started) => stack.use(started)),
+    ),
+  );
+  let roles: string[] = [];
+  await until('one leads', TIMEOUT_MS, async () => {
+    roles = (await Promise.all(urls.map(statusOf))).map(({ leadership }) => leadership.role);
+    return roles.filter((role) => role === 'leader').length === 1;
+  });
+
+  const owner = new CoreClient({ url: coreUrl, signer: createSigner(generatePrivateKey()) });
+  const create = (name: string) =>
+    owner.createInstance({
+      ...{ name, description: '', cpu: 1, memory: 512, disk: 4, image: 'debian:12' },
+      ...{ ssh_key: SSH_KEY, firewall: { allowedPorts: [22] } },
+    });
+  const placed = new Map<string, InstanceView>();
+  const untilPlaced = async (
+    id: string,
+    isDone: (one: InstanceView) => boolean = ({ node_id }) => node_id !== null,
+  ) =>
+    until(`${id} is placed`, TIMEOUT_MS, async () => {
+      const instance = await owner.getInstance(id);
+      if (isDone(instance)) placed.set(id, instance);
+      return isDone(instance);
+    });
+  for (const name of ['a', 'b', 'c', 'd']) await untilPlaced((await create(name)).instance_id);
+  const before = new Map([...placed].map(([id, { node_id }]) => [id, node_id]));
+  assert.equal(new Set(before.values()).size, 2, 'the instances are spread over both nodes');
+
+  const [leader, standby] = roles[0] === 'leader' ? [0, 1] : [1, 0];
+  process.kill(schedulers[leader]!.pid, 'SIGKILL');
+  await until(
+    'the other leads',
+    TIMEOUT_MS,
+    async () => (await statusOf(urls[standby]!)).leadership.role === 'leader',
+  );
+  const next = (await create('e')).instance_id;
+  await untilPlaced(next);
+  for (const [id, nodeId] of before) assert.equal((await owner.getInstance(id)).node_id, nodeId);
+  const explained = await requestJson<{ decisions: { kind: string }[]; verdict: { code: string } }>(
+    `${urls[standby]}/api/v0/explain/${next}`,
+  );
+  assert.deepEqual(
+    [explained.verdict.code, explained.decisions.map(({ kind }) => kind)],
+    ['STAYS', ['placed']],
+  );
+
+  // A node that wants to be empty: all that it holds goes to the other one.
+  const [draining, other] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+  await draining.announce(2, { code: 'NODE_DRAINING', message: 'new disks' });
+  for (const id of [...before.keys(), next]) await untilPlaced(id, ({ node_id }) => node_id === other.nodeId);
+});

@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import { SKERRY } from './shell.ts';
+
+/** Parts of a network as processes of their own, for end-to-end tests that need more than one of each. */
+
+type Environment = Readonly<Record<string, string>>;
+
+function stopper(child: ChildProcess): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+const failed = (child: ChildProcess, what: string) =>
+  once(child, 'exit').then(([code]): never => {
+    throw new Error(`${what} ended with ${code}`);
+  });
+
+/** `skerry up` with ports of the system's choice; where each door is, by name. */
+export async function startUp(
+  environment: Environment,
+  args: readonly string[],
+): Promise<{ urls: Readonly<Record<string, string>> } & AsyncDisposable> {
+  const ports = ['core', 'scheduler', 'compute', 'http', 'https', 'gateway', 'status'].flatMap((name) => [
+    `--${name}-port`,
+    '0',
+  ]);
+  const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json', ...ports, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...environment },
+  });
+  const { urls } = await Promise.race([readRecord(child.stdout), failed(child, 'skerry up')]);
+  return { urls, ...stopper(child) };
+}
+
+/** The record that a command prints over several lines and then goes on. */
+async function readRecord(stream: Readable): Promise<{ urls: Record<string, string> }> {
+  let text = '';
+  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
+    text += chunk;
+    if (text.endsWith('\n}\n')) break;
+  }
+  return JSON.parse(text);
+}
+
+/** One daemon; resolves when it serves. */
+export async function startDaemon(
+  name: string,
+  environment: Environment,
+): Promise<{ url: string; pid: number } & AsyncDisposable> {
+  const child = spawn(process.execPath, [SKERRY, name], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, SKERRY_LOG_LEVEL: 'warn', ...environment },
+  });
+  const [message] = (await Promise.race([once(child, 'message'), failed(child, `skerry ${name}`)])) as [
+    { urls: string[] },
+  ];
+  return { url: message.urls[0] ?? '', pid: child.pid!, ...stopper(child) };
+}
+
+/** What the diagnostic program of a compute node answers; a node that does not run it says 404. */
+const DIAGNOSTICS = /^\/(?:vm\/|status\/check\/fastapi)/;
+
+/** Stands before a compute node and passes everything on, the diagnostic program after a while. Where the node has none, it is one. */
+export async function startFront(delayMs: number) {
+  let target = '';
+  const server = createServer((request, response) => {
+    const path = request.url ?? '/';
+    const answer = async () => {
+      if (path.startsWith('/vm/')) await setTimeout(delayMs);
+      const inner = await fetch(`${target}${path}`, { redirect: 'manual' });
+      const isDiagnostic = inner.status === 404 && DIAGNOSTICS.test(path);
+      response.writeHead(isDiagnostic ? 200 : inner.status, {
+        server: inner.headers.get('server') ?? '',
+        'content-type': inner.headers.get('content-type') ?? '',
+      });
+      response.end(Buffer.from(await inner.arrayBuffer()));
+    };
+    answer().catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    passOnTo(url: string) {
+      target = url;
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import {
+  type CoreClient,
+  computeScoresOf,
+  publishScores,
+  readRegistrations,
+  readVersionTable,
+} from '@skerry/client';
+import type { Logger } from '@skerry/kit';
+import { DEFAULT_SCORING_SETTINGS, VERSIONS_KEY, type VersionTable } from '@skerry/protocol';
+
+export interface Release {
+  readonly software: string;
+  readonly version: string;
+}
+
+/** `SOFTWARE@VERSION` of the settings. */
+export function parseRelease(text: string): Release {
+  const [, software, version] = /^([a-z0-9-]{1,64})@([\x21-\x7e]{1,64})$/.exec(text) ?? [];
+  if (software === undefined || version === undefined) throw new Error('expected SOFTWARE@VERSION');
+  return { software, version };
+}
+
+/** What a table lacks of these releases, as released on a day; undefined where it has all. */
+export function addReleases(
+  table: VersionTable,
+  releases: readonly Release[],
+  date: string,
+): VersionTable | undefined {
+  const missing = releases.filter(({ software, version }) => !table[software]?.[version]);
+  if (missing.length === 0) return undefined;
+  const names = new Set(missing.map(({ software }) => software));
+  return Object.fromEntries(
+    Array.from(names, (name) => {
+      const added = missing.filter(({ software }) => software === name);
+      return [
+        name,
+        {
+          ...table[name],
+          ...Object.fromEntries(added.map(({ version }) => [version, { released_on: date }])),
+        },
+      ];
+    }),
+  );
+}
+
+/** Sees to it that the version table of this key has these releases: for a network where nobody else keeps one. */
+export async function keepReleases(
+  core: CoreClient,
+  releases: readonly Release[],
+  nowMs: number,
+): Promise<void> {
+  if (releases.length === 0) return;
+  const table = await readVersionTable({ coreUrl: core.url }, core.signer.address);
+  const content = addReleases(table, releases, new Date(nowMs).toISOString().slice(0, 10));
+  if (content) await core.postMessage({ type: 'AGGREGATE', content: { key: VERSIONS_KEY, content } });
+}
+
+export interface ScoresOptions {
+  readonly core: CoreClient;
+  /** Whose node list says who registered first; undefined where there is none. */
+  readonly nodeListOwner: string | undefined;
+  readonly hourSeconds: number;
+  readonly everyHours: number;
+  readonly tags: readonly string[];
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** What is older tells nothing of now (as `skerry score compute --publish`). */
+const MAX_AGE_HOURS = 3;
+
+/**
+ * Publishes scores from this monitor's own measurements when an hour begins. A network with many nodes has them computed
+ * elsewhere (`skerry score compute --publish`): it takes minutes then, in which this process should measure.
+ */
+export function createScoresPublisher(options: ScoresOptions): (startMs: number) => Promise<void> {
+  const { core, nodeListOwner, hourSeconds, everyHours, tags, signal, log } = options;
+  return async (startMs) => {
+    if (everyHours === 0 || Math.floor(startMs / 1000 / hourSeconds) % everyHours !== 0) return;
+    const source = { coreUrl: core.url, signal };
+    const publisher = core.signer.address;
+    const settings = { ...DEFAULT_SCORING_SETTINGS, hour_seconds: hourSeconds };
+    // What is dated before this hour is complete.
+    const to = Math.floor(startMs / 1000);
+    const computed = await computeScoresOf(source, {
+      period: { from: Math.max(0, to - settings.period_seconds), to },
+      settings,
+      publishers: [publisher],
+      versions: await readVersionTable(source, publisher),
+      registrations: nodeListOwner === undefined ? undefined : await readRegistrations(source, nodeListOwner),
+      tags,
+    });
+    if (computed.newest === null || computed.newest < to - MAX_AGE_HOURS * hourSeconds) return;
+    const itemHash = await publishScores(core, computed);
+    log.info({ item_hash: itemHash, scores_hash: computed.content.scores_hash }, 'published scores');
+  };
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { Controller } from './controller.ts';
+import { Health } from './health.ts';
+import { Outbox } from './outbox.ts';
+import { instanceAt, nodeAt, size } from './planning/testing.ts';
+import { applyInstance, applyNode, createView, type Instance, type Node, type Placement } from './view.ts';
+
+const GRACE_MS = 60_000;
+const log = createLogger('test', 'silent');
+
+/** A controller with a clock, nodes that answer as told, and a network that takes every decision. */
+async function createTrial(nodes: Node[], instances: Instance[]) {
+  const stop = new AbortController();
+  const silent = new Set<string>();
+  const said: { instanceId: string; placement: Placement }[] = [];
+  let nowMs = 1_000_000;
+  let leads = true;
+  const outbox = new Outbox({
+    publish: async (instanceId, placement) => void said.push({ instanceId, placement }),
+    log,
+  });
+  const health = new Health({
+    probe: async ({ nodeId }) => (silent.has(nodeId) ? 'no answer' : undefined),
+    onChange: (nodeId) => controller.onHealth(nodeId),
+    now: () => nowMs,
+    signal: stop.signal,
+    log,
+  });
+  const controller: Controller = new Controller({
+    health,
+    outbox,
+    cpuOvercommit: 4,
+    manages: () => true,
+    rules: { graceMs: GRACE_MS, scoreMin: 0, privatePrefixes: true },
+    isDrained: () => false,
+    leads: () => leads,
+    now: () => nowMs,
+    signal: stop.signal,
+    log,
+  });
+  const settle = () =>
+    new Promise<void>((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
+  const view = createView();
+  for (const node of nodes) applyNode(view, node);
+  for (const instance of instances) applyInstance(view, instance);
+  controller.onView(view);
+  while (!controller.hasPlan) await settle();
+  return {
+    controller,
+    health,
+    outbox,
+    said,
+    settle,
+    setLeads(value: boolean) {
+      leads = value;
+    },
+    nodeOf: (instanceId: string) => controller.snapshot().planner.get(instanceId)?.nodeId ?? null,
+    /** Some nodes are silent from now on; time passes, and the scheduler looks again. */
+    async pass(ms: number, ...silentNodes: Node[]) {
+      silent.clear();
+      for (const { nodeId } of silentNodes) silent.add(nodeId);
+      await health.probeAll(nodes);
+      nowMs += ms;
+      await health.probeAll(nodes);
+      controller.checkpoint();
+      await settle();
+    },
+    [Symbol.dispose]() {
+      stop.abort();
+      outbox[Symbol.dispose]();
+    },
+  };
+}
+
+const nodes = [0, 1, 2].map((index) => nodeAt(index, size(4, 4_096, 100)));
+const [first] = nodes as [Node];
+const small = size(1, 512, 4);
+const placedOn = (node: Node, index: number) =>
+  instanceAt(index, small, { nodeId: node.nodeId, nodeAddress: node.address, ipv6: '' });
+
+test('a node that dies keeps what it has for the grace period, one that comes back keeps it for good', async () => {
+  const instance = placedOn(first, 0);
+  using trial = await createTrial(nodes, [instance]);
+  await trial.pass(GRACE_MS - 1, first);
+  assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);
+  await trial.pass(10 * GRACE_MS);
+  await trial.pass(GRACE_MS - 1, first);
+  assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);
+  await trial.pass(1, first);
+  const moved = trial.nodeOf(instance.instanceId);
+  assert.notEqual(moved, first.nodeId);
+  const { placement } = trial.said.at(-1)!;
+  assert.deepEqual([placement.nodeId, placement.reason?.code], [moved, 'NODE_DEAD']);
+  const [record] = trial.controller.snapshot().decisions.list(instance.instanceId).slice(-1);
+  assert.deepEqual([record!.kind, record!.from], ['moved', first.nodeId]);
+});
+
+test('while most nodes are out of reach none counts as dead: the scheduler may be cut off', async () => {
+  const instance = placedOn(first, 0);
+  using trial = await createTrial(nodes, [instance]);
+  await trial.pass(10 * GRACE_MS, first, nodes[1]!);
+  assert.ok(trial.controller.isCutOff);
+  assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);
+  await trial.pass(1, first);
+  assert.notEqual(trial.nodeOf(instance.instanceId), first.nodeId);
+});
+
+test('on standby it says nothing and knows everything; deposed, it takes back what was not said', async () => {
+  const waiting = instanceAt(1, small);
+  using trial = await createTrial(nodes, [placedOn(first, 0)]);
+  trial.setLeads(false);
+  trial.controller.onInstance(waiting);
+  await trial.settle();
+  assert.equal(trial.nodeOf(waiting.instanceId), null);
+  trial.setLeads(true);
+  trial.controller.planSoon();
+  await trial.settle();
+  const chosen = trial.nodeOf(waiting.instanceId);
+  assert.notEqual(chosen, null);
+  assert.equal(trial.outbox.get(waiting.instanceId)?.nodeId, chosen);
+  trial.setLeads(false);
+  trial.controller.onDeposed();
+  assert.deepEqual([trial.outbox.size, trial.nodeOf(waiting.instanceId)], [0, null]);
+});
+
+test('a node that takes its announcement back has left; with an older one it is there again', async () => {
+  const instance = placedOn(first, 0);
+  using trial = await createTrial(nodes, [instance]);
+  const older = { ...first, ipv6Prefix: 'fd00:abc::/64', announcedAtMs: 0 };
+  trial.controller.onNodeGone(first.nodeId, older);
+  await trial.settle();
+  assert.match(trial.controller.snapshot().planner.get(instance.instanceId)!.ipv6, /^fd00:abc::3:/);
+  trial.controller.onNodeGone(first.nodeId, undefined);
+  await trial.settle();
+  assert.notEqual(trial.nodeOf(instance.instanceId), first.nodeId);
+  assert.equal(trial.said.at(-1)!.placement.reason?.code, 'NODE_GONE');
+});
+
+test('scores change what is preferred, and move nothing', async () => {
+  const instance = placedOn(first, 0);
+  using trial = await createTrial(nodes, [instance]);
+  trial.controller.setScores(new Map([[nodes[2]!.nodeId, 1]]));
+  trial.controller.onInstance(instanceAt(1, small));
+  await trial.settle();
+  assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);
+  assert.equal(trial.nodeOf(instanceAt(1, small).instanceId), nodes[2]!.nodeId);
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import fc from 'fast-check';
+import { namedTarget } from '../registry.ts';
+import { BUCKET_MS, History, KEPT_MS, meanLatency, percentOnline, type Result } from './history.ts';
+import { type Service, Store } from './store.ts';
+
+const log = createLogger('test', 'silent');
+const NOW = Date.UTC(2026, 0, 9, 12, 7);
+const DAY_MS = 86_400_000;
+const ok = (atMs: number, latencyUs = 1_000): Result => ({
+  atMs,
+  isOnline: true,
+  latencyUs,
+  statusCode: 200,
+  issue: null,
+});
+const bad = (atMs: number): Result => ({
+  atMs,
+  isOnline: false,
+  latencyUs: null,
+  statusCode: 503,
+  issue: 'answered 503',
+});
+
+test('uptime is the part of the checks in the window that did not fail', () => {
+  const history = new History();
+  for (let hour = 10 * 24; hour >= 0; hour--)
+    history.add(hour >= 12 && hour < 24 ? bad(NOW - hour * 3_600_000) : ok(NOW - hour * 3_600_000, 2_000));
+  const day = history.sum(NOW, DAY_MS);
+  assert.deepEqual([day.hits, day.failures, percentOnline(day), meanLatency(day)], [25, 12, 52, 2_000]);
+  const week = history.sum(NOW, KEPT_MS);
+  assert.deepEqual([week.hits, week.failures, percentOnline(week)], [169, 12, 92.9]);
+  assert.deepEqual([history.totals.hits, history.totals.failures], [241, 12]);
+  assert.ok(history.list().length <= KEPT_MS / BUCKET_MS + 1);
+  assert.equal(percentOnline({ hits: 0, failures: 0, latencyUs: 0 }), 0);
+});
+
+test('a history is the same after it was written and read, and every window sums what a count of the checks sums', () => {
+  const result = fc.record({ minutes: fc.integer({ min: 0, max: 12 * 1_440 }), isOnline: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(result, { maxLength: 60 }), (list) => {
+      const results = list
+        .sort((a, b) => b.minutes - a.minutes)
+        .map(({ minutes, isOnline }) => (isOnline ? ok : bad)(NOW - minutes * 60_000));
+      const history = new History();
+      for (const one of results) history.add(one);
+      const again = History.fromRecord(JSON.parse(JSON.stringify(history.toRecord())));
+      assert.deepEqual(again.toRecord(), history.toRecord());
+      for (const spanMs of [DAY_MS, KEPT_MS]) {
+        const since = Math.floor((NOW - spanMs) / BUCKET_MS) * BUCKET_MS;
+        const expected = results.filter(({ atMs }) => atMs >= since);
+        const { hits, failures } = history.sum(NOW, spanMs);
+        assert.deepEqual(
+          [hits, failures],
+          [expected.length, expected.filter(({ isOnline }) => !isOnline).length],
+        );
+      }
+    }),
+  );
+});
+
+async function createDir() {
+  const path = await mkdtemp(join(tmpdir(), 'skerry-status-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+const targets = ['web', 'api'].map((name) => namedTarget({ name, url: `http://${name}.test/` }));
+const countsOf = (services: readonly Service[]) =>
+  services.map(({ id, target, history }) => [id, target.name, history.totals.hits, history.totals.failures]);
+
+test('results survive any end of the process, once each', async () => {
+  await using dir = await createDir();
+  const first = await Store.open(dir.path, log);
+  const [web, api] = await first.sync(targets, NOW);
+  await first.add([
+    { service: web!, result: ok(NOW) },
+    { service: api!, result: bad(NOW) },
+  ]);
+  await first.add([{ service: web!, result: ok(NOW + 1) }]);
+  // Nothing is closed: that is what a kill leaves. The last line was cut off.
+  const journal = await readFile(join(dir.path, 'journal.jsonl'), 'utf8');
+  await appendFile(join(dir.path, 'journal.jsonl'), '{"n":4,"id":1,"atM');
+  const second = await Store.open(dir.path, log);
+  assert.deepEqual(countsOf(second.services), [
+    [1, 'web', 2, 0],
+    [2, 'api', 1, 1],
+  ]);
+  // Killed between the snapshot and the emptying of the journal.
+  await writeFile(join(dir.path, 'journal.jsonl'), journal);
+  const third = await Store.open(dir.path, log);
+  assert.deepEqual(countsOf(third.services), countsOf(second.services));
+  assert.deepEqual(third.services[1]!.history.last, bad(NOW));
+});
+
+test('a service keeps its id, and one that is gone is forgotten after a week', async () => {
+  await using dir = await createDir();
+  const store = await Store.open(dir.path, log);
+  await store.sync(targets, NOW);
+  const other = namedTarget({ name: 'other', url: 'http://other.test/' });
+  assert.deepEqual(
+    (await store.sync([targets[1]!, other], NOW + KEPT_MS)).map(({ id }) => id),
+    [2, 3],
+  );
+  assert.equal(store.services.length, 3);
+  await store.sync([targets[1]!, other], NOW + KEPT_MS + 1);
+  assert.deepEqual(
+    store.services.map(({ id }) => id),
+    [2, 3],
+  );
+  const again = await Store.open(dir.path, log);
+  assert.deepEqual(
+    (await again.sync(targets, NOW + KEPT_MS + 2)).map(({ id }) => id),
+    [4, 2],
+  );
+});

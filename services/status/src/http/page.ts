@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { escapeHtml } from '@skerry/kit';
+import { GROUPS } from '../registry.ts';
+import type { ServiceView } from './views.ts';
+
+const STYLE = `
+:root { color-scheme: light dark; --line: #8884; --good: #187a3c; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --good: #6ed494; --bad: #ff8a80; } }
+body { margin: 0 auto; max-width: 60rem; padding: 1.5rem; font: 16px/1.5 system-ui, sans-serif; }
+h1 { margin: 0; font-size: 1.6rem; } h2 { margin: 2rem 0 .3rem; font-size: 1.1rem; }
+.sum { font-size: 1.2rem; margin: .5rem 0; } .good { color: var(--good); } .bad { color: var(--bad); }
+table { border-collapse: collapse; width: 100%; }
+td, th { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+small { opacity: .75; }
+`;
+
+/** Nothing but this page's own style: no script, nothing from elsewhere. */
+export const CONTENT_SECURITY_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+const TITLES: Readonly<Record<keyof typeof GROUPS, string>> = {
+  core: 'Core nodes',
+  compute: 'Compute nodes',
+  service: 'Services',
+};
+/** Rows of one table: who wants all of them asks the API. */
+const ROWS_MAX = 500;
+const REFRESH_SECONDS = 60;
+const MICROSECONDS = 1_000;
+
+const stateOf = ({ online, issue }: ServiceView) =>
+  online
+    ? '<span class="good">up</span>'
+    : `<span class="bad">down</span> <small>${escapeHtml(issue ?? '')}</small>`;
+
+const percentOf = (value: number) => `${value.toFixed(2)} %`;
+
+function rowOf(service: ServiceView): string {
+  const { name, latency, online_24_hours: day, online_7_days: week, stats } = service;
+  const figures = [
+    `${(latency / MICROSECONDS).toFixed(1)} ms`,
+    percentOf(day),
+    percentOf(week),
+    String(stats.hits),
+  ];
+  const cells = figures.map((text) => `<td class="number">${escapeHtml(text)}</td>`).join('');
+  return `<tr><td>${escapeHtml(name)}</td><td>${stateOf(service)}</td>${cells}</tr>`;
+}
+
+function tableOf(title: string, services: readonly ServiceView[]): string {
+  if (services.length === 0) return '';
+  const heads = ['Service', 'State'].map((text) => `<th scope="col">${text}</th>`).join('');
+  const numbers = ['Answer', '24 hours', '7 days', 'Checks']
+    .map((text) => `<th scope="col" class="number">${text}</th>`)
+    .join('');
+  // What is down comes first: with many nodes that is what a reader looks for.
+  const rows = [...services]
+    .sort((a, b) => Number(a.online) - Number(b.online) || a.id - b.id)
+    .slice(0, ROWS_MAX);
+  const more =
+    services.length > rows.length ? `<p><small>and ${services.length - rows.length} more</small></p>` : '';
+  return `<h2>${escapeHtml(title)}</h2>
+<table><thead><tr>${heads}${numbers}</tr></thead><tbody>${rows.map(rowOf).join('\n')}</tbody></table>${more}`;
+}
+
+/** The state of the network as one page that needs nothing else: no script, and nothing from elsewhere. */
+export function renderPage(services: readonly ServiceView[], nowMs: number): string {
+  const down = services.filter(({ online }) => !online).length;
+  const sum =
+    services.length === 0
+      ? '<p class="sum">Nothing was checked yet.</p>'
+      : down === 0
+        ? `<p class="sum good">All ${services.length} services answer.</p>`
+        : `<p class="sum bad">${down} of ${services.length} services do not answer.</p>`;
+  const tables = (Object.keys(GROUPS) as (keyof typeof GROUPS)[]).map((group) =>
+    tableOf(
+      TITLES[group],
+      services.filter(({ group_id: id }) => id === GROUPS[group]),
+    ),
+  );
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="refresh" content="${REFRESH_SECONDS}"><title>Network status</title><style>${STYLE}</style></head>
+<body><h1>Network status</h1>
+${sum}
+${tables.join('\n')}
+<p><small>${escapeHtml(new Date(nowMs).toISOString())}. For programs: <a href="/api/services">/api/services</a>, <a href="/api/v0/openapi.json">openapi.json</a>.</small></p>
+</body></html>
+`;
+}

@@ -1,0 +1,14 @@
+import type { Service } from '@skerry/kit';
+import { type StatusConfig, statusConfig } from './config.ts';
+import { startStatus } from './status.ts';
+
+export { describeApi } from './http/api.ts';
+export type { StatusConfig };
+
+/** Network status: whether every service answers, now and over the last week. */
+export const statusService: Service<StatusConfig> = {
+  name: 'status',
+  summary: 'checks every service of the network and shows how it was doing',
+  config: statusConfig,
+  start: startStatus,
+};
