@@ -9,8 +9,6 @@ export interface ConnectTarget {
   readonly halfOpen: boolean;
 }
 
-const KEEP_ALIVE_PROBE_MS = 60_000;
-
 /** Where an instance does not take a connection in time, the socket's error is this. */
 export class ConnectTimeoutError extends Error {
   override readonly name = 'ConnectTimeoutError';
@@ -23,8 +21,6 @@ export function connectInstance(target: ConnectTarget): Socket {
     port: target.port,
     family: 6,
     noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
     allowHalfOpen: target.halfOpen,
   });
   const timer = setTimeout(

@@ -42,7 +42,7 @@ export function createTlsListener(options: TlsListenerOptions): TlsListener {
   const { limits, side, counters } = options;
   const connections = new Set<Socket>();
   const undecided = new Set<Undecided>();
-  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) => {
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     // Its close follows, and that is what everything here acts on.
     socket.on('error', () => {});
     const client = clientKey(socket.remoteAddress);

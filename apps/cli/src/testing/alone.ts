@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { SKERRY } from './shell.ts';
+
+async function run(command: string, ...args: string[]): Promise<void> {
+  const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  assert.equal(code, 0, `${command} ${args.join(' ')} failed; its last words are above`);
+}
+
+/** A scenario of this directory in a network namespace of its own, so that ports and interfaces are nobody else's; takes root. */
+export const runAlone = (scenario: string, ...args: string[]) =>
+  run(
+    'unshare',
+    '--net',
+    '--',
+    process.execPath,
+    fileURLToPath(new URL(`./${scenario}`, import.meta.url)),
+    ...args,
+  );
+
+/** Where the network is: a namespace of its own has none. */
+export const buildImage = () => run(process.execPath, SKERRY, 'image', 'build', 'debian:12');
