@@ -82,7 +82,7 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
   installPackages: settings.flag(true, 'as root on Debian: install missing programs with apt-get'),
   programs: settings.flag(true, 'whether the node runs programs'),
   programMemoryMib: settings.integer(
-    64,
+    256,
     HARD_MEMORY_MIB_MAX,
     1_024,
     'memory that programs may have together, those that are kept warm included, in MiB',

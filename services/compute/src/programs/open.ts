@@ -54,6 +54,27 @@ async function findObstacle({ programs }: ComputeConfig): Promise<string | undef
   return missing.length > 0 ? `missing programs: ${missing.join(', ')}` : undefined;
 }
 
+/** The room, once a first sandbox in it has answered. */
+async function openRoom(
+  { config, core, nodeId, log }: ProgramDoorOptions,
+  reports: RunReports,
+): Promise<Programs> {
+  const programs = Programs.open({
+    ...{ core, nodeId, log, dataDir: config.dataDir, cacheDir: config.cacheDir },
+    memoryMib: config.programMemoryMib,
+    spares: config.programSpares,
+    idleMs: config.programIdleSeconds * 1000,
+    onRun: (run) => reports.add(run),
+  });
+  try {
+    await programs.check();
+    return programs;
+  } catch (error) {
+    await programs[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
 /** Opens the room of programs, or a door that says why there is none. */
 export async function openPrograms(options: ProgramDoorOptions): Promise<ProgramDoor> {
   const { config, core, nodeId, log, signal } = options;
@@ -65,13 +86,7 @@ export async function openPrograms(options: ProgramDoorOptions): Promise<Program
   const reports = new RunReports({ core, log, signal });
   let programs: Programs;
   try {
-    programs = Programs.open({
-      ...{ core, nodeId, log, dataDir: config.dataDir, cacheDir: config.cacheDir },
-      memoryMib: config.programMemoryMib,
-      spares: config.programSpares,
-      idleMs: config.programIdleSeconds * 1000,
-      onRun: (run) => reports.add(run),
-    });
+    programs = await openRoom(options, reports);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     log.warn({ err: error }, 'this node runs no programs');

@@ -109,6 +109,13 @@ describe('JavaScript', () => {
     assert.match((await room.outcomeOf(later)).text, /Error: later/);
   });
 
+  test('large code and large requests', async () => {
+    const large = `const text = '${'x'.repeat(20 << 20)}'; function main(v, { body }) { return text.length + body.length; }`;
+    const hash = room.add('nodejs', large, { memoryMib: 256, timeoutSeconds: 20 });
+    const { text } = await room.outcomeOf(hash, {}, { body: Buffer.alloc(8 << 20) });
+    assert.equal(text, String(28 << 20));
+  });
+
   test('an archive', async () => {
     const files = {
       'lib/sum.js': 'exports.sum = (v) => v.a + v.b;',

@@ -7,7 +7,7 @@ import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
 import { Library, type LoadedProgram } from './code/library.ts';
 import { Pool, type Start } from './pool.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
-import type { LogEntry } from './sandbox/log-tail.ts';
+import { type LogEntry, LogTail } from './sandbox/log-tail.ts';
 import { findRuntimes } from './sandbox/runtimes.ts';
 import type { SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
 import { renderSeccompFilter } from './sandbox/seccomp.ts';
@@ -38,6 +38,14 @@ const GROUP_NAME_DIGITS = 12;
 const UID_BASE = 0x60000000;
 const UID_DIGITS = 5;
 const UIDS_PER_NODE = 256;
+
+const PROBE_TIMEOUT_MS = 20_000;
+const PROBE = { encoding: 'plain', entrypoint: null, environment: {}, memoryMib: 64, cpus: 1 } as const;
+const PROBE_CALL: SandboxCall = {
+  ...{ method: 'GET', path: '/', query: '', headers: {}, variables: {} },
+  isRun: true,
+  body: Buffer.alloc(0),
+};
 
 /** Runs programs, each in a sandbox of its own. */
 export class Programs implements AsyncDisposable {
@@ -122,6 +130,15 @@ export class Programs implements AsyncDisposable {
         throw error;
       }
     });
+  }
+
+  /** Whether a sandbox can be made here and answers. Throws PROGRAM_CRASHED, with what the machine complained. */
+  async check(): Promise<void> {
+    const log = new LogTail();
+    const code = { ...PROBE, bytes: Buffer.from('function main() {}') };
+    const order = { key: 'probe', runtime: 'nodejs', code, log } as const;
+    await this.#pool.use(order, (sandbox) => sandbox.call(PROBE_CALL, PROBE_TIMEOUT_MS));
+    this.#pool.drop(order.key);
   }
 
   /** What the program wrote lately, if it was called since the node started. */

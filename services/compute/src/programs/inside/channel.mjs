@@ -32,16 +32,26 @@ export const channel = new Socket({ fd: CHANNEL, readable: true, writable: false
 
 /** Tells of each frame, in order. */
 export function receive(onFrame) {
-  let waiting = Buffer.alloc(0);
+  let parts = [];
+  let sizeBytes = 0;
+  // Pieces are put together once for each frame, however large that is.
+  let neededBytes = PREFIX_BYTES;
   channel.on('data', (chunk) => {
-    waiting = waiting.length === 0 ? chunk : Buffer.concat([waiting, chunk]);
-    while (waiting.length >= PREFIX_BYTES) {
-      const headBytes = waiting.readUInt32BE(0);
-      const total = PREFIX_BYTES + headBytes + waiting.readUInt32BE(4);
-      if (waiting.length < total) return;
-      const head = JSON.parse(waiting.subarray(PREFIX_BYTES, PREFIX_BYTES + headBytes));
-      const body = waiting.subarray(PREFIX_BYTES + headBytes, total);
-      waiting = waiting.subarray(total);
+    parts.push(chunk);
+    sizeBytes += chunk.length;
+    while (sizeBytes >= neededBytes) {
+      const all = Buffer.concat(parts);
+      parts = [all];
+      const headEnd = PREFIX_BYTES + all.readUInt32BE(0);
+      neededBytes = headEnd + all.readUInt32BE(4);
+      if (sizeBytes < neededBytes) return;
+      const [head, body] = [
+        JSON.parse(all.subarray(PREFIX_BYTES, headEnd)),
+        all.subarray(headEnd, neededBytes),
+      ];
+      parts = [all.subarray(neededBytes)];
+      sizeBytes -= neededBytes;
+      neededBytes = PREFIX_BYTES;
       onFrame(head, body);
     }
   });

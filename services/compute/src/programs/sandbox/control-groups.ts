@@ -240,8 +240,12 @@ export class ControlGroup {
     return Number(/^oom_kill ([0-9]+)$/m.exec(text)?.[1] ?? 0);
   }
 
+  /** A process of another process namespace is told as 0, which would mean all of ours to kill(2). */
   #listProcesses(): number[] {
-    return this.#read('cgroup.procs').split('\n').filter(Boolean).map(Number);
+    return this.#read('cgroup.procs')
+      .split('\n')
+      .map(Number)
+      .filter((pid) => pid > 1);
   }
 
   /** Ends everything inside: nothing new can start, then all that is there is killed. */
