@@ -107,6 +107,15 @@ test('while most nodes are out of reach none counts as dead: the scheduler may b
   assert.notEqual(trial.nodeOf(instance.instanceId), first.nodeId);
 });
 
+test('nodes that were given up long ago hold nobody back', async () => {
+  const instance = placedOn(nodes[2]!, 0);
+  using trial = await createTrial(nodes, [instance]);
+  await trial.pass(86_400_000, first);
+  assert.ok(!trial.controller.isCutOff);
+  await trial.pass(GRACE_MS, first, nodes[2]!);
+  assert.equal(trial.nodeOf(instance.instanceId), nodes[1]!.nodeId);
+});
+
 test('on standby it says nothing and knows everything; deposed, it takes back what was not said', async () => {
   const waiting = instanceAt(1, small);
   using trial = await createTrial(nodes, [placedOn(first, 0)]);

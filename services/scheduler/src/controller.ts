@@ -41,6 +41,8 @@ const FIRST_PROBES_MAX_MS = 2_500;
 const WORDINGS_MAX = 32;
 /** Decisions of one plan that are logged one by one. */
 const LOGGED_MAX = 100;
+/** A node that is silent for so long and holds nothing is not expected back. */
+const GIVEN_UP_MS = 86_400_000;
 /** A lost stream is tried again within 5 s; longer silence after a loss means that it is back. */
 const DISCONNECT_MEMORY_MS = 8_000;
 
@@ -54,6 +56,7 @@ export class Controller implements Watcher {
   #checkedAtMs = 0;
   #isDue = false;
   #isProbed = false;
+  #isCutOff = false;
   #hasRun = false;
   #coreFailure: string | null = null;
   #disconnectedAtMs = Number.NEGATIVE_INFINITY;
@@ -92,8 +95,17 @@ export class Controller implements Watcher {
 
   /** True while most nodes are out of reach: then it is more likely that this scheduler is. */
   get isCutOff(): boolean {
-    const { outages } = this.#options.health;
-    return outages.size * 2 > (this.#view?.nodes.size ?? 0);
+    return this.#isCutOff;
+  }
+
+  /** Nodes that were given up long ago and hold nothing say nothing of now. */
+  #lookAround(): void {
+    const { health, now } = this.#options;
+    const counted = [...health.outages].filter(
+      ([nodeId, { sinceMs }]) => now() - sinceMs < GIVEN_UP_MS || this.#view?.holders.has(nodeId),
+    );
+    const inReach = (this.#view?.nodes.size ?? 0) - health.outages.size;
+    this.#isCutOff = counted.length > inReach;
   }
 
   onView(view: View): void {
@@ -105,6 +117,7 @@ export class Controller implements Watcher {
     health.keepOnly(view.nodes);
     for (const nodeId of [...this.#planner.loads.keys()])
       if (!view.nodes.has(nodeId)) this.#planner.removeNode(nodeId);
+    this.#lookAround();
     for (const node of view.nodes.values()) this.#assess(node, true);
     for (const instanceId of [...this.#planner.instanceIds])
       if (!view.instances.has(instanceId)) this.#planner.removeInstance(instanceId);
@@ -159,6 +172,7 @@ export class Controller implements Watcher {
 
   /** A node went out of reach or came back. */
   onHealth(nodeId: string): void {
+    this.#lookAround();
     const node = this.#view?.nodes.get(nodeId);
     if (node) this.#assess(node, false);
     this.planSoon();
@@ -196,6 +210,7 @@ export class Controller implements Watcher {
     const nowMs = this.#options.now();
     if (nowMs - this.#disconnectedAtMs < DISCONNECT_MEMORY_MS) return;
     this.#coreFailure = null;
+    this.#lookAround();
     for (const node of this.nodes) this.#assess(node, false);
     this.#planNow();
     if (this.#hasRun && this.#options.leads()) this.#tell(this.#planner.reword(WORDINGS_MAX));
@@ -224,7 +239,7 @@ export class Controller implements Watcher {
       isDrained: isDrained(node),
       score: this.#scores.get(node.nodeId) ?? null,
     };
-    const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.isCutOff }, now());
+    const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff }, now());
     const load = this.#planner.loads.get(node.nodeId);
     if (isNew || !load || !isSameStanding(load.standing, standing)) this.#planner.setNode(node, standing);
   }
