@@ -3,7 +3,7 @@ import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Journal } from './journal.ts';
 import type { Network } from './network.ts';
-import { quoteTransfer } from './purchase.ts';
+import { type Purchase, quoteTransfer } from './purchase.ts';
 import type { Purchases } from './purchases.ts';
 import { placeOf, type Sale } from './sales.ts';
 import { readTransfers } from './transfers.ts';
@@ -103,25 +103,33 @@ export class Seller {
   }
 
   async #sendWaiting(): Promise<string | undefined> {
-    const { network, journal, purchases, now } = this.#options;
-    let unseen = 0;
-    for (const purchase of purchases.listWaiting().slice(0, SENT_PER_ROUND)) {
-      let itemHash = await network.findCredit(purchase);
-      if (itemHash === undefined) {
-        await network.sendPurchase(purchase);
-        itemHash = await network.findCredit(purchase);
+    let trouble: string | undefined;
+    for (const purchase of this.#options.purchases.listWaiting().slice(0, SENT_PER_ROUND)) {
+      try {
+        if (!(await this.#send(purchase)))
+          trouble ??= 'the core node took a purchase without effect; it may not trust this service';
+      } catch (error) {
+        // One that is refused, as for a clock that is wrong, does not hold up the others.
+        if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+        trouble ??= `a purchase was refused: ${error.message}`;
       }
-      if (itemHash === undefined) {
-        unseen++;
-        continue;
-      }
-      const settlement = { id: purchase.id, itemHash, settledAtMs: now() };
-      await journal.settle(settlement);
-      purchases.settle(settlement);
     }
-    return unseen === 0
-      ? undefined
-      : `the core node took ${unseen} purchases without effect; it may not trust this service`;
+    return trouble;
+  }
+
+  /** @returns whether the core node credits it now */
+  async #send(purchase: Purchase): Promise<boolean> {
+    const { network, journal, purchases, now } = this.#options;
+    let itemHash = await network.findCredit(purchase);
+    if (itemHash === undefined) {
+      await network.sendPurchase(purchase);
+      itemHash = await network.findCredit(purchase);
+    }
+    if (itemHash === undefined) return false;
+    const settlement = { id: purchase.id, itemHash, settledAtMs: now() };
+    await journal.settle(settlement);
+    purchases.settle(settlement);
+    return true;
   }
 }
 
