@@ -20,7 +20,8 @@ import { createSender } from '../services/core/src/webhooks/send.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../services/core/src/db/migrations', import.meta.url));
 const ENDPOINTS = 100;
-const DEAD = 10;
+/** Of ten endpoints one never answers. */
+const DEAD_PART = 0.1;
 const EVENTS_PER_SECOND = 1_000;
 /** Events are written as a busy pipeline does: so many transactions a second. */
 const TICKS_PER_SECOND = 20;
@@ -98,9 +99,15 @@ async function callBare(url: string, count: number): Promise<number> {
 export async function benchWebhooks(): Promise<void> {
   const { values } = parseArgs({
     args: process.argv.slice(3),
-    options: { seconds: { type: 'string', default: '20' }, 'database-url': { type: 'string' } },
+    options: {
+      seconds: { type: 'string', default: '20' },
+      endpoints: { type: 'string', default: String(ENDPOINTS) },
+      'database-url': { type: 'string' },
+    },
   });
   const seconds = Number(values.seconds);
+  const endpoints = Number(values.endpoints);
+  const dead = Math.round(endpoints * DEAD_PART);
   const log = createLogger('bench', 'error');
   const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
   const receiver = await startReceiver();
@@ -113,9 +120,9 @@ export async function benchWebhooks(): Promise<void> {
     await migrate({ pool: database.pool, directory: MIGRATIONS, log });
     const db = database.kysely;
     const secrets = createSealedBox(randomBytes(KEY_BYTES));
-    for (let n = 0; n < ENDPOINTS; n++) {
+    for (let n = 0; n < endpoints; n++) {
       const id = `webhook-${n}`;
-      const url = `${receiver.url}/${n < DEAD ? 'dead' : 'alive'}/${n}`;
+      const url = `${receiver.url}/${n < dead ? 'dead' : 'alive'}/${n}`;
       await database.pool.query(
         `insert into webhooks (webhook_id, owner, url, events, secret, created, filters, version)
          values ($1, 'bench', $2, array['message.new'], $3, 0, $4, 1)`,
@@ -135,12 +142,14 @@ export async function benchWebhooks(): Promise<void> {
       if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
       await writeEvents(
         database,
-        Array.from({ length: perTick }, () => `c${written++ % ENDPOINTS}`),
+        Array.from({ length: perTick }, () => `c${written++ % endpoints}`),
       );
       events.wake();
     }
     const tookSeconds = (performance.now() - startMs) / 1000;
-    const expected = (written * (ENDPOINTS - DEAD)) / ENDPOINTS;
+    const expected = Array.from({ length: written }, (_, n) => n % endpoints).filter(
+      (one) => one >= dead,
+    ).length;
     const waitFor = async (count: number) => {
       for (;;) {
         const reading = await receiver.read();
@@ -151,7 +160,7 @@ export async function benchWebhooks(): Promise<void> {
     const { delaysMs } = await waitFor(expected);
     const sorted = delaysMs.toSorted((a, b) => a - b);
     console.log(
-      `${written} events in ${tookSeconds.toFixed(1)} s (${(written / tookSeconds).toFixed(0)}/s) to ${ENDPOINTS} endpoints, ${DEAD} dead: event to first attempt p50 ${quantile(sorted, 0.5)} ms, p99 ${quantile(sorted, 0.99)} ms, most ${sorted.at(-1)} ms`,
+      `${written} events in ${tookSeconds.toFixed(1)} s (${(written / tookSeconds).toFixed(0)}/s) to ${endpoints} endpoints, ${dead} dead: event to first attempt p50 ${quantile(sorted, 0.5)} ms, p99 ${quantile(sorted, 0.99)} ms, most ${sorted.at(-1)} ms; memory of the process ${Math.round(process.memoryUsage().rss / 1e6)} MB`,
     );
 
     const ratios: number[] = [];
@@ -162,7 +171,7 @@ export async function benchWebhooks(): Promise<void> {
       const bulkMs = performance.now();
       await writeEvents(
         database,
-        Array.from({ length: BULK }, (_, n) => `c${DEAD + (n % (ENDPOINTS - DEAD))}`),
+        Array.from({ length: BULK }, (_, n) => `c${dead + (n % (endpoints - dead))}`),
       );
       events.wake();
       total += BULK;
