@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeApi } from '@skerry/core';
 import { ERRORS } from '@skerry/protocol';
+import { compileContract } from './compile-contract.ts';
 import { ROOT } from './source.ts';
 
 /** Documents that are made from the code. `npm run generate` writes them; a test compares. */
@@ -21,6 +22,7 @@ This page is generated from \`packages/protocol/src/errors.ts\` by \`npm run gen
 ${rows.join('\n')}
 `;
   },
+  'contracts/MessageArchive.json': async () => compileContract('MessageArchive'),
   'docs/openapi.json': async () => `${JSON.stringify(await describeApi(), null, 2)}\n`,
 };
 
