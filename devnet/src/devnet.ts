@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createSigner } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { type DevnetChain, startChain } from './chain.ts';
 import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
 import { acquireLock, type Lock, readLockHolder } from './lock.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
@@ -26,6 +27,8 @@ export interface DevnetOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly dataDir: string;
   readonly ports: DevnetPorts;
+  /** Whether messages are confirmed on a chain of the devnet's own, where anvil is installed. */
+  readonly chain?: boolean;
   /** A line that a daemon wrote. */
   readonly onLine?: (name: DaemonName, line: string) => void;
   readonly onEvent?: (name: DaemonName, event: DaemonEvent) => void;
@@ -40,6 +43,8 @@ export interface Devnet extends AsyncDisposable {
   /** Where each door is; of daemons that could not be started there is none. */
   readonly urls: Partial<DevnetUrls>;
   readonly processes: ReadonlyMap<DaemonName, Daemon>;
+  /** There is none where anvil is not installed or could not be started: messages are not confirmed then. */
+  readonly chain: DevnetChain | undefined;
   /** Why daemons that do not run do not. */
   readonly failures: ReadonlyMap<DaemonName, AppError>;
   /** Ends everything at once, without the daemons' own stop. */
@@ -159,7 +164,10 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
   await checkPorts(ports);
   const key = await loadOrCreateKeyFile(schedulerKeyFile(dataDir));
-  const plan: Plan = { dataDir, ports, environment, schedulerAddress: createSigner(key).address };
+  const chain =
+    options.chain === true ? await startChain(join(dataDir, 'chain')).catch(() => undefined) : undefined;
+  if (chain) stack.use(chain);
+  const plan: Plan = { dataDir, ports, environment, schedulerAddress: createSigner(key).address, chain };
 
   const processes = new Map<DaemonName, Daemon>();
   const failures = new Map<DaemonName, AppError>();
@@ -190,6 +198,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
       return urlsOf(processes);
     },
     processes,
+    chain,
     failures,
     kill() {
       for (const daemon of processes.values()) daemon.kill();

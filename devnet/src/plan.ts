@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { DevnetChain } from './chain.ts';
 import { type DevnetPorts, PORTS, type PortName } from './ports.ts';
 
 export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway';
@@ -24,6 +25,7 @@ export interface Plan {
   /** The address of the scheduler's key, which the core node trusts. */
   readonly schedulerAddress: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly chain?: DevnetChain | undefined;
 }
 
 export const daemonDataDir = (dataDir: string, name: DaemonName) => join(dataDir, name);
@@ -35,6 +37,12 @@ const webhookSettings = ({ environment }: Plan) => ({
   SKERRY_CORE_WEBHOOK_ALLOW_HTTP: environment.SKERRY_CORE_WEBHOOK_ALLOW_HTTP || 'yes',
   SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: environment.SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES || '127.0.0.0/8,::1',
 });
+
+/** The core node makes archives of messages; of several only the first one does. */
+const anchorSettings = ({ chain, environment }: Plan): Record<string, string> =>
+  chain === undefined || environment.SKERRY_CORE_ANCHOR_FILE
+    ? {}
+    : { SKERRY_CORE_ANCHOR_FILE: chain.packingFile };
 
 /** Every port that a daemon listens on, as its settings; after a first start, the ports it then had. */
 function portSettings(name: DaemonName, ports: DevnetPorts, urls: readonly string[] | undefined) {
@@ -69,6 +77,8 @@ export function settingsOf(
     ...Object.fromEntries(portSettings(name, plan.ports, urls)),
     [`${prefix}_DATA_DIR`]: daemonDataDir(plan.dataDir, name),
     ...(coreUrl === undefined ? {} : { [`${prefix}_CORE_URL`]: coreUrl }),
-    ...(name === 'core' ? { SKERRY_CORE_SCHEDULERS: plan.schedulerAddress, ...webhookSettings(plan) } : {}),
+    ...(name === 'core'
+      ? { SKERRY_CORE_SCHEDULERS: plan.schedulerAddress, ...webhookSettings(plan), ...anchorSettings(plan) }
+      : {}),
   };
 }

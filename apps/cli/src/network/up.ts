@@ -93,6 +93,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
       environment: withoutCommandVariables(environment),
       dataDir,
       ports,
+      chain: true,
       onLine: teller.line,
       onEvent: teller.event,
       onWait: () => teller.say('waiting for the daemons of an earlier network to stop'),
@@ -104,6 +105,11 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     return EXIT.ok;
   }
   await welcome(context, devnet, dataDir, teller);
+  teller.say(
+    devnet.chain
+      ? `messages are confirmed on a chain at ${devnet.chain.url}`
+      : 'messages are not confirmed: there is no chain, since anvil is not installed or did not start',
+  );
   await untilAborted(stop.signal);
   teller.say('stopping (Ctrl-C again ends everything at once)');
   const running = await countRunning(devnet.urls.compute);

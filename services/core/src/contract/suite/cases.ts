@@ -2,6 +2,7 @@ import { aggregateCases } from './aggregates.ts';
 import type { Cases } from './case.ts';
 import { indexerCases } from './indexer.ts';
 import { instanceCases } from './instances.ts';
+import { ipfsCases } from './ipfs.ts';
 import { listCases } from './lists.ts';
 import { messageCases } from './messages.ts';
 import { nodeCases } from './node.ts';
@@ -19,6 +20,7 @@ export const CASES: Cases = {
   ...programCases,
   ...instanceCases,
   ...storageCases,
+  ...ipfsCases,
   ...vrfCases,
   ...indexerCases,
   ...nodeCases,
