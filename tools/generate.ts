@@ -4,6 +4,7 @@ import { describeApi } from '@skerry/core';
 import { ERRORS } from '@skerry/protocol';
 import { describeApi as describeSchedulerApi } from '@skerry/scheduler';
 import { describeApi as describeStatusApi } from '@skerry/status';
+import { compileContract } from './compile-contract.ts';
 import { ROOT } from './source.ts';
 
 /** Documents that are made from the code. `npm run generate` writes them; a test compares. */
@@ -23,6 +24,7 @@ This page is generated from \`packages/protocol/src/errors.ts\` by \`npm run gen
 ${rows.join('\n')}
 `;
   },
+  'contracts/MessageArchive.json': async () => compileContract('MessageArchive'),
   'docs/openapi.json': async () => `${JSON.stringify(await describeApi(), null, 2)}\n`,
   'docs/openapi-status.json': async () => `${JSON.stringify(await describeStatusApi(), null, 2)}\n`,
   'docs/openapi-scheduler.json': async () => `${JSON.stringify(await describeSchedulerApi(), null, 2)}\n`,

@@ -23,8 +23,9 @@ const own = new Map(packages.map((one) => [one.name, one]));
 const MAY_IMPORT: readonly [RegExp, readonly RegExp[]][] = [
   [/^packages\/protocol$/, []],
   [/^packages\/(client|kit)$/, [/^packages\/protocol$/]],
-  [/^services\//, [/^packages\//]],
-  [/^devnet$/, [/^packages\//]],
+  [/^contracts$/, []],
+  [/^services\//, [/^packages\//, /^contracts$/]],
+  [/^devnet$/, [/^packages\//, /^contracts$/]],
   [/^apps\//, [/^packages\//, /^services\//, /^devnet$/]],
   [/^tools$/, [/./]],
 ];

@@ -38,7 +38,7 @@ export const ROOT_PACKAGE: Package = { ...readPackage('.'), dir: 'tools' };
 
 function readPackages(): Package[] {
   const grouped = GROUPS.flatMap((group) => readdirSync(join(ROOT, group)).map((name) => `${group}/${name}`));
-  return [...grouped, 'devnet'].map(readPackage);
+  return [...grouped, 'devnet', 'contracts'].map(readPackage);
 }
 
 /** Every workspace of the repository. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createSigner } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { type DevnetChain, startChain } from './chain.ts';
 import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
 import { acquireLock, type Lock, readLockHolder } from './lock.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
@@ -31,6 +32,8 @@ export interface DevnetOptions {
   readonly ports: DevnetPorts;
   /** How long the monitor's hour is; what its own setting says if left out. */
   readonly hourSeconds?: number | undefined;
+  /** Whether messages are confirmed on a chain of the devnet's own, where anvil is installed. */
+  readonly chain?: boolean;
   /** A line that a daemon wrote. */
   readonly onLine?: (name: DaemonName, line: string) => void;
   readonly onEvent?: (name: DaemonName, event: DaemonEvent) => void;
@@ -45,6 +48,8 @@ export interface Devnet extends AsyncDisposable {
   /** Where each door is; of daemons that could not be started there is none. */
   readonly urls: Partial<DevnetUrls>;
   readonly processes: ReadonlyMap<DaemonName, Daemon>;
+  /** There is none where anvil is not installed or could not be started: messages are not confirmed then. */
+  readonly chain: DevnetChain | undefined;
   /** Why daemons that do not run do not. */
   readonly failures: ReadonlyMap<DaemonName, AppError>;
   /** Ends everything at once, without the daemons' own stop. */
@@ -165,6 +170,9 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   await checkPorts(ports);
   const addressOf = async (name: DaemonName) =>
     createSigner(await loadOrCreateKeyFile(daemonKeyFile(dataDir, name))).address;
+  const chain =
+    options.chain === true ? await startChain(join(dataDir, 'chain')).catch(() => undefined) : undefined;
+  if (chain) stack.use(chain);
   const plan: Plan = {
     dataDir,
     ports,
@@ -173,6 +181,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     creditAddress: await addressOf('credit'),
     monitorAddress: await addressOf('monitor'),
     hourSeconds: options.hourSeconds,
+    chain,
   };
   await writeFile(systemsFile(dataDir), SYSTEMS);
 
@@ -204,6 +213,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
       return urlsOf(processes);
     },
     processes,
+    chain,
     failures,
     kill() {
       for (const daemon of processes.values()) daemon.kill();

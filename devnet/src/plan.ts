@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { VERSION } from '@skerry/kit';
+import type { DevnetChain } from './chain.ts';
 import { type DevnetPorts, PORTS, type PortName } from './ports.ts';
 
 export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'status' | 'credit';
@@ -40,6 +41,7 @@ export interface Plan {
   /** How long the monitor's hour is; undefined for what its own setting says. */
   readonly hourSeconds: number | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly chain?: DevnetChain | undefined;
 }
 
 export const daemonDataDir = (dataDir: string, name: DaemonName) => join(dataDir, name);
@@ -60,6 +62,12 @@ const unlessSet = ({ environment }: Plan, settings: Settings) =>
 
 const joined = (...texts: (string | undefined)[]) => texts.filter(Boolean).join(',');
 
+/** The core node makes archives of messages; of several only the first one does. */
+const anchorSettings = ({ chain, environment }: Plan): Record<string, string> =>
+  chain === undefined || environment.SKERRY_CORE_ANCHOR_FILE
+    ? {}
+    : { SKERRY_CORE_ANCHOR_FILE: chain.packingFile };
+
 const SETTINGS_OF: Partial<
   Readonly<Record<DaemonName, (plan: Plan, known: Partial<DevnetUrls>) => Settings>>
 > = {
@@ -70,6 +78,7 @@ const SETTINGS_OF: Partial<
       plan.monitorAddress,
       plan.environment.SKERRY_CORE_SCORING_PUBLISHERS,
     ),
+    ...anchorSettings(plan),
     // On one's own machine webhooks are, too.
     ...unlessSet(plan, {
       SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',

@@ -40,3 +40,9 @@ export {
   type ScoringSource,
 } from './scoring/read.ts';
 export { createSigner, generatePrivateKey, type Signer } from './signer.ts';
+export {
+  createWallet,
+  type EvmTransaction,
+  type SignedTransaction,
+  type Wallet,
+} from './transaction.ts';

@@ -83,6 +83,8 @@ export type SubmitView = Static<typeof SubmitView>;
 export type NetworkEvent =
   | { cursor: string; kind: 'message'; time_ms: number; data: MessageEventData }
   | { cursor: string; kind: 'message_removed'; time_ms: number; data: MessageRemovedData }
+  | { cursor: string; kind: 'message_confirmed'; time_ms: number; data: MessageConfirmedData }
+  | { cursor: string; kind: 'message_unconfirmed'; time_ms: number; data: MessageUnconfirmedData }
   | { cursor: string; kind: 'instance'; time_ms: number; data: InstanceView }
   | { cursor: string; kind: 'instance_removed'; time_ms: number; data: { instance_id: string } }
   | { cursor: string; kind: 'program_executed'; time_ms: number; data: ProgramExecutedData };
@@ -103,6 +105,20 @@ export interface MessageEventData {
 export interface ProgramExecutedData extends ProgramRun {
   owner: string;
   node_id: string;
+}
+
+/** That a chain has a message. `hash`: of the transaction. */
+export type ConfirmationView = MessageView['confirmations'][number];
+
+/** The first confirmation of a message. */
+export interface MessageConfirmedData extends MessageEventData {
+  confirmation: ConfirmationView;
+}
+
+/** The chain was reorganised, and nothing confirms the message now. */
+export interface MessageUnconfirmedData {
+  item_hash: string;
+  confirmation: ConfirmationView;
 }
 
 /** A message that is not in force any more: forgotten, or judged otherwise since something older became known. */

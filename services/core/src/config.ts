@@ -119,6 +119,9 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     'raise by one to retire the key for random values at the next start, and make a new one',
   ),
   indexerFile: settings.optionalText('a file that says which chains are indexed (docs/indexer.md)'),
+  anchorFile: settings.optionalText(
+    'a file that says which contracts name archives of messages, and whether this node makes some (docs/anchoring.md)',
+  ),
   webhookTimeoutMs: settings.integer(
     100,
     30_000,

@@ -3,8 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Host, listen, type RunningService, runLoop } from '@skerry/kit';
 import { parseEvmAddress } from '@skerry/protocol';
+import { startAnchoring } from './chain/anchoring.ts';
+import { watchAnchoring } from './chain/metrics.ts';
+import { loadAnchorSettings } from './chain/settings.ts';
 import type { CoreConfig } from './config.ts';
 import { openDatabase } from './db/connect.ts';
+import { createWrite } from './db/copy.ts';
 import { migrate } from './db/migrate.ts';
 import type { Schema } from './db/schema.ts';
 import { openBlobStore } from './files/choose-store.ts';
@@ -49,7 +53,10 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   // The host's signal, or our own disposal: either way streams end and the node says that it stops.
   const stop = new AbortController();
   const stopping = AbortSignal.any([signal, stop.signal]);
-  const indexing = await loadIndexerSettings(config.indexerFile);
+  const { anchors, indexer: indexing } = await loadAnchorSettings(
+    config.anchorFile,
+    await loadIndexerSettings(config.indexerFile),
+  );
   const indexer = stack.use(await startIndexer({ pool: database.pool, settings: indexing, log }));
   const graceMs = config.fileGraceMinutes * 60_000;
   const rooms = await createRooms({
@@ -110,6 +117,17 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     }),
   );
   watchFetcher(rooms.metrics, fetcher);
+  const anchoring = stack.use(
+    await startAnchoring({
+      ...rooms,
+      pool: database.pool,
+      write: createWrite(database.pool),
+      files: rooms.ipfs,
+      anchors,
+      log,
+    }),
+  );
+  watchAnchoring(rooms.metrics, { db, pool: database.pool, anchors, anchoring });
   stack.use(startIpfsUpkeep(rooms.ipfs, { signal: stopping, log }));
   stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
   const api = await createApi(rooms, log);

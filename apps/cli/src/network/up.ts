@@ -101,6 +101,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
       dataDir,
       ports,
       hourSeconds: options.hour === undefined ? undefined : options.hour / 1000,
+      chain: true,
       onLine: teller.line,
       onEvent: teller.event,
       onWait: () => teller.say('waiting for the daemons of an earlier network to stop'),
@@ -112,6 +113,11 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     return EXIT.ok;
   }
   await welcome(context, devnet, dataDir, teller);
+  teller.say(
+    devnet.chain
+      ? `messages are confirmed on a chain at ${devnet.chain.url}`
+      : 'messages are not confirmed: there is no chain, since anvil is not installed or did not start',
+  );
   await untilAborted(stop.signal);
   teller.say('stopping (Ctrl-C again ends everything at once)');
   const running = await countRunning(devnet.urls.compute);

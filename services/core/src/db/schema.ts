@@ -229,6 +229,7 @@ export interface Schema {
     log_index: number;
     tx_hash: string;
     emitter: string;
+    content: string;
     cid: string | null;
     state: 'waiting' | 'processed' | 'refused';
     reason: Json<VerdictReason | null>;
@@ -237,7 +238,13 @@ export interface Schema {
     seen_ms: number;
     messages: Generated<number>;
   };
-  anchor_networks: { network: string; settled_block: Generated<number>; read_block: number | null };
+  anchor_networks: {
+    network: string;
+    settled_block: Generated<number>;
+    read_block: number | null;
+    genesis_hash: string | null;
+    packed_seq: Generated<number>;
+  };
   confirmations: {
     item_hash: string;
     chain: string;
@@ -252,13 +259,11 @@ export interface Schema {
     network: string;
     cid: string;
     messages: number;
-    last_seq: number;
     tx_hash: string | null;
     nonce: number | null;
     max_fee: string | null;
     sends: Generated<number>;
     sent_ms: number | null;
-    sent_block: number | null;
     settled: Generated<boolean>;
     made_ms: number;
   };

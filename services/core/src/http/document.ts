@@ -59,7 +59,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
 
 /** `GET /api/v0/messages/:hash` -> `get /api/v0/messages/{hash}` */
 const routeKey = (method: string, path: string) =>
-  `${method.toLowerCase()} ${path.replace(/:([A-Za-z_]+)/g, '{$1}')}`;
+  `${method.toLowerCase()} ${path.replace(/:([A-Za-z_]+)/g, '{$1}').replace(/\*$/, '{*}')}`;
 
 /** `get /api/v0/instances/{instance_id}/control` -> `getInstancesControlByInstanceId` */
 function operationIdOf(method: string, path: string): string {

@@ -53,7 +53,10 @@ const ADD_FILE_BODY = {
   },
 };
 const HashParams = Type.Object({ hash: Type.String({ description: 'CID' }) });
-const PathParams = Type.Object({ hash: Type.String({ description: 'CID' }), '*': Type.String() });
+const PathParams = Type.Object({
+  hash: Type.String({ description: 'CID' }),
+  '*': Type.String({ description: 'names below it, joined by slashes' }),
+});
 const FormatQuery = Type.Object(
   {
     format: Type.Optional(

@@ -5,6 +5,7 @@ import { totalMessages } from '../lists/count.ts';
 import { type MessageFilter, resolveFilter } from '../lists/filter.ts';
 import { parseJsonPath } from '../lists/json-path.ts';
 import { listMessages } from '../lists/messages.ts';
+import { loadConfirmations } from '../messages/confirmations.ts';
 import { findMessage, listForgetting } from '../messages/read.ts';
 import { networkViewOf, viewOf } from '../messages/view.ts';
 import { placeCursor } from './cursor.ts';
@@ -113,9 +114,10 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
       const { hash } = parseMessageHash(request.params.hash);
       const row = await getMessage(rooms, hash);
       const forgottenBy = row.status === 'forgotten' ? await listForgetting(rooms.db, hash) : [];
-      const { size: _size, ...message } = networkViewOf(row);
+      const confirmations = await loadConfirmations(rooms.db, [row]);
+      const { size: _size, ...message } = networkViewOf(row, confirmations);
       return {
-        ...viewOf(row),
+        ...viewOf(row, confirmations),
         ...verdictOf(row),
         ...(row.status === 'pending' ? { messages: [message] } : { message }),
         ...(row.status === 'forgotten' ? { forgotten_by: forgottenBy } : {}),
@@ -190,8 +192,9 @@ export async function messageRoutes(app: HttpServer, rooms: Rooms): Promise<void
         listMessages(rooms.db, filter, page),
         totalMessages(rooms.db, filter),
       ]);
+      const confirmations = await loadConfirmations(rooms.db, rows);
       return {
-        messages: rows.map(viewOf),
+        messages: rows.map((row) => viewOf(row, confirmations)),
         pagination: paginationOf(query, total),
         next_cursor: nextCursorOf(rows, query.limit, (last) =>
           placeCursor.write({ t: last.time, h: last.item_hash }),

@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { totalMessages } from '../lists/count.ts';
 import { type MessageFilter, resolveFilter } from '../lists/filter.ts';
 import { listMessages } from '../lists/messages.ts';
+import { loadConfirmations } from '../messages/confirmations.ts';
 import { networkViewOf } from '../messages/view.ts';
 import { listPosts, type PostFilter, totalPosts } from '../posts/read.ts';
 import { postViewOf } from '../posts/view.ts';
@@ -146,8 +147,9 @@ export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<
     async ({ query }) => {
       const filter = await resolveFilter(rooms.db, messageFilterOf(query));
       const rows = await listMessages(rooms.db, filter, pageOf(query));
+      const confirmations = await loadConfirmations(rooms.db, rows);
       return {
-        messages: rows.map(networkViewOf),
+        messages: rows.map((row) => networkViewOf(row, confirmations)),
         ...(await paginationFields(query, 'messages', () => totalMessages(rooms.db, filter))),
         next_cursor: nextCursorOf(rows, query.pagination, (last) =>
           placeCursor.write({ t: last.time, h: last.item_hash }),
@@ -169,8 +171,12 @@ export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<
     async ({ query }) => {
       const filter = postFilterOf(query);
       const rows = await listPosts(rooms.db, filter, pageOf(query));
+      const confirmations = await loadConfirmations(
+        rooms.db,
+        rows.map(({ latest }) => latest),
+      );
       return {
-        posts: rows.map(postViewOf),
+        posts: rows.map((row) => postViewOf(row, confirmations)),
         ...(await paginationFields(query, 'posts', () => totalPosts(rooms.db, filter))),
         next_cursor: nextCursorOf(rows, query.pagination, ({ original, updated }) =>
           placeCursor.write({ t: updated, h: original.item_hash }),

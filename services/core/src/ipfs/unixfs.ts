@@ -39,9 +39,14 @@ async function resolve(
   try {
     if (path.length === 0) return await exporter(id.cid, reader, { signal });
     const whole = `${id.text}/${path.join('/')}`;
+    let steps = 0;
     let last: { cid: BlockId['cid'] } | undefined;
-    for await (const entry of walkPath(whole, reader, { signal })) last = entry;
-    if (!last) throw notUnixfs(`the path leads to nothing below ${id.text}`);
+    for await (const entry of walkPath(whole, reader, { signal })) {
+      last = entry;
+      steps++;
+    }
+    // Below a file there is nothing, whatever the path says.
+    if (!last || steps !== path.length + 1) throw notUnixfs(`the path leads to nothing below ${id.text}`);
     return await exporter(last.cid, reader, { signal });
   } catch (error) {
     throw asReadError(error, id.text, signal);

@@ -1,4 +1,5 @@
 import type { MessageView } from '@skerry/protocol';
+import type { Confirmation, Confirmations } from './confirmations.ts';
 import type { StoredMessage } from './stored.ts';
 
 /**
@@ -11,13 +12,18 @@ function contentOf(row: StoredMessage): unknown {
   return row.form === 'envelope' ? signed.content : signed;
 }
 
+const NONE: Confirmations = new Map();
+const listOf = (row: StoredMessage, confirmations: Confirmations): Confirmation[] => [
+  ...(confirmations.get(row.item_hash) ?? []),
+];
+
 function signedTextOf(row: StoredMessage): string | null {
   if (row.form !== 'network') return row.source_text;
   return `${row.chain}\n${row.signed_sender ?? row.sender}\n${row.type}\n${row.item_hash}`;
 }
 
 /** A message as the specification has it. Of a forgotten one only the skeleton is shown. */
-export function viewOf(row: StoredMessage): MessageView {
+export function viewOf(row: StoredMessage, confirmations: Confirmations = NONE): MessageView {
   const isForgotten = row.status === 'forgotten';
   return {
     item_hash: row.item_hash,
@@ -29,7 +35,7 @@ export function viewOf(row: StoredMessage): MessageView {
     content: isForgotten ? null : contentOf(row),
     signature: row.signature,
     signed_text: isForgotten ? null : signedTextOf(row),
-    confirmations: [],
+    confirmations: listOf(row, confirmations),
   };
 }
 
@@ -68,11 +74,12 @@ function networkContentOf(row: StoredMessage): unknown {
     : { address: row.owner, time: row.time, ...(contentOf(row) as object) };
 }
 
-export function networkViewOf(row: StoredMessage): NetworkView {
+export function networkViewOf(row: StoredMessage, confirmations: Confirmations = NONE): NetworkView {
   const content = networkContentOf(row);
   const itemType = itemTypeOf(row);
   const text = row.form === 'network' ? row.source_text : JSON.stringify(content);
   const isForgotten = row.status === 'forgotten';
+  const confirmed = listOf(row, confirmations);
   return {
     item_hash: row.item_hash,
     type: row.type,
@@ -85,7 +92,7 @@ export function networkViewOf(row: StoredMessage): NetworkView {
     time: row.time,
     channel: row.channel,
     size: Buffer.byteLength(text ?? JSON.stringify(content)),
-    confirmations: [],
-    confirmed: false,
+    confirmations: confirmed,
+    confirmed: confirmed.length > 0,
   };
 }

@@ -1,9 +1,10 @@
+import type { Confirmations } from '../messages/confirmations.ts';
 import { networkViewOf } from '../messages/view.ts';
 import type { PostWithMessages } from './read.ts';
 
 /** A post in the form of deployed nodes: the content of its latest amend, the rest of the original. */
-export function postViewOf({ original, latest }: PostWithMessages) {
-  const message = networkViewOf(latest);
+export function postViewOf({ original, latest }: PostWithMessages, confirmations: Confirmations) {
+  const message = networkViewOf(latest, confirmations);
   const content = message.content as { content?: unknown; type?: string } | null;
   return {
     chain: message.chain,

@@ -160,4 +160,10 @@ export const given = {
     return hash;
   },
   file: (core: TestCore) => itemHashOf(core, uploadCall()),
+  /** A STORE message of alice, with the name `contract`. */
+  async stored(core: TestCore): Promise<string> {
+    const hash = await given.file(core);
+    const content = { item_type: 'storage', item_hash: hash, ref: 'contract' };
+    return itemHashOf(core, signedCall('/api/v0/messages', { type: 'STORE', content }));
+  },
 };

@@ -3,6 +3,7 @@ import type { Cases } from './case.ts';
 import { creditCases } from './credits.ts';
 import { indexerCases } from './indexer.ts';
 import { instanceCases } from './instances.ts';
+import { ipfsCases } from './ipfs.ts';
 import { listCases } from './lists.ts';
 import { messageCases } from './messages.ts';
 import { nodeCases } from './node.ts';
@@ -20,6 +21,7 @@ export const CASES: Cases = {
   ...programCases,
   ...instanceCases,
   ...storageCases,
+  ...ipfsCases,
   ...vrfCases,
   ...indexerCases,
   ...nodeCases,

@@ -13,6 +13,7 @@ import {
   uploadCall,
 } from './case.ts';
 
+const ADD = '/api/v0/storage/add_file';
 const STORE = '/api/v0/storage/store';
 
 export const storageCases: Cases = {
@@ -58,6 +59,36 @@ export const storageCases: Cases = {
   'GET /api/v0/storage/limits.json': [
     succeeds('/api/v0/storage/limits.json'),
     refusesTooMany('/api/v0/storage/limits.json'),
+  ],
+  'POST /api/v0/storage/add_file': [
+    succeeds(() => formCall(ADD, {}, FILE_BYTES)),
+    succeeds(() => ({
+      path: ADD,
+      headers: { 'content-type': 'application/octet-stream' },
+      body: FILE_BYTES,
+    })),
+    refuses('INVALID_PARAMETERS', () => formCall(ADD, {})),
+    refuses('UNKNOWN_FIELD', () => formCall(ADD, { colour: 'red' }, FILE_BYTES)),
+  ],
+  'GET /api/v0/storage/by-message-hash/{hash}': [
+    succeeds(async (core) => ({ path: `/api/v0/storage/by-message-hash/${await given.stored(core)}` })),
+    refuses('FILE_NOT_FOUND', `/api/v0/storage/by-message-hash/${NO_HASH}`),
+    refuses('INVALID_HASH', '/api/v0/storage/by-message-hash/abc'),
+  ],
+  'GET /api/v0/storage/by-ref/{ref}': [
+    succeeds(async (core) => ({ path: `/api/v0/storage/by-ref/${await given.stored(core)}` })),
+    refuses('FILE_NOT_FOUND', `/api/v0/storage/by-ref/${NO_HASH}`),
+  ],
+  'GET /api/v0/storage/by-ref/{address}/{ref}': [
+    succeeds(async (core) => {
+      await given.stored(core);
+      return { path: `/api/v0/storage/by-ref/${signers.alice.address}/contract` };
+    }),
+    refuses('FILE_NOT_FOUND', `/api/v0/storage/by-ref/${signers.alice.address}/nothing`),
+  ],
+  'GET /api/v0/storage/count/{hash}': [
+    succeeds(async (core) => ({ path: `/api/v0/storage/count/${await given.file(core)}` })),
+    refuses('INVALID_HASH', '/api/v0/storage/count/abc'),
   ],
   'POST /api/v0/storage/add_json': [
     succeeds(() => jsonCall('/api/v0/storage/add_json', '{"a":1}')),

@@ -47,6 +47,8 @@ create table anchor_events (
   log_index    integer not null,
   tx_hash      text not null,
   emitter      text not null,
+  -- What the event says, as it says it.
+  content      text not null,
   -- A CID, or null where the archive is in the event itself.
   cid          text collate "C",
   -- waiting: to be fetched and read; refused: with a reason, for good.
@@ -65,7 +67,11 @@ create index anchor_events_by_cid on anchor_events (cid);
 create table anchor_networks (
   network       text primary key,
   settled_block bigint not null default -1,
-  read_block    bigint
+  read_block    bigint,
+  -- A chain that begins with another block is another chain.
+  genesis_hash  text,
+  -- Events of the log up to it are packed into archives of this node.
+  packed_seq    bigint not null default 0
 );
 
 -- One row for a message in an archive of an event.
@@ -88,14 +94,12 @@ create table packed_archives (
   network    text not null,
   cid        text collate "C" not null,
   messages   integer not null,
-  -- Events of the log up to it are packed.
-  last_seq   bigint not null,
   tx_hash    text,
   nonce      bigint,
+  -- Wei for a unit of gas.
   max_fee    numeric,
   sends      integer not null default 0,
   sent_ms    bigint,
-  sent_block bigint,
   settled    boolean not null default false,
   made_ms    bigint not null
 );

@@ -86,7 +86,12 @@ export function describeIpfs(name: string, open: () => Promise<IpfsUnderTest>): 
       assert.deepEqual((await readAll(ipfs, found.id)).toString(), 'two');
       const big = await ipfs.stat(id, ['b', 'large.bin'], signal());
       assert.deepEqual(await readAll(ipfs, big.id), large);
-      await assert.rejects(ipfs.stat(id, ['b', 'nothing'], signal()), { code: 'NOT_UNIXFS' });
+      for (const path of [
+        ['b', 'nothing'],
+        ['a.txt', 'x'],
+        ['nothing', 'x'],
+      ])
+        await assert.rejects(ipfs.stat(id, path, signal()), { code: 'NOT_UNIXFS' }, path.join());
       await assert.rejects(ipfs.read(id, undefined, signal()), { code: 'NOT_UNIXFS' });
       assert.equal(sha256(await ipfs.block(id, signal())), id.digest);
       await ipfs.unpin(id);

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startChain } from './chain.ts';
+import { createTestDir } from './testing.ts';
+
+async function ask(url: string, method: string, ...params: unknown[]): Promise<string> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  });
+  return ((await response.json()) as { result: string }).result;
+}
+
+test('the chain keeps its contract and its blocks from one start to the next', async () => {
+  await using directory = await createTestDir();
+  const chain = join(directory.path, 'chain');
+  const first = await startChain(chain);
+  assert.ok(first, 'anvil is among the packages');
+  assert.notEqual(await ask(first.url, 'eth_getCode', first.contract, 'latest'), '0x');
+  const head = Number(await ask(first.url, 'eth_blockNumber'));
+  const block = await ask(first.url, 'eth_getBlockByNumber', '0x1', false);
+  const settings = JSON.parse(await readFile(first.packingFile, 'utf8'));
+  assert.equal(settings.anchors[0].contract, first.contract);
+  assert.equal((await stat(settings.anchors[0].packing.key_file)).mode & 0o777, 0o600);
+  assert.equal(JSON.parse(await readFile(first.followingFile, 'utf8')).anchors[0].packing, undefined);
+  await first[Symbol.asyncDispose]();
+  await using second = await startChain(chain);
+  assert.equal(second!.contract, first.contract);
+  assert.equal(Number(await ask(second!.url, 'eth_blockNumber')), head);
+  assert.deepEqual(await ask(second!.url, 'eth_getBlockByNumber', '0x1', false), block);
+});

@@ -1,0 +1,188 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createWallet } from '@skerry/client';
+import { messageArchive } from '@skerry/contracts';
+import { backoffMs, loadOrCreateKeyFile } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+
+/** A chain of one's own for confirmations: anvil, with blocks made whenever there is a transaction. */
+export interface DevnetChain extends AsyncDisposable {
+  readonly url: string;
+  readonly contract: string;
+  /** Settings of the core node that packs, and of those that only follow. */
+  readonly packingFile: string;
+  readonly followingFile: string;
+}
+
+const CHAIN_ID = 31337;
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+const START_MS = 15_000;
+const STOP_MS = 5_000;
+/** How often the state is written while it runs. */
+const DUMP_SECONDS = 5;
+const RESTARTS_MAX = 5;
+const GAS = 3_000_000n;
+const GWEI = 1_000_000_000n;
+const FUNDS = `0x${(10n ** 21n).toString(16)}`;
+
+/** The chain's program, or undefined where it is not installed: it is one of the packages for development. */
+function findProgram(): string | undefined {
+  const name = `@foundry-rs/anvil-${process.platform}-${ARCHITECTURES[process.arch]}`;
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'bin', 'anvil');
+  } catch {
+    return undefined;
+  }
+}
+
+async function call<T>(url: string, method: string, ...params: unknown[]): Promise<T> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    signal: AbortSignal.timeout(START_MS),
+  });
+  const { result, error } = (await response.json()) as { result?: T; error?: { message: string } };
+  if (error) throw new AppError('UPSTREAM_UNAVAILABLE', `the chain refuses ${method}: ${error.message}`);
+  return result as T;
+}
+
+/** Resolves with its address when it listens. It goes when this process does, also by SIGKILL. */
+async function spawnChain(program: string, stateFile: string, port: number) {
+  const args = ['--port', String(port), '--state', stateFile, '--state-interval', String(DUMP_SECONDS)];
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...args, '--chain-id', String(CHAIN_ID)], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  const failed = once(child, 'exit').then(() => undefined);
+  child.on('error', () => {});
+  const listening = (async () => {
+    for await (const line of createInterface({ input: child.stdout! })) {
+      const address = /Listening on (\S+)/.exec(line)?.[1];
+      if (address) return `http://${address}`;
+    }
+    return undefined;
+  })();
+  const url = await Promise.race([listening, failed.catch(() => undefined)]);
+  if (url === undefined) throw new AppError('DAEMON_FAILED', 'the chain could not be started');
+  child.stdout!.resume();
+  return { child, url };
+}
+
+/** The contract of an earlier start where the chain still has it, or a new one. */
+async function ensureContract(url: string, key: string, file: string): Promise<string> {
+  const known = await readFile(file, 'utf8').then(
+    (text) => text.trim(),
+    () => undefined,
+  );
+  if (known !== undefined && (await call<string>(url, 'eth_getCode', known, 'latest')) !== '0x') return known;
+  const wallet = createWallet(key);
+  const nonce = Number(await call<string>(url, 'eth_getTransactionCount', wallet.address, 'latest'));
+  const { raw, hash } = wallet.sign({
+    chainId: CHAIN_ID,
+    nonce,
+    maxFeePerGas: 100n * GWEI,
+    maxPriorityFeePerGas: GWEI,
+    gas: GAS,
+    to: null,
+    value: 0n,
+    data: messageArchive.bytecode,
+  });
+  await call(url, 'eth_sendRawTransaction', raw);
+  const receipt = await call<{ contractAddress: string }>(url, 'eth_getTransactionReceipt', hash);
+  await writeFile(file, `${receipt.contractAddress}\n`);
+  return receipt.contractAddress;
+}
+
+async function writeSettings(
+  directory: string,
+  { url, contract, emitter, keyFile }: { url: string; contract: string; emitter: string; keyFile: string },
+) {
+  const network = {
+    name: 'devnet',
+    chain_id: CHAIN_ID,
+    endpoints: [url],
+    poll_ms: 500,
+    finality: 'depth',
+    on_restart: 'reset',
+  };
+  const anchor = { network, chain: 'ETH', contract, emitters: [emitter], poll_ms: 500 };
+  const packing = { key_file: keyFile, interval_seconds: 2, resend_seconds: 10 };
+  const write = async (name: string, value: object) => {
+    const path = join(directory, name);
+    await writeFile(path, `${JSON.stringify({ anchors: [value] }, null, 2)}\n`, { mode: 0o600 });
+    return path;
+  };
+  return {
+    packingFile: await write('anchors-packing.json', { ...anchor, packing }),
+    followingFile: await write('anchors-following.json', anchor),
+  };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  // It writes its state before it ends.
+  child.kill('SIGTERM');
+  const deadline = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  await ended;
+  clearTimeout(deadline);
+}
+
+/**
+ * Starts the chain with what it had before, the contract on it, and a funded key; it is started again where it ends.
+ *
+ * @param directory for its state and the settings of core nodes
+ * @returns undefined where anvil is not installed
+ * @throws AppError DAEMON_FAILED, UPSTREAM_UNAVAILABLE
+ */
+export async function startChain(directory: string): Promise<DevnetChain | undefined> {
+  const program = findProgram();
+  if (program === undefined) return undefined;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const stateFile = join(directory, 'state.json');
+  let running = await spawnChain(program, stateFile, 0);
+  const { url } = running;
+  let stopping = false;
+  let restarts = 0;
+  const watch = () => {
+    running.child.once('exit', () => {
+      if (stopping || restarts >= RESTARTS_MAX) return;
+      setTimeout(
+        async () => {
+          if (stopping) return;
+          restarts++;
+          running = await spawnChain(program, stateFile, Number(new URL(url).port)).catch(() => running);
+          watch();
+        },
+        backoffMs(restarts + 1, 200, 5_000),
+      );
+    });
+  };
+  watch();
+  try {
+    const keyFile = join(directory, 'archive.key');
+    const key = await loadOrCreateKeyFile(keyFile);
+    const emitter = createWallet(key).address;
+    await call(url, 'anvil_setBalance', emitter, FUNDS);
+    const contract = await ensureContract(url, key, join(directory, 'contract'));
+    const files = await writeSettings(directory, { url, contract, emitter, keyFile });
+    return {
+      url,
+      contract,
+      ...files,
+      async [Symbol.asyncDispose]() {
+        stopping = true;
+        await end(running.child);
+      },
+    };
+  } catch (error) {
+    stopping = true;
+    await end(running.child);
+    throw error;
+  }
+}

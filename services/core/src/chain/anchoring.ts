@@ -1,0 +1,130 @@
+import { access } from 'node:fs/promises';
+import { createWallet } from '@skerry/client';
+import { backoffMs, type Logger, loadOrCreateKeyFile, pause } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type pg from 'pg';
+import type { Write } from '../db/copy.ts';
+import type { Schema } from '../db/schema.ts';
+import type { EventLog } from '../events/log.ts';
+import { RpcPool } from '../indexer/rpc/pool.ts';
+import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
+import type { Intake } from '../messages/intake.ts';
+import { Emitter } from './emitter.ts';
+import { followOnce } from './follower.ts';
+import { Packer } from './packer.ts';
+import { Processor } from './processor.ts';
+import type { AnchorSettings, PackingSettings } from './settings.ts';
+
+/** A loop that fails waits longer each time, up to this. */
+const FAILURE_MAX_MS = 30_000;
+
+export interface AnchoringOptions {
+  readonly pool: pg.Pool;
+  readonly db: Kysely<Schema>;
+  readonly write: Write<Schema>;
+  readonly files: IpfsFiles;
+  readonly intake: Intake;
+  readonly events: EventLog;
+  readonly anchors: readonly AnchorSettings[];
+  readonly now: () => number;
+  readonly random?: (() => number) | undefined;
+  readonly log: Logger;
+}
+
+export interface Anchoring extends AsyncDisposable {
+  /** Messages of archives that did not verify, since the start. */
+  readonly invalid: number;
+}
+
+/** The key must be there: one that is made now has no funds. Throws INVALID_CONFIG. */
+async function loadWallet({ keyFile }: PackingSettings) {
+  try {
+    await access(keyFile);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new AppError('INVALID_CONFIG', `the key for archives ${keyFile} cannot be read (${code})`);
+  }
+  return createWallet(await loadOrCreateKeyFile(keyFile));
+}
+
+/** Follows the contracts that the settings name, and packs where they say so. */
+export async function startAnchoring(options: AnchoringOptions): Promise<Anchoring> {
+  const { anchors, log, events } = options;
+  const stop = new AbortController();
+  const { signal } = stop;
+  const running: Promise<void>[] = [];
+  const processors: Processor[] = [];
+
+  /** Runs `body` again and again; after a failure later. */
+  const repeat = async (name: string, pollMs: number, body: () => Promise<boolean>) => {
+    let failures = 0;
+    while (!signal.aborted) {
+      let isBusy = false;
+      try {
+        isBusy = await body();
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        failures++;
+        log.warn({ err: error, loop: name }, 'a round of anchoring failed; it goes on');
+      }
+      const waitMs = failures > 0 ? Math.max(pollMs, backoffMs(failures, pollMs, FAILURE_MAX_MS)) : pollMs;
+      if (!isBusy && !(await pause(waitMs, signal))) return;
+    }
+  };
+
+  for (const settings of anchors) {
+    const { network, contract, packing, pollMs } = settings;
+    const common = { ...options, settings, signal, random: options.random ?? Math.random };
+    const processor = new Processor(common);
+    processors.push(processor);
+    running.push(
+      repeat('follow', pollMs, async () => {
+        const { gone, isCut } = await followOnce(common);
+        if (gone > 0) events.wake();
+        return isCut;
+      }),
+      repeat('archives', pollMs, async () => {
+        const isBusy = await processor.round();
+        if (isBusy) events.wake();
+        return isBusy;
+      }),
+    );
+    if (!packing) continue;
+    const wallet = await loadWallet(packing);
+    if (!settings.emitters.has(wallet.address))
+      log.warn({ address: wallet.address }, 'archives of this node are not among those that are read');
+    const emitter = new Emitter({
+      rpc: new RpcPool({
+        urls: network.endpoints,
+        timeoutMs: network.timeout_ms,
+        restAfterLieMs: network.lie_rest_ms,
+        now: Date.now,
+        log,
+        signal,
+      }),
+      wallet,
+      chainId: network.chain_id,
+      contract,
+      maxFeeGwei: packing.maxFeeGwei,
+      log,
+    });
+    const packer = new Packer({ ...common, emitter, network: network.name, settings: packing });
+    running.push(
+      repeat('packing', pollMs, async () => {
+        await packer.round();
+        return false;
+      }),
+    );
+  }
+  return {
+    get invalid() {
+      return processors.reduce((sum, one) => sum + one.invalid, 0);
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await Promise.all(running);
+    },
+  };
+}

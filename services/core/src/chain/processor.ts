@@ -1,0 +1,155 @@
+import { buffer } from 'node:stream/consumers';
+import type { Logger } from '@skerry/kit';
+import { AppError, type ErrorCode, familyOf, itemHashOf, LIMITS } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type { Write } from '../db/copy.ts';
+import type { Schema } from '../db/schema.ts';
+import { parseCid } from '../ipfs/cid.ts';
+import { retryAfterMs } from '../ipfs/fetcher.ts';
+import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
+import { confirmMessages } from '../messages/confirmations.ts';
+import type { Intake } from '../messages/intake.ts';
+import { type ArchivedMessage, parseArchive, parseSyncContent } from './archive.ts';
+import { ARCHIVE_LIMITS } from './limits.ts';
+import type { AnchorSettings } from './settings.ts';
+import { type AnchorEvent, isWaiting, listWaiting, postponeEvent, settleEvent } from './store.ts';
+
+export interface ProcessorOptions {
+  readonly db: Kysely<Schema>;
+  readonly write: Write<Schema>;
+  readonly files: IpfsFiles;
+  readonly intake: Intake;
+  readonly settings: AnchorSettings;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+interface Named {
+  readonly itemHash: string;
+  readonly sender: string;
+}
+
+/** What may be otherwise at the next try. */
+const MAY_PASS: ReadonlySet<ErrorCode> = new Set([
+  'CID_NOT_FOUND',
+  'IPFS_TIMEOUT',
+  'IPFS_UNAVAILABLE',
+  'OVERLOADED',
+  'STORAGE_FULL',
+  'STORAGE_UNAVAILABLE',
+  'DATABASE_UNAVAILABLE',
+  'SHUTTING_DOWN',
+]);
+
+/** Uploads are signed in this chain's way (specification, "Authentication" 3). */
+const UPLOAD_CHAIN = 'ETH';
+
+/** Reads the archives of events that wait, and writes what they confirm. */
+export class Processor {
+  readonly #options: ProcessorOptions;
+  /** Messages of archives that did not verify. */
+  invalid = 0;
+
+  constructor(options: ProcessorOptions) {
+    this.#options = options;
+  }
+
+  /** Reads what is due, a few at the same time. @returns whether there may be more at once */
+  async round(): Promise<boolean> {
+    const { db, settings, now } = this.#options;
+    const due = await listWaiting(db, settings.network.name, now(), ARCHIVE_LIMITS.parallel);
+    await Promise.all(due.map((event) => this.#process(event)));
+    return due.length > 0;
+  }
+
+  async #process(event: AnchorEvent): Promise<void> {
+    const { db, settings, now, random, signal, log } = this.#options;
+    try {
+      await this.#read(event);
+    } catch (error) {
+      if (signal.aborted) return;
+      const asError = error instanceof AppError ? error : undefined;
+      const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
+      if (!asError && !isTimeout)
+        log.warn({ err: error, block: event.blockNumber }, 'an archive was not read');
+      const { code, message } = asError ?? new AppError('IPFS_TIMEOUT', 'the archive did not come in time');
+      const isOver = now() - event.seenMs > settings.archiveHorizonMs;
+      if (asError && !MAY_PASS.has(code)) {
+        const known = code === 'ARCHIVE_NESTED' || code === 'ARCHIVE_INVALID';
+        await settleEvent(db, event, { refusal: { code: known ? code : 'ARCHIVE_INVALID', message } });
+      } else if (isOver && event.cid !== null) {
+        await settleEvent(db, event, { refusal: { code: 'ARCHIVE_UNAVAILABLE', message } });
+      } else {
+        await postponeEvent(db, event, now() + retryAfterMs(event.attempts, random()), { code, message });
+      }
+    }
+  }
+
+  async #read(event: AnchorEvent): Promise<void> {
+    const { write, settings, now, log } = this.#options;
+    const messages = await this.#messagesOf(event);
+    const named: Named[] = [];
+    for (let at = 0; at < messages.length; at += ARCHIVE_LIMITS.together) {
+      const part = messages.slice(at, at + ARCHIVE_LIMITS.together);
+      named.push(...(await Promise.all(part.map((one) => this.#take(one)))).flatMap((one) => one ?? []));
+    }
+    const confirmation = {
+      chain: settings.chain,
+      height: event.blockNumber,
+      hash: event.transactionHash,
+    };
+    await write(async (writer) => {
+      const isWritten = await confirmMessages(writer, event, confirmation, named, {
+        isCurrent: (trx) => isWaiting(trx, event),
+        nowMs: now(),
+      });
+      if (isWritten) await settleEvent(writer.trx, event, { messages: named.length });
+    });
+    const counted = { block: event.blockNumber, cid: event.cid, messages: named.length };
+    log.debug({ ...counted, invalid: messages.length - named.length }, 'an archive was read');
+  }
+
+  async #messagesOf({ cid, content }: AnchorEvent): Promise<readonly ArchivedMessage[]> {
+    if (cid === null) return parseSyncContent(content).messages ?? [];
+    const { files, signal: stop } = this.#options;
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(ARCHIVE_LIMITS.tryMs)]);
+    const id = parseCid(cid);
+    const node = await files.pin(id, { limitBytes: 2 * ARCHIVE_LIMITS.readBytes, signal });
+    if (node.kind !== 'file') throw new AppError('ARCHIVE_INVALID', `${cid} is a directory`);
+    if (node.sizeBytes > ARCHIVE_LIMITS.readBytes)
+      throw new AppError('ARCHIVE_INVALID', `an archive may have ${ARCHIVE_LIMITS.readBytes} bytes`);
+    const file = await files.open(id, [], signal);
+    return parseArchive(file.kind === 'file' ? await buffer(await file.open()) : Buffer.alloc(0));
+  }
+
+  /** Puts an archived message before the node as if a client had sent it. Undefined where it does not verify. */
+  async #take(archived: ArchivedMessage): Promise<Named | undefined> {
+    try {
+      return archived.kind === 'upload' ? readUpload(archived) : await this.#submit(archived.body);
+    } catch (error) {
+      if (!(error instanceof AppError) || MAY_PASS.has(error.code)) throw error;
+      this.invalid++;
+      return undefined;
+    }
+  }
+
+  async #submit(body: Buffer): Promise<Named> {
+    if (body.length > LIMITS.jsonBodyBytes) throw new AppError('BODY_TOO_LARGE', 'a message is too large');
+    const { intake } = this.#options;
+    const accepted = await intake.accept(await intake.verify(body));
+    await intake.submit(accepted);
+    const { itemHash, sender } = accepted.message;
+    return { itemHash, sender };
+  }
+}
+
+/** An upload's message is confirmed where it is known: who has the file makes it. Throws INVALID_SIGNATURE, INVALID_ADDRESS. */
+function readUpload({ fileHash, address, signature }: ArchivedMessage & { kind: 'upload' }): Named {
+  const family = familyOf(UPLOAD_CHAIN);
+  const sender = family.parseAddress(address);
+  if (!family.verify(fileHash, signature, sender))
+    throw new AppError('INVALID_SIGNATURE', `the signature over the file's hash was not made by ${sender}`);
+  return { itemHash: itemHashOf(UPLOAD_CHAIN, sender, fileHash), sender };
+}

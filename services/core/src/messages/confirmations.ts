@@ -1,0 +1,132 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Writer } from '../db/copy.ts';
+import type { Schema } from '../db/schema.ts';
+import { appendEvents, type EventDraft, lockEvents } from '../events/append.ts';
+
+/** That a chain has a message: in an archive that a transaction named. */
+export interface Confirmation {
+  readonly chain: string;
+  readonly height: number;
+  /** Of the transaction. */
+  readonly hash: string;
+}
+
+/** One event of a chain that names an archive. */
+export interface AnchorPlace {
+  readonly network: string;
+  readonly blockNumber: number;
+  readonly logIndex: number;
+}
+
+/** Confirmations of one message that are shown; the oldest ones. */
+const SHOWN_MAX = 16;
+
+export type Confirmations = ReadonlyMap<string, readonly Confirmation[]>;
+
+/** Confirmations of messages by item hash, lowest block first. Those of another sender's copy of a hash are left out. */
+export async function loadConfirmations(
+  db: Kysely<Schema>,
+  messages: readonly { readonly item_hash: string; readonly sender: string }[],
+): Promise<Confirmations> {
+  if (messages.length === 0) return new Map();
+  const { rows } = await sql<Confirmation & { itemHash: string }>`
+    select distinct c.item_hash as "itemHash", c.chain, c.block_number as height, c.tx_hash as hash
+    from unnest(
+      ${messages.map((one) => one.item_hash)}::text[], ${messages.map((one) => one.sender)}::text[]) as m (item_hash, sender)
+    join confirmations c on c.item_hash = m.item_hash and c.sender = m.sender
+    order by 1, 3, 4`.execute(db);
+  const found = new Map<string, Confirmation[]>();
+  for (const { itemHash, ...confirmation } of rows) {
+    const list = found.get(itemHash) ?? [];
+    if (list.length < SHOWN_MAX) list.push(confirmation);
+    found.set(itemHash, list);
+  }
+  return found;
+}
+
+interface HeaderRow {
+  readonly item_hash: string;
+  readonly type: string;
+  readonly sender: string;
+  readonly channel: string | null;
+  readonly timestamp: number;
+  readonly content_type: string | null;
+  readonly tags: string[];
+}
+
+const confirmedEvent = ({ tags, timestamp, ...row }: HeaderRow, confirmation: Confirmation): EventDraft => ({
+  kind: 'message_confirmed',
+  data: {
+    ...row,
+    timestamp: Math.floor(timestamp),
+    ...(tags.length > 0 ? { tags } : {}),
+    confirmation,
+  },
+});
+
+/** Messages of an event that no other event confirms. */
+async function listOnlyHere(trx: Transaction<Schema>, place: AnchorPlace): Promise<HeaderRow[]> {
+  const { network, blockNumber, logIndex } = place;
+  const { rows } = await sql<HeaderRow>`
+    select m.item_hash, m.type, m.sender, m.channel, m."time" as timestamp, m.content_type, m.tags
+    from confirmations c join messages m on m.item_hash = c.item_hash and m.sender = c.sender
+    where c.network = ${network} and c.block_number = ${blockNumber} and c.log_index = ${logIndex}
+      and m.status = 'processed' and not exists (
+        select from confirmations o where o.item_hash = c.item_hash and o.sender = c.sender
+          and (o.network, o.block_number, o.log_index) <> (c.network, c.block_number, c.log_index))
+    order by m.item_hash`.execute(trx);
+  return rows;
+}
+
+/**
+ * Writes that an event confirms messages, and tells of those that nothing confirmed before.
+ *
+ * @param isCurrent whether the event still stands, asked under the lock
+ * @returns whether it was written
+ */
+export async function confirmMessages(
+  writer: Writer<Schema>,
+  place: AnchorPlace,
+  confirmation: Confirmation,
+  messages: readonly { readonly itemHash: string; readonly sender: string }[],
+  { isCurrent, nowMs }: { isCurrent: (trx: Transaction<Schema>) => Promise<boolean>; nowMs: number },
+): Promise<boolean> {
+  const { trx } = writer;
+  const lastSeq = await lockEvents(trx);
+  if (!(await isCurrent(trx))) return false;
+  await sql`
+    insert into confirmations (item_hash, chain, network, block_number, log_index, tx_hash, sender)
+    select distinct on (item_hash) item_hash, ${confirmation.chain}, ${place.network}, ${place.blockNumber}::bigint,
+      ${place.logIndex}::integer, ${confirmation.hash}, sender
+    from unnest(
+      ${messages.map((one) => one.itemHash)}::text[], ${messages.map((one) => one.sender)}::text[]) as t (item_hash, sender)
+    on conflict do nothing`.execute(trx);
+  const events = (await listOnlyHere(trx, place)).map((row) => confirmedEvent(row, confirmation));
+  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+  return true;
+}
+
+/** Takes back what an event confirmed, and tells of the messages that nothing confirms any more. */
+export async function unconfirmMessages(
+  writer: Writer<Schema>,
+  place: AnchorPlace,
+  confirmation: Confirmation,
+  nowMs: number,
+): Promise<void> {
+  const { trx } = writer;
+  const lastSeq = await lockEvents(trx);
+  const lost = await listOnlyHere(trx, place);
+  await trx
+    .deleteFrom('confirmations')
+    .where('network', '=', place.network)
+    .where('block_number', '=', place.blockNumber)
+    .where('log_index', '=', place.logIndex)
+    .execute();
+  const events = lost.map(
+    ({ item_hash }): EventDraft => ({
+      kind: 'message_unconfirmed',
+      data: { item_hash, confirmation },
+    }),
+  );
+  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+}
