@@ -96,6 +96,13 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     [],
     'addresses and ranges that webhooks may be at although they are not public; for development',
   ),
+  peers: settings.list([], 'core nodes to keep in step with: http(s)://host:port, comma-separated'),
+  syncIntervalSeconds: settings.integer(
+    1,
+    86_400,
+    120,
+    'how long after a session with a peer the next one begins, in seconds',
+  ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

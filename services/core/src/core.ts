@@ -16,6 +16,8 @@ import { loadIndexerSettings } from './indexer/settings.ts';
 import { eraseForgotten } from './messages/erase.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
+import { createHttpLink } from './sync/link.ts';
+import type { Sync } from './sync/sync.ts';
 import { VerifierPool } from './verify/pool.ts';
 import { createDispatchObserver, startDeliverer } from './webhooks/deliverer.ts';
 
@@ -26,6 +28,17 @@ const UPKEEP_INTERVAL_MS = 10_000;
 
 /** One core is left to the thread that answers requests. */
 const workersOf = (config: CoreConfig) => config.verifyWorkers || Math.max(1, availableParallelism() - 1);
+
+/** Answers do not wait for it; the node says that it is syncing. */
+async function startSyncing(sync: Sync, { signal, log }: Host): Promise<void> {
+  try {
+    await sync.load();
+    await sync.syncer.run(signal);
+  } catch (error) {
+    if (!signal.aborted)
+      log.error({ err: error }, 'the node cannot keep in step with its peers; start it again');
+  }
+}
 
 /** Builds the core node from the floor up, and takes it down in reverse. */
 export async function startCore(config: CoreConfig, { log, signal }: Host): Promise<RunningService> {
@@ -64,6 +77,8 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
       allowHttp: config.webhookAllowHttp,
       allowedAddresses: config.webhookAllowAddresses,
     },
+    peers: config.peers.map(createHttpLink),
+    syncIntervalMs: config.syncIntervalSeconds * 1000,
     now: Date.now,
     signal: stopping,
     log,
@@ -86,6 +101,8 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const sweep = new Sweep({ db, blobs, claims: rooms.files.claims, graceMs, now, log });
   stack.use(startSweeping(sweep, { signal: stopping, log }));
   stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
+  const syncing = startSyncing(rooms.sync, { signal: stopping, log });
+  stack.defer(() => syncing);
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

@@ -16,6 +16,9 @@ import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
+import type { PeerLink } from './sync/link.ts';
+import { NodeSet } from './sync/node-set.ts';
+import { createSync } from './sync/sync.ts';
 import type { Verifier } from './verify/verifier.ts';
 import { openRandomness } from './vrf/randomness.ts';
 import { createSealedBox, KEY_BYTES } from './webhooks/sealed-box.ts';
@@ -36,6 +39,9 @@ export interface RoomOptions {
   readonly indexer: Indexer;
   readonly settings: RouteSettings;
   readonly webhooks?: SenderSettings | undefined;
+  /** Core nodes to keep in step with. */
+  readonly peers?: readonly PeerLink[] | undefined;
+  readonly syncIntervalMs?: number | undefined;
   readonly now: () => number;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
@@ -67,6 +73,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) => readBlob(blobs, hash);
+  const set = new NodeSet();
   const pipeline = new Pipeline({
     db,
     write: createWrite(database.pool),
@@ -76,9 +83,19 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     readContentFile,
     now,
     observer: metrics.pipeline,
+    onKept: ({ moves }) => set.follow(moves),
     log,
   });
   watchCore(metrics, { db, pool: database.pool, pipeline });
+  const sync = createSync({
+    db,
+    set,
+    taker: { verifier, pipeline, readContentFile, now },
+    links: options.peers ?? [],
+    intervalMs: options.syncIntervalMs ?? 120_000,
+    now,
+    log,
+  });
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
   return {
     db,
@@ -93,6 +110,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
       nowSeconds: Math.floor(now() / 1000),
     }),
     indexer: options.indexer,
+    sync,
     sender: createSender({ ...options.webhooks, now }),
     metrics,
     health: createHealth({

@@ -18,6 +18,7 @@ import { followIndexPosts } from './indexer/posts.ts';
 import { type IndexerSettings, NO_NETWORKS } from './indexer/settings.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
+import type { PeerLink } from './sync/link.ts';
 import { inlineVerifier } from './verify/verifier.ts';
 import type { SenderSettings } from './webhooks/send.ts';
 
@@ -68,6 +69,7 @@ export interface TestCoreOptions {
   readonly indexer?: IndexerSettings;
   readonly blobs?: BlobStore;
   readonly webhooks?: SenderSettings;
+  readonly peers?: readonly PeerLink[];
 }
 
 export const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -117,6 +119,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       ...options.settings,
     },
     webhooks: options.webhooks,
+    peers: options.peers,
     now: options.now ?? Date.now,
     signal: stop.signal,
     log,
@@ -125,6 +128,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   });
   stack.defer(() => rooms.pipeline.close());
   stack.use(followIndexPosts({ db: rooms.db, pool: database.pool, events: rooms.events, indexer, log }));
+  await rooms.sync.load();
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

@@ -9,7 +9,13 @@ import {
   START,
   SYNC_ID_BYTES,
 } from './key.ts';
-import { ANSWER_KEYS_MAX, ANSWER_RANGES_MAX, FINGERPRINT_BYTES, QUESTION_RANGES_MAX, type Range } from './ranges.ts';
+import {
+  ANSWER_KEYS_MAX,
+  ANSWER_RANGES_MAX,
+  FINGERPRINT_BYTES,
+  QUESTION_RANGES_MAX,
+  type Range,
+} from './ranges.ts';
 
 /**
  * Bodies between nodes. A body is a version byte, then records to its end. Ranges: `upper bound, kind, payload`, each
@@ -26,7 +32,8 @@ export const RANGES_BODY_BYTES = 1024 * 1024 * 2;
 export const WANTED_KEYS_MAX = 1_000;
 export const WANTED_BODY_BYTES = 1 + WANTED_KEYS_MAX * KEY_BYTES;
 
-const malformed = (what: string) => new AppError('INVALID_PARAMETERS', `the body is no list of ranges or keys: ${what}`);
+const malformed = (what: string) =>
+  new AppError('INVALID_PARAMETERS', `the body is no list of ranges or keys: ${what}`);
 
 class Out {
   #bytes = new Uint8Array(4_096);
@@ -177,7 +184,8 @@ function decodeRanges(bytes: Uint8Array, rangesMax: number, keysMax: number): Ra
   let keys = 0;
   while (!body.isDone) {
     const upper = body.bound();
-    if (compareBounds(upper, last) < 0 || compareBounds(upper, END) > 0) throw malformed('bounds are out of order');
+    if (compareBounds(upper, last) < 0 || compareBounds(upper, END) > 0)
+      throw malformed('bounds are out of order');
     const range = readRange(body, body.byte(), last, upper);
     last = upper;
     if (!range) continue;

@@ -25,8 +25,6 @@ export interface SyncFields {
   readonly channel: string | null;
   readonly time: number;
   readonly tags: readonly string[];
-  /** Of an uploaded file; null otherwise. */
-  readonly fileType: string | null;
 }
 
 const HEX = /^[0-9a-f]{64}$/;
@@ -35,9 +33,9 @@ const HEX = /^[0-9a-f]{64}$/;
  * What a message says that neither its hash nor its signature covers, as one text; empty where everything is covered.
  * The same statement gives the same text on every node.
  */
-export function uncoveredText({ form, sender, channel, time, tags, fileType }: Omit<SyncFields, 'itemHash'>): string {
+export function uncoveredText({ form, sender, channel, time, tags }: Omit<SyncFields, 'itemHash'>): string {
   if (form === 'envelope') return '';
-  return JSON.stringify(form === 'network' ? [time, sender, channel] : [time, channel, tags, fileType]);
+  return JSON.stringify(form === 'network' ? [time, sender, channel] : [time, channel, tags]);
 }
 
 /** The hash part of an id, in hexadecimal: the item hash itself, or the SHA-256 of a CID. */

@@ -98,8 +98,7 @@ export function answerRanges(set: OrderedKeys, question: readonly Range[]): Rang
 }
 
 /** How the asker begins. */
-export const openQuestion = (set: OrderedKeys): Range[] =>
-  split(set, { lower: START, upper: END });
+export const openQuestion = (set: OrderedKeys): Range[] => split(set, { lower: START, upper: END });
 
 export interface Continued {
   /** What to ask next. Empty: everything is known. */
@@ -141,7 +140,8 @@ export function answersQuestion(question: readonly Range[], answer: readonly Ran
     if (compareBounds(lower, last) < 0 || compareBounds(lower, upper) > 0) return false;
     while (at < question.length && compareBounds(question[at]!.upper, lower) <= 0) at++;
     const within = question[at];
-    if (!within || compareBounds(lower, within.lower) < 0 || compareBounds(upper, within.upper) > 0) return false;
+    if (!within || compareBounds(lower, within.lower) < 0 || compareBounds(upper, within.upper) > 0)
+      return false;
     last = upper;
   }
   return true;

@@ -50,12 +50,23 @@ const UPLOAD_CHAIN = 'ETH';
 
 function checkClock(time: number, nowSeconds: number): void {
   if (time <= nowSeconds + LIMITS.futureSeconds) return;
-  throw new AppError('TIMESTAMP_IN_FUTURE', `the upload is ${time - nowSeconds} seconds ahead of the node's clock`);
+  throw new AppError(
+    'TIMESTAMP_IN_FUTURE',
+    `the upload is ${time - nowSeconds} seconds ahead of the node's clock`,
+  );
 }
 
 function verifyUpload(value: unknown, nowSeconds: number): VerifiedMessage {
   const { upload, noted_ms: notedMs } = parseUpload(value);
-  const { file_hash: fileHash, signature, channel, time, size, content_type: contentType, tags = [] } = upload;
+  const {
+    file_hash: fileHash,
+    signature,
+    channel,
+    time,
+    size,
+    content_type: contentType,
+    tags = [],
+  } = upload;
   checkClock(time, nowSeconds);
   const family = familyOf(UPLOAD_CHAIN);
   const sender = family.parseAddress(upload.address);
@@ -95,7 +106,17 @@ export function verifyShared(body: Uint8Array | string, nowSeconds: number): Ver
   return message.form === 'envelope' ? message : { ...message, notedMs: parseNoted(scanned.value).noted_ms };
 }
 
-function networkPart({ itemHash, chain, sender, signedSender, type, channel, time, signature, sourceText }: VerifiedMessage) {
+function networkPart({
+  itemHash,
+  chain,
+  sender,
+  signedSender,
+  type,
+  channel,
+  time,
+  signature,
+  sourceText,
+}: VerifiedMessage) {
   return {
     chain,
     sender: signedSender ?? sender,
@@ -132,7 +153,6 @@ export interface Statement {
   readonly channel: string | null;
   readonly time: number;
   readonly tags: readonly string[];
-  readonly fileType: string | null;
   readonly notedMs: number | null;
 }
 

@@ -8,6 +8,7 @@ import type { Indexer } from '../indexer/indexer.ts';
 import type { Intake } from '../messages/intake.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
+import type { Sync } from '../sync/sync.ts';
 import type { Randomness } from '../vrf/randomness.ts';
 import type { SealedBox } from '../webhooks/sealed-box.ts';
 import type { Sender } from '../webhooks/send.ts';
@@ -26,6 +27,7 @@ export interface Rooms {
   readonly health: Health;
   readonly randomness: Randomness;
   readonly indexer: Indexer;
+  readonly sync: Sync;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */

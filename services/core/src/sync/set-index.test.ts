@@ -3,13 +3,12 @@ import { describe, test } from 'node:test';
 import {
   answerRanges,
   answersQuestion,
-  bytesToHex,
   compareKeys,
   continueRanges,
   decodeAnswer,
   decodeQuestion,
-  encodeRanges,
   END,
+  encodeRanges,
   openQuestion,
   type Range,
   START,
@@ -25,7 +24,10 @@ const idOf = (seed: number, first: number) => {
   const id = new Uint8Array(36);
   const view = new DataView(id.buffer);
   for (let word = 0; word < 9; word++)
-    view.setUint32(word * 4, Math.imul(Math.imul(seed + 1, 2_654_435_761) ^ (word * 0x9e3779b1), 0x85ebca6b + 2 * word));
+    view.setUint32(
+      word * 4,
+      Math.imul(Math.imul(seed + 1, 2_654_435_761) ^ (word * 0x9e3779b1), 0x85ebca6b + 2 * word),
+    );
   id[0] = first;
   return id;
 };
@@ -91,7 +93,11 @@ describe('the index of messages', () => {
         const mine = all.filter((_, at) => side[at] !== 0);
         const theirs = all.filter((_, at) => side[at] !== 1);
         const result = reconcile(SetIndex.of(mine), SetIndex.of(theirs));
-        const only = (which: number) => all.filter((_, at) => side[at] === which).map(textOf).sort();
+        const only = (which: number) =>
+          all
+            .filter((_, at) => side[at] === which)
+            .map(textOf)
+            .sort();
         assert.deepEqual(result.lacks, only(0));
         assert.deepEqual(result.has, only(1));
       }),
@@ -124,7 +130,12 @@ describe('the index of messages', () => {
         for (const decode of [decodeQuestion, decodeAnswer]) {
           try {
             const ranges = decode(bytes);
-            encodeRanges(answerRanges(set, ranges.filter(({ kind }) => kind !== 'keys')));
+            encodeRanges(
+              answerRanges(
+                set,
+                ranges.filter(({ kind }) => kind !== 'keys'),
+              ),
+            );
           } catch (error) {
             assert.equal((error as { code?: string }).code, 'INVALID_PARAMETERS');
           }

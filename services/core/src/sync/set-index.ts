@@ -132,7 +132,10 @@ export class SetIndex implements OrderedKeys {
 
   /** The chunk where the key is or would be, and its place there. */
   #placeOf(key: SyncKey): { number: number; at: number; isThere: boolean } {
-    const number = Math.max(0, search(this.#chunks.length, (at) => compareKeys(this.#chunks[at]!.keyAt(0), key) <= 0) - 1);
+    const number = Math.max(
+      0,
+      search(this.#chunks.length, (at) => compareKeys(this.#chunks[at]!.keyAt(0), key) <= 0) - 1,
+    );
     const chunk = this.#chunks[number]!;
     const at = search(chunk.length, (place) => compareKeys(chunk.keyAt(place), key) < 0);
     return { number, at, isThere: at < chunk.length && compareKeys(chunk.keyAt(at), key) === 0 };
@@ -186,7 +189,9 @@ export class SetIndex implements OrderedKeys {
     const number = search(this.#chunks.length, (at) => isBefore(this.#chunks[at]!.keyAt(0), bound)) - 1;
     if (number < 0) return 0;
     const chunk = this.#chunks[number]!;
-    return this.#sumsBefore().counts[number]! + search(chunk.length, (at) => isBefore(chunk.keyAt(at), bound));
+    return (
+      this.#sumsBefore().counts[number]! + search(chunk.length, (at) => isBefore(chunk.keyAt(at), bound))
+    );
   }
 
   #at(rank: number): { number: number; at: number } {
@@ -220,7 +225,8 @@ export class SetIndex implements OrderedKeys {
     const prefix = hexToBytes(short.id.slice(0, 32))!;
     for (let rank = this.rank({ time: short.time, prefix }); rank < this.#size; rank++) {
       const key = this.keyAt(rank);
-      if (key.time !== short.time || compareBytes(key.id.subarray(0, prefix.length), prefix) !== 0) return undefined;
+      if (key.time !== short.time || compareBytes(key.id.subarray(0, prefix.length), prefix) !== 0)
+        return undefined;
       if (shortKeyOf(key).id === short.id) return key;
     }
     return undefined;

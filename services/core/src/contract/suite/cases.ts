@@ -8,6 +8,7 @@ import { nodeCases } from './node.ts';
 import { nodeMetricsCases } from './node-metrics.ts';
 import { programCases } from './programs.ts';
 import { storageCases } from './storage.ts';
+import { syncCases } from './sync.ts';
 import { vrfCases } from './vrf.ts';
 import { webhookCases } from './webhooks.ts';
 
@@ -24,4 +25,5 @@ export const CASES: Cases = {
   ...nodeCases,
   ...nodeMetricsCases,
   ...webhookCases,
+  ...syncCases,
 };
