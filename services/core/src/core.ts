@@ -8,14 +8,17 @@ import { openDatabase } from './db/connect.ts';
 import { migrate } from './db/migrate.ts';
 import type { Schema } from './db/schema.ts';
 import { openBlobStore } from './files/choose-store.ts';
+import { FileFetcher } from './files/fetcher.ts';
 import { Sweep, startSweeping } from './files/sweep.ts';
 import { createApi } from './http/api.ts';
+import type { Rooms } from './http/rooms.ts';
 import { startIndexer } from './indexer/indexer.ts';
 import { followIndexPosts } from './indexer/posts.ts';
 import { loadIndexerSettings } from './indexer/settings.ts';
 import { eraseForgotten } from './messages/erase.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
+import { createPeerFileSource } from './sync/file-source.ts';
 import { createHttpLink } from './sync/link.ts';
 import type { Sync } from './sync/sync.ts';
 import { VerifierPool } from './verify/pool.ts';
@@ -28,6 +31,24 @@ const UPKEEP_INTERVAL_MS = 10_000;
 
 /** One core is left to the thread that answers requests. */
 const workersOf = (config: CoreConfig) => config.verifyWorkers || Math.max(1, availableParallelism() - 1);
+
+/** How often files that messages lack are looked for. */
+const FETCH_INTERVAL_MS = 1_000;
+
+async function startFetching(rooms: Rooms, peers: readonly string[], { signal, log }: Host): Promise<void> {
+  const { reputation } = rooms.sync.syncer;
+  const sources = peers.map((url) => createPeerFileSource(url, () => reputation.noteMisbehaved(url)));
+  const fetcher = new FileFetcher({ ...rooms, sources, log });
+  rooms.metrics.tell(() => ({
+    pyaleph_store_fetch_storage_total: fetcher.counts.fetched + fetcher.counts.failed,
+    pyaleph_store_fetch_storage_failed_total: fetcher.counts.failed,
+    pyaleph_store_fetch_storage_duration_ms_sum: Math.round(fetcher.counts.elapsedMs),
+  }));
+  await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, () =>
+    fetcher.look(signal),
+  );
+  await fetcher.idle();
+}
 
 /** Answers do not wait for it; the node says that it is syncing. */
 async function startSyncing(sync: Sync, { signal, log }: Host): Promise<void> {
@@ -101,6 +122,8 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const sweep = new Sweep({ db, blobs, claims: rooms.files.claims, graceMs, now, log });
   stack.use(startSweeping(sweep, { signal: stopping, log }));
   stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
+  const fetcher = startFetching(rooms, config.peers, { signal: stopping, log });
+  stack.defer(() => fetcher);
   const syncing = startSyncing(rooms.sync, { signal: stopping, log });
   stack.defer(() => syncing);
   const api = await createApi(rooms, log);

@@ -96,6 +96,15 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     now,
     log,
   });
+  metrics.tell(() => {
+    const { peers, messages, behind } = sync.syncer.view();
+    return {
+      pyaleph_status_peers_total: peers.filter(({ state }) => state === 'synced' || state === 'syncing')
+        .length,
+      pyaleph_status_sync_messages_reference_total: messages + behind,
+      pyaleph_status_sync_messages_remaining_total: behind,
+    };
+  });
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
   return {
     db,
