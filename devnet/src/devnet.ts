@@ -7,14 +7,16 @@ import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
 import { acquireLock, type Lock, readLockHolder } from './lock.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import {
+  chooseCorePorts,
   type DaemonName,
   type DevnetUrls,
   DOORS,
   daemonDataDir,
+  kindOf,
   type Plan,
-  START_ORDER,
   schedulerKeyFile,
   settingsOf,
+  startOrderOf,
 } from './plan.ts';
 import { checkPorts, type DevnetPorts } from './ports.ts';
 import type { RestartLimits } from './restart.ts';
@@ -26,6 +28,8 @@ export interface DevnetOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly dataDir: string;
   readonly ports: DevnetPorts;
+  /** Core nodes, each with a database of its own; 1 where left out. */
+  readonly cores?: number;
   /** A line that a daemon wrote. */
   readonly onLine?: (name: DaemonName, line: string) => void;
   readonly onEvent?: (name: DaemonName, event: DaemonEvent) => void;
@@ -39,6 +43,8 @@ export interface DevnetOptions {
 export interface Devnet extends AsyncDisposable {
   /** Where each door is; of daemons that could not be started there is none. */
   readonly urls: Partial<DevnetUrls>;
+  /** Of every core node that runs, the first one first. */
+  readonly coreUrls: readonly string[];
   readonly processes: ReadonlyMap<DaemonName, Daemon>;
   /** Why daemons that do not run do not. */
   readonly failures: ReadonlyMap<DaemonName, AppError>;
@@ -101,7 +107,7 @@ function createDaemon(
     lockFd: lock.fd,
     command: (urls) => ({
       file,
-      args: [...args, name],
+      args: [...args, kindOf(name)],
       environment: { ...options.environment, ...settingsOf(name, plan, coreUrl, urls) },
     }),
     onLine: (line) => {
@@ -114,8 +120,8 @@ function createDaemon(
 }
 
 function urlsOf(processes: ReadonlyMap<DaemonName, Daemon>): Partial<DevnetUrls> {
-  const entries = [...processes.values()].flatMap(({ name, urls }) =>
-    (urls ?? []).map((url, index) => [DOORS[name as DaemonName][index]!, url] as const),
+  const entries = [...processes].flatMap(([name, { urls }]) =>
+    kindOf(name) === name ? (urls ?? []).map((url, index) => [DOORS[name][index]!, url] as const) : [],
   );
   return Object.fromEntries(entries);
 }
@@ -152,33 +158,35 @@ async function startRow(
  * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED (the core node), SHUTTING_DOWN (the signal)
  */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
-  const { dataDir, ports, environment } = options;
+  const { dataDir, ports, environment, cores = 1 } = options;
   await using stack = new AsyncDisposableStack();
   const logDir = join(dataDir, 'logs');
   await mkdir(logDir, { recursive: true, mode: 0o700 });
   const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
   await checkPorts(ports);
   const key = await loadOrCreateKeyFile(schedulerKeyFile(dataDir));
-  const plan: Plan = { dataDir, ports, environment, schedulerAddress: createSigner(key).address };
+  const order = startOrderOf(cores);
+  const corePorts = await chooseCorePorts(ports.core, cores);
+  const plan: Plan = { dataDir, ports, corePorts, environment, schedulerAddress: createSigner(key).address };
 
   const processes = new Map<DaemonName, Daemon>();
   const failures = new Map<DaemonName, AppError>();
   const logs = new Map(
-    START_ORDER.flat().map((name) => [name, stack.use(openLogFile(join(logDir, `${name}.log`)))] as const),
+    order.flat().map((name) => [name, stack.use(openLogFile(join(logDir, `${name}.log`)))] as const),
   );
   const start = (name: DaemonName): Daemon => {
     const log = logs.get(name)!;
-    const coreUrl = processes.get('core')?.urls?.[0];
+    // Core nodes are told of each other in their own way.
+    const coreUrl = kindOf(name) === 'core' ? undefined : processes.get('core')?.urls?.[0];
     const daemon = createDaemon(name, options, plan, locks.daemons, log, coreUrl);
     processes.set(name, daemon);
     return daemon;
   };
   // One row after the other, the last first; those of one row together.
   stack.defer(async () => {
-    for (const row of START_ORDER.toReversed())
-      await Promise.all(row.map((name) => processes.get(name)?.stop()));
+    for (const row of order.toReversed()) await Promise.all(row.map((name) => processes.get(name)?.stop()));
   });
-  for (const row of START_ORDER) {
+  for (const row of order) {
     for (const name of row) await mkdir(daemonDataDir(dataDir, name), { recursive: true, mode: 0o700 });
     await startRow(row, start, failures, options.signal);
     const failed = failures.get('core');
@@ -188,6 +196,9 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   return {
     get urls() {
       return urlsOf(processes);
+    },
+    get coreUrls() {
+      return [...processes].flatMap(([name, { urls }]) => (kindOf(name) === 'core' ? (urls ?? []) : []));
     },
     processes,
     failures,

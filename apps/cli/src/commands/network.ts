@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { StatusOptions } from '../network/status.ts';
 import type { UpOptions } from '../network/up.ts';
-import { parseHttpUrl, parseListenPort } from '../options.ts';
+import { parseHttpUrl, parseListenPort, parsePositive } from '../options.ts';
 
 export function addNetworkCommands(program: Command, bind: Bind): void {
   program
@@ -14,9 +14,13 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
     .option('--http-port <port>', "gateway's HTTP (default: 8080)", parseListenPort)
     .option('--https-port <port>', "gateway's HTTPS (default: 8443)", parseListenPort)
     .option('--gateway-port <port>', "gateway's API (default: 8081)", parseListenPort)
+    .option('--cores <count>', 'core nodes, each with a database of its own (default: 1)', parsePositive)
     .option('--data-dir <dir>', 'where everything is kept (default: devnet in your data directory)')
     .option('--quiet', 'show only warnings and errors of the daemons')
-    .addHelpText('after', examples('skerry up', 'skerry up --core-port 5024 --data-dir /srv/skerry'))
+    .addHelpText(
+      'after',
+      examples('skerry up', 'skerry up --cores 3', 'skerry up --core-port 5024 --data-dir /srv/skerry'),
+    )
     .action(
       bind<UpOptions>(async (context, options) => (await import('../network/up.ts')).up(context, options)),
     );

@@ -15,7 +15,13 @@ const URLS = {
   gatewayHttps: 'https://localhost:8443',
   gatewayApi: 'http://localhost:8081',
 };
-const FACTS = { urls: URLS, failures: new Map(), dataDir: '/data', ability: 'virtual machines' };
+const FACTS = {
+  urls: URLS,
+  coreUrls: [],
+  failures: new Map(),
+  dataDir: '/data',
+  ability: 'virtual machines',
+};
 const plain = (text: string) => text;
 
 test('the welcome names every door and the commands to try', () => {

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { choosePorts, type Devnet, type DevnetPorts, startDevnet } from '@skerry/devnet';
+import { CORES_MAX, choosePorts, type Devnet, type DevnetPorts, startDevnet } from '@skerry/devnet';
 import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
@@ -16,6 +16,7 @@ export interface UpOptions {
   readonly httpPort?: number;
   readonly httpsPort?: number;
   readonly gatewayPort?: number;
+  readonly cores?: number;
   readonly dataDir?: string;
   readonly quiet?: boolean;
 }
@@ -36,6 +37,11 @@ function portsOf(options: UpOptions, context: Context): DevnetPorts {
     },
     context.environment,
   );
+}
+
+function checkCores(cores: number): number {
+  if (Number.isInteger(cores) && cores <= CORES_MAX) return cores;
+  throw new AppError('INVALID_PARAMETERS', `--cores: 1 to ${CORES_MAX}, not ${cores}`);
 }
 
 /** One key press can arrive twice: from the terminal to the whole group, and passed on by the launcher. */
@@ -71,7 +77,7 @@ const untilAborted = (signal: AbortSignal) =>
 async function welcome(context: Context, devnet: Devnet, dataDir: string, teller: Teller): Promise<void> {
   const { output } = context;
   const ability = await findComputeAbility(devnet.urls.compute);
-  const facts = { urls: devnet.urls, failures: devnet.failures, dataDir, ability };
+  const facts = { urls: devnet.urls, coreUrls: devnet.coreUrls, failures: devnet.failures, dataDir, ability };
   if (output.json) output.result(welcomeRecord(facts), '');
   else teller.say(renderWelcome(facts, (text) => output.paint('bold', text)));
 }
@@ -93,6 +99,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
       environment: withoutCommandVariables(environment),
       dataDir,
       ports,
+      cores: checkCores(options.cores ?? 1),
       onLine: teller.line,
       onEvent: teller.event,
       onWait: () => teller.say('waiting for the daemons of an earlier network to stop'),
