@@ -16,6 +16,7 @@ import { startIndexer } from './indexer/indexer.ts';
 import { followIndexPosts } from './indexer/posts.ts';
 import { loadIndexerSettings } from './indexer/settings.ts';
 import { eraseForgotten } from './messages/erase.ts';
+import { startGossip } from './p2p/start.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import { createPeerFileSource } from './sync/file-source.ts';
@@ -31,6 +32,9 @@ const UPKEEP_INTERVAL_MS = 10_000;
 
 /** One core is left to the thread that answers requests. */
 const workersOf = (config: CoreConfig) => config.verifyWorkers || Math.max(1, availableParallelism() - 1);
+
+/** Peers that are told by a multiaddr are gossiped with alone. */
+const urlsOf = (peers: readonly string[]) => peers.filter((peer) => !peer.startsWith('/'));
 
 /** How often files that messages lack are looked for. */
 const FETCH_INTERVAL_MS = 1_000;
@@ -98,7 +102,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
       allowHttp: config.webhookAllowHttp,
       allowedAddresses: config.webhookAllowAddresses,
     },
-    peers: config.peers.map(createHttpLink),
+    peers: urlsOf(config.peers).map(createHttpLink),
     syncIntervalMs: config.syncIntervalSeconds * 1000,
     now: Date.now,
     signal: stopping,
@@ -122,10 +126,11 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const sweep = new Sweep({ db, blobs, claims: rooms.files.claims, graceMs, now, log });
   stack.use(startSweeping(sweep, { signal: stopping, log }));
   stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
-  const fetcher = startFetching(rooms, config.peers, { signal: stopping, log });
+  const fetcher = startFetching(rooms, urlsOf(config.peers), { signal: stopping, log });
   stack.defer(() => fetcher);
   const syncing = startSyncing(rooms.sync, { signal: stopping, log });
   stack.defer(() => syncing);
+  stack.use(await startGossip(rooms, config, { signal: stopping, log }));
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

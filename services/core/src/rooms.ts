@@ -15,6 +15,7 @@ import type { Indexer } from './indexer/indexer.ts';
 import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
+import type { Kept } from './messages/statement.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
 import type { PeerLink } from './sync/link.ts';
 import { NodeSet } from './sync/node-set.ts';
@@ -74,6 +75,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) => readBlob(blobs, hash);
   const set = new NodeSet();
+  const keptListeners: ((kept: Kept) => void)[] = [];
   const pipeline = new Pipeline({
     db,
     write: createWrite(database.pool),
@@ -83,14 +85,18 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     readContentFile,
     now,
     observer: metrics.pipeline,
-    onKept: ({ moves }) => set.follow(moves),
+    onKept: (kept) => {
+      set.follow(kept.moves);
+      for (const tell of keptListeners) tell(kept);
+    },
     log,
   });
   watchCore(metrics, { db, pool: database.pool, pipeline });
+  const taker = { verifier, pipeline, readContentFile, now };
   const sync = createSync({
     db,
     set,
-    taker: { verifier, pipeline, readContentFile, now },
+    taker,
     links: options.peers ?? [],
     intervalMs: options.syncIntervalMs ?? 120_000,
     now,
@@ -120,6 +126,9 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     }),
     indexer: options.indexer,
     sync,
+    taker,
+    onKept: (listener) => keptListeners.push(listener),
+    network: { addresses: () => [] },
     sender: createSender({ ...options.webhooks, now }),
     metrics,
     health: createHealth({

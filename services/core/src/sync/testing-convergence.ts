@@ -110,6 +110,8 @@ async function createPlaces(stack: AsyncDisposableStack, count: number) {
           SKERRY_CORE_PEERS: peers.join(','),
           SKERRY_CORE_SYNC_INTERVAL_SECONDS: '1',
           SKERRY_CORE_RATE_LIMITS: 'no',
+          // It would go around the wires.
+          SKERRY_CORE_GOSSIP: 'no',
         });
       },
     };
