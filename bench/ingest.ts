@@ -13,6 +13,7 @@ import { createEventLog } from '../services/core/src/events/log.ts';
 import { createIntake } from '../services/core/src/messages/intake.ts';
 import { Pipeline } from '../services/core/src/messages/pipeline.ts';
 import { VerifierPool } from '../services/core/src/verify/pool.ts';
+import type { Verifier } from '../services/core/src/verify/verifier.ts';
 import { createBodies } from './signed-bodies.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../services/core/src/db/migrations', import.meta.url));
@@ -34,8 +35,11 @@ const TABLES =
   'messages, message_tags, totals, dependencies, reconsider, events, digests, shapes restart identity';
 
 /** From bytes to durable, as a door does it: verified on threads, decided and written in batches. */
-async function ingest(database: Database<Schema>, bodies: readonly Buffer[], workers: number): Promise<void> {
-  const log = createLogger('bench', 'error');
+async function ingest(
+  database: Database<Schema>,
+  bodies: readonly Buffer[],
+  verifier: Verifier,
+): Promise<void> {
   const db = database.kysely;
   const readContentFile = async () => undefined;
   const pipeline = new Pipeline({
@@ -47,7 +51,6 @@ async function ingest(database: Database<Schema>, bodies: readonly Buffer[], wor
     readContentFile,
     now: Date.now,
   });
-  await using verifier = new VerifierPool({ workers, log });
   const intake = createIntake({ verifier, pipeline, readContentFile, now: Date.now });
   let next = 0;
   const call = async () => {
@@ -114,6 +117,8 @@ export async function benchIngest(): Promise<void> {
   const log = createLogger('bench', 'error');
   const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
   try {
+    // One pool for all rounds, as a node has: the first round loads its threads' code.
+    await using verifier = new VerifierPool({ workers, log });
     await using database = await openDatabase<Schema>({
       databaseUrl: values['database-url'],
       dataDir: join(directory, 'postgres'),
@@ -132,7 +137,7 @@ export async function benchIngest(): Promise<void> {
     for (let round = 0; round <= ROUNDS; round++) {
       await database.pool.query(`truncate ${TABLES}`);
       const bodies = createBodies(count, `r${round}`);
-      const ingested = count / (await timed(() => ingest(database, bodies, workers)));
+      const ingested = count / (await timed(() => ingest(database, bodies, verifier)));
       const copied = count / (await copyRows(database, shared));
       const checked = count / (await checkSignatures(bodies, cores));
       // The first round warms up.

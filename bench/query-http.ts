@@ -13,11 +13,15 @@ import { routeSettingsOf } from '../services/core/src/route-settings.ts';
 import { inlineVerifier } from '../services/core/src/verify/verifier.ts';
 import { addressOf, type DataSet, hashOf } from './data-set.ts';
 import { HEADER, Times, timeOf, timeReaders } from './query-measure.ts';
+import { createBodies } from './signed-bodies.ts';
 
 const ROUNDS = 30;
 const READERS = 50;
 const REQUESTS = 40;
 const PER_SECOND = 5;
+/** Messages taken in meanwhile. */
+const WRITES_PER_SECOND = 200;
+const WRITERS = 20;
 
 const agent = new Agent({ keepAlive: true, maxSockets: READERS });
 
@@ -32,6 +36,45 @@ const get = (url: string) =>
       .once('error', reject)
       .end();
   });
+
+const post = (url: string, body: Buffer) =>
+  new Promise<void>((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' };
+    request(`${url}/messages`, { agent, method: 'POST', headers }, (response) => {
+      response.resume();
+      response.once('end', () =>
+        response.statusCode === 201 || response.statusCode === 200
+          ? resolve()
+          : reject(new Error(`POST: ${response.statusCode}`)),
+      );
+    })
+      .once('error', reject)
+      .end(body);
+  });
+
+/** Readers, each asking so often in a second, while messages come in by POST; how many of those were answered. */
+async function timeWhileIngesting(url: string, ask: (index: number) => Promise<unknown>) {
+  const seconds = REQUESTS / PER_SECOND;
+  const bodies = createBodies(Math.ceil(seconds * WRITES_PER_SECOND), `reading-${Date.now()}`);
+  let written = 0;
+  let isReading = true;
+  const startMs = performance.now();
+  const write = async (writer: number) => {
+    for (let index = writer; index < bodies.length; index += WRITERS) {
+      const dueMs = startMs + (index * 1000) / WRITES_PER_SECOND - performance.now();
+      if (dueMs > 0) await new Promise((resolve) => setTimeout(resolve, dueMs));
+      if (!isReading) return;
+      await post(url, bodies[index]!);
+      written++;
+    }
+  };
+  const writing = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
+  const times = await timeReaders(READERS, REQUESTS, ask, PER_SECOND);
+  const tookMs = performance.now() - startMs;
+  isReading = false;
+  await writing;
+  return { times, writesPerSecond: (written / tookMs) * 1000 };
+}
 
 /** A part of the above through the whole node: routing, checks, JSON. */
 export async function benchHttp(database: Database<Schema>, set: DataSet, directory: string): Promise<void> {
@@ -74,11 +117,23 @@ export async function benchHttp(database: Database<Schema>, set: DataSet, direct
     for (let round = 0; round < ROUNDS; round++) times.add(await timeOf(() => get(url + path)));
     console.log(`${path.slice(0, 78).padEnd(80)}${times.text}`);
   }
-  const ask = (index: number) => get(`${url}/messages/${hashOf(set.dice, (index * 7_919) % set.count)}`);
-  const times = await timeReaders(READERS, REQUESTS, ask, PER_SECOND);
-  console.log(
-    `${`a message by hash, ${READERS} readers, ${PER_SECOND} requests a second each`.padEnd(80)}${times.text}`,
+  const { rows } = await database.pool.query<{ owner: string; key: string }>(
+    'select owner, key from aggregates limit 5000',
   );
+  const asks = {
+    'a message by hash': (index: number) =>
+      get(`${url}/messages/${hashOf(set.dice, (index * 7_919) % set.count)}`),
+    'an aggregate by key': (index: number) => {
+      const { owner, key } = rows[index % rows.length]!;
+      return get(`${url}/aggregates/${owner}/${encodeURIComponent(key)}`);
+    },
+  };
+  for (const [name, ask] of Object.entries(asks)) {
+    const { times, writesPerSecond } = await timeWhileIngesting(url, ask);
+    console.log(
+      `${`${name}, ${READERS} readers, ${PER_SECOND} requests a second each`.padEnd(80)}${times.text}   while ${writesPerSecond.toFixed(0)} messages a second come in`,
+    );
+  }
   agent.destroy();
   stop.abort();
   await api.close();

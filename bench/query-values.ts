@@ -100,3 +100,26 @@ export function combine(properties: readonly Property[]): Property[] {
     })),
   ]);
 }
+
+/** Three properties at a time, by their values that many messages have. */
+export function combineThree(properties: readonly Property[]): Property[] {
+  const large = properties.map(({ name, values }) => ({
+    name,
+    values: values.filter((value) => /heavy|ended/.test(value.name)),
+  }));
+  return large.flatMap((a, i) =>
+    large.slice(i + 1).flatMap((b, j) =>
+      large.slice(i + j + 2).map((c) => ({
+        name: `${a.name} + ${b.name} + ${c.name}`,
+        values: combine([a, b])
+          .at(1)!
+          .values.flatMap((x) =>
+            c.values.map((y) => ({
+              name: `${x.name}, ${y.name}`,
+              filter: { ...x.filter, ...y.filter },
+            })),
+          ),
+      })),
+    ),
+  );
+}

@@ -1,6 +1,5 @@
 /* How many connections each client has: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has. */
 #include <arpa/inet.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -38,7 +37,7 @@ struct client *client_enter(int fd, struct sockaddr_in6 *address) {
   struct client **bucket = bucket_of(prefix), *client = *bucket;
   while (client && (client->prefix != prefix || client->is_ipv4 != is_ipv4)) client = client->next;
   if (!client) {
-    if (!(client = calloc(1, sizeof *client))) return NULL;
+    if (!(client = memory_take(sizeof *client))) return NULL;
     *client = (struct client){*bucket, prefix, is_ipv4, 0};
     *bucket = client;
   }
@@ -52,5 +51,5 @@ void client_leave(struct client *client) {
   struct client **link = bucket_of(client->prefix);
   while (*link != client) link = &(*link)->next;
   *link = client->next;
-  free(client);
+  memory_give(client);
 }

@@ -1,5 +1,6 @@
 /* One connection: a client, and once its name is known the instance behind it. */
 #pragma once
+#include "memory.h"
 #include "plane.h"
 
 enum { CLIENT = 0, INSTANCE = 1 };

@@ -1,6 +1,5 @@
 /* The life of connections: lists by state, timeouts, the end. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -79,7 +78,7 @@ bool conns_want_another_turn(void) { return ready_first != NULL; }
 void conn_accepted(int fd, unsigned listener) {
   struct sockaddr_in6 address;
   struct client *client = client_enter(fd, &address);
-  struct conn *conn = client ? calloc(1, sizeof *conn) : NULL;
+  struct conn *conn = client ? memory_take(sizeof *conn) : NULL;
   if (!conn) {
     if (client) client_leave(client);
     stats->outcomes[CLIENT_LIMIT]++;
@@ -90,7 +89,7 @@ void conn_accepted(int fd, unsigned listener) {
   conn->started_ms = conn->touched_ms = now_ms;
   conn->outcome = OUTCOMES;
   static uint32_t since_logged;
-  if (log_every && ++since_logged >= log_every && (conn->trace = malloc(sizeof *conn->trace))) {
+  if (log_every && ++since_logged >= log_every && (conn->trace = memory_take(sizeof *conn->trace))) {
     since_logged = 0;
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time);
@@ -135,14 +134,14 @@ static void tell_access(const struct conn *conn) {
 void conn_end(struct conn *conn) {
   if (conn->state == CLOSED) return;
   if (conn->trace) tell_access(conn);
-  free(conn->trace);
-  if (conn->state == UNDECIDED) free(conn->hello);
+  memory_give(conn->trace);
+  if (conn->state == UNDECIDED) memory_give(conn->hello);
   else relay_release(conn);
   unlink_conn(conn);
   conn->state = CLOSED;
   for (int side = 0; side < 2; side++) {
     if (conn->fd[side] >= 0) close(conn->fd[side]);
-    free(conn->waiting[side]);
+    memory_give(conn->waiting[side]);
     conn->fd[side] = -1;
     conn->waiting[side] = NULL;
   }
@@ -208,7 +207,7 @@ void conns_turn_ended(void) {
   while (ended) {
     struct conn *conn = ended;
     ended = conn->next;
-    if (!conn->is_ready) free(conn);
+    if (!conn->is_ready) memory_give(conn);
     else { /* still in the list of those that are ready: a turn later */
       conn->next = kept;
       kept = conn;

@@ -1,7 +1,6 @@
 /* From a client's first bytes to a connected instance, or to a refusal. */
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -41,7 +40,7 @@ static void refuse(struct conn *conn, enum outcome outcome, uint8_t alert) {
     return;
   }
   shutdown(conn->fd[CLIENT], SHUT_WR);
-  free(conn->hello);
+  memory_give(conn->hello);
   conn->flow[0] = conn->flow[1] = NULL;
   conn_enter(conn, LINGERING);
   linger_read(conn);
@@ -84,7 +83,7 @@ void decide_connected(struct conn *conn) {
 
 /* Keeps what the instance has not taken yet. */
 static bool keep(struct conn *conn, const uint8_t *bytes, uint32_t length) {
-  struct chunk *chunk = malloc(sizeof *chunk + length);
+  struct chunk *chunk = memory_take(sizeof *chunk + length);
   if (!chunk) return false;
   *chunk = (struct chunk){0, length};
   memcpy(chunk->bytes, bytes, length);
@@ -117,12 +116,12 @@ static ssize_t send_first(const struct conn *conn, const uint8_t *bytes, uint32_
 
 static bool keep_rest(struct conn *conn, const uint8_t *bytes, uint32_t length, uint32_t header_length,
                       const uint8_t *header, uint32_t sent) {
-  uint8_t *whole = malloc(header_length + length);
+  uint8_t *whole = memory_take(header_length + length);
   if (!whole) return false;
   memcpy(whole, header, header_length);
   memcpy(whole + header_length, bytes, length);
   bool kept = keep(conn, whole + sent, header_length + length - sent);
-  free(whole);
+  memory_give(whole);
   return kept;
 }
 
@@ -171,7 +170,7 @@ static void route_to(struct conn *conn, const struct hello_name *name, const uin
   route->open++;
   conn_enter(conn, CONNECTING);
   connect_instance(conn, bytes, length);
-  free(hello); /* `bytes` may be in it */
+  memory_give(hello); /* `bytes` may be in it */
 }
 
 /* True where the answer is final and acted on. */
@@ -193,7 +192,7 @@ static struct pending_hello *append(struct pending_hello *hello, const uint8_t *
   if (had + length > capacity) {
     if (capacity == 0) capacity = FIRST_HELLO_CAPACITY;
     while (capacity < had + length) capacity *= 2;
-    struct pending_hello *larger = realloc(hello, sizeof *hello + capacity);
+    struct pending_hello *larger = memory_resize(hello, sizeof *hello + capacity);
     if (!larger) return NULL;
     if (!hello) memset(larger, 0, sizeof *larger);
     hello = larger;
@@ -230,7 +229,7 @@ void decide_read(struct conn *conn) {
         enum hello_kind kind = hello_read(&hello->reader, hello->bytes, hello->length, &name);
         if (act(conn, kind, &name, hello->bytes, hello->length)) return;
       } else {
-        free(conn->hello);
+        memory_give(conn->hello);
         conn->hello = NULL;
       }
     }

@@ -141,7 +141,7 @@ int main(int count, char **arguments) {
   epoll_fd = epoll_create1(EPOLL_CLOEXEC);
   if (stats == MAP_FAILED || epoll_fd < 0) return 1;
   close(STATS_FD);
-  stats->open = stats->routes = 0;
+  stats->open = stats->routes = stats->connection_bytes = 0;
   raise_descriptor_limit();
   table_seed();
   read_clock();

@@ -30,7 +30,7 @@ extern struct options options;
 
 /* A file in memory that the TypeScript side reads; the layout is that of src/dataplane/native/shared-stats.ts. */
 struct shared_stats {
-  uint64_t open, bytes_to_instances, bytes_to_clients, routes;
+  uint64_t open, bytes_to_instances, bytes_to_clients, routes, connection_bytes;
   uint64_t outcomes[OUTCOMES];
 };
 extern struct shared_stats *stats;

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -53,7 +52,7 @@ static void give_pipe(struct flow *flow) {
 
 static struct flow *flow_of(struct conn *conn, int from) {
   if (conn->flow[from]) return conn->flow[from];
-  struct flow *flow = malloc(sizeof *flow);
+  struct flow *flow = memory_take(sizeof *flow);
   if (!flow) return NULL;
   *flow = (struct flow){.conn = conn, .pipe = {-1, -1}, .from = (uint8_t)from, .since_ms = now_ms,
                         .bytes_then = conn->bytes[from]};
@@ -87,7 +86,7 @@ static void release_flow(struct conn *conn, int from) {
   if (!flow) return;
   stop_coalescing(flow);
   give_pipe(flow);
-  free(flow);
+  memory_give(flow);
   conn->flow[from] = NULL;
 }
 
@@ -142,7 +141,7 @@ static enum step send_waiting(struct conn *conn, int from) {
     conn->flags[to] &= (uint8_t)~WRITABLE;
     return WAIT;
   }
-  free(chunk);
+  memory_give(chunk);
   conn->waiting[from] = NULL;
   return GO_ON;
 }
@@ -202,7 +201,7 @@ static enum step copy_in(struct conn *conn, int from) {
   if (sent == size) return GO_ON;
   conn->flags[to] &= (uint8_t)~WRITABLE;
   uint32_t rest = (uint32_t)(size - sent);
-  struct chunk *chunk = malloc(sizeof *chunk + rest);
+  struct chunk *chunk = memory_take(sizeof *chunk + rest);
   if (!chunk) return BROKEN;
   *chunk = (struct chunk){0, rest};
   memcpy(chunk->bytes, copy_buffer + sent, rest);

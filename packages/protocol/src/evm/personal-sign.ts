@@ -5,7 +5,8 @@ import { type EvmAddress, evmAddressOf } from './address.ts';
 import type { Secp256k1Engine } from './secp256k1-port.ts';
 
 const encoder = new TextEncoder();
-const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+/** Order of the curve's group (SEC 2, secp256k1), 32 bytes with the highest first. */
+const CURVE_ORDER = hexToBytes('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141')!;
 const SIGNATURE_BYTES = 65;
 
 /** The digest that wallets sign for a text (EIP-191, version 0x45). 32 bytes. */
@@ -18,10 +19,11 @@ export function personalSignDigest(text: string): Uint8Array {
   return keccak256(bytes);
 }
 
+/** Whether 32 bytes are a number above zero and below the order. */
 function isScalar(bytes: Uint8Array): boolean {
-  let value = 0n;
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
-  return value > 0n && value < CURVE_ORDER;
+  if (bytes.every((byte) => byte === 0)) return false;
+  const differs = bytes.findIndex((byte, index) => byte !== CURVE_ORDER[index]);
+  return differs >= 0 && bytes[differs]! < CURVE_ORDER[differs]!;
 }
 
 /** `v` as wallets write it: 27 or 28, or bare 0 or 1. */

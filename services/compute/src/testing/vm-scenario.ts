@@ -1,108 +1,48 @@
-// The life of virtual machines under one compute node, in a network namespace of its own. Run by vm.e2e.test.ts.
+// The life of virtual machines under one compute node, in a network namespace of its own. Run by vm.soak.test.ts.
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { InstanceView } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import { macOf, networkNames, tapName } from '../network/names.ts';
 import { NodeNetwork } from '../network/network.ts';
-import { type AnnouncedNode, RealCore } from './real-core.ts';
+import {
+  ANSWER_MS,
+  isPhase,
+  PREFIX,
+  playInWorld,
+  READY_MS,
+  SOON_MS,
+  SSH_MS,
+  STOP_MS,
+  step,
+  type VmWorld,
+} from './vm-world.ts';
 import { connects, until } from './wait.ts';
 
-const READY_MS = 300_000;
-const STOP_MS = 150_000;
-const SOON_MS = 20_000;
-const SSH_MS = 60_000;
-/** Long enough for an answer under load; a firewall that drops never answers. */
-const ANSWER_MS = 3_000;
-
-const [cacheDir = ''] = process.argv.slice(2);
-const directory = await mkdtemp(join(tmpdir(), 'skerry-vm-'));
-const dataDir = join(directory, 'data');
-const key = join(directory, 'id');
 const OTHER_NODE = { nodeId: 'e'.repeat(64), address: `0x${'e'.repeat(40)}` };
-const PREFIX = 'fd5c:e771:0:1::/64';
-
-let node: ChildProcess | undefined;
-await run('ip', ['link', 'set', 'lo', 'up']);
-const core = await new RealCore().start();
-
-function step(text: string): void {
-  console.log(`[${(process.uptime()).toFixed(1)} s] ${text}`);
-}
-
-async function startNode(): Promise<void> {
-  const environment = {
-    ...process.env,
-    SKERRY_COMPUTE_CORE_URL: core.url,
-    SKERRY_COMPUTE_DATA_DIR: dataDir,
-    SKERRY_COMPUTE_CACHE_DIR: cacheDir,
-    SKERRY_COMPUTE_IPV6_PREFIX: PREFIX,
-    // By number: this network namespace may have nobody to ask for a name.
-    SKERRY_COMPUTE_HOST: '127.0.0.1',
-    SKERRY_COMPUTE_PORT: '0',
-  };
-  node = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
-    env: environment,
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
-  await once(node, 'message');
-}
-
-async function killNode(): Promise<void> {
-  node?.kill('SIGKILL');
-  if (node) await once(node, 'exit');
-  node = undefined;
-}
 
 interface ExecutionView {
   running: boolean;
   networking: { ipv6_ip: string };
 }
 
-async function readExecutions(): Promise<Record<string, ExecutionView>> {
-  const [node] = await core.listNodes();
-  return (await (await fetch(`${node!.content.url}/v2/about/executions/list`)).json()) as Record<
-    string,
-    ExecutionView
-  >;
+async function readExecutions(url: string): Promise<Record<string, ExecutionView>> {
+  return (await (await fetch(`${url}/v2/about/executions/list`)).json()) as Record<string, ExecutionView>;
 }
 
-function ssh(address: string, command: string): Promise<string> {
-  const options = [
-    'StrictHostKeyChecking=no',
-    'UserKnownHostsFile=/dev/null',
-    'LogLevel=ERROR',
-    'ConnectTimeout=30',
-  ];
-  return run('ssh', ['-i', key, ...options.flatMap((one) => ['-o', one]), `root@${address}`, command], {
-    timeoutMs: SSH_MS,
-  });
-}
-
-const isPhase = (phase: string) => (view: InstanceView) => view.phase === phase;
-const qemuPid = async (id: string) =>
-  (await readFile(join(dataDir, 'instances', id, 'qemu.pid'), 'utf8')).trim();
-
-async function scenario(): Promise<void> {
-  await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a "quoted" name', '-f', key]);
-  const sshKey = (await readFile(`${key}.pub`, 'utf8')).trim();
-
-  await startNode();
-  await until('the node is announced', SOON_MS, async () => (await core.listNodes()).length === 1);
-  const node = (await core.listNodes())[0]!;
+async function scenario(world: VmWorld): Promise<void> {
+  const { core } = world;
+  const ssh = world.ssh.bind(world);
+  await world.startNode();
+  const node = await world.announced();
   const { nodeId, content } = node;
   assert.ok(content.capacity.cpu > 0);
   step('the node is announced');
 
-  const create = (name: string, on: Pick<AnnouncedNode, 'nodeId' | 'address'>) =>
-    core.create({ name, sshKey, allowedPorts: [22], node: on, ipv6Prefix: PREFIX });
   let sinceMs = Date.now();
-  const { instance_id: first, ipv6: a } = await create('first', node);
-  const { instance_id: elsewhere } = await create('elsewhere', OTHER_NODE);
+  const { instance_id: first, ipv6: a } = await world.create('first', node);
+  const { instance_id: elsewhere } = await world.create('elsewhere', OTHER_NODE);
   await core.until(first, isPhase('running'), READY_MS);
   step(`created -> running in ${Date.now() - sinceMs} ms`);
   assert.match(
@@ -117,7 +57,7 @@ async function scenario(): Promise<void> {
   assert.equal((await ssh(a, 'systemctl --failed --no-legend --plain')).trim(), '', 'no unit failed');
   assert.equal((await core.get(elsewhere)).phase, 'scheduled', 'an instance of another node is not touched');
 
-  const [execution] = Object.entries(await readExecutions());
+  const [execution] = Object.entries(await readExecutions(content.url));
   assert.equal(execution?.[0], first);
   assert.equal(execution?.[1].running, true);
   assert.equal(execution?.[1].networking.ipv6_ip, a);
@@ -139,18 +79,18 @@ async function scenario(): Promise<void> {
   assert.equal(await connects(a, 22, ANSWER_MS), true);
 
   step('a second guest, a third machine');
-  const { instance_id: second, ipv6: b } = await create('second', node);
+  const { instance_id: second, ipv6: b } = await world.create('second', node);
   await core.until(second, isPhase('running'), READY_MS);
-  await checkIsolation(a, b);
+  await checkIsolation(world, a, b);
 
   step('kill -9 of the node; its guests go on, and the next process takes them over');
-  const pid = await qemuPid(first);
-  await killNode();
+  const pid = await world.qemuPid(first);
+  await world.killNode();
   assert.equal((await ssh(a, 'echo alive')).trim(), 'alive');
   await core.allow(first, [22, 8000]);
-  await startNode();
+  await world.startNode();
   await until('the next process applies what changed meanwhile', SOON_MS, () => connects(a, 8000, ANSWER_MS));
-  assert.equal(await qemuPid(first), pid, 'the same QEMU');
+  assert.equal(await world.qemuPid(first), pid, 'the same QEMU');
   assert.equal((await core.get(first)).phase, 'running');
 
   step('restart');
@@ -161,7 +101,7 @@ async function scenario(): Promise<void> {
   await core.until(first, isPhase('running'), STOP_MS + READY_MS);
   step(`restarted in ${Date.now() - sinceMs} ms`);
   assert.equal((await core.listStatuses(first)).at(-1)?.restart_id, restartId);
-  assert.notEqual(await qemuPid(first), pid, 'another QEMU');
+  assert.notEqual(await world.qemuPid(first), pid, 'another QEMU');
   assert.equal((await ssh(a, 'cat /root/mark')).trim(), 'kept');
 
   step('the core node goes away; stop is heard when it is back');
@@ -177,21 +117,21 @@ async function scenario(): Promise<void> {
   step('kill -9 of the node while a guest boots');
   await core.control(first, 'start');
   await core.until(first, isPhase('starting'), SOON_MS);
-  await killNode();
-  await startNode();
+  await world.killNode();
+  await world.startNode();
   await core.until(first, isPhase('running'), READY_MS);
   assert.equal((await ssh(a, 'cat /root/mark')).trim(), 'kept');
 
   step('QEMU dies; the node starts it again');
-  process.kill(Number(await qemuPid(first)), 'SIGKILL');
+  process.kill(await world.qemuPid(first), 'SIGKILL');
   await core.until(first, (view) => view.phase !== 'running', SOON_MS);
   assert.equal((await core.get(first)).reason?.code, 'VM_START_FAILED');
   await core.until(first, isPhase('running'), READY_MS);
 
   step('the guest powers itself off while the node is away');
-  await killNode();
+  await world.killNode();
   await ssh(b, 'systemctl poweroff').catch(() => {});
-  await startNode();
+  await world.startNode();
   await core.until(second, isPhase('stopped'), STOP_MS);
   assert.equal((await core.get(second)).reason?.code, 'GUEST_SHUTDOWN');
 
@@ -205,7 +145,8 @@ async function scenario(): Promise<void> {
 }
 
 /** From a machine beyond the node, from the node, from one guest to another, and out of a guest with a wrong address. */
-async function checkIsolation(a: string, b: string): Promise<void> {
+async function checkIsolation(world: VmWorld, a: string, b: string): Promise<void> {
+  const ssh = world.ssh.bind(world);
   const client = `skc${process.pid}`;
   const far = (program: string, ...args: string[]) => run('ip', ['netns', 'exec', client, program, ...args]);
   await run('ip', ['netns', 'add', client]);
@@ -259,31 +200,4 @@ async function checkIsolation(a: string, b: string): Promise<void> {
   }
 }
 
-async function endMachines(): Promise<void> {
-  for (const name of (
-    await run('sh', [
-      '-c',
-      `ls -d ${dataDir}/instances/*/qemu.pid ${dataDir}/released/*/qemu.pid 2>/dev/null; true`,
-    ])
-  )
-    .trim()
-    .split('\n')) {
-    const pid = Number(await readFile(name, 'utf8').catch(() => ''));
-    const line = pid > 1 ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
-    if (line.includes('qemu-system') && line.includes(dataDir)) process.kill(pid, 'SIGKILL');
-  }
-}
-
-try {
-  await scenario();
-  step('done');
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  node?.kill('SIGTERM');
-  if (node) await once(node, 'exit');
-  await endMachines();
-  await core[Symbol.asyncDispose]();
-  await rm(directory, { recursive: true, force: true });
-}
+await playInWorld(scenario);

@@ -1,4 +1,4 @@
-import { type Logger, pause } from '@skerry/kit';
+import { backoffMs, type Logger, pause } from '@skerry/kit';
 import type pg from 'pg';
 import { Backfill } from './backfill.ts';
 import { parseQuantity } from './chain/shape.ts';
@@ -17,6 +17,11 @@ import { SETTINGS_OWNER, watchContract } from './watch.ts';
 /** How often a backfill that has nothing to do looks whether it has. */
 const IDLE_MS = 500;
 const UPKEEP_MS = 30_000;
+/** The longest that a backfill that fails again and again waits between two tries. */
+const REST_MAX_MS = 10_000;
+/** How often it is looked whether there is progress: often, against the time after which its absence is a stall. */
+const WATCHES_PER_STALL = 8;
+const WATCH_MAX_MS = 5_000;
 
 export interface NetworkRunnerOptions {
   readonly settings: NetworkSettings;
@@ -78,10 +83,13 @@ export class NetworkRunner {
 
   /** Runs until the signal ends. Failures are logged and tried again. */
   async run(networkId: number): Promise<void> {
-    await this.#retry('recognise', () => this.#recognise(networkId));
     const { pool, settings } = this.#options;
     const partitions = new Partitions(pool, networkId, settings.partition_blocks);
-    await Promise.all([this.#runTail(networkId, partitions), this.#runBackfill(networkId, partitions)]);
+    const follow = async () => {
+      await this.#retry('recognise', () => this.#recognise(networkId));
+      await Promise.all([this.#runTail(networkId, partitions), this.#runBackfill(networkId, partitions)]);
+    };
+    await Promise.all([follow(), this.#runWatch(networkId)]);
   }
 
   /** The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. */
@@ -140,7 +148,6 @@ export class NetworkRunner {
       } catch (error) {
         this.#note(error, 'a step at the head failed');
       }
-      await this.#watchProgress(networkId);
       if (outcome !== 'behind') await pause(settings.poll_ms, signal);
     }
   }
@@ -166,6 +173,7 @@ export class NetworkRunner {
       verification: settings.verification,
       rangeBlocksMax: settings.range_blocks_max,
     });
+    let failures = 0;
     while (!signal.aborted) {
       try {
         const network = await loadNetwork(pool, networkId);
@@ -173,18 +181,19 @@ export class NetworkRunner {
           network.haltCode === null ? decidePass(await listScans(pool, networkId), network.floor) : undefined;
         if (pass) {
           await backfill.run(pass, () => signal.aborted || this.#changed.signal.aborted);
+          failures = 0;
         } else {
           await partitions.finish();
           await this.#upkeep(networkId);
           await this.#rest();
         }
-        if (this.#changed.signal.aborted) {
-          this.#changed = new AbortController();
-          partitions.forget();
-        }
       } catch (error) {
         this.#note(error, 'a backfill was interrupted');
-        await this.#rest();
+        await this.#rest(backoffMs(++failures, IDLE_MS, REST_MAX_MS));
+      }
+      if (this.#changed.signal.aborted) {
+        this.#changed = new AbortController();
+        partitions.forget();
       }
     }
   }
@@ -195,6 +204,16 @@ export class NetworkRunner {
     if (Date.now() - this.#lastUpkeepMs < UPKEEP_MS) return;
     this.#lastUpkeepMs = Date.now();
     await mergeSpans(pool, networkId);
+  }
+
+  /** Beside the other loops: one that waits for its endpoints, for however long, is what this is for. */
+  async #runWatch(networkId: number): Promise<void> {
+    const { settings, signal } = this.#options;
+    const everyMs = Math.min(WATCH_MAX_MS, settings.stall_ms / WATCHES_PER_STALL);
+    while (!signal.aborted) {
+      await this.#watchProgress(networkId);
+      await pause(everyMs, signal);
+    }
   }
 
   /** Never a silent stall: said once when it begins and once when it ends. */
@@ -218,8 +237,8 @@ export class NetworkRunner {
     }
   }
 
-  #rest(): Promise<boolean> {
-    return pause(IDLE_MS, AbortSignal.any([this.#changed.signal, this.#options.signal]));
+  #rest(ms = IDLE_MS): Promise<boolean> {
+    return pause(ms, AbortSignal.any([this.#changed.signal, this.#options.signal]));
   }
 
   #note(error: unknown, what: string): void {

@@ -204,17 +204,59 @@ describe('what cannot be made right is said', () => {
     await anvil.setCode(TOKEN);
     await grow(anvil, random, 50);
     await using liar = await FaultProxy.start(anvil.url);
-    await using run = await start(anvil, [liar.url, anvil.url]);
+    await using honest = await FaultProxy.start(anvil.url);
+    await using run = await start(anvil, [liar.url, honest.url]);
     await run.indexed();
     await using fork = await Anvil.start();
     await fork.setCode(TOKEN);
     await grow(fork, random, 50);
+    // Work goes to whoever is fast.
+    honest.delayMs = 10;
     liar.target = fork.url;
     await until('it is caught', async () => (run.indexer.report('anvil')[0]?.failures.lie ?? 0) > 2);
     await grow(anvil, random, 3);
     await run.indexed();
     await compareWithChain(run.pool, anvil);
     assert.deepEqual((await run.pool.query('select from indexer_undos')).rowCount, 0);
+  });
+
+  test('an endpoint that never says where it stands contradicts nobody', async () => {
+    const random = seeded(11);
+    await using anvil = await Anvil.start();
+    await anvil.setCode(TOKEN);
+    await grow(anvil, random, 50);
+    await using mute = await FaultProxy.start(anvil.url);
+    await using slow = await FaultProxy.start(anvil.url);
+    slow.delayMs = 5;
+    mute.choose = (calls) => (calls.some(({ params }) => params[0] === 'latest') ? 'rate_limit' : undefined);
+    await using run = await start(anvil, [mute.url, slow.url]);
+    await run.indexed();
+    const tries = () => mute.played.rate_limit ?? 0;
+    const before = tries();
+    await until('it is asked again', async () => tries() > before + 2);
+    assert.equal(await run.haltCode(), null);
+    await compareWithChain(run.pool, anvil);
+  });
+
+  test('endpoints that all fell behind what was final are waited for', async () => {
+    const random = seeded(12);
+    const genesis = ['--timestamp', '1700000000'];
+    await using anvil = await Anvil.start(genesis);
+    await anvil.setCode(TOKEN);
+    await grow(anvil, random, 50);
+    await using proxy = await FaultProxy.start(anvil.url);
+    await using run = await start(anvil, [proxy.url]);
+    await run.indexed();
+    await using behind = await Anvil.start(genesis);
+    proxy.target = behind.url;
+    await until('it is seen', async () => run.indexer.report('anvil')[0]?.head === 0);
+    const seen = proxy.requests;
+    await until('it is looked at again', async () => proxy.requests > seen + 3);
+    assert.equal(await run.haltCode(), null);
+    proxy.target = anvil.url;
+    await grow(anvil, random, 3);
+    await run.indexed();
+    await compareWithChain(run.pool, anvil);
   });
 
   test('endpoints of another chain than the settings name', async () => {

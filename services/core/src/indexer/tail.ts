@@ -132,10 +132,12 @@ export class Tail {
     floor: number,
     scans: readonly Scan[],
   ): Promise<StepOutcome> {
+    // One whose looks have all failed so far has said nothing yet.
+    if (endpoint.head < 0) await fetchHead(endpoint, false);
     const head = Math.min(view.head.number, endpoint.head);
     const { tipNumber: tip } = network;
     const ancestor = await this.#findAncestor(endpoint, network, Math.min(head, tip));
-    if (ancestor === undefined) return this.#halt(endpoint, network);
+    if (ancestor === undefined) return this.#halt(endpoint, network, head);
     if (head <= tip && ancestor === head && head < tip) {
       // Nothing contradicts the tip: others may be behind. Only when all agree for a while the chain has shrunk.
       if (++this.#shorter < SHORTER_TIMES) return 'idle';
@@ -198,11 +200,15 @@ export class Tail {
       });
   }
 
-  /** Blocks of the floor and below are other ones: nothing is rewritten, a person has to look. */
-  async #halt(endpoint: Endpoint, network: TippedNetwork): Promise<StepOutcome> {
+  /**
+   * Blocks of the floor and below are other ones: nothing is rewritten, a person has to look. A head below the floor
+   * alone is none of that: who is behind contradicts nobody.
+   */
+  async #halt(endpoint: Endpoint, network: TippedNetwork, head: number): Promise<StepOutcome> {
     const { pool, log, rpc } = this.#options;
     const [genesis] = await fetchHeaders(endpoint, [0]);
     const restarted = network.genesisHash !== null && genesis!.hash !== network.genesisHash;
+    if (!restarted && head < network.floor) return 'idle';
     const other = rpc.findOther(endpoint, network.floor);
     if (other && (await hashAt(other, network.tipNumber)) === network.tipHash)
       throw new RpcError({ kind: 'lie', reason: 'final blocks are other ones at other endpoints' });

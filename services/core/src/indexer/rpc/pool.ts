@@ -146,7 +146,8 @@ export class RpcPool {
 
   /**
    * Runs `work` with one endpoint, and again with another while it throws RpcError. `range_too_large` goes to the
-   * caller at once, which has to ask for less. Throws UPSTREAM_UNAVAILABLE when nobody could do it.
+   * caller at once, which has to ask for less. Throws UPSTREAM_UNAVAILABLE when nobody could do it, at once where
+   * nobody has the block: only the caller finds out when that changes.
    */
   async run<T>(work: (endpoint: Endpoint) => Promise<T>, want: Want = {}): Promise<T> {
     const tried = new Set(want.except);
@@ -191,6 +192,8 @@ export class RpcPool {
     const { signal } = this.#options;
     for (let round = 0; ; round++) {
       signal.throwIfAborted();
+      if (!this.endpoints.some((one) => mayHave(one, want.head)))
+        throw new AppError('UPSTREAM_UNAVAILABLE', `no RPC endpoint has block ${want.head}`);
       const endpoint = this.#choose(tried, want) ?? (round > 0 ? this.#choose(new Set(), want) : undefined);
       if (endpoint) {
         endpoint.inFlight++;
@@ -205,8 +208,7 @@ export class RpcPool {
     let best: Endpoint | undefined;
     for (const one of this.endpoints) {
       if (tried.has(one) || this.#isResting(one) || one.inFlight >= one.learned.concurrency) continue;
-      // An endpoint that nobody has looked at yet may have the block.
-      if (want.head !== undefined && one.head >= 0 && one.head < want.head) continue;
+      if (!mayHave(one, want.head)) continue;
       if (best === undefined || cost(one) < cost(best)) best = one;
     }
     return best;
@@ -228,3 +230,7 @@ export class RpcPool {
     for (const wake of waiting) wake();
   }
 }
+
+/** An endpoint that nobody has looked at yet may have every block. */
+const mayHave = (one: Endpoint, block: number | undefined): boolean =>
+  block === undefined || one.head < 0 || one.head >= block;

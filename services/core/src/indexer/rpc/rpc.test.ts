@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
 import fc from 'fast-check';
 import { readRange } from '../decode/range.ts';
 import { readAnswers } from './answers.ts';
 import { classifyError, classifyStatus, type Failure, RpcError } from './failures.ts';
 import { INITIAL, type Learned, learnFromFailure, learnFromSuccess, RPC_LIMITS } from './limits.ts';
+import { type Endpoint, RpcPool } from './pool.ts';
 
 describe('what endpoints say', () => {
   for (const [message, expected] of [
@@ -54,6 +56,34 @@ describe('what endpoints say', () => {
     assert.ok(readAnswers(bytes([{ id: 1, result: 'b' }]), 2)[0] instanceof RpcError);
     assert.throws(() => readAnswers(bytes({ id: null, error: { code: 429 } }), 2), RpcError);
   });
+});
+
+test('work for a block that no endpoint has any more ends at once: its caller has to look again', async () => {
+  const pool = new RpcPool({
+    urls: ['http://127.0.0.1:9/a', 'http://127.0.0.1:9/b'],
+    timeoutMs: 1_000,
+    restAfterLieMs: 0,
+    now: Date.now,
+    log: createLogger('test', 'silent'),
+    signal: AbortSignal.timeout(10_000),
+  });
+  const [first, second] = pool.endpoints as [Endpoint, Endpoint];
+  first.head = 10;
+  assert.equal(await pool.run(async (one) => one.name, { head: 11 }), second.name);
+  second.head = 10;
+  await assert.rejects(
+    pool.run(async () => 'never', { head: 11 }),
+    { code: 'UPSTREAM_UNAVAILABLE' },
+  );
+  const shrunk = pool.run(
+    async () => {
+      first.head = 4;
+      second.head = 4;
+      throw new RpcError({ kind: 'rate_limited', retryAfterMs: 0 });
+    },
+    { head: 10 },
+  );
+  await assert.rejects(shrunk, { code: 'UPSTREAM_UNAVAILABLE' });
 });
 
 describe('what is learned of an endpoint', () => {

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** What can go wrong with one HTTP request to an endpoint. */
 export type Fault =
@@ -17,7 +18,7 @@ export type Fault =
   | 'stale'
   | 'no_batches';
 
-interface Call {
+export interface Call {
   readonly id: number;
   readonly method: string;
   readonly params: readonly unknown[];
@@ -36,9 +37,11 @@ const STALE_BLOCKS = 3;
 export class FaultProxy implements AsyncDisposable {
   readonly url: string;
   /** Decides about each request. */
-  choose: () => Fault | undefined = () => undefined;
+  choose: (calls: readonly Call[]) => Fault | undefined = () => undefined;
   /** Largest range that `range` and everybody may ask for. */
   rangeBlocks = Number.POSITIVE_INFINITY;
+  /** What every answer takes beside the node's own time. */
+  delayMs = 0;
   requests = 0;
   /** How often each fault was played. */
   readonly played: Partial<Record<Fault, number>> = {};
@@ -75,9 +78,10 @@ export class FaultProxy implements AsyncDisposable {
   ): Promise<{ status: number; headers?: Record<string, string>; text: string } | undefined> {
     const { target } = this;
     this.requests++;
+    if (this.delayMs > 0) await delay(this.delayMs);
     const parsed = JSON.parse(body) as Call | Call[];
     const calls = Array.isArray(parsed) ? parsed : [parsed];
-    const fault = this.choose();
+    const fault = this.choose(calls);
     if (fault) this.played[fault] = (this.played[fault] ?? 0) + 1;
     if (fault === 'rate_limit') return { status: 429, headers: { 'retry-after': '0' }, text: '' };
     if (fault === 'unavailable') return { status: 502, text: '<html>bad gateway</html>' };

@@ -82,6 +82,11 @@ export class NativeDataPlane implements DataPlane {
     return this.#process?.pid;
   }
 
+  /** What the program holds for connections and clients, with what the allocator adds. */
+  get connectionBytes(): number {
+    return this.#stats.read().connectionBytes;
+  }
+
   async listen(): Promise<ListenPorts> {
     const { httpsPort, handover } = this.#options;
     try {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { TLS_OUTCOMES, type TlsOutcome } from '../port.ts';
 
 /** `struct shared_stats` of native/plane.h: so many 64-bit numbers, then the outcomes. */
-const FIELDS = ['open', 'bytesToInstances', 'bytesToClients', 'routes'] as const;
+const FIELDS = ['open', 'bytesToInstances', 'bytesToClients', 'routes', 'connectionBytes'] as const;
 const SIZE_BYTES = 8 * (FIELDS.length + TLS_OUTCOMES.length);
 
 export type PlaneFigures = Readonly<Record<(typeof FIELDS)[number], number>> & {

@@ -10,6 +10,7 @@ import {
   TLS_OUTCOMES,
   type TlsOutcome,
 } from '../port.ts';
+import { cutOff } from './cut-off.ts';
 import { HttpSide } from './http-side.ts';
 import { countConnections, drainListeners, openTogether, shut } from './listening.ts';
 import { RouteTable } from './routes.ts';
@@ -90,7 +91,7 @@ export class TsDataPlane implements DataPlane {
 
   async close(): Promise<void> {
     // An orderly end would be taken for the end of what was sent.
-    for (const { connections } of this.#tls) for (const socket of connections) socket.resetAndDestroy();
+    for (const { connections } of this.#tls) for (const socket of connections) cutOff(socket);
     await Promise.all([this.#http.close(), ...this.#tls.map(shut)]);
   }
 
