@@ -4,6 +4,7 @@ import { benchIngest } from './ingest.ts';
 import { benchQuery } from './query.ts';
 import { benchScore } from './score.ts';
 import { benchStorage } from './storage.ts';
+import { benchSync } from './sync.ts';
 import { benchVerify } from './verify.ts';
 import { benchVrf } from './vrf.ts';
 import { benchWebhooks } from './webhooks.ts';
@@ -16,6 +17,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   storage: benchStorage,
   query: benchQuery,
   score: benchScore,
+  sync: benchSync,
   verify: benchVerify,
   vrf: benchVrf,
   webhooks: benchWebhooks,
