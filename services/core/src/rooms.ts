@@ -134,6 +134,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     health: createHealth({
       db,
       pipeline,
+      sync: sync.syncer,
       dataDir,
       signal,
       log,

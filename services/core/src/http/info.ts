@@ -50,6 +50,10 @@ const HealthView = Type.Object({
       ...checkFields,
       queued: Type.Integer({ description: 'messages that wait to be written' }),
     }),
+    peers: Type.Object({
+      ...checkFields,
+      state: Type.Enum(['alone', 'syncing', 'synced', 'apart']),
+    }),
   }),
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildNetworkMessage, signMessage } from '@skerry/client';
 import { listen } from '@skerry/kit';
-import { sha256Hex } from '@skerry/protocol';
+import { formatBound, sha256Hex } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { digestState } from '../state/digest.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing.ts';
@@ -120,6 +120,30 @@ describe('two nodes keep in step', () => {
     assert.deepEqual(await digestOf(b), await digestOf(a));
     const view = b.rooms.sync.syncer.view();
     assert.deepEqual([view.state, view.behind, view.peers[0]!.taken], ['synced', 0, 50]);
+  });
+
+  test('a transfer that was broken off goes on where it was, and is forgotten at its end', async () => {
+    await using stack = new AsyncDisposableStack();
+    const source = stack.use(await createTestCore());
+    for (let n = 0; n < 20; n++) await source.send(alice, { ...note(n), timestamp: 1_700_000_000 + n });
+    const places: string[] = [];
+    const link = linkTo('source', () => source);
+    const spied: PeerLink = {
+      ...link,
+      fetchPage: (place, ended) => {
+        places.push(place);
+        return link.fetchPage(place, ended);
+      },
+    };
+    const core = stack.use(await createTestCore({ peers: [spied] }));
+    const middle = formatBound({ time: 1_700_000_010, prefix: new Uint8Array() });
+    const { db } = core.rooms;
+    // As an earlier process left it.
+    await db.insertInto('sync_transfers').values({ peer: 'source', place: middle }).execute();
+    assert.ok(await round(core));
+    assert.deepEqual(places, [middle]);
+    assert.deepEqual(await digestOf(core), await digestOf(source));
+    assert.deepEqual(await db.selectFrom('sync_transfers').selectAll().execute(), []);
   });
 });
 
