@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeRun, simulate } from './simulate.ts';
+import { describeRun, simulate } from './testing/simulate.ts';
 
 const HOUR_MS = 3_600_000;
 const DURATION_MS = 2 * HOUR_MS;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeRun, simulate } from './simulate.ts';
+import { describeRun, simulate } from './testing/simulate.ts';
 
 /** Seeds that once showed something, and one that is run twice. */
 const KEPT = [7];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { buildNetworkMessage, signMessage } from '@skerry/client';
+import { buildNetworkMessage, diffNodes, signMessage } from '@skerry/client';
 import { listen } from '@skerry/kit';
 import { formatBound, sha256Hex } from '@skerry/protocol';
 import { sql } from 'kysely';
@@ -120,6 +120,32 @@ describe('two nodes keep in step', () => {
     assert.deepEqual(await digestOf(b), await digestOf(a));
     const view = b.rooms.sync.syncer.view();
     assert.deepEqual([view.state, view.behind, view.peers[0]!.taken], ['synced', 0, 50]);
+  });
+
+  test('what two nodes disagree on can be told from outside', async () => {
+    await using stack = new AsyncDisposableStack();
+    const a = stack.use(await createTestCore());
+    const b = stack.use(await createTestCore());
+    const urls = [await listen(a.api, '127.0.0.1', 0), await listen(b.api, '127.0.0.1', 0)] as const;
+    for (let n = 0; n < 40; n++) {
+      const { body } = signMessage(note(n), alice);
+      for (const core of [a, b]) await core.post('/messages', body);
+    }
+    assert.deepEqual(await diffNodes(...urls).then(({ onlyFirst, onlySecond }) => [onlyFirst, onlySecond]), [
+      [],
+      [],
+    ]);
+    const left = (await a.send(bob, note(100))).body.item_hash;
+    const right = [
+      (await b.send(bob, note(101))).body.item_hash,
+      (await b.send(bob, note(102))).body.item_hash,
+    ];
+    const { onlyFirst, onlySecond } = await diffNodes(...urls);
+    assert.deepEqual(
+      onlyFirst.map(({ hash }) => hash),
+      [left],
+    );
+    assert.deepEqual(onlySecond.map(({ hash }) => hash).sort(), right.sort());
   });
 
   test('a transfer that was broken off goes on where it was, and is forgotten at its end', async () => {

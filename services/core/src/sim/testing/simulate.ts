@@ -1,11 +1,11 @@
 import { createLogger } from '@skerry/kit';
 import { sha256Hex, sharedText } from '@skerry/protocol';
-import type { Schema } from '../db/schema.ts';
-import { createTestDatabase } from '../db/testing.ts';
-import { digestState } from '../state/digest.ts';
-import { keepVerified, verifyFrame } from '../sync/take.ts';
-import { linkTo } from '../sync/testing.ts';
-import { MIGRATIONS, type TestCore } from '../testing.ts';
+import type { Schema } from '../../db/schema.ts';
+import { createTestDatabase } from '../../db/testing.ts';
+import { digestState } from '../../state/digest.ts';
+import { keepVerified, verifyFrame } from '../../sync/take.ts';
+import { linkTo } from '../../sync/testing.ts';
+import { MIGRATIONS, type TestCore } from '../../testing.ts';
 import { Clients } from './clients.ts';
 import { SeededDice } from './dice.ts';
 import { CALM, forge, STORM, type Traffic, throughWeather, type Weather } from './network.ts';

@@ -1,5 +1,5 @@
 import { type MessageDraft, type SignedBody, signMessage } from '@skerry/client';
-import { instanceContent, signers } from '../testing.ts';
+import { instanceContent, signers } from '../../testing.ts';
 import type { SeededDice } from './dice.ts';
 
 const OWNERS = [signers.alice, signers.bob] as const;

@@ -1,9 +1,9 @@
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
-import type { Database } from '../db/connect.ts';
-import type { Schema } from '../db/schema.ts';
-import type { PeerLink } from '../sync/link.ts';
-import { createTestCore, type TestCore } from '../testing.ts';
+import type { Database } from '../../db/connect.ts';
+import type { Schema } from '../../db/schema.ts';
+import type { PeerLink } from '../../sync/link.ts';
+import { createTestCore, type TestCore } from '../../testing.ts';
 
 /** A core node of the real code, on a real database, that can lose what it is writing. */
 export interface SimNode {
