@@ -59,6 +59,13 @@ async function accept(frame: Buffer, { verifier, readContentFile, now }: Taker):
   return acceptMessage(await withContent(message, readContentFile, nowSeconds));
 }
 
+/**
+ * Signatures of this chain may cover the envelope's time, which no node keeps once it knows the content's own. Such a
+ * message cannot be verified any more by others, and the node that passes it on is not to blame.
+ */
+const TIMED_CHAIN = '"chain":"TEZOS"';
+const mayCoverTime = (frame: Buffer) => frame.includes(TIMED_CHAIN);
+
 /** Throws what is this node's own fault, OVERLOADED among it. */
 export async function verifyFrame(frame: Buffer, taker: Taker): Promise<Verified> {
   try {
@@ -67,7 +74,7 @@ export async function verifyFrame(frame: Buffer, taker: Taker): Promise<Verified
   } catch (error) {
     const worth = worthOf(error);
     if (worth === undefined) throw error;
-    return { worth };
+    return { worth: worth === 'forged' && mayCoverTime(frame) ? 'refused' : worth };
   }
 }
 
