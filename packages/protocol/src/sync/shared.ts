@@ -137,11 +137,11 @@ function uploadPart({ sender, signature, channel, time, content, sourceText }: V
 
 /** A message as it is passed on, or undefined where its text was erased. */
 export function sharedText(message: VerifiedMessage): string | undefined {
-  const { form, sender, signature, sourceText, content, notedMs: noted_ms = 0 } = message;
+  const { form, sender, signature, sourceText, notedMs: noted_ms = 0 } = message;
   if (form === 'network')
     // Of a message whose content is a file nothing but the file is erased.
     return JSON.stringify({ message: networkPart(message), noted_ms });
-  if (sourceText === null || content === null) return undefined;
+  if (sourceText === null) return undefined;
   if (form === 'upload') return JSON.stringify({ upload: uploadPart(message), noted_ms });
   return `{"message":${sourceText},"signature":${JSON.stringify(signature)},"address":${JSON.stringify(sender)}}`;
 }

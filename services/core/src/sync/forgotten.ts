@@ -38,8 +38,8 @@ const parseErased = createParser(
 const NAMES = Object.keys(Skeleton.properties) as (keyof typeof Skeleton.properties)[];
 const BEGINNING = Buffer.from('{"forgotten":');
 
-export const isErased = (row: Pick<StoredMessage, 'status' | 'content'>) =>
-  row.status === 'forgotten' && row.content === null;
+export const isErased = (status: StoredMessage['status'], lacksContent: boolean) =>
+  status === 'forgotten' && lacksContent;
 
 export const erasedText = (row: StoredMessage) =>
   JSON.stringify({ forgotten: Object.fromEntries(NAMES.map((name) => [name, row[name]])) });

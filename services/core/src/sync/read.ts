@@ -11,11 +11,20 @@ export const PAGE_MESSAGES = 2_000;
 /** Rows that are read at once: their texts may be a megabyte each. */
 const ROWS_AT_ONCE = 250;
 
-const textOf = (row: StoredMessage) => (isErased(row) ? erasedText(row) : sharedText(verifiedOf(row)));
+/** Parsing contents would cost more than all the rest, and only an upload's is passed on. */
+interface SharedRow extends StoredMessage {
+  readonly lacks_content: boolean;
+}
+
+const textOf = (row: SharedRow) =>
+  isErased(row.status, row.lacks_content) ? erasedText(row) : sharedText(verifiedOf(row));
 
 async function readTexts(db: Kysely<Schema>, names: readonly string[]): Promise<string[]> {
-  const { rows } = await sql<StoredMessage>`
-    select * from messages where item_hash = any(${names}::text[])`.execute(db);
+  const { rows } = await sql<SharedRow>`
+    select item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", content_type, subject, tags,
+      source_text, signature, status, noted_ms, content is null as lacks_content,
+      case form when 'upload' then content end as content
+    from messages where item_hash = any(${names}::text[])`.execute(db);
   const byName = new Map(rows.map((row) => [row.item_hash, row]));
   return names.flatMap((name) => {
     const row = byName.get(name);
