@@ -11,6 +11,7 @@ import {
   decodeQuestion,
   encodeRanges,
   openQuestion,
+  QUESTION_RANGES_MAX,
   type Range,
   type SyncKey,
 } from '@skerry/protocol';
@@ -47,12 +48,12 @@ function reconcileOnce(own: SetIndex, other: SetIndex) {
   let open: readonly Range[] = openQuestion(own);
   let [bytes, rounds, lacks] = [0, 0, 0];
   for (; open.length > 0; rounds++) {
-    const question = encodeRanges(open.slice(0, 8_192));
+    const question = encodeRanges(open.slice(0, QUESTION_RANGES_MAX));
     const answer = encodeRanges(answerRanges(other, decodeQuestion(question)));
     const next = continueRanges(own, decodeAnswer(answer));
     bytes += question.length + answer.length;
     lacks += next.lacks.length;
-    open = [...next.open, ...open.slice(8_192)];
+    open = [...next.open, ...open.slice(QUESTION_RANGES_MAX)];
   }
   return { bytes, rounds, lacks };
 }

@@ -16,7 +16,7 @@ import {
 import { requestBytes } from './request.ts';
 
 /** Questions to both nodes together. */
-const ROUNDS_MAX = 2_000;
+const ROUNDS_MAX = 8_000;
 /** Messages whose names are asked for: further ones are told by the beginning of their hash. */
 const NAMED_MAX = 200;
 const LENGTH_BYTES = 4;

@@ -27,7 +27,7 @@ const KINDS = { skip: 0, fingerprint: 1, list: 2, keys: 3 } as const;
 const KEY_BYTES = 8 + SHORT_ID_BYTES;
 
 /** A question or an answer is never larger. */
-export const RANGES_BODY_BYTES = 1024 * 1024 * 2;
+export const RANGES_BODY_BYTES = 1024 * 1024;
 /** Keys in one request for messages. */
 export const WANTED_KEYS_MAX = 1_000;
 export const WANTED_BODY_BYTES = 1 + WANTED_KEYS_MAX * KEY_BYTES;

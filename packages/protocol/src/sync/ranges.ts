@@ -22,10 +22,10 @@ const LISTED_KEYS = 8;
 /** Keys in a range that is listed because the asker has few there. */
 const LISTED_KEYS_MAX = 256;
 /** Ranges in one question. */
-export const QUESTION_RANGES_MAX = 8_192;
+export const QUESTION_RANGES_MAX = 512;
 /** Ranges and keys in one answer, beyond what the question's ranges have themselves. */
-export const ANSWER_RANGES_MAX = 16_384;
-export const ANSWER_KEYS_MAX = 32_768;
+export const ANSWER_RANGES_MAX = 4_096;
+export const ANSWER_KEYS_MAX = 8_192;
 
 export const FINGERPRINT_BYTES = 16;
 

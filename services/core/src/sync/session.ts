@@ -22,7 +22,7 @@ import {
 } from './take.ts';
 
 /** Questions in one session. A set of a billion keys that differs everywhere needs more: the next session goes on. */
-const ROUNDS_MAX = 2_000;
+const ROUNDS_MAX = 8_000;
 /** Answers in a row after which nothing new was learnt: the peer leads us around. */
 const IDLE_ROUNDS_MAX = 64;
 /** Pages in a row without a message. */
