@@ -7,6 +7,7 @@ import { benchQuery } from './query.ts';
 import { benchSchedule } from './schedule.ts';
 import { benchScore } from './score.ts';
 import { benchStorage } from './storage.ts';
+import { benchSync } from './sync.ts';
 import { benchVerify } from './verify.ts';
 import { benchVrf } from './vrf.ts';
 import { benchWebhooks } from './webhooks.ts';
@@ -22,6 +23,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   query: benchQuery,
   schedule: benchSchedule,
   score: benchScore,
+  sync: benchSync,
   verify: benchVerify,
   vrf: benchVrf,
   webhooks: benchWebhooks,

@@ -63,6 +63,24 @@ test('starts the core node first, joins the others to it, and stops all in rever
   assert.match(readFileSync(join(dir.path, 'logs', 'core.log'), 'utf8'), /"msg":"serves"/);
 });
 
+test('several core nodes know each other, and have each a directory of their own', async () => {
+  await using dir = await createTestDir();
+  await using devnet = await startDevnet({ ...options(dir.path), cores: 3 });
+  assert.equal(devnet.coreUrls.length, 3);
+  assert.equal(devnet.urls.core, devnet.coreUrls[0]);
+  const portOf = (url: string) => new URL(url).port;
+  for (const url of devnet.coreUrls) {
+    const settings = await settingsAt(url);
+    const peers = settings.SKERRY_CORE_PEERS!.split(',').map(portOf);
+    assert.equal(settings.SKERRY_CORE_PORT, portOf(url));
+    assert.deepEqual([...peers, portOf(url)].sort(), devnet.coreUrls.map(portOf).sort());
+  }
+  const dirs = await Promise.all(
+    devnet.coreUrls.map(async (url) => (await settingsAt(url)).SKERRY_CORE_DATA_DIR),
+  );
+  assert.equal(new Set(dirs).size, 3);
+});
+
 test('a daemon that was killed comes back at the same place', async () => {
   await using dir = await createTestDir();
   let ready = 0;

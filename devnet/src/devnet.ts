@@ -9,15 +9,17 @@ import { acquireLock, type Lock, readLockHolder } from './lock.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import {
   COMMANDS,
+  chooseCorePorts,
   type DaemonName,
   type DevnetUrls,
   DOORS,
   daemonDataDir,
   daemonKeyFile,
+  kindOf,
   type Plan,
-  START_ORDER,
   SYSTEMS,
   settingsOf,
+  startOrderOf,
   systemsFile,
 } from './plan.ts';
 import { checkPorts, type DevnetPorts } from './ports.ts';
@@ -34,6 +36,8 @@ export interface DevnetOptions {
   readonly hourSeconds?: number | undefined;
   /** Whether messages are confirmed on a chain of the devnet's own, where anvil is installed. */
   readonly chain?: boolean;
+  /** Core nodes, each with a database of its own; 1 where left out. */
+  readonly cores?: number;
   /** A line that a daemon wrote. */
   readonly onLine?: (name: DaemonName, line: string) => void;
   readonly onEvent?: (name: DaemonName, event: DaemonEvent) => void;
@@ -47,6 +51,8 @@ export interface DevnetOptions {
 export interface Devnet extends AsyncDisposable {
   /** Where each door is; of daemons that could not be started there is none. */
   readonly urls: Partial<DevnetUrls>;
+  /** Of every core node that runs, the first one first. */
+  readonly coreUrls: readonly string[];
   readonly processes: ReadonlyMap<DaemonName, Daemon>;
   /** There is none where anvil is not installed or could not be started: messages are not confirmed then. */
   readonly chain: DevnetChain | undefined;
@@ -111,7 +117,7 @@ function createDaemon(
     lockFd: lock.fd,
     command: (urls) => ({
       file,
-      args: [...args, ...(COMMANDS[name] ?? [name])],
+      args: [...args, ...(COMMANDS[kindOf(name)] ?? [kindOf(name)])],
       environment: { ...options.environment, ...settingsOf(name, plan, known, urls) },
     }),
     onLine: (line) => {
@@ -124,8 +130,8 @@ function createDaemon(
 }
 
 function urlsOf(processes: ReadonlyMap<DaemonName, Daemon>): Partial<DevnetUrls> {
-  const entries = [...processes.values()].flatMap(({ name, urls }) =>
-    (urls ?? []).map((url, index) => [DOORS[name as DaemonName][index]!, url] as const),
+  const entries = [...processes].flatMap(([name, { urls }]) =>
+    kindOf(name) === name ? (urls ?? []).map((url, index) => [DOORS[name][index]!, url] as const) : [],
   );
   return Object.fromEntries(entries);
 }
@@ -162,12 +168,14 @@ async function startRow(
  * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED (the core node), SHUTTING_DOWN (the signal)
  */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
-  const { dataDir, ports, environment } = options;
+  const { dataDir, ports, environment, cores = 1 } = options;
   await using stack = new AsyncDisposableStack();
   const logDir = join(dataDir, 'logs');
   await mkdir(logDir, { recursive: true, mode: 0o700 });
   const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
   await checkPorts(ports);
+  const order = startOrderOf(cores);
+  const corePorts = await chooseCorePorts(ports.core, cores);
   const addressOf = async (name: DaemonName) =>
     createSigner(await loadOrCreateKeyFile(daemonKeyFile(dataDir, name))).address;
   const chain =
@@ -176,6 +184,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const plan: Plan = {
     dataDir,
     ports,
+    corePorts,
     environment,
     schedulerAddress: await addressOf('scheduler'),
     creditAddress: await addressOf('credit'),
@@ -188,7 +197,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const processes = new Map<DaemonName, Daemon>();
   const failures = new Map<DaemonName, AppError>();
   const logs = new Map(
-    START_ORDER.flat().map((name) => [name, stack.use(openLogFile(join(logDir, `${name}.log`)))] as const),
+    order.flat().map((name) => [name, stack.use(openLogFile(join(logDir, `${name}.log`)))] as const),
   );
   const start = (name: DaemonName): Daemon => {
     const log = logs.get(name)!;
@@ -198,10 +207,9 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   };
   // One row after the other, the last first; those of one row together.
   stack.defer(async () => {
-    for (const row of START_ORDER.toReversed())
-      await Promise.all(row.map((name) => processes.get(name)?.stop()));
+    for (const row of order.toReversed()) await Promise.all(row.map((name) => processes.get(name)?.stop()));
   });
-  for (const row of START_ORDER) {
+  for (const row of order) {
     for (const name of row) await mkdir(daemonDataDir(dataDir, name), { recursive: true, mode: 0o700 });
     await startRow(row, start, failures, options.signal);
     const failed = failures.get('core');
@@ -211,6 +219,9 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   return {
     get urls() {
       return urlsOf(processes);
+    },
+    get coreUrls() {
+      return [...processes].flatMap(([name, { urls }]) => (kindOf(name) === 'core' ? (urls ?? []) : []));
     },
     processes,
     chain,

@@ -1,25 +1,50 @@
 import { join } from 'node:path';
 import { VERSION } from '@skerry/kit';
 import type { DevnetChain } from './chain.ts';
-import { type DevnetPorts, PORTS, type PortName } from './ports.ts';
+import { type DevnetPorts, findFreePort, PORTS, type PortName } from './ports.ts';
 
-export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'status' | 'credit';
+export type DaemonKind = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'status' | 'credit';
+/** `core-2` and so on: further core nodes, each with a database of its own. */
+export type DaemonName = DaemonKind | `core-${number}`;
 export type DevnetUrls = Readonly<Record<PortName, string>>;
 
 /** Each before whatever needs it; those of one row start together. */
-export const START_ORDER: readonly (readonly DaemonName[])[] = [
+export const START_ORDER: readonly (readonly DaemonKind[])[] = [
   ['core'],
   ['scheduler', 'compute', 'gateway', 'credit'],
   ['monitor', 'status'],
 ];
 
 /** The words of the command that runs a daemon, where they are not its name. */
-export const COMMANDS: Partial<Readonly<Record<DaemonName, readonly string[]>>> = {
+export const COMMANDS: Partial<Readonly<Record<DaemonKind, readonly string[]>>> = {
   status: ['status', 'serve'],
 };
 
+export const CORES_MAX = 9;
+/** Further core nodes listen so many ports apart, where the first one's port is given. */
+const CORE_PORT_STEP = 100;
+
+export const kindOf = (name: DaemonName): DaemonKind =>
+  name.startsWith('core-') ? 'core' : (name as DaemonKind);
+
+/** @param cores how many core nodes there are: the first one is in the order by itself */
+export function startOrderOf(cores: number): readonly (readonly DaemonName[])[] {
+  const more = Array.from({ length: cores - 1 }, (_, at) => `core-${at + 2}` as const);
+  const [first, ...others] = START_ORDER;
+  return more.length === 0 ? START_ORDER : [first!, more, ...others];
+}
+
+/** The ports of all core nodes: those that are not given are chosen before any starts, since each must know the others. */
+export async function chooseCorePorts(first: number, cores: number): Promise<number[]> {
+  if (cores === 1) return [first];
+  const ports = first === 0 ? [await findFreePort()] : [first];
+  while (ports.length < cores)
+    ports.push(first === 0 ? await findFreePort() : first + CORE_PORT_STEP * ports.length);
+  return ports;
+}
+
 /** The doors of each daemon, in the order in which it names its urls when it is ready. */
-export const DOORS: Readonly<Record<DaemonName, readonly PortName[]>> = {
+export const DOORS: Readonly<Record<DaemonKind, readonly PortName[]>> = {
   core: ['core'],
   scheduler: ['scheduler'],
   compute: ['compute'],
@@ -32,6 +57,8 @@ export const DOORS: Readonly<Record<DaemonName, readonly PortName[]>> = {
 export interface Plan {
   readonly dataDir: string;
   readonly ports: DevnetPorts;
+  /** Of each core node. */
+  readonly corePorts: readonly number[];
   /** The address of the scheduler's key, which the core node trusts. */
   readonly schedulerAddress: string;
   /** The address of the credit service's key, whose word on credit the core node takes. */
@@ -62,23 +89,45 @@ const unlessSet = ({ environment }: Plan, settings: Settings) =>
 
 const joined = (...texts: (string | undefined)[]) => texts.filter(Boolean).join(',');
 
-/** The core node makes archives of messages; of several only the first one does. */
-const anchorSettings = ({ chain, environment }: Plan): Record<string, string> =>
+/** The first core node makes archives of messages; the others follow it. */
+const anchorSettings = (name: DaemonName, { chain, environment }: Plan): Record<string, string> =>
   chain === undefined || environment.SKERRY_CORE_ANCHOR_FILE
     ? {}
-    : { SKERRY_CORE_ANCHOR_FILE: chain.packingFile };
+    : { SKERRY_CORE_ANCHOR_FILE: name === 'core' ? chain.packingFile : chain.followingFile };
+
+/**
+ * Where daemons that others of the devnet speak to listen. Not "localhost", which they could not resolve on a machine
+ * whose only other addresses are IPv6, such as an offline one with the interfaces of virtual machines.
+ */
+const LOOPBACK = '127.0.0.1';
+
+/** On one's own machine nodes meet often, so that one sees them agree. */
+const SYNC_INTERVAL_SECONDS = '5';
+
+/** Which of the core nodes this is, and where the others are. */
+function peerSettings(name: DaemonName, { corePorts, environment }: Plan): Record<string, string> {
+  if (corePorts.length === 1) return {};
+  const own = name === 'core' ? 0 : Number(name.slice('core-'.length)) - 1;
+  const peers = corePorts.filter((_, at) => at !== own).map((port) => `http://${LOOPBACK}:${port}`);
+  return {
+    SKERRY_CORE_PORT: String(corePorts[own]),
+    SKERRY_CORE_PEERS: peers.join(','),
+    SKERRY_CORE_SYNC_INTERVAL_SECONDS: environment.SKERRY_CORE_SYNC_INTERVAL_SECONDS || SYNC_INTERVAL_SECONDS,
+  };
+}
 
 const SETTINGS_OF: Partial<
-  Readonly<Record<DaemonName, (plan: Plan, known: Partial<DevnetUrls>) => Settings>>
+  Readonly<Record<DaemonKind, (plan: Plan, known: Partial<DevnetUrls>, name: DaemonName) => Settings>>
 > = {
-  core: (plan) => ({
+  core: (plan, _known, name) => ({
+    ...peerSettings(name, plan),
     SKERRY_CORE_SCHEDULERS: plan.schedulerAddress,
     SKERRY_CORE_CREDIT_PUBLISHERS: plan.creditAddress,
     SKERRY_CORE_SCORING_PUBLISHERS: joined(
       plan.monitorAddress,
       plan.environment.SKERRY_CORE_SCORING_PUBLISHERS,
     ),
-    ...anchorSettings(plan),
+    ...anchorSettings(name, plan),
     // On one's own machine webhooks are, too.
     ...unlessSet(plan, {
       SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
@@ -109,7 +158,7 @@ const SETTINGS_OF: Partial<
 };
 
 /** Every port that a daemon listens on, as its settings; after a first start, the ports it then had. */
-function portSettings(name: DaemonName, ports: DevnetPorts, urls: readonly string[] | undefined) {
+function portSettings(name: DaemonKind, ports: DevnetPorts, urls: readonly string[] | undefined) {
   return DOORS[name].map((door, index) => {
     const served = urls?.[index];
     const port = ports[door] === 0 && served !== undefined ? new URL(served).port : String(ports[door]);
@@ -117,12 +166,7 @@ function portSettings(name: DaemonName, ports: DevnetPorts, urls: readonly strin
   });
 }
 
-/**
- * Where daemons that others of the devnet speak to listen. Not "localhost", which they could not resolve on a machine
- * whose only other addresses are IPv6, such as an offline one with the interfaces of virtual machines.
- */
-const LOOPBACK = '127.0.0.1';
-const INNER: ReadonlySet<DaemonName> = new Set(['core', 'scheduler', 'compute', 'status', 'credit']);
+const INNER: ReadonlySet<DaemonKind> = new Set(['core', 'scheduler', 'compute', 'status', 'credit']);
 
 /**
  * The settings that make a daemon part of this devnet.
@@ -135,13 +179,14 @@ export function settingsOf(
   known: Partial<DevnetUrls>,
   urls: readonly string[] | undefined,
 ): Record<string, string> {
-  const prefix = `SKERRY_${name.toUpperCase()}`;
-  const isCore = name === 'core' || known.core === undefined;
+  const kind = kindOf(name);
+  const prefix = `SKERRY_${kind.toUpperCase()}`;
+  const isCore = kind === 'core' || known.core === undefined;
   return {
-    ...(INNER.has(name) ? { [`${prefix}_HOST`]: plan.environment[`${prefix}_HOST`] || LOOPBACK } : {}),
-    ...Object.fromEntries(portSettings(name, plan.ports, urls)),
+    ...(INNER.has(kind) ? { [`${prefix}_HOST`]: plan.environment[`${prefix}_HOST`] || LOOPBACK } : {}),
+    ...Object.fromEntries(portSettings(kind, plan.ports, urls)),
     [`${prefix}_DATA_DIR`]: daemonDataDir(plan.dataDir, name),
     ...(isCore ? {} : { [`${prefix}_CORE_URL`]: known.core! }),
-    ...SETTINGS_OF[name]?.(plan, known),
+    ...SETTINGS_OF[kind]?.(plan, known, name),
   };
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { AppError } from '@skerry/protocol';
 
 /** Where each door of the devnet listens; 0 lets the system choose. */
@@ -95,6 +95,17 @@ export function choosePorts(
 }
 
 type PortProblem = 'in use' | 'not permitted';
+
+/** A port that nobody listens on at this moment. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  server.listen({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 /** Undefined where it can be listened on. Without a host, a listener on any address of the machine is seen. */
 async function findPortProblem(port: number): Promise<PortProblem | undefined> {

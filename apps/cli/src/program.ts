@@ -10,6 +10,7 @@ import { addInstanceCommands } from './commands/instance.ts';
 import { addKeyCommands } from './commands/key.ts';
 import { addMessageCommands } from './commands/message.ts';
 import { addNetworkCommands } from './commands/network.ts';
+import { addNodeCommands } from './commands/node.ts';
 import { addProgramCommands } from './commands/program.ts';
 import { addSchedulerCommands } from './commands/scheduler.ts';
 import { addScoreCommands } from './commands/score.ts';
@@ -58,6 +59,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addDomainCommands(program, bind);
   addVrfCommands(program, bind);
   addIndexerCommands(program, bind);
+  addNodeCommands(program, bind);
   addScoreCommands(program, bind);
   addDaemonCommands(program, bind);
   addSchedulerCommands(program, bind);

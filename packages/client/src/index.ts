@@ -22,6 +22,7 @@ export {
   type NetworkDraft,
   type StoredNetworkBody,
 } from './network-message.ts';
+export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
 export { OwnerPass } from './owner-pass.ts';
 export { type RequestOptions, request, requestJson } from './request.ts';
 export {

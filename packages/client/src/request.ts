@@ -2,7 +2,7 @@ import { AppError, type ErrorBody, isErrorCode } from '@skerry/protocol';
 
 export interface RequestOptions {
   readonly method?: string;
-  readonly body?: string | FormData | Blob;
+  readonly body?: string | FormData | Blob | Uint8Array<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
@@ -59,4 +59,11 @@ export async function request(url: string, options: RequestOptions = {}): Promis
 export async function requestJson<T>(url: string, options?: RequestOptions): Promise<T> {
   const response = await request(url, options);
   return (await response.json()) as T;
+}
+
+/** Bytes for bytes, as core nodes speak to each other. */
+export async function requestBytes(url: string, body: Uint8Array): Promise<Uint8Array> {
+  const headers = { 'content-type': 'application/octet-stream' };
+  const response = await request(url, { method: 'POST', body: new Uint8Array(body), headers });
+  return new Uint8Array(await response.arrayBuffer());
 }

@@ -60,6 +60,11 @@ export interface VerifiedMessage {
   readonly sourceText: string | null;
   /** `network` only: the sender as it was spelled when signed, where that differs. */
   readonly signedSender?: string | undefined;
+  /**
+   * When the first core node took it, by that node's word, in milliseconds since 1970. Only of forms that leave something
+   * uncovered: of two nodes' statements the earlier one counts (sync/shared.ts).
+   */
+  readonly notedMs?: number | undefined;
 }
 
 /**

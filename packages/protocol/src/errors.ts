@@ -247,6 +247,7 @@ export const ERRORS = {
     kind: 'invalid',
     meaning: 'The request did not arrive in time',
   },
+  PEER_MISBEHAVED: unavailable('Another core node answered what no core node answers'),
   UPSTREAM_UNAVAILABLE: unavailable('Another service of the network does not answer'),
   SHUTTING_DOWN: unavailable('The node is stopping'),
 

@@ -58,6 +58,27 @@ export { type ComputeScore, type CoreScore, SCORE_CODES, type ScoreView } from '
 export * from './scoring/settings.ts';
 export * from './scoring/versions.ts';
 export { verifySubmission } from './submission.ts';
+export * from './sync/codec.ts';
+export {
+  type Bound,
+  boundBetween,
+  compareBounds,
+  compareBytes,
+  compareKeys,
+  END,
+  type ShortKey,
+  START,
+  SYNC_ID_BYTES,
+  type SyncFields,
+  type SyncKey,
+  shortHashOf,
+  shortKeyOf,
+  syncHashOf,
+  syncKeyOf,
+  textOfShortKey,
+} from './sync/key.ts';
+export * from './sync/ranges.ts';
+export * from './sync/shared.ts';
 export * from './views.ts';
 export type { Ecvrf, VrfProver } from './vrf/ecvrf.ts';
 export { loadVrfEngine } from './vrf/native.ts';

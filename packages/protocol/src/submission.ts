@@ -1,6 +1,6 @@
 import { type VerifiedMessage, verifyScannedEnvelope } from './envelope.ts';
 import { AppError } from './errors.ts';
-import { scanJsonObject } from './json/scan.ts';
+import { type ScannedObject, scanJsonObject } from './json/scan.ts';
 import {
   isNetworkForm,
   parseNetworkMessage,
@@ -37,7 +37,11 @@ function keptForm(message: VerifiedNetworkMessage): VerifiedMessage {
  *   network form has `details.form === 'network'`
  */
 export function verifySubmission(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
-  const scanned = scanJsonObject(body);
+  return verifyScannedSubmission(scanJsonObject(body), nowSeconds);
+}
+
+/** The same for a body that was scanned already. */
+export function verifyScannedSubmission(scanned: ScannedObject, nowSeconds: number): VerifiedMessage {
   const { message } = scanned.value;
   if (!isNetworkForm(message)) return verifyScannedEnvelope(scanned, nowSeconds);
   try {

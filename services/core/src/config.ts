@@ -133,6 +133,25 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     [],
     'addresses and ranges that webhooks may be at although they are not public; for development',
   ),
+  peers: settings.list(
+    [],
+    'core nodes to keep in step with: http(s)://host:port, or a multiaddr to gossip with only; comma-separated',
+  ),
+  gossip: settings.flag(true, 'whether accepted messages are passed on at once, over libp2p'),
+  p2pPort: settings.port(
+    0,
+    'TCP port for gossip (libp2p); 0: any, and none at all while there are no peers and no node list',
+  ),
+  p2pTopic: settings.text('skerry-messages', 'the topic of gossip: nodes of one network share it'),
+  nodeListOwner: settings.optionalText(
+    'the address whose aggregate corechannel lists the nodes of the network; they are gossiped with',
+  ),
+  syncIntervalSeconds: settings.integer(
+    1,
+    86_400,
+    120,
+    'how long after a session with a peer the next one begins, in seconds',
+  ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
 });
 

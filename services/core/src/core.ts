@@ -12,8 +12,10 @@ import { createWrite } from './db/copy.ts';
 import { migrate } from './db/migrate.ts';
 import type { Schema } from './db/schema.ts';
 import { openBlobStore } from './files/choose-store.ts';
+import { FileFetcher } from './files/fetcher.ts';
 import { Sweep, startSweeping } from './files/sweep.ts';
 import { createApi } from './http/api.ts';
+import type { Rooms } from './http/rooms.ts';
 import { startIndexer } from './indexer/indexer.ts';
 import { followIndexPosts } from './indexer/posts.ts';
 import { loadIndexerSettings } from './indexer/settings.ts';
@@ -21,8 +23,12 @@ import { startFetcher } from './ipfs/fetcher.ts';
 import { startIpfsUpkeep } from './ipfs/ipfs-files.ts';
 import { eraseForgotten } from './messages/erase.ts';
 import { watchFetcher } from './metrics/metrics.ts';
+import { startGossip } from './p2p/start.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
+import { createPeerFileSource } from './sync/file-source.ts';
+import { createHttpLink } from './sync/link.ts';
+import type { Sync } from './sync/sync.ts';
 import { VerifierPool } from './verify/pool.ts';
 import { createDispatchObserver, startDeliverer } from './webhooks/deliverer.ts';
 
@@ -33,6 +39,38 @@ const UPKEEP_INTERVAL_MS = 10_000;
 
 /** One core is left to the thread that answers requests. */
 const workersOf = (config: CoreConfig) => config.verifyWorkers || Math.max(1, availableParallelism() - 1);
+
+/** Peers that are told by a multiaddr are gossiped with alone. */
+const urlsOf = (peers: readonly string[]) => peers.filter((peer) => !peer.startsWith('/'));
+
+/** How often files that messages lack are looked for. */
+const FETCH_INTERVAL_MS = 1_000;
+
+async function startFetching(rooms: Rooms, peers: readonly string[], { signal, log }: Host): Promise<void> {
+  const { reputation } = rooms.sync.syncer;
+  const sources = peers.map((url) => createPeerFileSource(url, () => reputation.noteMisbehaved(url)));
+  const fetcher = new FileFetcher({ ...rooms, sources, log });
+  rooms.metrics.tell(() => ({
+    pyaleph_store_fetch_storage_total: fetcher.counts.fetched + fetcher.counts.failed,
+    pyaleph_store_fetch_storage_failed_total: fetcher.counts.failed,
+    pyaleph_store_fetch_storage_duration_ms_sum: Math.round(fetcher.counts.elapsedMs),
+  }));
+  await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, () =>
+    fetcher.look(signal),
+  );
+  await fetcher.idle();
+}
+
+/** Answers do not wait for it; the node says that it is syncing. */
+async function startSyncing(sync: Sync, { signal, log }: Host): Promise<void> {
+  try {
+    await sync.load();
+    await sync.syncer.run(signal);
+  } catch (error) {
+    if (!signal.aborted)
+      log.error({ err: error }, 'the node cannot keep in step with its peers; start it again');
+  }
+}
 
 /** Builds the core node from the floor up, and takes it down in reverse. */
 export async function startCore(config: CoreConfig, { log, signal }: Host): Promise<RunningService> {
@@ -85,6 +123,8 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
       timeoutMs: config.ipfsTimeoutMs,
     },
     fileGraceMs: graceMs,
+    peers: urlsOf(config.peers).map(createHttpLink),
+    syncIntervalMs: config.syncIntervalSeconds * 1000,
     now: Date.now,
     signal: stopping,
     log,
@@ -130,6 +170,11 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   watchAnchoring(rooms.metrics, { db, pool: database.pool, anchors, anchoring });
   stack.use(startIpfsUpkeep(rooms.ipfs, { signal: stopping, log }));
   stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
+  const fetching = startFetching(rooms, urlsOf(config.peers), { signal: stopping, log });
+  stack.defer(() => fetching);
+  const syncing = startSyncing(rooms.sync, { signal: stopping, log });
+  stack.defer(() => syncing);
+  stack.use(await startGossip(rooms, config, { signal: stopping, log }));
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

@@ -20,8 +20,12 @@ import { IpfsFiles } from './ipfs/ipfs-files.ts';
 import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
+import type { Kept } from './messages/statement.ts';
 import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
 import { readRunners } from './programs/runners.ts';
+import type { PeerLink } from './sync/link.ts';
+import { NodeSet } from './sync/node-set.ts';
+import { createSync } from './sync/sync.ts';
 import type { Verifier } from './verify/verifier.ts';
 import { knownFromRegistry, publishVrfKeys } from './vrf/published-keys.ts';
 import { openRandomness } from './vrf/randomness.ts';
@@ -54,6 +58,9 @@ export interface RoomOptions {
   readonly fileGraceMs: number;
   /** API roots of peers, which may have blocks of IPFS. */
   readonly peerUrls?: (() => readonly string[]) | undefined;
+  /** Core nodes to keep in step with. */
+  readonly peers?: readonly PeerLink[] | undefined;
+  readonly syncIntervalMs?: number | undefined;
   readonly now: () => number;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
@@ -89,6 +96,8 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) =>
     isItemHash64(hash) ? readBlob(blobs, hash) : ipfs.readContent(hash);
+  const set = new NodeSet();
+  const keptListeners: ((kept: Kept) => void)[] = [];
   const pipeline = new Pipeline({
     db,
     write: createWrite(database.pool),
@@ -98,6 +107,10 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     readContentFile,
     now,
     observer: metrics.pipeline,
+    onKept: (kept) => {
+      set.follow(kept.moves);
+      for (const tell of keptListeners) tell(kept);
+    },
     log,
   });
   const files = new Files({ db, blobs, pipeline, now, uploadLimitBytes: settings.uploadLimitBytes });
@@ -120,6 +133,25 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     nowSeconds: Math.floor(now() / 1000),
     alsoKnown: knownFromRegistry(db, options.coreNodes),
   });
+  const taker = { verifier, pipeline, readContentFile, now };
+  const sync = createSync({
+    db,
+    set,
+    taker,
+    links: options.peers ?? [],
+    intervalMs: options.syncIntervalMs ?? 120_000,
+    now,
+    log,
+  });
+  metrics.tell(() => {
+    const { peers, messages, behind } = sync.syncer.view();
+    return {
+      pyaleph_status_peers_total: peers.filter(({ state }) => state === 'synced' || state === 'syncing')
+        .length,
+      pyaleph_status_sync_messages_reference_total: messages + behind,
+      pyaleph_status_sync_messages_remaining_total: behind,
+    };
+  });
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
   return {
     db,
@@ -134,11 +166,16 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     announce: () => publishVrfKeys({ db, intake, signer, keys: randomness.keys, now }),
     indexer: options.indexer,
     listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
+    sync,
+    taker,
+    onKept: (listener) => keptListeners.push(listener),
+    network: { addresses: () => [] },
     sender: createSender({ ...options.webhooks, now }),
     metrics,
     health: createHealth({
       db,
       pipeline,
+      sync: sync.syncer,
       dataDir,
       signal,
       log,

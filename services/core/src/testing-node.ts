@@ -13,8 +13,15 @@ export interface NodeProcess {
   end(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** @param databaseUrl a server to use; the embedded one below `home` where left out */
-export async function startNode(home: string, databaseUrl?: string): Promise<NodeProcess> {
+/**
+ * @param databaseUrl a server to use; the embedded one below `home` where left out
+ * @param settings further variables of its environment
+ */
+export async function startNode(
+  home: string,
+  databaseUrl?: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<NodeProcess> {
   const child = fork(PROCESS, [], {
     env: {
       ...process.env,
@@ -23,6 +30,7 @@ export async function startNode(home: string, databaseUrl?: string): Promise<Nod
       SKERRY_CORE_HOST: '127.0.0.1',
       SKERRY_LOG_LEVEL: 'fatal',
       ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+      ...settings,
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

@@ -20,6 +20,7 @@ import { ALONE, type IpfsSettings } from './ipfs/choose-ipfs.ts';
 import { type Fetcher, startFetcher } from './ipfs/fetcher.ts';
 import { createRooms } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
+import type { PeerLink } from './sync/link.ts';
 import { inlineVerifier } from './verify/verifier.ts';
 import type { SenderSettings } from './webhooks/send.ts';
 
@@ -77,6 +78,7 @@ export interface TestCoreOptions {
   readonly webhooks?: SenderSettings;
   readonly ipfs?: Partial<IpfsSettings>;
   readonly fileGraceMs?: number;
+  readonly peers?: readonly PeerLink[];
 }
 
 export const MIGRATIONS = fileURLToPath(new URL('./db/migrations', import.meta.url));
@@ -132,6 +134,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     webhooks: options.webhooks,
     ipfs: { ...ALONE, ...options.ipfs },
     fileGraceMs: options.fileGraceMs ?? 86_400_000,
+    peers: options.peers,
     now: options.now ?? Date.now,
     signal: stop.signal,
     log,
@@ -151,6 +154,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       log,
     }),
   );
+  await rooms.sync.load();
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());
   stack.defer(() => stop.abort());

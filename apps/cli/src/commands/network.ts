@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { StatusOptions } from '../network/status.ts';
 import type { UpOptions } from '../network/up.ts';
-import { parseDurationMs, parseHttpUrl, parseListenPort } from '../options.ts';
+import { parseDurationMs, parseHttpUrl, parseListenPort, parsePositive } from '../options.ts';
 
 export function addNetworkCommands(program: Command, bind: Bind): void {
   program
@@ -21,11 +21,17 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
       "how long the monitor's hour is, such as 20s: measurements and scores come sooner (default: 1h)",
       parseDurationMs,
     )
+    .option('--cores <count>', 'core nodes, each with a database of its own (default: 1)', parsePositive)
     .option('--data-dir <dir>', 'where everything is kept (default: devnet in your data directory)')
     .option('--quiet', 'show only warnings and errors of the daemons')
     .addHelpText(
       'after',
-      examples('skerry up', 'skerry up --hour 20s', 'skerry up --core-port 5024 --data-dir /srv/skerry'),
+      examples(
+        'skerry up',
+        'skerry up --hour 20s',
+        'skerry up --cores 3',
+        'skerry up --core-port 5024 --data-dir /srv/skerry',
+      ),
     )
     .action(
       bind<UpOptions>(async (context, options) => (await import('../network/up.ts')).up(context, options)),

@@ -18,6 +18,7 @@ const URLS = {
 };
 const FACTS = {
   urls: URLS,
+  coreUrls: [],
   failures: new Map(),
   dataDir: '/data',
   ability: 'virtual machines',

@@ -32,7 +32,7 @@ function recordOf(name: DaemonName, event: DaemonEvent): { level: number; msg: s
 
 /** What the daemons say of their readiness is told once, with the time that it took. */
 const REPEATED =
-  /^Server listening at |^(?:core|scheduler|compute|gateway|monitor|status|credit) is (?:ready|stopping)$/;
+  /^Server listening at |^(?:core(?:-\d)?|scheduler|compute|gateway|monitor|status|credit) is (?:ready|stopping)$/;
 
 /** Whether people want to see a line. What is no record was not meant to happen, and is shown. */
 export function isWorthTelling(line: string, quiet: boolean): boolean {

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { choosePorts, type Devnet, type DevnetPorts, startDevnet } from '@skerry/devnet';
+import { CORES_MAX, choosePorts, type Devnet, type DevnetPorts, startDevnet } from '@skerry/devnet';
 import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
@@ -19,6 +19,7 @@ export interface UpOptions {
   readonly gatewayPort?: number;
   readonly statusPort?: number;
   readonly hour?: number;
+  readonly cores?: number;
   readonly dataDir?: string;
   readonly quiet?: boolean;
 }
@@ -42,6 +43,11 @@ function portsOf(options: UpOptions, context: Context): DevnetPorts {
     },
     context.environment,
   );
+}
+
+function checkCores(cores: number): number {
+  if (Number.isInteger(cores) && cores <= CORES_MAX) return cores;
+  throw new AppError('INVALID_PARAMETERS', `--cores: 1 to ${CORES_MAX}, not ${cores}`);
 }
 
 /** One key press can arrive twice: from the terminal to the whole group, and passed on by the launcher. */
@@ -78,7 +84,8 @@ async function welcome(context: Context, devnet: Devnet, dataDir: string, teller
   const { output } = context;
   const ability = await findComputeAbility(devnet.urls.compute);
   const credit = await findCreditAbility(devnet.urls.credit);
-  const facts = { urls: devnet.urls, failures: devnet.failures, dataDir, ability, credit };
+  const { urls, coreUrls, failures } = devnet;
+  const facts = { urls, coreUrls, failures, dataDir, ability, credit };
   if (output.json) output.result(welcomeRecord(facts), '');
   else teller.say(renderWelcome(facts, (text) => output.paint('bold', text)));
 }
@@ -102,6 +109,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
       ports,
       hourSeconds: options.hour === undefined ? undefined : options.hour / 1000,
       chain: true,
+      cores: checkCores(options.cores ?? 1),
       onLine: teller.line,
       onEvent: teller.event,
       onWait: () => teller.say('waiting for the daemons of an earlier network to stop'),

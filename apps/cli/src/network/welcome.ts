@@ -5,6 +5,8 @@ import { alignColumns } from '../output/text.ts';
 
 export interface NetworkFacts {
   readonly urls: Partial<DevnetUrls>;
+  /** Of every core node. */
+  readonly coreUrls: readonly string[];
   readonly failures: ReadonlyMap<DaemonName, AppError>;
   readonly dataDir: string;
   /** What the compute node can do, in one line. */
@@ -17,7 +19,7 @@ const DOMAIN = 'skerry.localhost';
 
 const portOf = (url: string) => new URL(url).port;
 
-function rowsOf({ urls, failures, ability, credit }: NetworkFacts): string[][] {
+function rowsOf({ urls, coreUrls, failures, ability, credit }: NetworkFacts): string[][] {
   const row = (name: DaemonName, url: string | undefined, about: string) => [
     `  ${name}`,
     url ?? 'does not run',
@@ -30,6 +32,7 @@ function rowsOf({ urls, failures, ability, credit }: NetworkFacts): string[][] {
       : `https://NAME.${DOMAIN}:${portOf(gatewayHttps)}/ and http://NAME.${DOMAIN}:${portOf(gatewayHttp)}/`;
   return [
     row('core', urls.core, 'keeps, shares and answers messages'),
+    ...coreUrls.slice(1).map((url, at) => [`  core-${at + 2}`, url, 'keeps in step with the others']),
     row('scheduler', urls.scheduler, 'chooses the node of each virtual machine'),
     row('compute', urls.compute, ability),
     row('gateway', gatewayApi, names),
@@ -87,6 +90,7 @@ export function renderFarewell(running: number): string {
 /** What renderWelcome tells, for programs. */
 export function welcomeRecord({
   urls,
+  coreUrls,
   failures,
   dataDir,
   ability,
@@ -95,6 +99,7 @@ export function welcomeRecord({
   return {
     status: 'up',
     urls,
+    core_urls: coreUrls,
     data_dir: dataDir,
     compute: ability,
     credit,

@@ -81,6 +81,8 @@ export interface Schema {
     /** Milliseconds since 1970: when it got its status. */
     settled_at_ms: number;
     received_at: Generated<Date>;
+    /** Milliseconds since 1970; null where everything is covered (protocol/sync/shared.ts). */
+    noted_ms: Generated<number | null>;
   };
   message_tags: {
     item_hash: string;
@@ -158,6 +160,7 @@ export interface Schema {
   };
   webhook_replays: { id: Generated<number>; webhook: number; next_seq: number; last_seq: number };
   webhook_requests: { item_hash: string; time_ms: number };
+  sync_transfers: { peer: string; place: string };
   digests: { name: string; sum: string; count: number };
   instances: {
     instance_id: string;

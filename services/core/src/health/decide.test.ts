@@ -8,6 +8,7 @@ const WELL: HealthFacts = {
   freeBytes: DISK_LOW_BYTES,
   queued: 0,
   queuedMax: 100,
+  syncState: 'alone',
 };
 
 test('the node is as well as its worst part', () => {
@@ -27,10 +28,18 @@ test('the node is as well as its worst part', () => {
     'degraded',
     'ok',
   ]);
+  assert.equal(decideHealth({ ...WELL, syncState: 'syncing' }).status, 'degraded');
+  assert.equal(decideHealth({ ...WELL, syncState: 'synced' }).status, 'ok');
   assert.deepEqual(statusOf({ isStopping: true }), ['unavailable', 'ok', 'ok', 'ok']);
 });
 
 test('what is not well says why', () => {
-  const { checks } = decideHealth({ ...WELL, databaseFailure: 'away', freeBytes: 0, queued: 100 });
+  const { checks } = decideHealth({
+    ...WELL,
+    databaseFailure: 'away',
+    freeBytes: 0,
+    queued: 100,
+    syncState: 'apart',
+  });
   for (const check of Object.values(checks)) assert.ok(check.reason);
 });

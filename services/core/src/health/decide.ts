@@ -1,3 +1,5 @@
+import type { SyncState } from '../sync/view.ts';
+
 export type HealthStatus = 'ok' | 'degraded' | 'unavailable';
 
 export interface HealthFacts {
@@ -8,6 +10,7 @@ export interface HealthFacts {
   readonly freeBytes: number | null;
   readonly queued: number;
   readonly queuedMax: number;
+  readonly syncState: SyncState;
 }
 
 export interface Check {
@@ -22,6 +25,7 @@ export interface HealthVerdict {
     readonly database: Check;
     readonly disk: Check & { readonly free_bytes: number | null };
     readonly pipeline: Check & { readonly queued: number };
+    readonly peers: Check & { readonly state: SyncState };
   };
 }
 
@@ -49,15 +53,26 @@ function decidePipeline(queued: number, queuedMax: number): Check {
   return { status: 'ok' };
 }
 
+const OUT_OF_STEP: Readonly<Partial<Record<SyncState, string>>> = {
+  syncing: 'the node does not have yet what its peers have: answers may be incomplete',
+  apart: 'no peer answers',
+};
+
+function decidePeers(state: SyncState): Check {
+  const reason = OUT_OF_STEP[state];
+  return reason === undefined ? { status: 'ok' } : { status: 'degraded', reason };
+}
+
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, databaseFailure, freeBytes, queued, queuedMax } = facts;
+  const { isStopping, databaseFailure, freeBytes, queued, queuedMax, syncState } = facts;
   const database: Check =
     databaseFailure === undefined ? { status: 'ok' } : { status: 'unavailable', reason: databaseFailure };
   const checks = {
     database,
     disk: { ...decideDisk(freeBytes), free_bytes: freeBytes },
     pipeline: { ...decidePipeline(queued, queuedMax), queued },
+    peers: { ...decidePeers(syncState), state: syncState },
   };
   const statuses = Object.values(checks).map((check) => check.status);
   if (isStopping) return { status: 'unavailable', reason: 'the node is stopping', checks };

@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { cached, type Logger, within } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import type { SyncState } from '../sync/view.ts';
 import { decideHealth, type HealthVerdict } from './decide.ts';
 
 /** A part that does not answer within this is not well; the question itself goes on and is not asked again meanwhile. */
@@ -12,6 +13,7 @@ const HEALTH_TTL_MS = 1_000;
 export interface HealthOptions {
   readonly db: Kysely<Schema>;
   readonly pipeline: { readonly queued: number; readonly queuedMax: number };
+  readonly sync: { view(): { readonly state: SyncState } };
   /** The file system of this directory is looked at. */
   readonly dataDir: string;
   /** Ends when the node stops. */
@@ -24,7 +26,7 @@ export type Health = () => Promise<HealthVerdict>;
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const { db, pipeline, sync, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       await sql`select 1`.execute(db);
@@ -45,6 +47,13 @@ export function createHealth(options: HealthOptions): Health {
       within(timeoutMs, askDisk(), null).catch(() => null),
     ]);
     const { queued, queuedMax } = pipeline;
-    return decideHealth({ isStopping: signal.aborted, databaseFailure, freeBytes, queued, queuedMax });
+    return decideHealth({
+      isStopping: signal.aborted,
+      databaseFailure,
+      freeBytes,
+      queued,
+      queuedMax,
+      syncState: sync.view().state,
+    });
   };
 }

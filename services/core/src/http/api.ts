@@ -19,6 +19,7 @@ import { referenceRoutes } from './reference.ts';
 import type { Rooms } from './rooms.ts';
 import { stateRoutes } from './state.ts';
 import { storageRoutes } from './storage.ts';
+import { syncRoutes } from './sync.ts';
 import { vrfRoutes } from './vrf.ts';
 import { webhookRoutes } from './webhooks.ts';
 
@@ -38,6 +39,7 @@ const GROUPS = [
   creditRoutes,
   eventRoutes,
   stateRoutes,
+  syncRoutes,
   indexerRoutes,
   vrfRoutes,
   infoRoutes,

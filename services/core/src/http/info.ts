@@ -13,14 +13,17 @@ const VersionView = Type.Object({ version: Type.String() });
 
 /** What the node says of itself (specification, "Reachability check"): answered without touching the database. */
 export async function infoRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
-  const info = { node_multi_addresses: [], name: rooms.settings.nodeName, version: VERSION };
   app.get(
     '/info/public.json',
     {
       schema: { summary: 'Reachability and version', response: { 200: InfoView } },
       config: answersFromMemory(),
     },
-    async () => info,
+    async () => ({
+      node_multi_addresses: [...rooms.network.addresses()],
+      name: rooms.settings.nodeName,
+      version: VERSION,
+    }),
   );
   app.get(
     '/version',
@@ -46,6 +49,10 @@ const HealthView = Type.Object({
     pipeline: Type.Object({
       ...checkFields,
       queued: Type.Integer({ description: 'messages that wait to be written' }),
+    }),
+    peers: Type.Object({
+      ...checkFields,
+      state: Type.Enum(['alone', 'syncing', 'synced', 'apart']),
     }),
   }),
 });

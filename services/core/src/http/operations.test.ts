@@ -22,6 +22,8 @@ async function flood(
   return statuses;
 }
 
+const ALONE = { view: () => ({ state: 'alone' as const }) };
+
 describe('limits of the core node', () => {
   test('a stranger is refused beyond 100 a minute, in our form; health answers always; loopback is exempt', async () => {
     await using core = await createTestCore();
@@ -175,6 +177,7 @@ describe('health of the core node', () => {
     const health = createHealth({
       db: database.kysely,
       pipeline,
+      sync: ALONE,
       dataDir: '.',
       signal: new AbortController().signal,
       log,
@@ -199,6 +202,7 @@ describe('health of the core node', () => {
     const { status, checks } = await createHealth({
       db: database.kysely,
       pipeline: { queued: 0, queuedMax: 10 },
+      sync: ALONE,
       dataDir: '/nowhere/at/all',
       signal: new AbortController().signal,
       log,

@@ -9,7 +9,10 @@ import type { Indexer } from '../indexer/indexer.ts';
 import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
 import type { Intake } from '../messages/intake.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
+import type { Kept } from '../messages/statement.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
+import type { Sync } from '../sync/sync.ts';
+import type { Taker } from '../sync/take.ts';
 import type { Randomness } from '../vrf/randomness.ts';
 import type { SealedBox } from '../webhooks/sealed-box.ts';
 import type { Sender } from '../webhooks/send.ts';
@@ -35,6 +38,13 @@ export interface Rooms {
   readonly ipfs: IpfsFiles;
   /** The compute nodes that programs are sent to. */
   readonly listRunners: () => Promise<readonly Runner[]>;
+  readonly sync: Sync;
+  /** What messages of other nodes go through. */
+  readonly taker: Taker;
+  /** Told of messages once they are durable. */
+  onKept(listener: (kept: Kept) => void): void;
+  /** Filled in by the door of gossip, where there is one: multiaddrs of this node. */
+  readonly network: { addresses: () => readonly string[] };
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ends when the node stops. */

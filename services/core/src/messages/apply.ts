@@ -1,12 +1,15 @@
-import { isCid } from '@skerry/protocol';
+import { compareKeys, isCid, type SyncKey } from '@skerry/protocol';
 import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import { appendEvents, lockEvents } from '../events/append.ts';
 import { wantFiles } from '../files/wanted.ts';
+import type { Writing } from './effects/effect.ts';
 import { writeEffects } from './effects.ts';
 import { judge } from './judge.ts';
 import type { Candidate, Judged, Outcome } from './judged.ts';
 import { putInLine } from './line.ts';
+import { forgetRewritten, restate } from './restate.ts';
+import { keyOfAccepted, type Move } from './statement.ts';
 import { writeDependencies, writeMessages } from './write.ts';
 
 export interface Applied {
@@ -14,6 +17,18 @@ export interface Applied {
   readonly outcomes: ReadonlyMap<string, Outcome>;
   /** Whether messages stand in line to be decided again because of this batch. */
   readonly moreInLine: boolean;
+  readonly moves: readonly Move[];
+  /** Messages that were not known. */
+  readonly fresh: ReadonlySet<string>;
+}
+
+const isSameKey = (a: SyncKey, b: SyncKey) => compareKeys(a, b) === 0;
+
+function movesOf(changed: readonly Judged[]): Move[] {
+  return changed.flatMap(({ accepted, kept }) => {
+    const to = keyOfAccepted(accepted);
+    return kept && isSameKey(kept, to) ? [] : [{ itemHash: accepted.message.itemHash, from: kept, to }];
+  });
 }
 
 /** Files that can be fetched and that messages lack. */
@@ -38,19 +53,40 @@ export async function applyBatch(
 ): Promise<Applied> {
   const { trx } = writer;
   const lastSeq = await lockEvents(trx);
+  const { restated, steps } = await restate(writer, batch);
+  const earlier = await writeSteps(writer, steps, schedulers, nowMs);
+  if (steps.length > 0) await forgetRewritten(writer);
   const judged = await judge(trx, batch, nowMs);
   const outcomes = new Map(judged.map(({ accepted, outcome }) => [accepted.message.itemHash, outcome]));
-  const changed = judged.filter(({ before, outcome }) => before !== outcome.status);
   // With its content a message may have come to lack something else.
   const stillPending = judged.filter(
     ({ before, outcome }) => before === 'pending' && outcome.status === 'pending',
   );
   await writeDependencies(trx, stillPending);
   await wantFiles(trx, missingFiles(judged), nowMs);
-  if (changed.length === 0) return { outcomes, moreInLine: false };
-  const events = await writeMessages(writer, changed, nowMs);
-  const { changedKeys, reconsider } = await writeEffects(trx, changed, schedulers, events);
-  const moreInLine = await putInLine(trx, [...changedKeys], [...reconsider]);
+  const changed = judged.filter(
+    ({ accepted, before, outcome }) => before !== outcome.status || restated.has(accepted.message.itemHash),
+  );
+  if (changed.length === 0) return { outcomes, moreInLine: false, moves: [], fresh: new Set() };
+  const now = await writeSteps(writer, changed, schedulers, nowMs);
+  const moreInLine = await putInLine(
+    trx,
+    [...earlier.changedKeys, ...now.changedKeys],
+    [...earlier.reconsider, ...now.reconsider],
+  );
+  const events = [...earlier.events, ...now.events];
   if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
-  return { outcomes, moreInLine };
+  const fresh = new Set(changed.flatMap(({ accepted, kept }) => (kept ? [] : [accepted.message.itemHash])));
+  return { outcomes, moreInLine, moves: movesOf(changed), fresh };
+}
+
+async function writeSteps(
+  writer: Writer<Schema>,
+  changed: readonly Judged[],
+  schedulers: ReadonlySet<string>,
+  nowMs: number,
+): Promise<Pick<Writing, 'events' | 'changedKeys' | 'reconsider'>> {
+  if (changed.length === 0) return { events: [], changedKeys: new Set(), reconsider: new Set() };
+  const events = await writeMessages(writer, changed, nowMs);
+  return { events, ...(await writeEffects(writer.trx, changed, schedulers, events)) };
 }

@@ -1,9 +1,10 @@
-import type { MessageStatus } from '@skerry/protocol';
+import type { MessageStatus, SyncKey } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { Decision } from './accepted.ts';
 import { loadFacts } from './facts.ts';
 import type { Candidate, Judged, Outcome } from './judged.ts';
+import { type KeyColumns, keyOfRow } from './statement.ts';
 import { decideMessage, dependenciesOf } from './verdict.ts';
 
 interface Known {
@@ -11,24 +12,26 @@ interface Known {
   readonly status: MessageStatus;
   readonly shape: number | null;
   readonly decideByMs: number;
+  readonly key: SyncKey;
 }
 
 async function loadKnown(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Map<string, Known>> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
-  const { rows } = await sql<{
-    item_hash: string;
-    sender: string;
-    status: MessageStatus;
-    shape: number | null;
-    decide_by_ms: number;
-  }>`
-    select item_hash, sender, status, shape, decide_by_ms from messages where item_hash = any(${hashes})`.execute(
-    trx,
-  );
+  const { rows } = await sql<
+    KeyColumns & { status: MessageStatus; shape: number | null; decide_by_ms: number }
+  >`
+    select item_hash, form, sender, channel, "time", tags, status, shape, decide_by_ms
+    from messages where item_hash = any(${hashes})`.execute(trx);
   return new Map(
     rows.map((row) => [
       row.item_hash,
-      { sender: row.sender, status: row.status, shape: row.shape, decideByMs: row.decide_by_ms },
+      {
+        sender: row.sender,
+        status: row.status,
+        shape: row.shape,
+        decideByMs: row.decide_by_ms,
+        key: keyOfRow(row),
+      },
     ]),
   );
 }
@@ -95,6 +98,7 @@ export async function judge(
     judged.set(hash, {
       accepted,
       ...verdict,
+      kept: before?.key ?? null,
       shape: before?.shape ?? null,
       decideByMs: deadline,
       dependencies,

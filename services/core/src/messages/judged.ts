@@ -1,4 +1,4 @@
-import type { MessageStatus } from '@skerry/protocol';
+import type { MessageStatus, SyncKey } from '@skerry/protocol';
 import type { VerdictReason } from '../db/schema.ts';
 import type { Accepted } from './accepted.ts';
 
@@ -21,6 +21,8 @@ export interface Judged {
   readonly outcome: Outcome;
   /** null: it was not known. */
   readonly before: MessageStatus | null;
+  /** Its key as it was kept; null: it was not known. */
+  readonly kept: SyncKey | null;
   /** The number of its content's shape, where it was ever processed. */
   readonly shape: number | null;
   readonly decideByMs: number;

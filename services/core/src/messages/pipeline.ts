@@ -10,6 +10,7 @@ import { type Applied, applyBatch } from './apply.ts';
 import type { Outcome } from './judged.ts';
 import { findExpired, hasLine, putInLine, readLine, takeFromLine } from './line.ts';
 import type { PipelineObserver } from './observer.ts';
+import type { Kept } from './statement.ts';
 import { acceptStored, type ReadContentFile } from './stored.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
@@ -30,11 +31,20 @@ export interface PipelineOptions {
   readonly readContentFile: ReadContentFile;
   readonly now: () => number;
   readonly observer?: PipelineObserver | undefined;
+  /** Told of what became durable, in order. */
+  readonly onKept?: ((kept: Kept) => void) | undefined;
   readonly log?: Logger | undefined;
 }
 
+/** A message of which something is uncovered says when a node first took it; from a client that is now. */
+const noted = (accepted: Accepted, nowMs: number): Accepted =>
+  accepted.message.form === 'envelope' || accepted.message.notedMs !== undefined
+    ? accepted
+    : { ...accepted, message: { ...accepted.message, notedMs: nowMs } };
+
 interface Waiting {
   readonly accepted: Accepted;
+  readonly fromPeer: boolean;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -66,12 +76,12 @@ export class Pipeline {
   }
 
   /** Resolves when the message is durable (also when it already was) with what became of it. */
-  submit(accepted: Accepted): Promise<Outcome> {
+  submit(accepted: Accepted, { fromPeer = false } = {}): Promise<Outcome> {
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ accepted, resolve, reject });
+      this.#queue.push({ accepted: noted(accepted, this.#options.now()), fromPeer, resolve, reject });
       this.#start();
     });
   }
@@ -145,6 +155,7 @@ export class Pipeline {
       return;
     }
     this.#tell(applied);
+    this.#tellKept(applied, batch);
     // Whoever forgets something and reads at once should not find it any more.
     if (applied.moreInLine && batch.some(({ accepted }) => accepted.message.type === 'FORGET'))
       await this.#decideLine();
@@ -156,6 +167,14 @@ export class Pipeline {
   #tell(applied: Applied): void {
     this.#options.events.wake();
     if (applied.moreInLine) this.#line = true;
+  }
+
+  #tellKept({ moves, fresh }: Applied, batch: readonly Waiting[]): void {
+    if (moves.length === 0) return;
+    const brought = batch.filter(
+      ({ accepted, fromPeer }) => !fromPeer && fresh.has(accepted.message.itemHash),
+    );
+    this.#options.onKept?.({ moves, brought: brought.map(({ accepted }) => accepted) });
   }
 
   /** One message that the database refuses must not take its neighbours down. */
@@ -189,6 +208,7 @@ export class Pipeline {
         return applyBatch(writer, candidates, schedulers, now());
       });
       this.#tell(applied);
+      this.#tellKept(applied, []);
       return true;
     } catch (error) {
       if (!asDatabaseError(error) && hashes.length > 0) return this.#decideApart(hashes, error);

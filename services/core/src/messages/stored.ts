@@ -29,6 +29,7 @@ export function verifiedOf(row: StoredMessage): VerifiedMessage {
     content: row.content,
     signature: row.signature,
     sourceText: row.source_text,
+    ...(row.noted_ms === null ? {} : { notedMs: row.noted_ms }),
   };
 }
 

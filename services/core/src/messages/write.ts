@@ -31,6 +31,7 @@ const COLUMNS: Readonly<Record<string, (one: Judged) => CopyValue>> = {
   signature: ({ accepted }) => accepted.message.signature,
   status: ({ outcome }) => outcome.status,
   reason: ({ outcome }) => jsonOf(outcome.reason),
+  noted_ms: ({ accepted }) => accepted.message.notedMs ?? null,
   decide_by_ms: ({ decideByMs }) => decideByMs,
 };
 const NAMES = Object.keys(COLUMNS);

@@ -10,6 +10,7 @@ const MAX_TASK_BODIES = 64;
 
 interface Waiting {
   readonly body: Uint8Array;
+  readonly isShared: boolean;
   readonly nowSeconds: number;
   readonly resolve: (message: VerifiedMessage) => void;
   readonly reject: (error: unknown) => void;
@@ -48,13 +49,21 @@ export class VerifierPool implements Verifier {
   }
 
   verify(body: Uint8Array, nowSeconds: number): Promise<VerifiedMessage> {
+    return this.#enqueue(body, nowSeconds, false);
+  }
+
+  verifyShared(body: Uint8Array, nowSeconds: number): Promise<VerifiedMessage> {
+    return this.#enqueue(body, nowSeconds, true);
+  }
+
+  #enqueue(body: Uint8Array, nowSeconds: number, isShared: boolean): Promise<VerifiedMessage> {
     if (this.#closed) return Promise.reject(new AppError('SHUTTING_DOWN', 'the node is stopping'));
     if (this.#waiting.length >= this.#maxWaiting)
       return Promise.reject(
         new AppError('OVERLOADED', `${this.#maxWaiting} messages are waiting to be verified`),
       );
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ body, nowSeconds, resolve, reject });
+      this.#waiting.push({ body, isShared, nowSeconds, resolve, reject });
       this.#giveOut();
     });
   }
@@ -94,7 +103,11 @@ export class VerifierPool implements Verifier {
       if (this.#waiting.length === 0) return;
       if (seat.busy.length > 0) continue;
       seat.busy = this.#waiting.splice(0, MAX_TASK_BODIES);
-      const task: Task = { bodies: seat.busy.map((one) => one.body), nowSeconds: seat.busy[0]!.nowSeconds };
+      const task: Task = {
+        bodies: seat.busy.map(({ body }) => body),
+        shared: seat.busy.map(({ isShared }) => isShared),
+        nowSeconds: seat.busy[0]!.nowSeconds,
+      };
       seat.worker.postMessage(task);
     }
   }

@@ -10,6 +10,7 @@ import { nodeCases } from './node.ts';
 import { nodeMetricsCases } from './node-metrics.ts';
 import { programCases } from './programs.ts';
 import { storageCases } from './storage.ts';
+import { syncCases } from './sync.ts';
 import { vrfCases } from './vrf.ts';
 import { webhookCases } from './webhooks.ts';
 
@@ -28,4 +29,5 @@ export const CASES: Cases = {
   ...nodeMetricsCases,
   ...creditCases,
   ...webhookCases,
+  ...syncCases,
 };

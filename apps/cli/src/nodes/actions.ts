@@ -1,0 +1,109 @@
+import { type DifferingMessage, diffNodes, requestJson } from '@skerry/client';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { parseHttpUrl } from '../options.ts';
+import { plainText, renderAge, renderFields, renderTable, renderTime } from '../output/text.ts';
+
+interface PeerView {
+  readonly name: string;
+  readonly state: string;
+  readonly messages: number | null;
+  readonly taken: number;
+  readonly synced_ms: number | null;
+  readonly failure: string | null;
+}
+
+interface SyncView {
+  readonly state: string;
+  readonly messages: number;
+  readonly behind: number;
+  readonly peers: readonly PeerView[];
+}
+
+interface DigestView {
+  readonly messages: { readonly count: number; readonly digest: string };
+  readonly derived: Readonly<Record<string, { readonly count: number; readonly digest: string }>>;
+}
+
+type Metrics = Readonly<Record<string, unknown>>;
+
+const ageOf = (milliseconds: number | null) =>
+  milliseconds === null ? '' : `${renderAge((Date.now() - milliseconds) / 1000)} ago`;
+
+const known = (value: unknown) => (typeof value === 'number' ? value : undefined);
+
+export async function showNodeStatus({ coreUrl, output }: Context): Promise<void> {
+  const [sync, metrics, digest] = await Promise.all([
+    requestJson<SyncView>(`${coreUrl}/api/v0/sync/status`),
+    requestJson<Metrics>(`${coreUrl}/metrics.json`),
+    requestJson<DigestView>(`${coreUrl}/api/v0/state/digest`),
+  ]);
+  const facts = renderFields([
+    ['state', sync.state],
+    ['messages', sync.messages],
+    ['behind', sync.behind],
+    ['pending messages', known(metrics.pyaleph_status_sync_pending_messages_total)],
+    ['pending transactions', known(metrics.pyaleph_status_sync_pending_txs_total)],
+    ['chain height remaining', known(metrics.pyaleph_status_chain_eth_height_remaining_total)],
+    ['digest', digest.messages.digest],
+  ]);
+  const rows = sync.peers.map(({ name, state, messages, taken, synced_ms: syncedMs, failure }) => [
+    plainText(name),
+    state,
+    String(messages ?? ''),
+    String(taken),
+    ageOf(syncedMs),
+    failure ?? '',
+  ]);
+  const peers =
+    rows.length === 0
+      ? 'no peers'
+      : renderTable(['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'IN STEP', 'FAILURE'], rows);
+  output.result({ url: coreUrl, sync, digest, metrics }, `${facts}\n\n${peers}`);
+}
+
+/** Messages that are told to people; programs get all of them. */
+const SHOWN_MAX = 50;
+
+/** What follows from equal messages must be equal: a part that is not would be a fault of a node. */
+function differingParts(first: DigestView, second: DigestView): string[] {
+  const parts = ['messages', ...Object.keys(first.derived)];
+  const of = (view: DigestView, part: string) =>
+    (part === 'messages' ? view.messages : view.derived[part])?.digest;
+  return parts.filter((part) => of(first, part) !== of(second, part));
+}
+
+export async function showNodeDiff(
+  { output }: Context,
+  firstText: string,
+  secondText: string,
+): Promise<number> {
+  const [first, second] = [parseHttpUrl(firstText), parseHttpUrl(secondText)];
+  const [difference, ...digests] = await Promise.all([
+    diffNodes(first, second),
+    requestJson<DigestView>(`${first}/api/v0/state/digest`),
+    requestJson<DigestView>(`${second}/api/v0/state/digest`),
+  ]);
+  const { onlyFirst, onlySecond } = difference;
+  const parts = differingParts(digests[0]!, digests[1]!);
+  const isSame = onlyFirst.length + onlySecond.length + parts.length === 0;
+  const rowsOf = (url: string, some: readonly DifferingMessage[]) =>
+    some.map(({ hash, time }) => [hash, renderTime(time), url]);
+  const rows = [...rowsOf(first, onlyFirst), ...rowsOf(second, onlySecond)];
+  const more = rows.length > SHOWN_MAX ? `\n${rows.length - SHOWN_MAX} more (--json shows all)` : '';
+  const table =
+    rows.length === 0
+      ? ''
+      : `${renderTable(['MESSAGE', 'TIME', 'ONLY AT'], rows.slice(0, SHOWN_MAX))}${more}\n\n`;
+  const facts = renderFields([
+    ['verdict', isSame ? 'the same' : 'they differ'],
+    ['only at the first', onlyFirst.length],
+    ['only at the second', onlySecond.length],
+    ['parts of the state that differ', parts.length > 0 ? parts.join(', ') : undefined],
+  ]);
+  output.result(
+    { same: isSame, only_first: onlyFirst, only_second: onlySecond, differing_parts: parts },
+    `${table}${facts}`,
+  );
+  return isSame ? EXIT.ok : EXIT.failed;
+}

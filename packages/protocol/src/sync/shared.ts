@@ -1,0 +1,168 @@
+import Type from 'typebox';
+import { familyOf } from '../chains.ts';
+import { StoreContent } from '../content/store.ts';
+import { Tags } from '../content/tags.ts';
+import type { MessageForm, VerifiedMessage } from '../envelope.ts';
+import { AppError } from '../errors.ts';
+import { itemHashOf } from '../hash.ts';
+import { scanJsonObject } from '../json/scan.ts';
+import { LIMITS } from '../limits.ts';
+import { parseMessageHash } from '../network-form/item-hash.ts';
+import { createParser } from '../schema.ts';
+import { verifyScannedSubmission } from '../submission.ts';
+import { uncoveredText } from './key.ts';
+
+/**
+ * How nodes pass messages on: one JSON object each, that holds everything its signature and its hash cover.
+ *
+ *     envelope  {"message": <the signed text>, "signature", "address"}
+ *     network   {"message": {chain, sender, type, ...}, "noted_ms"}
+ *     upload    {"upload": {address, file_hash, size, content_type, signature, channel, tags, time}, "noted_ms"}
+ */
+
+/** A message with all that JSON may add to it. */
+export const SHARED_BYTES_MAX = LIMITS.jsonBodyBytes + 64 * 1024;
+
+const NotedMs = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+const Upload = Type.Object(
+  {
+    address: Type.String({ minLength: 1, maxLength: LIMITS.addressChars }),
+    file_hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    content_type: StoreContent.properties.content_type,
+    signature: Type.String({ minLength: 1, maxLength: LIMITS.signatureChars }),
+    channel: Type.String({ minLength: 1, maxLength: LIMITS.channelChars }),
+    tags: Type.Optional(Tags),
+    time: Type.Integer({ minimum: 0, maximum: 9_223_372_036 }),
+  },
+  { additionalProperties: false },
+);
+const parseUpload = createParser(
+  Type.Object({ upload: Upload, noted_ms: NotedMs }, { additionalProperties: false }),
+  'body',
+  'INVALID_ENVELOPE',
+);
+const parseNoted = createParser(Type.Object({ noted_ms: NotedMs }), 'body', 'INVALID_ENVELOPE');
+
+/** Uploads are signed in this chain's way (specification, "Authentication" 3). */
+const UPLOAD_CHAIN = 'ETH';
+
+function checkClock(time: number, nowSeconds: number): void {
+  if (time <= nowSeconds + LIMITS.futureSeconds) return;
+  throw new AppError(
+    'TIMESTAMP_IN_FUTURE',
+    `the upload is ${time - nowSeconds} seconds ahead of the node's clock`,
+  );
+}
+
+function verifyUpload(value: unknown, nowSeconds: number): VerifiedMessage {
+  const { upload, noted_ms: notedMs } = parseUpload(value);
+  const {
+    file_hash: fileHash,
+    signature,
+    channel,
+    time,
+    size,
+    content_type: contentType,
+    tags = [],
+  } = upload;
+  checkClock(time, nowSeconds);
+  const family = familyOf(UPLOAD_CHAIN);
+  const sender = family.parseAddress(upload.address);
+  if (!family.verify(fileHash, signature, sender))
+    throw new AppError('INVALID_SIGNATURE', `the signature over the file's hash was not made by ${sender}`);
+  return {
+    form: 'upload',
+    itemHash: itemHashOf(UPLOAD_CHAIN, sender, fileHash),
+    chain: UPLOAD_CHAIN,
+    sender,
+    type: 'STORE',
+    channel,
+    time,
+    content: {
+      item_type: 'storage',
+      item_hash: fileHash,
+      size,
+      ...(contentType === undefined ? {} : { content_type: contentType }),
+      ...(tags.length > 0 ? { tags: [...tags] } : {}),
+    },
+    signature,
+    sourceText: fileHash,
+    notedMs,
+  };
+}
+
+/**
+ * Reads and verifies a message that a node passes on.
+ *
+ * @param nowSeconds the node's clock, Unix seconds
+ * @throws AppError what verifySubmission throws
+ */
+export function verifyShared(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
+  const scanned = scanJsonObject(body);
+  if (Object.hasOwn(scanned.value, 'upload')) return verifyUpload(scanned.value, nowSeconds);
+  const message = verifyScannedSubmission(scanned, nowSeconds);
+  return message.form === 'envelope' ? message : { ...message, notedMs: parseNoted(scanned.value).noted_ms };
+}
+
+function networkPart({
+  itemHash,
+  chain,
+  sender,
+  signedSender,
+  type,
+  channel,
+  time,
+  signature,
+  sourceText,
+}: VerifiedMessage) {
+  return {
+    chain,
+    sender: signedSender ?? sender,
+    type,
+    ...(channel === null ? {} : { channel }),
+    time,
+    item_type: sourceText === null ? parseMessageHash(itemHash).itemType : 'inline',
+    item_hash: itemHash,
+    ...(sourceText === null ? {} : { item_content: sourceText }),
+    signature,
+  };
+}
+
+function uploadPart({ sender, signature, channel, time, content, sourceText }: VerifiedMessage) {
+  const { size, content_type, tags } = content as StoreContent;
+  return { address: sender, file_hash: sourceText, size, content_type, signature, channel, tags, time };
+}
+
+/** A message as it is passed on, or undefined where its text was erased. */
+export function sharedText(message: VerifiedMessage): string | undefined {
+  const { form, sender, signature, sourceText, notedMs: noted_ms = 0 } = message;
+  if (form === 'network')
+    // Of a message whose content is a file nothing but the file is erased.
+    return JSON.stringify({ message: networkPart(message), noted_ms });
+  if (sourceText === null) return undefined;
+  if (form === 'upload') return JSON.stringify({ upload: uploadPart(message), noted_ms });
+  return `{"message":${sourceText},"signature":${JSON.stringify(signature)},"address":${JSON.stringify(sender)}}`;
+}
+
+/** Of a message: what no hash or signature covers, and when a node first said it. */
+export interface Statement {
+  readonly form: MessageForm;
+  readonly sender: string;
+  readonly channel: string | null;
+  readonly time: number;
+  readonly tags: readonly string[];
+  readonly notedMs: number | null;
+}
+
+/**
+ * Whether another node's statement takes the place of the one that is kept: it says something else, and was made
+ * earlier. Equal times are settled by what is said. So every node ends with the same, whatever it heard first.
+ */
+export function isEarlierStatement(other: Statement, kept: Statement): boolean {
+  const [theirs, ours] = [uncoveredText(other), uncoveredText(kept)];
+  if (theirs === ours) return false;
+  const [theirMs, ourMs] = [other.notedMs ?? 0, kept.notedMs ?? 0];
+  return theirMs === ourMs ? theirs < ours : theirMs < ourMs;
+}

@@ -1,0 +1,170 @@
+import type { Readable } from 'node:stream';
+import { backoffMs, type Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../db/schema.ts';
+import type { Files } from './files.ts';
+
+/** Port: a place where files can be had by name. Adapters: other core nodes (sync/file-source.ts), IPFS. */
+export interface FileSource {
+  readonly name: string;
+  /** Whether it has files of such names: SHA-256 in hexadecimal, or CIDs. */
+  handles(name: string): boolean;
+  /** undefined: it does not have the file. The bytes are checked by the caller. */
+  open(name: string, signal: AbortSignal): Promise<{ stream: Readable; contentType: string } | undefined>;
+  /** Told when the bytes were not those of the name. */
+  onWrongBytes?(): void;
+}
+
+/** Files that are fetched at the same time. */
+const PARALLEL = 8;
+/** Files that are looked for at the same time; what is beyond waits for its turn. */
+const WANTED_MAX = 10_000;
+const RETRY_BASE_MS = 1_000;
+const RETRY_MAX_MS = 300_000;
+/** A file that comes this slowly is given up, and tried again. */
+const IDLE_MS = 30_000;
+
+interface Attempt {
+  attempts: number;
+  nextMs: number;
+  isRunning: boolean;
+}
+
+export interface FetchCounts {
+  readonly fetched: number;
+  readonly failed: number;
+  readonly elapsedMs: number;
+}
+
+/** Names of files that pending messages lack, those that expire first at the front. */
+async function listLacking(db: Kysely<Schema>): Promise<string[]> {
+  const { rows } = await sql<{ key: string }>`
+    select d.key from messages m join dependencies d on d.item_hash = m.item_hash
+    where m.status = 'pending' and d.key >= 'file:' and d.key < 'file;'
+    order by m.decide_by_ms limit ${WANTED_MAX}`.execute(db);
+  return [...new Set(rows.map(({ key }) => key.slice('file:'.length)))];
+}
+
+export interface FetcherOptions {
+  readonly db: Kysely<Schema>;
+  readonly files: Files;
+  readonly sources: readonly FileSource[];
+  readonly now: () => number;
+  readonly random?: () => number;
+  readonly log: Logger;
+}
+
+/**
+ * Brings what messages wait for: each file from whichever source has it, several at a time, tried again later and later
+ * until its messages are rejected at their horizon (messages/pipeline.ts). Nothing waits for it but those messages.
+ */
+export class FileFetcher {
+  readonly #options: FetcherOptions;
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #running = new Set<Promise<void>>();
+  #counts: FetchCounts = { fetched: 0, failed: 0, elapsedMs: 0 };
+
+  constructor(options: FetcherOptions) {
+    this.#options = options;
+  }
+
+  get counts(): FetchCounts {
+    return this.#counts;
+  }
+
+  /** Begins what is due. Does not wait for it. */
+  async look(signal: AbortSignal): Promise<void> {
+    const { db, sources, now } = this.#options;
+    if (sources.length === 0) return;
+    const lacking = await listLacking(db);
+    const wanted = new Set(lacking);
+    for (const [name, { isRunning }] of this.#attempts)
+      if (!wanted.has(name) && !isRunning) this.#attempts.delete(name);
+    for (const name of lacking) {
+      if (this.#running.size >= PARALLEL) return;
+      const attempt = this.#attempts.get(name) ?? { attempts: 0, nextMs: 0, isRunning: false };
+      this.#attempts.set(name, attempt);
+      if (!attempt.isRunning && attempt.nextMs <= now()) this.#start(name, attempt, signal);
+    }
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  #start(name: string, attempt: Attempt, signal: AbortSignal): void {
+    const { now, random = Math.random, log } = this.#options;
+    attempt.isRunning = true;
+    const startMs = performance.now();
+    const task = this.#fetch(name, signal)
+      .catch((error) => {
+        if (!signal.aborted) log.warn({ err: error, file: name }, 'a file could not be fetched');
+        return false;
+      })
+      .then((isHere) => {
+        attempt.isRunning = false;
+        attempt.attempts++;
+        attempt.nextMs = now() + backoffMs(attempt.attempts, RETRY_BASE_MS, RETRY_MAX_MS, random());
+        this.#running.delete(task);
+        const { fetched, failed, elapsedMs } = this.#counts;
+        this.#counts = {
+          fetched: fetched + (isHere ? 1 : 0),
+          failed: failed + (isHere ? 0 : 1),
+          elapsedMs: elapsedMs + performance.now() - startMs,
+        };
+      });
+    this.#running.add(task);
+  }
+
+  /** Asks the sources one after another, beginning anywhere. */
+  async #fetch(name: string, signal: AbortSignal): Promise<boolean> {
+    const { sources, random = Math.random, log } = this.#options;
+    const able = sources.filter((source) => source.handles(name));
+    const first = Math.floor(random() * able.length);
+    for (let at = 0; at < able.length; at++) {
+      const source = able[(first + at) % able.length]!;
+      try {
+        if (await this.#fetchFrom(source, name, signal)) return true;
+      } catch (error) {
+        if (signal.aborted) return false;
+        log.debug({ err: error, file: name, source: source.name }, 'a source failed to give a file');
+      }
+    }
+    return false;
+  }
+
+  async #fetchFrom(source: FileSource, name: string, signal: AbortSignal): Promise<boolean> {
+    const { files } = this.#options;
+    const opened = await source.open(name, signal);
+    if (!opened) return false;
+    const { stream, contentType } = opened;
+    let timer = setTimeout(() => {}, 0);
+    const rest = () => {
+      clearTimeout(timer);
+      timer = setTimeout(
+        () => stream.destroy(new AppError('UPSTREAM_UNAVAILABLE', `${source.name} sends nothing`)),
+        IDLE_MS,
+      );
+    };
+    stream.on('data', rest);
+    stream.pause();
+    rest();
+    try {
+      const blob = await files.receive(stream);
+      try {
+        if (blob.hash !== name) {
+          source.onWrongBytes?.();
+          return false;
+        }
+        await files.storeUnpinned(blob, contentType);
+        return true;
+      } finally {
+        await blob.discard();
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describeRun, simulate } from './testing/simulate.ts';
+
+const HOUR_MS = 3_600_000;
+const DURATION_MS = 2 * HOUR_MS;
+const SIZES = [3, 10, 30, 50] as const;
+const STEPS = 300;
+
+test('the table: what a node and a message cost', { timeout: DURATION_MS }, async (t) => {
+  for (const nodes of SIZES) {
+    const options = { seed: 100 + nodes, nodes, steps: STEPS };
+    const result = await simulate(options);
+    t.diagnostic(describeRun(options, result));
+    assert.deepEqual(result.faults, [], `seed ${options.seed}`);
+  }
+});
+
+test('seeds by the clock, one after another', { timeout: DURATION_MS + HOUR_MS }, async (t) => {
+  const endMs = Date.now() + DURATION_MS / 2;
+  for (let seed = Math.floor(Date.now() / 1000); Date.now() < endMs; seed++) {
+    const options = { seed, nodes: 3 + (seed % 5), steps: STEPS };
+    const result = await simulate(options);
+    t.diagnostic(describeRun(options, result));
+    assert.deepEqual(result.faults, [], `seed ${seed} with ${options.nodes} nodes`);
+  }
+});

@@ -1,0 +1,56 @@
+import { type MessageDraft, type SignedBody, signMessage } from '@skerry/client';
+import { instanceContent, signers } from '../../testing.ts';
+import type { SeededDice } from './dice.ts';
+
+const OWNERS = [signers.alice, signers.bob] as const;
+
+/** What clients of a run sent and had acknowledged. */
+export class Clients {
+  readonly #dice: SeededDice;
+  readonly acknowledged: { readonly itemHash: string; readonly type: string; readonly owner: number }[] = [];
+  /** Everything that was ever signed: nothing else may be anywhere. */
+  readonly signed = new Set<string>();
+  #count = 0;
+
+  constructor(dice: SeededDice) {
+    this.#dice = dice;
+  }
+
+  #draft(owner: number): { type: string; content: unknown } {
+    const n = this.#count;
+    const own = this.acknowledged.filter((one) => one.owner === owner);
+    const pick = (type: string) => {
+      const some = own.filter((one) => one.type === type);
+      return some.length > 0 ? some[this.#dice.below(some.length)]!.itemHash : undefined;
+    };
+    const roll = this.#dice.next();
+    const post = pick('POST');
+    const machine = pick('INSTANCE');
+    if (roll < 0.1)
+      return { type: 'AGGREGATE', content: { key: `k${n % 3}`, content: { [`f${n % 5}`]: n } } };
+    if (roll < 0.15) return { type: 'INSTANCE', content: { ...instanceContent, name: `m${n}` } };
+    if (roll < 0.25 && machine)
+      return {
+        type: 'INSTANCE_CONTROL',
+        content: { instance_id: machine, action: n % 2 ? 'stop' : 'start' },
+      };
+    if (roll < 0.4 && post) return { type: 'POST', content: { type: 'amend', ref: post, content: { n } } };
+    if (roll < 0.5 && post) return { type: 'FORGET', content: { hashes: [post] } };
+    return { type: 'POST', content: { type: 'note', content: { n }, tags: [`t${n % 3}`] } };
+  }
+
+  /** The next message, dated by its client's clock. */
+  next(nowMs: number): SignedBody & { readonly type: string; readonly owner: number } {
+    const owner = this.#dice.below(OWNERS.length);
+    const draft: MessageDraft = {
+      ...this.#draft(owner),
+      timestamp: Math.floor(nowMs / 1000) - this.#dice.below(60),
+      nonce: String(this.#count++),
+    };
+    const signed = signMessage(draft, OWNERS[owner]!);
+    this.signed.add(signed.itemHash);
+    return { ...signed, type: draft.type === 'POST' && isAmend(draft) ? 'AMEND' : draft.type, owner };
+  }
+}
+
+const isAmend = ({ content }: MessageDraft) => (content as { type?: string }).type === 'amend';

@@ -1,0 +1,210 @@
+import {
+  AppError,
+  answersQuestion,
+  continueRanges,
+  openQuestion,
+  QUESTION_RANGES_MAX,
+  type Range,
+  type ShortKey,
+  textOfShortKey,
+  WANTED_KEYS_MAX,
+} from '@skerry/protocol';
+import type { PeerLink } from './link.ts';
+import type { NodeSet } from './node-set.ts';
+import {
+  addTallies,
+  keepVerified,
+  NO_TALLY,
+  type Taker,
+  type Tally,
+  type Verified,
+  verifyFrames,
+} from './take.ts';
+
+/** Questions in one session. A set of a billion keys that differs everywhere needs more: the next session goes on. */
+const ROUNDS_MAX = 8_000;
+/** Answers in a row after which nothing new was learnt: the peer leads us around. */
+const IDLE_ROUNDS_MAX = 64;
+/** Pages in a row without a message. */
+const EMPTY_PAGES_MAX = 16;
+/** Messages in one session that nobody signed: enough to know. */
+const FORGED_MAX = 20;
+/** Keys that are not asked for again for a while, since what came of them was not kept. */
+const DECLINED_MAX = 100_000;
+const DECLINED_MS = 600_000;
+/** Messages that are before the pipeline at once. */
+const KEPT_AT_ONCE = 1_000;
+
+export interface SessionOptions {
+  readonly set: NodeSet;
+  readonly taker: Taker;
+  readonly declined: Declined;
+  readonly signal: AbortSignal;
+  /** Told after each step. */
+  readonly onProgress?: (tally: Tally) => void;
+}
+
+export interface SessionResult {
+  readonly tally: Tally;
+  readonly rounds: number;
+  /** Of questions and answers; the messages themselves are not in it. */
+  readonly sizeBytes: number;
+  /** Messages that this node lacked, and those that the peer lacks. */
+  readonly lacked: number;
+  readonly had: number;
+}
+
+/** Keys whose messages were asked for and not kept: refused here, or not the copy that this node keeps. */
+export class Declined {
+  readonly #until = new Map<string, number>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  has(key: ShortKey): boolean {
+    return (this.#until.get(textOfShortKey(key)) ?? 0) > this.#now();
+  }
+
+  note(key: ShortKey): void {
+    const text = textOfShortKey(key);
+    this.#until.delete(text);
+    this.#until.set(text, this.#now() + DECLINED_MS);
+    const oldest = this.#until.keys().next();
+    if (this.#until.size > DECLINED_MAX && !oldest.done) this.#until.delete(oldest.value);
+  }
+}
+
+/** What the peer was worth so far; thrown with its tally, so that its forgeries are counted. */
+export class ForgedError extends AppError {
+  readonly forged: number;
+
+  constructor(forged: number) {
+    super('PEER_MISBEHAVED', `the peer sent ${forged} messages that nobody signed`);
+    this.forged = forged;
+  }
+}
+
+function checkTally(tally: Tally): void {
+  if (tally.forged > FORGED_MAX) throw new ForgedError(tally.forged);
+}
+
+/** Fetches what a peer has, in requests of a limited size, and keeps it. */
+async function fetchLacking(
+  link: PeerLink,
+  lacking: readonly ShortKey[],
+  options: SessionOptions,
+): Promise<Tally> {
+  const { set, taker, declined, signal } = options;
+  let total = NO_TALLY;
+  let left = lacking.filter((key) => !declined.has(key) && !set.has(key));
+  while (left.length > 0) {
+    const asked = left.slice(0, WANTED_KEYS_MAX);
+    const frames = await link.fetchMessages(asked, signal);
+    const verified = await verifyFrames(frames, taker);
+    const wanted = new Set(asked.map(textOfShortKey));
+    const unasked = verified.some(
+      (one) => 'key' in one && !wanted.has(textOfShortKey(one.key)) && !isRestated(one),
+    );
+    if (unasked) throw new AppError('PEER_MISBEHAVED', 'the peer sent messages that nobody asked for');
+    total = addTallies(total, await keepVerified(verified, taker));
+    options.onProgress?.(total);
+    checkTally(total);
+    const arrived = frames.length;
+    // A body has room for so much; what did not fit is asked for again, and what is behind the last one that came.
+    const isWhole = arrived === 0 || arrived >= asked.length;
+    const rest = asked.filter((key) => !set.has(key));
+    if (isWhole || rest.length === asked.length) {
+      for (const key of rest) declined.note(key);
+      left = left.slice(asked.length);
+    } else left = [...rest, ...left.slice(asked.length)];
+  }
+  return total;
+}
+
+/** Of a message whose content is a file, the time may be read otherwise here: its key is another one. */
+const isRestated = (one: Verified) => 'accepted' in one && one.accepted.message.form === 'network';
+
+/** The first ranges of a question, and the rest for another one. */
+const cut = (open: readonly Range[]): [Range[], Range[]] => [
+  open.slice(0, QUESTION_RANGES_MAX),
+  open.slice(QUESTION_RANGES_MAX),
+];
+
+/** Finds what a peer has and this node lacks, and takes it. The peer does the same on its own. Throws what the link throws. */
+export async function reconcile(link: PeerLink, options: SessionOptions): Promise<SessionResult> {
+  const { set, signal } = options;
+  let open: readonly Range[] = openQuestion(set.index);
+  let result: SessionResult = { tally: NO_TALLY, rounds: 0, sizeBytes: 0, lacked: 0, had: 0 };
+  let idle = 0;
+  while (open.length > 0 && result.rounds < ROUNDS_MAX) {
+    const [question, rest] = cut(open);
+    const { answer, sizeBytes } = await link.askRanges(question, signal);
+    if (!answersQuestion(question, answer))
+      throw new AppError('PEER_MISBEHAVED', 'the peer answered ranges that nobody asked about');
+    const { open: next, lacks, has } = continueRanges(set.index, answer);
+    const tally = await fetchLacking(link, lacks, {
+      ...options,
+      onProgress: (some) => options.onProgress?.(addTallies(result.tally, some)),
+    });
+    idle = lacks.length + has.length === 0 ? idle + 1 : 0;
+    if (idle > IDLE_ROUNDS_MAX) throw new AppError('PEER_MISBEHAVED', 'the peer answers without an end');
+    result = {
+      tally: addTallies(result.tally, tally),
+      rounds: result.rounds + 1,
+      sizeBytes: result.sizeBytes + sizeBytes,
+      lacked: result.lacked + lacks.length,
+      had: result.had + has.length,
+    };
+    // What is found last is asked about first, so that what is open stays small.
+    open = [...next, ...rest];
+  }
+  return result;
+}
+
+interface Page {
+  readonly verified: Verified[];
+  readonly next: string | null;
+}
+
+export interface TransferOptions extends SessionOptions {
+  /** Where an earlier process had come; '' for the start. */
+  readonly place: string;
+  /** Everything before this place is durable. */
+  readonly savePlace: (place: string) => Promise<void>;
+}
+
+/**
+ * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one is
+ * fetched and verified.
+ */
+export async function transfer(link: PeerLink, options: TransferOptions): Promise<Tally> {
+  const { taker, signal, savePlace } = options;
+  const load = async (place: string): Promise<Page> => {
+    const { frames, next } = await link.fetchPage(place, signal);
+    return { verified: await verifyFrames(frames, taker), next };
+  };
+  let total = NO_TALLY;
+  let loading: Promise<Page> | undefined = load(options.place);
+  let last = options.place;
+  let empty = 0;
+  while (loading) {
+    const { verified, next }: Page = await loading;
+    empty = verified.length === 0 ? empty + 1 : 0;
+    if (empty > EMPTY_PAGES_MAX || (next !== null && next <= last))
+      throw new AppError('PEER_MISBEHAVED', 'the pages of the peer do not go on');
+    loading = next === null ? undefined : load(next);
+    // A failure is met when the page is wanted.
+    loading?.catch(() => {});
+    for (let at = 0; at < verified.length; at += KEPT_AT_ONCE)
+      total = addTallies(total, await keepVerified(verified.slice(at, at + KEPT_AT_ONCE), taker));
+    if (next !== null) {
+      await savePlace(next);
+      last = next;
+    }
+    options.onProgress?.(total);
+    checkTally(total);
+  }
+  return total;
+}
