@@ -2,21 +2,21 @@ import { join } from 'node:path';
 import { runProgram } from './run.ts';
 import { ROOT } from './source.ts';
 
-/** Format, lint and types of the whole repository. Resolves with the number of checks that failed. */
-export async function checkSources(): Promise<number> {
+/** Format, lint and types of the whole repository. Resolves with the names of checks that failed. */
+export async function checkSources(): Promise<string[]> {
   const bin = join(ROOT, 'node_modules/.bin');
   const checks: [string, string, string[]][] = [
     ['format and lint', join(bin, 'biome'), ['ci', '--colors=off', '.']],
     ['types', join(bin, 'tsc'), ['--project', '.']],
   ];
-  let failures = 0;
+  const failed: string[] = [];
   for (const [name, command, args] of checks) {
     const startMs = performance.now();
     const code = await runProgram(command, args);
     console.log(`${code === 0 ? 'ok' : 'FAILED'}: ${name} (${Math.round(performance.now() - startMs)} ms)`);
-    if (code !== 0) failures++;
+    if (code !== 0) failed.push(name);
   }
-  return failures;
+  return failed;
 }
 
-if (import.meta.main) process.exitCode = (await checkSources()) === 0 ? 0 : 1;
+if (import.meta.main) process.exitCode = (await checkSources()).length === 0 ? 0 : 1;

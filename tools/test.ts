@@ -1,4 +1,6 @@
 import { globSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
@@ -9,7 +11,9 @@ import { ensurePrograms } from './prerequisites.ts';
 import { ROOT } from './source.ts';
 
 /**
- * `npm test`: format, lint and types; then every test, quick ones side by side, end-to-end ones one after another.
+ * `npm test`: format, lint and types; then every test: quick ones side by side, then end-to-end ones in two lanes, each one
+ * after another. Those that boot machines (`*.vm.e2e.test.ts`) have a lane of their own, since an emulated one keeps one core
+ * busy and the other idle.
  * `npm test -- --quick` leaves the end-to-end ones out; `npm test -- PATTERN ...` runs the files whose path holds a pattern.
  */
 const { values, positionals } = parseArgs({
@@ -23,11 +27,18 @@ const QUICK_CONCURRENCY = 2;
 
 interface Tally {
   passed: number;
-  failed: number;
+  /** A line each. */
+  failed: string[];
   skipped: string[];
 }
 
-function listTests(): { quick: string[]; endToEnd: string[] } {
+interface Files {
+  readonly quick: string[];
+  readonly endToEnd: string[];
+  readonly machines: string[];
+}
+
+function listTests(): Files {
   const all = globSync('{packages,services,apps,devnet,tools}/**/*.test.ts', {
     cwd: ROOT,
     exclude: ['**/node_modules/**', '**/*.soak.test.ts'],
@@ -35,9 +46,11 @@ function listTests(): { quick: string[]; endToEnd: string[] } {
     .filter((path) => positionals.length === 0 || positionals.some((pattern) => path.includes(pattern)))
     .sort();
   const isEndToEnd = (path: string) => path.endsWith('.e2e.test.ts');
+  const isMachine = (path: string) => /[./]vm\.e2e\.test\.ts$/.test(path);
   return {
     quick: all.filter((path) => !isEndToEnd(path)),
-    endToEnd: values.quick ? [] : all.filter(isEndToEnd),
+    endToEnd: values.quick ? [] : all.filter((path) => isEndToEnd(path) && !isMachine(path)),
+    machines: values.quick ? [] : all.filter(isMachine),
   };
 }
 
@@ -46,6 +59,7 @@ async function runTests(
   concurrency: number,
   timeout: number,
   tally: Tally,
+  output: NodeJS.WritableStream,
 ): Promise<void> {
   if (files.length === 0) return;
   const stream = run({
@@ -60,11 +74,11 @@ async function runTests(
       tally.skipped.push(`${name}${typeof skip === 'string' ? `: ${skip}` : ''}`);
     else tally.passed++;
   });
-  stream.on('test:fail', ({ details }) => {
-    if (details.type !== 'suite') tally.failed++;
+  stream.on('test:fail', ({ name, file, details }) => {
+    if (details.type !== 'suite') tally.failed.push(`${name} (${file?.replace(ROOT, '') ?? '?'})`);
   });
   const text = stream.compose(new spec());
-  text.pipe(process.stdout, { end: false });
+  text.pipe(output, { end: false });
   await new Promise((resolve, reject) => text.once('end', resolve).once('error', reject));
 }
 
@@ -75,18 +89,26 @@ async function startSharedDatabase(): Promise<string> {
 }
 
 const startMs = performance.now();
-const tally: Tally = { passed: 0, failed: 0, skipped: [] };
-const { quick, endToEnd } = listTests();
+const tally: Tally = { passed: 0, failed: [], skipped: [] };
+const { quick, endToEnd, machines } = listTests();
 await ensurePrograms();
-if (positionals.length === 0) tally.failed += await checkSources();
+if (positionals.length === 0) tally.failed.push(...(await checkSources()));
 // One database server for all files; each test makes a database of its own on it.
 process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();
-await runTests(quick, QUICK_CONCURRENCY, QUICK_TIMEOUT_MS, tally);
-await runTests(endToEnd, 1, END_TO_END_TIMEOUT_MS, tally);
+await runTests(quick, QUICK_CONCURRENCY, QUICK_TIMEOUT_MS, tally, process.stdout);
+// Two reports at once would be one mess: the second is printed behind the first.
+const second = new PassThrough();
+const secondText = buffer(second);
+await Promise.all([
+  runTests(machines, 1, END_TO_END_TIMEOUT_MS, tally, process.stdout),
+  runTests(endToEnd, 1, END_TO_END_TIMEOUT_MS, tally, second).finally(() => second.end()),
+]);
+process.stdout.write(await secondText);
 
 for (const what of tally.skipped) console.log(`NOT RUN HERE: ${what}`);
+for (const what of tally.failed) console.log(`FAILED: ${what}`);
 console.log(
-  `\n${quick.length} quick and ${endToEnd.length} end-to-end files in ${Math.round((performance.now() - startMs) / 1000)} s`,
+  `\n${quick.length} quick and ${endToEnd.length + machines.length} end-to-end files in ${Math.round((performance.now() - startMs) / 1000)} s`,
 );
-console.log(`${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`);
-if (tally.failed > 0 || tally.passed === 0) process.exitCode = 1;
+console.log(`${tally.passed} passed, ${tally.failed.length} failed, ${tally.skipped.length} skipped`);
+if (tally.failed.length > 0 || tally.passed === 0) process.exitCode = 1;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { checkPorts, choosePorts } from './ports.ts';
@@ -23,10 +23,26 @@ test('an option wins over the variable, the variable over the usual port', () =>
   assert.throws(() => choosePorts({}, { SKERRY_CORE_PORT: 'x' }), { code: 'INVALID_CONFIG' });
 });
 
+/** Below the range that the kernel gives out by itself: nobody else takes such a port the moment it is free. */
+const [LOWEST_PORT, PORTS] = [20_000, 10_000];
+const TRIES = 100;
+
+/** Listens on a port that stays free once it is closed. */
+async function listenOn(host: string): Promise<Server> {
+  for (let left = TRIES; ; left--) {
+    const server = createServer().listen(LOWEST_PORT + Math.floor(Math.random() * PORTS), host);
+    try {
+      await once(server, 'listening');
+      return server;
+    } catch (error) {
+      if (left === 0) throw error;
+    }
+  }
+}
+
 test('a port that is taken is named with its option, whatever address it is taken on', async () => {
   for (const host of ['127.0.0.1', '::1', '::']) {
-    const server = createServer().listen(0, host);
-    await once(server, 'listening');
+    const server = await listenOn(host);
     const { port } = server.address() as { port: number };
     await assert.rejects(checkPorts({ ...ANY_PORTS, gatewayHttps: port }), (error: AppError) => {
       assert.equal(error.code, 'PORT_IN_USE');
@@ -43,8 +59,7 @@ test('a port that is taken is named with its option, whatever address it is take
 });
 
 test('one port for two doors is refused', async () => {
-  const server = createServer().listen(0);
-  await once(server, 'listening');
+  const server = await listenOn('::');
   const { port } = server.address() as { port: number };
   server.close();
   await once(server, 'close');

@@ -1,4 +1,4 @@
-// The life of a devnet and a machine on it, step by step. Run by first-light.e2e.test.ts in a network namespace of its own.
+// The life of a devnet and a machine on it, step by step. Run by first-light.vm.e2e.test.ts in a network namespace of its own.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
