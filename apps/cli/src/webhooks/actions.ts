@@ -166,6 +166,8 @@ function rangeOf({ event, since, until }: ReplayOptions): Fields {
   if (event !== undefined) return { event_id: event };
   if (since === undefined)
     throw new AppError('INVALID_PARAMETERS', 'say what to deliver again: --event or --since');
+  if (until !== undefined && until >= since)
+    throw new AppError('INVALID_PARAMETERS', '--until is not before --since: nothing lies between');
   const nowMs = Date.now();
   return { since_ms: nowMs - since, ...(until === undefined ? {} : { until_ms: nowMs - until }) };
 }
