@@ -82,7 +82,7 @@ test('endpoints that fail in many ways are survived; the confirmations are right
   await using chain = await TestChain.start();
   await using good = await FaultProxy.start(chain.anvil.url);
   await using bad = await FaultProxy.start(chain.anvil.url);
-  const faults = ['rate_limit', 'unavailable', 'malformed', 'no_batches'] as const;
+  const faults = ['rate_limit', 'unavailable', 'no_batches'] as const;
   let turn = 0;
   bad.choose = () => faults[turn++ % faults.length];
   good.choose = () => (turn++ % 7 === 0 ? 'unavailable' : undefined);

@@ -18,7 +18,7 @@ import { parseAnchorSettings } from '../settings.ts';
 export const FUNDED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 /** The second: its archives are not read. */
 const STRANGER = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 90_000;
 const POLL_MS = 20;
 
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
