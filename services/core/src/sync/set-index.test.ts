@@ -10,6 +10,7 @@ import {
   END,
   encodeRanges,
   openQuestion,
+  QUESTION_RANGES_MAX,
   type Range,
   START,
   type SyncKey,
@@ -46,15 +47,16 @@ function reconcile(own: SetIndex, other: SetIndex) {
   let bytes = 0;
   let rounds = 0;
   for (; open.length > 0; rounds++) {
-    assert.ok(rounds < 100, 'the session ends');
-    const question = encodeRanges(open);
+    assert.ok(rounds < 1_000, 'the session ends');
+    const asked = open.slice(0, QUESTION_RANGES_MAX);
+    const question = encodeRanges(asked);
     const answer = encodeRanges(answerRanges(other, decodeQuestion(question)));
-    assert.ok(answersQuestion(open, decodeAnswer(answer)));
+    assert.ok(answersQuestion(asked, decodeAnswer(answer)));
     bytes += question.length + answer.length;
     const next = continueRanges(own, decodeAnswer(answer));
     lacks.push(...next.lacks.map(textOfShortKey));
     has.push(...next.has.map(textOfShortKey));
-    open = next.open;
+    open = [...next.open, ...open.slice(QUESTION_RANGES_MAX)];
   }
   return { lacks: lacks.sort(), has: has.sort(), bytes, rounds };
 }
