@@ -8,10 +8,6 @@ test('a compute node runs real virtual machines', { timeout: DEADLINE_MS }, () =
   playScenario('vm-scenario.ts'),
 );
 
-test('the same short life with the next Debian', { timeout: DEADLINE_MS }, () =>
-  playScenario('vm-short.ts', 'debian:13'),
-);
-
 test('snapshots, restore, backup and reinstall of a real machine', { timeout: DEADLINE_MS }, () =>
   playScenario('vm-disks.ts'),
 );

@@ -55,14 +55,6 @@ const RECIPES: readonly Omit<Recipe, keyof Mirrors>[] = [
     kernelPackage: 'linux-image-cloud-amd64',
     diskMib: IMAGE_DISK_MIB,
   },
-  {
-    name: 'debian:13',
-    suite: 'trixie',
-    packages: DEBIAN_PACKAGES,
-    kernelPackage: 'linux-image-cloud-amd64',
-    diskMib: IMAGE_DISK_MIB,
-    cloudInit: 'one-process',
-  },
 ];
 
 export const IMAGE_NAMES: readonly string[] = RECIPES.map((recipe) => recipe.name);
