@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
 import { createWallet } from '@skerry/client';
 import { messageArchive } from '@skerry/contracts';
 import { backoffMs, loadOrCreateKeyFile } from '@skerry/kit';
@@ -25,6 +26,8 @@ const STOP_MS = 5_000;
 /** How often the state is written while it runs. */
 const DUMP_SECONDS = 5;
 const RESTARTS_MAX = 5;
+const RECEIPT_LOOKS = 200;
+const RECEIPT_LOOK_MS = 50;
 const GAS = 3_000_000n;
 const GWEI = 1_000_000_000n;
 const FUNDS = `0x${(10n ** 21n).toString(16)}`;
@@ -73,6 +76,16 @@ async function spawnChain(program: string, stateFile: string, port: number) {
   return { child, url };
 }
 
+/** The chain makes a block for each transaction, but not before it has answered. */
+async function findReceipt(url: string, hash: string): Promise<{ contractAddress: string }> {
+  for (let look = 0; look < RECEIPT_LOOKS; look++) {
+    const receipt = await call<{ contractAddress: string } | null>(url, 'eth_getTransactionReceipt', hash);
+    if (receipt) return receipt;
+    await wait(RECEIPT_LOOK_MS);
+  }
+  throw new AppError('UPSTREAM_UNAVAILABLE', `the chain made no block of ${hash}`);
+}
+
 /** The contract of an earlier start where the chain still has it, or a new one. */
 async function ensureContract(url: string, key: string, file: string): Promise<string> {
   const known = await readFile(file, 'utf8').then(
@@ -93,7 +106,7 @@ async function ensureContract(url: string, key: string, file: string): Promise<s
     data: messageArchive.bytecode,
   });
   await call(url, 'eth_sendRawTransaction', raw);
-  const receipt = await call<{ contractAddress: string }>(url, 'eth_getTransactionReceipt', hash);
+  const receipt = await findReceipt(url, hash);
   await writeFile(file, `${receipt.contractAddress}\n`);
   return receipt.contractAddress;
 }

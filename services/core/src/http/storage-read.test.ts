@@ -126,7 +126,7 @@ for (const [name, create] of [
       const limits = await core.get('/storage/limits.json');
       assert.deepEqual(limits.body.storage, {
         max_file_size: 1024 * 1024,
-        max_unauthenticated_upload_file_size: 4 * 1024 * 1024,
+        max_unauthenticated_upload_file_size: 1024 * 1024,
       });
       for (const path of ['', 'raw/', 'metadata/']) {
         assert.equal((await core.get(`/storage/${path}${'0'.repeat(64)}`)).body.code, 'FILE_NOT_FOUND');
