@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type MessageDraft, requestJson, signMessage } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
-import { sha256Hex } from '@skerry/protocol';
+import { NETWORK_CHANNEL, sha256Hex } from '@skerry/protocol';
 import type { Schema } from '../db/schema.ts';
 import { createTestDatabase } from '../db/testing.ts';
 import { instanceContent, MIGRATIONS, signers } from '../testing.ts';
@@ -84,6 +84,14 @@ async function agree(
       );
     await delay(POLL_MS);
   }
+}
+
+/** Messages in which nodes tell of themselves. */
+async function countAnnounced({ node }: Place): Promise<number> {
+  const { pagination } = await requestJson<{ pagination: { total: number } }>(
+    `${node!.url}/api/v0/messages?channels=${NETWORK_CHANNEL.core}`,
+  );
+  return pagination.total;
 }
 
 /** Three core nodes as processes, each with a database of its own, and a wire between any two. */
@@ -190,7 +198,12 @@ export async function converge(t: TestContext, options: ConvergenceOptions): Pro
     `${options.messages} messages sent in ${(sentMs / 1000).toFixed(1)} s (${perSecond(options.messages, sentMs)}/s); the same digest ${(elapsedMs / 1000).toFixed(1)} s later: ${digest.messages.digest.slice(0, 16)}, ${digest.messages.count} messages`,
   );
   const uploads = Math.ceil(options.messages / options.filesEvery);
-  assert.equal(digest.messages.count, new Set(sent).size + uploads, 'every acknowledged message is there');
+  const announced = await countAnnounced(places[0]!);
+  assert.equal(
+    digest.messages.count,
+    new Set(sent).size + uploads + announced,
+    'every acknowledged message is there',
+  );
   await joinEmpty(t, stack, places, options);
 }
 
