@@ -124,6 +124,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     },
     fileGraceMs: graceMs,
     peers: urlsOf(config.peers).map(createHttpLink),
+    peerUrls: () => urlsOf(config.peers).map((url) => `${url}/api/v0`),
     syncIntervalMs: config.syncIntervalSeconds * 1000,
     now: Date.now,
     signal: stopping,

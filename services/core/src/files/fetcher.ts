@@ -37,11 +37,14 @@ export interface FetchCounts {
   readonly elapsedMs: number;
 }
 
+/** `file:` and a SHA-256. What is named by a CID comes by IPFS (ipfs/fetcher.ts), and has another hash than its name. */
+const KEY_CHARS = 'file:'.length + 64;
+
 /** Names of files that pending messages lack, those that expire first at the front. */
 async function listLacking(db: Kysely<Schema>): Promise<string[]> {
   const { rows } = await sql<{ key: string }>`
     select d.key from messages m join dependencies d on d.item_hash = m.item_hash
-    where m.status = 'pending' and d.key >= 'file:' and d.key < 'file;'
+    where m.status = 'pending' and d.key >= 'file:' and d.key < 'file;' and length(d.key) = ${KEY_CHARS}
     order by m.decide_by_ms limit ${WANTED_MAX}`.execute(db);
   return [...new Set(rows.map(({ key }) => key.slice('file:'.length)))];
 }
