@@ -78,6 +78,8 @@ test('archives of whatever kind cost themselves and nothing else', async () => {
   assert.equal((await core.get('/health')).status, 200);
 });
 
+const BLOCK_MS = 250;
+
 test('endpoints that fail in many ways are survived; the confirmations are right in the end', async () => {
   await using chain = await TestChain.start();
   await using good = await FaultProxy.start(chain.anvil.url);
@@ -96,9 +98,14 @@ test('endpoints that fail in many ways are survived; the confirmations are right
     content: { type: 'note', content: 1 },
   });
   const hash = sent.body.item_hash as string;
+  // Slowly: a chain that passes its depth of finality while every endpoint fails is another story (docs/operating.md, known faults).
+  let minedMs = 0;
   const mined = (what: string, isSo: () => Promise<boolean>) =>
     until(what, async () => {
-      await chain.anvil.mine();
+      if (performance.now() - minedMs > BLOCK_MS) {
+        minedMs = performance.now();
+        await chain.anvil.mine();
+      }
       return isSo();
     });
   await mined('it is confirmed', () => areRight(chain, core, [hash]));

@@ -189,7 +189,7 @@ describe('in any order', () => {
           for (const [itemHash, status] of expect(wanted, entries))
             assert.equal((await core.get(`/messages/${itemHash}/status`)).body.status, status);
         })
-        .afterEach(clear),
+        .beforeEach(clear),
       { numRuns: 40 },
     );
   });

@@ -91,7 +91,7 @@ function isRunning(pid: number): boolean {
 }
 
 /** Directories of test processes that were killed, once their servers have ended and nobody holds the lock. */
-async function removeAbandoned(): Promise<void> {
+export async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(new RegExp(`^${DIR_PREFIX}(\\d+)-`).exec(name)?.[1]);
     // A living process may not have taken its lock yet.

@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { listServerProcesses, until } from './embedded/testing.ts';
 import { createTestDatabase, databaseUrlOf } from './testing.ts';
-import { startTestServer, type TestServer } from './testing-server.ts';
+import { removeAbandoned, startTestServer, type TestServer } from './testing-server.ts';
 
 const log = createLogger('test', 'silent');
 
@@ -66,7 +66,11 @@ describe('a test process that ends leaves no server', () => {
       await exited;
       await until('no process is left', () => listServerProcesses(join(dataDir, 'cluster')).length === 0);
       // The next test process removes the directory of one that was killed.
-      if (way === 'hang') await (await startTestServer(log))[Symbol.asyncDispose]();
+      if (way === 'hang')
+        await until('the next one removes it', async () => {
+          await removeAbandoned();
+          return !existsSync(dataDir);
+        });
       assert.ok(!existsSync(dataDir), dataDir);
     });
   }
