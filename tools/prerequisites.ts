@@ -2,13 +2,22 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from './run.ts';
 
-/** Programs that the tests run beside what the product itself needs, and the Debian packages they come in. */
+/**
+ * Programs that the tests run, and the Debian packages they come in. What the compute node would install by itself is among
+ * them: tests of its parts run before any node does, and beside each other.
+ */
 const PROGRAMS: Readonly<Record<string, string>> = {
+  bwrap: 'bubblewrap',
   curl: 'curl',
+  genisoimage: 'genisoimage',
   ip: 'iproute2',
+  mmdebstrap: 'mmdebstrap',
+  nft: 'nftables',
   nsd: 'nsd',
   openssl: 'openssl',
   ping: 'iputils-ping',
+  python3: 'python3',
+  'qemu-img': 'qemu-utils',
   ssh: 'openssh-client',
   'ssh-keygen': 'openssh-client',
 };
