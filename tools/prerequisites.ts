@@ -18,6 +18,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   ping: 'iputils-ping',
   python3: 'python3',
   'qemu-img': 'qemu-utils',
+  'qemu-system-x86_64': 'qemu-system-x86',
   ssh: 'openssh-client',
   'ssh-keygen': 'openssh-client',
 };
