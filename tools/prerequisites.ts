@@ -1,24 +1,19 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { PROGRAMS, SANDBOX_PROGRAMS } from '../services/compute/src/host/requirements.ts';
 import { runProgram } from './run.ts';
 
 /**
  * Programs that the tests run, and the Debian packages they come in. What the compute node would install by itself is among
  * them: tests of its parts run before any node does, and beside each other.
  */
-const PROGRAMS: Readonly<Record<string, string>> = {
-  bwrap: 'bubblewrap',
+const TEST_PROGRAMS: Readonly<Record<string, string>> = {
+  ...PROGRAMS,
+  ...SANDBOX_PROGRAMS,
   curl: 'curl',
-  genisoimage: 'genisoimage',
-  ip: 'iproute2',
-  mmdebstrap: 'mmdebstrap',
-  nft: 'nftables',
   nsd: 'nsd',
   openssl: 'openssl',
   ping: 'iputils-ping',
-  python3: 'python3',
-  'qemu-img': 'qemu-utils',
-  'qemu-system-x86_64': 'qemu-system-x86',
   ssh: 'openssh-client',
   'ssh-keygen': 'openssh-client',
 };
@@ -38,7 +33,7 @@ function isInstalled(program: string): boolean {
 
 /** Sees that the programs are there: as root on Debian they are installed, elsewhere it is said what to install. */
 export async function ensurePrograms(more: Readonly<Record<string, string>> = {}): Promise<void> {
-  const programs = { ...PROGRAMS, ...more };
+  const programs = { ...TEST_PROGRAMS, ...more };
   const missing = Object.keys(programs).filter((program) => !isInstalled(program));
   if (missing.length === 0) return;
   const packages = [...new Set(missing.map((program) => programs[program]!))];

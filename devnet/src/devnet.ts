@@ -179,7 +179,15 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const addressOf = async (name: DaemonName) =>
     createSigner(await loadOrCreateKeyFile(daemonKeyFile(dataDir, name))).address;
   const chain =
-    options.chain === true ? await startChain(join(dataDir, 'chain')).catch(() => undefined) : undefined;
+    options.chain === true
+      ? await startChain(join(dataDir, 'chain')).catch((error: Error) => {
+          options.onLine?.(
+            'core',
+            `messages are not confirmed: the chain could not be started: ${error.message}`,
+          );
+          return undefined;
+        })
+      : undefined;
   if (chain) stack.use(chain);
   const plan: Plan = {
     dataDir,
