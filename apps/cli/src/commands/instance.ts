@@ -42,7 +42,10 @@ function addCreate(instance: Command, bind: Bind): void {
     .option('--cpu <n>', 'virtual cores', parsePositive, 1)
     .option('--memory <size>', 'MiB, or such as 512M or 2G', parseMemoryMib, 512)
     .option('--disk <size>', 'GiB, or such as 4G', parseDiskGib, 4)
-    .option('--ssh-key <file>', 'your public key (default: the first of ~/.ssh/id_*.pub)')
+    .option(
+      '--ssh-key <file>',
+      'your public key (default: the first of ~/.ssh/id_*.pub, else one made for you)',
+    )
     .addOption(
       new Option('--allow <ports>', 'TCP ports that anyone may reach, or "none"')
         .argParser(parsePorts)

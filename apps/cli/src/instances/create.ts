@@ -1,3 +1,5 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
 import { type InstanceView, parseInstanceContent } from '@skerry/protocol';
 import type { Context } from '../context.ts';
@@ -21,7 +23,11 @@ export interface InstanceCreateOptions extends WaitOptions {
 
 export async function createInstance(context: Context, options: InstanceCreateOptions): Promise<void> {
   const core = await context.openWriter();
-  const { publicKey, identityFile } = await readSshKey(options.sshKey);
+  const { publicKey, identityFile } = await readSshKey(options.sshKey, {
+    sshDir: join(homedir(), '.ssh'),
+    madeFile: join(context.paths.config, 'ssh', 'id_ed25519'),
+    onMade: (file) => context.output.note(`you had no ssh key; made ${file}`),
+  });
   const { name, description, cpu, memory, disk, image, allow } = options;
   const content = parseInstanceContent({
     name,

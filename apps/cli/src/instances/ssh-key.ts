@@ -1,6 +1,7 @@
-import { access } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { access, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { AppError, LIMITS, parseSshKey } from '@skerry/protocol';
 import { readTextFile } from '../files/read-text.ts';
 
@@ -17,28 +18,50 @@ export interface SshKey {
   readonly identityFile: string | undefined;
 }
 
+export interface SshKeyPlaces {
+  /** Where a person's own keys lie. */
+  readonly sshDir: string;
+  /** Where the key lies that is made for a person who has none. */
+  readonly madeFile: string;
+  /** Told when that key was made. */
+  readonly onMade: (file: string) => void;
+}
+
 const exists = (path: string) =>
   access(path).then(
     () => true,
     () => false,
   );
 
-async function findDefault(sshDir: string): Promise<string> {
-  for (const file of DEFAULT_FILES) {
-    const path = join(sshDir, file);
-    if (await exists(path)) return path;
+const run = promisify(execFile);
+
+/** Throws PROGRAM_MISSING. */
+async function makeKey(file: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'skerry', '-f', file]);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new AppError('PROGRAM_MISSING', 'the program ssh-keygen is not installed (package openssh-client)');
   }
-  throw new AppError('INVALID_PARAMETERS', `no public ssh key was found in ${sshDir}`, {
-    details: { hint: 'make one with "ssh-keygen -t ed25519", or name one with --ssh-key FILE.pub' },
-  });
 }
 
-/** Throws INVALID_SSH_KEY (a private key; not a key), INVALID_PARAMETERS (no file). */
-export async function readSshKey(
-  given: string | undefined,
-  sshDir: string = join(homedir(), '.ssh'),
-): Promise<SshKey> {
-  const path = given ?? (await findDefault(sshDir));
+async function findDefault({ sshDir, madeFile, onMade }: SshKeyPlaces): Promise<string> {
+  const made = `${madeFile}.pub`;
+  for (const path of [...DEFAULT_FILES.map((file) => join(sshDir, file)), made]) {
+    if (await exists(path)) return path;
+  }
+  await makeKey(madeFile);
+  onMade(madeFile);
+  return made;
+}
+
+/**
+ * The key that a person names, else the first of their own, else one that is made for them and kept.
+ * Throws INVALID_SSH_KEY (a private key; not a key), INVALID_PARAMETERS (no file), PROGRAM_MISSING.
+ */
+export async function readSshKey(given: string | undefined, places: SshKeyPlaces): Promise<SshKey> {
+  const path = given ?? (await findDefault(places));
   const text = await readTextFile(
     path,
     FILE_BYTES_MAX,
