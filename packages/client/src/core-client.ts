@@ -105,6 +105,14 @@ export class CoreClient {
     return this.#send('POST', '/messages', draft);
   }
 
+  /** Takes messages of the signer back: instances end, programs run no more, files are not kept for it. */
+  forget(hashes: readonly string[], reason?: string): Promise<SubmitView> {
+    return this.postMessage({
+      type: 'FORGET',
+      content: { hashes, ...(reason === undefined ? {} : { reason }) },
+    });
+  }
+
   getMessage(hash: string): Promise<MessageView> {
     return this.#get(`/messages/${hash}`);
   }

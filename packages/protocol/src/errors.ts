@@ -256,6 +256,7 @@ export const ERRORS = {
   KEY_NOT_FOUND: missing('No key of this name was made on this machine'),
   KEY_EXISTS: conflict('A key of this name exists already'),
   AMBIGUOUS_NAME: conflict('The name fits more than one'),
+  CONFIRMATION_REQUIRED: conflict('What cannot be undone was not confirmed'),
   TIMED_OUT: unavailable('What was waited for did not happen in time'),
   INSTANCE_NOT_READY: conflict('The instance is not in a state in which this can be done'),
   PORT_IN_USE: conflict('A port that a daemon should listen on cannot be had'),

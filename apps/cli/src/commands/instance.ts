@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { InstanceUpdateOptions } from '../instances/control.ts';
 import type { InstanceCreateOptions } from '../instances/create.ts';
+import type { InstanceDeleteOptions } from '../instances/delete.ts';
 import type { InstanceListOptions } from '../instances/list.ts';
 import type { InstanceSshOptions } from '../instances/ssh.ts';
 import type { WaitOptions } from '../instances/wait.ts';
@@ -31,6 +32,7 @@ export function addInstanceCommands(program: Command, bind: Bind): void {
   addUpdate(instance, bind);
   addSsh(instance, bind);
   addMachineCommands(instance, bind);
+  addDeletion(instance, bind);
 }
 
 function addCreate(instance: Command, bind: Bind): void {
@@ -153,6 +155,32 @@ function addSsh(instance: Command, bind: Bind): void {
     .action(
       bind<InstanceSshOptions, [string, string[]]>(async (context, options, [reference, command]) =>
         (await import('../instances/ssh.ts')).sshInstance(context, reference, command, options),
+      ),
+    );
+}
+
+function addDeletion(instance: Command, bind: Bind): void {
+  instance
+    .command('delete')
+    .description('end it for good: its address and its host name are free again')
+    .argument('<instance>', REFERENCE)
+    .option('-y, --yes', 'do not ask')
+    .option('--erase', 'erase its disk at once, which its node would keep for some days')
+    .option('--reason <text>', 'a note that stays')
+    .addHelpText('after', examples('skerry instance delete web', 'skerry instance delete web --yes --erase'))
+    .action(
+      bind<InstanceDeleteOptions>(async (context, options, [reference]) =>
+        (await import('../instances/delete.ts')).deleteInstance(context, reference!, options),
+      ),
+    );
+  instance
+    .command('erase')
+    .description('erase at once what its node keeps of it after it was deleted')
+    .argument('<instance>', 'its id')
+    .addHelpText('after', examples('skerry instance erase 1f2e…'))
+    .action(
+      bind(async (context, _options, [reference]) =>
+        (await import('../instances/delete.ts')).eraseInstance(context, reference!),
       ),
     );
 }

@@ -29,11 +29,10 @@ function addLogs(instance: Command, bind: Bind): void {
 const POWER = {
   reboot: 'shut it down and boot it again, at its node',
   reinstall: 'begin again with a new disk from its image; the old one is kept for some days',
-  erase: 'erase at once what its node keeps of it after it was forgotten',
 } as const;
 
 function addPower(instance: Command, bind: Bind): void {
-  for (const action of ['reboot', 'reinstall', 'erase'] as const) {
+  for (const action of ['reboot', 'reinstall'] as const) {
     instance
       .command(action)
       .description(POWER[action])

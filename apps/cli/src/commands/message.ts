@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import type { MessageListOptions, MessagePostOptions } from '../messages/actions.ts';
+import type { MessageForgetOptions, MessageListOptions, MessagePostOptions } from '../messages/actions.ts';
 import { parsePositive } from '../options.ts';
 
 export function addMessageCommands(program: Command, bind: Bind): void {
@@ -48,6 +48,21 @@ export function addMessageCommands(program: Command, bind: Bind): void {
     .action(
       bind<MessageListOptions>(async (context, options) =>
         (await import('../messages/actions.ts')).listMessages(context, options),
+      ),
+    );
+
+  message
+    .command('forget')
+    .description('take messages of yours back: they lose their content and their effect')
+    .argument('<hash...>')
+    .option('--reason <text>', 'a note that stays')
+    .addHelpText(
+      'after',
+      examples('skerry message forget HASH', 'skerry message forget HASH HASH --reason old'),
+    )
+    .action(
+      bind<MessageForgetOptions, [string[]]>(async (context, options, [hashes]) =>
+        (await import('../messages/actions.ts')).forgetMessages(context, hashes, options),
       ),
     );
 }

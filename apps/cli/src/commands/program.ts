@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import { parseDurationMs, parseMemoryMib } from '../options.ts';
-import type { ProgramCreateOptions, ProgramRunOptions } from '../programs/actions.ts';
+import type { ProgramCreateOptions, ProgramListOptions, ProgramRunOptions } from '../programs/actions.ts';
 
 const actions = () => import('../programs/actions.ts');
 const MEMORY_MIB = 128;
@@ -56,4 +56,20 @@ export function addProgramCommands(root: Command, bind: Bind): void {
     .argument('<hash>')
     .addHelpText('after', examples('skerry program show HASH --json'))
     .action(bind(async (context, _options, [hash]) => (await actions()).showProgram(context, hash!)));
+
+  program
+    .command('list')
+    .description('your programs, newest first')
+    .option('--address <address>', 'those of another owner')
+    .addHelpText('after', examples('skerry program list', 'skerry program list --json'))
+    .action(
+      bind<ProgramListOptions>(async (context, options) => (await actions()).listPrograms(context, options)),
+    );
+
+  program
+    .command('delete')
+    .description('take a program back: it runs no more')
+    .argument('<hash>')
+    .addHelpText('after', examples('skerry program delete HASH'))
+    .action(bind(async (context, _options, [hash]) => (await actions()).deleteProgram(context, hash!)));
 }

@@ -5,6 +5,9 @@ import { plainText, renderAge } from '../output/text.ts';
 import { shortId } from './render.ts';
 
 const FULL_ID = /^[0-9a-f]{64}$/i;
+
+export const isFullId = (reference: string) => FULL_ID.test(reference);
+
 const ID_PREFIX = /^[0-9a-f]{4,63}$/i;
 const MATCHES_TOLD = 5;
 
@@ -54,7 +57,7 @@ function ambiguous(reference: string, matches: readonly InstanceView[]): AppErro
  */
 export async function findInstance(context: Context, reference: string): Promise<InstanceView> {
   const { reader } = context;
-  if (FULL_ID.test(reference)) return reader.getInstance(reference.toLowerCase());
+  if (isFullId(reference)) return reader.getInstance(reference.toLowerCase());
   const words = subdomainOf(reference);
   const own = await findOwnInstances(context, words !== undefined);
   const matches = matchInstances(own, reference);

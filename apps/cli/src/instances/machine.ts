@@ -65,7 +65,7 @@ async function followLogs(machine: MachineClient, print: (text: string) => void)
 export async function actOnMachine(
   context: Context,
   reference: string,
-  action: 'reboot' | 'reinstall' | 'erase',
+  action: 'reboot' | 'reinstall',
 ): Promise<void> {
   const { machine } = await openMachine(context, reference);
   const result = await machine.act(action);

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
-/** What this machine remembers of an instance that was created here: which private key opens it. */
+/** What this machine remembers of an instance: which private key opens it, and which node ran it when it was deleted here. */
 export interface InstanceRecord {
   readonly instance_id: string;
   readonly identity_file: string | null;
+  readonly node_address?: string;
 }
 
 const recordDir = (configDir: string) => join(configDir, 'instances');
@@ -15,13 +16,24 @@ export async function rememberInstance(
   instanceId: string,
   identityFile: string | undefined,
 ): Promise<void> {
+  const identity_file = identityFile === undefined ? null : resolve(identityFile);
+  await writeRecord(configDir, { instance_id: instanceId, identity_file });
+}
+
+/** After a deletion no core node tells any more which node keeps the disk. */
+export async function rememberNode(
+  configDir: string,
+  instanceId: string,
+  nodeAddress: string,
+): Promise<void> {
+  const { identity_file = null } = (await findRecord(configDir, instanceId)) ?? {};
+  await writeRecord(configDir, { instance_id: instanceId, identity_file, node_address: nodeAddress });
+}
+
+async function writeRecord(configDir: string, record: InstanceRecord): Promise<void> {
   const directory = recordDir(configDir);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const record: InstanceRecord = {
-    instance_id: instanceId,
-    identity_file: identityFile === undefined ? null : resolve(identityFile),
-  };
-  const path = join(directory, `${instanceId}.json`);
+  const path = join(directory, `${record.instance_id}.json`);
   const draft = `${path}.${randomUUID()}.new`;
   await writeFile(draft, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
   await rename(draft, path);

@@ -1,4 +1,4 @@
-import { type MessageView, parseItemHash, parsePostContent } from '@skerry/protocol';
+import { type MessageView, parseForgetContent, parseItemHash, parsePostContent } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
 import { readContent } from './content.ts';
@@ -7,6 +7,10 @@ export interface MessagePostOptions {
   readonly type: string;
   readonly content: string;
   readonly channel?: string;
+}
+
+export interface MessageForgetOptions {
+  readonly reason?: string;
 }
 
 export interface MessageListOptions {
@@ -40,6 +44,19 @@ function renderMessage(message: MessageView): string {
 export async function getMessage({ reader, output }: Context, hash: string): Promise<void> {
   const message = await reader.getMessage(parseItemHash(hash));
   output.result(message, renderMessage(message));
+}
+
+export async function forgetMessages(
+  context: Context,
+  texts: readonly string[],
+  { reason }: MessageForgetOptions,
+): Promise<void> {
+  const { hashes } = parseForgetContent({ hashes: texts, ...(reason === undefined ? {} : { reason }) });
+  const core = await context.openWriter();
+  const answer = await core.forget(hashes, reason);
+  const { status, reason: why } = await core.getMessageStatus(answer.item_hash);
+  context.output.result({ ...answer, message_status: status }, answer.item_hash);
+  if (status !== 'processed') context.output.note(`${status}: ${why?.message ?? 'no reason was given'}`);
 }
 
 export async function listMessages({ reader, output }: Context, options: MessageListOptions): Promise<void> {

@@ -4,6 +4,7 @@ import {
   AppError,
   isErrorCode,
   LIMITS,
+  type MessageView,
   parseMessageHash,
   parseProgramContent,
   parseRuntime,
@@ -11,7 +12,7 @@ import {
 } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { renderBytes } from '../output/text.ts';
+import { plainText, renderBytes, renderTable, renderTime } from '../output/text.ts';
 
 export interface ProgramCreateOptions {
   readonly name?: string;
@@ -20,6 +21,10 @@ export interface ProgramCreateOptions {
   /** Milliseconds. */
   readonly timeout: number;
   readonly description?: string;
+}
+
+export interface ProgramListOptions {
+  readonly address?: string;
 }
 
 export interface ProgramRunOptions {
@@ -61,6 +66,8 @@ export function asSource(bytes: Uint8Array): string | undefined {
   }
 }
 
+/** What a page of messages may hold. */
+const LISTED = 100;
 const NAME_CHARS = LIMITS.programNameChars;
 
 export async function createProgram(
@@ -143,12 +150,38 @@ function outputOf(bytes: Buffer, contentType: string): unknown {
   return contentType.startsWith('text/') ? bytes.toString('utf8') : bytes.toString('base64');
 }
 
-export async function showProgram(context: Context, text: string): Promise<void> {
+/** Throws PROGRAM_NOT_FOUND for a message that is none. */
+async function findProgram({ reader }: Context, text: string): Promise<MessageView> {
   const { hash } = parseMessageHash(text);
-  const message = await context.reader.getMessage(hash);
+  const message = await reader.getMessage(hash);
   if (message.type !== 'PROGRAM')
     throw new AppError('PROGRAM_NOT_FOUND', `${hash} is a ${message.type}, not a program`);
-  const { sender, timestamp, content } = message;
+  return message;
+}
+
+export async function deleteProgram(context: Context, text: string): Promise<void> {
+  const core = await context.openWriter();
+  const { item_hash: hash } = await findProgram(context, text);
+  const { item_hash: forget } = await core.forget([hash]);
+  context.output.result({ program_hash: hash, item_hash: forget }, `deleted ${hash}`);
+}
+
+export async function listPrograms(context: Context, { address }: ProgramListOptions): Promise<void> {
+  const { output, reader } = context;
+  const addresses = address ?? (await context.loadSigner()).address;
+  const { messages, pagination } = await reader.listMessages({ types: 'PROGRAM', addresses, limit: LISTED });
+  const rows = messages.map(({ item_hash: hash, timestamp, content }) => {
+    const { name = '', runtime = '' } = (content ?? {}) as { name?: string; runtime?: string };
+    return [renderTime(timestamp), plainText(runtime), plainText(name), hash];
+  });
+  output.result(messages, renderTable(['CREATED', 'RUNTIME', 'NAME', 'HASH'], rows));
+  if (output.json) return;
+  if (messages.length === 0) output.note('no programs');
+  if (pagination.total > messages.length) output.note(`the newest ${messages.length} of ${pagination.total}`);
+}
+
+export async function showProgram(context: Context, text: string): Promise<void> {
+  const { item_hash: hash, sender, timestamp, content } = await findProgram(context, text);
   const { code: source, ...rest } = (content ?? {}) as Record<string, unknown>;
   const created = new Date(timestamp * 1000).toISOString();
   const shown = { program_hash: hash, sender, created, ...rest };

@@ -1,7 +1,7 @@
 // The life of a devnet and a machine on it, step by step. Run by first-light.vm.e2e.test.ts in a network namespace of its own.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -11,7 +11,7 @@ import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
 import { end, startNetwork, type Up } from './network.ts';
 import { findProcesses, listDescendants, residentMib } from './processes.ts';
-import { run, say, skerry, succeed, until } from './shell.ts';
+import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
 
 const CORE = 'http://127.0.0.1:4024';
 const GATEWAY = 'http://127.0.0.1:8081';
@@ -178,6 +178,19 @@ async function killEachDaemon(up: Up, core: CoreClient, host: string): Promise<v
   assert.match(await inside('uname -a'), /Linux/);
 }
 
+/** The README's first program. */
+async function checkProgram(): Promise<void> {
+  const file = join(home, 'hello.py');
+  await writeFile(file, 'def main(variables, request): return {"hello": variables.get("name", "world")}\n');
+  const hash = await skerry('program', 'create', file);
+  assert.deepEqual(JSON.parse(await skerry('program', 'run', hash, '--var', 'name=Ada')), { hello: 'Ada' });
+  assert.match(await skerry('program', 'list'), new RegExp(`python3 +hello\\.py +${hash}`));
+  await skerry('program', 'delete', hash);
+  const { code, stderr } = await run(process.execPath, [SKERRY, 'program', 'run', hash]);
+  assert.notEqual(code, 0, stderr);
+  say(`a program ran, and was deleted: ${stderr.split('\n')[0]}`);
+}
+
 async function scenario(): Promise<void> {
   await succeed('ip', 'link', 'set', 'lo', 'up');
   await succeed('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', sshKey);
@@ -188,6 +201,7 @@ async function scenario(): Promise<void> {
   const core = new CoreClient({ url: CORE, signer: createSigner(generatePrivateKey()) });
 
   await skerry('key', 'new');
+  await checkProgram();
   const web = await createWeb(core);
   const host = `${web.hostname}.${DOMAIN}`;
   assert.equal(await skerry('domain', 'name', 'web'), web.hostname);
@@ -243,6 +257,11 @@ async function scenario(): Promise<void> {
   await skerry('instance', 'stop', 'web', '--wait');
   assert.equal(JSON.parse(await skerry('instance', 'show', 'web', '--json')).status, 'stopped');
   assert.equal(findMachine(), undefined);
+  const unasked = await run(process.execPath, [SKERRY, 'instance', 'delete', 'web']);
+  assert.match(unasked.stderr, /CONFIRMATION_REQUIRED/);
+  await skerry('instance', 'delete', 'web', '--yes', '--erase');
+  assert.deepEqual(JSON.parse(await skerry('instance', 'list', '--json')), []);
+  say('deleted, and its disk erased');
   assert.equal(await end(up, 'SIGINT'), 0);
   say('stopped');
 }

@@ -1,0 +1,91 @@
+import { createInterface } from 'node:readline/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { findNodeUrl, MachineClient } from '@skerry/client';
+import { AppError, type InstanceView } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { startProgress } from '../output/progress.ts';
+import { findInstance, isFullId } from './find.ts';
+import { findRecord, rememberNode } from './records.ts';
+
+export interface InstanceDeleteOptions {
+  readonly yes?: boolean;
+  readonly erase?: boolean;
+  readonly reason?: string;
+}
+
+/** A machine has as long to power down; its node keeps its disk in use until then. */
+const ERASE_TIMEOUT_MS = 180_000;
+const POLL_MS = 500;
+
+/** Throws CONFIRMATION_REQUIRED where nobody can be asked, or the answer is no. */
+async function confirm({ stdin, output }: Context, question: string): Promise<void> {
+  const refuse = (message: string) =>
+    new AppError('CONFIRMATION_REQUIRED', message, { details: { hint: '--yes goes ahead without asking' } });
+  if (!stdin.isTTY || !output.stderr.isTTY) throw refuse('nobody can be asked whether to go ahead');
+  const asker = createInterface({ input: stdin, output: output.stderr });
+  try {
+    if (!/^y(es)?$/i.test((await asker.question(`${question} [y/N] `)).trim()))
+      throw refuse('nothing was done');
+  } finally {
+    asker.close();
+  }
+}
+
+/** Forgets an instance. Its node powers it down and keeps its disk for some days, or erases it at once. */
+export async function deleteInstance(
+  context: Context,
+  reference: string,
+  options: InstanceDeleteOptions,
+): Promise<void> {
+  const { output, paths } = context;
+  const core = await context.openWriter();
+  const instance = await findInstance(context, reference);
+  const { instance_id: id, name, node_address: node } = instance;
+  if (!options.yes) await confirm(context, `Delete ${name} (${id}) and its disk?`);
+  if (node) await rememberNode(paths.config, id, node);
+  const { item_hash: hash } = await core.forget([id], options.reason);
+  const erased = options.erase && node ? await eraseAt(context, id, node) : undefined;
+  output.result({ instance_id: id, item_hash: hash, ...(erased ?? {}) }, `deleted ${name}`);
+  if (!output.json && !erased && node)
+    output.note(`its disk is kept for some days; "skerry instance erase ${id}" erases it at once`);
+}
+
+export async function eraseInstance(context: Context, reference: string): Promise<void> {
+  const { id, node } = await findErasable(context, reference);
+  const erased = await eraseAt(context, id, node);
+  context.output.result(erased, `erased ${id}`);
+}
+
+/** An instance that was deleted here is known by its record; anything else the core node knows, and the compute node decides. */
+async function findErasable(context: Context, reference: string): Promise<{ id: string; node: string }> {
+  const record = isFullId(reference)
+    ? await findRecord(context.paths.config, reference.toLowerCase())
+    : undefined;
+  if (record?.node_address) return { id: record.instance_id, node: record.node_address };
+  const instance: InstanceView = await findInstance(context, reference);
+  if (!instance.node_address)
+    throw new AppError('INSTANCE_NOT_READY', `no node was chosen for ${reference}: there is no disk`);
+  return { id: instance.instance_id, node: instance.node_address };
+}
+
+/** Asks the node until it has let go of the machine. */
+async function eraseAt(
+  { reader, output, loadSigner }: Context,
+  id: string,
+  node: string,
+): Promise<Record<string, unknown>> {
+  const machine = await MachineClient.open(await findNodeUrl(reader, node), id, await loadSigner());
+  using progress = startProgress(output.stderr);
+  for (const deadlineMs = Date.now() + ERASE_TIMEOUT_MS; ; await delay(POLL_MS)) {
+    try {
+      return await machine.act('erase');
+    } catch (error) {
+      const isBusy = error instanceof AppError && error.code === 'INSTANCE_BUSY';
+      if (!isBusy || (await isInForce(reader, id)) || Date.now() > deadlineMs) throw error;
+      progress.show('waiting for the machine to power down');
+    }
+  }
+}
+
+const isInForce = async (reader: Context['reader'], id: string) =>
+  (await reader.getMessageStatus(id)).status === 'processed';
