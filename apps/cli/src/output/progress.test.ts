@@ -17,6 +17,25 @@ test('a line for each change where there is no terminal', () => {
   assert.deepEqual(written, ['starting\n', 'running\n']);
 });
 
+test('figures that count up are worth a line now and then where there is no terminal', (context) => {
+  context.mock.timers.enable({ apis: ['Date', 'setInterval'] });
+  const { stream, written } = createStream(false);
+  using progress = startProgress(stream, 0);
+  for (let mib = 900; mib <= 1100; mib++) {
+    progress.show(mib < 1024 ? `${mib}.5 MiB of 2.0 GiB` : `${(mib / 1024).toFixed(1)} GiB of 2.0 GiB`);
+    context.mock.timers.tick(100);
+  }
+  progress.show('checking');
+  assert.deepEqual(written, [
+    '900.5 MiB of 2.0 GiB\n',
+    '949.5 MiB of 2.0 GiB\n',
+    '999.5 MiB of 2.0 GiB\n',
+    '1.0 GiB of 2.0 GiB\n',
+    '1.1 GiB of 2.0 GiB\n',
+    'checking\n',
+  ]);
+});
+
 test('one line that is written over on a terminal, never wider than it, and gone at the end', () => {
   const { stream, written } = createStream(true);
   {
