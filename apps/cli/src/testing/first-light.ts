@@ -16,6 +16,8 @@ import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
 const CORE = 'http://127.0.0.1:4024';
 const GATEWAY = 'http://127.0.0.1:8081';
 const DOMAIN = 'skerry.localhost';
+/** Where custom domains point. No name server is asked here: nothing outside can be reached. */
+const ZONE = 'instance.example.net';
 const API_KEY = 'first-light-api-key';
 /** The promise of the network: a name is routed this soon after its machine's address is known. */
 const ROUTED_WITHIN_MS = 1_000;
@@ -24,7 +26,12 @@ const DAEMONS = ['core', 'scheduler', 'compute', 'gateway'] as const;
 
 const home = await mkdtemp(join(tmpdir(), 'skerry-first-light-'));
 const cache = skerryPaths(readEnvironment()).cache;
-Object.assign(process.env, { SKERRY_HOME: home, SKERRY_CACHE: cache, SKERRY_GATEWAY_API_KEYS: API_KEY });
+Object.assign(process.env, {
+  SKERRY_HOME: home,
+  SKERRY_CACHE: cache,
+  SKERRY_GATEWAY_API_KEYS: API_KEY,
+  SKERRY_COMPUTE_DOMAIN_ZONE: ZONE,
+});
 const sshKey = join(home, 'ssh-key');
 
 /** The process of a daemon, not that of a launcher above it. */
@@ -191,6 +198,22 @@ async function checkProgram(): Promise<void> {
   say(`a program ran, and was deleted: ${stderr.split('\n')[0]}`);
 }
 
+/** A claim, and the records that it wants. */
+async function checkCustomDomain(): Promise<void> {
+  const shown = JSON.parse(await skerry('domain', 'attach', 'www.example.org', 'web', '--json'));
+  assert.deepEqual([shown.active, shown.cname], [false, 'unknown']);
+  assert.match(
+    await skerry('domain', 'list', 'web'),
+    new RegExp(`CNAME +www\\.example\\.org +www\\.example\\.org\\.${ZONE}`),
+  );
+  await skerry('domain', 'detach', 'www.example.org');
+  await until(
+    'the name is detached',
+    SOON_MS,
+    async () => (await skerry('domain', 'list', 'web', '--json')) === '[]',
+  );
+}
+
 async function scenario(): Promise<void> {
   await succeed('ip', 'link', 'set', 'lo', 'up');
   await succeed('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', sshKey);
@@ -224,6 +247,7 @@ async function scenario(): Promise<void> {
   );
   say('TLS passed through with the machine’s own certificate; HTTP by Host');
   await checkGatewayApi(web);
+  await checkCustomDomain();
 
   await skerry('instance', 'update', 'web', '--allow', '22,443');
   await until(

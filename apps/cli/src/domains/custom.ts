@@ -1,0 +1,98 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { findNodeUrl, requestJson } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { findInstance } from '../instances/find.ts';
+import { startProgress } from '../output/progress.ts';
+import { renderTable } from '../output/text.ts';
+
+/** One name as the instance's node sees it (`GET /domains/status`). */
+interface DomainShown {
+  readonly name: string;
+  readonly owner: string;
+  readonly item_hash: string;
+  readonly active: boolean;
+  readonly cname: boolean | 'unknown';
+  readonly owner_proof: boolean | 'unknown';
+  readonly rules: readonly {
+    readonly name: 'cname' | 'owner_proof';
+    readonly dns: { readonly type: string; readonly name: string; readonly value: string };
+  }[];
+}
+
+/** The node hears of the aggregate at once and then asks the name servers, which may take some seconds. */
+const HEARD_WITHIN_MS = 30_000;
+const POLL_MS = 500;
+const LABEL = '(?!-)[a-z0-9-]{1,63}(?<!-)';
+const NAME = new RegExp(`^(?:${LABEL}\\.)+${LABEL}$`);
+
+function parseName(text: string): string {
+  const name = text.toLowerCase().replace(/\.$/, '');
+  if (NAME.test(name)) return name;
+  throw new AppError('INVALID_HOSTNAME', `${JSON.stringify(text)} is no host name such as www.example.org`);
+}
+
+async function writeClaim(context: Context, name: string, claim: object | null): Promise<string> {
+  const core = await context.openWriter();
+  const content = { key: 'domains', content: { [name]: claim } };
+  return (await core.postMessage({ type: 'AGGREGATE', content })).item_hash;
+}
+
+async function readDomains(context: Context, nodeAddress: string): Promise<DomainShown[]> {
+  return requestJson(`${await findNodeUrl(context.reader, nodeAddress)}/domains/status`);
+}
+
+/** What is to be written into the DNS, and whether it was found there. */
+export function renderDomain({ name, active, cname, owner_proof: proof, rules }: DomainShown): string {
+  const foundOf = { cname, owner_proof: proof };
+  const seen = (found: boolean | 'unknown') =>
+    found === 'unknown' ? 'no name server answers' : found ? 'found' : 'not found';
+  const rows = rules.map(({ name: rule, dns }) => [
+    dns.type.toUpperCase(),
+    dns.name,
+    dns.value,
+    seen(foundOf[rule]),
+  ]);
+  return `${name} ${active ? 'leads to the instance' : 'is not in force yet; it wants these records'}\n${renderTable(['TYPE', 'NAME', 'VALUE', 'SEEN'], rows)}`;
+}
+
+/** Claims a name for an instance and says which records make it so. */
+export async function attachDomain(context: Context, text: string, reference: string): Promise<void> {
+  const name = parseName(text);
+  const { instance_id: id, owner, node_address: node } = await findInstance(context, reference);
+  if (!node)
+    throw new AppError('INSTANCE_NOT_READY', `no node was chosen for ${reference} yet: it serves the name`);
+  await writeClaim(context, name, { message_id: id, type: 'instance' });
+  using progress = startProgress(context.output.stderr);
+  for (const deadlineMs = Date.now() + HEARD_WITHIN_MS; ; await delay(POLL_MS)) {
+    const shown = (await readDomains(context, node)).find(
+      (one) => one.name === name && one.owner === owner && one.item_hash === id,
+    );
+    if (shown) {
+      progress[Symbol.dispose]();
+      context.output.result(shown, renderDomain(shown));
+      return;
+    }
+    if (Date.now() > deadlineMs)
+      throw new AppError('TIMED_OUT', `the node of ${reference} says nothing of ${name}`, {
+        details: {
+          hint: 'it serves custom domains where its operator set SKERRY_COMPUTE_DOMAIN_ZONE; the claim stays',
+        },
+      });
+    progress.show('waiting for the node to look into the DNS');
+  }
+}
+
+export async function detachDomain(context: Context, text: string): Promise<void> {
+  const name = parseName(text);
+  const hash = await writeClaim(context, name, null);
+  context.output.result({ name, item_hash: hash }, `detached ${name}`);
+}
+
+/** The custom domains of an instance, and what is missing. */
+export async function showDomains(context: Context, reference: string): Promise<void> {
+  const { instance_id: id, node_address: node } = await findInstance(context, reference);
+  const shown = node ? (await readDomains(context, node)).filter((one) => one.item_hash === id) : [];
+  context.output.result(shown, shown.map(renderDomain).join('\n\n'));
+  if (shown.length === 0 && !context.output.json) context.output.note('no custom domains');
+}
