@@ -5,7 +5,7 @@ import { AppError } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { writeVerified } from '../files/get.ts';
 import { startProgress } from '../output/progress.ts';
-import { renderBytes } from '../output/text.ts';
+import { consoleLine, renderBytes } from '../output/text.ts';
 import { findInstance } from './find.ts';
 
 const POLL_MS = 500;
@@ -35,9 +35,10 @@ export async function showLogs(
 ): Promise<void> {
   const { machine } = await openMachine(context, reference);
   const { output } = context;
-  if (options.follow) return followLogs(machine, (text) => output.stdout.write(`${text}\n`));
+  const show = (line: string) => consoleLine(line, output.stdout.isTTY === true);
+  if (options.follow) return followLogs(machine, (text) => output.stdout.write(`${show(text)}\n`));
   const lines = await machine.readLogs(LOG_LINES);
-  output.result(lines, lines.map(({ MESSAGE }) => MESSAGE).join('\n'));
+  output.result(lines, lines.map(({ MESSAGE }) => show(MESSAGE)).join('\n'));
 }
 
 /** Prints lines as they come, until the node ends the stream. */

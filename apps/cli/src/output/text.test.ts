@@ -39,6 +39,12 @@ test('amounts in the words of people', () => {
   assert.match(text.renderTime(0), /^19(69|70)-\d\d-\d\d \d\d:\d\d:00$/);
 });
 
+test("a console's colours stay on a terminal, and nothing else that steers it", () => {
+  const line = '[\u001b[0;32m  OK  \u001b[0m] a\u001b[2J\u001b[Kb\u001b]0;title\u0007c\r';
+  assert.equal(text.consoleLine(line, true), '[\u001b[0;32m  OK  \u001b[0m] abc ');
+  assert.equal(text.consoleLine(line, false), '[  OK  ] abc ');
+});
+
 test('text of strangers cannot steer a terminal', () => {
   assert.equal(text.plainText('a\u001b[2Jb\r\nc\u009b'), 'a [2Jb c ');
 });

@@ -9,6 +9,17 @@ const CONTROL = /\p{Cc}+/gu;
 /** What others wrote (names, reasons) must not move the cursor of somebody's terminal. */
 export const plainText = (text: string) => text.replace(CONTROL, ' ');
 
+const COLOUR = /(\u001b\[[0-9;]*m)/;
+
+/** A line of a machine's console: its colours stay where they can be seen, everything else that moves a terminal goes. */
+export const consoleLine = (line: string, colours: boolean) =>
+  line
+    .split(COLOUR)
+    .map((part, index) =>
+      index % 2 === 1 ? (colours ? part : '') : plainText(stripVTControlCharacters(part)),
+    )
+    .join('');
+
 /** At most so many characters, for people; programs get the whole. */
 export const shorten = (text: string, chars: number) =>
   text.length <= chars ? text : `${text.slice(0, chars - 1)}…`;

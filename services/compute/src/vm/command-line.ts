@@ -69,7 +69,10 @@ function bootArguments(boot: Machine['boot'], machineId: string): string[][] {
   return [
     ['-kernel', boot.kernel],
     ['-initrd', boot.initrd],
-    ['-append', `console=ttyS0 quiet net.ifnames=0 panic=1 systemd.machine_id=${machineId}`],
+    [
+      '-append',
+      `console=ttyS0 quiet systemd.show_status=yes net.ifnames=0 panic=1 systemd.machine_id=${machineId}`,
+    ],
   ];
 }
 
