@@ -9,7 +9,7 @@ const CONTROL = /\p{Cc}+/gu;
 /** What others wrote (names, reasons) must not move the cursor of somebody's terminal. */
 export const plainText = (text: string) => text.replace(CONTROL, ' ');
 
-const COLOUR = /(\u001b\[[0-9;]*m)/;
+const COLOUR = /(\p{Cc}\[[0-9;]*m)/u;
 
 /** A line of a machine's console: its colours stay where they can be seen, everything else that moves a terminal goes. */
 export const consoleLine = (line: string, colours: boolean) =>
