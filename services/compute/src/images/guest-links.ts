@@ -58,9 +58,8 @@ const MASKED_GENERATORS: readonly string[] = [
   'systemd-veritysetup-generator',
 ];
 
-/** sshd runs from the start: a guest is up when it answers, and not when somebody first knocks. */
+/** sshd runs from the start, with the socket that is made for it: a guest is up when sshd could answer, and not when somebody first knocks. */
 const UBUNTU_LINKS: readonly GuestLink[] = [
-  { path: '/etc/systemd/system/ssh.socket', target: '/dev/null' },
   {
     path: '/etc/systemd/system/multi-user.target.wants/ssh.service',
     target: '/usr/lib/systemd/system/ssh.service',

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { OwnerPass } from '@skerry/client';
 import type { InstanceView } from '@skerry/protocol';
 import { run } from '../host/run.ts';
+import type { ImageStore } from '../images/store.ts';
+import { openCache } from './play.ts';
 import { type AnnouncedNode, RealCore } from './real-core.ts';
 import { until } from './wait.ts';
 
@@ -105,6 +107,17 @@ export class VmWorld implements AsyncDisposable {
     this.#node?.kill('SIGKILL');
     if (this.#node) await once(this.#node, 'exit');
     this.#node = undefined;
+  }
+
+  /** Resident memory of the node's own process, in MiB. */
+  async nodeMemoryMib(): Promise<number> {
+    const status = await readFile(`/proc/${this.#node!.pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+([0-9]+) kB$/m.exec(status)![1]) / 1024;
+  }
+
+  /** What the node takes images from. */
+  get images(): ImageStore {
+    return openCache(this.#cacheDir);
   }
 
   /** The node as it announced itself. */
