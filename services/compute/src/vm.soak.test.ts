@@ -23,3 +23,9 @@ test('the node is killed at every point of the life of an instance', { timeout: 
 test('the memory of a node stays what it is over fifty starts', { timeout: DEADLINE_MS }, () =>
   playScenario('vm-memory.ts'),
 );
+
+test('the disk of the host is full at every point where something is written', { timeout: DEADLINE_MS }, () =>
+  playScenario('vm-disk-full.ts'),
+);
+
+test('the commands of an owner', { timeout: DEADLINE_MS }, () => playScenario('vm-commands.ts'));

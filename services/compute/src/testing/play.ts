@@ -18,8 +18,9 @@ export function openCache(cacheDir: string): ImageStore {
 }
 
 /**
- * Plays a scenario, a file of this directory or an absolute path, with real virtual machines. The image is built here, where the network is; the rest runs in a network
- * namespace of its own, which the kernel takes away with everything in it when the scenario ends.
+ * Plays a scenario, a file of this directory or an absolute path, with real virtual machines. The image is built here, where
+ * the network is; the rest runs in network and mount namespaces of its own, which the kernel takes away with everything in
+ * them when the scenario ends.
  */
 export async function playScenario(file: string, image = 'debian:12', ...args: string[]): Promise<void> {
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
@@ -33,7 +34,16 @@ export async function playScenario(file: string, image = 'debian:12', ...args: s
   console.log(`the image was at hand after ${Date.now() - startedMs} ms`);
   const child = spawn(
     'unshare',
-    ['--net', '--', process.execPath, resolve(import.meta.dirname, file), config.cacheDir, image, ...args],
+    [
+      '--net',
+      '--mount',
+      '--',
+      process.execPath,
+      resolve(import.meta.dirname, file),
+      config.cacheDir,
+      image,
+      ...args,
+    ],
     {
       stdio: ['ignore', 'inherit', 'inherit'],
     },

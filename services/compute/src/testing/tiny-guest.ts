@@ -16,6 +16,7 @@ export const SHELL_PORT = 7;
 /** What it says on port 22, as a server for ssh does at once. */
 export const GREETING = 'SSH-2.0-tiny';
 const CPIO_HEAD = 110;
+const FILE_SYSTEM_MIB = 768;
 const LIMIT_MS = 20_000;
 
 /**
@@ -66,8 +67,9 @@ async function readBusybox(initrd: string): Promise<Uint8Array> {
 /**
  * Makes the disk of a tiny guest: a qcow2 of some three megabytes with one file system.
  * @param label makes one disk another file than the next
+ * @param ballast makes it larger
  */
-export async function makeTinyDisk(initrd: string, label = 'tiny', sizeMib = 768): Promise<Uint8Array> {
+async function makeTinyDisk(initrd: string, label: string, ballast?: Uint8Array): Promise<Uint8Array> {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-tiny-'));
   try {
     const root = join(directory, 'root');
@@ -84,6 +86,7 @@ export async function makeTinyDisk(initrd: string, label = 'tiny', sizeMib = 768
     };
     for (const [name, text] of Object.entries(scripts))
       await writeFile(join(root, name), text, { mode: 0o755 });
+    if (ballast) await writeFile(join(root, 'ballast'), ballast);
     const raw = join(directory, 'disk.raw');
     const whole = 'lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0';
     await run('mke2fs', [
@@ -99,7 +102,7 @@ export async function makeTinyDisk(initrd: string, label = 'tiny', sizeMib = 768
       '-d',
       root,
       raw,
-      `${sizeMib}M`,
+      `${FILE_SYSTEM_MIB}M`,
     ]);
     const disk = join(directory, 'disk.qcow2');
     await run('qemu-img', ['convert', '-O', 'qcow2', raw, disk]);
@@ -110,11 +113,9 @@ export async function makeTinyDisk(initrd: string, label = 'tiny', sizeMib = 768
 }
 
 /** Stores the disk of a tiny guest on the network, as an image. Gives its hash. */
-export async function storeTiny(world: VmWorld, label?: string): Promise<string> {
-  const disk = await makeTinyDisk(
-    join((await world.images.ensure('debian:12', () => {})).directory, IMAGE_FILES.initrd),
-    label,
-  );
+export async function storeTiny(world: VmWorld, label = 'tiny', ballast?: Uint8Array): Promise<string> {
+  const { directory } = await world.images.ensure('debian:12', () => {});
+  const disk = await makeTinyDisk(join(directory, IMAGE_FILES.initrd), label, ballast);
   const file = createHash('sha256').update(disk).digest('hex');
   await world.core.client.storeFile(new Blob([disk as BlobPart]), 'disk.qcow2', file);
   return file;

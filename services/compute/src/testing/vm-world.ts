@@ -54,6 +54,13 @@ export function step(text: string): void {
   console.log(`[${process.uptime().toFixed(1)} s] ${text}`);
 }
 
+export interface WorldOptions {
+  /** Where the node's data directory is made; a temporary directory by default. */
+  readonly dataRoot?: string;
+  /** More settings of the node, by their variables. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
 /** A core node and one compute node with real virtual machines, in the network namespace that this process runs in. */
 export class VmWorld implements AsyncDisposable {
   readonly core: RealCore;
@@ -61,18 +68,26 @@ export class VmWorld implements AsyncDisposable {
   readonly sshKey: string;
   readonly #directory: string;
   readonly #cacheDir: string;
+  readonly #settings: Readonly<Record<string, string>>;
   #node: ChildProcess | undefined;
 
-  private constructor(core: RealCore, directory: string, cacheDir: string, sshKey: string) {
+  private constructor(
+    core: RealCore,
+    directory: string,
+    cacheDir: string,
+    sshKey: string,
+    { dataRoot = directory, settings = {} }: WorldOptions,
+  ) {
     this.core = core;
+    this.#settings = settings;
     this.#directory = directory;
     this.#cacheDir = cacheDir;
-    this.dataDir = join(directory, 'data');
+    this.dataDir = join(dataRoot, 'data');
     this.sshKey = sshKey;
   }
 
   /** @param cacheDir where the built image is */
-  static async start(cacheDir: string): Promise<VmWorld> {
+  static async start(cacheDir: string, options: WorldOptions = {}): Promise<VmWorld> {
     const directory = await mkdtemp(join(tmpdir(), 'skerry-vm-'));
     const key = join(directory, 'id');
     await run('ip', ['link', 'set', 'lo', 'up']);
@@ -81,7 +96,8 @@ export class VmWorld implements AsyncDisposable {
     for (const end of ['out0', 'out1']) await run('ip', ['link', 'set', end, 'up']);
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a "quoted" name', '-f', key]);
     const core = await new RealCore().start();
-    return new VmWorld(core, directory, cacheDir, (await readFile(`${key}.pub`, 'utf8')).trim());
+    const sshKey = (await readFile(`${key}.pub`, 'utf8')).trim();
+    return new VmWorld(core, directory, cacheDir, sshKey, options);
   }
 
   async startNode(): Promise<void> {
@@ -95,6 +111,7 @@ export class VmWorld implements AsyncDisposable {
       SKERRY_COMPUTE_HOST: '127.0.0.1',
       SKERRY_COMPUTE_PORT: '0',
       SKERRY_COMPUTE_ANNOUNCE_IPV4: NODE4,
+      ...this.#settings,
     };
     this.#node = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
       env: environment,
