@@ -116,6 +116,9 @@ export const ERRORS = {
   // Instances
   INSTANCE_NOT_FOUND: missing('No instance has this id'),
   UNKNOWN_IMAGE: invalid('No image has this name'),
+  IMAGE_UNAVAILABLE: unavailable(
+    'The image could not be built, most often because its packages cannot be had now; the message says what was tried',
+  ),
   INVALID_IMAGE: invalid('The file is not a disk image that can be used: qcow2 that stands alone, or raw'),
   DISK_TOO_SMALL: invalid('The image does not fit into the disk that was asked for'),
   INVALID_SSH_KEY: invalid('The ssh key is not one public key in OpenSSH format'),

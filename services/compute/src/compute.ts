@@ -14,6 +14,7 @@ import { IMAGE_FILES } from './images/image.ts';
 import { ImageStore } from './images/store.ts';
 import { Backups } from './instances/backups.ts';
 import { Keeper } from './instances/keeper.ts';
+import { removeLeftovers } from './instances/leftovers.ts';
 import { instanceDirectory, readRecords } from './instances/record.ts';
 import { type GraceMs, sweepReleased } from './instances/released.ts';
 import { Slots } from './instances/slots.ts';
@@ -171,6 +172,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
     );
   accelerator.onDecided = announce;
 
+  const leftovers = await removeLeftovers(config.dataDir);
+  if (leftovers.length > 0) log.info({ leftovers }, 'what the last process did not finish was removed');
   await keeper.resume();
   announce();
   await backups.sweep(true);

@@ -79,6 +79,11 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
   ),
   mirror: settings.url('http://deb.debian.org/debian', 'Debian archive that images are built from'),
   securityMirror: settings.url('http://deb.debian.org/debian-security', 'Debian archive of security updates'),
+  ubuntuMirror: settings.url('http://archive.ubuntu.com/ubuntu', 'Ubuntu archive that images are built from'),
+  ubuntuSecurityMirror: settings.url(
+    'http://security.ubuntu.com/ubuntu',
+    'Ubuntu archive of security updates',
+  ),
   installPackages: settings.flag(true, 'as root on Debian: install missing programs with apt-get'),
   programs: settings.flag(true, 'whether the node runs programs'),
   programMemoryMib: settings.integer(

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { AppError } from '@skerry/protocol';
 import { programEnvironment } from '../config.ts';
+import { saysDiskFull } from './disk-full.ts';
 
 export interface RunOptions {
   readonly input?: string | undefined;
@@ -20,7 +21,8 @@ const ERROR_TAIL_CHARS = 2_000;
 
 /**
  * Runs a program to its end and gives its standard output. No shell is involved.
- * Throws HOST_NOT_READY when the program is not installed, INTERNAL when it fails, with the end of what it complained.
+ * Throws HOST_NOT_READY when the program is not installed, INTERNAL when it fails, with the end of what it complained;
+ * STORAGE_FULL where that is a full disk.
  */
 export async function run(
   program: string,
@@ -75,7 +77,8 @@ function failureOf(
 ): AppError {
   const tail = errors.trim().slice(-ERROR_TAIL_CHARS);
   const how = code === null ? `was ended by ${signal}` : `failed with code ${code}`;
-  return new AppError('INTERNAL', `${program} ${how}${tail === '' ? '' : `: ${tail}`}`, {
+  const errorCode = saysDiskFull(tail) ? 'STORAGE_FULL' : 'INTERNAL';
+  return new AppError(errorCode, `${program} ${how}${tail === '' ? '' : `: ${tail}`}`, {
     details: { program, args: args.slice(0, 64), code },
   });
 }

@@ -1,11 +1,12 @@
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { AppError } from '@skerry/protocol';
+import { asStorageFull } from '../host/disk-full.ts';
 
 /** Between two pieces of a body: a sender that stopped does not hold its file for ever. */
 const IDLE_LIMIT_MS = 60_000;
 
-/** Writes a request's body to a file as it comes. Throws FILE_TOO_LARGE, REQUEST_TIMEOUT. */
+/** Writes a request's body to a file as it comes. Throws FILE_TOO_LARGE, REQUEST_TIMEOUT, STORAGE_FULL. */
 export async function receiveFile(body: Readable, path: string, limitBytes: number): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   const late = () => body.destroy(new AppError('REQUEST_TIMEOUT', 'the file did not go on in time'));
@@ -20,6 +21,8 @@ export async function receiveFile(body: Readable, path: string, limitBytes: numb
       await file.writeFile(chunk);
       timer = setTimeout(late, IDLE_LIMIT_MS);
     }
+  } catch (error) {
+    throw asStorageFull(error);
   } finally {
     clearTimeout(timer);
     await file.close();

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { AppError } from '@skerry/protocol';
 import { run } from '../host/run.ts';
-import { type CloudInitKind, guestFiles } from './guest-files.ts';
+import { guestFiles } from './guest-files.ts';
 import { guestLinks } from './guest-links.ts';
 import { IMAGE_FILES } from './image.ts';
 import { encodeInitrd, INITRD_MODULES } from './initrd.ts';
@@ -47,7 +47,7 @@ export async function buildImage(
   report({ percent: 82, message: 'unpacking the kernel' });
   const kernelVersion = await installKernel(root, packages, directory, signal);
   await writeInitrd(root, packages, kernelVersion, join(directory, IMAGE_FILES.initrd));
-  await layGuestFiles(root, recipe.cloudInit);
+  await layGuestFiles(root, recipe);
   report({ percent: 86, message: 'making the file system' });
   const raw = join(directory, 'disk.raw');
   const extended = 'lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0';
@@ -125,7 +125,9 @@ function kernelHook(recipe: Recipe, packages: string): string {
     'export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"',
     `kernel=$(apt-cache depends ${recipe.kernelPackage} | sed -n 's/^ *Depends: \\(linux-image-[0-9][^ ]*\\)$/\\1/p' | head -n 1)`,
     `[ -n "$kernel" ] || { echo 'E: ${recipe.kernelPackage} names no kernel' >&2; exit 1; }`,
-    'apt-get -q -o APT::Sandbox::User=root download "$kernel" busybox-static >&2',
+    // Ubuntu keeps the modules apart.
+    `modules=$(apt-cache depends "$kernel" | sed -n 's/^ *Depends: \\(linux-modules-[0-9][^ ]*\\)$/\\1/p' | head -n 1)`,
+    'apt-get -q -o APT::Sandbox::User=root download "$kernel" $modules busybox-static >&2',
   ].join('\n');
 }
 
@@ -142,21 +144,23 @@ async function installKernel(
     if (name.endsWith('.deb'))
       await run('dpkg-deb', ['-x', join(packages, name), unpacked], { signal, timeoutMs: STEP_TIMEOUT_MS });
   }
-  // Since Debian 13 packages put their files where /lib and /bin lead to.
-  for (const name of ['lib', 'bin']) {
-    const isOld = await readdir(join(unpacked, name)).then(
-      () => true,
-      () => false,
-    );
-    if (!isOld) await symlink(`usr/${name}`, join(unpacked, name));
-  }
-  const [version, ...others] = await readdir(join(unpacked, 'lib/modules'));
+  const modules = await findUnpacked(packages, 'lib/modules');
+  const [version, ...others] = await readdir(modules);
   if (version === undefined || others.length > 0)
     throw new AppError('INTERNAL', 'the kernel package does not hold one kernel');
-  await rename(join(unpacked, 'lib/modules'), join(root, 'usr/lib/modules'));
+  await rename(modules, join(root, 'usr/lib/modules'));
   await run('chroot', [root, 'depmod', version], { signal, timeoutMs: STEP_TIMEOUT_MS });
   await rename(join(unpacked, 'boot', `vmlinuz-${version}`), join(directory, IMAGE_FILES.kernel));
   return version;
+}
+
+/** Newer packages put their files where /lib and /bin lead to, and some only a part of them. */
+async function findUnpacked(packages: string, path: string): Promise<string> {
+  for (const place of [path, join('usr', path)]) {
+    const found = join(packages, 'unpacked', place);
+    if (await lstat(found).catch(() => undefined)) return found;
+  }
+  throw new AppError('INTERNAL', `the packages hold no ${path}`);
 }
 
 async function writeInitrd(
@@ -175,7 +179,7 @@ async function writeInitrd(
     const name = basename(module).replace(/\.ko(\.\w+)?$/, '');
     files.push({ name, data: await readModule(join(modules, module), packages) });
   }
-  const busybox = await readFile(join(packages, 'unpacked/bin/busybox'));
+  const busybox = await readFile(await findUnpacked(packages, 'bin/busybox'));
   await writeFile(path, encodeInitrd(busybox, files));
 }
 
@@ -189,12 +193,12 @@ async function readModule(path: string, workDir: string): Promise<Uint8Array> {
   return readFile(copy.slice(0, -'.xz'.length));
 }
 
-async function layGuestFiles(root: string, cloudInit: CloudInitKind | undefined): Promise<void> {
-  for (const { path, text, permissions = 0o644 } of guestFiles(cloudInit)) {
+async function layGuestFiles(root: string, { cloudInit, distro }: Recipe): Promise<void> {
+  for (const { path, text, permissions = 0o644 } of guestFiles(cloudInit, distro)) {
     const target = await clearPath(root, path);
     await writeFile(target, text, { mode: permissions, flag: 'wx' });
   }
-  for (const { path, target: to } of guestLinks()) await symlink(to, await clearPath(root, path));
+  for (const { path, target: to } of guestLinks(distro)) await symlink(to, await clearPath(root, path));
   // Each guest makes its own, at its first start.
   for (const name of await readdir(join(root, 'etc/ssh'))) {
     if (name.startsWith('ssh_host_')) await rm(join(root, 'etc/ssh', name));

@@ -1,4 +1,8 @@
 import { open, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AppError } from '@skerry/protocol';
+import { readDiskUsage } from '../host/capacity.ts';
+import { isDiskFull } from '../host/disk-full.ts';
 import { run } from '../host/run.ts';
 import { type DiskFormat, HEAD_BYTES, hasBootSector, parseDiskFormat } from './disk-format.ts';
 
@@ -6,6 +10,8 @@ import { type DiskFormat, HEAD_BYTES, hasBootSector, parseDiskFormat } from './d
 const ADDRESS_SPACE_BYTES = 2 * 1024 ** 3;
 const CPU_SECONDS = 900;
 const CONVERT_TIMEOUT_MS = 60 * 60_000;
+/** Left free for what runs: a guest that finds no room waits. */
+const RESERVE_BYTES = 1024 ** 3;
 
 export type BootKind = 'firmware' | 'kernel';
 
@@ -26,16 +32,39 @@ export async function readDiskFormat(path: string): Promise<DiskFormat> {
   return parseDiskFormat(head, fileBytes);
 }
 
-/** Makes a disk of our own of a stranger's one that `readDiskFormat` took. Throws INVALID_IMAGE with the tool's own words. */
+/**
+ * Makes a disk of our own of a stranger's one that `readDiskFormat` took. Throws INVALID_IMAGE with the tool's own words, and
+ * STORAGE_FULL where it would fill the machine: a small packed file may hold a large disk.
+ */
 export async function convertDisk(
   source: string,
   format: DiskFormat['format'],
   target: string,
   signal?: AbortSignal,
 ): Promise<void> {
+  try {
+    const { required } = JSON.parse(
+      await runLimited(['measure', '--output=json', '-f', format, '-O', 'qcow2', source], signal),
+    ) as { required: number };
+    const { availableBytes } = await readDiskUsage(dirname(target));
+    if (required > availableBytes - RESERVE_BYTES)
+      throw new AppError(
+        'STORAGE_FULL',
+        `the disk needs ${required} bytes, and this machine has ${Math.max(0, availableBytes - RESERVE_BYTES)} to give`,
+      );
+    await runLimited(['convert', '-f', format, '-O', 'qcow2', source, target], signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (isDiskFull(error) || (error instanceof AppError && error.code === 'HOST_NOT_READY')) throw error;
+    throw new AppError('INVALID_IMAGE', `the disk cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+function runLimited(args: readonly string[], signal: AbortSignal | undefined): Promise<string> {
   const limits = [`--as=${ADDRESS_SPACE_BYTES}`, `--cpu=${CPU_SECONDS}`];
-  const convert = ['qemu-img', 'convert', '-f', format, '-O', 'qcow2', source, target];
-  await run('prlimit', [...limits, ...convert], { signal, timeoutMs: CONVERT_TIMEOUT_MS });
+  return run('prlimit', [...limits, 'qemu-img', ...args], { signal, timeoutMs: CONVERT_TIMEOUT_MS });
 }
 
 /** How a disk of ours boots, by its first sectors. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -71,7 +71,26 @@ describe('disk images of strangers', () => {
     bytes.fill(0xff, 104, 200_000);
     await writeFile(at('damaged.qcow2'), bytes);
     const { format } = await readDiskFormat(at('damaged.qcow2'));
-    await assert.rejects(convertDisk(at('damaged.qcow2'), format, at('damaged.made')), isError('INTERNAL'));
+    await assert.rejects(
+      convertDisk(at('damaged.qcow2'), format, at('damaged.made')),
+      isError('INVALID_IMAGE'),
+    );
+  });
+
+  test('a small file that holds more than the machine has room for is not begun with', async () => {
+    // Half a terabyte, of which every cluster is said to be the first one.
+    await writeFile(at('bomb.raw'), Buffer.alloc(2 * MIB, 'A'));
+    await truncate(at('bomb.raw'), 512 * 1024 ** 3);
+    const large = ['-O', 'qcow2', '-o', 'cluster_size=2M'];
+    await run('qemu-img', ['convert', '-f', 'raw', ...large, at('bomb.raw'), at('bomb.qcow2')]);
+    const bytes = await readFile(at('bomb.qcow2'));
+    const tableOf = (offset: number) => Number(bytes.readBigUInt64BE(offset) & 0x00ff_ffff_ffff_fe00n);
+    const table = tableOf(tableOf(40));
+    const first = bytes.readBigUInt64BE(table);
+    for (let entry = 0; entry < (2 * MIB) / 8; entry++) bytes.writeBigUInt64BE(first, table + 8 * entry);
+    await writeFile(at('bomb.qcow2'), bytes);
+    const { format } = await readDiskFormat(at('bomb.qcow2'));
+    await assert.rejects(convertDisk(at('bomb.qcow2'), format, at('bomb.made')), isError('STORAGE_FULL'));
   });
 
   test('any bytes are a disk or an error of ours', async () => {

@@ -4,7 +4,7 @@ const STAGE_DIRECTORY = '/run/skerry';
 
 // Only NoCloud, and only the modules that act on what the seed of a compute node can carry: looking for other clouds and
 // importing some forty modules costs seconds under software emulation.
-export const CLOUD_CFG = `datasource_list: [NoCloud]
+export const cloudConfig = (distro: string) => `datasource_list: [NoCloud]
 datasource:
   NoCloud:
     fs_label: cidata
@@ -21,7 +21,7 @@ cloud_init_modules: [bootcmd, write-files, resizefs, set_hostname, update_hostna
 cloud_config_modules: [runcmd]
 cloud_final_modules: [scripts-per-once, scripts-per-boot, scripts-per-instance, scripts-user]
 system_info:
-  distro: debian
+  distro: ${distro}
   network:
     renderers: [networkd]
     activators: [networkd]

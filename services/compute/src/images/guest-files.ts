@@ -1,7 +1,7 @@
 import {
-  CLOUD_CFG,
   CLOUD_INIT_STAGES,
   CLOUD_LOGGING,
+  cloudConfig,
   STAGES,
   STAGES_UNIT,
   stageUnit,
@@ -26,11 +26,11 @@ export const READY_PORT = 'org.skerry.ready';
 /** `four-units`: before 24.3, with a unit and a process for each stage. `one-process`: since then, on its own. */
 export type CloudInitKind = 'four-units' | 'one-process';
 
-export function guestFiles(cloudInit: CloudInitKind = 'four-units'): GuestFile[] {
+export function guestFiles(cloudInit: CloudInitKind = 'four-units', distro = 'debian'): GuestFile[] {
   // The unit after which the seed's keys and names are in place.
   const seeded = cloudInit === 'four-units' ? 'cloud-init.service' : 'cloud-init-network.service';
   return [
-    { path: '/etc/cloud/cloud.cfg', text: CLOUD_CFG },
+    { path: '/etc/cloud/cloud.cfg', text: cloudConfig(distro) },
     { path: '/etc/cloud/cloud.cfg.d/05_logging.cfg', text: CLOUD_LOGGING },
     ...(cloudInit === 'four-units' ? stageFiles() : []),
     { path: '/etc/systemd/system/skerry-ready.service', text: readyUnit(seeded) },

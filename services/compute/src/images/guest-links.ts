@@ -58,8 +58,17 @@ const MASKED_GENERATORS: readonly string[] = [
   'systemd-veritysetup-generator',
 ];
 
-export function guestLinks(): GuestLink[] {
+/** sshd runs from the start, with the socket that is made for it: a guest is up when sshd could answer, and not when somebody first knocks. */
+const UBUNTU_LINKS: readonly GuestLink[] = [
+  {
+    path: '/etc/systemd/system/multi-user.target.wants/ssh.service',
+    target: '/usr/lib/systemd/system/ssh.service',
+  },
+];
+
+export function guestLinks(distro = 'debian'): GuestLink[] {
   return [
+    ...(distro === 'ubuntu' ? UBUNTU_LINKS : []),
     ...MASKED_UNITS.map((unit) => ({ path: `/etc/systemd/system/${unit}`, target: '/dev/null' })),
     ...MASKED_GENERATORS.map((name) => ({
       path: `/etc/systemd/system-generators/${name}`,

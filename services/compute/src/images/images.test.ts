@@ -12,7 +12,12 @@ import { parseBootstrapLine } from './progress.ts';
 import { aptSources, findRecipe, imageDirectoryName, recipeKey } from './recipe.ts';
 import { ImageStore } from './store.ts';
 
-const mirrors = { mirror: 'http://mirror.example/debian', securityMirror: 'http://mirror.example/security' };
+const mirrors = {
+  mirror: 'http://mirror.example/debian',
+  securityMirror: 'http://mirror.example/security',
+  ubuntuMirror: 'http://mirror.example/ubuntu',
+  ubuntuSecurityMirror: 'http://mirror.example/ubuntu-security',
+};
 const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
 
 describe('modules.dep', () => {
@@ -56,6 +61,18 @@ describe('recipes', () => {
     assert.match(sources, /^deb http:\/\/mirror\.example\/debian bookworm main$/m);
     assert.match(sources, /^deb http:\/\/mirror\.example\/debian bookworm-updates main$/m);
     assert.match(sources, /^deb http:\/\/mirror\.example\/security bookworm-security main$/m);
+    const ubuntu = aptSources(findRecipe('ubuntu', mirrors));
+    assert.match(ubuntu, /^URIs: http:\/\/mirror\.example\/ubuntu\nSuites: noble noble-updates$/m);
+    assert.match(ubuntu, /^URIs: http:\/\/mirror\.example\/ubuntu-security\nSuites: noble-security$/m);
+    // The key, in the form of deb822(5): no line of it may end the stanza.
+    assert.match(ubuntu, /^Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n \.\n(?: \S+\n)+\n?/m);
+  });
+
+  test('ubuntu is its long-term release; each name is one image', () => {
+    const name = imageDirectoryName(findRecipe('ubuntu', mirrors));
+    assert.equal(name, imageDirectoryName(findRecipe('ubuntu:24.04', mirrors)));
+    const others = ['debian:12', 'debian:13'].map((one) => imageDirectoryName(findRecipe(one, mirrors)));
+    assert.equal(new Set([name, ...others]).size, 3);
   });
 });
 
@@ -87,7 +104,7 @@ test('a build that fails leaves nothing that passes for an image, says why, and 
     const store = new ImageStore({
       cacheDir,
       // A port that nothing listens on: refused at once.
-      mirrors: { mirror: 'http://127.0.0.1:9/debian', securityMirror: 'http://127.0.0.1:9/security' },
+      mirrors: { ...mirrors, mirror: 'http://127.0.0.1:9/debian' },
       log: createLogger('test', 'silent'),
       signal: AbortSignal.abort(new Error('stopped')),
     });

@@ -66,8 +66,8 @@ async function startAndKill(cacheDir: string): Promise<void> {
   const code = `
     const { ImageStore } = await import(${JSON.stringify(join(import.meta.dirname, 'store.ts'))});
     const { createLogger } = await import('@skerry/kit');
-    const { mirror, securityMirror } = ${JSON.stringify(readConfig(computeConfig, { SKERRY_HOME: cacheDir }))};
-    const store = new ImageStore({ cacheDir: ${JSON.stringify(cacheDir)}, mirrors: { mirror, securityMirror }, log: createLogger('test', 'silent'), signal: new AbortController().signal });
+    const mirrors = ${JSON.stringify(readConfig(computeConfig, { SKERRY_HOME: cacheDir }))};
+    const store = new ImageStore({ cacheDir: ${JSON.stringify(cacheDir)}, mirrors, log: createLogger('test', 'silent'), signal: new AbortController().signal });
     await store.ensure('debian:12', ({ message }) => console.log(message));`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     cwd: import.meta.dirname,

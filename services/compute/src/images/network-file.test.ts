@@ -4,8 +4,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createLogger } from '@skerry/kit';
+import { createLogger, readConfig } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { computeConfig } from '../config.ts';
 import { run } from '../host/run.ts';
 import { RealCore } from '../testing/real-core.ts';
 import { ImageStore } from './store.ts';
@@ -20,7 +21,7 @@ test('an image by hash is fetched, verified and converted once; what is no image
   await using core = await new RealCore().start();
   const store = new ImageStore({
     cacheDir: directory,
-    mirrors: { mirror: 'http://nowhere.example', securityMirror: 'http://nowhere.example' },
+    mirrors: readConfig(computeConfig, { SKERRY_HOME: directory }),
     log: createLogger('test', 'silent'),
     signal: new AbortController().signal,
     files: core.client,

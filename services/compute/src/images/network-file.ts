@@ -22,7 +22,8 @@ export function isFileImage(name: string): boolean {
 
 /**
  * Makes an image, in an empty directory, of a qcow2 or raw disk that is stored on the network: fetched, verified,
- * converted. Throws FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_CORRUPT, INVALID_IMAGE.
+ * converted. Throws FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_CORRUPT, INVALID_IMAGE,
+ * STORAGE_FULL.
  * @param limitBytes the largest file that is fetched
  */
 export async function makeFileImage(
@@ -39,10 +40,7 @@ export async function makeFileImage(
   const { format, virtualBytes } = await readDiskFormat(download);
   report({ percent: DOWNLOAD_PERCENT, message: `converting a ${format} image` });
   const disk = join(directory, IMAGE_FILES.disk);
-  await convertDisk(download, format, disk, signal).catch((error: Error) => {
-    signal.throwIfAborted();
-    throw new AppError('INVALID_IMAGE', `the image cannot be read: ${error.message}`, { cause: error });
-  });
+  await convertDisk(download, format, disk, signal);
   await rm(download);
   const boot = await readBootKind(disk);
   return { kernelVersion: '', diskMib: Math.ceil(virtualBytes / MIB), boot };

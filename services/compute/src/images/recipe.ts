@@ -3,6 +3,7 @@ import { AppError } from '@skerry/protocol';
 import { type CloudInitKind, guestFiles } from './guest-files.ts';
 import { guestLinks } from './guest-links.ts';
 import { encodeInitrd, INITRD_MODULES } from './initrd.ts';
+import { UBUNTU_ARCHIVE_KEY } from './ubuntu-key.ts';
 
 /** How an image is made; everything that changes the result is in here, so that its hash can name the result. */
 export interface Recipe {
@@ -15,6 +16,8 @@ export interface Recipe {
   readonly diskMib: number;
   /** How this suite's cloud-init starts: as four units by default, since 24.3 as one process of its own. */
   readonly cloudInit?: CloudInitKind;
+  /** Debian by default. */
+  readonly distro?: 'ubuntu';
   readonly mirror: string;
   readonly securityMirror: string;
 }
@@ -22,6 +25,8 @@ export interface Recipe {
 export interface Mirrors {
   readonly mirror: string;
   readonly securityMirror: string;
+  readonly ubuntuMirror: string;
+  readonly ubuntuSecurityMirror: string;
 }
 
 /** Raised when the way of building changes in a manner that the recipe's own text does not show. */
@@ -55,27 +60,51 @@ const RECIPES: readonly Omit<Recipe, keyof Mirrors>[] = [
     kernelPackage: 'linux-image-cloud-amd64',
     diskMib: IMAGE_DISK_MIB,
   },
+  {
+    name: 'debian:13',
+    suite: 'trixie',
+    // Since Debian 13 it is not among the packages that every system has, and cloud-init grows the file system with it.
+    packages: [...DEBIAN_PACKAGES, 'e2fsprogs'],
+    kernelPackage: 'linux-image-cloud-amd64',
+    diskMib: IMAGE_DISK_MIB,
+    cloudInit: 'one-process',
+  },
+  {
+    name: 'ubuntu:24.04',
+    suite: 'noble',
+    packages: DEBIAN_PACKAGES,
+    kernelPackage: 'linux-image-virtual',
+    diskMib: IMAGE_DISK_MIB,
+    cloudInit: 'one-process',
+    distro: 'ubuntu',
+  },
 ];
 
-export const IMAGE_NAMES: readonly string[] = RECIPES.map((recipe) => recipe.name);
+/** Names without a version, and what they mean now. A disk goes on with what it was made of. */
+const ALIASES: Readonly<Record<string, string>> = { ubuntu: 'ubuntu:24.04' };
+
+export const IMAGE_NAMES: readonly string[] = [...RECIPES.map(({ name }) => name), ...Object.keys(ALIASES)];
 
 /** Throws UNKNOWN_IMAGE, naming those there are. */
 export function findRecipe(name: string, mirrors: Mirrors): Recipe {
-  const recipe = RECIPES.find((one) => one.name === name);
+  const recipe = RECIPES.find((one) => one.name === (ALIASES[name] ?? name));
   if (!recipe) {
     throw new AppError(
       'UNKNOWN_IMAGE',
       `there is no image ${JSON.stringify(name)}; there is ${IMAGE_NAMES.join(', ')}`,
     );
   }
-  const { mirror, securityMirror } = mirrors;
-  return { ...recipe, mirror, securityMirror };
+  return recipe.distro === 'ubuntu'
+    ? { ...recipe, mirror: mirrors.ubuntuMirror, securityMirror: mirrors.ubuntuSecurityMirror }
+    : { ...recipe, mirror: mirrors.mirror, securityMirror: mirrors.securityMirror };
 }
 
 /** Names a recipe's result: the same recipe gives the same key, any change another one. */
 export function recipeKey(recipe: Recipe): string {
   const initrd = encodeInitrd(new Uint8Array(), []).toString('base64');
-  const parts = [BUILDER_VERSION, recipe, guestFiles(recipe.cloudInit), guestLinks(), INITRD_MODULES, initrd];
+  const { cloudInit, distro } = recipe;
+  const guest = [guestFiles(cloudInit, distro), guestLinks(distro)];
+  const parts = [BUILDER_VERSION, recipe, ...guest, INITRD_MODULES, initrd];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, KEY_DIGITS);
 }
 
@@ -84,12 +113,28 @@ export function imageDirectoryName(recipe: Recipe): string {
   return `${recipe.name.replaceAll(':', '-')}-${recipeKey(recipe)}`;
 }
 
-/** apt's sources for a recipe, in the one-line form of sources.list(5). */
+/** apt's sources for a recipe, as sources.list(5) has them. A guest keeps them, and whose signature they need. */
 export function aptSources(recipe: Recipe): string {
-  return [
-    `deb ${recipe.mirror} ${recipe.suite} main`,
-    `deb ${recipe.mirror} ${recipe.suite}-updates main`,
-    `deb ${recipe.securityMirror} ${recipe.suite}-security main`,
-    '',
-  ].join('\n');
+  const { suite, mirror, securityMirror } = recipe;
+  if (recipe.distro !== 'ubuntu') {
+    return [
+      `deb ${mirror} ${suite} main`,
+      `deb ${mirror} ${suite}-updates main`,
+      `deb ${securityMirror} ${suite}-security main`,
+      '',
+    ].join('\n');
+  }
+  const stanza = (uri: string, suites: string) =>
+    [
+      'Types: deb',
+      `URIs: ${uri}`,
+      `Suites: ${suites}`,
+      'Components: main universe',
+      // A machine with Debian does not know this key.
+      `Signed-By:\n${UBUNTU_ARCHIVE_KEY.replaceAll(/^$/gm, '.').replaceAll(/^/gm, ' ')}`,
+      '',
+    ].join('\n');
+  return [stanza(mirror, `${suite} ${suite}-updates`), stanza(securityMirror, `${suite}-security`)].join(
+    '\n',
+  );
 }

@@ -9,7 +9,7 @@ import { buildImage } from './build.ts';
 import { filesOf, type Image } from './image.ts';
 import { type FileSource, isFileImage, makeFileImage } from './network-file.ts';
 import type { Progress, Report } from './progress.ts';
-import { findRecipe, imageDirectoryName, type Mirrors } from './recipe.ts';
+import { findRecipe, imageDirectoryName, type Mirrors, type Recipe } from './recipe.ts';
 
 export interface ImageStoreOptions {
   readonly cacheDir: string;
@@ -59,19 +59,19 @@ export class ImageStore {
   }
 
   /**
-   * The image, built now if need be; callers at the same time share one build. Throws UNKNOWN_IMAGE, and HOST_NOT_READY or
-   * INTERNAL with the tool's own words when it cannot be built; a later call tries again.
+   * The image, built now if need be; callers at the same time share one build. Throws UNKNOWN_IMAGE, and IMAGE_UNAVAILABLE
+   * with the tool's own words or STORAGE_FULL when it cannot be built; a later call tries again.
    */
   async ensure(name: string, report: Report): Promise<Image> {
     const origin = this.#originOf(name);
-    const running = this.#builds.get(name);
+    const running = this.#builds.get(origin.name);
     if (running) {
       report(running.last);
       return watch(running, report);
     }
     const found = await this.find(name);
     if (found) return found;
-    return watch(this.#builds.get(name) ?? this.#start(origin), report);
+    return watch(this.#builds.get(origin.name) ?? this.#start(origin), report);
   }
 
   #originOf(name: string): Origin {
@@ -86,11 +86,14 @@ export class ImageStore {
     }
     const recipe = findRecipe(name, mirrors);
     return {
-      name,
+      name: recipe.name,
       directoryName: imageDirectoryName(recipe),
       summary: `building from ${recipe.mirror}`,
       make: async (directory, report) => ({
-        ...(await buildImage(recipe, directory, report, signal)),
+        ...(await buildImage(recipe, directory, report, signal).catch((error: unknown) => {
+          signal.throwIfAborted();
+          throw failureOf(recipe, error);
+        })),
         diskMib: recipe.diskMib,
         boot: 'kernel',
       }),
@@ -152,6 +155,14 @@ export class ImageStore {
         await rm(join(this.#directory, name), { recursive: true, force: true });
     }
   }
+}
+
+/** What was tried, for whoever asked for the image and for whoever runs the machine. */
+function failureOf({ name, mirror, securityMirror }: Recipe, error: unknown): unknown {
+  if (!(error instanceof AppError) || error.code === 'STORAGE_FULL' || error.code === 'HOST_NOT_READY')
+    return error;
+  const tried = `${name} is built from the packages of ${mirror} and ${securityMirror}`;
+  return new AppError('IMAGE_UNAVAILABLE', `${tried}, and that failed: ${error.message}`, { cause: error });
 }
 
 async function watch(build: Build, report: Report): Promise<Image> {

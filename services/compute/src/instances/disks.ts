@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { copyFile, link, mkdir, rename, rm, stat, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { hostnameOf } from '@skerry/protocol';
 import { isMissing, syncDirectory } from '../host/atomic-file.ts';
 import { run } from '../host/run.ts';
@@ -51,7 +51,10 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-/** Makes an instance's disk and seed. A disk that is there already is kept: it holds its owner's data. */
+/**
+ * Makes an instance's disk and seed. A disk that is there already is kept: it holds its owner's data. Gives the directory,
+ * below the data directory, that the disk needs.
+ */
 export async function makeDisks(
   dataDir: string,
   base: string,
@@ -59,7 +62,7 @@ export async function makeDisks(
   ipv4: Ipv4Link,
   wanted: Wanted,
   nameServers: readonly string[],
-): Promise<void> {
+): Promise<string> {
   const directory = instanceDirectory(dataDir, place.id);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const seed = {
@@ -73,7 +76,7 @@ export async function makeDisks(
   };
   await writeSeed(seed, join(directory, MACHINE_FILES.seed));
   const disk = join(directory, MACHINE_FILES.disk);
-  if (await isThere(disk)) return;
+  if (await isThere(disk)) return (await baseOf(dataDir, disk)) ?? base;
   const temporary = `${disk}.tmp`;
   await rm(temporary, { force: true });
   const backing = join(dataDir, base, IMAGE_FILES.disk);
@@ -91,6 +94,16 @@ export async function makeDisks(
   ]);
   await rename(temporary, disk);
   await syncDirectory(directory);
+  return base;
+}
+
+/** Of a disk from before, whose making or removal was cut off: its image may be an older one than the name means now. */
+async function baseOf(dataDir: string, disk: string): Promise<string | undefined> {
+  const shown = await run('qemu-img', ['info', '--force-share', '--output=json', '-f', 'qcow2', disk]);
+  const backing = (JSON.parse(shown) as { 'backing-filename'?: string })['backing-filename'];
+  if (backing === undefined) return undefined;
+  const base = relative(dataDir, dirname(backing));
+  return base.startsWith('bases/') ? base : undefined;
 }
 
 async function isThere(path: string): Promise<boolean> {

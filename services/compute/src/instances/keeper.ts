@@ -1,6 +1,7 @@
 import type { Logger } from '@skerry/kit';
 import type { InstanceStatusContent, InstanceView, Reason } from '@skerry/protocol';
 import type { Capacity } from '../host/capacity.ts';
+import { isDiskFull } from '../host/disk-full.ts';
 import type { NetworkNames } from '../network/names.ts';
 import { decideAdmission } from './admission.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
@@ -13,9 +14,13 @@ import {
   writeRecord,
 } from './record.ts';
 import { takeBack } from './released.ts';
+import { reasonOf } from './trouble.ts';
 import { needOf, wantedOf } from './wanted.ts';
 import { Worker } from './worker.ts';
 import type { Workshop } from './workshop.ts';
+
+/** How long an instance waits that could not be noted for want of room on the disk. */
+const ROOM_RECHECK_MS = 5_000;
 
 export interface KeeperOptions {
   readonly shop: Workshop;
@@ -40,6 +45,7 @@ export class Keeper {
   #turn: Promise<void> = Promise.resolve();
   /** Refused for want of room. */
   readonly #waiting = new Map<string, InstanceView>();
+  #later: NodeJS.Timeout | undefined;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -133,7 +139,15 @@ export class Keeper {
       this.#waiting.set(view.instance_id, view);
       return this.#refuse(view.instance_id, refusal);
     }
-    await this.#admit(view, place);
+    try {
+      await this.#admit(view, place);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      // Nothing is begun that cannot be noted; those who come after it are heard all the same.
+      this.#waiting.set(view.instance_id, view);
+      this.#refuse(view.instance_id, reasonOf(error));
+      this.#tryLater();
+    }
   }
 
   #promised(): Capacity[] {
@@ -143,9 +157,9 @@ export class Keeper {
   async #admit(view: InstanceView, place: Place): Promise<void> {
     const { shop, log } = this.#options;
     const fresh = newRecord(view.instance_id, wantedOf(view), shop.now());
-    const old = (await takeBack(shop.dataDir, view.instance_id))
-      ? await readRecord(shop.dataDir, view.instance_id, log)
-      : undefined;
+    await takeBack(shop.dataDir, view.instance_id);
+    // Also where the disk came back before, and its new record could not be written.
+    const old = await readRecord(shop.dataDir, view.instance_id, log);
     if (old) log.info({ instance: view.instance_id }, 'the instance is back, and finds its disk');
     const record = old ? { ...fresh, base: old.base, kernel: old.kernel } : fresh;
     await writeRecord(shop.dataDir, record);
@@ -201,13 +215,21 @@ export class Keeper {
       .finally(() => {
         this.#running.delete(running);
         if (worker.isDone) this.#workers.delete(worker.place.id);
-        if (worker.isDone && !this.#options.shop.signal.aborted) this.#tryWaiting();
+        if (worker.isDone) this.#tryWaiting();
       });
     this.#running.add(running);
   }
 
-  /** Somebody left: those who were refused before are tried again, in the order in which they came. */
+  #tryLater(): void {
+    this.#later ??= setTimeout(() => {
+      this.#later = undefined;
+      this.#tryWaiting();
+    }, ROOM_RECHECK_MS).unref();
+  }
+
+  /** There may be room: those who were refused before are tried again, in the order in which they came. */
   #tryWaiting(): void {
+    if (this.#options.shop.signal.aborted) return;
     const waiting = [...this.#waiting.values()];
     void (async () => {
       for (const view of waiting) await this.see(view);

@@ -1,12 +1,13 @@
 import type { Logger } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
+import { isDiskFull } from '../host/disk-full.ts';
 import { enterPhase, type InstanceRecord, type Status, writeRecord } from './record.ts';
 
 export interface LedgerOptions {
   readonly dataDir: string;
   readonly now: () => number;
   readonly log: Logger;
-  /** Told of every new status, after it is on the disk. */
+  /** Told of every new status, after it is on the disk where that has room. */
   readonly onStatus: (id: string, status: Status) => void;
 }
 
@@ -36,7 +37,18 @@ export class Ledger {
     return this.#writing;
   }
 
-  /** States a phase, if it is news. */
+  /** Changes the record. What no later step rests on may wait until the disk has room: it is written with the next change. */
+  async note(change: Partial<InstanceRecord>): Promise<void> {
+    await this.remember(change).catch((error: unknown) => {
+      if (!isDiskFull(error)) throw error;
+      this.#options.log.warn(
+        { changed: Object.keys(change) },
+        'the disk is full: a change of the record is not kept yet',
+      );
+    });
+  }
+
+  /** States a phase, if it is news. A full disk keeps nobody from hearing it: the record is written with the next change. */
   async say(phase: Phase, reason: Reason | null): Promise<void> {
     const { now, log, onStatus } = this.#options;
     const { id, status: last, restartId, phaseTimesMs: times } = this.#record;
@@ -45,10 +57,8 @@ export class Ledger {
     if (!isEntered && isSame) return;
     const observedAtMs = Math.max(now(), (last?.observedAtMs ?? 0) + 1);
     const status = { phase, reason, observedAtMs, restartId };
-    await this.remember({
-      status,
-      phaseTimesMs: isEntered ? enterPhase(times, phase, observedAtMs) : times,
-    });
+    const phaseTimesMs = isEntered ? enterPhase(times, phase, observedAtMs) : times;
+    await this.note({ status, phaseTimesMs });
     if (isEntered) log.info({ phase, reason }, `the instance is ${phase}`);
     onStatus(id, status);
   }

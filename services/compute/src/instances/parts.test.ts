@@ -7,7 +7,7 @@ import { createLogger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { enterPhase, instanceDirectory, newRecord, readRecords, writeRecord } from './record.ts';
 import { Slots } from './slots.ts';
-import { judgeTrouble, TROUBLE_LIMIT, TROUBLE_WINDOW_MS } from './trouble.ts';
+import { judgeTrouble, PASSING_RETRY_MAX_MS, reasonOf, TROUBLE_LIMIT, TROUBLE_WINDOW_MS } from './trouble.ts';
 
 const wanted = {
   isRunning: true,
@@ -27,6 +27,18 @@ describe('trouble', () => {
     assert.deepEqual(judgeTrouble(new AppError('UNKNOWN_IMAGE', 'none'), [], 0), {
       giveUp: { code: 'UNKNOWN_IMAGE', message: 'none' },
     });
+  });
+
+  test('what the machine lacks for now is tried for as long as it takes', () => {
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    const times = Array.from({ length: 4 * TROUBLE_LIMIT }, (_, index) => index);
+    for (const error of [
+      full,
+      new AppError('STORAGE_FULL', 'full'),
+      new AppError('NO_CAPACITY', 'no memory'),
+    ])
+      assert.deepEqual(judgeTrouble(error, times, times.length), { retryInMs: PASSING_RETRY_MAX_MS });
+    assert.equal(reasonOf(full).code, 'STORAGE_FULL');
   });
 
   test('else it is tried again, after longer and longer, up to a limit', () => {

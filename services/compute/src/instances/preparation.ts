@@ -55,11 +55,11 @@ export async function prepareInstance(
       'DISK_TOO_SMALL',
       `the image has a disk of ${image.diskMib} MiB, the instance one of ${wanted.diskGib} GiB`,
     );
-  const base = await keepBase(dataDir, image);
-  await makeDisks(dataDir, base, place, ipv4, wanted, nameServers);
+  const newest = await keepBase(dataDir, image);
+  const base = await makeDisks(dataDir, newest, place, ipv4, wanted, nameServers);
   if (image.boot === 'firmware') return { base, kernel: null };
   const isComplete = image.kernelVersion !== '';
-  return { base, kernel: isComplete ? base : await keepBase(dataDir, await ensure(KERNEL_IMAGE)) };
+  return { base, kernel: isComplete ? newest : await keepBase(dataDir, await ensure(KERNEL_IMAGE)) };
 }
 
 /** How an instance's disk boots, and whether by hardware. */
@@ -72,6 +72,11 @@ export async function chooseBoot(
   const directory = join(dataDir, kernel);
   const boot = { kernel: join(directory, IMAGE_FILES.kernel), initrd: join(directory, IMAGE_FILES.initrd) };
   return { boot, accelerator: (await accelerator.decide(boot.kernel, boot.initrd)).accelerator };
+}
+
+/** QEMU writes files of its own before a guest runs. Throws STORAGE_FULL. */
+export async function checkRoom(dataDir: string): Promise<void> {
+  if (!(await hasRoom(dataDir))) throw new AppError('STORAGE_FULL', 'the disk of this machine is full');
 }
 
 /** Whether a guest that was stopped by a full disk may go on. */

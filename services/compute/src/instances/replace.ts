@@ -21,7 +21,7 @@ export async function reinstall(bench: Bench, dataDir: string, nowMs: number): P
 
 /**
  * Puts a disk from a file in the place of the instance's, which is put aside for its grace. The file is verified and made
- * one of our own first: an image that is not one changes nothing. Throws INVALID_IMAGE, DISK_TOO_SMALL.
+ * one of our own first: an image that is not one changes nothing. Throws INVALID_IMAGE, DISK_TOO_SMALL, STORAGE_FULL.
  */
 export async function restoreDisk(
   bench: Bench,
@@ -39,9 +39,7 @@ export async function restoreDisk(
     );
   const draft = join(directory, `${MACHINE_FILES.disk}.new`);
   try {
-    await convertDisk(source, format, draft).catch((error: Error) => {
-      throw new AppError('INVALID_IMAGE', `the file cannot be read: ${error.message}`, { cause: error });
-    });
+    await convertDisk(source, format, draft);
     await run('qemu-img', ['resize', '-q', '-f', 'qcow2', draft, `${sizeBytes}`]);
     const boot = await readBootKind(draft);
     await bench.stop();

@@ -1,10 +1,14 @@
 import { AppError, type Reason } from '@skerry/protocol';
+import { asStorageFull } from '../host/disk-full.ts';
 
 /** So many failures within the window, and the node gives up until somebody asks again. */
 export const TROUBLE_LIMIT = 5;
 export const TROUBLE_WINDOW_MS = 10 * 60_000;
 export const RETRY_BASE_MS = 1_000;
 export const RETRY_MAX_MS = 60_000;
+/** What the machine lacks now it may have soon, whatever is done with the instance: it is tried for as long as it takes. */
+const PASSING: ReadonlySet<string> = new Set(['STORAGE_FULL', 'NO_CAPACITY']);
+export const PASSING_RETRY_MAX_MS = 15_000;
 const MESSAGE_CHARS = 1_000;
 
 /** What follows from a failure: try again after a while, or give up. Pure. */
@@ -16,12 +20,14 @@ export type Verdict = { readonly retryInMs: number } | { readonly giveUp: Reason
 export function judgeTrouble(error: unknown, times: readonly number[], nowMs: number): Verdict {
   const reason = reasonOf(error);
   const count = recentOf(times, nowMs).length + 1;
+  const waitMs = RETRY_BASE_MS * 4 ** (count - 1);
   if (error instanceof AppError && error.kind === 'invalid') return { giveUp: reason };
+  if (PASSING.has(reason.code)) return { retryInMs: Math.min(PASSING_RETRY_MAX_MS, waitMs) };
   if (count >= TROUBLE_LIMIT) {
     const message = `gave up after ${count} failures in ${TROUBLE_WINDOW_MS / 60_000} minutes; the last: ${reason.message}`;
     return { giveUp: { code: reason.code, message: message.slice(0, MESSAGE_CHARS) } };
   }
-  return { retryInMs: Math.min(RETRY_MAX_MS, RETRY_BASE_MS * 4 ** (count - 1)) };
+  return { retryInMs: Math.min(RETRY_MAX_MS, waitMs) };
 }
 
 export function recentOf(times: readonly number[], nowMs: number): number[] {
@@ -29,7 +35,8 @@ export function recentOf(times: readonly number[], nowMs: number): number[] {
 }
 
 /** An error in the words of a status. */
-export function reasonOf(error: unknown): Reason {
+export function reasonOf(thrown: unknown): Reason {
+  const error = asStorageFull(thrown);
   const code = error instanceof AppError ? error.code : 'INTERNAL';
   const message = error instanceof Error ? error.message : String(error);
   return { code, message: message.slice(0, MESSAGE_CHARS) };

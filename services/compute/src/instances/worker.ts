@@ -1,6 +1,7 @@
 import { type Logger, pause } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import { AppError } from '@skerry/protocol';
+import { isDiskFull } from '../host/disk-full.ts';
 import type { GuestLink } from '../network/ruleset.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import { Vm } from '../vm/vm.ts';
@@ -10,7 +11,7 @@ import { type Actual, decideStep, REASONS, type Step } from './diff.ts';
 import { type Bench, type Errand, ErrandLine } from './errands.ts';
 import { Ledger } from './ledger.ts';
 import { guestLinkOf, type Place } from './place.ts';
-import { checkMemory, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
+import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
 import { type InstanceRecord, instanceDirectory } from './record.ts';
 import { putAside, type ReleaseReason } from './released.ts';
 import { shutDown } from './shut-down.ts';
@@ -133,7 +134,7 @@ export class Worker {
         if (signal.aborted) break;
         waitMs = await this.#suffer(error, now()).catch((failure) => {
           this.#log.error({ err: failure }, 'the state of an instance could not be kept; trying again');
-          return RETRY_MAX_MS;
+          return isDiskFull(failure) ? ROOM_RECHECK_MS : RETRY_MAX_MS;
         });
       }
       if (waitMs > 0) await this.#rest(waitMs);
@@ -166,7 +167,7 @@ export class Worker {
       this.#wanted !== null &&
       JSON.stringify(this.#wanted) !== JSON.stringify(this.#ledger.record.wanted)
     ) {
-      await this.#ledger.remember({ wanted: this.#wanted });
+      await this.#ledger.note({ wanted: this.#wanted });
     }
   }
 
@@ -204,7 +205,7 @@ export class Worker {
         return 0;
       case 'collect':
         await this.#endProcess();
-        await this.#ledger.remember({ isPoweredOff: true, isStarted: false, bootedAtMs: null });
+        await this.#ledger.note({ isPoweredOff: true, isStarted: false, bootedAtMs: null });
         this.#log.info('the guest powered itself off');
         return 0;
       case 'firewall':
@@ -235,6 +236,7 @@ export class Worker {
     const { starts, now } = this.#shop;
     const { wanted } = this.#ledger.record;
     await checkMemory(wanted.memoryMib);
+    await checkRoom(this.#shop.dataDir);
     if (starts.isFull)
       await this.#ledger.say('preparing', {
         code: 'WAITING_FOR_OTHERS',
@@ -300,7 +302,7 @@ export class Worker {
     await this.#ledger.say('stopping', null);
     await shutDown(vm, this.#shop.signal, this.#log);
     await this.#endProcess();
-    await this.#ledger.remember({ isStarted: false, bootedAtMs: null });
+    await this.#ledger.note({ isStarted: false, bootedAtMs: null });
   }
 
   async #endProcess(): Promise<void> {

@@ -30,6 +30,8 @@ export interface NewInstance {
   readonly image?: string;
   readonly sshKey: string;
   readonly allowedPorts: readonly number[];
+  readonly memory?: number;
+  readonly disk?: number;
   /** The node that the scheduler chooses. */
   readonly node: Pick<AnnouncedNode, 'nodeId' | 'address'>;
   readonly ipv6Prefix: string;
@@ -132,14 +134,16 @@ export class RealCore implements AsyncDisposable {
     image = 'debian:12',
     sshKey,
     allowedPorts,
+    memory = 512,
+    disk = 4,
     node,
     ipv6Prefix,
   }: NewInstance): Promise<InstanceView> {
     const { instance_id: instanceId } = await this.#client.createInstance({
       name,
       cpu: 1,
-      memory: 512,
-      disk: 4,
+      memory,
+      disk,
       image,
       ssh_key: sshKey,
       firewall: { allowedPorts },

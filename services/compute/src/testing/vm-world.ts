@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { OwnerPass } from '@skerry/client';
 import type { InstanceView } from '@skerry/protocol';
 import { run } from '../host/run.ts';
+import type { ImageStore } from '../images/store.ts';
+import { openCache } from './play.ts';
 import { type AnnouncedNode, RealCore } from './real-core.ts';
 import { until } from './wait.ts';
 
@@ -52,6 +54,13 @@ export function step(text: string): void {
   console.log(`[${process.uptime().toFixed(1)} s] ${text}`);
 }
 
+export interface WorldOptions {
+  /** Where the node's data directory is made; a temporary directory by default. */
+  readonly dataRoot?: string;
+  /** More settings of the node, by their variables. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
 /** A core node and one compute node with real virtual machines, in the network namespace that this process runs in. */
 export class VmWorld implements AsyncDisposable {
   readonly core: RealCore;
@@ -59,18 +68,26 @@ export class VmWorld implements AsyncDisposable {
   readonly sshKey: string;
   readonly #directory: string;
   readonly #cacheDir: string;
+  readonly #settings: Readonly<Record<string, string>>;
   #node: ChildProcess | undefined;
 
-  private constructor(core: RealCore, directory: string, cacheDir: string, sshKey: string) {
+  private constructor(
+    core: RealCore,
+    directory: string,
+    cacheDir: string,
+    sshKey: string,
+    { dataRoot = directory, settings = {} }: WorldOptions,
+  ) {
     this.core = core;
+    this.#settings = settings;
     this.#directory = directory;
     this.#cacheDir = cacheDir;
-    this.dataDir = join(directory, 'data');
+    this.dataDir = join(dataRoot, 'data');
     this.sshKey = sshKey;
   }
 
   /** @param cacheDir where the built image is */
-  static async start(cacheDir: string): Promise<VmWorld> {
+  static async start(cacheDir: string, options: WorldOptions = {}): Promise<VmWorld> {
     const directory = await mkdtemp(join(tmpdir(), 'skerry-vm-'));
     const key = join(directory, 'id');
     await run('ip', ['link', 'set', 'lo', 'up']);
@@ -79,7 +96,8 @@ export class VmWorld implements AsyncDisposable {
     for (const end of ['out0', 'out1']) await run('ip', ['link', 'set', end, 'up']);
     await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a "quoted" name', '-f', key]);
     const core = await new RealCore().start();
-    return new VmWorld(core, directory, cacheDir, (await readFile(`${key}.pub`, 'utf8')).trim());
+    const sshKey = (await readFile(`${key}.pub`, 'utf8')).trim();
+    return new VmWorld(core, directory, cacheDir, sshKey, options);
   }
 
   async startNode(): Promise<void> {
@@ -93,6 +111,7 @@ export class VmWorld implements AsyncDisposable {
       SKERRY_COMPUTE_HOST: '127.0.0.1',
       SKERRY_COMPUTE_PORT: '0',
       SKERRY_COMPUTE_ANNOUNCE_IPV4: NODE4,
+      ...this.#settings,
     };
     this.#node = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
       env: environment,
@@ -105,6 +124,17 @@ export class VmWorld implements AsyncDisposable {
     this.#node?.kill('SIGKILL');
     if (this.#node) await once(this.#node, 'exit');
     this.#node = undefined;
+  }
+
+  /** Resident memory of the node's own process, in MiB. */
+  async nodeMemoryMib(): Promise<number> {
+    const status = await readFile(`/proc/${this.#node!.pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+([0-9]+) kB$/m.exec(status)![1]) / 1024;
+  }
+
+  /** What the node takes images from. */
+  get images(): ImageStore {
+    return openCache(this.#cacheDir);
   }
 
   /** The node as it announced itself. */

@@ -8,11 +8,12 @@ export async function until(
   what: string,
   deadlineMs: number,
   isSo: () => Promise<boolean> | boolean,
+  everyMs = POLL_MS,
 ): Promise<void> {
   const deadline = Date.now() + deadlineMs;
   while (!(await isSo())) {
     if (Date.now() > deadline) throw new Error(`not in ${deadlineMs} ms: ${what}`);
-    await delay(POLL_MS);
+    await delay(everyMs);
   }
 }
 

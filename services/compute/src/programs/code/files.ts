@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
 import { writeFileAtomically } from '../../host/atomic-file.ts';
+import { isDiskFull } from '../../host/disk-full.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
 const CACHE_BYTES_MAX = 1024 * 1024 * 1024;
@@ -30,10 +31,17 @@ export class CodeFiles {
       return kept;
     }
     const bytes = await this.#fetch(hash);
+    await this.#keep(path, bytes).catch((error: unknown) => {
+      // A program runs from memory: where its code cannot be kept it is fetched again some day.
+      if (!isDiskFull(error)) throw error;
+    });
+    return bytes;
+  }
+
+  async #keep(path: string, bytes: Buffer): Promise<void> {
     await mkdir(this.#directory, { recursive: true });
     await this.#makeRoom(bytes.length);
     await writeFileAtomically(path, bytes);
-    return bytes;
   }
 
   async #fetch(hash: string): Promise<Buffer> {
