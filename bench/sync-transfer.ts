@@ -67,7 +67,7 @@ async function checkAll(bodies: readonly Buffer[]): Promise<number> {
   await using verifier = new VerifierPool({ workers: availableParallelism(), log });
   const now = Math.floor(Date.now() / 1000);
   await verifier.verifyAll(bodies.slice(0, 5_000), now);
-  return timed(() => verifier.verifyAll(bodies, now));
+  return await timed(() => verifier.verifyAll(bodies, now));
 }
 
 /** `COPY` out and in by the server itself, into tables that have their indexes. */
