@@ -1,8 +1,8 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { familyOf } from '../chains.ts';
 import { StoreContent } from '../content/store.ts';
 import { Tags } from '../content/tags.ts';
-import type { MessageForm, VerifiedMessage } from '../envelope.ts';
+import type { MessageForm, MessageShape, VerifiedMessage } from '../envelope.ts';
 import { AppError } from '../errors.ts';
 import { itemHashOf } from '../hash.ts';
 import { scanJsonObject } from '../json/scan.ts';
@@ -106,6 +106,41 @@ export function verifyShared(body: Uint8Array | string, nowSeconds: number): Ver
   return message.form === 'envelope' ? message : { ...message, notedMs: parseNoted(scanned.value).noted_ms };
 }
 
+/** How an envelope begins as `sharedText` writes it; the signed text follows. */
+const ENVELOPE_START = '{"message":';
+
+/** What verification found out about an envelope, without what its text says itself. */
+export interface EnvelopeProof {
+  readonly itemHash: string;
+  readonly sender: string;
+  readonly signature: string;
+  /** Of the signed text, which follows `{"message":`. */
+  readonly signedChars: number;
+}
+
+/** For handing a verified envelope to another thread; undefined where it is not written as `sharedText` does. */
+export function findEnvelopeProof(text: string, message: VerifiedMessage): EnvelopeProof | undefined {
+  const { form, itemHash, sender, signature, sourceText } = message;
+  if (form !== 'envelope' || sourceText === null) return undefined;
+  if (!text.startsWith(ENVELOPE_START) || !text.startsWith(sourceText, ENVELOPE_START.length))
+    return undefined;
+  return { itemHash, sender, signature, signedChars: sourceText.length };
+}
+
+/** The verified message of a text and its own proof: nothing is checked again. */
+export function readProvenEnvelope(text: string, proof: EnvelopeProof): VerifiedMessage {
+  const { itemHash, sender, signature, signedChars } = proof;
+  const sourceText = text.slice(ENVELOPE_START.length, ENVELOPE_START.length + signedChars);
+  const {
+    chain,
+    type,
+    channel,
+    timestamp: time,
+    content,
+  } = JSON.parse(sourceText) as Static<typeof MessageShape>;
+  return { form: 'envelope', itemHash, chain, sender, type, channel, time, content, signature, sourceText };
+}
+
 function networkPart({
   itemHash,
   chain,
@@ -143,8 +178,12 @@ export function sharedText(message: VerifiedMessage): string | undefined {
     return JSON.stringify({ message: networkPart(message), noted_ms });
   if (sourceText === null) return undefined;
   if (form === 'upload') return JSON.stringify({ upload: uploadPart(message), noted_ms });
-  return `{"message":${sourceText},"signature":${JSON.stringify(signature)},"address":${JSON.stringify(sender)}}`;
+  return envelopeText(sourceText, signature, sender);
 }
+
+/** An envelope as it is passed on. */
+export const envelopeText = (signedText: string, signature: string, sender: string): string =>
+  `${ENVELOPE_START}${signedText},"signature":${JSON.stringify(signature)},"address":${JSON.stringify(sender)}}`;
 
 /** Of a message: what no hash or signature covers, and when a node first said it. */
 export interface Statement {

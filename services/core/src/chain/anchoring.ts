@@ -14,6 +14,7 @@ import { Emitter } from './emitter.ts';
 import { followOnce } from './follower.ts';
 import { Packer } from './packer.ts';
 import { Processor } from './processor.ts';
+import { createIndexedChain } from './reader.ts';
 import type { AnchorSettings, PackingSettings } from './settings.ts';
 
 /** A loop that fails waits longer each time, up to this. */
@@ -76,7 +77,8 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
 
   for (const settings of anchors) {
     const { network, contract, packing, pollMs } = settings;
-    const common = { ...options, settings, signal, random: options.random ?? Math.random };
+    const chain = createIndexedChain(options.pool, network.name, contract);
+    const common = { ...options, chain, settings, signal, random: options.random ?? Math.random };
     const processor = new Processor(common);
     processors.push(processor);
     running.push(

@@ -1,15 +1,15 @@
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
-import type pg from 'pg';
 import type { Write } from '../db/copy.ts';
 import type { Schema, VerdictReason } from '../db/schema.ts';
-import { type ContractEvent, findGenesisHash, readContractEvents } from '../indexer/read/contract-events.ts';
+import type { ContractEvent } from '../indexer/read/contract-events.ts';
 import { unconfirmMessages } from '../messages/confirmations.ts';
 import { parseSyncContent } from './archive.ts';
 import { decideChanges } from './decide.ts';
 import { ARCHIVE_LIMITS } from './limits.ts';
 import { reopenPacked } from './packed.ts';
+import type { ChainReader } from './reader.ts';
 import type { AnchorSettings } from './settings.ts';
 import {
   deleteEvent,
@@ -23,7 +23,7 @@ import {
 } from './store.ts';
 
 export interface FollowerOptions {
-  readonly pool: pg.Pool;
+  readonly chain: ChainReader;
   readonly db: Kysely<Schema>;
   readonly write: Write<Schema>;
   readonly settings: AnchorSettings;
@@ -74,19 +74,19 @@ const firstBlockOf = (settings: AnchorSettings, followed: FollowedTo, genesisHas
  * and brings others. The indexer has read the chain; this looks only at what may have changed since the last look.
  */
 export async function followOnce({
-  pool,
+  chain: reader,
   db,
   write,
   settings,
   now,
   log,
 }: FollowerOptions): Promise<StepResult> {
-  const { contract, emitters, chain } = settings;
+  const { emitters, chain } = settings;
   const network = settings.network.name;
   const nothing = { gone: 0, fresh: 0, isCut: false };
   const before = await loadFollowed(db, network);
-  const from = firstBlockOf(settings, before, await findGenesisHash(pool, network));
-  const seen = await readContractEvents(pool, network, contract, from, ARCHIVE_LIMITS.events);
+  const from = firstBlockOf(settings, before, await reader.findGenesisHash());
+  const seen = await reader.readEvents(from, ARCHIVE_LIMITS.events);
   if (!seen || seen.readTo === null || firstBlockOf(settings, before, seen.genesisHash) !== from)
     return nothing;
   const { readTo, isCut, genesisHash } = seen;

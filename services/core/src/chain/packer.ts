@@ -28,7 +28,7 @@ const RAISE_DIVISOR = 8n;
 export interface PackerOptions {
   readonly db: Kysely<Schema>;
   readonly files: IpfsFiles;
-  readonly emitter: Emitter;
+  readonly emitter: Pick<Emitter, 'look' | 'prepare' | 'send'>;
   readonly network: string;
   readonly settings: PackingSettings;
   readonly now: () => number;

@@ -12,6 +12,7 @@ import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { encodeFrames } from '../sync/frames.ts';
 import { NEXT_PLACE_HEADER } from '../sync/link.ts';
+import { OFFER_BODY_BYTES } from '../sync/offers.ts';
 import { readPage, readWanted } from '../sync/read.ts';
 import { answersFromMemory, reads, takesBody } from './declare.ts';
 import type { Rooms } from './rooms.ts';
@@ -33,6 +34,7 @@ const PeerView = Type.Object({
   state: Type.Enum(['new', 'syncing', 'synced', 'failing', 'banned', 'self']),
   messages: Type.Union([Type.Integer(), Type.Null()], { description: 'how many it said to have' }),
   taken: Type.Integer({ description: 'messages that came from it since this node began' }),
+  given: Type.Integer({ description: 'messages that it took of those that it was offered' }),
   synced_ms: Type.Union([Type.Integer(), Type.Null()], {
     description: 'when it last had nothing that this node lacked',
   }),
@@ -47,6 +49,14 @@ const StatusView = Type.Object({
   messages: Type.Integer({ description: 'kept here, whatever their status' }),
   behind: Type.Integer({ description: 'how many more the best peer has' }),
   peers: Type.Array(PeerView),
+});
+const OfferView = Type.Object({
+  taken: Type.Integer({ description: 'messages that are kept now' }),
+  known: Type.Integer({ description: 'those that were here already' }),
+  refused: Type.Integer({ description: 'those that this node does not take, or not yet' }),
+  forged: Type.Integer({
+    description: 'those that nobody signed; too many, and nothing more is taken from there',
+  }),
 });
 const PageQuery = Type.Object(
   { place: Type.String({ default: '', maxLength: 88, description: 'where an earlier page ended' }) },
@@ -143,6 +153,25 @@ export async function syncRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
         const texts = await bounded(() => readWanted(db, sync.set, wanted));
         return sendBinary(reply, encodeFrames(texts));
       },
+    );
+
+    scope.post(
+      '/sync/offers',
+      {
+        schema: {
+          summary: 'Messages of a node that cannot be asked for them, as nodes pass them on',
+          response: { 200: OfferView },
+        },
+        config: takesBody(
+          'general',
+          binary('messages, each with its length before it'),
+          'INVALID_PARAMETERS',
+          'NOT_PERMITTED',
+          'OVERLOADED',
+        ),
+        bodyLimit: OFFER_BODY_BYTES,
+      },
+      (request) => sync.offers.take(bytesOf(request.body), request.ip),
     );
   });
 }

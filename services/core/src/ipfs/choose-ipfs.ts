@@ -5,7 +5,7 @@ import type { BlobStore } from '../files/blob-store.ts';
 import type { Claims } from '../files/claims.ts';
 import { createBlockIndex } from './block-index.ts';
 import { createEmbeddedIpfs } from './embedded.ts';
-import { createGatewaySource } from './gateways.ts';
+import { type BlockSource, createGatewaySource } from './gateways.ts';
 import type { Ipfs } from './ipfs.ts';
 import { createKuboIpfs } from './kubo.ts';
 
@@ -16,6 +16,8 @@ export interface IpfsSettings {
   /** Where the embedded one asks for blocks. */
   readonly gateways: readonly string[];
   readonly timeoutMs: number;
+  /** In the place of gateways and peers: another way to ask for blocks. */
+  readonly source?: BlockSource;
 }
 
 /** The node alone: no daemon, nobody to ask. */
@@ -50,6 +52,7 @@ export function chooseIpfs(
   }
   for (const url of gateways) checkUrl('SKERRY_CORE_IPFS_GATEWAYS', url);
   const { db, blobs, claims, now, peers } = parts;
-  const source = createGatewaySource({ urls: () => [...gateways, ...(peers?.() ?? [])], timeoutMs, now });
+  const urls = () => [...gateways, ...(peers?.() ?? [])];
+  const source = settings.source ?? createGatewaySource({ urls, timeoutMs, now });
   return createEmbeddedIpfs({ blobs, claims, index: createBlockIndex(db, now), source });
 }

@@ -31,8 +31,9 @@ export async function countIn(
   heavyFrom: number,
 ): Promise<void> {
   if (counted.length === 0) return;
+  const groups = groupByLabels(counted);
   const singles = new Map<string, number>();
-  for (const { labels, by } of counted) {
+  for (const { labels, by } of groups) {
     add(singles, ALL, by);
     for (const label of labels) add(singles, label, by);
   }
@@ -42,26 +43,46 @@ export async function countIn(
     on conflict (a, b) do update set total = totals.total + excluded.total
     returning a, total, heavy`.execute(trx);
   const heavy = new Set(rows.filter((row) => row.heavy || isDay(row.a)).map((row) => row.a));
-  await countPairs(trx, counted, heavy);
+  await countPairs(trx, groups, heavy);
   const risen = rows.filter((row) => row.a !== ALL && !heavy.has(row.a) && row.total >= heavyFrom);
   // One after another: the second of two that rise together finds the first one heavy.
   for (const { a } of risen) await becomeHeavy(trx, a);
 }
 
+/** No text of a message has it. */
+const SEPARATOR = '\0';
+
+interface Group {
+  readonly labels: readonly string[];
+  by: number;
+}
+
+/** Messages of a batch are alike: those with the same labels count together. */
+function groupByLabels(counted: readonly Counted[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const { labels, by } of counted) {
+    const key = labels.join(SEPARATOR);
+    const group = groups.get(key);
+    if (group) group.by += by;
+    else groups.set(key, { labels, by });
+  }
+  return [...groups.values()];
+}
+
 async function countPairs(
   trx: Transaction<Schema>,
-  counted: readonly Counted[],
+  groups: readonly Group[],
   heavy: ReadonlySet<string>,
 ): Promise<void> {
   const pairs = new Map<string, number>();
-  for (const { labels, by } of counted) {
+  for (const { labels, by } of groups) {
     const own = labels.filter((label) => heavy.has(label));
     for (const [index, x] of own.entries()) {
-      for (const y of own.slice(index + 1)) if (mayPair(x, y)) add(pairs, JSON.stringify(pairOf(x, y)), by);
+      for (const y of own.slice(index + 1)) if (mayPair(x, y)) add(pairs, pairOf(x, y).join(SEPARATOR), by);
     }
   }
   if (pairs.size === 0) return;
-  const keys = [...pairs.keys()].map((key) => JSON.parse(key) as [string, string]);
+  const keys = [...pairs.keys()].map((key) => key.split(SEPARATOR) as [string, string]);
   await sql`
     insert into totals (a, b, total)
     select * from unnest(${keys.map(([a]) => a)}::text[], ${keys.map(([, b]) => b)}::text[], ${[...pairs.values()]}::bigint[])

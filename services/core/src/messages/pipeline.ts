@@ -16,7 +16,7 @@ import { acceptStored, type ReadContentFile } from './stored.ts';
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_QUEUED = 10_000;
 /** Messages in one transaction. */
-export const MAX_BATCH = 1_000;
+export const MAX_BATCH = 2_000;
 /** After the database failed while nobody waits for an answer. */
 const RETRY_MS = 1_000;
 

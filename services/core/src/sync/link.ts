@@ -9,7 +9,8 @@ import {
   type ShortKey,
   WANTED_KEYS_MAX,
 } from '@skerry/protocol';
-import { decodeFrames, FRAMES_BODY_BYTES } from './frames.ts';
+import { decodeFrames, encodeFrames, FRAMES_BODY_BYTES } from './frames.ts';
+import type { OfferTally } from './offers.ts';
 import { PAGE_MESSAGES } from './read.ts';
 
 /** What a node says of itself to those that keep in step with it. */
@@ -28,6 +29,8 @@ export interface PeerLink {
   fetchMessages(keys: readonly ShortKey[], signal: AbortSignal): Promise<Buffer[]>;
   /** @param place '' for the start */
   fetchPage(place: string, signal: AbortSignal): Promise<{ frames: Buffer[]; next: string | null }>;
+  /** Messages that the peer lacks and does not ask for. @param texts as nodes pass them on; an offer's limits hold */
+  offer(texts: readonly string[], signal: AbortSignal): Promise<OfferTally>;
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -74,9 +77,11 @@ const wait = (milliseconds: number, signal: AbortSignal) =>
     }
   });
 
-function parseGreeting(bytes: Buffer, url: string): { node_id?: unknown; messages?: unknown } {
+type Fields = Readonly<Record<string, unknown>>;
+
+function parseObject(bytes: Buffer, url: string): Fields {
   try {
-    return (JSON.parse(bytes.toString()) ?? {}) as object;
+    return (JSON.parse(bytes.toString()) ?? {}) as Fields;
   } catch (cause) {
     throw new AppError('PEER_MISBEHAVED', `the peer ${url} does not answer in JSON`, { cause });
   }
@@ -128,7 +133,7 @@ export function createHttpLink(url: string): PeerLink {
     name: url,
     async greet(signal) {
       const { bytes } = await ask('/status', undefined, GREETING_BYTES, signal);
-      const { node_id: nodeId, messages } = parseGreeting(bytes, url);
+      const { node_id: nodeId, messages } = parseObject(bytes, url);
       if (typeof nodeId !== 'string' || !Number.isSafeInteger(messages))
         throw new AppError('PEER_MISBEHAVED', `the peer ${url} is no core node that shares messages`);
       return { nodeId, messages: messages as number };
@@ -145,6 +150,20 @@ export function createHttpLink(url: string): PeerLink {
     async fetchPage(place, signal) {
       const { bytes, headers } = await ask(`/messages?place=${place}`, undefined, FRAMES_BODY_BYTES, signal);
       return { frames: decodeFrames(bytes, PAGE_MESSAGES), next: headers.get(NEXT_PLACE_HEADER) || null };
+    },
+    async offer(texts, signal) {
+      const { bytes } = await ask('/offers', encodeFrames(texts), GREETING_BYTES, signal);
+      const tally = parseObject(bytes, url);
+      const countOf = (name: keyof OfferTally) => {
+        const count = tally[name];
+        return typeof count === 'number' && count >= 0 && count <= texts.length ? count : 0;
+      };
+      return {
+        taken: countOf('taken'),
+        known: countOf('known'),
+        refused: countOf('refused'),
+        forged: countOf('forged'),
+      };
     },
   };
 }

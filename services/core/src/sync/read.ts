@@ -1,4 +1,12 @@
-import { END, formatBound, parseBound, type ShortKey, START, sharedText } from '@skerry/protocol';
+import {
+  END,
+  envelopeText,
+  formatBound,
+  parseBound,
+  type ShortKey,
+  START,
+  sharedText,
+} from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import { type StoredMessage, verifiedOf } from '../messages/stored.ts';
@@ -8,8 +16,24 @@ import type { NodeSet } from './node-set.ts';
 
 /** Messages in one page of the bulk transfer. */
 export const PAGE_MESSAGES = 2_000;
-/** Rows that are read at once: their texts may be a megabyte each. */
-const ROWS_AT_ONCE = 250;
+/** What JSON adds to a message's text, about. */
+const ADDED_BYTES = 512;
+
+/** What an envelope is passed on as. Rows that are wide take longer to parse than anything else here. */
+async function readEnvelopes(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
+  const { rows } = await sql<Envelope>`
+    select item_hash, source_text as text, signature, sender from messages
+    where item_hash = any(${names}::text[]) and form = 'envelope' and source_text is not null
+      and (status <> 'forgotten' or content is not null)`.execute(db);
+  return new Map(rows.map((row) => [row.item_hash, envelopeText(row.text, row.signature, row.sender)]));
+}
+
+interface Envelope {
+  readonly item_hash: string;
+  readonly text: string;
+  readonly signature: string;
+  readonly sender: string;
+}
 
 /** Parsing contents would cost more than all the rest, and only an upload's is passed on. */
 interface SharedRow extends StoredMessage {
@@ -19,36 +43,56 @@ interface SharedRow extends StoredMessage {
 const textOf = (row: SharedRow) =>
   isErased(row.status, row.lacks_content) ? erasedText(row) : sharedText(verifiedOf(row));
 
-async function readTexts(db: Kysely<Schema>, names: readonly string[]): Promise<string[]> {
+async function readOthers(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
+  if (names.length === 0) return new Map();
   const { rows } = await sql<SharedRow>`
     select item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", content_type, subject, tags,
       source_text, signature, status, noted_ms, content is null as lacks_content,
       case form when 'upload' then content end as content
     from messages where item_hash = any(${names}::text[])`.execute(db);
-  const byName = new Map(rows.map((row) => [row.item_hash, row]));
-  return names.flatMap((name) => {
-    const row = byName.get(name);
-    return row ? (textOf(row) ?? []) : [];
-  });
+  return new Map(
+    rows.flatMap((row) => {
+      const text = textOf(row);
+      return text === undefined ? [] : [[row.item_hash, text] as const];
+    }),
+  );
 }
 
-/** Texts of messages in their order, up to the bytes of one body. @returns how many of them were looked at */
-async function readSome(
+async function readTexts(db: Kysely<Schema>, names: readonly string[]): Promise<string[]> {
+  const envelopes = await readEnvelopes(db, names);
+  const others = await readOthers(
+    db,
+    names.filter((name) => !envelopes.has(name)),
+  );
+  return names.flatMap((name) => envelopes.get(name) ?? others.get(name) ?? []);
+}
+
+/** How many of the messages fit into so many bytes; the last one may go beyond. Texts may be a megabyte each: they are not read. */
+async function countFitting(
   db: Kysely<Schema>,
   names: readonly string[],
-): Promise<{ texts: string[]; looked: number }> {
-  const texts: string[] = [];
+  limitBytes: number,
+): Promise<number> {
+  const { rows } = await sql<{ item_hash: string; bytes: number | null }>`
+    select item_hash, octet_length(source_text) as bytes from messages
+    where item_hash = any(${names}::text[])`.execute(db);
+  const bytesOf = new Map(rows.map((row) => [row.item_hash, row.bytes]));
   let sizeBytes = 0;
-  let looked = 0;
-  while (looked < names.length && sizeBytes < FRAMES_BYTES) {
-    const some = names.slice(looked, looked + ROWS_AT_ONCE);
-    looked += some.length;
-    for (const text of await readTexts(db, some)) {
-      texts.push(text);
-      sizeBytes += Buffer.byteLength(text);
-    }
+  for (const [at, name] of names.entries()) {
+    sizeBytes += (bytesOf.get(name) ?? 0) + ADDED_BYTES;
+    if (sizeBytes >= limitBytes) return at + 1;
   }
-  return { texts, looked };
+  return names.length;
+}
+
+/** Texts of the first of some messages, as many as fit. @returns how many of them were looked at */
+export async function readSome(
+  db: Kysely<Schema>,
+  names: readonly string[],
+  limitBytes: number,
+): Promise<{ texts: string[]; looked: number }> {
+  const looked = await countFitting(db, names, limitBytes);
+  return { texts: await readTexts(db, names.slice(0, looked)), looked };
 }
 
 /** The messages that a peer asked for by name: those that are here, and as many as one body takes. */
@@ -58,12 +102,8 @@ export async function readWanted(
   wanted: readonly ShortKey[],
 ): Promise<string[]> {
   const keys = wanted.flatMap((short) => set.index.find(short) ?? []);
-  return (
-    await readSome(
-      db,
-      keys.map((key) => set.nameOf(key)),
-    )
-  ).texts;
+  const names = keys.map((key) => set.nameOf(key));
+  return (await readSome(db, names, FRAMES_BYTES)).texts;
 }
 
 /**
@@ -89,6 +129,7 @@ export async function readPage(
   const { texts, looked } = await readSome(
     db,
     keys.map((key) => set.nameOf(key)),
+    FRAMES_BYTES,
   );
   const rest = keys[looked];
   const next = rest ? formatBound({ time: rest.time, prefix: rest.id }) : (end ?? null);

@@ -11,10 +11,12 @@ import {
 } from '@skerry/protocol';
 import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
+import { OFFERED_KEYS_MAX } from './offers.ts';
 import {
   addTallies,
   keepVerified,
   NO_TALLY,
+  shortKeyOfAccepted,
   type Taker,
   type Tally,
   type Verified,
@@ -32,8 +34,6 @@ const FORGED_MAX = 20;
 /** Keys that are not asked for again for a while, since what came of them was not kept. */
 const DECLINED_MAX = 100_000;
 const DECLINED_MS = 600_000;
-/** Messages that are before the pipeline at once. */
-const KEPT_AT_ONCE = 1_000;
 
 export interface SessionOptions {
   readonly set: NodeSet;
@@ -52,6 +52,8 @@ export interface SessionResult {
   /** Messages that this node lacked, and those that the peer lacks. */
   readonly lacked: number;
   readonly had: number;
+  /** The first of those that the peer lacks. */
+  readonly peerLacks: readonly ShortKey[];
 }
 
 /** Keys whose messages were asked for and not kept: refused here, or not the copy that this node keeps. */
@@ -105,7 +107,10 @@ async function fetchLacking(
     const verified = await verifyFrames(frames, taker);
     const wanted = new Set(asked.map(textOfShortKey));
     const unasked = verified.some(
-      (one) => 'key' in one && !wanted.has(textOfShortKey(one.key)) && !isRestated(one),
+      (one) =>
+        'accepted' in one &&
+        !wanted.has(textOfShortKey(shortKeyOfAccepted(one.accepted))) &&
+        !isRestated(one),
     );
     if (unasked) throw new AppError('PEER_MISBEHAVED', 'the peer sent messages that nobody asked for');
     total = addTallies(total, await keepVerified(verified, taker));
@@ -132,11 +137,11 @@ const cut = (open: readonly Range[]): [Range[], Range[]] => [
   open.slice(QUESTION_RANGES_MAX),
 ];
 
-/** Finds what a peer has and this node lacks, and takes it. The peer does the same on its own. Throws what the link throws. */
+/** Finds what a peer has and this node lacks, and takes it. Most peers do the same on their own. Throws what the link throws. */
 export async function reconcile(link: PeerLink, options: SessionOptions): Promise<SessionResult> {
   const { set, signal } = options;
   let open: readonly Range[] = openQuestion(set.index);
-  let result: SessionResult = { tally: NO_TALLY, rounds: 0, sizeBytes: 0, lacked: 0, had: 0 };
+  let result: SessionResult = { tally: NO_TALLY, rounds: 0, sizeBytes: 0, lacked: 0, had: 0, peerLacks: [] };
   let idle = 0;
   while (open.length > 0 && result.rounds < ROUNDS_MAX) {
     const [question, rest] = cut(open);
@@ -156,16 +161,12 @@ export async function reconcile(link: PeerLink, options: SessionOptions): Promis
       sizeBytes: result.sizeBytes + sizeBytes,
       lacked: result.lacked + lacks.length,
       had: result.had + has.length,
+      peerLacks: [...result.peerLacks, ...has].slice(0, OFFERED_KEYS_MAX),
     };
     // What is found last is asked about first, so that what is open stays small.
     open = [...next, ...rest];
   }
   return result;
-}
-
-interface Page {
-  readonly verified: Verified[];
-  readonly next: string | null;
 }
 
 export interface TransferOptions extends SessionOptions {
@@ -175,36 +176,51 @@ export interface TransferOptions extends SessionOptions {
   readonly savePlace: (place: string) => Promise<void>;
 }
 
+type Page = Awaited<ReturnType<PeerLink['fetchPage']>>;
+
+/** The pages of a peer in their order; the next one is on its way while one is worked on. */
+async function* readPages(link: PeerLink, place: string, signal: AbortSignal): AsyncGenerator<Page> {
+  let loading: Promise<Page> | undefined = link.fetchPage(place, signal);
+  let last = place;
+  let empty = 0;
+  while (loading) {
+    const page: Page = await loading;
+    const { frames, next } = page;
+    empty = frames.length === 0 ? empty + 1 : 0;
+    if (empty > EMPTY_PAGES_MAX || (next !== null && next <= last))
+      throw new AppError('PEER_MISBEHAVED', 'the pages of the peer do not go on');
+    loading = next === null ? undefined : link.fetchPage(next, signal);
+    // A failure is met when the page is wanted.
+    loading?.catch(() => {});
+    last = next ?? last;
+    yield page;
+  }
+}
+
 /**
  * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one is
- * fetched and verified.
+ * verified, and the one after that is on its way.
  */
 export async function transfer(link: PeerLink, options: TransferOptions): Promise<Tally> {
   const { taker, signal, savePlace } = options;
-  const load = async (place: string): Promise<Page> => {
-    const { frames, next } = await link.fetchPage(place, signal);
-    return { verified: await verifyFrames(frames, taker), next };
-  };
   let total = NO_TALLY;
-  let loading: Promise<Page> | undefined = load(options.place);
-  let last = options.place;
-  let empty = 0;
-  while (loading) {
-    const { verified, next }: Page = await loading;
-    empty = verified.length === 0 ? empty + 1 : 0;
-    if (empty > EMPTY_PAGES_MAX || (next !== null && next <= last))
-      throw new AppError('PEER_MISBEHAVED', 'the pages of the peer do not go on');
-    loading = next === null ? undefined : load(next);
-    // A failure is met when the page is wanted.
-    loading?.catch(() => {});
-    for (let at = 0; at < verified.length; at += KEPT_AT_ONCE)
-      total = addTallies(total, await keepVerified(verified.slice(at, at + KEPT_AT_ONCE), taker));
-    if (next !== null) {
-      await savePlace(next);
-      last = next;
-    }
+  const write = async (verified: readonly Verified[], next: string | null) => {
+    total = addTallies(total, await keepVerified(verified, taker));
+    if (next !== null) await savePlace(next);
     options.onProgress?.(total);
     checkTally(total);
+  };
+  let writing: Promise<void> = Promise.resolve();
+  try {
+    for await (const { frames, next } of readPages(link, options.place, signal)) {
+      const verified = await verifyFrames(frames, taker);
+      await writing;
+      writing = write(verified, next);
+      // Met before the next page is written.
+      writing.catch(() => {});
+    }
+  } finally {
+    await writing;
   }
   return total;
 }

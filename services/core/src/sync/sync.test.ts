@@ -6,6 +6,7 @@ import { formatBound, sha256Hex } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { digestState } from '../state/digest.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing.ts';
+import { encodeFrames } from './frames.ts';
 import { createHttpLink, type PeerLink } from './link.ts';
 import { linkTo } from './testing.ts';
 
@@ -120,6 +121,64 @@ describe('two nodes keep in step', () => {
     assert.deepEqual(await digestOf(b), await digestOf(a));
     const view = b.rooms.sync.syncer.view();
     assert.deepEqual([view.state, view.behind, view.peers[0]!.taken], ['synced', 0, 50]);
+  });
+
+  test('messages that are large, and many, are more than one body', async () => {
+    await using stack = new AsyncDisposableStack();
+    const a = stack.use(await createTestCore());
+    const url = await listen(a.api, '127.0.0.1', 0);
+    const b = stack.use(await createTestCore({ peers: [createHttpLink(url)] }));
+    const large = { type: 'POST', content: { type: 'note', content: 'x'.repeat(190_000) } };
+    for (let n = 0; n < 40; n++) await a.send(alice, { ...large, nonce: String(n) });
+    assert.ok(await round(b), JSON.stringify(b.rooms.sync.syncer.view()));
+    assert.deepEqual(await digestOf(b), await digestOf(a));
+  });
+
+  test('a node that nobody asks is heard: it offers what the other had time to ask for', async () => {
+    await using stack = new AsyncDisposableStack();
+    const a = stack.use(await createTestCore());
+    const url = await listen(a.api, '127.0.0.1', 0);
+    const hidden = stack.use(await createTestCore({ peers: [createHttpLink(url)] }));
+    const given = () => hidden.rooms.sync.syncer.view().peers[0]!.given;
+    await a.send(bob, note(0));
+    for (let n = 1; n <= 5; n++) await hidden.send(alice, note(n));
+    await hidden.post('/messages', buildNetworkMessage(note(6), bob).body);
+    await round(hidden);
+    assert.equal(given(), 0, 'the other may be about to ask');
+    await round(hidden);
+    assert.equal(given(), 6);
+    assert.deepEqual(await digestOf(a), await digestOf(hidden));
+    await hidden.send(alice, note(7));
+    await round(hidden);
+    assert.equal(given(), 7, 'it is known by now that nobody asks');
+    assert.deepEqual(await digestOf(a), await digestOf(hidden));
+    assert.equal(a.rooms.sync.set.index.size, 8);
+  });
+
+  test('what an offer says that nobody signed counts for nothing', async () => {
+    await using core = await createTestCore();
+    const { offers } = core.rooms.sync;
+    const network = (channel: string, notedMs: number) =>
+      JSON.stringify({
+        ...JSON.parse(buildNetworkMessage({ ...note(1), channel }, alice).body),
+        noted_ms: notedMs,
+      }).replace('"sync":true,', '');
+    const channelOf = async () =>
+      (await core.rooms.db.selectFrom('messages').select('channel').executeTakeFirstOrThrow()).channel;
+    assert.deepEqual(await offers.take(encodeFrames([network('right', 5_000)]), 'x'), {
+      taken: 1,
+      known: 0,
+      refused: 0,
+      forged: 0,
+    });
+    await offers.take(encodeFrames([network('wrong', 1)]), 'x');
+    assert.equal(await channelOf(), 'right');
+    const erased = '{"forgotten":{}}';
+    assert.equal((await offers.take(encodeFrames([erased]), 'x')).refused, 1);
+    const forged = signMessage(note(2), bob).body.replace('note', 'NOTE');
+    assert.equal((await offers.take(encodeFrames(Array(10).fill(forged)), 'x')).forged, 10);
+    await assert.rejects(offers.take(encodeFrames([]), 'x'), { code: 'NOT_PERMITTED' });
+    await offers.take(encodeFrames([]), 'somebody else');
   });
 
   test('what two nodes disagree on can be told from outside', async () => {

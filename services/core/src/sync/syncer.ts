@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
+import { offerLacking, PeerLacks } from './offers.ts';
 import { Reputation } from './reputation.ts';
 import { Declined, ForgedError, reconcile, type SessionResult, transfer } from './session.ts';
 import type { Taker, Tally } from './take.ts';
@@ -36,6 +37,7 @@ export class Syncer {
   readonly #options: SyncerOptions;
   readonly #declined: Declined;
   readonly #peers: PeerState[];
+  readonly #lacks = new Map<PeerState, PeerLacks>();
   #wakes: (() => void)[] = [];
   #transfer: Promise<unknown> = Promise.resolve();
 
@@ -48,6 +50,7 @@ export class Syncer {
       state: 'new',
       messages: null,
       taken: 0,
+      given: 0,
       syncedMs: null,
       failures: 0,
       failure: null,
@@ -145,7 +148,21 @@ export class Syncer {
     await this.#transferFrom(peer, common);
     const result = await reconcile(peer.link, common);
     if (result.tally.taken > 0) log.info({ peer: peer.link.name, ...result.tally }, 'took what was lacking');
+    await this.#offer(peer, result, signal);
     return result;
+  }
+
+  /** A peer that does not ask is offered what it lacks. That it takes nothing is no failure of the session. */
+  async #offer(peer: PeerState, { peerLacks }: SessionResult, signal: AbortSignal): Promise<void> {
+    const { db, set, log } = this.#options;
+    const lacks = this.#lacks.get(peer) ?? new PeerLacks();
+    this.#lacks.set(peer, lacks);
+    try {
+      peer.given += await offerLacking(peer.link, lacks.decide(peerLacks), lacks, { db, set, signal });
+    } catch (error) {
+      if (!(error instanceof AppError) || signal.aborted) throw error;
+      log.debug({ err: error, peer: peer.link.name }, 'a peer took no offer');
+    }
   }
 
   /** One transfer at a time: a second peer would send the same. */

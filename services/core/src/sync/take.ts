@@ -1,10 +1,10 @@
-import { AppError, type ErrorCode, type ShortKey, shortKeyOf } from '@skerry/protocol';
+import { AppError, type ErrorCode, type ShortKey, shortKeyOf, type VerifiedMessage } from '@skerry/protocol';
 import type { Accepted } from '../messages/accepted.ts';
 import { acceptMessage } from '../messages/kinds.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import { keyOfAccepted } from '../messages/statement.ts';
 import { type ReadContentFile, withContent } from '../messages/stored.ts';
-import type { Verifier } from '../verify/verifier.ts';
+import { readVerdict, type Verifier } from '../verify/verifier.ts';
 import { acceptErasedFrame, isErasedFrame } from './forgotten.ts';
 
 /** What no honest node passes on: it verified the message before it kept it. */
@@ -47,16 +47,18 @@ export interface Taker {
 }
 
 /** A message of a peer after verification; nothing of it is kept yet. */
-export type Verified = { readonly accepted: Accepted; readonly key: ShortKey } | { readonly worth: Worth };
+export type Verified = { readonly accepted: Accepted } | { readonly worth: Exclude<Worth, 'taken'> };
 
-async function accept(frame: Buffer, { verifier, readContentFile, now }: Taker): Promise<Accepted> {
-  if (isErasedFrame(frame)) return acceptErasedFrame(frame);
-  const nowSeconds = Math.floor(now() / 1000);
-  const message = await verifier.verifyShared(frame, nowSeconds);
+export const shortKeyOfAccepted = (accepted: Accepted): ShortKey => shortKeyOf(keyOfAccepted(accepted));
+
+const secondsOf = ({ now }: Taker) => Math.floor(now() / 1000);
+
+async function accept(message: VerifiedMessage, taker: Taker): Promise<Accepted> {
   // Private messages have no business between nodes.
   if (message.type === 'WEBHOOK')
     throw new AppError('UNKNOWN_MESSAGE_TYPE', 'a webhook is shared with nobody');
-  return acceptMessage(await withContent(message, readContentFile, nowSeconds));
+  if (message.content !== null) return acceptMessage(message);
+  return acceptMessage(await withContent(message, taker.readContentFile, secondsOf(taker)));
 }
 
 /**
@@ -66,11 +68,10 @@ async function accept(frame: Buffer, { verifier, readContentFile, now }: Taker):
 const TIMED_CHAIN = '"chain":"TEZOS"';
 const mayCoverTime = (frame: Buffer) => frame.includes(TIMED_CHAIN);
 
-/** Throws what is this node's own fault, OVERLOADED among it. */
-export async function verifyFrame(frame: Buffer, taker: Taker): Promise<Verified> {
+/** Throws what is this node's own fault. */
+async function judgeFrame(frame: Buffer, read: () => Promise<Accepted> | Accepted): Promise<Verified> {
   try {
-    const accepted = await accept(frame, taker);
-    return { accepted, key: shortKeyOf(keyOfAccepted(accepted)) };
+    return { accepted: await read() };
   } catch (error) {
     const worth = worthOf(error);
     if (worth === undefined) throw error;
@@ -78,18 +79,42 @@ export async function verifyFrame(frame: Buffer, taker: Taker): Promise<Verified
   }
 }
 
-export const verifyFrames = (frames: readonly Buffer[], taker: Taker): Promise<Verified[]> =>
-  Promise.all(frames.map((frame) => verifyFrame(frame, taker)));
+/** Throws what is this node's own fault, OVERLOADED among it. */
+export const verifyFrame = (frame: Buffer, taker: Taker): Promise<Verified> =>
+  judgeFrame(frame, async () =>
+    isErasedFrame(frame)
+      ? acceptErasedFrame(frame)
+      : accept(await taker.verifier.verifyShared(frame, secondsOf(taker)), taker),
+  );
+
+/** The same for many that came together, at a lower price for each. */
+export async function verifyFrames(frames: readonly Buffer[], taker: Taker): Promise<Verified[]> {
+  const signed = frames.filter((frame) => !isErasedFrame(frame));
+  const verdicts = await taker.verifier.verifyAll(signed, secondsOf(taker));
+  const verdictOf = new Map(signed.map((frame, at) => [frame, verdicts[at]!]));
+  return Promise.all(
+    frames.map((frame) =>
+      judgeFrame(frame, () => {
+        const verdict = verdictOf.get(frame);
+        return verdict ? accept(readVerdict(verdict, frame), taker) : acceptErasedFrame(frame);
+      }),
+    ),
+  );
+}
 
 export type Tally = Readonly<Record<Worth, number>>;
 export const NO_TALLY: Tally = { taken: 0, forged: 0, refused: 0, later: 0 };
 
-/** Keeps what passed; resolves when it is durable. */
-export async function keepVerified(verified: readonly Verified[], { pipeline }: Taker): Promise<Tally> {
+/** Keeps what passed; resolves when it is durable. @param fromPeer whether others have it: else it is passed on */
+export async function keepVerified(
+  verified: readonly Verified[],
+  { pipeline }: Taker,
+  fromPeer = true,
+): Promise<Tally> {
   const tally = { ...NO_TALLY };
   await Promise.all(
     verified.map(async (one) => {
-      if ('accepted' in one) await pipeline.submit(one.accepted, { fromPeer: true });
+      if ('accepted' in one) await pipeline.submit(one.accepted, { fromPeer });
       tally['accepted' in one ? 'taken' : one.worth]++;
     }),
   );

@@ -87,22 +87,12 @@ async function agree(
 }
 
 interface Announcements {
-  readonly messages: readonly { signed_text: string; signature: string; sender: string }[];
   readonly pagination: { readonly total: number };
 }
 
 /** Messages in which nodes tell of themselves. */
 const listAnnounced = ({ node }: Place) =>
   requestJson<Announcements>(`${node!.url}/api/v0/messages?channels=${NETWORK_CHANNEL.core}&limit=100`);
-
-/** Nodes that nobody asks, and that gossip with nobody, cannot be heard: what they say of themselves is carried over. */
-async function carryAnnounced(from: Place, to: Place): Promise<void> {
-  const { messages } = await listAnnounced(from);
-  for (const { signed_text: text, signature, sender } of messages) {
-    const body = `{"message":${text},"signature":"${signature}","address":"${sender}"}`;
-    await requestJson(`${to.node!.url}/api/v0/messages`, { method: 'POST', body });
-  }
-}
 
 /** Three core nodes as processes, each with a database of its own, and a wire between any two. */
 async function createPlaces(stack: AsyncDisposableStack, count: number) {
@@ -236,7 +226,6 @@ async function joinEmpty(
     SKERRY_CORE_SYNC_INTERVAL_SECONDS: '1',
   });
   const readyMs = performance.now();
-  await carryAnnounced(place, places[0]!);
   const { digest } = await agree([places[0]!, place], options.agreeWithinMs);
   const endMs = performance.now();
   t.diagnostic(

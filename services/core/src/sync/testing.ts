@@ -26,5 +26,6 @@ export function linkTo(name: string, find: () => TestCore): PeerLink {
       const { texts, next } = await readPage(db, sync.set, place);
       return { frames: decodeFrames(encodeFrames(texts), PAGE_MESSAGES), next };
     },
+    offer: (texts) => find().rooms.sync.offers.take(encodeFrames(texts), 'somebody'),
   };
 }

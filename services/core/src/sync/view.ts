@@ -10,6 +10,8 @@ export interface PeerState {
   messages: number | null;
   /** Messages that came from it since this process began. */
   taken: number;
+  /** Messages that it took of what it was offered. */
+  given: number;
   /** When a session with it last came to its end, milliseconds since 1970. */
   syncedMs: number | null;
   /** Sessions in a row that failed, and the code of the last failure. */
@@ -37,6 +39,7 @@ interface PeerView {
   readonly state: PeerState['state'];
   readonly messages: number | null;
   readonly taken: number;
+  readonly given: number;
   readonly synced_ms: number | null;
   readonly failure: string | null;
   /** What is held against it; from 50 on it is not listened to. */
@@ -73,11 +76,12 @@ export function describeSync(facts: SyncFacts): SyncView {
     state: decideState(facts),
     messages,
     behind: Math.max(0, most - messages),
-    peers: peers.map(({ link, state, messages: theirs, taken, syncedMs, failure, points }) => ({
+    peers: peers.map(({ link, state, messages: theirs, taken, given, syncedMs, failure, points }) => ({
       name: link.name,
       state,
       messages: theirs,
       taken,
+      given,
       synced_ms: syncedMs,
       failure,
       points: Math.round(points),

@@ -5,7 +5,7 @@ import { createLogger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { signers } from '../testing.ts';
 import { VerifierPool } from './pool.ts';
-import { inlineVerifier, type Verifier } from './verifier.ts';
+import { inlineVerifier, readVerdict, type Verifier } from './verifier.ts';
 
 const log = createLogger('test', 'silent');
 const NOW = Math.floor(Date.now() / 1000);
@@ -39,6 +39,32 @@ describe('the pool of verifying threads', () => {
     const got = await Promise.all(rounds.map((one) => answerOf(pool, one)));
     for (const [index, one] of got.entries()) assert.deepEqual(one, expected[index % bodies.length]);
     assert.ok(!Array.isArray(expected[0]) && Array.isArray(expected[1]));
+  });
+
+  test('messages of another node are verified together, with the same verdicts as one by one', async () => {
+    await using pool = new VerifierPool({ workers: 2, log });
+    const { body } = signMessage(note, signers.alice);
+    const spaced = `{ "message" : ${body.slice('{"message":'.length)}`;
+    const network = JSON.stringify({
+      ...JSON.parse(buildNetworkMessage(note, signers.alice).body),
+      noted_ms: 7,
+    });
+    const frames = [body, spaced, network, body.replace('note', 'NOTE'), '{', '{}', '[]'].map(bytes);
+    const many = Array.from({ length: 50 }, () => frames).flat();
+    const verdicts = await pool.verifyAll(many, NOW);
+    const answer = async (read: () => unknown) => {
+      try {
+        return await read();
+      } catch (error) {
+        return [(error as AppError).code, (error as AppError).message];
+      }
+    };
+    for (const [at, frame] of many.entries())
+      assert.deepEqual(
+        await answer(() => readVerdict(verdicts[at]!, frame)),
+        await answer(() => inlineVerifier.verifyShared(frame, NOW)),
+      );
+    assert.deepEqual(await pool.verifyAll([], NOW), []);
   });
 
   test('a thread that dies is replaced; its callers are told, and the next ones served', async () => {

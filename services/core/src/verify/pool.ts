@@ -1,12 +1,16 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '@skerry/kit';
 import { AppError, type VerifiedMessage } from '@skerry/protocol';
-import { resultOf, type Task, type Verdict, type Verifier } from './verifier.ts';
+import { packFrames, readVerdict, type Task, type Verdict, type Verifier } from './verifier.ts';
 
 /** Bodies that wait to be verified. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_WAITING = 10_000;
 /** Bodies in one message to a worker. */
 const MAX_TASK_BODIES = 64;
+/** Frames in one message to a worker: a body of a client waits for no more than these. */
+const MAX_TASK_FRAMES = 100;
+/** Tasks of frames that wait; a page of a peer is twenty. */
+const MAX_WAITING_TASKS = 1_000;
 
 interface Waiting {
   readonly body: Uint8Array;
@@ -16,10 +20,18 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** Something for one thread to do at once. */
+interface Job {
+  readonly task: Task;
+  readonly transfer: readonly ArrayBuffer[];
+  settle(verdicts: readonly Verdict[]): void;
+  fail(error: unknown): void;
+}
+
 /** One thread and what it is working on. */
 interface Seat {
   worker: Worker;
-  busy: readonly Waiting[];
+  busy: Job | undefined;
 }
 
 /**
@@ -28,6 +40,7 @@ interface Seat {
  */
 export class VerifierPool implements Verifier {
   readonly #waiting: Waiting[] = [];
+  readonly #frames: Job[] = [];
   readonly #seats: Seat[] = [];
   readonly #log: Logger;
   readonly #maxWaiting: number;
@@ -37,7 +50,7 @@ export class VerifierPool implements Verifier {
     this.#log = options.log;
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
     for (let index = 0; index < options.workers; index++) {
-      const seat: Seat = { worker: undefined as never, busy: [] };
+      const seat: Seat = { worker: undefined as never, busy: undefined };
       this.#seats.push(seat);
       this.#seatWorker(seat);
     }
@@ -56,12 +69,30 @@ export class VerifierPool implements Verifier {
     return this.#enqueue(body, nowSeconds, true);
   }
 
-  #enqueue(body: Uint8Array, nowSeconds: number, isShared: boolean): Promise<VerifiedMessage> {
-    if (this.#closed) return Promise.reject(new AppError('SHUTTING_DOWN', 'the node is stopping'));
+  /** What clients send goes first: a node that takes in a peer's history still answers. */
+  async verifyAll(frames: readonly Uint8Array[], nowSeconds: number): Promise<Verdict[]> {
+    this.#checkOpen();
+    if (this.#frames.length >= MAX_WAITING_TASKS)
+      throw new AppError('OVERLOADED', `${MAX_WAITING_TASKS} pages of messages are waiting to be verified`);
+    const parts: Promise<readonly Verdict[]>[] = [];
+    for (let at = 0; at < frames.length; at += MAX_TASK_FRAMES) {
+      const task = packFrames(frames.slice(at, at + MAX_TASK_FRAMES), nowSeconds);
+      const { promise, resolve: settle, reject: fail } = Promise.withResolvers<readonly Verdict[]>();
+      this.#frames.push({ task, transfer: [task.packed.buffer], settle, fail });
+      parts.push(promise);
+    }
+    this.#giveOut();
+    return (await Promise.all(parts)).flat();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new AppError('SHUTTING_DOWN', 'the node is stopping');
+  }
+
+  async #enqueue(body: Uint8Array, nowSeconds: number, isShared: boolean): Promise<VerifiedMessage> {
+    this.#checkOpen();
     if (this.#waiting.length >= this.#maxWaiting)
-      return Promise.reject(
-        new AppError('OVERLOADED', `${this.#maxWaiting} messages are waiting to be verified`),
-      );
+      throw new AppError('OVERLOADED', `${this.#maxWaiting} messages are waiting to be verified`);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ body, isShared, nowSeconds, resolve, reject });
       this.#giveOut();
@@ -75,9 +106,9 @@ export class VerifierPool implements Verifier {
     worker.unref();
     worker.on('message', (verdicts: Verdict[]) => {
       const done = seat.busy;
-      seat.busy = [];
+      seat.busy = undefined;
       this.#giveOut();
-      for (const [index, one] of done.entries()) settle(one, verdicts[index]!);
+      done?.settle(verdicts);
     });
     // Whatever ends a thread, an error of its own included, ends in `exit`.
     let failure: unknown;
@@ -92,38 +123,51 @@ export class VerifierPool implements Verifier {
   /** A worker that failed takes its messages with it: their senders are told, and a new one takes its seat. */
   #replace(seat: Seat, error: unknown): void {
     this.#log.error({ err: error }, 'a thread that verifies messages failed and is replaced');
-    for (const one of seat.busy) one.reject(new AppError('INTERNAL', 'the verification failed'));
-    seat.busy = [];
+    seat.busy?.fail(new AppError('INTERNAL', 'the verification failed'));
+    seat.busy = undefined;
     this.#seatWorker(seat);
     this.#giveOut();
   }
 
   #giveOut(): void {
     for (const seat of this.#seats) {
-      if (this.#waiting.length === 0) return;
-      if (seat.busy.length > 0) continue;
-      seat.busy = this.#waiting.splice(0, MAX_TASK_BODIES);
-      const task: Task = {
-        bodies: seat.busy.map(({ body }) => body),
-        shared: seat.busy.map(({ isShared }) => isShared),
-        nowSeconds: seat.busy[0]!.nowSeconds,
-      };
-      seat.worker.postMessage(task);
+      if (seat.busy) continue;
+      const job =
+        this.#waiting.length > 0 ? jobOf(this.#waiting.splice(0, MAX_TASK_BODIES)) : this.#frames.shift();
+      if (!job) return;
+      seat.busy = job;
+      seat.worker.postMessage(job.task, job.transfer);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     await Promise.all(this.#seats.map(({ worker }) => worker.terminate()));
-    const left = [...this.#waiting.splice(0), ...this.#seats.flatMap((seat) => seat.busy)];
-    for (const one of left) one.reject(new AppError('SHUTTING_DOWN', 'the node is stopping'));
+    const stopped = new AppError('SHUTTING_DOWN', 'the node is stopping');
+    for (const one of this.#waiting.splice(0)) one.reject(stopped);
+    for (const job of [...this.#frames.splice(0), ...this.#seats.map(({ busy }) => busy)]) job?.fail(stopped);
   }
 }
 
-function settle(one: Waiting, verdict: Verdict): void {
-  try {
-    one.resolve(resultOf(verdict));
-  } catch (error) {
-    one.reject(error);
-  }
+function jobOf(waiting: readonly Waiting[]): Job {
+  return {
+    task: {
+      bodies: waiting.map(({ body }) => body),
+      shared: waiting.map(({ isShared }) => isShared),
+      nowSeconds: waiting[0]!.nowSeconds,
+    },
+    transfer: [],
+    settle(verdicts) {
+      for (const [index, one] of waiting.entries()) {
+        try {
+          one.resolve(readVerdict(verdicts[index]!, one.body));
+        } catch (error) {
+          one.reject(error);
+        }
+      }
+    },
+    fail(error) {
+      for (const one of waiting) one.reject(error);
+    },
+  };
 }

@@ -1,6 +1,9 @@
 import {
   AppError,
+  type EnvelopeProof,
+  findEnvelopeProof,
   isErrorCode,
+  readProvenEnvelope,
   type VerifiedMessage,
   verifyShared,
   verifySubmission,
@@ -12,22 +15,39 @@ export interface Verifier extends AsyncDisposable {
   verify(body: Uint8Array, nowSeconds: number): Promise<VerifiedMessage>;
   /** The same for a message that another node passed on (protocol's verifyShared). */
   verifyShared(body: Uint8Array, nowSeconds: number): Promise<VerifiedMessage>;
+  /** The same for many that came together: a verdict for each, in order (readVerdict). Throws OVERLOADED. */
+  verifyAll(frames: readonly Uint8Array[], nowSeconds: number): Promise<Verdict[]>;
 }
 
 /** What a worker is sent: some bodies at once, since each message between threads has its price. */
-export interface Task {
+export type Task = BodiesTask | FramesTask;
+
+interface BodiesTask {
   readonly bodies: readonly Uint8Array[];
   /** Of each body, whether another node passed it on. */
   readonly shared: readonly boolean[];
   readonly nowSeconds: number;
 }
 
+/** Messages of another node in one piece of memory, which goes over as a whole. */
+export interface FramesTask {
+  readonly packed: Uint8Array<ArrayBuffer>;
+  readonly lengths: readonly number[];
+  readonly nowSeconds: number;
+}
+
 /** The same for each body, in order. Errors do not survive the way between threads as they are. */
 export type Verdict =
   | { readonly message: VerifiedMessage }
+  /** Of a frame: whoever has its text needs no copy of what it says. */
+  | { readonly proof: EnvelopeProof }
   | { readonly code: string; readonly error: string; readonly details: unknown };
 
-export function verifyBody(body: Uint8Array, nowSeconds: number, isShared = false): Verdict {
+export function verifyBody(
+  body: Uint8Array,
+  nowSeconds: number,
+  isShared = false,
+): Exclude<Verdict, { proof: EnvelopeProof }> {
   try {
     return { message: (isShared ? verifyShared : verifySubmission)(body, nowSeconds) };
   } catch (error) {
@@ -36,7 +56,43 @@ export function verifyBody(body: Uint8Array, nowSeconds: number, isShared = fals
   }
 }
 
-export function resultOf(verdict: Verdict): VerifiedMessage {
+function verifyFrame(frame: Uint8Array, nowSeconds: number): Verdict {
+  const verdict = verifyBody(frame, nowSeconds, true);
+  if (!('message' in verdict)) return verdict;
+  const proof = findEnvelopeProof(textOf(frame), verdict.message);
+  return proof ? { proof } : verdict;
+}
+
+const textOf = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
+  Buffer.from(buffer, byteOffset, byteLength).toString();
+
+export function packFrames(frames: readonly Uint8Array[], nowSeconds: number): FramesTask {
+  const packed = new Uint8Array(frames.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const frame of frames) {
+    packed.set(frame, at);
+    at += frame.length;
+  }
+  return { packed, lengths: frames.map(({ length }) => length), nowSeconds };
+}
+
+/** What a worker does. */
+export function runTask(task: Task): Verdict[] {
+  const { nowSeconds } = task;
+  if ('bodies' in task)
+    return task.bodies.map((body, index) => verifyBody(body, nowSeconds, task.shared[index]));
+  let at = 0;
+  return task.lengths.map((length) => {
+    at += length;
+    return verifyFrame(task.packed.subarray(at - length, at), nowSeconds);
+  });
+}
+
+/** @param frame what the verdict is of. Throws what verifySubmission throws */
+export const readVerdict = (verdict: Verdict, frame: Uint8Array): VerifiedMessage =>
+  'proof' in verdict ? readProvenEnvelope(textOf(frame), verdict.proof) : resultOf(verdict);
+
+export function resultOf(verdict: Exclude<Verdict, { proof: EnvelopeProof }>): VerifiedMessage {
   if ('message' in verdict) return verdict.message;
   const code = isErrorCode(verdict.code) ? verdict.code : 'INTERNAL';
   throw new AppError(code, verdict.error, { details: verdict.details });
@@ -46,5 +102,6 @@ export function resultOf(verdict: Verdict): VerifiedMessage {
 export const inlineVerifier: Verifier = {
   verify: async (body, nowSeconds) => resultOf(verifyBody(body, nowSeconds)),
   verifyShared: async (body, nowSeconds) => resultOf(verifyBody(body, nowSeconds, true)),
+  verifyAll: async (frames, nowSeconds) => runTask(packFrames(frames, nowSeconds)),
   async [Symbol.asyncDispose]() {},
 };

@@ -1,4 +1,5 @@
 import { END, encodeKeys, encodeRanges, START } from '@skerry/protocol';
+import { encodeFrames } from '../../sync/frames.ts';
 import {
   type Call,
   type Cases,
@@ -17,6 +18,8 @@ const bytesCall = (path: string, body: Uint8Array): Call => ({
 
 const RANGES = '/api/v0/sync/ranges';
 const MESSAGES = '/api/v0/sync/messages';
+const OFFERS = '/api/v0/sync/offers';
+const frameOf = (text: string) => encodeFrames([text]);
 const everything = encodeRanges([{ kind: 'list', lower: START, upper: END }]);
 const someKeys = encodeKeys([{ time: 1, id: 'ab'.repeat(20) }]);
 
@@ -55,5 +58,16 @@ export const syncCases: Cases = {
     succeeds(() => bytesCall(MESSAGES, someKeys)),
     refuses('INVALID_PARAMETERS', () => bytesCall(MESSAGES, someKeys.slice(0, -1))),
     refuses('BODY_TOO_LARGE', () => bytesCall(MESSAGES, Buffer.alloc(64 * 1024, 1))),
+  ],
+  'POST /api/v0/sync/offers': [
+    succeeds(() => bytesCall(OFFERS, frameOf('{}'))),
+    succeeds(() => bytesCall(OFFERS, new Uint8Array())),
+    refuses('INVALID_PARAMETERS', () => bytesCall(OFFERS, frameOf('{}').subarray(0, -1))),
+    refuses('NOT_PERMITTED', async (core) => {
+      const forged = Buffer.concat(Array.from({ length: 20 }, () => frameOf('{}')));
+      await core.post('/sync/offers', forged, { 'content-type': 'application/octet-stream' });
+      return bytesCall(OFFERS, new Uint8Array());
+    }),
+    refuses('BODY_TOO_LARGE', () => bytesCall(OFFERS, Buffer.alloc(4 * 1024 * 1024, 1))),
   ],
 };

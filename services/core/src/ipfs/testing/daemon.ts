@@ -54,6 +54,10 @@ export class TestDaemon implements AsyncDisposable {
     if (this.illness === 'broken') return void response.end('<html>not what you asked for</html>');
     if (this.illness === 'refusing') return refuse(response, 'the daemon is in a bad mood');
     const isGateway = request.method === 'GET' && pathname.startsWith('/ipfs/');
+    // As kubo: "/api/v0 is an RPC-style API: POST only" (kubo documentation, "RPC API v0", "HTTP status codes").
+    if (!isGateway && request.method !== 'POST') return void response.writeHead(405).end();
+    const unknown = [...searchParams.keys()].find((name) => !OPTIONS.has(name));
+    if (!isGateway && unknown !== undefined) return refuse(response, `unknown option ${unknown}`);
     const command = isGateway ? 'block/get' : pathname.replace('/api/v0/', '');
     switch (command) {
       case 'block/get':
@@ -96,7 +100,8 @@ export class TestDaemon implements AsyncDisposable {
   async #add(request: IncomingMessage, isVersion1: boolean, response: ServerResponse): Promise<void> {
     const form = await buffer(request);
     if (this.illness === 'full') return refuse(response, 'write /data/ipfs/blocks: no space left on device');
-    const content = form.subarray(form.indexOf('\r\n\r\n') + 4, form.lastIndexOf('\r\n--'));
+    const content = readForm(form, request.headers['content-type'] ?? '');
+    if (!content) return refuse(response, 'file argument path is required');
     const store = {
       put: (cid: CID, bytes: unknown) => {
         this.put(bytes as Uint8Array);
@@ -114,6 +119,25 @@ export class TestDaemon implements AsyncDisposable {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }
+}
+
+/** Options of the commands above, as the documentation has them. */
+const OPTIONS = new Set([
+  ...['arg', 'offline', 'recursive', 'progress', 'pin', 'hash', 'chunker', 'raw-leaves', 'cid-version'],
+]);
+
+/** The one file of a form (RFC 7578); undefined where it is no such form. */
+function readForm(form: Buffer, contentType: string): Buffer | undefined {
+  const boundary = /^multipart\/form-data; boundary=([\w-]{1,70})$/.exec(contentType)?.[1];
+  const headerEnd = form.indexOf('\r\n\r\n');
+  const [first, ...headers] = form.subarray(0, Math.max(0, headerEnd)).toString().split('\r\n');
+  const end = `\r\n--${boundary}--\r\n`;
+  const isWhole =
+    boundary !== undefined &&
+    first === `--${boundary}` &&
+    headers.some((line) => /^content-disposition: form-data; name="file"; filename="[^"]+"$/i.test(line)) &&
+    form.subarray(-end.length).toString() === end;
+  return isWhole ? form.subarray(headerEnd + 4, -end.length) : undefined;
 }
 
 function refuse(response: ServerResponse, message: string): void {

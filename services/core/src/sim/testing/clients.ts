@@ -1,4 +1,5 @@
 import { type MessageDraft, type SignedBody, signMessage } from '@skerry/client';
+import { itemHashOf, sha256Hex } from '@skerry/protocol';
 import { instanceContent, signers } from '../../testing.ts';
 import type { SeededDice } from './dice.ts';
 
@@ -7,6 +8,8 @@ const OWNERS = [signers.alice, signers.bob] as const;
 /** What clients of a run sent and had acknowledged. */
 export class Clients {
   readonly #dice: SeededDice;
+  /** Hashes of the files that messages in force name. */
+  readonly files = new Set<string>();
   readonly acknowledged: { readonly itemHash: string; readonly type: string; readonly owner: number }[] = [];
   /** Everything that was ever signed: nothing else may be anywhere. */
   readonly signed = new Set<string>();
@@ -51,6 +54,60 @@ export class Clients {
     this.signed.add(signed.itemHash);
     return { ...signed, type: draft.type === 'POST' && isAmend(draft) ? 'AMEND' : draft.type, owner };
   }
+
+  /** A file with what its uploader signs; and the message that its node makes of it. */
+  nextUpload(): {
+    readonly text: string;
+    readonly fileHash: string;
+    readonly itemHash: string;
+    readonly form: Form;
+  } {
+    const owner = OWNERS[this.#dice.below(OWNERS.length)]!;
+    const text = `file ${this.#count++} ${'x'.repeat(this.#dice.below(2_000))}`;
+    const fileHash = sha256Hex(text);
+    const itemHash = itemHashOf('ETH', owner.address, fileHash);
+    this.signed.add(itemHash);
+    const fields = { address: owner.address, signature: owner.sign(fileHash), channel: 'files' };
+    return { text, fileHash, itemHash, form: formOf(fields, text) };
+  }
+
+  /** A JSON file that is kept on one node, and the message that asks another one to keep it. */
+  nextFile(nowMs: number): {
+    readonly text: string;
+    readonly fileHash: string;
+    readonly message: SignedBody;
+  } {
+    const text = JSON.stringify({ file: this.#count });
+    const fileHash = sha256Hex(text);
+    const message = signMessage(
+      {
+        type: 'STORE',
+        content: { item_type: 'storage', item_hash: fileHash },
+        timestamp: Math.floor(nowMs / 1000),
+        nonce: String(this.#count++),
+      },
+      OWNERS[this.#dice.below(OWNERS.length)]!,
+    );
+    this.signed.add(message.itemHash);
+    return { text, fileHash, message };
+  }
+}
+
+interface Form {
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+const BOUNDARY = 'sim';
+function formOf(fields: Readonly<Record<string, string>>, file: string): Form {
+  const parts = Object.entries(fields).map(
+    ([name, value]) => `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
+  const last = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain\r\n\r\n${file}\r\n--${BOUNDARY}--\r\n`;
+  return {
+    body: parts.join('') + last,
+    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
+  };
 }
 
 const isAmend = ({ content }: MessageDraft) => (content as { type?: string }).type === 'amend';

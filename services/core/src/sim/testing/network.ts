@@ -66,5 +66,7 @@ export function throughWeather(
       const { frames, next } = await cross(() => link.fetchPage(place, signal));
       return { frames: carry(frames), next };
     },
+    offer: (texts, signal) =>
+      cross(() => link.offer(carry(texts.map((text) => Buffer.from(text))).map(String), signal)),
   };
 }

@@ -1,9 +1,15 @@
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
+import type { Emitter } from '../../chain/emitter.ts';
 import type { Database } from '../../db/connect.ts';
 import type { Schema } from '../../db/schema.ts';
+import { createDirectoryBlobStore } from '../../files/directory-store.ts';
+import { FileFetcher, type FileSource } from '../../files/fetcher.ts';
+import type { BlockSource } from '../../ipfs/gateways.ts';
 import type { PeerLink } from '../../sync/link.ts';
 import { createTestCore, type TestCore } from '../../testing.ts';
+import { NodeAnchor } from './anchor.ts';
+import type { ChainView } from './chain.ts';
 
 /** A core node of the real code, on a real database, that can lose what it is writing. */
 export interface SimNode {
@@ -12,21 +18,31 @@ export interface SimNode {
   /** How far its clock is off. */
   readonly skewMs: number;
   readonly links: readonly PeerLink[];
+  /** Nobody can reach it: it can reach others. */
+  readonly isHidden: boolean;
+  /** Where its files are. */
+  readonly directory: string;
+  readonly view: ChainView;
+  readonly emitter: Pick<Emitter, 'look' | 'prepare' | 'send'> | undefined;
+  readonly files: readonly FileSource[];
+  readonly blocks: BlockSource;
   /** Undefined while it is down. */
   core: TestCore | undefined;
+  fetcher: FileFetcher | undefined;
+  anchor: NodeAnchor | undefined;
   /** In steps: when it comes back. */
   backAt: number;
-  /** The next transaction is lost at its end. */
-  isTorn: boolean;
+  /** The power goes in the next transaction: before it is durable, or after it and before anybody is told. */
+  torn: 'no' | 'before' | 'after';
 }
 
-async function loseTransaction(query: (text: string) => unknown): Promise<never> {
-  await query('rollback');
+async function loseTransaction(query: (text: string) => unknown, torn: 'before' | 'after'): Promise<never> {
+  await query(torn === 'before' ? 'rollback' : 'commit');
   throw new Error('the power is gone');
 }
 
 /** The database with transactions that can be lost when they are to be committed, as when the power goes. */
-function tearable(database: Database<Schema>, isTorn: () => boolean): Database<Schema> {
+function tearable(database: Database<Schema>, findTorn: () => SimNode['torn']): Database<Schema> {
   const connect = async () => {
     const client = await database.pool.connect();
     return new Proxy(client, {
@@ -36,7 +52,8 @@ function tearable(database: Database<Schema>, isTorn: () => boolean): Database<S
         if (name === 'query') {
           return (...args: unknown[]) => {
             const query = target.query.bind(target) as (...all: unknown[]) => unknown;
-            return args[0] === 'commit' && isTorn() ? loseTransaction(query) : query(...args);
+            const torn = findTorn();
+            return args[0] === 'commit' && torn !== 'no' ? loseTransaction(query, torn) : query(...args);
           };
         }
         return typeof value === 'function' ? value.bind(target) : value;
@@ -54,13 +71,19 @@ function tearable(database: Database<Schema>, isTorn: () => boolean): Database<S
 }
 
 export async function startSimNode(node: SimNode, nowMs: () => number, log: Logger): Promise<TestCore> {
+  const database = tearable(node.database, () => node.torn);
+  const now = () => nowMs() + node.skewMs;
   const core = await createTestCore({
-    database: tearable(node.database, () => node.isTorn),
+    database,
+    blobs: await createDirectoryBlobStore(node.directory),
+    ipfs: { source: node.blocks },
     peers: node.links,
-    now: () => nowMs() + node.skewMs,
+    now,
     pendingHorizonMs: 7 * 24 * 3_600_000,
     log,
   });
   node.core = core;
+  node.fetcher = new FileFetcher({ ...core.rooms, sources: node.files, random: () => 0.5, log });
+  node.anchor = new NodeAnchor({ core, database, view: node.view, emitter: node.emitter, log });
   return core;
 }

@@ -1,15 +1,10 @@
-import { createLogger } from '@skerry/kit';
-import { sha256Hex, sharedText } from '@skerry/protocol';
-import type { Schema } from '../../db/schema.ts';
-import { createTestDatabase } from '../../db/testing.ts';
+import { buffer } from 'node:stream/consumers';
+import { type ItemHash, sha256Hex } from '@skerry/protocol';
 import { digestState } from '../../state/digest.ts';
-import { keepVerified, verifyFrame } from '../../sync/take.ts';
-import { linkTo } from '../../sync/testing.ts';
-import { MIGRATIONS, type TestCore } from '../../testing.ts';
-import { Clients } from './clients.ts';
-import { SeededDice } from './dice.ts';
-import { CALM, forge, STORM, type Traffic, throughWeather, type Weather } from './network.ts';
-import { type SimNode, startSimNode } from './node.ts';
+import type { TestCore } from '../../testing.ts';
+import { describeConfirmations, findAnchorFaults } from './anchor.ts';
+import type { Traffic } from './network.ts';
+import { World } from './world.ts';
 
 export interface SimOptions {
   readonly seed: number;
@@ -24,6 +19,9 @@ export interface SimResult {
   readonly acknowledged: number;
   readonly messages: number;
   readonly crashes: number;
+  readonly reorgs: number;
+  /** Files that messages name. */
+  readonly files: number;
   /** Rounds of sessions until all agreed, after the storm. */
   readonly rounds: number;
   readonly traffic: Traffic;
@@ -32,173 +30,21 @@ export interface SimResult {
   readonly faults: readonly string[];
 }
 
-const START_MS = 1_700_000_000_000;
 const STEP_MS = 2_000;
-const SKEW_MS = 900_000;
 const CALM_ROUNDS_MAX = 12;
-/** After the storm so much time passes that no clock's error and no ban counts. */
-const HEALING_MS = 4 * 3_600_000;
-const DOWN_STEPS = 15;
+const CHAIN_ROUNDS_MAX = 40;
+/** Between two rounds: files that could not be had are tried again, transactions are sent again. */
+const CALM_ROUND_MS = 600_000;
 
-const log = createLogger('sim', 'silent');
 const signal = new AbortController().signal;
-
-interface Delivery {
-  readonly atMs: number;
-  readonly order: number;
-  readonly to: SimNode;
-  readonly frame: Buffer;
-}
-
-/** N nodes, a virtual clock, a virtual network, and trouble by the dice. One thing happens after another. */
-class World {
-  readonly dice: SeededDice;
-  readonly clients: Clients;
-  readonly nodes: SimNode[] = [];
-  readonly traffic: Traffic = { calls: 0, rangeBytes: 0, messageBytes: 0 };
-  readonly trace: string[] = [];
-  weather: Weather = STORM;
-  nowMs = START_MS;
-  crashes = 0;
-  #islands: number[] = [];
-  #deliveries: Delivery[] = [];
-  #order = 0;
-
-  constructor(seed: number) {
-    this.dice = new SeededDice(seed);
-    this.clients = new Clients(this.dice);
-  }
-
-  isReachable(from: SimNode, to: SimNode): boolean {
-    return to.core !== undefined && (this.#islands[from.at] ?? 0) === (this.#islands[to.at] ?? 0);
-  }
-
-  async create(count: number, stack: AsyncDisposableStack): Promise<void> {
-    for (let at = 0; at < count; at++) {
-      const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
-      const links = Array.from({ length: count }, (_, other) => other)
-        .filter((other) => other !== at)
-        .map((other) =>
-          throughWeather(
-            linkTo(`node-${other}`, () => this.nodes[other]!.core!),
-            this,
-            () => this.isReachable(this.nodes[at]!, this.nodes[other]!),
-          ),
-        );
-      const skewMs = Math.round((this.dice.next() - 0.5) * 2 * SKEW_MS);
-      this.nodes.push({ at, database, skewMs, links, core: undefined, backAt: 0, isTorn: false });
-    }
-    for (const node of this.nodes) await this.start(node);
-    stack.defer(async () => {
-      for (const { core } of this.nodes) await core?.[Symbol.asyncDispose]();
-    });
-  }
-
-  async start(node: SimNode): Promise<void> {
-    const core = await startSimNode(node, () => this.nowMs, log);
-    core.rooms.onKept(({ brought }) => {
-      for (const { message } of brought) this.#gossip(node, sharedText(message)!);
-    });
-    await core.rooms.pipeline.idle();
-  }
-
-  #gossip(from: SimNode, text: string): void {
-    for (const to of this.nodes) {
-      if (to === from || !this.isReachable(from, to)) continue;
-      const copies = this.dice.chance(this.weather.loss)
-        ? 0
-        : this.dice.chance(this.weather.duplication)
-          ? 2
-          : 1;
-      for (let copy = 0; copy < copies; copy++) {
-        const whole = Buffer.from(text);
-        const frame = this.dice.chance(this.weather.forgery) ? forge(whole, this.dice) : whole;
-        this.#deliveries.push({
-          atMs: this.nowMs + this.dice.below(this.weather.delayMs),
-          order: this.#order++,
-          to,
-          frame,
-        });
-      }
-    }
-  }
-
-  async deliver(): Promise<void> {
-    const due = this.#deliveries.filter(({ atMs }) => atMs <= this.nowMs);
-    this.#deliveries = this.#deliveries.filter(({ atMs }) => atMs > this.nowMs);
-    for (const { to, frame } of due.sort((a, b) => a.atMs - b.atMs || a.order - b.order)) {
-      if (!to.core) continue;
-      const verified = await verifyFrame(frame, to.core.rooms.taker);
-      this.traffic.messageBytes += frame.length;
-      this.trace.push(`gossip ${to.at} ${'worth' in verified ? verified.worth : 'taken'}`);
-      await keepVerified([verified], to.core.rooms.taker);
-      await to.core.rooms.pipeline.idle();
-    }
-  }
-
-  #pickUp(): SimNode | undefined {
-    const up = this.nodes.filter(({ core }) => core);
-    return up[this.dice.below(Math.max(1, up.length))];
-  }
-
-  async send(): Promise<void> {
-    const node = this.#pickUp();
-    if (!node) return;
-    const { body, itemHash, type, owner } = this.clients.next(this.nowMs);
-    const { status } = await node.core!.post('/messages', body);
-    await node.core!.rooms.pipeline.idle();
-    if (status === 200 || status === 202) this.clients.acknowledged.push({ itemHash, type, owner });
-    this.trace.push(`send ${node.at} ${itemHash.slice(0, 8)} ${status}`);
-  }
-
-  async sync(): Promise<void> {
-    const node = this.#pickUp();
-    if (!node) return;
-    const isWhole = await node.core!.rooms.sync.syncer.round(signal);
-    await node.core!.rooms.pipeline.idle();
-    this.trace.push(`sync ${node.at} ${isWhole} ${node.core!.rooms.sync.set.index.size}`);
-  }
-
-  partition(): void {
-    const count = 1 + this.dice.below(3);
-    this.#islands = this.nodes.map(() => this.dice.below(count));
-    this.trace.push(`islands ${this.#islands.join('')}`);
-  }
-
-  /** A node ends without a word; half of the time while it writes something, which is lost. */
-  async crash(step: number): Promise<void> {
-    const node = this.#pickUp();
-    if (!node || this.nodes.filter(({ core }) => core).length < 2) return;
-    this.crashes++;
-    if (this.dice.chance(0.5)) {
-      node.isTorn = true;
-      await node.core!.post('/messages', this.clients.next(this.nowMs).body);
-    }
-    const { core } = node;
-    node.core = undefined;
-    node.backAt = step + 1 + this.dice.below(DOWN_STEPS);
-    await core![Symbol.asyncDispose]();
-    node.isTorn = false;
-    this.trace.push(`crash ${node.at}`);
-  }
-
-  async wakeUp(step: number): Promise<void> {
-    for (const node of this.nodes) if (!node.core && node.backAt <= step) await this.start(node);
-  }
-
-  async heal(): Promise<void> {
-    this.weather = CALM;
-    this.#islands = [];
-    await this.wakeUp(Number.POSITIVE_INFINITY);
-    this.nowMs += HEALING_MS;
-    await this.deliver();
-  }
-}
 
 async function act(world: World, step: number): Promise<void> {
   const roll = world.dice.next();
-  if (roll < 0.68) await world.send();
-  else if (roll < 0.84) await world.sync();
+  if (roll < 0.55) await world.send();
+  else if (roll < 0.6) await world.upload();
+  else if (roll < 0.74) await world.sync();
+  else if (roll < 0.8) await world.fetch();
+  else if (roll < 0.86) world.turnChain();
   else if (roll < 0.9) world.partition();
   else if (roll < 0.94) await world.crash(step);
   else world.nowMs += world.dice.below(120_000);
@@ -218,9 +64,44 @@ async function settle(world: World): Promise<number> {
       await core!.rooms.sync.syncer.round(signal);
       await core!.rooms.pipeline.idle();
     }
-    if (new Set(await digestsOf(world)).size === 1) return round;
+    for (const node of world.nodes) await world.fetch(node);
+    if (new Set(await digestsOf(world)).size === 1 && (await findLacking(world)).length === 0) return round;
+    world.nowMs += CALM_ROUND_MS;
   }
   return CALM_ROUNDS_MAX + 1;
+}
+
+/** Blocks, until every message in force is confirmed everywhere. */
+async function settleChain(world: World): Promise<void> {
+  for (let round = 0; round < CHAIN_ROUNDS_MAX; round++) {
+    world.nowMs += CALM_ROUND_MS;
+    world.chain.mine();
+    for (const node of world.nodes) await world.fetch(node);
+    if ((await findConfirmationFaults(world)).length === 0) return;
+  }
+}
+
+async function findConfirmationFaults(world: World): Promise<string[]> {
+  const faults: string[] = [];
+  const texts = new Set<string>();
+  for (const { at, core } of world.nodes) {
+    faults.push(...(await findAnchorFaults(core!, world.chain)).map((fault) => `node ${at}: ${fault}`));
+    texts.add(await describeConfirmations(core!));
+  }
+  return texts.size === 1 ? faults : [...faults, 'the nodes confirm differently'];
+}
+
+/** Files that a message in force names and that a node has not. */
+async function findLacking(world: World): Promise<string[]> {
+  const faults: string[] = [];
+  for (const { at, core } of world.nodes) {
+    for (const hash of world.clients.files) {
+      const file = await core!.rooms.files.get(hash as ItemHash).catch(() => undefined);
+      const bytes = file && (await buffer(await file.open()));
+      if (!bytes || sha256Hex(bytes) !== hash) faults.push(`node ${at} lacks the file ${hash.slice(0, 8)}`);
+    }
+  }
+  return faults;
 }
 
 async function findFaults(world: World): Promise<string[]> {
@@ -234,7 +115,7 @@ async function findFaults(world: World): Promise<string[]> {
     if (lost.length > 0) faults.push(`node ${at} lost ${lost.length} acknowledged messages`);
     if (forged.length > 0) faults.push(`node ${at} has ${forged.length} forged messages`);
   }
-  return faults;
+  return [...faults, ...(await findLacking(world)), ...(await findConfirmationFaults(world))];
 }
 
 /** One run: a storm, then calm. */
@@ -251,6 +132,7 @@ export async function simulate({ seed, nodes, steps }: SimOptions): Promise<SimR
   }
   await world.heal();
   const rounds = await settle(world);
+  await settleChain(world);
   const faults = await findFaults(world);
   const [digest] = await digestsOf(world);
   return {
@@ -259,6 +141,8 @@ export async function simulate({ seed, nodes, steps }: SimOptions): Promise<SimR
     acknowledged: world.clients.acknowledged.length,
     messages: world.nodes[0]!.core!.rooms.sync.set.index.size,
     crashes: world.crashes,
+    reorgs: world.chain.reorgs,
+    files: world.clients.files.size,
     rounds,
     traffic: world.traffic,
     elapsedMs: performance.now() - startMs,
@@ -268,7 +152,7 @@ export async function simulate({ seed, nodes, steps }: SimOptions): Promise<SimR
 
 /** A line of the result table. */
 export function describeRun({ seed, nodes, steps }: SimOptions, result: SimResult): string {
-  const { acknowledged, messages, crashes, rounds, traffic, elapsedMs } = result;
+  const { acknowledged, messages, crashes, reorgs, files, rounds, traffic, elapsedMs } = result;
   const perNode = (bytes: number) => Math.round(bytes / nodes / Math.max(1, messages));
-  return `seed ${seed}, ${nodes} nodes, ${steps} steps: ${acknowledged} acknowledged, ${messages} kept, ${crashes} crashes, agreed after ${rounds} rounds, ${traffic.calls} calls; a node and message: ${perNode(traffic.rangeBytes)} bytes of ranges, ${perNode(traffic.messageBytes)} of messages, ${(elapsedMs / nodes / Math.max(1, messages)).toFixed(1)} ms; trace ${result.trace.slice(0, 12)}`;
+  return `seed ${seed}, ${nodes} nodes, ${steps} steps: ${acknowledged} acknowledged, ${messages} kept, ${files} files, ${crashes} crashes, ${reorgs} reorganisations, agreed after ${rounds} rounds, ${traffic.calls} calls; a node and message: ${perNode(traffic.rangeBytes)} bytes of ranges, ${perNode(traffic.messageBytes)} of messages, ${(elapsedMs / nodes / Math.max(1, messages)).toFixed(1)} ms; trace ${result.trace.slice(0, 12)}`;
 }

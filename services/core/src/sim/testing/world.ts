@@ -1,0 +1,297 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLogger } from '@skerry/kit';
+import { sha256Hex, sharedText } from '@skerry/protocol';
+import type { Schema } from '../../db/schema.ts';
+import { createTestDatabase } from '../../db/testing.ts';
+import { keepVerified, verifyFrame } from '../../sync/take.ts';
+import { linkTo } from '../../sync/testing.ts';
+import { MIGRATIONS } from '../../testing.ts';
+import { ChainView, createVirtualEmitter, EMITTER, STRANGER, unreachable, VirtualChain } from './chain.ts';
+import { Clients } from './clients.ts';
+import { SeededDice } from './dice.ts';
+import { CALM, forge, STORM, type Traffic, throughWeather, type Weather } from './network.ts';
+import { type SimNode, startSimNode } from './node.ts';
+import { type Crossing, createBlockSource, createFileSource } from './sources.ts';
+
+const START_MS = 1_700_000_000_000;
+const SKEW_MS = 900_000;
+/** With more nodes than this, nobody can reach the last one. */
+const HIDDEN_FROM = 3;
+/** After the storm so much time passes that no clock's error and no ban counts. */
+const HEALING_MS = 4 * 3_600_000;
+const DOWN_STEPS = 15;
+
+const log = createLogger('sim', 'silent');
+const signal = new AbortController().signal;
+
+const inlineArchive = (messages: readonly unknown[]) =>
+  JSON.stringify({ protocol: 'aleph', version: 1, content: { messages } });
+/** Nobody has it. */
+const LOST_ARCHIVE = JSON.stringify({
+  protocol: 'aleph-offchain',
+  version: 1,
+  content: 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG',
+});
+/** The node met with the weather, or with the end of its power. */
+const passOver = (): void => {};
+
+interface Delivery {
+  readonly atMs: number;
+  readonly order: number;
+  readonly to: SimNode;
+  readonly frame: Buffer;
+}
+
+/** N nodes, a virtual clock, a virtual network, and trouble by the dice. One thing happens after another. */
+export class World {
+  readonly dice: SeededDice;
+  readonly clients: Clients;
+  readonly chain: VirtualChain;
+  readonly nodes: SimNode[] = [];
+  readonly traffic: Traffic = { calls: 0, rangeBytes: 0, messageBytes: 0 };
+  readonly trace: string[] = [];
+  weather: Weather = STORM;
+  nowMs = START_MS;
+  crashes = 0;
+  #islands: number[] = [];
+  #deliveries: Delivery[] = [];
+  #order = 0;
+  readonly #seed: number;
+
+  constructor(seed: number) {
+    this.dice = new SeededDice(seed);
+    this.#seed = seed;
+    this.clients = new Clients(this.dice);
+    this.chain = new VirtualChain(this.dice);
+  }
+
+  isReachable(from: SimNode, to: SimNode): boolean {
+    return (
+      to.core !== undefined && !to.isHidden && (this.#islands[from.at] ?? 0) === (this.#islands[to.at] ?? 0)
+    );
+  }
+
+  /** Several tries may be under way at once: each has a fate of its own, whatever comes first. */
+  #cross(from: SimNode, to: SimNode, name: string): Crossing {
+    if (!this.isReachable(from, to)) return 'lost';
+    const fate = new SeededDice(
+      Number.parseInt(sha256Hex(`${this.#seed} ${this.nowMs} ${from.at} ${to.at} ${name}`).slice(0, 8), 16),
+    );
+    if (fate.chance(this.weather.loss)) return 'lost';
+    return fate.chance(this.weather.forgery) ? 'changed' : 'through';
+  }
+
+  async create(count: number, stack: AsyncDisposableStack): Promise<void> {
+    for (let at = 0; at < count; at++) {
+      const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+      const links = Array.from({ length: count }, (_, other) => other)
+        .filter((other) => other !== at)
+        .map((other) =>
+          throughWeather(
+            linkTo(`node-${other}`, () => this.nodes[other]!.core!),
+            this,
+            () => this.isReachable(this.nodes[at]!, this.nodes[other]!),
+          ),
+        );
+      const skewMs = Math.round((this.dice.next() - 0.5) * 2 * SKEW_MS);
+      const directory = await mkdtemp(join(tmpdir(), 'skerry-sim-'));
+      stack.defer(() => rm(directory, { recursive: true, force: true }));
+      this.nodes.push(this.#createNode(at, count, { database, directory, skewMs, links }));
+    }
+    for (const node of this.nodes) await this.start(node);
+    stack.defer(async () => {
+      for (const { core } of this.nodes) await core?.[Symbol.asyncDispose]();
+    });
+  }
+
+  #createNode(
+    at: number,
+    count: number,
+    own: Pick<SimNode, 'database' | 'directory' | 'skewMs' | 'links'>,
+  ): SimNode {
+    const others = () => this.nodes.filter((node) => node.at !== at);
+    const cross = (from: SimNode, name: string) => this.#cross(this.nodes[at]!, from, name);
+    const crossChain = () => {
+      if (this.dice.chance(this.weather.loss)) throw unreachable('the chain');
+    };
+    const blocks = createBlockSource(others, cross);
+    const files = Array.from({ length: count }, (_, from) =>
+      createFileSource(from, () => this.nodes[from]!, cross),
+    );
+    return {
+      ...own,
+      at,
+      isHidden: at >= HIDDEN_FROM && at === count - 1,
+      view: new ChainView(this.chain),
+      emitter: at === 0 ? createVirtualEmitter(this.chain, crossChain) : undefined,
+      files: files.filter((_, from) => from !== at),
+      blocks,
+      core: undefined,
+      fetcher: undefined,
+      anchor: undefined,
+      backAt: 0,
+      torn: 'no',
+    };
+  }
+
+  async start(node: SimNode): Promise<void> {
+    const core = await startSimNode(node, () => this.nowMs, log);
+    core.rooms.onKept(({ brought }) => {
+      for (const { message } of brought) this.#gossip(node, sharedText(message)!);
+    });
+    await core.rooms.pipeline.idle();
+  }
+
+  #gossip(from: SimNode, text: string): void {
+    for (const to of this.nodes) {
+      // Who cannot be reached gossips with nobody.
+      if (to === from || from.isHidden || !this.isReachable(from, to)) continue;
+      const copies = this.dice.chance(this.weather.loss)
+        ? 0
+        : this.dice.chance(this.weather.duplication)
+          ? 2
+          : 1;
+      for (let copy = 0; copy < copies; copy++) {
+        const whole = Buffer.from(text);
+        const frame = this.dice.chance(this.weather.forgery) ? forge(whole, this.dice) : whole;
+        this.#deliveries.push({
+          atMs: this.nowMs + this.dice.below(this.weather.delayMs),
+          order: this.#order++,
+          to,
+          frame,
+        });
+      }
+    }
+  }
+
+  async deliver(): Promise<void> {
+    const due = this.#deliveries.filter(({ atMs }) => atMs <= this.nowMs);
+    this.#deliveries = this.#deliveries.filter(({ atMs }) => atMs > this.nowMs);
+    for (const { to, frame } of due.sort((a, b) => a.atMs - b.atMs || a.order - b.order)) {
+      if (!to.core) continue;
+      const verified = await verifyFrame(frame, to.core.rooms.taker);
+      this.traffic.messageBytes += frame.length;
+      this.trace.push(`gossip ${to.at} ${'worth' in verified ? verified.worth : 'taken'}`);
+      await keepVerified([verified], to.core.rooms.taker);
+      await to.core.rooms.pipeline.idle();
+    }
+  }
+
+  #pickUp(): SimNode | undefined {
+    const up = this.nodes.filter(({ core }) => core);
+    return up[this.dice.below(Math.max(1, up.length))];
+  }
+
+  async send(): Promise<void> {
+    const node = this.#pickUp();
+    if (!node) return;
+    const { body, itemHash, type, owner } = this.clients.next(this.nowMs);
+    const { status } = await node.core!.post('/messages', body);
+    await node.core!.rooms.pipeline.idle();
+    if (status === 200 || status === 202) this.clients.acknowledged.push({ itemHash, type, owner });
+    this.trace.push(`send ${node.at} ${itemHash.slice(0, 8)} ${status}`);
+  }
+
+  async sync(): Promise<void> {
+    const node = this.#pickUp();
+    if (!node) return;
+    const isWhole = await node.core!.rooms.sync.syncer.round(signal);
+    await node.core!.rooms.pipeline.idle();
+    this.trace.push(`sync ${node.at} ${isWhole} ${node.core!.rooms.sync.set.index.size}`);
+  }
+
+  /** A file to a node that others can ask for it. */
+  async upload(): Promise<void> {
+    const node = this.#pickUp();
+    const other = this.#pickUp();
+    if (!node?.core || !other?.core || node.isHidden) return;
+    if (this.dice.chance(0.5)) {
+      const { form, fileHash, itemHash } = this.clients.nextUpload();
+      const { status } = await node.core.post('/storage/store', form.body, form.headers);
+      if (status === 200) this.#acknowledge(itemHash, fileHash);
+      this.trace.push(`upload ${node.at} ${status}`);
+      return;
+    }
+    const { text, fileHash, message } = this.clients.nextFile(this.nowMs);
+    const added = await node.core.post('/storage/add_json', text);
+    if (added.status !== 200) return;
+    const { status } = await other.core.post('/messages', message.body);
+    if (status === 200 || status === 202) this.#acknowledge(message.itemHash, fileHash);
+    this.trace.push(`store ${node.at} ${other.at} ${status}`);
+  }
+
+  #acknowledge(itemHash: string, fileHash: string): void {
+    this.clients.acknowledged.push({ itemHash, type: 'STORE', owner: -1 });
+    this.clients.files.add(fileHash);
+  }
+
+  /** A node looks for what it lacks: files, and what the chain says. */
+  async fetch(node = this.#pickUp()): Promise<void> {
+    if (!node?.core) return;
+    await node.fetcher!.look(signal);
+    await node.fetcher!.idle();
+    node.view.look();
+    await node.anchor!.follow();
+    await node.anchor!.pack().catch(passOver);
+    await node.core.rooms.pipeline.idle();
+    this.trace.push(`fetch ${node.at} ${this.chain.height}`);
+  }
+
+  /** Something happens on the chain: mostly a block. */
+  turnChain(): void {
+    const roll = this.dice.next();
+    if (roll < 0.2) this.chain.reorg();
+    else if (roll < 0.3) this.chain.emit(STRANGER, inlineArchive([]));
+    else if (roll < 0.4) this.chain.emit(EMITTER, this.dice.chance(0.5) ? 'garbage' : LOST_ARCHIVE);
+    else this.chain.mine();
+    this.trace.push(`chain ${this.chain.height} ${this.chain.blocks.at(-1)!.hash.slice(0, 8)}`);
+  }
+
+  partition(): void {
+    const count = 1 + this.dice.below(3);
+    this.#islands = this.nodes.map(() => this.dice.below(count));
+    this.trace.push(`islands ${this.#islands.join('')}`);
+  }
+
+  /** A node ends without a word; half of the time while it writes something, which is lost. */
+  async crash(step: number): Promise<void> {
+    const node = this.#pickUp();
+    if (!node || this.nodes.filter(({ core }) => core).length < 2) return;
+    this.crashes++;
+    if (this.dice.chance(0.5)) await this.#tear(node);
+    const { core } = node;
+    node.core = undefined;
+    node.backAt = step + 1 + this.dice.below(DOWN_STEPS);
+    await core![Symbol.asyncDispose]();
+    node.torn = 'no';
+    this.trace.push(`crash ${node.at}`);
+  }
+
+  /** The power goes while the node writes a message, a file or what the chain says; nobody is told that it was taken. */
+  async #tear(node: SimNode): Promise<void> {
+    node.torn = this.dice.chance(0.5) ? 'before' : 'after';
+    const roll = this.dice.below(3);
+    if (roll === 0) await node.core!.post('/messages', this.clients.next(this.nowMs).body);
+    else if (roll === 1) {
+      const { form } = this.clients.nextUpload();
+      await node.core!.post('/storage/store', form.body, form.headers);
+    } else {
+      node.view.look();
+      await node.anchor!.follow().catch(passOver);
+    }
+  }
+
+  async wakeUp(step: number): Promise<void> {
+    for (const node of this.nodes) if (!node.core && node.backAt <= step) await this.start(node);
+  }
+
+  async heal(): Promise<void> {
+    this.weather = CALM;
+    this.#islands = [];
+    await this.wakeUp(Number.POSITIVE_INFINITY);
+    this.nowMs += HEALING_MS;
+    await this.deliver();
+  }
+}

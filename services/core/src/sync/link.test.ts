@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, test } from 'node:test';
+import { END, START } from '@skerry/protocol';
+import { FRAMES_BODY_BYTES } from './frames.ts';
+import { createHttpLink, type PeerLink } from './link.ts';
+
+const signal = AbortSignal.timeout(60_000);
+const CHUNK = Buffer.alloc(256 * 1024, 'x');
+/** What a socket and its buffers may take beyond what is read. */
+const SLACK_BYTES = 32 * 1024 * 1024;
+
+/** A server that answers every request in one way. */
+async function serve(answer: (response: ServerResponse) => void) {
+  const server = createServer((request, response) => {
+    request.resume();
+    answer(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    link: createHttpLink(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const QUESTIONS: Readonly<Record<string, (link: PeerLink) => Promise<unknown>>> = {
+  greet: (link) => link.greet(signal),
+  askRanges: (link) => link.askRanges([{ kind: 'list', lower: START, upper: END }], signal),
+  fetchMessages: (link) => link.fetchMessages([{ time: 1, id: 'ab'.repeat(20) }], signal),
+  fetchPage: (link) => link.fetchPage('', signal),
+  offer: (link) => link.offer([], signal),
+};
+
+describe('a peer over HTTP', () => {
+  for (const [name, ask] of Object.entries(QUESTIONS)) {
+    test(`${name}: an answer without an end is left, and held against the peer`, async () => {
+      let sent = 0;
+      await using peer = await serve((response) => {
+        const more = () => {
+          while (!response.destroyed && response.write(CHUNK)) sent += CHUNK.length;
+        };
+        response.on('drain', more);
+        more();
+      });
+      await assert.rejects(ask(peer.link), { code: 'PEER_MISBEHAVED' });
+      assert.ok(sent <= FRAMES_BODY_BYTES + SLACK_BYTES, `${sent} bytes`);
+    });
+
+    test(`${name}: garbage is no answer; a connection that breaks is nobody's fault`, async () => {
+      await using garbage = await serve((response) => response.end('<html>garbage</html>'));
+      await assert.rejects(ask(garbage.link), { code: 'PEER_MISBEHAVED' });
+      await using broken = await serve((response) => response.socket?.destroy());
+      await assert.rejects(ask(broken.link), { code: 'UPSTREAM_UNAVAILABLE' });
+    });
+  }
+});

@@ -1,0 +1,148 @@
+import { AppError, SHARED_BYTES_MAX, type ShortKey, textOfShortKey } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type { Schema } from '../db/schema.ts';
+import type { Accepted } from '../messages/accepted.ts';
+import { isErasedFrame } from './forgotten.ts';
+import { decodeFrames } from './frames.ts';
+import type { PeerLink } from './link.ts';
+import type { NodeSet } from './node-set.ts';
+import { readSome } from './read.ts';
+import type { Reputation } from './reputation.ts';
+import { keepVerified, shortKeyOfAccepted, type Taker, type Verified, verifyFrames } from './take.ts';
+
+/**
+ * A node that nobody can reach, and that gossips with nobody, offers what it has: the only way in which its messages get
+ * out. Whoever takes an offer believes nothing of it but signatures.
+ */
+
+/** Messages in one offer, and their bytes; the last one may go beyond. */
+export const OFFER_MESSAGES = 500;
+const OFFER_BYTES = 1024 * 1024;
+export const OFFER_BODY_BYTES = OFFER_BYTES + SHARED_BYTES_MAX + 64 * 1024;
+/** Offers in one session with a peer: more is left to the next one. */
+const OFFERS_PER_SESSION = 20;
+/** Keys that a peer lacks and that are remembered from one session to the next. */
+export const OFFERED_KEYS_MAX = OFFERS_PER_SESSION * OFFER_MESSAGES;
+/** Offers that are taken at once. */
+const TAKEN_AT_ONCE = 2;
+
+/** What became of the messages of an offer. `known`: they were here already. */
+export interface OfferTally {
+  readonly taken: number;
+  readonly known: number;
+  readonly refused: number;
+  readonly forged: number;
+}
+
+export interface OfferTakerOptions {
+  readonly set: NodeSet;
+  readonly taker: Taker;
+  readonly reputation: Reputation;
+}
+
+/** What no signature covers is said by the node that took a message first; whoever offers is nobody, so it is dated here. */
+const asBrought = (accepted: Accepted): Accepted => {
+  const { notedMs: _, ...message } = accepted.message;
+  return { ...accepted, message };
+};
+
+/** Takes offers of anybody: as many at once as do not matter, and none of those who sent what nobody signed. */
+export class OfferTaker {
+  readonly #options: OfferTakerOptions;
+  #taking = 0;
+
+  constructor(options: OfferTakerOptions) {
+    this.#options = options;
+  }
+
+  /** @param sender who is held to account, such as its address. Throws NOT_PERMITTED, INVALID_PARAMETERS, OVERLOADED. */
+  async take(body: Buffer, sender: string): Promise<OfferTally> {
+    const { set, reputation } = this.#options;
+    const name = `offers of ${sender}`;
+    if (reputation.isBanned(name))
+      throw new AppError('NOT_PERMITTED', 'too many messages from there were signed by nobody');
+    if (!set.isReady || this.#taking >= TAKEN_AT_ONCE)
+      throw new AppError('OVERLOADED', 'other offers are being taken');
+    const frames = readOffer(body);
+    this.#taking++;
+    try {
+      const tally = await this.#keep(frames);
+      reputation.noteForged(name, tally.forged);
+      return tally;
+    } finally {
+      this.#taking--;
+    }
+  }
+
+  async #keep(frames: readonly Buffer[]): Promise<OfferTally> {
+    const { set, taker } = this.#options;
+    // Of what was erased there is only the word of whoever offers it.
+    const verified = await verifyFrames(
+      frames.filter((frame) => !isErasedFrame(frame)),
+      taker,
+    );
+    const fresh = verified.flatMap((one): Verified[] => {
+      if ('worth' in one) return [one];
+      return set.has(shortKeyOfAccepted(one.accepted)) ? [] : [{ accepted: asBrought(one.accepted) }];
+    });
+    const { taken, forged, refused, later } = await keepVerified(fresh, taker, false);
+    const erased = frames.length - verified.length;
+    return { taken, known: verified.length - fresh.length, refused: refused + later + erased, forged };
+  }
+}
+
+function readOffer(body: Buffer): Buffer[] {
+  try {
+    return decodeFrames(body, OFFER_MESSAGES);
+  } catch (cause) {
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `an offer is at most ${OFFER_MESSAGES} messages, each with its length`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** What one peer lacked, as of the last session with it. */
+export class PeerLacks {
+  #before: ReadonlySet<string> = new Set();
+  /** It took what it was offered: nobody waits for it to ask. */
+  #takesOffers = false;
+
+  /** What to offer now: what the peer had time to ask for and did not. */
+  decide(lacks: readonly ShortKey[]): ShortKey[] {
+    const some = lacks.slice(0, OFFERED_KEYS_MAX);
+    const offered = some.filter((key) => this.#takesOffers || this.#before.has(textOfShortKey(key)));
+    this.#before = new Set(some.map(textOfShortKey));
+    return offered;
+  }
+
+  note({ taken, known }: OfferTally): void {
+    if (taken + known > 0) this.#takesOffers = taken > 0;
+  }
+}
+
+/** Sends a peer what it lacks. @returns how many messages it took. Throws what the link throws. */
+export async function offerLacking(
+  link: PeerLink,
+  keys: readonly ShortKey[],
+  lacks: PeerLacks,
+  { db, set, signal }: { db: Kysely<Schema>; set: NodeSet; signal: AbortSignal },
+): Promise<number> {
+  const names = keys.flatMap((short) => {
+    const key = set.index.find(short);
+    return key ? set.nameOf(key) : [];
+  });
+  let taken = 0;
+  for (let at = 0, offers = 0; at < names.length && offers < OFFERS_PER_SESSION; offers++) {
+    const { texts, looked } = await readSome(db, names.slice(at, at + OFFER_MESSAGES), OFFER_BYTES);
+    at += looked;
+    if (texts.length === 0) continue;
+    const tally = await link.offer(texts, signal);
+    lacks.note(tally);
+    taken += tally.taken;
+  }
+  return taken;
+}
