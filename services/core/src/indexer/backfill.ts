@@ -8,14 +8,17 @@ import {
   type FullBlock,
   fetchFullBlocks,
   fetchHeaders,
+  judgeBlock,
   logFilter,
 } from './chain/source.ts';
 import type { DecodePool } from './decode/pool.ts';
 import type { RangeTask } from './decode/range.ts';
 import { type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
+import { lowerBatch } from './rpc/limits.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
-import { commitStretch } from './store/commit.ts';
+import { commitStretch, OffChain } from './store/commit.ts';
+import { listWindow } from './store/networks.ts';
 import type { Partitions } from './store/partitions.ts';
 import { claimsOf, listContractEvents, type Pass } from './store/scans.ts';
 
@@ -36,6 +39,8 @@ const SUSPICIONS_MAX = 16;
 /** How many headers are compared with the logs: of the ends of a range, of some blocks between, of every block. */
 export type Verification = 'ends' | 'sample' | 'every';
 const SAMPLES = 4;
+/** So often what was written has to be seen replaced: who could say otherwise may just have failed to. */
+const CONTRADICTIONS = 3;
 
 export interface BackfillOptions {
   readonly pool: pg.Pool;
@@ -49,6 +54,8 @@ export interface BackfillOptions {
 }
 
 interface Stretch {
+  /** Who sent it, or its first part. */
+  readonly source: Endpoint;
   readonly from: number;
   readonly to: number;
   readonly batch: RowBatch;
@@ -92,26 +99,32 @@ export class Backfill {
   #size = FIRST_BLOCKS;
   /** Whether a stretch has shown how much blocks hold; before it, ranges side by side could be too much by far. */
   #hasLearned = false;
-  /** The last block that was written, by its header. */
-  #previous: Header | undefined;
+  #contradictions = 0;
 
   constructor(options: BackfillOptions) {
     this.#options = options;
   }
 
-  /** Throws Moved, UPSTREAM_UNAVAILABLE, or what the database throws; what was written stays. */
-  async run(pass: Pass, isStale: () => boolean): Promise<void> {
+  /**
+   * Gives how many stretches were written. Throws Moved, UPSTREAM_UNAVAILABLE, OffChain, or what the database throws;
+   * what was written stays.
+   *
+   * @param onWritten after each stretch
+   */
+  async run(pass: Pass, isStale: () => boolean, onWritten: () => void): Promise<void> {
     const { pool, partitions, networkId } = this.#options;
     const events = await listContractEvents(
       pool,
       pass.scans.map(({ contractId }) => contractId),
     );
     const claims = claimsOf(pass.scans, events);
-    const read = this.#readerOf(pass, claims);
+    const stop = new AbortController();
+    const read = this.#readerOf(pass, claims, stop.signal);
     const ahead: Promise<Stretch>[] = [];
     let next = pass.from;
-    if (this.#previous?.number !== pass.from - 1) this.#previous = undefined;
     let indexing = Promise.resolve();
+    // Scans that were read apart until here may have been read from different chains.
+    let priors = [...new Set(pass.scans.flatMap(({ priorHash }) => priorHash ?? []))];
     try {
       for (let done = 0; done < PASS_STRETCHES_MAX && !isStale(); done++) {
         while (next <= pass.to && ahead.length < this.#aheadMax()) {
@@ -124,15 +137,18 @@ export class Backfill {
         }
         const stretch = await ahead.shift();
         if (!stretch) break;
-        this.#checkLink(stretch);
+        for (const prior of priors) await this.#checkLink(stretch, prior);
+        await this.#checkWindow(stretch);
         this.#learnSize(pass, stretch);
         await partitions.ensure(pass.kind, stretch.from, stretch.to);
-        await commitStretch(pool, networkId, pass, stretch);
-        this.#previous = stretch.last;
+        await commitStretch(pool, networkId, pass, { ...stretch, lastHash: stretch.last.hash });
+        onWritten();
+        priors = [stretch.last.hash];
         indexing = indexing.then(() => partitions.finish(stretch.from));
         indexing.catch(() => {});
       }
     } finally {
+      stop.abort();
       await Promise.allSettled(ahead);
     }
     await indexing;
@@ -150,18 +166,38 @@ export class Backfill {
     this.#size = nextSize(this.#size, to - from + 1, items, largest);
   }
 
-  /** Ranges may come from several endpoints: together they have to be one chain. */
-  #checkLink(stretch: Stretch): void {
-    const previous = this.#previous;
-    if (previous && previous.number === stretch.from - 1 && stretch.first.parentHash !== previous.hash) {
-      throw new AppError(
-        'UPSTREAM_UNAVAILABLE',
-        `block ${stretch.from} does not follow the block before it as it was read`,
-      );
-    }
+  /**
+   * Ranges come from several endpoints, today and after a restart: together they have to be one chain. Throws OffChain
+   * where it is what was written that is not of the chain any more, UPSTREAM_UNAVAILABLE where it is what was read now.
+   */
+  async #checkLink({ from, first, source }: Stretch, prior: string): Promise<void> {
+    if (first.parentHash === prior) return;
+    const verdict = await judgeBlock(this.#options.rpc, from - 1, prior);
+    this.#contradictions = verdict === 'gone' ? this.#contradictions + 1 : 0;
+    if (this.#contradictions >= CONTRADICTIONS) throw new OffChain(from - 1);
+    if (verdict === 'stands')
+      source.note({ kind: 'lie', reason: `block ${from} does not follow block ${from - 1}` }, 0);
+    throw new AppError(
+      'UPSTREAM_UNAVAILABLE',
+      `block ${from} does not follow the block before it as it was read`,
+    );
   }
 
-  #readerOf(pass: Pass, claims: readonly Claim[]): (from: number, to: number) => Promise<Stretch> {
+  /** A stretch that ends where the window is has to end in it: the step at the head decides which chain that is. */
+  async #checkWindow({ to, last, source }: Stretch): Promise<void> {
+    const { pool, networkId } = this.#options;
+    const [known] = await listWindow(pool, networkId, to, to);
+    if (!known || known.hash === last.hash) return;
+    const reason = `block ${to} is another one than at the head`;
+    source.note({ kind: 'lie', reason }, 0);
+    throw new AppError('UPSTREAM_UNAVAILABLE', reason);
+  }
+
+  #readerOf(
+    pass: Pass,
+    claims: readonly Claim[],
+    signal: AbortSignal,
+  ): (from: number, to: number) => Promise<Stretch> {
     const compiled = new Claims(claims);
     const key = `${pass.scans.map(({ id }) => id).join()}/${claims.map((one) => `${one.contractId}:${one.events.map(({ id }) => id)}`).join()}`;
     const fromBlocks = new Map(pass.scans.map(({ address, fromBlock }) => [address, fromBlock]));
@@ -175,6 +211,7 @@ export class Backfill {
         return await this.#options.rpc.run((endpoint) => readInParts(endpoint, from, to, one), {
           head: to,
           blocks,
+          signal,
         });
       } catch (error) {
         if (!(error instanceof RpcError) || blocks === 1) throw error;
@@ -218,17 +255,24 @@ export class Backfill {
     }
     if (!result.ok) {
       // Not every endpoint takes batches.
-      if (calls.length > 1 && result.failure.kind === 'malformed')
-        endpoint.learned = { ...endpoint.learned, batchCalls: 1 };
+      if (calls.length > 1 && ['malformed', 'refused'].includes(result.failure.kind))
+        endpoint.learned = lowerBatch(endpoint.learned, 1);
       throw new RpcError(result.failure);
     }
-    endpoint.noteAnswer();
     for (const block of result.suspicious.slice(0, SUSPICIONS_MAX))
       await checkEmptyBlock(rpc, endpoint, block, compiled);
     const byNumber = new Map(result.headers.map((header) => [header.number, header]));
     const last = byNumber.get(to)!;
     await checkAnchor(rpc, endpoint, last);
-    return { from, to, batch: result.batch, items: result.logs, first: byNumber.get(from)!, last };
+    return {
+      source: endpoint,
+      from,
+      to,
+      batch: result.batch,
+      items: result.logs,
+      first: byNumber.get(from)!,
+      last,
+    };
   }
 
   async #readTransactions(
@@ -247,7 +291,7 @@ export class Backfill {
       fromBlocks,
     );
     const items = blocks.reduce((sum, { transactions }) => sum + transactions.length, 0);
-    return { from, to, batch, items, first: blocks[0]!.header, last };
+    return { source: endpoint, from, to, batch, items, first: blocks[0]!.header, last };
   }
 }
 
@@ -285,6 +329,7 @@ function joinStretches(parts: readonly Stretch[]): Stretch {
       throw new RpcError({ kind: 'lie', reason: `block ${part.from} does not follow block ${before.to}` });
   }
   return {
+    source: first.source,
     from: first.from,
     to: last.to,
     first: first.first,

@@ -25,7 +25,7 @@ export function watchIndexer(
   watch('head_age_seconds', 'since the time that the newest block says', ({ freshness }) =>
     freshness?.headTimestamp ? secondsSince(freshness.headTimestamp * 1000, now()) : undefined,
   );
-  watch('progress_age_seconds', 'since something was last read', ({ freshness }) =>
+  watch('progress_age_seconds', 'since what there is to read last moved', ({ freshness }) =>
     freshness ? secondsSince(freshness.progressAt.getTime(), now()) : undefined,
   );
   watch('stalled', '1: there is something to read and no progress, or the network is halted', (one) =>

@@ -4,10 +4,11 @@ import { Backfill } from './backfill.ts';
 import { parseQuantity } from './chain/shape.ts';
 import { fetchHeaders } from './chain/source.ts';
 import type { DecodePool } from './decode/pool.ts';
-import { type Freshness, findFreshness } from './read/status.ts';
+import { type Freshness, findFreshness, stateOf } from './read/status.ts';
 import { HeadFeed } from './rpc/head-feed.ts';
 import { type EndpointReport, RpcPool } from './rpc/pool.ts';
 import type { NetworkSettings } from './settings.ts';
+import { OffChain } from './store/commit.ts';
 import { ensureNetwork, haltNetwork, loadNetwork, resetNetwork } from './store/networks.ts';
 import { Partitions } from './store/partitions.ts';
 import { decidePass, listScans } from './store/scans.ts';
@@ -52,6 +53,7 @@ export class NetworkRunner {
   #changed = new AbortController();
   #lastUpkeepMs = 0;
   #isStalled = false;
+  readonly #startedMs = Date.now();
   #freshness: Freshness | undefined;
   /** The head when a wait began in which nothing was told. */
   #silentHead: number | undefined;
@@ -119,7 +121,7 @@ export class NetworkRunner {
       await this.#retry('recognise', () => this.#recognise(networkId));
       await Promise.all([this.#runTail(networkId, partitions), this.#runBackfill(networkId, partitions)]);
     };
-    await Promise.all([follow(), this.#feed.run(), this.#runWatch(networkId)]);
+    await Promise.all([follow(), this.#feed.run(), this.#runWatch()]);
   }
 
   /** The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. */
@@ -176,7 +178,8 @@ export class NetworkRunner {
         outcome = await tail.step();
         if (outcome === 'halted') await this.#unhalt(networkId);
       } catch (error) {
-        this.#note(error, 'a step at the head failed');
+        if (error instanceof OffChain) await this.#haltOffChain(networkId, error);
+        else this.#note(error, 'a step at the head failed');
         await pause(settings.poll_ms, signal);
         continue;
       }
@@ -226,7 +229,10 @@ export class NetworkRunner {
         const pass =
           network.haltCode === null ? decidePass(await listScans(pool, networkId), network.floor) : undefined;
         if (pass) {
-          await backfill.run(pass, () => signal.aborted || this.#changed.signal.aborted);
+          const isStale = () => signal.aborted || this.#changed.signal.aborted;
+          await backfill.run(pass, isStale, () => {
+            failures = 0;
+          });
           failures = 0;
           // What has come up to the window is joined by the step at the head.
           this.#feed.ring();
@@ -236,13 +242,27 @@ export class NetworkRunner {
           await this.#rest();
         }
       } catch (error) {
-        this.#note(error, 'a backfill was interrupted');
+        if (error instanceof OffChain) await this.#haltOffChain(networkId, error);
+        else this.#note(error, 'a backfill was interrupted');
         await this.#rest(backoffMs(++failures, IDLE_MS, REST_MAX_MS));
       }
       if (this.#changed.signal.aborted) {
         this.#changed = new AbortController();
         partitions.forget();
       }
+    }
+  }
+
+  /** What was read below finality is not of the chain: nothing is rewritten, a person has to look. */
+  async #haltOffChain(networkId: number, { block }: OffChain): Promise<void> {
+    const { pool, log } = this.#options;
+    const code = 'REORG_BELOW_FINALITY';
+    const message = `what was read up to block ${block}, which was final, is not of the chain that the endpoints have`;
+    log.error({ network: this.name, code }, message);
+    try {
+      await haltNetwork(pool, networkId, code, message);
+    } catch (error) {
+      this.#note(error, 'the network could not be halted');
     }
   }
 
@@ -255,30 +275,36 @@ export class NetworkRunner {
   }
 
   /** Beside the other loops: one that waits for its endpoints, for however long, is what this is for. */
-  async #runWatch(networkId: number): Promise<void> {
+  async #runWatch(): Promise<void> {
     const { settings, signal } = this.#options;
     const everyMs = Math.min(WATCH_MAX_MS, settings.stall_ms / WATCHES_PER_STALL);
     while (!signal.aborted) {
-      await this.#watchProgress(networkId);
+      await this.#watchProgress();
       await pause(everyMs, signal);
     }
   }
 
   /** Never a silent stall: said once when it begins and once when it ends. */
-  async #watchProgress(networkId: number): Promise<void> {
+  async #watchProgress(): Promise<void> {
     const { settings, pool, log } = this.#options;
     const network = this.name;
     try {
-      const { head, tipNumber, progressAt, haltCode } = await loadNetwork(pool, networkId);
-      const scans = await listScans(pool, networkId);
-      const waits = head === null ? scans.length > 0 : scans.some((one) => !one.live) || head !== tipNumber;
-      const silentMs = Date.now() - progressAt.getTime();
-      const stalled = haltCode !== null || (scans.length > 0 && waits && silentMs > settings.stall_ms);
-      if (stalled && !this.#isStalled)
-        log.error({ network, silent_ms: silentMs, halt: haltCode }, 'the indexer makes no progress');
+      const freshness = await findFreshness(pool, network);
+      if (!freshness) return;
+      const state = stateOf(freshness, settings.stall_ms, Date.now());
+      // A process that has just begun has not stood still yet.
+      const isNew = Date.now() - this.#startedMs <= settings.stall_ms;
+      const stalled = state === 'halted' || (state === 'stalled' && !isNew);
+      if (stalled && !this.#isStalled) {
+        const silentMs = Date.now() - freshness.progressAt.getTime();
+        log.error(
+          { network, silent_ms: silentMs, halt: freshness.halt?.code },
+          'the indexer makes no progress',
+        );
+      }
       if (!stalled && this.#isStalled) log.info({ network }, 'the indexer makes progress again');
       this.#isStalled = stalled;
-      this.#freshness = await findFreshness(pool, network);
+      this.#freshness = freshness;
     } catch (error) {
       this.#note(error, 'the progress could not be looked at');
     }

@@ -192,6 +192,11 @@ async function ensureScans(
     const end = begins === undefined ? null : begins - 1;
     groups.set(end, [...(groups.get(end) ?? []), topic]);
   }
+  if (groups.size > 0)
+    await client.query(
+      'update indexer_networks set progress_at = now(), backfilled_at = now() where id = $1',
+      [networkId],
+    );
   for (const [toBlock, wanted] of groups)
     await client.query(
       `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block)

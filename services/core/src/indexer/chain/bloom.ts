@@ -22,3 +22,14 @@ export function mayContain(bloom: string, bits: BloomBits): boolean {
     return (Number.parseInt(bloom.slice(at, at + 2), 16) & (1 << (bit & 7))) !== 0;
   });
 }
+
+/** Of 2048 bits: below it three random bits are all set in less than one block of a thousand. */
+const TELLING_BITS = 200;
+const BITS_OF = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
+
+/** Whether a match is nearly a proof: where few bits are set, chance matches are rare; a full one matches everything. */
+export function isTelling(bloom: string): boolean {
+  let bits = 0;
+  for (let at = 2; at < bloom.length; at++) bits += BITS_OF[Number.parseInt(bloom[at]!, 16)]!;
+  return bits < TELLING_BITS;
+}

@@ -1,7 +1,9 @@
 import { readAnswers } from '../rpc/answers.ts';
 import { RpcError } from '../rpc/failures.ts';
+import { lowerBatch } from '../rpc/limits.ts';
 import type { Endpoint, RpcPool } from '../rpc/pool.ts';
 import type { Call } from '../rpc/transport.ts';
+import { isTelling } from './bloom.ts';
 import type { Claims } from './claims.ts';
 import {
   asFields,
@@ -36,17 +38,29 @@ const headerCall = (block: number | string, full = false): Call => ({
 /** What the endpoint takes for the newest block and for the last final one. Throws RpcError. */
 export async function fetchHead(endpoint: Endpoint, withFinalized: boolean): Promise<Head> {
   const calls = withFinalized ? [headerCall('latest'), headerCall('finalized')] : [headerCall('latest')];
-  let answers: unknown[];
-  if (endpoint.learned.batchCalls >= calls.length)
-    answers = readAnswers(await endpoint.send(calls), calls.length);
-  else answers = await Promise.all(calls.map((call) => endpoint.ask([call]).then(([one]) => one)));
+  // Not every endpoint knows the tag: its failure is no failure of the look.
+  const one = (part: readonly Call[]) =>
+    endpoint.exchange(part, (body) => {
+      const answers = readAnswers(body, part.length);
+      if (part[0] === calls[0] && answers[0] instanceof RpcError) throw answers[0];
+      return answers;
+    });
+  const apart = async () => (await Promise.all(calls.map((call) => one([call])))).flat();
+  const answers =
+    calls.length > 1 && endpoint.learned.batchCalls < calls.length
+      ? await apart()
+      : await one(calls).catch((error: unknown) => {
+          const refused = error instanceof RpcError && ['malformed', 'refused'].includes(error.failure.kind);
+          if (!refused || calls.length === 1) throw error;
+          endpoint.learned = lowerBatch(endpoint.learned, 1);
+          return apart();
+        });
   const [latest, finalized] = answers;
-  if (latest instanceof RpcError) throw latest;
   const head = parseHeader(latest);
   endpoint.head = head.number;
-  endpoint.noteAnswer();
-  const known = finalized !== undefined && finalized !== null && !(finalized instanceof RpcError);
-  return { head, finalized: known ? parseHeader(finalized).number : null };
+  const isKnown = finalized !== undefined && finalized !== null && !(finalized instanceof RpcError);
+  if (isKnown) endpoint.finalized = parseHeader(finalized).number;
+  return { head, finalized: isKnown ? endpoint.finalized : null };
 }
 
 /** Throws RpcError `stale` where the endpoint does not have one of the blocks. */
@@ -116,12 +130,13 @@ async function fetchReceiptLogs(endpoint: Endpoint, hash: string, claims: Claims
 
 /**
  * A second look at a block whose bloom says that something wanted is there while `asked` sent nothing: by another
- * endpoint, or by the receipts. Throws RpcError `lie` where something was held back; a bloom is allowed to be wrong.
+ * endpoint, and by the receipts where there is none, or where the bloom is hardly wrong. Throws RpcError `lie` where
+ * something was held back; a bloom is allowed to be wrong.
  */
 export async function checkEmptyBlock(
   pool: RpcPool,
   asked: Endpoint,
-  block: Pick<Header, 'number' | 'hash'>,
+  block: Pick<Header, 'number' | 'hash' | 'bloom'>,
   claims: Claims,
 ): Promise<void> {
   const held = new RpcError({ kind: 'lie', reason: `logs of block ${block.number} were left out` });
@@ -133,7 +148,7 @@ export async function checkEmptyBlock(
       throw error;
     });
     if (logs && logs[0]!.length > 0) throw held;
-    if (logs) return;
+    if (logs && !isTelling(block.bloom)) return;
   }
   try {
     if ((await fetchReceiptLogs(asked, block.hash, claims)).length > 0) throw held;
@@ -156,6 +171,19 @@ export async function checkAnchor(pool: RpcPool, asked: Endpoint, header: Header
   if (against >= inFavour)
     throw new RpcError({ kind: 'lie', reason: `block ${header.number} is another one at other endpoints` });
   other.note({ kind: 'lie', reason: `block ${header.number} is another one at other endpoints` }, 0);
+}
+
+/** Whether the chain still has a block that was read, by the most of those that say anything. */
+export async function judgeBlock(
+  { endpoints }: Pick<RpcPool, 'endpoints'>,
+  number: number,
+  hash: string,
+): Promise<'stands' | 'gone' | 'unknown'> {
+  const answers = await Promise.all(endpoints.map((one) => hashAt(one, number)));
+  const said = answers.filter((one) => one !== undefined);
+  const inFavour = said.filter((one) => one === hash).length;
+  if (said.length === 0) return 'unknown';
+  return inFavour * 2 >= said.length ? 'stands' : 'gone';
 }
 
 /** Undefined where the endpoint cannot say. */

@@ -24,12 +24,3 @@ export function isChain(blocks: readonly Pick<Header, 'number' | 'hash' | 'paren
     return !parent || (block.number === parent.number + 1 && block.parentHash === parent.hash);
   });
 }
-
-/** The highest block that both know under one hash. */
-export function findAncestor(
-  known: readonly Pick<Header, 'number' | 'hash'>[],
-  seen: readonly Pick<Header, 'number' | 'hash'>[],
-): number | undefined {
-  const hashes = new Map(seen.map(({ number, hash }) => [number, hash]));
-  return known.findLast(({ number, hash }) => hashes.get(number) === hash)?.number;
-}

@@ -32,7 +32,7 @@ export type RangeResult =
       /** Blocks whose timestamp is not known: ask for their headers and read again. */
       readonly missing: readonly number[];
       /** Blocks whose bloom says that something is there, and no log was sent. */
-      readonly suspicious: readonly Pick<Header, 'number' | 'hash'>[];
+      readonly suspicious: readonly Pick<Header, 'number' | 'hash' | 'bloom'>[];
     };
 
 const COMPILED_MAX = 8;
@@ -82,7 +82,7 @@ export function readRange(task: RangeTask): RangeResult {
         ? all
             .filter((one) => one.number >= task.from && one.number <= task.to)
             .filter((one) => !blocks.has(one.number) && claims.mayBeIn(one.bloom, one.number))
-            .map(({ number, hash }) => ({ number, hash }))
+            .map(({ number, hash, bloom }) => ({ number, hash, bloom }))
         : [],
     };
   } catch (error) {

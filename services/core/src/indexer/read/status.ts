@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { findNetwork } from '../store/networks.ts';
-import { listScans, type Scan } from '../store/scans.ts';
+import { findNetwork, type NetworkRow } from '../store/networks.ts';
+import { isWaiting, listScans, type Scan } from '../store/scans.ts';
 
 /** How true an answer is. */
 export interface Freshness {
@@ -16,6 +16,7 @@ export interface Freshness {
   readonly lag: number | null;
   readonly undoSeq: number;
   readonly halt: { readonly code: string; readonly message: string } | null;
+  /** When what there is to read last moved: of the tip and what lies behind it, the one that has stood for longer. */
   readonly progressAt: Date;
   readonly requests: number;
 }
@@ -44,7 +45,8 @@ export async function findFreshness(db: Queryable, networkName: string): Promise
   const network = await findNetwork(db, networkName);
   if (!network) return undefined;
   const { head, tipNumber } = network;
-  const reaches = (await listScans(db, network.id)).flatMap((scan) => reachOf(scan, tipNumber) ?? []);
+  const scans = await listScans(db, network.id);
+  const reaches = scans.flatMap((scan) => reachOf(scan, tipNumber) ?? []);
   const lowest = reaches.length === 0 ? head : Math.min(...reaches);
   const indexed = lowest === null || lowest < 0 ? null : lowest;
   return {
@@ -57,9 +59,27 @@ export async function findFreshness(db: Queryable, networkName: string): Promise
     lag: head === null ? null : Math.max(0, head - (indexed ?? -1)),
     undoSeq: network.undoSeq,
     halt: network.haltCode === null ? null : { code: network.haltCode, message: network.haltMessage ?? '' },
-    progressAt: network.progressAt,
+    progressAt: progressOf(network, scans),
     requests: network.requests,
   };
+}
+
+/** A tip that moves must not hide that the backfill stands still, nor the other way round. Pure. */
+export function progressOf(
+  {
+    head,
+    tipNumber,
+    progressAt,
+    backfilledAt,
+  }: Pick<NetworkRow, 'head' | 'tipNumber' | 'progressAt' | 'backfilledAt'>,
+  scans: readonly Scan[],
+): Date {
+  const waits = [
+    ...(scans.length > 0 && (head === null || head !== tipNumber) ? [progressAt] : []),
+    ...(scans.some((one) => isWaiting(one) && one.nextBlock <= (tipNumber ?? -1)) ? [backfilledAt] : []),
+  ];
+  if (waits.length > 0) return waits.reduce((a, b) => (a < b ? a : b));
+  return progressAt > backfilledAt ? progressAt : backfilledAt;
 }
 
 export type NetworkState = 'live' | 'catching_up' | 'stalled' | 'halted';

@@ -7,13 +7,17 @@ export interface Learned {
   readonly rangeBlocks: number;
   /** Requests at the same time. */
   readonly concurrency: number;
+  /** What the endpoint itself said is the most; `rangeBlocks` is never raised above it. */
+  readonly rangeBlocksTold: number;
   /** Calls in one HTTP request. */
   readonly batchCalls: number;
   /** Failures since the last success. */
   readonly failures: number;
+  /** Share of requests that fail, smoothed. */
+  readonly failing: number;
   /** Not to be asked before this time, ms since 1970. */
   readonly restUntilMs: number;
-  /** Successes since `rangeBlocks` or `concurrency` was last lowered. */
+  /** Successes since a limit was last lowered or raised. */
   readonly successes: number;
 }
 
@@ -24,20 +28,24 @@ export const RPC_LIMITS = {
   batchCalls: 100,
   restBaseMs: 250,
   restMaxMs: 30_000,
-  /** After so many successes a limit that was lowered is tried a little higher. */
+  /** After so many successes limits are tried higher: one request in so many may be wasted on what is still too much. */
   successesPerRaise: 32,
+  /** Requests over which the share of failures is smoothed. */
+  failingOver: 16,
 } as const;
 
 export const INITIAL: Learned = {
   rangeBlocks: RPC_LIMITS.rangeBlocks,
   concurrency: RPC_LIMITS.concurrencyStart,
+  rangeBlocksTold: RPC_LIMITS.rangeBlocks,
   batchCalls: RPC_LIMITS.batchCalls,
   failures: 0,
+  failing: 0,
   restUntilMs: 0,
   successes: 0,
 };
 
-/** Additive increase; the range doubles back slowly, since each try of a larger one may cost a request. */
+/** A piece of work was done. Requests at the same time grow by one; ranges and batches, which were halved, double. */
 export function learnFromSuccess(learned: Learned): Learned {
   const successes = learned.successes + 1;
   if (successes < RPC_LIMITS.successesPerRaise) return { ...learned, failures: 0, successes };
@@ -46,8 +54,26 @@ export function learnFromSuccess(learned: Learned): Learned {
     failures: 0,
     successes: 0,
     concurrency: Math.min(RPC_LIMITS.concurrencyMax, learned.concurrency + 1),
+    rangeBlocks: Math.min(learned.rangeBlocksTold, learned.rangeBlocks * 2),
+    batchCalls: Math.min(RPC_LIMITS.batchCalls, learned.batchCalls * 2),
   };
 }
+
+/** One request was answered: what follows is not a failure in a row, also where the work it is for fails later. */
+export const learnFromAnswer = (learned: Learned): Learned => ({
+  ...learned,
+  failures: 0,
+  failing: learned.failing - learned.failing / RPC_LIMITS.failingOver,
+});
+
+/** One request did not get through; whether that ends the work that it is for shows later. */
+export const learnFromMiss = (learned: Learned, { kind }: Failure): Learned => ({
+  ...learned,
+  failing: learned.failing + (1 - learned.failing) / RPC_LIMITS.failingOver,
+  ...(kind === 'rate_limited' ? { successes: 0, concurrency: fewerThan(learned.concurrency) } : {}),
+});
+
+const fewerThan = (concurrency: number): number => Math.max(1, Math.floor(concurrency / 2));
 
 /** Multiplicative decrease. @param blocks of the request that failed; 0 where it was not one for a range */
 export function learnFromFailure(
@@ -63,19 +89,20 @@ export function learnFromFailure(
   const failures = learned.failures + 1;
   const rest = (ms: number) => Math.max(learned.restUntilMs, nowMs + ms);
   const backoff = backoffMs(failures, RPC_LIMITS.restBaseMs, RPC_LIMITS.restMaxMs, random);
-  const fewer = Math.max(1, Math.floor(learned.concurrency / 2));
+  const fewer = fewerThan(learned.concurrency);
   switch (failure.kind) {
     case 'range_too_large': {
-      if (blocks === 0) return { ...learned, batchCalls: Math.max(1, Math.floor(learned.batchCalls / 2)) };
-      const wanted = Math.min(failure.blocks ?? Math.floor(blocks / 2), Math.floor(blocks / 2));
-      return { ...learned, successes: 0, rangeBlocks: Math.max(1, Math.min(learned.rangeBlocks, wanted)) };
+      if (blocks === 0) return lowerBatch(learned, learned.batchCalls / 2);
+      const told = failure.blocks !== undefined && failure.blocks < blocks ? failure.blocks : undefined;
+      const rangeBlocks = Math.max(1, Math.min(learned.rangeBlocks, told ?? Math.floor(blocks / 2)));
+      const rangeBlocksTold = told === undefined ? learned.rangeBlocksTold : rangeBlocks;
+      return { ...learned, successes: 0, rangeBlocks, rangeBlocksTold };
     }
     case 'rate_limited':
       return {
         ...learned,
         failures,
         successes: 0,
-        concurrency: fewer,
         restUntilMs: rest(failure.retryAfterMs ?? backoff),
       };
     case 'timeout':
@@ -98,3 +125,10 @@ export function learnFromFailure(
       return { ...learned, failures, restUntilMs: rest(backoff) };
   }
 }
+
+/** Not every endpoint takes batches, or large ones. */
+export const lowerBatch = (learned: Learned, calls: number): Learned => ({
+  ...learned,
+  successes: 0,
+  batchCalls: Math.max(1, Math.floor(calls)),
+});

@@ -1,14 +1,29 @@
-import { type Logger, pause } from '@skerry/kit';
+import { backoffMs, type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { readResults } from './answers.ts';
 import { type Failure, RpcError } from './failures.ts';
-import { INITIAL, type Learned, learnFromFailure, learnFromSuccess } from './limits.ts';
+import {
+  INITIAL,
+  type Learned,
+  learnFromAnswer,
+  learnFromFailure,
+  learnFromMiss,
+  learnFromSuccess,
+  lowerBatch,
+} from './limits.ts';
 import { type Call, sendCalls } from './transport.ts';
 
 /** How often one piece of work is tried, over all endpoints, before its caller hears of it. */
 const ATTEMPTS_MAX = 24;
 /** How long to look for a free endpoint between two looks at the clock. */
 const WAIT_MAX_MS = 1_000;
+/** How often one request is sent to an endpoint that was well, before the work that it is for fails there. */
+const TRIES_MAX = 4;
+const TRY_BASE_MS = 20;
+/** An endpoint that wants to be left alone for longer is no place to wait at. */
+const TRY_WAIT_MAX_MS = 500;
+/** The share of failures that is believed: nobody is left out for ever. */
+const FAILING_MAX = 0.95;
 
 export interface RpcPoolOptions {
   readonly urls: readonly string[];
@@ -39,6 +54,8 @@ export class Endpoint {
   learned: Learned = INITIAL;
   /** The highest block that it said it has. */
   head = -1;
+  /** The highest block that it said is final; -1 before it said so. */
+  finalized = -1;
   inFlight = 0;
   requests = 0;
   calls = 0;
@@ -54,8 +71,36 @@ export class Endpoint {
     this.name = `${new URL(url).host}#${place}`;
   }
 
-  /** The body of the answer to calls of one HTTP request. Throws RpcError. */
-  async send(calls: readonly Call[]): Promise<Uint8Array> {
+  /**
+   * The body of the answer to calls of one HTTP request, sent again where it does not get through to an endpoint that was
+   * well. Throws RpcError.
+   */
+  send(calls: readonly Call[]): Promise<Uint8Array> {
+    return this.exchange(calls, (body) => body);
+  }
+
+  /** The same with what `read` makes of the body: one that cannot be read is asked for once more. */
+  async exchange<T>(calls: readonly Call[], read: (body: Uint8Array) => T): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const wasWell = this.learned.failures === 0;
+      try {
+        const result = read(await this.#sendOnce(calls));
+        this.learned = learnFromAnswer(this.learned);
+        return result;
+      } catch (error) {
+        if (!(error instanceof RpcError)) throw error;
+        const { failure } = error;
+        const isMiss = PASSING.has(failure.kind);
+        this.learned = isMiss ? learnFromMiss(this.learned, failure) : learnFromAnswer(this.learned);
+        const waitMs = waitBefore(failure, attempt);
+        if (!wasWell || waitMs === undefined) throw error;
+        this.#count(failure);
+        if (!(await pause(waitMs, this.#options.signal))) throw error;
+      }
+    }
+  }
+
+  async #sendOnce(calls: readonly Call[]): Promise<Uint8Array> {
     const { timeoutMs, signal } = this.#options;
     this.requests++;
     this.calls += calls.length;
@@ -72,27 +117,20 @@ export class Endpoint {
       const size = this.learned.batchCalls;
       const batch = calls.slice(results.length, results.length + size);
       try {
-        results.push(...readResults(await this.send(batch), batch.length));
-        this.noteAnswer();
+        results.push(...(await this.exchange(batch, (body) => readResults(body, batch.length))));
       } catch (error) {
         const refused =
           error instanceof RpcError &&
           ['range_too_large', 'malformed', 'refused'].includes(error.failure.kind);
-        // Not every endpoint takes batches, or large ones.
         if (!refused || batch.length === 1) throw error;
-        this.learned = { ...this.learned, batchCalls: Math.max(1, Math.floor(batch.length / 4)) };
+        this.learned = lowerBatch(this.learned, batch.length / 4);
       }
     }
     return results;
   }
 
-  /** It answers: what follows is not a failure in a row, also where a longer piece of work fails later. */
-  noteAnswer(): void {
-    if (this.learned.failures > 0) this.learned = { ...this.learned, failures: 0 };
-  }
-
   note(failure: Failure, blocks: number): void {
-    this.failures[failure.kind] = (this.failures[failure.kind] ?? 0) + 1;
+    this.#count(failure);
     this.learned = learnFromFailure(this.learned, failure, {
       blocks,
       nowMs: this.#options.now(),
@@ -100,6 +138,28 @@ export class Endpoint {
       restAfterLieMs: this.#options.restAfterLieMs,
     });
   }
+
+  #count({ kind }: Failure): void {
+    this.failures[kind] = (this.failures[kind] ?? 0) + 1;
+  }
+}
+
+/** Failures of the way to an endpoint, which say nothing of what it was asked for. */
+const PASSING: ReadonlySet<Failure['kind']> = new Set([
+  'unreachable',
+  'rate_limited',
+  'malformed',
+  'timeout',
+]);
+
+/** How long to wait before a request is sent again; undefined: it is not. A timeout has cost enough time already. */
+function waitBefore(failure: Failure, attempt: number): number | undefined {
+  if (!PASSING.has(failure.kind) || failure.kind === 'timeout') return undefined;
+  if (attempt >= (failure.kind === 'malformed' ? 2 : TRIES_MAX)) return undefined;
+  const told = failure.kind === 'rate_limited' ? (failure.retryAfterMs ?? 0) : 0;
+  return told > TRY_WAIT_MAX_MS
+    ? undefined
+    : Math.max(told, backoffMs(attempt, TRY_BASE_MS, TRY_WAIT_MAX_MS));
 }
 
 export interface Want {
@@ -109,6 +169,10 @@ export interface Want {
   readonly except?: ReadonlySet<Endpoint>;
   /** Blocks of the range that is asked for, for what is learned when it is too large. */
   readonly blocks?: number;
+  /** How often the work is tried; without it as long as a caller should wait who can do nothing else. */
+  readonly attempts?: number;
+  /** Ends the work between two tries. */
+  readonly signal?: AbortSignal;
 }
 
 /** Several endpoints of one network as one: work goes to whoever is free and fast, and elsewhere when that fails. */
@@ -124,7 +188,7 @@ export class RpcPool {
 
   /** Requests at the same time that the endpoints together take now. */
   get capacity(): number {
-    return this.endpoints.reduce((sum, one) => sum + (this.#isResting(one) ? 0 : one.learned.concurrency), 0);
+    return this.endpoints.reduce((sum, one) => sum + (this.isResting(one) ? 0 : one.learned.concurrency), 0);
   }
 
   /** The highest block that some endpoint has shown; -1 before the first. */
@@ -145,7 +209,7 @@ export class RpcPool {
       head: one.head < 0 ? null : one.head,
       rangeBlocks: one.learned.rangeBlocks,
       concurrency: one.learned.concurrency,
-      resting: this.#isResting(one),
+      resting: this.isResting(one),
     }));
   }
 
@@ -157,7 +221,7 @@ export class RpcPool {
   async run<T>(work: (endpoint: Endpoint) => Promise<T>, want: Want = {}): Promise<T> {
     const tried = new Set(want.except);
     let last: Failure | undefined;
-    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    for (let attempt = 1; attempt <= (want.attempts ?? ATTEMPTS_MAX); attempt++) {
       const endpoint = await this.#acquire(tried, want);
       try {
         const result = await work(endpoint);
@@ -186,17 +250,18 @@ export class RpcPool {
 
   /** Another endpoint than `not` that is not resting and has the block, to compare with. */
   findOther(not: Endpoint, head: number): Endpoint | undefined {
-    return this.endpoints.find((one) => one !== not && !this.#isResting(one) && one.head >= head);
+    return this.endpoints.find((one) => one !== not && !this.isResting(one) && one.head >= head);
   }
 
-  #isResting(endpoint: Endpoint): boolean {
+  /** Whether it is left alone for now. */
+  isResting(endpoint: Endpoint): boolean {
     return endpoint.learned.restUntilMs > this.#options.now();
   }
 
   async #acquire(tried: ReadonlySet<Endpoint>, want: Want): Promise<Endpoint> {
-    const { signal } = this.#options;
     for (let round = 0; ; round++) {
-      signal.throwIfAborted();
+      this.#options.signal.throwIfAborted();
+      want.signal?.throwIfAborted();
       if (!this.endpoints.some((one) => mayHave(one, want.head)))
         throw new AppError('UPSTREAM_UNAVAILABLE', `no RPC endpoint has block ${want.head}`);
       const endpoint = this.#choose(tried, want) ?? (round > 0 ? this.#choose(new Set(), want) : undefined);
@@ -209,10 +274,11 @@ export class RpcPool {
   }
 
   #choose(tried: ReadonlySet<Endpoint>, want: Want): Endpoint | undefined {
-    const cost = (one: Endpoint) => one.latencyMs * (one.inFlight + 1);
+    const cost = ({ latencyMs, inFlight, learned }: Endpoint) =>
+      (latencyMs * (inFlight + 1)) / (1 - Math.min(learned.failing, FAILING_MAX));
     let best: Endpoint | undefined;
     for (const one of this.endpoints) {
-      if (tried.has(one) || this.#isResting(one) || one.inFlight >= one.learned.concurrency) continue;
+      if (tried.has(one) || this.isResting(one) || one.inFlight >= one.learned.concurrency) continue;
       if (!mayHave(one, want.head)) continue;
       if (best === undefined || cost(one) < cost(best)) best = one;
     }

@@ -3,8 +3,19 @@ import type { Header } from '../chain/shape.ts';
 import { EMPTY_BATCH, type RowBatch } from '../decode/rows.ts';
 import type { RowKind } from './partitions.ts';
 import { copyRows, mergeRows } from './rows.ts';
-import type { Pass } from './scans.ts';
+import type { Pass, Scan } from './scans.ts';
 import { inTransaction, Moved, UNIQUE_VIOLATION } from './transaction.ts';
+
+/** What was read up to this block, and is final, is of another chain than the one that is followed. */
+export class OffChain extends Error {
+  override readonly name = 'OffChain';
+  readonly block: number;
+
+  constructor(block: number) {
+    super(`what was read up to block ${block} is of another chain`);
+    this.block = block;
+  }
+}
 
 type Write = typeof copyRows;
 
@@ -30,16 +41,17 @@ export async function commitStretch(
   pool: pg.Pool,
   networkId: number,
   pass: Pass,
-  stretch: { from: number; to: number; batch: RowBatch },
+  stretch: { from: number; to: number; lastHash: string; batch: RowBatch },
 ): Promise<void> {
   await commit(pool, pass.kind === 'transactions', async (client, write) => {
     const { rowCount } = await client.query(
-      'update indexer_scans set next_block = $3 where id = any($1) and next_block = $2 and not live',
-      [pass.scans.map(({ id }) => id), stretch.from, stretch.to + 1],
+      `update indexer_scans set next_block = $3, prior_hash = $4
+       where id = any($1) and next_block = $2 and not live`,
+      [pass.scans.map(({ id }) => id), stretch.from, stretch.to + 1, stretch.lastHash],
     );
     if (rowCount !== pass.scans.length) throw new Moved();
     await write(client, pass.kind, networkId, stretch.batch);
-    await client.query('update indexer_networks set progress_at = now() where id = $1', [networkId]);
+    await client.query('update indexer_networks set backfilled_at = now() where id = $1', [networkId]);
   });
 }
 
@@ -114,6 +126,13 @@ async function undo(client: pg.PoolClient, networkId: number, ancestor: number, 
     networkId,
     ancestor,
   ]);
+  // What has read into the window and does not follow the tip yet goes back as well.
+  const [, hash] = await findBlock(client, networkId, ancestor);
+  await client.query(
+    `update indexer_scans set next_block = greatest(from_block, $2), prior_hash = case when from_block <= $2 then $3 end
+     where network_id = $1 and not live and next_block > greatest(from_block, $2)`,
+    [networkId, ancestor + 1, hash],
+  );
   // The spans above the floor are of one block each.
   await client.query('delete from indexer_spans where network_id = $1 and from_block > $2', [
     networkId,
@@ -140,22 +159,32 @@ async function insertBlocks(
   );
 }
 
-/** Scans that have reached the window become live, with their rows of the window. Throws Moved. */
-export async function commitJoin(
-  pool: pg.Pool,
-  networkId: number,
-  join: { tipHash: string; kind: RowKind; scanIds: readonly number[]; nextBlock: number; batch: RowBatch },
-): Promise<void> {
+export interface JoinStep {
+  /** The tip of the window that the blocks are of. */
+  readonly tipHash: string;
+  readonly kind: RowKind;
+  /** All at one block. */
+  readonly scans: readonly Scan[];
+  /** From that block on; none where the scans have reached the tip. */
+  readonly blocks: readonly Header[];
+  readonly batch: RowBatch;
+}
+
+/** Scans that have reached the window go on in it; those that come to its tip are live from then on. Throws Moved. */
+export async function commitJoin(pool: pg.Pool, networkId: number, join: JoinStep): Promise<void> {
   await commit(pool, join.kind === 'transactions', async (client, write) => {
     const tip = await lockTip(client, networkId);
     if (tip.hash !== join.tipHash) throw new Moved();
+    const [from, last] = [join.scans[0]!.nextBlock, join.blocks.at(-1)];
+    const next = last ? last.number + 1 : from;
     const { rowCount } = await client.query(
-      'update indexer_scans set live = true where id = any($1) and next_block = $2 and not live',
-      [join.scanIds, join.nextBlock],
+      `update indexer_scans set next_block = $3, prior_hash = coalesce($4, prior_hash), live = to_block is null and $5
+       where id = any($1) and next_block = $2 and not live`,
+      [join.scans.map(({ id }) => id), from, next, last?.hash ?? null, next === tip.number! + 1],
     );
-    if (rowCount !== join.scanIds.length) throw new Moved();
+    if (rowCount !== join.scans.length) throw new Moved();
     await write(client, join.kind, networkId, join.batch);
-    await client.query('update indexer_networks set progress_at = now() where id = $1', [networkId]);
+    await client.query('update indexer_networks set backfilled_at = now() where id = $1', [networkId]);
   });
 }
 
@@ -170,13 +199,15 @@ export async function commitDemotion(
     const tip = await lockTip(client, networkId);
     if (tip.hash !== fromHash) throw new Moved();
     await client.query(
-      `update indexer_scans set live = false, next_block = greatest(from_block, $2) where network_id = $1 and live`,
-      [networkId, tip.number! + 1],
+      `update indexer_scans set live = false, next_block = greatest(from_block, $2),
+         prior_hash = case when from_block <= $2 then $3 end where network_id = $1 and live`,
+      [networkId, tip.number! + 1, tip.hash],
     );
     await client.query('delete from indexer_blocks where network_id = $1', [networkId]);
     await insertBlocks(client, networkId, [start]);
     await client.query(
-      `update indexer_networks set tip_number = $2, tip_hash = $3, floor_number = greatest(floor_number, $2) where id = $1`,
+      `update indexer_networks set tip_number = $2, tip_hash = $3, floor_number = greatest(floor_number, $2),
+         backfilled_at = now() where id = $1`,
       [networkId, start.number, start.hash],
     );
   });

@@ -18,14 +18,18 @@ export interface NetworkRow {
   readonly undoSeq: number;
   readonly haltCode: string | null;
   readonly haltMessage: string | null;
+  /** When the tip moved last. */
   readonly progressAt: Date;
+  /** When a scan that does not follow the tip moved last, or there began to be one. */
+  readonly backfilledAt: Date;
   readonly requests: number;
 }
 
 export const NETWORK_COLUMNS = `
   id, name, chain_id as "chainId", genesis_hash as "genesisHash", tip_number as "tipNumber", tip_hash as "tipHash",
   floor_number as floor, finalized_number as finalized, head_number as head, head_timestamp as "headTimestamp",
-  undo_seq as "undoSeq", halt_code as "haltCode", halt_message as "haltMessage", progress_at as "progressAt", requests`;
+  undo_seq as "undoSeq", halt_code as "haltCode", halt_message as "haltMessage", progress_at as "progressAt",
+  backfilled_at as "backfilledAt", requests`;
 
 type Queryable = pg.Pool | pg.PoolClient;
 
@@ -60,12 +64,17 @@ export async function ensureNetwork(pool: pg.Pool, name: string, chainId: number
   });
 }
 
-/** The window, lowest block first. */
-export async function listWindow(db: Queryable, networkId: number): Promise<Header[]> {
+/** Blocks of the window, lowest first. */
+export async function listWindow(
+  db: Queryable,
+  networkId: number,
+  from = 0,
+  to = Number.MAX_SAFE_INTEGER,
+): Promise<Header[]> {
   const { rows } = await db.query<Header>(
     `select number, hash, parent_hash as "parentHash", "timestamp", bloom from indexer_blocks
-     where network_id = $1 order by number`,
-    [networkId],
+     where network_id = $1 and number between $2 and $3 order by number`,
+    [networkId, from, to],
   );
   return rows;
 }
@@ -108,14 +117,14 @@ export async function resetNetwork(pool: pg.Pool, networkId: number): Promise<vo
     for (const table of ['blocks', 'undos', 'spans'])
       await client.query(`delete from indexer_${table} where network_id = $1`, [networkId]);
     await client.query(
-      'update indexer_scans set next_block = from_block, live = false where network_id = $1',
+      'update indexer_scans set next_block = from_block, prior_hash = null, live = false where network_id = $1',
       [networkId],
     );
     // Pages of the old chain end: their cursors count undos.
     await client.query(
       `update indexer_networks set genesis_hash = null, tip_number = null, tip_hash = null, floor_number = -1,
          finalized_number = null, head_number = null, head_timestamp = null, undo_seq = undo_seq + 1,
-         halt_code = null, halt_message = null, progress_at = now() where id = $1`,
+         halt_code = null, halt_message = null, progress_at = now(), backfilled_at = now() where id = $1`,
       [networkId],
     );
     await client.query(

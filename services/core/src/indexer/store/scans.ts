@@ -13,16 +13,22 @@ export interface Scan {
   readonly fromBlock: number;
   /** Everything before it is read; without meaning for a live one. */
   readonly nextBlock: number;
+  /** Hash of the block before it as it was read; null where that is not known. */
+  readonly priorHash: string | null;
   readonly toBlock: number | null;
   readonly live: boolean;
 }
 
 type Queryable = pg.Pool | pg.PoolClient;
 
+/** Whether it has more to read and does not follow the tip. */
+export const isWaiting = ({ live, nextBlock, toBlock }: Scan): boolean =>
+  !live && (toBlock === null || nextBlock <= toBlock);
+
 export async function listScans(db: Queryable, networkId: number): Promise<Scan[]> {
   const { rows } = await db.query<Scan>(
     `select s.id, contract_id as "contractId", address, kind, topics, from_block as "fromBlock",
-       next_block as "nextBlock", to_block as "toBlock", live
+       next_block as "nextBlock", prior_hash as "priorHash", to_block as "toBlock", live
      from indexer_scans s join indexer_contracts c on c.id = s.contract_id
      where s.network_id = $1 order by s.id`,
     [networkId],

@@ -1,0 +1,70 @@
+import { pause } from '@skerry/kit';
+import { RpcError } from '../rpc/failures.ts';
+import type { Endpoint, RpcPool } from '../rpc/pool.ts';
+import type { Header } from './shape.ts';
+import { fetchHead } from './source.ts';
+
+/** Who has not answered so many times in a row has no say in what is final. */
+const SILENT_FAILURES = 4;
+/** Once one endpoint has said where the chain ends, how long to wait for the others. */
+const GRACE_MIN_MS = 100;
+const GRACE_LATENCIES = 4;
+
+/** Where the endpoints say that the chain ends. */
+export interface View {
+  /** The newest block that any of them shows. */
+  readonly head: Header;
+  /** Finality is counted from here: a block that at least two of them have reached, where there are two. */
+  readonly agreed: number;
+  /** The last block that at least two of them, where there are two, call final; null where none knows. */
+  readonly finalized: number | null;
+}
+
+/** The second highest: what a single endpoint claims cannot make anything final. */
+export function secondHighest(numbers: readonly number[]): number | undefined {
+  const sorted = numbers.toSorted((a, b) => b - a);
+  return sorted[Math.min(1, sorted.length - 1)];
+}
+
+/** Asks every endpoint that is not resting. Throws UPSTREAM_UNAVAILABLE where none answers. */
+export async function lookAtHead(rpc: RpcPool, withFinalized: boolean): Promise<View> {
+  const asked = rpc.endpoints.filter((one) => !rpc.isResting(one));
+  const heads: Header[] = [];
+  const looks = asked.map(async (endpoint) => {
+    try {
+      heads.push((await fetchHead(endpoint, withFinalized)).head);
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      endpoint.note(error.failure, 0);
+    }
+  });
+  await settleSome(looks, graceOf(asked), () => heads.length > 0);
+  const head =
+    heads.toSorted((a, b) => b.number - a.number)[0] ??
+    (await rpc.run((endpoint) => fetchHead(endpoint, withFinalized))).head;
+  const heard = rpc.endpoints.filter((one) => one.head >= 0 && one.learned.failures < SILENT_FAILURES);
+  const finals = heard.map((one) => one.finalized).filter((number) => number >= 0);
+  return {
+    head,
+    agreed: secondHighest(heard.map((one) => one.head)) ?? head.number,
+    finalized: secondHighest(finals) ?? null,
+  };
+}
+
+const graceOf = (endpoints: readonly Endpoint[]): number =>
+  Math.max(GRACE_MIN_MS, GRACE_LATENCIES * Math.max(0, ...endpoints.map(({ latencyMs }) => latencyMs)));
+
+/** Until all have settled, or for a while after the first of them `isEnough`: one that hangs must not hold up the others. */
+async function settleSome(
+  looks: readonly Promise<void>[],
+  graceMs: number,
+  isEnough: () => boolean,
+): Promise<void> {
+  const all = Promise.all(looks);
+  const enough = Promise.withResolvers<void>();
+  for (const look of looks) look.then(() => isEnough() && enough.resolve()).catch(() => {});
+  await Promise.race([all, enough.promise]);
+  const stop = new AbortController();
+  await Promise.race([all, pause(graceMs, stop.signal)]);
+  stop.abort();
+}

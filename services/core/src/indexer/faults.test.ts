@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { startIndexer } from './indexer.ts';
+import { Anvil } from './testing/anvil.ts';
+import { type Call, FaultProxy } from './testing/fault-proxy.ts';
+import {
+  compareWithChain,
+  createIndexerDatabase,
+  networkSettings,
+  TOKEN,
+  TRANSFER_TOPIC,
+  until,
+  untilIndexed,
+  word,
+} from './testing/setup.ts';
+
+const log = createLogger('test', 'silent');
+
+async function growTransfers(anvil: Anvil, blocks: number): Promise<void> {
+  for (let block = 0; block < blocks; block++) {
+    await anvil.emit(TOKEN, [TRANSFER_TOPIC, word(1), word(2)], word(block));
+    await anvil.mine();
+  }
+}
+
+const settingsOf = (urls: readonly string[], more: Parameters<typeof networkSettings>[1] = {}) => ({
+  networks: [networkSettings(urls, more)],
+  watchesPerOwner: 1,
+  decodeThreads: 0,
+});
+
+describe('requests that fail', () => {
+  test('a reorganisation of hundreds of blocks is undone although every endpoint fails each seventh request', async () => {
+    await using anvil = await Anvil.start();
+    await using database = await createIndexerDatabase();
+    const { pool } = database;
+    await anvil.setCode(TOKEN);
+    await growTransfers(anvil, 30);
+    await anvil.mine(600);
+    await using first = await FaultProxy.start(anvil.url);
+    await using second = await FaultProxy.start(anvil.url);
+    let requests = 0;
+    const limits = { finality: 'depth' as const, finality_depth: 1_000, reorg_depth_max: 2_000 };
+    await using _indexer = await startIndexer({
+      pool,
+      settings: settingsOf([first.url, second.url], limits),
+      log,
+    });
+    await untilIndexed(pool, anvil);
+    // Nobody sees the chain on the way, when it is short.
+    for (const proxy of [first, second]) proxy.choose = () => 'unavailable';
+    await anvil.reorg(620);
+    await growTransfers(anvil, 3);
+    for (const proxy of [first, second])
+      proxy.choose = () => (requests++ % 7 === 0 ? 'unavailable' : undefined);
+    await untilIndexed(pool, anvil);
+    const { rows } = await pool.query('select depth from indexer_undos');
+    assert.equal(rows.length, 1);
+    assert.ok(rows[0].depth >= 600, `${rows[0].depth} blocks were undone`);
+    assert.ok((await compareWithChain(pool, anvil)) >= 10);
+  });
+
+  test('one in seven costs no step of the head', async () => {
+    await using anvil = await Anvil.start();
+    await using database = await createIndexerDatabase();
+    const { pool } = database;
+    await anvil.setCode(TOKEN);
+    await growTransfers(anvil, 10);
+    await using first = await FaultProxy.start(anvil.url);
+    await using second = await FaultProxy.start(anvil.url);
+    const settings = settingsOf([first.url, second.url]);
+    await using indexer = await startIndexer({ pool, settings, log });
+    await untilIndexed(pool, anvil);
+    let [requests, resting] = [0, 0];
+    for (const proxy of [first, second])
+      proxy.choose = () => {
+        resting += indexer.report('anvil').filter((one) => one.resting).length;
+        return requests++ % 7 === 0 ? 'unavailable' : undefined;
+      };
+    for (let block = 0; block < 12; block++) {
+      await growTransfers(anvil, 1);
+      await untilIndexed(pool, anvil);
+    }
+    assert.equal(resting, 0, 'an endpoint was left alone');
+    const failed = (first.played.unavailable ?? 0) + (second.played.unavailable ?? 0);
+    assert.ok(failed >= 10, `${failed} requests failed`);
+    assert.equal(await compareWithChain(pool, anvil), 22);
+  });
+});
+
+describe('a chain that is replaced where it was final', () => {
+  const READ_TO = 60;
+  const asksHead = (calls: readonly Call[]) => calls.some(({ params }) => params[0] === 'latest');
+  const readsBeyond = (calls: readonly Call[]) =>
+    calls.some(({ method, params: [filter] }) => {
+      const { fromBlock } = (filter ?? {}) as { fromBlock?: string };
+      return method === 'eth_getLogs' && Number(fromBlock) > READ_TO;
+    });
+
+  for (const isRestarted of [false, true])
+    test(`halts a backfill on its way${isRestarted ? ', also one that was begun by another process' : ''}, while the head cannot be seen`, async () => {
+      await using anvil = await Anvil.start();
+      await using database = await createIndexerDatabase();
+      const { pool } = database;
+      await anvil.setCode(TOKEN);
+      await growTransfers(anvil, 120);
+      await using proxy = await FaultProxy.start(anvil.url);
+      const settings = settingsOf([proxy.url], {
+        finality: 'depth',
+        range_blocks_max: 10,
+        contracts: [
+          {
+            address: TOKEN,
+            abi: ['event Transfer(address indexed from, address indexed to, uint256 value)'],
+          },
+        ],
+      });
+      proxy.choose = (calls) => (readsBeyond(calls) ? 'rate_limit' : undefined);
+      let indexer = await startIndexer({ pool, settings, log });
+      const nextBlock = async () =>
+        Number((await pool.query('select next_block from indexer_scans')).rows[0].next_block);
+      let read = 0;
+      await until('a part is read', async () => {
+        const before = read;
+        read = await nextBlock();
+        return read > READ_TO - 10 && read === before && (proxy.played.rate_limit ?? 0) > 3;
+      });
+      // From now on nobody sees the head, and the blocks before `read` are other ones.
+      let isCut = true;
+      proxy.choose = (calls) => (isCut || asksHead(calls) ? 'rate_limit' : undefined);
+      await anvil.reorg((await anvil.head()) - read + 20);
+      if (isRestarted) {
+        await indexer[Symbol.asyncDispose]();
+        indexer = await startIndexer({ pool, settings, log });
+      }
+      isCut = false;
+      const haltCode = async () =>
+        (await pool.query('select halt_code from indexer_networks')).rows[0].halt_code;
+      await until('it halts', async () => (await haltCode()) !== null);
+      assert.equal(await haltCode(), 'REORG_BELOW_FINALITY');
+      assert.equal(await nextBlock(), read);
+      await indexer[Symbol.asyncDispose]();
+    });
+});
