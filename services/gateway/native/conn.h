@@ -38,7 +38,7 @@ struct flow {
   uint32_t in_pipe;
   uint32_t since_ms;
   uint64_t bytes_then;
-  uint8_t from;
+  uint8_t from, slow_ticks;
   bool coalescing;
 };
 
