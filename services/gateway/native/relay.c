@@ -170,14 +170,17 @@ static enum step splice_out(struct conn *conn, struct flow *flow) {
   return GO_ON;
 }
 
-/* Our sending to a side ends where the other's has; with both ended all is done. */
+/* Our sending to a side ends where the other's has; with both ended all is done, and closing says so to both. */
 static enum step pass_end(struct conn *conn, int from) {
   int to = 1 - from;
   if (conn->flags[to] & SHUT) return WAIT;
+  if (conn->flags[from] & SHUT) {
+    conn_end(conn);
+    return WAIT;
+  }
   if (shutdown(conn->fd[to], SHUT_WR) < 0 && errno != ENOTCONN) return BROKEN;
   conn->flags[to] |= SHUT;
   release_flow(conn, from);
-  if (conn->flags[from] & SHUT) conn_end(conn);
   return WAIT;
 }
 
