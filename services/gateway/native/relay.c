@@ -137,6 +137,11 @@ static void judge_speed(struct conn *conn, int from) {
   }
 }
 
+bool relay_is_blocked(const struct conn *conn, int from) {
+  bool has_rest = conn->waiting[from] || (conn->flow[from] && conn->flow[from]->in_pipe > 0);
+  return has_rest && !(conn->flags[1 - from] & WRITABLE);
+}
+
 enum step { GO_ON, WAIT, BROKEN };
 
 static enum step send_waiting(struct conn *conn, int from) {
@@ -230,7 +235,9 @@ static enum step splice_in(struct conn *conn, struct flow *flow) {
   if (size > 0) {
     conn->bytes[from] += (uint64_t)size;
     flow->in_pipe += (uint32_t)size;
-    if (size < COPY_BYTES / 4 && !flow->coalescing) conn->full_reads[from] = 0;
+    if (!flow->coalescing) {
+      if (size < COPY_BYTES / 4) conn->full_reads[from] = 0;
+    }
     return GO_ON;
   }
   if (size == 0) conn->flags[from] |= ENDED;
@@ -243,6 +250,7 @@ static enum step step_from(struct conn *conn, int from) {
   struct flow *flow = conn->flow[from];
   if (conn->waiting[from]) return send_waiting(conn, from);
   if (flow && flow->in_pipe > 0) return splice_out(conn, flow);
+  if (conn->flags[from] & MUTED) conn_mute(conn, from, false);
   if (conn->flags[from] & ENDED) return pass_end(conn, from);
   if (!(conn->flags[from] & READABLE)) return WAIT;
   judge_speed(conn, from);
