@@ -77,7 +77,7 @@ const HANDLE_METHODS = [
 
 /**
  * Node's own TCP streams, through `process.binding`, which is deprecated and may go (DEP0111); null where anything of them
- * is not as Node 26 has it. They cost half of what sockets do per connection.
+ * is not as Node 26 has it. They cost a third less than sockets do per connection.
  */
 export function findTcpHandles(): TcpHandles | null {
   try {
