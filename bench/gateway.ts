@@ -101,17 +101,18 @@ async function compareTls(subjects: readonly Subject[], streams: TlsStreams): Pr
   );
 }
 
-/** Every subject in turn, in another order each round. */
+/** Every subject in turn, in another order each round. The first round is for caches and compilers, and is not counted. */
 async function compareLoads(
   subjects: readonly Subject[],
   measure: Omit<Measure, 'args'>,
   run: (subject: Subject) => Promise<Load>,
 ): Promise<void> {
   const loads = subjects.map((): Load[] => []);
-  for (let round = 0; round < (measure.rounds ?? ROUNDS); round++) {
+  for (let round = 0; round <= (measure.rounds ?? ROUNDS); round++) {
     for (let i = 0; i < subjects.length; i++) {
       const index = (i + round) % subjects.length;
-      loads[index]!.push(await run(subjects[index]!));
+      const one = await run(subjects[index]!);
+      if (round > 0) loads[index]!.push(one);
     }
   }
   console.log(

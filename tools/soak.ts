@@ -5,6 +5,7 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { ensurePrograms } from './prerequisites.ts';
 import { soakHellos } from './soak/hellos.ts';
+import { soakNativeHellos } from './soak/hellos-native.ts';
 import { soakHttpHeads } from './soak/http-heads.ts';
 import type { SoakOptions } from './soak/options.ts';
 import { soakPlane } from './soak/plane.ts';
@@ -13,6 +14,7 @@ import { ROOT } from './source.ts';
 /** `npm run soak [-- NAME ...] [--seconds N] [--seed N]`: what tests do briefly, for as long as wanted. */
 const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
   hellos: soakHellos,
+  'native-hellos': soakNativeHellos,
   'http-heads': soakHttpHeads,
   plane: soakPlane,
 };

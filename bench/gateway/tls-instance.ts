@@ -11,7 +11,7 @@ import { INSTANCE_PORT, type Subject, spawnPinned } from './subjects.ts';
 const FILES = { 1: 'one.bin', 32: 'of-32.bin' } as const;
 export type TlsStreams = keyof typeof FILES;
 /** In all; each of the many is long enough to be a bulk transfer. */
-export const TLS_MEGABYTES = { 1: 64, 32: 256 } as const;
+export const TLS_MEGABYTES = { 1: 256, 32: 1024 } as const;
 const NGINX = '/usr/sbin/nginx';
 
 export const canServeTls = () => {

@@ -13,6 +13,7 @@ enum {
   PEER_CLOSED = 4, /* its end of stream has arrived, maybe behind bytes that are not read yet */
   ENDED = 8,       /* its end of stream is read */
   SHUT = 16,       /* we have ended our sending to it */
+  MUTED = 32,      /* what it sends is not told of, since the other side takes nothing */
 };
 
 enum { COPY_BYTES = 64 * 1024, PIPE_BYTES = 1024 * 1024 };
@@ -38,7 +39,7 @@ struct flow {
   uint32_t in_pipe;
   uint32_t since_ms;
   uint64_t bytes_then;
-  uint8_t from;
+  uint8_t from, slow_ticks;
   bool coalescing;
 };
 
@@ -82,6 +83,8 @@ void conn_end(struct conn *conn);
 void conn_reset(struct conn *conn);
 void conn_touch(struct conn *conn);
 void conn_again(struct conn *conn);
+/* Whether the loop is told of what a side sends. */
+void conn_mute(struct conn *conn, int side, bool muted);
 struct conn *conn_oldest(enum state state);
 uint32_t conn_count(enum state state);
 
@@ -96,6 +99,8 @@ void linger_read(struct conn *conn);
 void relay_both(struct conn *conn);
 void relay_from(struct conn *conn, int from);
 void relay_release(struct conn *conn);
+/* Whether what one side sends has to wait, since the other has not taken what came before. */
+bool relay_is_blocked(const struct conn *conn, int from);
 void relay_tick(void);
 bool relay_is_coalescing(void);
 

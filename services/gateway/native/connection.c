@@ -73,6 +73,13 @@ void conn_again(struct conn *conn) {
   ready_end = &conn->next_ready;
 }
 
+void conn_mute(struct conn *conn, int side, bool muted) {
+  uint32_t input = muted ? 0 : EPOLLIN;
+  struct epoll_event event = {input | EPOLLOUT | EPOLLRDHUP | EPOLLET, {.u64 = (uintptr_t)conn | (unsigned)side}};
+  if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, conn->fd[side], &event) < 0) return;
+  conn->flags[side] = (uint8_t)(muted ? conn->flags[side] | MUTED : conn->flags[side] & ~MUTED);
+}
+
 bool conns_want_another_turn(void) { return ready_first != NULL; }
 
 void conn_accepted(int fd, unsigned listener) {
@@ -184,7 +191,9 @@ void conn_event(struct conn *conn, int side, uint32_t events) {
     case OPEN:
       if (events & EPOLLERR) conn_reset(conn);
       else {
-        if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) relay_from(conn, side);
+        /* A fast sender would wake us up for each segment until its window is full. */
+        if ((events & EPOLLIN) && relay_is_blocked(conn, side)) conn_mute(conn, side, true);
+        else if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) relay_from(conn, side);
         if ((events & EPOLLOUT) && conn->state == OPEN) relay_from(conn, 1 - side);
       }
       break;

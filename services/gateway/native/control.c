@@ -21,6 +21,7 @@ static struct {
 static struct table staged;
 static bool is_staging, is_orphan, has_deadline;
 static uint32_t deadline_ms;
+static uint64_t read_bytes;
 
 static bool reserve(uint8_t **bytes, uint32_t *capacity, uint32_t wanted) {
   if (wanted <= *capacity) return true;
@@ -181,7 +182,7 @@ static void orphaned(void) {
   if (!draining) set_deadline(options.handover_path ? options.orphan_ms : 0);
 }
 
-void control_read(void) {
+static void control_read(void) {
   for (;;) {
     if (is_orphan) return;
     if (!reserve(&input.bytes, &input.capacity, input.length + READ_BYTES)) abort();
@@ -193,6 +194,7 @@ void control_read(void) {
       return;
     }
     input.length += (uint32_t)size;
+    read_bytes += (uint64_t)size;
     uint32_t at = 0, frame;
     while (input.length - at >= HEADER_BYTES) {
       memcpy(&frame, input.bytes + at, 4);
@@ -206,6 +208,11 @@ void control_read(void) {
     if (size < READ_BYTES) break;
   }
   stats->routes = routes.count;
+}
+
+/* Without a system call where nothing was said, which is nearly always. */
+void control_catch_up(void) {
+  if (__atomic_load_n(&stats->announced_bytes, __ATOMIC_ACQUIRE) != read_bytes) control_read();
 }
 
 void control_event(unsigned which) {

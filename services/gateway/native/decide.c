@@ -154,6 +154,7 @@ static void connect_instance(struct conn *conn, const uint8_t *bytes, uint32_t l
 }
 
 static void route_to(struct conn *conn, const struct hello_name *name, const uint8_t *bytes, uint32_t length) {
+  control_catch_up();
   struct route *route = table_find(&routes, name->text, name->length);
   if (!route) {
     refuse(conn, UNKNOWN_NAME, ALERT_UNRECOGNIZED_NAME);

@@ -98,7 +98,7 @@ static void dispatch(const struct epoll_event *event) {
   uint64_t data = event->data.u64;
   switch (data & TAG_MASK) {
     case TAG_LISTENER: accept_from((unsigned)(data >> 2)); break;
-    case TAG_CONTROL: break;
+    case TAG_CONTROL: control_event((unsigned)(data >> 2)); break;
     default: conn_event((struct conn *)(uintptr_t)(data & ~(uint64_t)TAG_MASK), (int)(data & TAG_MASK), event->events);
   }
 }
@@ -109,10 +109,6 @@ static void run(void) {
   while (!control_is_over()) {
     int count = epoll_wait(epoll_fd, events, MAX_EVENTS, wait_ms());
     read_clock();
-    /* Changes come first: a connection that was opened after a change shall see it. */
-    for (int i = 0; i < count; i++)
-      if ((events[i].data.u64 & TAG_MASK) == TAG_CONTROL) control_event((unsigned)(events[i].data.u64 >> 2));
-    if (count == MAX_EVENTS) control_read();
     for (int i = 0; i < count; i++) dispatch(&events[i]);
     if (relay_is_coalescing() && now_ms != ticked_ms) {
       relay_tick();

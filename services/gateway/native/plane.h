@@ -32,6 +32,7 @@ extern struct options options;
 struct shared_stats {
   uint64_t open, bytes_to_instances, bytes_to_clients, routes, connection_bytes;
   uint64_t outcomes[OUTCOMES];
+  uint64_t announced_bytes; /* the one that the TypeScript side writes: what it has said so far on standard input */
 };
 extern struct shared_stats *stats;
 
@@ -75,7 +76,8 @@ void conn_accepted(int fd, unsigned listener);
 /* control.c */
 bool control_open(void);
 void control_event(unsigned which);
-void control_read(void);
+/* Takes what was said before now: a connection that was opened after a change shall see it. */
+void control_catch_up(void);
 void control_tell(uint8_t type, const void *payload, uint32_t length);
 void control_start_draining(uint32_t ms);
 bool control_is_over(void);

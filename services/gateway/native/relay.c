@@ -1,6 +1,7 @@
 /*
  * Bytes both ways. Little is copied through one buffer; much is spliced, so that the kernel does the copying and this process
- * never sees the bytes. A direction that moves a lot is read in larger amounts, at the price of up to two ticks at its end.
+ * never sees the bytes. A direction that moves a lot is read when a pipe would be full, or once in a millisecond: TLS comes in
+ * records of 16 KiB, and waking up for each of them costs more than moving it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,11 +16,12 @@ enum {
   FULL_READS_BEFORE_SPLICE = 2,
   TURN_BYTES = 4 * 1024 * 1024, /* of one direction before others have their turn */
   MAX_SPARE_PIPES = 64,
-  COALESCE_AFTER_BYTES = 4 * 1024 * 1024,
+  COALESCE_AFTER_BYTES = 1024 * 1024,
   FAST_WINDOW_MS = 4,
-  FAST_WINDOW_BYTES = 1024 * 1024,
-  COALESCED_BYTES = 256 * 1024,
-  SLOW_TICK_BYTES = 256 * 1024,
+  FAST_WINDOW_BYTES = 256 * 1024,
+  COALESCED_BYTES = PIPE_BYTES,
+  SLOW_TICK_BYTES = 32 * 1024,
+  MAX_SLOW_TICKS = 4,
 };
 
 uint8_t copy_buffer[COPY_BYTES];
@@ -66,6 +68,7 @@ static void set_read_amount(const struct flow *flow, int bytes) {
 
 static void start_coalescing(struct flow *flow) {
   flow->coalescing = true;
+  flow->slow_ticks = 0;
   flow->since_ms = now_ms;
   flow->bytes_then = flow->conn->bytes[flow->from];
   if ((flow->next = coalescing)) coalescing->previous = &flow->next;
@@ -97,18 +100,25 @@ void relay_release(struct conn *conn) {
 
 bool relay_is_coalescing(void) { return coalescing != NULL; }
 
-/* Once in a millisecond: a direction that is not fast any more is read as soon as something comes. */
+/*
+ * Once in a millisecond: what waits for more to come is read, unless enough came by itself. A direction that is not fast any
+ * more is again read as soon as something comes.
+ */
 void relay_tick(void) {
   struct flow *next;
   for (struct flow *flow = coalescing; flow; flow = next) {
     next = flow->next;
     struct conn *conn = flow->conn;
     uint64_t moved = conn->bytes[flow->from] - flow->bytes_then;
+    if (now_ms == flow->since_ms) continue;
     flow->bytes_then = conn->bytes[flow->from];
-    if (moved >= SLOW_TICK_BYTES || now_ms == flow->since_ms) continue;
-    stop_coalescing(flow);
-    set_read_amount(flow, 1);
-    flow->since_ms = now_ms;
+    flow->slow_ticks = moved < SLOW_TICK_BYTES ? flow->slow_ticks + 1 : 0;
+    if (moved >= COALESCED_BYTES) continue;
+    if (flow->slow_ticks == MAX_SLOW_TICKS) {
+      stop_coalescing(flow);
+      set_read_amount(flow, 1);
+      flow->since_ms = now_ms;
+    }
     conn->flags[flow->from] |= READABLE;
     conn_again(conn);
   }
@@ -125,6 +135,11 @@ static void judge_speed(struct conn *conn, int from) {
   } else if (conn->bytes[from] - flow->bytes_then > FAST_WINDOW_BYTES) {
     start_coalescing(flow);
   }
+}
+
+bool relay_is_blocked(const struct conn *conn, int from) {
+  bool has_rest = conn->waiting[from] || (conn->flow[from] && conn->flow[from]->in_pipe > 0);
+  return has_rest && !(conn->flags[1 - from] & WRITABLE);
 }
 
 enum step { GO_ON, WAIT, BROKEN };
@@ -160,14 +175,17 @@ static enum step splice_out(struct conn *conn, struct flow *flow) {
   return GO_ON;
 }
 
-/* Our sending to a side ends where the other's has; with both ended all is done. */
+/* Our sending to a side ends where the other's has; with both ended all is done, and closing says so to both. */
 static enum step pass_end(struct conn *conn, int from) {
   int to = 1 - from;
   if (conn->flags[to] & SHUT) return WAIT;
+  if (conn->flags[from] & SHUT) {
+    conn_end(conn);
+    return WAIT;
+  }
   if (shutdown(conn->fd[to], SHUT_WR) < 0 && errno != ENOTCONN) return BROKEN;
   conn->flags[to] |= SHUT;
   release_flow(conn, from);
-  if (conn->flags[from] & SHUT) conn_end(conn);
   return WAIT;
 }
 
@@ -217,7 +235,9 @@ static enum step splice_in(struct conn *conn, struct flow *flow) {
   if (size > 0) {
     conn->bytes[from] += (uint64_t)size;
     flow->in_pipe += (uint32_t)size;
-    if (size < COPY_BYTES / 4 && !flow->coalescing) conn->full_reads[from] = 0;
+    if (!flow->coalescing) {
+      if (size < COPY_BYTES / 4) conn->full_reads[from] = 0;
+    }
     return GO_ON;
   }
   if (size == 0) conn->flags[from] |= ENDED;
@@ -230,6 +250,7 @@ static enum step step_from(struct conn *conn, int from) {
   struct flow *flow = conn->flow[from];
   if (conn->waiting[from]) return send_waiting(conn, from);
   if (flow && flow->in_pipe > 0) return splice_out(conn, flow);
+  if (conn->flags[from] & MUTED) conn_mute(conn, from, false);
   if (conn->flags[from] & ENDED) return pass_end(conn, from);
   if (!(conn->flags[from] & READABLE)) return WAIT;
   judge_speed(conn, from);

@@ -11,14 +11,21 @@ import { tlsRelaySuite } from './suite/tls-relay.ts';
 
 /** What every data plane must do, on real sockets. */
 export function dataPlaneSuite(name: string, create: CreateDataPlane): void {
+  tlsSuite(name, create);
   describe(name, () => {
-    tlsNamesSuite(create);
-    tlsRelaySuite(create);
-    tlsLimitsSuite(create);
     httpRoutingSuite(create);
     httpBodiesSuite(create);
     httpFailuresSuite(create);
     http2Suite(create);
     httpJournalSuite(create);
+  });
+}
+
+/** The part of it that is about TLS. */
+export function tlsSuite(name: string, create: CreateDataPlane): void {
+  describe(name, () => {
+    tlsNamesSuite(create);
+    tlsRelaySuite(create);
+    tlsLimitsSuite(create);
   });
 }

@@ -65,6 +65,15 @@ describe('a ClientHello with a server name', () => {
     assert.deepEqual(read(joined(helloWire({ serverName: NAME }), Uint8Array.of(0xff, 0xff, 0xff))), FOUND);
   });
 
+  test('in the open, around an encrypted hello with another name (ECH): the outer name counts', () => {
+    // Outer hello, key-derivation and cipher numbers, configuration, no key, what is encrypted (RFC 9849 section 5).
+    const sealed = helloMessage({ serverName: 'inner.example' });
+    const length = Uint8Array.of(sealed.length >> 8, sealed.length & 0xff);
+    const encrypted = extension(0xfe0d, joined(Uint8Array.of(0, 0, 1, 0, 1, 7, 0, 0), length, sealed));
+    assert.deepEqual(read(helloWire({ serverName: NAME, extensions: [encrypted] })), FOUND);
+    assert.equal(kindOf(helloWire({ extensions: [encrypted] })), 'no_server_name');
+  });
+
   test('beside a name of a type that nobody defined', () => {
     const list = joined(Uint8Array.of(9, 0, 1, 0x41, 0, 0, NAME.length), Buffer.from(NAME));
     const named = extension(0, joined(Uint8Array.of(0, list.length), list));

@@ -93,8 +93,7 @@ function nameOf(host: Uint8Array): ServerNameAnswer {
   for (const byte of host) {
     if (byte < FIRST_VISIBLE || byte > LAST_VISIBLE) return malformed('the server name is not text');
   }
-  const serverName = String.fromCharCode(...host)
-    .toLowerCase()
-    .replace(/\.$/, '');
+  const text = Buffer.from(host.buffer, host.byteOffset, host.length).toString('latin1').toLowerCase();
+  const serverName = text.endsWith('.') ? text.slice(0, -1) : text;
   return serverName === '' ? malformed('the server name is empty') : { kind: 'server_name', serverName };
 }

@@ -2,11 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { FrameReader, frame, uint32Frame } from './frames.ts';
+import type { SharedStats } from './shared-stats.ts';
 
 export interface PlaneProcessOptions {
   readonly path: string;
   readonly settings: readonly (readonly [string, string | number])[];
-  readonly statsFd: number;
+  readonly stats: SharedStats;
   readonly onFrame: (type: string, payload: Buffer) => void;
   /** What it wrote to its standard error: nothing, unless something is very wrong. */
   readonly onNoise: (text: string) => void;
@@ -16,13 +17,17 @@ export interface PlaneProcessOptions {
 export class PlaneProcess {
   readonly #child: ChildProcess;
   readonly #input: Writable;
+  readonly #stats: SharedStats;
+  #bytesSaid = 0;
   readonly ended: Promise<void>;
 
-  constructor({ path, settings, statsFd, onFrame, onNoise }: PlaneProcessOptions) {
+  constructor({ path, settings, stats, onFrame, onNoise }: PlaneProcessOptions) {
+    stats.announce(0);
+    this.#stats = stats;
     const child = spawn(
       path,
       settings.map(([key, value]) => `${key}=${value}`),
-      { stdio: ['pipe', 'pipe', 'pipe', statsFd] },
+      { stdio: ['pipe', 'pipe', 'pipe', stats.fd] },
     );
     this.#child = child;
     this.#input = child.stdin!;
@@ -49,6 +54,8 @@ export class PlaneProcess {
 
   /** @returns false where it is better to wait until what was written is taken */
   write(bytes: Buffer): boolean {
+    this.#bytesSaid += bytes.length;
+    this.#stats.announce(this.#bytesSaid);
     return this.#input.write(bytes);
   }
 

@@ -131,7 +131,7 @@ export class NativeDataPlane implements DataPlane {
     const process = new PlaneProcess({
       path,
       settings: this.#settings(port),
-      statsFd: this.#stats.fd,
+      stats: this.#stats,
       onFrame: (type, payload) => this.#hear(type, payload, port),
       onNoise: (text) => onTrouble({ text }, 'the native data plane says'),
     });

@@ -1,11 +1,12 @@
-import { closeSync, ftruncateSync, openSync, readSync, unlinkSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLS_OUTCOMES, type TlsOutcome } from '../port.ts';
 
-/** `struct shared_stats` of native/plane.h: so many 64-bit numbers, then the outcomes. */
+/** `struct shared_stats` of native/plane.h: so many 64-bit numbers, then the outcomes, then what we announce. */
 const FIELDS = ['open', 'bytesToInstances', 'bytesToClients', 'routes', 'connectionBytes'] as const;
-const SIZE_BYTES = 8 * (FIELDS.length + TLS_OUTCOMES.length);
+const ANNOUNCED_AT = 8 * (FIELDS.length + TLS_OUTCOMES.length);
+const SIZE_BYTES = ANNOUNCED_AT + 8;
 
 export type PlaneFigures = Readonly<Record<(typeof FIELDS)[number], number>> & {
   readonly outcomes: Readonly<Record<TlsOutcome, number>>;
@@ -18,6 +19,7 @@ export type PlaneFigures = Readonly<Record<(typeof FIELDS)[number], number>> & {
 export class SharedStats implements Disposable {
   readonly fd: number;
   readonly #bytes = Buffer.alloc(SIZE_BYTES);
+  readonly #announced = Buffer.alloc(8);
 
   constructor() {
     const path = join(tmpdir(), `skerry-plane-${process.pid}-${crypto.randomUUID()}`);
@@ -34,6 +36,12 @@ export class SharedStats implements Disposable {
       TLS_OUTCOMES.map((name, index) => [name, value(FIELDS.length + index)]),
     );
     return { ...fields, outcomes } as unknown as PlaneFigures;
+  }
+
+  /** Lets the plane see, before each connection that it joins, whether it has heard all that was said to it. */
+  announce(bytesSaid: number): void {
+    this.#announced.writeBigUInt64LE(BigInt(bytesSaid));
+    writeSync(this.fd, this.#announced, 0, 8, ANNOUNCED_AT);
   }
 
   [Symbol.dispose](): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { helloWire } from '../../tls/testing-hello.ts';
-import type { CreateDataPlane } from '../port.ts';
+import type { CreateDataPlane, DataPlane, DataPlaneOptions } from '../port.ts';
 import {
   ADDRESS_A,
   endingOf,
@@ -12,6 +12,7 @@ import {
   NAME_UNKNOWN,
   openClient,
   openWorld,
+  ROUTES,
   readAll,
   readBytes,
   until,
@@ -106,6 +107,28 @@ export function tlsLimitsSuite(create: CreateDataPlane): void {
       const bad = await world.plane.findAttempts(NAME_DEAD);
       assert.deepEqual([bad!.connectedAt, bad!.failure], [null, 'refused']);
       assert.equal(await world.plane.findAttempts(NAME_UNKNOWN), undefined);
+    });
+
+    test('several planes on one port share what comes, and what one leaves the other has', async () => {
+      let first: DataPlaneOptions | undefined;
+      await using world = await openWorld((options) => {
+        first = { ...options, sharePort: true };
+        return create(first);
+      });
+      for (const instance of [world.tlsA, world.tlsB]) instance.handle = echo;
+      const { http: httpPort, https: httpsPort } = world.ports;
+      await using second = create({ ...first!, httpPort, httpsPort });
+      second.replaceTable(ROUTES);
+      await second.listen();
+      const relayed = (plane: DataPlane) => plane.stats().tlsOutcomes.relayed;
+      for (let some = 0; relayed(world.plane) === 0 || relayed(second) === 0; some++) {
+        assert.ok(some < 200, 'one of two has everything');
+        (await speak(httpsPort)).destroy();
+      }
+      await second.close();
+      const before = relayed(world.plane);
+      for (let some = 0; some < 10; some++) (await speak(httpsPort)).destroy();
+      assert.equal(relayed(world.plane), before + 10);
     });
 
     test('draining lets what is open come to its end, takes nothing new, and has a limit', async () => {

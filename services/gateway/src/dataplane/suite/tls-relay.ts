@@ -10,6 +10,7 @@ import type { CreateDataPlane } from '../port.ts';
 import { createCertificate } from './testing-certificate.ts';
 import { openFullListener } from './testing-full-listener.ts';
 import {
+  ADDRESS_A,
   ADDRESS_B,
   endingOf,
   NAME_A,
@@ -190,6 +191,32 @@ export function tlsRelaySuite(create: CreateDataPlane): void {
       assert.equal(String(await readAll(client)), 'still joined');
       client.end('both ways');
       assert.equal(String(await readAll(instance)), 'both ways');
+    });
+
+    test('a change counts for each connection opened after it, while others keep coming', async () => {
+      await using world = await openWorld(create);
+      for (const [instance, name] of [
+        [world.tlsA, 'a'],
+        [world.tlsB, 'b'],
+      ] as const)
+        instance.handle = (socket) => void socket.resume().end(name);
+      const answerTo = async (serverName: string) => {
+        const client = await openClient(world.ports.https);
+        client.end(helloWire({ serverName }));
+        return String(await readAll(client));
+      };
+      let left = 200;
+      const others = Array.from({ length: 8 }, async () => {
+        while (left > 0) assert.equal(await answerTo(NAME_B), 'b');
+      });
+      const change = async () => {
+        for (; left > 0; left--) {
+          const [ipv6, answer] = left % 2 ? [ADDRESS_A, 'a'] : [ADDRESS_B, 'b'];
+          world.plane.applyChanges([{ hostname: NAME_A, ipv6 }]);
+          assert.equal(await answerTo(NAME_A), answer);
+        }
+      };
+      await Promise.all([change(), ...others]);
     });
 
     test('every address that it was told to listen on', async () => {

@@ -1,5 +1,3 @@
-import { isIPv4 } from 'node:net';
-
 /** How many of something each key has, up to a limit. Keys without any take no room. */
 export class Counts {
   readonly #counts = new Map<string, number>();
@@ -28,14 +26,16 @@ export class Counts {
   }
 }
 
+const IPV4 = /^[0-9.]+$/;
 const IPV4_MAPPED = /^::ffff:([0-9.]+)$/;
 const PREFIX_GROUPS = 4;
 
 /** What counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has. */
 export function clientKey(address: string | undefined): string {
   if (address === undefined) return '';
+  if (IPV4.test(address)) return address;
   const mapped = IPV4_MAPPED.exec(address)?.[1];
-  if (mapped !== undefined || isIPv4(address)) return mapped ?? address;
+  if (mapped !== undefined) return mapped;
   const [left = '', right] = address.split('%', 1)[0]!.split('::') as [string?, string?];
   const groups = (part: string | undefined) => (part ? part.split(':') : []);
   const [before, after] = [groups(left), groups(right)];

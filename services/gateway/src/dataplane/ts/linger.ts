@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 
 /** What a peer may still send after our last word, so that it gets to read that word. */
-const LINGER_BYTES = 1024 * 1024;
-const LINGER_MS = 2_000;
+export const LINGER_BYTES = 1024 * 1024;
+export const LINGER_MS = 2_000;
 
 /**
  * Reads and drops what still comes, then calls `giveUp` if it is too much or takes too long. Closing with unread bytes

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 
 /** Connections that wait to be accepted. */
 const BACKLOG = 4096;
@@ -9,7 +9,8 @@ const DRAIN_POLL_MS = 25;
 
 export interface Listener {
   readonly server: Server;
-  readonly connections: ReadonlySet<Socket>;
+  /** What is open. */
+  readonly connections: { readonly size: number } & Iterable<{ destroy(): unknown }>;
 }
 
 /**
@@ -53,7 +54,7 @@ export const countConnections = (listeners: readonly Listener[]) =>
 export async function shut({ server, connections }: Listener): Promise<void> {
   const closed = server.listening ? once(server, 'close') : undefined;
   server.close();
-  for (const socket of connections) socket.destroy();
+  for (const connection of connections) connection.destroy();
   await closed;
 }
 

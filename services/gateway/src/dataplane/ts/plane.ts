@@ -10,14 +10,15 @@ import {
   TLS_OUTCOMES,
   type TlsOutcome,
 } from '../port.ts';
-import { cutOff } from './cut-off.ts';
 import { HttpSide } from './http-side.ts';
 import { countConnections, drainListeners, openTogether, shut } from './listening.ts';
 import { RouteTable } from './routes.ts';
-import { createTlsListener, type TlsCounters, type TlsListener } from './tls-listener.ts';
+import { findTcpHandles, type TcpHandles } from './tcp-handles.ts';
+import type { TlsCounters } from './tls-connection.ts';
+import { createTlsListener, type TlsListener } from './tls-listener.ts';
 import { TlsSide } from './tls-side.ts';
 
-/** The data plane in plain TypeScript, on Node's own sockets. */
+/** The data plane in plain TypeScript: TLS on Node's TCP streams where they can be had, else, as HTTP, on its sockets. */
 export class TsDataPlane implements DataPlane {
   readonly #options: DataPlaneOptions;
   readonly #routes = new RouteTable();
@@ -31,7 +32,8 @@ export class TsDataPlane implements DataPlane {
   readonly #side: TlsSide;
   readonly #http: HttpSide;
 
-  constructor(options: DataPlaneOptions) {
+  /** @param handles what carries TLS connections; null for Node's own sockets, as where there is nothing else */
+  constructor(options: DataPlaneOptions, handles: TcpHandles | null = findTcpHandles()) {
     this.#options = options;
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#side = new TlsSide(limits, options.access);
@@ -42,7 +44,7 @@ export class TsDataPlane implements DataPlane {
       counters: this.#counters,
       side: this.#side,
     };
-    this.#tls = options.hosts.map(() => createTlsListener(tls));
+    this.#tls = options.hosts.map(() => createTlsListener(tls, handles));
     this.#http = new HttpSide(options, this.#routes);
   }
 
@@ -92,7 +94,7 @@ export class TsDataPlane implements DataPlane {
 
   async close(): Promise<void> {
     // An orderly end would be taken for the end of what was sent.
-    for (const { connections } of this.#tls) for (const socket of connections) cutOff(socket);
+    for (const { connections } of this.#tls) for (const connection of connections) connection.cut();
     await Promise.all([this.#http.close(), ...this.#tls.map(shut)]);
   }
 

@@ -1,5 +1,5 @@
-import type { Socket } from 'node:net';
 import { writeIpv6 } from '../native/frames.ts';
+import type { Endpoints } from './wire.ts';
 
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const VERSION_2_PROXY = 0x21;
@@ -19,9 +19,7 @@ function addressBytes(address: string | undefined): Buffer {
 }
 
 /** The header of the PROXY protocol, version 2 (haproxy's proxy-protocol.txt, section 2.2), for a client's connection. */
-export function proxyHeader(
-  client: Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>,
-): Buffer {
+export function proxyHeader(client: Endpoints): Buffer {
   const addresses = [addressBytes(client.remoteAddress), addressBytes(client.localAddress)];
   const isIpv4 = addresses.every(isMapped);
   const parts = addresses.map((address) => (isIpv4 ? address.subarray(MAPPED_PREFIX_BYTES) : address));
