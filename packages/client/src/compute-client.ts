@@ -34,15 +34,19 @@ const PAGE_SIZE = 100;
 
 /** Where a compute node is, by its own newest announcement. Throws NODE_NOT_FOUND. */
 export async function findNodeUrl(core: CoreClient, nodeAddress: string): Promise<string> {
-  const { messages } = await core.listMessages({
+  const query = new URLSearchParams({
+    msgTypes: 'POST',
+    // Among its words about instances, which are many, those about itself.
+    contentTypes: NETWORK_POST.node,
     channels: NETWORK_CHANNEL.compute,
-    types: 'POST',
-    content_types: NETWORK_POST.node,
     addresses: nodeAddress,
-    limit: PAGE_SIZE,
+    pagination: String(PAGE_SIZE),
   });
+  const { messages } = await requestJson<{ messages: { content: { content: NodeContent } }[] }>(
+    `${core.url}/api/v0/messages.json?${query}`,
+  );
   const announced = messages
-    .map(({ content }) => (content as { content: NodeContent }).content)
+    .map(({ content }) => content.content)
     .sort((one, other) => other.announced_at_ms - one.announced_at_ms);
   const url = announced[0]?.url;
   if (url === undefined)
