@@ -74,7 +74,14 @@ export async function makeDisks(
     ipv4,
     nameServers,
   };
-  await writeSeed(seed, join(directory, MACHINE_FILES.seed));
+  const [made] = await Promise.all([
+    makeDisk(dataDir, base, directory, wanted.diskGib),
+    writeSeed(seed, join(directory, MACHINE_FILES.seed)),
+  ]);
+  return made;
+}
+
+async function makeDisk(dataDir: string, base: string, directory: string, sizeGib: number): Promise<string> {
   const disk = join(directory, MACHINE_FILES.disk);
   if (await isThere(disk)) return (await baseOf(dataDir, disk)) ?? base;
   const temporary = `${disk}.tmp`;
@@ -90,7 +97,7 @@ export async function makeDisks(
     '-b',
     backing,
     temporary,
-    `${wanted.diskGib}G`,
+    `${sizeGib}G`,
   ]);
   await rename(temporary, disk);
   await syncDirectory(directory);

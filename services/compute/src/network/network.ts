@@ -7,6 +7,7 @@ import type { NetworkNames } from './names.ts';
 import { dropRuleset, type GuestLink, nodeRuleset, type RuleSettings } from './ruleset.ts';
 import { findOnLinkInterface, isInPrefix, type ShownInterface } from './uplink.ts';
 
+const DEVICES = '/proc/self/net/dev';
 const SETTINGS = '/proc/sys/net/ipv6/conf';
 const IPV4_FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 /** The lowest priority there is: any other route to the prefix wins. */
@@ -51,16 +52,20 @@ export class NodeNetwork {
       const taps = await this.#listTaps();
       for (const tap of taps) if (!this.#guests.has(tap)) await run('ip', ['link', 'delete', tap]);
       await this.#startProxy();
-      for (const guest of guests) await this.#ensureTap(guest, taps);
+      for (const guest of guests) {
+        await this.#ensureTap(guest, taps);
+        await this.#putUp(guest);
+      }
     });
   }
 
-  /** Makes a guest's tap and rules; the rules come first, so that no packet passes without them. */
+  /** Makes a guest's tap and rules; the tap is put up when the rules are there, so that no packet passes without them. */
   async add(guest: GuestLink): Promise<void> {
     await this.#inTurn(async () => {
       this.#guests.set(guest.tap, guest);
-      await this.#applyRules();
-      await this.#ensureTap(guest, await this.#listTaps());
+      const taps = await this.#listTaps();
+      await Promise.all([this.#applyRules(), this.#ensureTap(guest, taps)]);
+      await this.#putUp(guest);
     });
   }
 
@@ -102,11 +107,14 @@ export class NodeNetwork {
     }
   }
 
-  async #ensureTap({ tap, network, guest, ipv4 }: GuestLink, taps: readonly string[]): Promise<void> {
+  async #ensureTap({ tap }: GuestLink, taps: readonly string[]): Promise<void> {
     if (!taps.includes(tap)) await run('ip', ['tuntap', 'add', 'dev', tap, 'mode', 'tap']);
     // The guest is no router: nothing that it announces is believed.
     for (const setting of ['accept_ra', 'accept_redirects'])
       await writeFile(`${SETTINGS}/${tap}/${setting}`, '0');
+  }
+
+  async #putUp({ tap, network, guest, ipv4 }: GuestLink): Promise<void> {
     const commands = [
       `address replace ${GATEWAY}/64 dev ${tap} nodad`,
       `address replace ${ipv4.gateway}/${LINK_LENGTH} dev ${tap}`,
@@ -150,8 +158,10 @@ export class NodeNetwork {
   }
 
   async #listTaps(): Promise<string[]> {
-    const links = JSON.parse((await run('ip', ['-j', 'link', 'show'])) || '[]') as { ifname: string }[];
-    return links.map((link) => link.ifname).filter((name) => name.startsWith(this.#options.names.tapPrefix));
+    // The interfaces of the network namespace that this process is in (proc_pid_net(5)).
+    const lines = (await readFile(DEVICES, 'utf8')).split('\n');
+    const names = lines.map((line) => line.slice(0, Math.max(0, line.indexOf(':'))).trim());
+    return names.filter((name) => name.startsWith(this.#options.names.tapPrefix));
   }
 
   async #applyRules(): Promise<void> {

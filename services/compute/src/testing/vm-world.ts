@@ -15,7 +15,7 @@ import { until } from './wait.ts';
 export const READY_MS = 300_000;
 export const STOP_MS = 150_000;
 export const SOON_MS = 20_000;
-export const SSH_MS = 60_000;
+export const SSH_MS = 120_000;
 /** Long enough for an answer under load; a firewall that drops never answers. */
 export const ANSWER_MS = 3_000;
 /** The node's address towards the rest of IPv4 (RFC 5737, TEST-NET-2). */
