@@ -93,8 +93,8 @@ async function dumpInto(from: string, to: string, options: readonly string[] = [
 
 /** Whether the programs are here, and of the server's version: an older pg_dump refuses. */
 async function hasDump(server: Pick<Database<Schema>, 'pool'>): Promise<boolean> {
-  const { rows } = await server.pool.query<{ version: string }>('show server_version');
-  const major = Number.parseInt(rows[0]!.version, 10);
+  const { rows } = await server.pool.query<{ server_version: string }>('show server_version');
+  const major = Number.parseInt(rows[0]!.server_version, 10);
   const child = spawn('pg_dump', ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] });
   const text = await new Promise<string>((resolve) => {
     child.once('error', () => resolve(''));

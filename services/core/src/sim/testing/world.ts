@@ -274,7 +274,8 @@ export class World {
     node.torn = this.dice.chance(0.5) ? 'before' : 'after';
     const roll = this.dice.below(3);
     if (roll === 0) await node.core!.post('/messages', this.clients.next(this.nowMs).body);
-    else if (roll === 1) {
+    // What only a node has that nobody can reach is nowhere else.
+    else if (roll === 1 && !node.isHidden) {
       const { form } = this.clients.nextUpload();
       await node.core!.post('/storage/store', form.body, form.headers);
     } else {
