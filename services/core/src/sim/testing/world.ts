@@ -5,6 +5,7 @@ import { createLogger } from '@skerry/kit';
 import { sha256Hex, sharedText } from '@skerry/protocol';
 import type { Schema } from '../../db/schema.ts';
 import { createTestDatabase } from '../../db/testing.ts';
+import { startTestServer } from '../../db/testing-server.ts';
 import { keepVerified, verifyFrame } from '../../sync/take.ts';
 import { linkTo } from '../../sync/testing.ts';
 import { MIGRATIONS } from '../../testing.ts';
@@ -23,6 +24,10 @@ const HIDDEN_FROM = 3;
 const HEALING_MS = 4 * 3_600_000;
 const DOWN_STEPS = 15;
 
+/** More have more connections than the server that tests share. */
+const SHARED_SERVER_NODES = 20;
+const OWN_SERVER = { max_connections: '400' };
+
 const log = createLogger('sim', 'silent');
 const signal = new AbortController().signal;
 
@@ -36,6 +41,9 @@ const LOST_ARCHIVE = JSON.stringify({
 });
 /** The node met with the weather, or with the end of its power. */
 const passOver = (): void => {};
+
+const startOwnServer = async (stack: AsyncDisposableStack) =>
+  stack.use(await startTestServer(log, OWN_SERVER)).url;
 
 interface Delivery {
   readonly atMs: number;
@@ -84,8 +92,11 @@ export class World {
   }
 
   async create(count: number, stack: AsyncDisposableStack): Promise<void> {
+    const serverUrl = count > SHARED_SERVER_NODES ? await startOwnServer(stack) : undefined;
     for (let at = 0; at < count; at++) {
-      const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+      const database = stack.use(
+        await createTestDatabase<Schema>({ migrations: MIGRATIONS, serverUrl, log }),
+      );
       const links = Array.from({ length: count }, (_, other) => other)
         .filter((other) => other !== at)
         .map((other) =>
