@@ -241,8 +241,7 @@ export class World {
   /** A node looks for what it lacks: files, and what the chain says. */
   async fetch(node = this.#pickUp()): Promise<void> {
     if (!node?.core) return;
-    await node.fetcher!.look(signal);
-    await node.fetcher!.idle();
+    while ((await node.fetcher!.look(signal)) > 0) await node.fetcher!.idle();
     node.view.look();
     await node.anchor!.follow();
     await node.anchor!.pack().catch(passOver);
