@@ -17,6 +17,7 @@ import { createHttpLink } from '../services/core/src/sync/link.ts';
 import { MIGRATIONS } from '../services/core/src/testing.ts';
 import { startNode } from '../services/core/src/testing-node.ts';
 import { VerifierPool } from '../services/core/src/verify/pool.ts';
+import { readProcessorSeconds } from './processor-time.ts';
 import { createBodies } from './signed-bodies.ts';
 
 const log = createLogger('bench', 'error');
@@ -33,11 +34,30 @@ const COPIED = ['messages', 'message_tags', 'shapes', 'totals', 'events', 'diges
 const secondsSince = (startMs: number) => (performance.now() - startMs) / 1000;
 const rate = (count: number, seconds: number) => `${Math.round(count / seconds)}/s`;
 
-async function timed(body: () => Promise<unknown>): Promise<number> {
-  const startMs = performance.now();
-  await body();
-  return secondsSince(startMs);
+interface Spent {
+  readonly seconds: number;
+  /** Of all processes that took part. */
+  readonly processorSeconds: number;
 }
+
+/** Measures one step after another: what passes, and what this process, its children and the database use. */
+class Meter {
+  readonly #roots: readonly number[];
+
+  constructor(serverPid: number) {
+    this.#roots = [process.pid, serverPid];
+  }
+
+  async measure(body: () => Promise<unknown>): Promise<Spent> {
+    const startMs = performance.now();
+    const used = readProcessorSeconds(this.#roots);
+    await body();
+    return { seconds: secondsSince(startMs), processorSeconds: readProcessorSeconds(this.#roots) - used };
+  }
+}
+
+const describe = (count: number, { seconds, processorSeconds }: Spent) =>
+  `${rate(count, seconds)}, ${((processorSeconds * 1e6) / count).toFixed(0)} us of processors each`;
 
 /** From bytes to durable, as the node's doors do it. */
 async function ingest({ kysely: db, pool }: Database<Schema>, bodies: readonly Buffer[]): Promise<void> {
@@ -63,11 +83,11 @@ async function ingest({ kysely: db, pool }: Database<Schema>, bodies: readonly B
 }
 
 /** Every signature on every core, and nothing else. */
-async function checkAll(bodies: readonly Buffer[]): Promise<number> {
+async function checkAll(bodies: readonly Buffer[], meter: Meter): Promise<Spent> {
   await using verifier = new VerifierPool({ workers: availableParallelism(), log });
   const now = Math.floor(Date.now() / 1000);
   await verifier.verifyAll(bodies.slice(0, 5_000), now);
-  return await timed(() => verifier.verifyAll(bodies, now));
+  return await meter.measure(() => verifier.verifyAll(bodies, now));
 }
 
 /** `COPY` out and in by the server itself, into tables that have their indexes. */
@@ -93,8 +113,8 @@ async function dumpInto(from: string, to: string, options: readonly string[] = [
 
 /** Whether the programs are here, and of the server's version: an older pg_dump refuses. */
 async function hasDump(server: Pick<Database<Schema>, 'pool'>): Promise<boolean> {
-  const { rows } = await server.pool.query<{ version: string }>('show server_version');
-  const major = Number.parseInt(rows[0]!.version, 10);
+  const { rows } = await server.pool.query<{ server_version: string }>('show server_version');
+  const major = Number.parseInt(rows[0]!.server_version, 10);
   const child = spawn('pg_dump', ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] });
   const text = await new Promise<string>((resolve) => {
     child.once('error', () => resolve(''));
@@ -109,17 +129,20 @@ async function sync(
   empty: TestDatabase<Schema>,
   count: number,
   directory: string,
-): Promise<{ readySeconds: number; syncSeconds: number }> {
+  meter: Meter,
+): Promise<Spent & { readySeconds: number }> {
   const source = await startNode(join(directory, 'full'), full.url, SETTINGS);
   const startMs = performance.now();
   const peers = { SKERRY_CORE_PEERS: source.url };
   const joined = await startNode(join(directory, 'empty'), empty.url, { ...SETTINGS, ...peers });
   try {
     const link = createHttpLink(joined.url);
-    const readyMs = performance.now();
-    while ((await link.greet(AbortSignal.timeout(60_000))).messages < count)
-      await new Promise((done) => setTimeout(done, POLL_MS));
-    return { readySeconds: (readyMs - startMs) / 1000, syncSeconds: secondsSince(readyMs) };
+    const readySeconds = secondsSince(startMs);
+    const spent = await meter.measure(async () => {
+      while ((await link.greet(AbortSignal.timeout(60_000))).messages < count)
+        await new Promise((done) => setTimeout(done, POLL_MS));
+    });
+    return { ...spent, readySeconds };
   } finally {
     await Promise.all([joined.end('SIGTERM'), source.end('SIGTERM')]);
   }
@@ -140,25 +163,32 @@ export async function benchTransfer(count: number): Promise<void> {
     await create(MIGRATIONS),
     await create(),
   ];
+  const meter = new Meter(server.pid);
   const bodies = createBodies(count, 'sync');
-  console.log(`${count} messages taken in: ${rate(count, await timed(() => ingest(full, bodies)))}`);
-  const checkSeconds = await checkAll(bodies);
-  console.log(`their signatures alone, on ${availableParallelism()} cores: ${rate(count, checkSeconds)}`);
-  const { readySeconds, syncSeconds } = await sync(full, empty, count, directory);
-  console.log(`an empty node: ready in ${readySeconds.toFixed(1)} s, then ${rate(count, syncSeconds)}`);
-  const compare = (what: string, seconds: number) =>
-    console.log(
-      `${what}: ${rate(count, seconds)}; ratio ${(seconds / syncSeconds).toFixed(2)}, of signatures alone ${(seconds / checkSeconds).toFixed(2)}, of signatures and then this ${(seconds / (checkSeconds + seconds)).toFixed(2)}`,
-    );
+  const ingested = await meter.measure(() => ingest(full, bodies));
+  console.log(`${count} messages taken in: ${describe(count, ingested)}`);
+  const checked = await checkAll(bodies, meter);
+  console.log(`their signatures alone, on ${availableParallelism()} cores: ${describe(count, checked)}`);
+  const synced = await sync(full, empty, count, directory, meter);
+  console.log(`an empty node: ready in ${synced.readySeconds.toFixed(1)} s, then ${describe(count, synced)}`);
+  /** The bounds: nothing but signatures on all cores; and what this costs after them. */
+  const compare = (what: string, spent: Spent) => {
+    const ratios = (name: keyof Spent) =>
+      `${(spent[name] / synced[name]).toFixed(2)} (signatures alone ${(spent[name] / checked[name]).toFixed(2)}, then this ${(spent[name] / (checked[name] + spent[name])).toFixed(2)})`;
+    console.log(`${what}: ${describe(count, spent)}`);
+    console.log(`  ratio by time ${ratios('seconds')}, by processors ${ratios('processorSeconds')}`);
+  };
   if (await hasDump(plain)) {
-    compare('pg_dump | psql', await timed(() => dumpInto(full.url, plain.url)));
+    compare('pg_dump | psql', await meter.measure(() => dumpInto(full.url, plain.url)));
     const tables = COPIED.flatMap((table) => ['--table', table]);
     await indexed.pool.query(`truncate ${COPIED.join(', ')}`);
-    const seconds = await timed(() => dumpInto(full.url, indexed.url, ['--data-only', ...tables]));
-    compare('the same into tables that have their indexes', seconds);
+    compare(
+      'the same into tables that have their indexes',
+      await meter.measure(() => dumpInto(full.url, indexed.url, ['--data-only', ...tables])),
+    );
   } else console.log('pg_dump and psql of the version of the server are not here (postgresql-client)');
   compare(
     'COPY by the server, into tables that have their indexes',
-    await timed(() => copyRows(full, indexed, directory)),
+    await meter.measure(() => copyRows(full, indexed, directory)),
   );
 }

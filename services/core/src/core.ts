@@ -55,9 +55,9 @@ async function startFetching(rooms: Rooms, peers: readonly string[], { signal, l
     pyaleph_store_fetch_storage_failed_total: fetcher.counts.failed,
     pyaleph_store_fetch_storage_duration_ms_sum: Math.round(fetcher.counts.elapsedMs),
   }));
-  await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, () =>
-    fetcher.look(signal),
-  );
+  await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {
+    await fetcher.look(signal);
+  });
   await fetcher.idle();
 }
 

@@ -9,6 +9,7 @@ interface PeerView {
   readonly state: string;
   readonly messages: number | null;
   readonly taken: number;
+  readonly given: number;
   readonly synced_ms: number | null;
   readonly failure: string | null;
 }
@@ -47,18 +48,19 @@ export async function showNodeStatus({ coreUrl, output }: Context): Promise<void
     ['chain height remaining', known(metrics.pyaleph_status_chain_eth_height_remaining_total)],
     ['digest', digest.messages.digest],
   ]);
-  const rows = sync.peers.map(({ name, state, messages, taken, synced_ms: syncedMs, failure }) => [
+  const rows = sync.peers.map(({ name, state, messages, taken, given, synced_ms: syncedMs, failure }) => [
     plainText(name),
     state,
     String(messages ?? ''),
     String(taken),
+    String(given),
     ageOf(syncedMs),
     failure ?? '',
   ]);
   const peers =
     rows.length === 0
       ? 'no peers'
-      : renderTable(['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'IN STEP', 'FAILURE'], rows);
+      : renderTable(['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'GIVEN', 'IN STEP', 'FAILURE'], rows);
   output.result({ url: coreUrl, sync, digest, metrics }, `${facts}\n\n${peers}`);
 }
 

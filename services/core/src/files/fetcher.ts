@@ -55,6 +55,8 @@ export interface FetcherOptions {
   readonly sources: readonly FileSource[];
   readonly now: () => number;
   readonly random?: () => number;
+  /** Files that are fetched at the same time. */
+  readonly parallel?: number;
   readonly log: Logger;
 }
 
@@ -76,20 +78,24 @@ export class FileFetcher {
     return this.#counts;
   }
 
-  /** Begins what is due. Does not wait for it. */
-  async look(signal: AbortSignal): Promise<void> {
-    const { db, sources, now } = this.#options;
-    if (sources.length === 0) return;
+  /** Begins what is due, as much as may be under way. Does not wait for it. @returns how many were begun */
+  async look(signal: AbortSignal): Promise<number> {
+    const { db, sources, now, parallel = PARALLEL } = this.#options;
+    let begun = 0;
+    if (sources.length === 0) return begun;
     const lacking = await listLacking(db);
     const wanted = new Set(lacking);
     for (const [name, { isRunning }] of this.#attempts)
       if (!wanted.has(name) && !isRunning) this.#attempts.delete(name);
     for (const name of lacking) {
-      if (this.#running.size >= PARALLEL) return;
+      if (this.#running.size >= parallel) break;
       const attempt = this.#attempts.get(name) ?? { attempts: 0, nextMs: 0, isRunning: false };
       this.#attempts.set(name, attempt);
-      if (!attempt.isRunning && attempt.nextMs <= now()) this.#start(name, attempt, signal);
+      if (attempt.isRunning || attempt.nextMs > now()) continue;
+      this.#start(name, attempt, signal);
+      begun++;
     }
+    return begun;
   }
 
   /** Resolves when nothing is under way. */

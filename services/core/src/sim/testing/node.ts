@@ -83,7 +83,8 @@ export async function startSimNode(node: SimNode, nowMs: () => number, log: Logg
     log,
   });
   node.core = core;
-  node.fetcher = new FileFetcher({ ...core.rooms, sources: node.files, random: () => 0.5, log });
+  // One at a time: which of several comes first is the disk's to say, and the run would not replay.
+  node.fetcher = new FileFetcher({ ...core.rooms, sources: node.files, parallel: 1, random: () => 0.5, log });
   node.anchor = new NodeAnchor({ core, database, view: node.view, emitter: node.emitter, log });
   return core;
 }

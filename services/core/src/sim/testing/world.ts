@@ -5,6 +5,7 @@ import { createLogger } from '@skerry/kit';
 import { sha256Hex, sharedText } from '@skerry/protocol';
 import type { Schema } from '../../db/schema.ts';
 import { createTestDatabase } from '../../db/testing.ts';
+import { startTestServer } from '../../db/testing-server.ts';
 import { keepVerified, verifyFrame } from '../../sync/take.ts';
 import { linkTo } from '../../sync/testing.ts';
 import { MIGRATIONS } from '../../testing.ts';
@@ -23,6 +24,10 @@ const HIDDEN_FROM = 3;
 const HEALING_MS = 4 * 3_600_000;
 const DOWN_STEPS = 15;
 
+/** More have more connections than the server that tests share. */
+const SHARED_SERVER_NODES = 20;
+const OWN_SERVER = { max_connections: '400' };
+
 const log = createLogger('sim', 'silent');
 const signal = new AbortController().signal;
 
@@ -36,6 +41,9 @@ const LOST_ARCHIVE = JSON.stringify({
 });
 /** The node met with the weather, or with the end of its power. */
 const passOver = (): void => {};
+
+const startOwnServer = async (stack: AsyncDisposableStack) =>
+  stack.use(await startTestServer(log, OWN_SERVER)).url;
 
 interface Delivery {
   readonly atMs: number;
@@ -84,8 +92,11 @@ export class World {
   }
 
   async create(count: number, stack: AsyncDisposableStack): Promise<void> {
+    const serverUrl = count > SHARED_SERVER_NODES ? await startOwnServer(stack) : undefined;
     for (let at = 0; at < count; at++) {
-      const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+      const database = stack.use(
+        await createTestDatabase<Schema>({ migrations: MIGRATIONS, serverUrl, log }),
+      );
       const links = Array.from({ length: count }, (_, other) => other)
         .filter((other) => other !== at)
         .map((other) =>
@@ -230,8 +241,7 @@ export class World {
   /** A node looks for what it lacks: files, and what the chain says. */
   async fetch(node = this.#pickUp()): Promise<void> {
     if (!node?.core) return;
-    await node.fetcher!.look(signal);
-    await node.fetcher!.idle();
+    while ((await node.fetcher!.look(signal)) > 0) await node.fetcher!.idle();
     node.view.look();
     await node.anchor!.follow();
     await node.anchor!.pack().catch(passOver);
@@ -274,7 +284,8 @@ export class World {
     node.torn = this.dice.chance(0.5) ? 'before' : 'after';
     const roll = this.dice.below(3);
     if (roll === 0) await node.core!.post('/messages', this.clients.next(this.nowMs).body);
-    else if (roll === 1) {
+    // What only a node has that nobody can reach is nowhere else.
+    else if (roll === 1 && !node.isHidden) {
       const { form } = this.clients.nextUpload();
       await node.core!.post('/storage/store', form.body, form.headers);
     } else {
