@@ -8,10 +8,10 @@ import { joinSome } from './join.ts';
 import { RpcError } from './rpc/failures.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
 import { commitDemotion, commitTail, NO_ROWS } from './store/commit.ts';
+import { Moved } from './store/moved.ts';
 import { haltNetwork, listWindow, loadNetwork, type NetworkRow, noteHead } from './store/networks.ts';
 import type { Partitions } from './store/partitions.ts';
 import { isWaiting, listScans, type Scan } from './store/scans.ts';
-import { Moved } from './store/transaction.ts';
 import { readWindowEvents, windowTransactions } from './window-rows.ts';
 
 /** Blocks that one step adds. */
