@@ -104,6 +104,8 @@ async function runOurs(anvil: Anvil, databaseUrl: string): Promise<OwnRun> {
   await using database = await openPool({ connectionString: databaseUrl }, { log, connectionsMax: 2 });
   const { pool } = database;
   const network = networkSettings([anvil.url], {
+    // As settings have it that do not say otherwise; the tests' own are for chains of a few blocks.
+    poll_ms: 2_000,
     verification: 'sample',
     timeout_ms: 60_000,
     partition_blocks: PARTITION_BLOCKS,

@@ -71,21 +71,25 @@ function post(url: URL, body: string, signal: AbortSignal): Promise<http.Incomin
 async function readBody(response: http.IncomingMessage): Promise<Uint8Array> {
   const isPacked = response.headers['content-encoding'] === 'gzip';
   const length = isPacked ? Number.NaN : Number(response.headers['content-length']);
-  if (length > BODY_MAX_BYTES) {
+  try {
+    if (length > BODY_MAX_BYTES) throw new RpcError({ kind: 'range_too_large' });
+    const source = isPacked ? response.pipe(createGunzip()) : response;
+    // What is piped does not pass its end on where that comes too early.
+    if (isPacked) response.on('error', (error) => source.destroy(error));
+    return await collect(source, Number.isSafeInteger(length) ? length : FIRST_BYTES);
+  } catch (error) {
+    // What is left of it would keep the connection.
     response.destroy();
-    throw new RpcError({ kind: 'range_too_large' });
+    throw error;
   }
-  const source = isPacked ? response.pipe(createGunzip()) : response;
-  // What is piped does not pass its end on where that comes too early.
-  if (isPacked) response.on('error', (error) => source.destroy(error));
-  // Most say how long it is: no second copy then.
-  let body: Uint8Array = Buffer.allocUnsafeSlow(Number.isSafeInteger(length) ? length : FIRST_BYTES);
+}
+
+/** Most answers say how long they are: no second copy then. */
+async function collect(source: AsyncIterable<Uint8Array>, firstBytes: number): Promise<Uint8Array> {
+  let body: Uint8Array = Buffer.allocUnsafeSlow(firstBytes);
   let size = 0;
-  for await (const chunk of source as AsyncIterable<Uint8Array>) {
-    if (size + chunk.length > BODY_MAX_BYTES) {
-      response.destroy();
-      throw new RpcError({ kind: 'range_too_large' });
-    }
+  for await (const chunk of source) {
+    if (size + chunk.length > BODY_MAX_BYTES) throw new RpcError({ kind: 'range_too_large' });
     if (size + chunk.length > body.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(2 * body.length, size + chunk.length));
       larger.set(body.subarray(0, size));

@@ -70,7 +70,7 @@ export interface TailStep {
 }
 
 /** Below the floor the window keeps some blocks, so that a backfill that ends there can join. */
-const WINDOW_BELOW_FLOOR = 64;
+export const WINDOW_BELOW_FLOOR = 64;
 
 /** Undoes what a reorganisation took back and adds what came instead, in one transaction. Throws Moved. */
 export async function commitTail(pool: pg.Pool, networkId: number, step: TailStep): Promise<void> {
