@@ -35,7 +35,7 @@ const PAGE = { limit: 20, offset: 0 };
 const addressOf = (expression: string) => `'0x' || lpad(to_hex(${expression}), 40, '0')`;
 
 /** Rows as an indexer leaves them behind, made by the server: a tenth of the events are of another contract. */
-async function fill(pool: Pool, blocks: number): Promise<void> {
+export async function fillIndexer(pool: Pool, blocks: number): Promise<void> {
   await pool.query('insert into indexer_networks (name, chain_id) values ($1, $2)', [NETWORK, CHAIN_ID]);
   await createNetworkTables(pool, 1);
   for (const contract of [TOKEN, OTHER])
@@ -86,18 +86,12 @@ async function fill(pool: Pool, blocks: number): Promise<void> {
   );
 }
 
-/** `npm run bench -- indexer --queries [EVENTS]`: every documented filter on so many events. */
-export async function benchIndexerQueries(events: number): Promise<void> {
-  const log = createLogger('bench', 'warn');
-  await using server = await startTestServer(log, { shared_buffers: '512MB', autovacuum: 'off' });
-  await using database = await createIndexerDatabase(server.url);
-  const { pool } = database;
-  const blocks = Math.ceil(events / EVENTS_PER_BLOCK / SPAN_BLOCKS) * SPAN_BLOCKS;
-  const startMs = performance.now();
-  await fill(pool, blocks);
-  console.log(
-    `${blocks * EVENTS_PER_BLOCK} events and ${blocks * TRANSACTIONS_PER_BLOCK} transactions in ${PARTITIONS} partitions, made in ${Math.round((performance.now() - startMs) / 1000)} s; ${ROUNDS} different questions each, p50 and p95:`,
-  );
+/** A question of each kind, with other values each time. */
+export function listQuestions(
+  pool: Pool,
+  blocks: number,
+): readonly (readonly [name: string, ask: () => Promise<unknown>])[] {
+  const events = blocks * EVENTS_PER_BLOCK;
   const pick = (below: number) => Math.floor(Math.random() * below);
   const time = () => START_TIME + pick(blocks) * BLOCK_SECONDS;
   const account = (below: number) => `0x${word(pick(below)).slice(26)}`;
@@ -111,7 +105,7 @@ export async function benchIndexerQueries(events: number): Promise<void> {
   const askTransactions = (make: () => Parameters<typeof listTransactions>[2]) => () =>
     listTransactions(pool, NETWORK, make(), PAGE);
   const deep = { limit: 100, offset: 10_000 };
-  const cases: readonly (readonly [string, () => Promise<unknown>])[] = [
+  return [
     ['events', ask(() => ({}))],
     ['events, page 101 of 100', ask(() => ({}), deep)],
     ['contract', ask(() => ({ contract: contract() }))],
@@ -140,7 +134,21 @@ export async function benchIndexerQueries(events: number): Promise<void> {
       askTransactions(() => ({ from: account(SENDERS), fromTimestamp: time() })),
     ],
   ];
-  for (const [name, run] of cases) {
+}
+
+/** `npm run bench -- indexer --queries [EVENTS]`: every documented filter on so many events. */
+export async function benchIndexerQueries(events: number): Promise<void> {
+  const log = createLogger('bench', 'warn');
+  await using server = await startTestServer(log, { shared_buffers: '512MB', autovacuum: 'off' });
+  await using database = await createIndexerDatabase(server.url);
+  const { pool } = database;
+  const blocks = Math.ceil(events / EVENTS_PER_BLOCK / SPAN_BLOCKS) * SPAN_BLOCKS;
+  const startMs = performance.now();
+  await fillIndexer(pool, blocks);
+  console.log(
+    `${blocks * EVENTS_PER_BLOCK} events and ${blocks * TRANSACTIONS_PER_BLOCK} transactions in ${PARTITIONS} partitions, made in ${Math.round((performance.now() - startMs) / 1000)} s; ${ROUNDS} different questions each, p50 and p95:`,
+  );
+  for (const [name, run] of listQuestions(pool, blocks)) {
     const times: number[] = [];
     for (let round = 0; round < ROUNDS + WARM_ROUNDS; round++) {
       const beganMs = performance.now();

@@ -2,6 +2,7 @@ import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type pg from 'pg';
 import { type AppliedMigration, decideMigrations, type Migration, readMigrations } from './migrations.ts';
+import { inTransaction } from './transaction.ts';
 
 /** How long to wait for another process that is migrating the same database. */
 const TURN_TIMEOUT_MS = 600_000;
@@ -90,24 +91,6 @@ async function runMigration(client: pg.PoolClient, migration: Migration): Promis
 async function findTransactionId(client: pg.PoolClient): Promise<string | undefined> {
   const { rows } = await client.query<{ id: string }>('select pg_current_xact_id()::text as id');
   return rows[0]?.id;
-}
-
-async function inTransaction<T>(pool: pg.Pool, body: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
-  let failure: Error | undefined;
-  try {
-    await client.query('begin');
-    const result = await body(client);
-    await client.query('commit');
-    return result;
-  } catch (error) {
-    failure = error as Error;
-    await client.query('rollback').catch(() => {});
-    throw error;
-  } finally {
-    // After a failure the connection may be in any state: the pool closes it.
-    client.release(failure);
-  }
 }
 
 async function createTable(pool: pg.Pool): Promise<void> {

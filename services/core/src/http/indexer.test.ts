@@ -49,7 +49,9 @@ describe('GET /indexer', () => {
         { address: OTHER, abi: [NAMED, NAMED_OTHER] },
       ],
     });
-    core = await createTestCore({ indexer: { networks: [network], watchesPerOwner: 2, decodeThreads: 0 } });
+    // Several partitions for so few blocks: the settings of people do not go so low.
+    const networks = [{ ...network, partition_blocks: 4 }];
+    core = await createTestCore({ indexer: { networks, watchesPerOwner: 2, decodeThreads: 0 } });
     await untilIndexed(core.rooms.indexer.pool, anvil);
   });
   after(async () => {

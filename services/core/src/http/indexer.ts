@@ -4,7 +4,8 @@ import Type from 'typebox';
 import { parseArguments } from '../indexer/read/arguments.ts';
 import type { Bounds } from '../indexer/read/bounds.ts';
 import { parseCursor } from '../indexer/read/cursor.ts';
-import { type List, listEvents } from '../indexer/read/events.ts';
+import { listEvents } from '../indexer/read/events.ts';
+import type { List } from '../indexer/read/list.ts';
 import {
   type Coverage,
   type Freshness,

@@ -13,7 +13,7 @@ import {
 } from './chain/source.ts';
 import type { DecodePool } from './decode/pool.ts';
 import type { RangeTask } from './decode/range.ts';
-import { type RowBatch, transactionRows } from './decode/rows.ts';
+import { joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import { lowerBatch } from './rpc/limits.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
@@ -86,12 +86,6 @@ export function nextSize(size: number, blocks: number, items: number, largest: n
   const ideal = items === 0 ? size * GROWTH : Math.floor((TARGET_LOGS * blocks) / items);
   return Math.max(1, Math.min(largest, ideal, size * GROWTH));
 }
-
-const joinBatches = (batches: readonly RowBatch[]): RowBatch => ({
-  text: batches.map(({ text }) => text).join(''),
-  rows: batches.reduce((sum, { rows }) => sum + rows, 0),
-  spans: batches.flatMap(({ spans }) => spans),
-});
 
 /** Reads one pass: many ranges at the same time, written in order, so that one number says how far it is. */
 export class Backfill {
@@ -251,7 +245,7 @@ export class Backfill {
     let result = await decode.read(task);
     if (result.ok && result.missing.length > 0) {
       const known = [...result.headers, ...(await fetchHeaders(endpoint, result.missing))];
-      result = await decode.read({ ...task, known });
+      result = await decode.read({ ...task, body: result.body!, known });
     }
     if (!result.ok) {
       // Not every endpoint takes batches.

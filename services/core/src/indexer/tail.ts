@@ -7,11 +7,11 @@ import { decideFloor, isChain } from './chain/window.ts';
 import { joinSome } from './join.ts';
 import { RpcError } from './rpc/failures.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
-import { commitDemotion, commitTail, NO_ROWS } from './store/commit.ts';
+import { commitDemotion, commitTail, NO_ROWS, WINDOW_BELOW_FLOOR } from './store/commit.ts';
+import { Moved } from './store/moved.ts';
 import { haltNetwork, listWindow, loadNetwork, type NetworkRow, noteHead } from './store/networks.ts';
 import type { Partitions } from './store/partitions.ts';
 import { isWaiting, listScans, type Scan } from './store/scans.ts';
-import { Moved } from './store/transaction.ts';
 import { readWindowEvents, windowTransactions } from './window-rows.ts';
 
 /** Blocks that one step adds. */
@@ -71,7 +71,8 @@ export class Tail {
       head: Math.min(view.head.number, network.tipNumber),
       attempts,
     });
-    if (outcome === 'halted' || !scans.some(isWaiting)) return outcome;
+    const isNear = (one: Scan) => isWaiting(one) && one.nextBlock >= network.floor - WINDOW_BELOW_FLOOR;
+    if (outcome === 'halted' || !scans.some(isNear)) return outcome;
     // From what is stored now: the step may have moved the tip.
     return (await joinSome({ ...this.#options, attempts })) ? 'behind' : outcome;
   }

@@ -1,11 +1,11 @@
 import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type pg from 'pg';
+import { inTransaction } from '../db/transaction.ts';
 import { parseAbi } from './abi/declaration.ts';
 import { topicOf } from './abi/topic.ts';
 import { declarationOf, type EventDefinition, signatureOf } from './abi/types.ts';
 import { ANY_TOPIC } from './chain/claims.ts';
 import { findNetwork } from './store/networks.ts';
-import { inTransaction } from './store/transaction.ts';
 
 /** The owner of what the node's own settings ask for. */
 export const SETTINGS_OWNER = 'settings';

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { Claims } from './chain/claims.ts';
 import type { Header, Log } from './chain/shape.ts';
 import { checkEmptyBlock, type FullBlock, fetchFullBlocks, fetchLogsOf } from './chain/source.ts';
-import { EMPTY_BATCH, eventRows, type RowBatch, transactionRows } from './decode/rows.ts';
+import { EMPTY_BATCH, eventRows, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
 import { claimsOf, listContractEvents, type Scan } from './store/scans.ts';
@@ -34,14 +34,15 @@ export async function readWindowEvents(
   const logs = await fetchLogsOf(endpoint, candidates, claims);
   for (const [index, block] of candidates.entries())
     if (blooms && logs[index]!.length === 0) await checkEmptyBlock(rpc, endpoint, block, claims);
-  return joinPerBlock(candidates.map((block, index) => eventsOf(block, logs[index]!, claims)));
+  // Each block keeps spans of its own, so that a reorganisation can take them back.
+  return joinBatches(candidates.map((block, index) => eventsOf(block, logs[index]!, claims)));
 }
 
 /** Transactions of blocks that were read in full. */
 export function windowTransactions(blocks: readonly FullBlock[], scans: readonly Scan[]): RowBatch {
   const wanted = scans.filter(({ kind }) => kind === 'transactions');
   const fromBlocks = new Map(wanted.map(({ address, fromBlock }) => [address, fromBlock]));
-  return joinPerBlock(
+  return joinBatches(
     blocks.map(({ header, transactions }) => transactionRows([{ ...header, transactions }], fromBlocks)),
   );
 }
@@ -67,13 +68,4 @@ function eventsOf(block: Header, logs: readonly Log[], claims: Claims): RowBatch
     claims,
     () => block.timestamp,
   );
-}
-
-/** Each block keeps spans of its own, so that a reorganisation can take them back. */
-function joinPerBlock(batches: readonly RowBatch[]): RowBatch {
-  return {
-    text: batches.map(({ text }) => text).join(''),
-    rows: batches.reduce((sum, { rows }) => sum + rows, 0),
-    spans: batches.flatMap(({ spans }) => spans),
-  };
 }

@@ -6,6 +6,7 @@ import { isTelling } from './chain/bloom.ts';
 import { secondHighest } from './chain/look.ts';
 import type { Header } from './chain/shape.ts';
 import { decideJoin } from './join.ts';
+import { decideLooks } from './read/matches.ts';
 import { progressOf } from './read/status.ts';
 import type { Scan } from './store/scans.ts';
 
@@ -106,4 +107,14 @@ test('a tip that moves does not hide a backfill that stands still, nor the other
 test('a bloom of few bits is nearly a proof, a full one is none', () => {
   assert.ok(isTelling(`0x${'1'.repeat(100)}${'0'.repeat(412)}`));
   assert.ok(!isTelling(`0x${'f'.repeat(512)}`));
+});
+
+test('partitions are looked at newest first, twice as many each time, and only the blocks that are wanted', () => {
+  const partitions = [400, 300, 200, 100, 0].map((from) => ({ from, to: from + 99 }));
+  assert.deepEqual(decideLooks(partitions, { from: 50, to: 450 }), [
+    { from: 400, to: 450 },
+    { from: 200, to: 399 },
+    { from: 50, to: 199 },
+  ]);
+  assert.deepEqual(decideLooks([], { from: 0, to: 10 }), []);
 });

@@ -80,6 +80,22 @@ export function parseHeader(value: unknown): Header {
 
 const TOPICS_MAX = 4;
 
+/** Logs come sorted: most fields are those of the log before, and a comparison is cheaper than a look at every digit. */
+function remembering<T>(parse: (value: unknown) => T): (value: unknown) => T {
+  let last: { readonly value: unknown; readonly result: T } | undefined;
+  return (value) => {
+    if (last === undefined || last.value !== value) last = { value, result: parse(value) };
+    return last.result;
+  };
+}
+
+const parseLogAddress = remembering((value) => text(value, ADDRESS, 'an address'));
+const parseFirstTopic = remembering((value) => text(value, HASH, 'a topic'));
+const parseBlockNumber = remembering((value) => parseQuantity(value, 'a block number'));
+const parseBlockHash = remembering((value) => text(value, HASH, 'a block hash'));
+const parseTransactionHash = remembering((value) => text(value, HASH, 'a transaction hash'));
+const parseBlockTimestamp = remembering((value) => parseQuantity(value, 'a timestamp'));
+
 export function parseLog(value: unknown): Log {
   const fields = asFields(value, 'a log');
   const { topics, blockTimestamp } = fields;
@@ -87,14 +103,16 @@ export function parseLog(value: unknown): Log {
     throw malformed('topics are not a list of up to four');
   if (fields.removed === true) throw malformed('a log that was removed');
   return {
-    address: text(fields.address, ADDRESS, 'an address'),
-    topics: topics.map((topic) => text(topic, HASH, 'a topic')),
+    address: parseLogAddress(fields.address),
+    topics: topics.map((topic, index) =>
+      index === 0 ? parseFirstTopic(topic) : text(topic, HASH, 'a topic'),
+    ),
     data: text(fields.data, DATA, 'data'),
-    blockNumber: parseQuantity(fields.blockNumber, 'a block number'),
-    blockHash: text(fields.blockHash, HASH, 'a block hash'),
+    blockNumber: parseBlockNumber(fields.blockNumber),
+    blockHash: parseBlockHash(fields.blockHash),
     logIndex: parseQuantity(fields.logIndex, 'a log index'),
-    transactionHash: text(fields.transactionHash, HASH, 'a transaction hash'),
-    timestamp: typeof blockTimestamp === 'string' ? parseQuantity(blockTimestamp, 'a timestamp') : undefined,
+    transactionHash: parseTransactionHash(fields.transactionHash),
+    timestamp: typeof blockTimestamp === 'string' ? parseBlockTimestamp(blockTimestamp) : undefined,
   };
 }
 

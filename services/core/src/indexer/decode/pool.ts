@@ -4,6 +4,9 @@ import { type RangeResult, type RangeTask, readRange } from './range.ts';
 /** A small answer is read here: handing it over would take longer. */
 const INLINE_BYTES = 128 * 1024;
 
+/** What a range is parsed to lives for one range: room for it that is cleared at once instead of being copied. */
+const YOUNG_MIB = 64;
+
 interface Pending {
   readonly resolve: (result: RangeResult) => void;
   readonly reject: (error: Error) => void;
@@ -25,13 +28,14 @@ export class DecodePool implements AsyncDisposable {
     this.#size = size;
   }
 
+  /** The body may be handed over to a thread: what is left of it is in the result, where it is needed again. */
   async read(task: RangeTask): Promise<RangeResult> {
     if (this.#size === 0 || task.body.length <= INLINE_BYTES) return readRange(task);
     const thread = this.#choose();
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       thread.pending.set(id, { resolve, reject });
-      thread.worker.postMessage({ id, task });
+      thread.worker.postMessage({ id, task }, [task.body.buffer as ArrayBuffer]);
     });
   }
 
@@ -49,7 +53,9 @@ export class DecodePool implements AsyncDisposable {
   }
 
   #start(): Thread {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url));
+    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+    });
     const thread: Thread = { worker, pending: new Map() };
     worker.unref();
     worker.on('message', ({ id, result, error }: { id: number; result?: RangeResult; error?: string }) => {

@@ -2,7 +2,7 @@ import { type Claim, Claims } from '../chain/claims.ts';
 import { type Header, type Log, parseHeader, parseLogs } from '../chain/shape.ts';
 import { readAnswers } from '../rpc/answers.ts';
 import { type Failure, RpcError } from '../rpc/failures.ts';
-import { eventRows, type RowBatch } from './rows.ts';
+import { EMPTY_BATCH, eventRows, type RowBatch } from './rows.ts';
 
 /** The answer to one request for a range's logs and some of its headers, and what is known of the range. Plain data. */
 export interface RangeTask {
@@ -31,6 +31,8 @@ export type RangeResult =
       readonly headers: readonly Header[];
       /** Blocks whose timestamp is not known: ask for their headers and read again. */
       readonly missing: readonly number[];
+      /** The body again, where something is missing. */
+      readonly body: Uint8Array | undefined;
       /** Blocks whose bloom says that something is there, and no log was sent. */
       readonly suspicious: readonly Pick<Header, 'number' | 'hash' | 'bloom'>[];
     };
@@ -74,9 +76,10 @@ export function readRange(task: RangeTask): RangeResult {
       logs: logs.length,
       headers: all,
       missing: missing.map(([number]) => number),
+      body: missing.length > 0 ? task.body : undefined,
       batch:
         missing.length > 0
-          ? { text: '', rows: 0, spans: [] }
+          ? EMPTY_BATCH
           : eventRows(logs, claims, (number) => byNumber.get(number)!.timestamp),
       suspicious: task.blooms
         ? all

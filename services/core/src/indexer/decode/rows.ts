@@ -14,12 +14,30 @@ export interface SpanDraft {
 
 /** Rows as COPY's text format has them (PostgreSQL manual, "COPY", "Text Format"). */
 export interface RowBatch {
-  readonly text: string;
+  /** In memory of their own, so that a thread can hand them over. */
+  readonly chunks: readonly Uint8Array[];
   readonly rows: number;
   readonly spans: readonly SpanDraft[];
 }
 
-export const EMPTY_BATCH: RowBatch = { text: '', rows: 0, spans: [] };
+export const EMPTY_BATCH: RowBatch = { chunks: [], rows: 0, spans: [] };
+
+export const joinBatches = (batches: readonly RowBatch[]): RowBatch => ({
+  chunks: batches.flatMap(({ chunks }) => chunks),
+  rows: batches.reduce((sum, { rows }) => sum + rows, 0),
+  spans: batches.flatMap(({ spans }) => spans),
+});
+
+/** Lines of one chunk: a few hundred kilobytes. */
+const CHUNK_LINES = 1_024;
+const utf8 = new TextEncoder();
+
+function encodeLines(lines: readonly string[]): Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  for (let at = 0; at < lines.length; at += CHUNK_LINES)
+    chunks.push(utf8.encode(lines.slice(at, at + CHUNK_LINES).join('')));
+  return chunks;
+}
 
 const escapeCopy = (json: string): string => (json.includes('\\') ? json.replaceAll('\\', '\\\\') : json);
 const bytea = (hex: string): string => `\\\\x${hex.slice(2)}`;
@@ -82,7 +100,7 @@ export function eventRows(
       `${log.blockNumber}\t${log.logIndex}\t${contractId}\t${eventId}\t${timestamp}\t${bytea(log.transactionHash)}\t${escapeCopy(args)}\n`,
     );
   }
-  return { text: lines.join(''), rows: lines.length, spans: spans.list() };
+  return { chunks: encodeLines(lines), rows: lines.length, spans: spans.list() };
 }
 
 export interface BlockTransactions {
@@ -110,5 +128,5 @@ export function transactionRows(
       );
     }
   }
-  return { text: lines.join(''), rows: lines.length, spans: spans.list() };
+  return { chunks: encodeLines(lines), rows: lines.length, spans: spans.list() };
 }

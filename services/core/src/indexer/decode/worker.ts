@@ -1,10 +1,19 @@
 import { parentPort } from 'node:worker_threads';
-import { type RangeTask, readRange } from './range.ts';
+import { type RangeResult, type RangeTask, readRange } from './range.ts';
+
+/** What is handed back instead of being copied: the rows, and the body where it has to be read again. */
+const transferOf = (result: RangeResult): ArrayBuffer[] =>
+  result.ok
+    ? [...result.batch.chunks, ...(result.body ? [result.body] : [])].map(
+        ({ buffer }) => buffer as ArrayBuffer,
+      )
+    : [];
 
 /** A worker thread of DecodePool: one task in, one result out. */
 parentPort!.on('message', ({ id, task }: { id: number; task: RangeTask }) => {
   try {
-    parentPort!.postMessage({ id, result: readRange(task) });
+    const result = readRange(task);
+    parentPort!.postMessage({ id, result }, transferOf(result));
   } catch (error) {
     parentPort!.postMessage({ id, error: String((error as Error).stack ?? error) });
   }

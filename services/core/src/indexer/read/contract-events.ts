@@ -1,7 +1,7 @@
 import type pg from 'pg';
+import { inTransaction } from '../../db/transaction.ts';
 import { findNetwork } from '../store/networks.ts';
-import { inTransaction } from '../store/transaction.ts';
-import { SNAPSHOT } from './events.ts';
+import { SNAPSHOT } from './list.ts';
 import { listCoverage } from './status.ts';
 
 /** An event of one contract as the chain has it. */

@@ -1,10 +1,8 @@
 import type pg from 'pg';
 import type { Page } from '../../db/page.ts';
-import { inTransaction } from '../store/transaction.ts';
-import { type BlockRange, type Bounds, countRows, findBlockRange } from './bounds.ts';
-import { type Cursor, checkCursor, writeCursor } from './cursor.ts';
-import { type List, SNAPSHOT } from './events.ts';
-import { findFreshness, listCoverage } from './status.ts';
+import { type BlockRange, type Bounds, countRows } from './bounds.ts';
+import type { Cursor } from './cursor.ts';
+import { type List, readList } from './list.ts';
 
 export interface TransactionFilter extends Bounds {
   /** Sender or receiver. Lower case, like the others. */
@@ -34,47 +32,29 @@ const ORDER = 'order by block_number desc, transaction_index desc';
 const bytes = (address: string): Buffer => Buffer.from(address.slice(2), 'hex');
 
 /** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED. */
-export async function listTransactions(
+export function listTransactions(
   pool: pg.Pool,
   networkName: string,
   filter: TransactionFilter,
   page: Page,
   cursor?: Cursor,
 ): Promise<List<TransactionView> | undefined> {
-  return inTransaction(
+  const address = filter.address ?? filter.to ?? filter.from;
+  return readList<Row, TransactionView>(
     pool,
-    async (client) => {
-      const freshness = await findFreshness(client, networkName);
-      if (!freshness) return undefined;
-      const { networkId } = freshness;
-      if (cursor) await checkCursor(client, networkId, cursor);
-      const named = filter.address ?? filter.to ?? filter.from;
-      const coverage = named === undefined ? [] : await listCoverage(client, networkId, named);
-      const range = await findBlockRange(client, networkId, filter);
-      if (!range) return { items: [], total: 0, totalIsExact: true, cursor: null, freshness, coverage };
-      const rows = await readRows(client, networkId, filter, range, page, cursor);
-      const unfiltered = filter.address === undefined && filter.from === undefined && filter.to === undefined;
-      const total = unfiltered
-        ? await countRows(client, networkId, 'transactions', {}, range, filter)
-        : await countMatches(client, networkId, filter, range);
-      const last = rows.length === page.limit ? rows.at(-1) : undefined;
-      const next = last && {
-        block: last.block_number,
-        index: last.transaction_index,
-        top: cursor?.top ?? rows[0]!.block_number,
-        undoSeq: cursor?.undoSeq ?? freshness.undoSeq,
-      };
-      const items = rows.map(({ transaction_index: _, ...view }) => view);
-      return {
-        items,
-        total,
-        totalIsExact: true,
-        cursor: next ? writeCursor(next) : null,
-        freshness,
-        coverage,
-      };
+    { networkName, bounds: filter, address, page, cursor },
+    {
+      async find({ client, networkId, range }) {
+        const rows = await readRows(client, networkId, filter, range, page, cursor);
+        const total =
+          address === undefined
+            ? await countRows(client, networkId, 'transactions', {}, range, filter)
+            : await countMatches(client, networkId, filter, range);
+        return { rows, total, totalIsExact: true };
+      },
+      placeOf: (row) => ({ block: row.block_number, index: row.transaction_index }),
+      describe: (_client, rows) => rows.map(({ transaction_index: _, ...view }) => view),
     },
-    SNAPSHOT,
   );
 }
 

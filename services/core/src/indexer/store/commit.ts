@@ -1,10 +1,13 @@
 import type pg from 'pg';
+import { inTransaction } from '../../db/transaction.ts';
 import type { Header } from '../chain/shape.ts';
 import { EMPTY_BATCH, type RowBatch } from '../decode/rows.ts';
+import { Moved } from './moved.ts';
 import type { RowKind } from './partitions.ts';
 import { copyRows, mergeRows } from './rows.ts';
 import type { Pass, Scan } from './scans.ts';
-import { inTransaction, Moved, UNIQUE_VIOLATION } from './transaction.ts';
+
+const UNIQUE_VIOLATION = '23505';
 
 /** What was read up to this block, and is final, is of another chain than the one that is followed. */
 export class OffChain extends Error {
@@ -67,7 +70,7 @@ export interface TailStep {
 }
 
 /** Below the floor the window keeps some blocks, so that a backfill that ends there can join. */
-const WINDOW_BELOW_FLOOR = 64;
+export const WINDOW_BELOW_FLOOR = 64;
 
 /** Undoes what a reorganisation took back and adds what came instead, in one transaction. Throws Moved. */
 export async function commitTail(pool: pg.Pool, networkId: number, step: TailStep): Promise<void> {

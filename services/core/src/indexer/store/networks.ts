@@ -1,7 +1,7 @@
 import type pg from 'pg';
+import { inTransaction } from '../../db/transaction.ts';
 import type { Header } from '../chain/shape.ts';
 import { createNetworkTables } from './partitions.ts';
-import { inTransaction } from './transaction.ts';
 
 /** What is kept of a network. */
 export interface NetworkRow {

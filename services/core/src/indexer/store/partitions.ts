@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { inTransaction } from './transaction.ts';
+import { inTransaction } from '../../db/transaction.ts';
 
 /**
  * The rows of a network: `indexer_events_n3` for network 3, partitioned by block range. A table for each network, so that

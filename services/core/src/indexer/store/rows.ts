@@ -5,19 +5,25 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { EVENT_COLUMNS, type RowBatch, type SpanDraft, TRANSACTION_COLUMNS } from '../decode/rows.ts';
 import { type RowKind, tableOf } from './partitions.ts';
 
-const CHUNK_CHARS = 256 * 1024;
 const COLUMNS: Readonly<Record<RowKind, string>> = {
   events: EVENT_COLUMNS,
   transactions: TRANSACTION_COLUMNS,
 };
 
-async function copy(client: pg.PoolClient, table: string, columns: string, text: string): Promise<void> {
+async function copy(
+  client: pg.PoolClient,
+  table: string,
+  columns: string,
+  chunks: readonly Uint8Array[],
+): Promise<void> {
   const stream = client.query(copyFrom(`copy ${table} ${columns} from stdin`));
   const done = finished(stream);
   // A failure of the server ends the stream while we wait for room in it.
   done.catch(() => {});
-  for (let at = 0; at < text.length && !stream.destroyed; at += CHUNK_CHARS) {
-    if (!stream.write(text.slice(at, at + CHUNK_CHARS))) await Promise.race([once(stream, 'drain'), done]);
+  for (const { buffer, byteOffset, length } of chunks) {
+    if (stream.destroyed) break;
+    if (!stream.write(Buffer.from(buffer, byteOffset, length)))
+      await Promise.race([once(stream, 'drain'), done]);
   }
   stream.end();
   await done;
@@ -34,7 +40,7 @@ export async function copyRows(
   batch: RowBatch,
 ): Promise<void> {
   if (batch.rows === 0) return;
-  await copy(client, tableOf(kind, networkId), COLUMNS[kind], batch.text);
+  await copy(client, tableOf(kind, networkId), COLUMNS[kind], batch.chunks);
   await addSpans(client, networkId, batch.spans);
 }
 
@@ -48,7 +54,7 @@ export async function mergeRows(
   if (batch.rows === 0) return;
   const table = tableOf(kind, networkId);
   await client.query(`create temp table incoming (like ${table}) on commit drop`);
-  await copy(client, 'incoming', COLUMNS[kind], batch.text);
+  await copy(client, 'incoming', COLUMNS[kind], batch.chunks);
   const [contract, event] = kind === 'events' ? ['contract_id', 'event_id'] : ['0', '0'];
   // Above the floor spans are of one block each, so that a reorganisation can take them back.
   const perBlock = batch.spans.every((span) => span.fromBlock === span.toBlock);

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { inTransaction } from './transaction.ts';
+import { inTransaction } from '../../db/transaction.ts';
 
 /** Rows that one span should stand for: few spans to add up, few rows to count where a filter cuts one. */
 const SPAN_ROWS = 10_000;

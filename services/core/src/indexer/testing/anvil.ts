@@ -30,6 +30,10 @@ export class Anvil implements AsyncDisposable {
     this.#child = child;
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   /** @param args beside those that make blocks come on request only */
   static async start(args: readonly string[] = []): Promise<Anvil> {
     const child = spawn(

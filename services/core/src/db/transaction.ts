@@ -21,10 +21,3 @@ export async function inTransaction<T>(
     client.release(failure);
   }
 }
-
-/** Somebody else has moved what this transaction builds on: another process indexes the same network, or a watch changed. */
-export class Moved extends Error {
-  override readonly name = 'Moved';
-}
-
-export const UNIQUE_VIOLATION = '23505';

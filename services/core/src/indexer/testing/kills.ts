@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { NetworkSettings } from '../settings.ts';
+import { Anvil } from './anvil.ts';
+import { MASS_EMITTER_CODE, massInput } from './contracts.ts';
+import {
+  compareWithChain,
+  createIndexerDatabase,
+  networkSettings,
+  seeded,
+  TOKEN,
+  until,
+  untilIndexed,
+} from './setup.ts';
+
+export async function startChild(databaseUrl: string, network: NetworkSettings): Promise<ChildProcess> {
+  const script = join(import.meta.dirname, 'child.ts');
+  const settings = JSON.stringify({ networks: [network] });
+  const child = spawn(process.execPath, [script, databaseUrl, settings], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  await once(child.stdout!, 'data');
+  return child;
+}
+
+export async function kill(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+export async function growMass(anvil: Anvil, blocks: number, seed: number): Promise<void> {
+  for (let block = 0; block < blocks; block++) {
+    await anvil.send(TOKEN, massInput(25, seed + block));
+    await anvil.mine();
+  }
+}
+
+/** Kills an indexer at so many moments of a backfill and then of reorganisations; in the end the tables equal a read of the chain. */
+export async function killAgainAndAgain(kills: number): Promise<void> {
+  const random = seeded(99);
+  await using anvil = await Anvil.start();
+  await using database = await createIndexerDatabase();
+  await anvil.setCode(TOKEN, MASS_EMITTER_CODE);
+  await growMass(anvil, 200, 0);
+  // Small ranges and partitions: many commits, and a kill between any two of them.
+  const network = networkSettings([anvil.url], { range_blocks_max: 4, partition_blocks: 1_000 });
+  const { pool } = database;
+  const progress = async () =>
+    (
+      await pool.query<{ at: string }>(
+        `select concat(n.tip_hash, ' ', (select sum(next_block) from indexer_scans), n.undo_seq) as at from indexer_networks n`,
+      )
+    ).rows[0]?.at ?? '';
+  for (let round = 0; round < kills; round++) {
+    const child = await startChild(database.url, network);
+    const before = await progress();
+    const isLate = round >= kills / 2;
+    if (isLate) {
+      await anvil.reorg(1 + Math.floor(random() * 12));
+      await growMass(anvil, 3, round);
+    } else await growMass(anvil, 2, round);
+    // Killed at a chosen moment after it was seen to move.
+    await until('it moves', async () => (await progress()) !== before);
+    await delay(random() * 40);
+    await kill(child);
+  }
+  const child = await startChild(database.url, network);
+  await anvil.mine();
+  await untilIndexed(pool, anvil);
+  assert.ok((await compareWithChain(pool, anvil)) > 4_000);
+  const undone = await pool.query('select from indexer_undos');
+  assert.ok((undone.rowCount ?? 0) > 3, `${undone.rowCount} undone`);
+  await kill(child);
+}
