@@ -35,6 +35,8 @@ export interface NewInstance {
   /** The node that the scheduler chooses. */
   readonly node: Pick<AnnouncedNode, 'nodeId' | 'address'>;
   readonly ipv6Prefix: string;
+  /** Told when only the allocation is missing: the core node's answer waits a second for it. */
+  readonly onCreated?: () => void;
 }
 
 /** A core node, as its own process and with a database of its own, together with an owner and a scheduler that it trusts. */
@@ -138,6 +140,7 @@ export class RealCore implements AsyncDisposable {
     disk = 4,
     node,
     ipv6Prefix,
+    onCreated,
   }: NewInstance): Promise<InstanceView> {
     const { instance_id: instanceId } = await this.#client.createInstance({
       name,
@@ -148,6 +151,7 @@ export class RealCore implements AsyncDisposable {
       ssh_key: sshKey,
       firewall: { allowedPorts },
     });
+    onCreated?.();
     await this.allocate(instanceId, node, ipv6Prefix);
     return this.get(instanceId);
   }

@@ -126,6 +126,7 @@ export function createTiny(
   name: string,
   image: string,
   node: NewInstance['node'],
+  onCreated: () => void = () => {},
 ): Promise<InstanceView> {
   const allowedPorts = [22, SHELL_PORT];
   const size = { memory: 128, disk: 1 };
@@ -137,6 +138,7 @@ export function createTiny(
     ...size,
     node,
     ipv6Prefix: PREFIX,
+    onCreated,
   });
 }
 
