@@ -10,7 +10,6 @@ import {
   WANTED_KEYS_MAX,
 } from '@skerry/protocol';
 import { decodeFrames, encodeFrames, FRAMES_BODY_BYTES } from './frames.ts';
-import type { OfferTally } from './offers.ts';
 import { PAGE_MESSAGES } from './read.ts';
 
 /** What a node says of itself to those that keep in step with it. */
@@ -18,6 +17,14 @@ export interface PeerGreeting {
   /** Of the running process: how a node recognises itself. */
   readonly nodeId: string;
   readonly messages: number;
+}
+
+/** What became of the messages of an offer. `known`: the peer had them already. */
+export interface OfferTally {
+  readonly taken: number;
+  readonly known: number;
+  readonly refused: number;
+  readonly forged: number;
 }
 
 /** Port: another core node, as a source of messages. Adapters: HTTP (here), the simulator's network. */

@@ -4,7 +4,7 @@ import type { Schema } from '../db/schema.ts';
 import type { Accepted } from '../messages/accepted.ts';
 import { isErasedFrame } from './forgotten.ts';
 import { decodeFrames } from './frames.ts';
-import type { PeerLink } from './link.ts';
+import type { OfferTally, PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
 import { readSome } from './read.ts';
 import type { Reputation } from './reputation.ts';
@@ -25,14 +25,6 @@ const OFFERS_PER_SESSION = 20;
 export const OFFERED_KEYS_MAX = OFFERS_PER_SESSION * OFFER_MESSAGES;
 /** Offers that are taken at once. */
 const TAKEN_AT_ONCE = 2;
-
-/** What became of the messages of an offer. `known`: they were here already. */
-export interface OfferTally {
-  readonly taken: number;
-  readonly known: number;
-  readonly refused: number;
-  readonly forged: number;
-}
 
 export interface OfferTakerOptions {
   readonly set: NodeSet;
