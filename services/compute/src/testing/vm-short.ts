@@ -26,7 +26,10 @@ async function scenario(world: VmWorld): Promise<void> {
   await core.until(id, isPhase('running'), READY_MS);
   step(`created -> running in ${Date.now() - sinceMs} ms`);
   assert.match(
-    await world.ssh(ipv6, 'echo kept > /root/mark; hostname; cloud-init status; ip -6 -o addr show eth0'),
+    await world.ssh(
+      ipv6, // Its last stages may go on after the guest is up.
+      'echo kept > /root/mark; hostname; cloud-init status --wait >/dev/null; cloud-init status; ip -6 -o addr show eth0',
+    ),
     new RegExp(`.*-.*\nstatus: done\n[^]*${ipv6}/124`),
   );
   const sshPort = await world.hostPort(id, 22);
