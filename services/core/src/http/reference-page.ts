@@ -80,46 +80,67 @@ function renderParameters({ parameters = [] }: Operation): string {
   return `<h3>Parameters</h3><table>${rows.join('')}</table>`;
 }
 
-function renderResponses({ responses }: Operation): string {
-  const isError = (content: Content | undefined) =>
-    JSON.stringify(content ?? {}).includes('#/components/schemas/ErrorBody');
-  const good = Object.entries(responses).filter(([, one]) => !isError(one.content as Content));
-  const bad = Object.entries(responses).filter(([, one]) => isError(one.content as Content));
-  const rows = bad.flatMap(([status, { description }]) =>
+const isError = (content: unknown) =>
+  JSON.stringify(content ?? {}).includes('#/components/schemas/ErrorBody');
+
+/** One row of a table for each code that an operation may answer. */
+function errorRowsOf({ responses }: Operation): string[] {
+  const refusals = Object.entries(responses).filter(([, one]) => isError(one.content));
+  return refusals.flatMap(([status, { description }]) =>
     description.split(/\. (?=[A-Z_]+: )/).map((sentence) => {
       const [code = '', meaning = ''] = sentence.split(/: (.*)/s);
       return `<tr><td>${escapeHtml(status)}</td><td><code>${escapeHtml(code)}</code></td><td>${escapeHtml(meaning)}</td></tr>`;
     }),
   );
-  const answers = good.map(
-    ([status, one]) =>
-      `<h3>${escapeHtml(status)} ${escapeHtml(one.description)}</h3>${renderContent(one.content as Content)}`,
-  );
-  return `${answers.join('')}<h3>Errors</h3><table>${rows.join('')}</table>`;
 }
 
-function renderOperation(method: string, path: string, operation: Operation): string {
+/** What every operation may answer is told once. */
+function commonRowsOf(operations: readonly Operation[]): ReadonlySet<string> {
+  const [first, ...others] = operations.map((operation) => new Set(errorRowsOf(operation)));
+  return new Set([...(first ?? [])].filter((row) => others.every((rows) => rows.has(row))));
+}
+
+function renderResponses(operation: Operation, common: ReadonlySet<string>): string {
+  const answers = Object.entries(operation.responses)
+    .filter(([, one]) => !isError(one.content))
+    .map(
+      ([status, one]) =>
+        `<h3>${escapeHtml(status)} ${escapeHtml(one.description)}</h3>${renderContent(one.content as Content)}`,
+    );
+  const own = errorRowsOf(operation).filter((row) => !common.has(row));
+  const errors = own.length === 0 ? '' : `<h3>Errors</h3><table>${own.join('')}</table>`;
+  return `${answers.join('')}${errors}`;
+}
+
+interface Place {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+function renderOperation({ method, path, operation }: Place, common: ReadonlySet<string>): string {
   const { summary = '', operationId, requestBody } = operation;
   const rate = operation['x-rate-limit'];
   const limit = rate?.per_minute ? `${rate.class}, ${rate.per_minute} a minute` : 'not limited';
   const body = requestBody as { content?: Content } | undefined;
   return `<details id="${escapeHtml(operationId)}"><summary><span class="method">${escapeHtml(method.toUpperCase())}</span><code>${escapeHtml(path)}</code><span>${escapeHtml(summary)}</span></summary>
 <div class="body"><p class="notes">${escapeHtml(operationId)} · rate: ${escapeHtml(limit)}${operation['x-signed'] ? ' · signed by the caller' : ''}</p>
-${renderParameters(operation)}${body ? `<h3>Body</h3>${renderContent(body.content)}` : ''}${renderResponses(operation)}</div></details>`;
+${renderParameters(operation)}${body ? `<h3>Body</h3>${renderContent(body.content)}` : ''}${renderResponses(operation, common)}</div></details>`;
 }
 
 /** The document as one page that needs nothing else: readable offline and without scripts. */
 export function renderReference(document: Document): string {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  const operations: Place[] = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
+  const common = commonRowsOf(operations.map(({ operation }) => operation));
   const groups = Map.groupBy(operations, ({ operation }) => operation.tags?.[0] ?? 'node');
   const links = [...groups.keys()]
     .map((tag) => `<a href="#${escapeHtml(tag)}">${escapeHtml(tag)}</a>`)
     .join('');
   const sections = [...groups].map(
     ([tag, some]) =>
-      `<h2 id="${escapeHtml(tag)}">${escapeHtml(tag)}</h2>${some.map((one) => renderOperation(one.method, one.path, one.operation)).join('\n')}`,
+      `<h2 id="${escapeHtml(tag)}">${escapeHtml(tag)}</h2>${some.map((one) => renderOperation(one, common)).join('\n')}`,
   );
   const { title, version, description = '' } = document.info;
   return `<!doctype html>
@@ -131,6 +152,7 @@ ${description
   .map((line) => `<p>${prose(line)}</p>`)
   .join('')}
 <p>${operations.length} operations. For programs: <a href="openapi.json">openapi.json</a>.</p><nav>${links}</nav>
+${common.size === 0 ? '' : `<h2>errors of every operation</h2><table>${[...common].join('')}</table>`}
 ${sections.join('\n')}</body></html>
 `;
 }
