@@ -154,8 +154,8 @@ async function compare(world: VmWorld, subject: Subject): Promise<void> {
   const [all, bareAll] = [ours, bare].map((starts) => starts.map(({ wholeMs }) => wholeMs));
   console.log(
     [
-      `${subject.name}, software emulation (TCG), ${subject.rounds} rounds, milliseconds`.padEnd(56) +
-        'median   lowest',
+      `${subject.name}, software emulation (TCG), ${subject.rounds} rounds`,
+      '  milliseconds'.padEnd(56) + 'median  lowest',
       row('allocation to first byte of ssh', all!),
       row('bare QEMU, start to first byte', bareAll!),
       row(
