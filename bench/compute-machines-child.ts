@@ -155,7 +155,7 @@ async function compare(world: VmWorld, subject: Subject): Promise<void> {
   console.log(
     [
       `${subject.name}, software emulation (TCG), ${subject.rounds} rounds`,
-      '  milliseconds'.padEnd(56) + 'median  lowest',
+      `${'  milliseconds'.padEnd(56)}median  lowest`,
       row('allocation to first byte of ssh', all!),
       row('bare QEMU, start to first byte', bareAll!),
       row(
