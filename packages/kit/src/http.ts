@@ -255,10 +255,16 @@ function warnOfRelays(log: Logger): (peer: string) => void {
   };
 }
 
+/** Where one can be asked that listens on a host: every address is this machine's own, IPv6 stands in brackets (RFC 3986, 3.2.2). */
+export const urlOfListener = (scheme: 'http' | 'https', host: string, port: number) => {
+  const name = host === '::' || host === '0.0.0.0' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `${scheme}://${name}:${port}`;
+};
+
 /** Listens, and says where: port 0 becomes the one the system chose. */
 export async function listen(app: HttpServer, host: string, port: number): Promise<string> {
   await app.listen({ host, port });
   const address = app.server.address();
   const actualPort = typeof address === 'object' && address ? address.port : port;
-  return `http://${host === '::' || host === '0.0.0.0' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${actualPort}`;
+  return urlOfListener('http', host, actualPort);
 }

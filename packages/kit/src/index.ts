@@ -10,6 +10,7 @@ export {
   type HttpServer,
   type HttpServerOptions,
   listen,
+  urlOfListener,
 } from './http.ts';
 export { createKeyFile, loadOrCreateKeyFile } from './key-file.ts';
 export { createLogger, type Logger } from './log.ts';

@@ -1,5 +1,5 @@
 import { CoreClient } from '@skerry/client';
-import { type Host, type Logger, listen, type RunningService } from '@skerry/kit';
+import { type Host, type Logger, listen, type RunningService, urlOfListener } from '@skerry/kit';
 import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { DataPlaneOptions } from './dataplane/port.ts';
@@ -13,11 +13,6 @@ import { readState, writeState } from './sync/store.ts';
 import { Synchroniser } from './sync/synchroniser.ts';
 import { explainFailure } from './table/explain.ts';
 import { InstanceTable } from './table/table.ts';
-
-const urlOf = (scheme: string, host: string, port: number) => {
-  const name = host === '::' || host === '0.0.0.0' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  return `${scheme}://${name}:${port}`;
-};
 
 /** One in so many connections has its line in the sampled access log. */
 const SAMPLE_EVERY = 100;
@@ -126,7 +121,11 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
 
   const running = stack.move();
   return {
-    urls: [urlOf('http', config.host, ports.http), urlOf('https', config.host, ports.https), apiUrl],
+    urls: [
+      urlOfListener('http', config.host, ports.http),
+      urlOfListener('https', config.host, ports.https),
+      apiUrl,
+    ],
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }

@@ -1,5 +1,5 @@
 import { requestJson } from '@skerry/client';
-import { type Host, pause, type RunningService } from '@skerry/kit';
+import { type Host, pause, type RunningService, urlOfListener } from '@skerry/kit';
 import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { Route } from './dataplane/port.ts';
@@ -70,7 +70,7 @@ export async function startNodeFront(
     log,
   );
   return {
-    urls: [`http://${config.host}:${ports.http}`, `https://${config.host}:${ports.https}`],
+    urls: [urlOfListener('http', config.host, ports.http), urlOfListener('https', config.host, ports.https)],
     async [Symbol.asyncDispose]() {
       stop.abort();
       await following;
