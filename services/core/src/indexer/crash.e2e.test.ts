@@ -23,11 +23,14 @@ test('two processes that index the same network do no harm', async () => {
   await growMass(anvil, 120, 0);
   const network = networkSettings([anvil.url], { range_blocks_max: 4 });
   const children = await Promise.all([1, 2].map(() => startChild(database.url, network)));
-  for (let round = 0; round < 5; round++) {
-    await anvil.reorg(3);
-    await growMass(anvil, 5, round);
+  try {
+    for (let round = 0; round < 5; round++) {
+      await anvil.reorg(3);
+      await growMass(anvil, 5, round);
+    }
+    await untilIndexed(database.pool, anvil);
+    await compareWithChain(database.pool, anvil);
+  } finally {
+    for (const child of children) await kill(child);
   }
-  await untilIndexed(database.pool, anvil);
-  await compareWithChain(database.pool, anvil);
-  for (const child of children) await kill(child);
 });

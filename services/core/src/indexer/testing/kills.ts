@@ -69,10 +69,15 @@ export async function killAgainAndAgain(kills: number): Promise<void> {
     await kill(child);
   }
   const child = await startChild(database.url, network);
-  await anvil.mine();
-  await untilIndexed(pool, anvil);
+  try {
+    await anvil.mine();
+    await untilIndexed(pool, anvil);
+  } finally {
+    // Also where it failed: a process that goes on would keep the test from ending.
+    await kill(child);
+  }
   assert.ok((await compareWithChain(pool, anvil)) > 4_000);
+  // Of the reorganisations, one in two rounds, some come before the indexer has read what they replace.
   const undone = await pool.query('select from indexer_undos');
-  assert.ok((undone.rowCount ?? 0) > 3, `${undone.rowCount} undone`);
-  await kill(child);
+  assert.ok((undone.rowCount ?? 0) > kills / 10, `${undone.rowCount} undone`);
 }
