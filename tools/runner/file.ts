@@ -1,0 +1,216 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ROOT } from '../source.ts';
+import { type Descendant, markedEnvironment, ProcessTree, readLastWords } from './processes.ts';
+import type { Report } from './reporter.ts';
+
+export interface FileOutcome {
+  readonly passed: number;
+  /** A line each. */
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+  /** What the file and its children printed, and what the runner says about it. */
+  readonly output: string;
+  readonly elapsedMs: number;
+}
+
+export interface FileOptions {
+  /** Relative to the root. */
+  readonly path: string;
+  /** After this the file and all that it started are ended. Asked again whenever it has passed. */
+  readonly limitMs: () => number;
+  /** After this the file is ended when none of its tests is open and it does not end. */
+  readonly idleLimitMs: () => number;
+  /** Ends the file early; its reason is told. */
+  readonly signal: AbortSignal;
+}
+
+const REPORTER = fileURLToPath(new URL('./reporter.ts', import.meta.url));
+/** How often it is noted which processes a file has. */
+const LOOK_MS = 250;
+/** What a file started may end a moment later than the file. */
+const LEFT_BEHIND_MS = 5_000;
+/** A file that is told to end can say which tests were open and undo what it did. */
+const FAREWELL_MS = 5_000;
+const KILL_LIMIT_MS = 10_000;
+/** What has been printed arrives within this time once all processes are gone. */
+const DRAIN_MS = 1_000;
+/** More of one file's output than this is cut at its beginning. */
+const OUTPUT_CHARS_MAX = 4_000_000;
+
+/** A file's open tests, counts and output, as they come in. */
+class Record {
+  passed = 0;
+  readonly failed: string[] = [];
+  readonly skipped: string[] = [];
+  /** What failed tests said; a file that ends by itself prints it. */
+  readonly errors: string[] = [];
+  readonly open = new Map<string, number>();
+  /** Since when no test is open, once there was one. */
+  idleSinceMs: number | undefined;
+  #output: string[] = [];
+  #chars = 0;
+
+  take(report: Report): void {
+    switch (report.kind) {
+      case 'open':
+        this.open.set(report.test, (this.open.get(report.test) ?? 0) + 1);
+        break;
+      case 'closed':
+        this.#close(report.test);
+        break;
+      case 'passed':
+        this.passed++;
+        break;
+      case 'skipped':
+        this.skipped.push(report.name);
+        break;
+      case 'failed':
+        this.failed.push(report.name);
+        this.errors.push(`${report.name}: ${report.error}`);
+    }
+    this.idleSinceMs = this.open.size === 0 ? performance.now() : undefined;
+  }
+
+  #close(test: string): void {
+    const count = (this.open.get(test) ?? 1) - 1;
+    if (count > 0) this.open.set(test, count);
+    else this.open.delete(test);
+  }
+
+  print(text: string): void {
+    this.#output.push(text);
+    this.#chars += text.length;
+    while (this.#chars > OUTPUT_CHARS_MAX && this.#output.length > 1)
+      this.#chars -= this.#output.shift()!.length;
+  }
+
+  get output(): string {
+    return this.#output.join('');
+  }
+}
+
+function start(path: string, mark: string, record: Record): ChildProcess {
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
+  const child = spawn(
+    process.execPath,
+    [
+      '--disable-warning=ExperimentalWarning',
+      `--test-reporter=${REPORTER}`,
+      '--test-reporter-destination=stdout',
+      `${ROOT}${path}`,
+    ],
+    {
+      cwd: ROOT,
+      env: markedEnvironment(mark, environment),
+      // A session of its own: what it starts can be told from what others start, and Ctrl-C reaches only the runner.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    },
+  );
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => record.print(text));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => record.print(text));
+  createInterface({ input: child.stdio[3] as Readable }).on('line', (line) =>
+    record.take(JSON.parse(line) as Report),
+  );
+  return child;
+}
+
+/** Resolves with why it must end, or with nothing once it has. */
+async function waitForEnd(
+  ended: Promise<unknown>,
+  record: Record,
+  { limitMs, idleLimitMs, signal }: FileOptions,
+): Promise<string | undefined> {
+  const startMs = performance.now();
+  const over = new AbortController();
+  const done = ended.then(() => 'ended');
+  try {
+    for (;;) {
+      const nowMs = performance.now();
+      if (signal.aborted) return String(signal.reason);
+      if (nowMs - startMs >= limitMs()) return `timed out after ${Math.round((nowMs - startMs) / 1000)} s`;
+      if (nowMs - (record.idleSinceMs ?? nowMs) >= idleLimitMs())
+        return 'does not end although its tests have: something that it opened is still open';
+      const either = AbortSignal.any([signal, over.signal]);
+      const first = await Promise.race([done, delay(LOOK_MS, '', { signal: either }).catch(() => '')]);
+      if (first === 'ended') return undefined;
+    }
+  } finally {
+    over.abort();
+  }
+}
+
+function describeProcesses(processes: readonly Descendant[]): string {
+  return processes
+    .map(({ pid, command }) => {
+      const words = readLastWords(pid);
+      const said = words ? `\n    it last wrote:\n${words.replaceAll(/^/gm, '      ')}` : '';
+      return `  ${pid}: ${command}${said}`;
+    })
+    .join('\n');
+}
+
+/** Ends the file's processes, the file's own first, which may tell what it was doing. */
+async function endEarly(child: ChildProcess, ended: Promise<unknown>, tree: ProcessTree): Promise<void> {
+  child.kill('SIGTERM');
+  const over = new AbortController();
+  await Promise.race([ended, delay(FAREWELL_MS, undefined, { signal: over.signal }).catch(() => {})]);
+  over.abort();
+  await tree.end(KILL_LIMIT_MS);
+}
+
+/** Runs one test file in a process of its own. When it resolves nothing that the file started runs any more. */
+export async function runFile(options: FileOptions): Promise<FileOutcome> {
+  const { path } = options;
+  const startMs = performance.now();
+  const record = new Record();
+  const mark = randomUUID();
+  const child = start(path, mark, record);
+  const tree = new ProcessTree(child.pid ?? -1, mark);
+  const ended = once(child, 'exit').catch((error: Error) => record.failed.push(`${path}: ${error.message}`));
+  const closed = once(child, 'close').catch(() => {});
+  const looking = setInterval(() => tree.look(), LOOK_MS);
+  const why = await waitForEnd(ended, record, options);
+  if (why === undefined) {
+    const left = await tree.waitForEnd(LEFT_BEHIND_MS);
+    if (left.length > 0) {
+      record.failed.push(`${path} left ${left.length} processes behind`);
+      record.print(`\nThe file ended and left these behind:\n${describeProcesses(left)}\n`);
+    }
+  } else {
+    const open = [...record.open.keys()];
+    record.failed.push(`${path} ${why}${open.length > 0 ? `; open: ${open.join('; ')}` : ''}`);
+    record.print(`\n${path} ${why}.\n`);
+    for (const error of record.errors) record.print(`  failed: ${error}\n`);
+    for (const test of open) record.print(`  still open: ${test}\n`);
+    record.print(`What ran:\n${describeProcesses(tree.listLiving())}\n`);
+    await endEarly(child, ended, tree);
+  }
+  clearInterval(looking);
+  const stuck = await tree.end(KILL_LIMIT_MS);
+  if (stuck.length > 0) {
+    record.failed.push(
+      `${path} started processes that cannot be ended: ${stuck.map(({ pid }) => pid).join(', ')}`,
+    );
+    record.print(`\nThese cannot be ended:\n${describeProcesses(stuck)}\n`);
+  }
+  // Another's process may have been given the pipes.
+  await Promise.race([closed, delay(DRAIN_MS)]);
+  for (const stream of child.stdio) stream?.destroy();
+  const isFailed = child.exitCode !== 0;
+  if (why === undefined && isFailed && record.failed.length === 0)
+    record.failed.push(`${path} ended with ${child.exitCode ?? child.signalCode}`);
+  return {
+    passed: record.passed,
+    failed: record.failed.map((what) => (what.startsWith(path) ? what : `${what} (${path})`)),
+    skipped: record.skipped,
+    output: record.output,
+    elapsedMs: performance.now() - startMs,
+  };
+}

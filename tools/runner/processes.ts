@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Carries the tree's mark to every process that inherits its environment, through any number of sessions. */
+export const MARK_VARIABLE = 'SKERRY_TEST_TREE';
+const ROUND_MS = 50;
+const LAST_WORDS_BYTES = 2_000;
+
+/** One process of the tree, as /proc tells (proc(5)). */
+export interface Descendant {
+  readonly pid: number;
+  /** What tells it from a later process of the same number. */
+  readonly startTicks: string;
+  readonly command: string;
+}
+
+interface Entry extends Omit<Descendant, 'command'> {
+  readonly parent: number;
+  readonly session: number;
+  readonly isZombie: boolean;
+}
+
+const keyOf = ({ pid, startTicks }: { pid: number; startTicks: string }) => `${pid}/${startTicks}`;
+
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+function readEntry(pid: number): Entry | undefined {
+  const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  if (stat === undefined) return undefined;
+  // The program's name before these may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return {
+    pid,
+    parent: Number(fields[1]),
+    session: Number(fields[3]),
+    isZombie: fields[0] === 'Z' || fields[0] === 'X',
+    startTicks: fields[19] ?? '',
+  };
+}
+
+/** Everything that runs; nothing where there is no /proc. */
+function readEntries(): Entry[] {
+  const names = attempt(() => readdirSync('/proc')) ?? [];
+  return names.flatMap((name) => (/^\d+$/.test(name) ? (readEntry(Number(name)) ?? []) : []));
+}
+
+const commandOf = (pid: number): string =>
+  (attempt(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? '').split('\0').join(' ').trim() || '?';
+
+/** The last that a process wrote, where it writes into a file of its own. */
+export function readLastWords(pid: number): string | undefined {
+  for (const fd of [1, 2]) {
+    const words = attempt(() => {
+      const path = readlinkSync(`/proc/${pid}/fd/${fd}`);
+      return statSync(path).isFile() ? readFileSync(path).subarray(-LAST_WORDS_BYTES).toString() : undefined;
+    });
+    if (words) return words;
+  }
+  return undefined;
+}
+
+/**
+ * A process with everything that it started and that this started in turn. A daemon may leave its parent and its session, so
+ * three signs are taken: its parent, its session (both as often as `look` is called), and the mark in its environment.
+ */
+export class ProcessTree {
+  readonly #known = new Map<string, Entry>();
+  readonly #mark: string | undefined;
+
+  /** @param mark what `markedEnvironment` put into the environment of the root */
+  constructor(root: number, mark?: string) {
+    this.#mark = mark;
+    const entry = readEntry(root);
+    if (entry) this.#known.set(keyOf(entry), entry);
+  }
+
+  /** Takes note of what runs now. */
+  look(isThorough = false): void {
+    const entries = readEntries();
+    const pids = new Set(entries.filter((entry) => this.#known.has(keyOf(entry))).map(({ pid }) => pid));
+    // A session outlives the process that began it.
+    const sessions = new Set(
+      [...this.#known.values()].filter((one) => one.session === one.pid).map((one) => one.pid),
+    );
+    for (let found = true; found; ) {
+      found = false;
+      for (const entry of entries) {
+        if (pids.has(entry.pid) || entry.pid === process.pid) continue;
+        const isOurs =
+          pids.has(entry.parent) || sessions.has(entry.session) || (isThorough && this.#isMarked(entry.pid));
+        if (!isOurs) continue;
+        found = true;
+        pids.add(entry.pid);
+        if (entry.session === entry.pid) sessions.add(entry.pid);
+        this.#known.set(keyOf(entry), entry);
+      }
+    }
+  }
+
+  #isMarked(pid: number): boolean {
+    if (this.#mark === undefined) return false;
+    const environment = attempt(() => readFileSync(`/proc/${pid}/environ`, 'latin1'));
+    const marks = environment?.split('\0').find((entry) => entry.startsWith(`${MARK_VARIABLE}=`));
+    return (
+      marks
+        ?.slice(MARK_VARIABLE.length + 1)
+        .split(':')
+        .includes(this.#mark) ?? false
+    );
+  }
+
+  /** What still runs of it. */
+  listLiving(): Descendant[] {
+    this.look(true);
+    return [...this.#known.values()]
+      .filter((known) => {
+        const now = readEntry(known.pid);
+        return now !== undefined && !now.isZombie && now.startTicks === known.startTicks;
+      })
+      .map(({ pid, startTicks }) => ({ pid, startTicks, command: commandOf(pid) }));
+  }
+
+  /** Resolves with what is left after `limitMs`, or with nothing as soon as nothing is. */
+  async waitForEnd(limitMs: number): Promise<Descendant[]> {
+    const startMs = performance.now();
+    for (;;) {
+      const living = this.listLiving();
+      if (living.length === 0 || performance.now() - startMs >= limitMs) return living;
+      await delay(ROUND_MS);
+    }
+  }
+
+  /** Ends all of it at once. */
+  kill(): void {
+    for (const { pid } of this.listLiving()) attempt(() => process.kill(pid, 'SIGKILL'));
+  }
+
+  /** Ends all of it, also what is started meanwhile; resolves with what could not be ended. */
+  async end(limitMs: number): Promise<Descendant[]> {
+    const startMs = performance.now();
+    for (;;) {
+      this.kill();
+      const left = await this.waitForEnd(ROUND_MS);
+      if (left.length === 0 || performance.now() - startMs >= limitMs) return left;
+    }
+  }
+}
+
+/** The environment of a tree's root. A tree may stand within another's. */
+export function markedEnvironment(
+  mark: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  const outer = environment[MARK_VARIABLE];
+  return { ...environment, [MARK_VARIABLE]: outer ? `${outer}:${mark}` : mark };
+}

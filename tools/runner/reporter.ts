@@ -1,0 +1,64 @@
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { spec } from 'node:test/reporters';
+import { inspect } from 'node:util';
+
+/** How the process of one test file reports: to people on its output, to the runner by a line of JSON each. */
+export type Report =
+  | { readonly kind: 'open' | 'closed'; readonly test: string }
+  | { readonly kind: 'failed'; readonly name: string; readonly error: string }
+  | { readonly kind: 'passed' | 'skipped'; readonly name: string };
+
+/** The runner's ends of these are pipes: reports go into one; the other closes when the runner is gone, also by SIGKILL. */
+const REPORT_FD = 3;
+const LIFE_FD = 4;
+
+// What a test starts with the arguments of this process is no test file of the runner's.
+process.execArgv = process.execArgv.filter((argument) => !argument.startsWith('--test-reporter'));
+
+const life = new Socket({ fd: LIFE_FD, readable: true, writable: false });
+life.on('close', () => process.exit(1)).on('error', () => {});
+life.resume();
+life.unref();
+
+interface Event {
+  readonly type: string;
+  readonly data: {
+    readonly name: string;
+    readonly nesting: number;
+    readonly line?: number;
+    readonly skip?: string | boolean;
+    readonly todo?: string | boolean;
+    readonly details?: { readonly type?: string; readonly error?: Error };
+  };
+}
+
+function reportOf({ type, data }: Event): Report | undefined {
+  const { name, skip, todo } = data;
+  const test = `${name} (line ${data.line ?? '?'})`;
+  if (type === 'test:dequeue') return { kind: 'open', test };
+  if (type === 'test:complete') return { kind: 'closed', test };
+  if (data.details?.type === 'suite') return undefined;
+  if (type === 'test:fail')
+    return { kind: 'failed', name, error: inspect(data.details?.error?.cause ?? data.details?.error) };
+  if (type !== 'test:pass') return undefined;
+  if (skip === undefined && todo === undefined) return { kind: 'passed', name };
+  return { kind: 'skipped', name: `${name}${typeof skip === 'string' ? `: ${skip}` : ''}` };
+}
+
+/** The counts of one file are the runner's to add up. */
+const isForPeople = ({ type, data }: Event) =>
+  type !== 'test:summary' && !(type === 'test:diagnostic' && data.nesting === 0);
+
+async function* tell(source: AsyncIterable<Event>): AsyncGenerator<Event> {
+  for await (const event of source) {
+    const report = reportOf(event);
+    if (report) writeSync(REPORT_FD, `${JSON.stringify(report)}\n`);
+    if (isForPeople(event)) yield event;
+  }
+}
+
+export default async function* report(source: AsyncIterable<Event>): AsyncGenerator<string> {
+  yield* Readable.from(tell(source)).pipe(new spec()) as AsyncIterable<string>;
+}

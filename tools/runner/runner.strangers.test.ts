@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { ROOT } from '../source.ts';
+import { busyFactor } from './limits.ts';
+
+/** The runner as it is started by `npm test`, with files that do what no test should. */
+
+/** One that has ended may still wait to be reaped by the machine's first process. */
+const isAlive = (pid: number) =>
+  existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+
+interface Run {
+  readonly output: string;
+  readonly code: number | null;
+  /** Of processes that the file said it has. */
+  readonly pids: readonly number[];
+}
+
+async function runFixture(fixture: string, ...options: string[]): Promise<Run> {
+  const dir = mkdtempSync(join(tmpdir(), 'skerry-runner-'));
+  const pids = join(dir, 'pids');
+  try {
+    const child = spawn(
+      process.execPath,
+      [
+        '--disable-warning=ExperimentalWarning',
+        'tools/test.ts',
+        `tools/runner/testing/${fixture}`,
+        ...options,
+      ],
+      { cwd: ROOT, env: { ...process.env, TEST_PIDS: pids }, stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const code = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    const output = await text(child.stdout);
+    return {
+      output,
+      code: await code,
+      pids: existsSync(pids) ? (JSON.parse(readFileSync(pids, 'utf8')) as number[]) : [],
+    };
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+test('F10: a file that hangs is ended with all that it started, and it is said what was open and what was printed', async () => {
+  const { output, code, pids } = await runFixture('hangs.ts', '--file-limit', '8');
+  assert.equal(pids.length, 3);
+  assert.deepEqual(pids.filter(isAlive), []);
+  assert.equal(code, 1);
+  assert.match(output, /timed out after \d+ s/);
+  assert.match(output, /still open: one that waits for ever \(line \d+\)/);
+  assert.match(output, /the grandchild says this/);
+  assert.match(output, /sleep 1000/);
+  assert.match(output, /^1 passed, \d failed, 0 skipped$/m);
+});
+
+test('F10: the run has a limit of its own: it says what was running, ends it, and fails', async () => {
+  const { output, code, pids } = await runFixture('hangs.ts', '--run-limit', '12');
+  assert.equal(pids.length, 3);
+  assert.deepEqual(pids.filter(isAlive), []);
+  assert.equal(code, 1);
+  assert.match(output, /The run took longer than .*; running: tools\/runner\/testing\/hangs\.ts/);
+  assert.match(output, /^1 passed, \d failed, 0 skipped$/m);
+});
+
+test('F10: a file that passes and leaves a process behind fails, and the process is named and ended', async () => {
+  const { output, code, pids } = await runFixture('leaves.ts');
+  assert.equal(pids.length, 1);
+  assert.deepEqual(pids.filter(isAlive), []);
+  assert.equal(code, 1);
+  assert.match(output, /FAILED: tools\/runner\/testing\/leaves\.ts left 1 processes behind/);
+  assert.ok(output.includes(`${pids[0]}: sleep 1000`));
+});
+
+test('F10: a failure that leaves a server open is told with its words and ends', async () => {
+  const { output, code } = await runFixture('fails.ts', '--idle-limit', '1');
+  assert.equal(code, 1);
+  assert.match(output, /one is not two/);
+  assert.match(output, /NOT RUN HERE: is skipped: for a reason/);
+  assert.match(output, /something that it opened is still open/);
+  assert.match(output, /^1 passed, 2 failed, 1 skipped$/m);
+});
+
+test('limits are longer on a machine that others keep busy, up to a bound, and never shorter', () => {
+  assert.equal(busyFactor([0, 0], 2), 1);
+  assert.equal(busyFactor([4, 3], 2), 1);
+  assert.equal(busyFactor([3, 8], 2), 2);
+  assert.equal(busyFactor([100, 8], 2), 4);
+});
