@@ -28,8 +28,25 @@ const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** A stop that takes longer is cut short: what is on disk is complete at every line. */
 const STOP_DEADLINE_MS = 15_000;
 
-/** Runs a service until a signal arrives; resolves with the process's exit code. */
+/** A process that is through ends by itself; one that something still holds open is ended after this. */
+const END_DEADLINE_MS = 2_000;
+
+/**
+ * Runs a service until a signal arrives; resolves with the process's exit code, also where it could not start. The process then
+ * ends, whatever is still open.
+ */
 export async function runService<C>(
+  service: Service<C>,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const exitCode = await serve(service, environment);
+  // The parent's channel would keep a process alive that has nothing left to do.
+  process.channel?.unref();
+  setTimeout(() => process.exit(exitCode), END_DEADLINE_MS).unref();
+  return exitCode;
+}
+
+async function serve<C>(
   service: Service<C>,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
@@ -67,7 +84,5 @@ export async function runService<C>(
   deadline.unref();
   await running[Symbol.asyncDispose]();
   clearTimeout(deadline);
-  // The parent's channel would keep a process alive that has nothing left to do.
-  process.channel?.unref();
   return 0;
 }
