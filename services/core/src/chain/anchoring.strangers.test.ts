@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createWallet } from '@skerry/client';
+import { createWallet, signMessage } from '@skerry/client';
+import { sql } from 'kysely';
+import { signers } from '../testing.ts';
+import { archiveOf } from './archive.ts';
 import { decidePlace } from './place.ts';
 import { areRight, createAnchoredCore, FUNDED_KEY, sendPosts, TestChain, until } from './testing/setup.ts';
 
@@ -48,6 +51,45 @@ test('F11: an archive that the chain forgot at the highest fee that is allowed i
     if ((await waitingNonces(chain)).length > 0) await chain.anvil.mine();
     return areRight(chain, node.core, hashes);
   });
+});
+
+function archived(timestamp: number) {
+  const { body, itemHash } = signMessage(
+    { type: 'POST', content: { type: 'note', content: timestamp }, timestamp },
+    signers.bob,
+  );
+  const { signature, address: sender } = JSON.parse(body) as { signature: string; address: string };
+  const signedText = /^\{"message":(.*),"signature"/s.exec(body)![1]!;
+  return { itemHash, text: JSON.stringify({ signed_text: signedText, signature, address: sender }) };
+}
+
+test('F3: an archive confirms what is ahead of the clock when its time comes, and the rest at once', async () => {
+  await using chain = await TestChain.start();
+  let aheadMs = 0;
+  await using node = await createAnchoredCore(await chain.settings({ horizonSeconds: 86_400 }), {
+    now: () => Date.now() + aheadMs,
+  });
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const [due, later] = [archived(nowSeconds), archived(nowSeconds + 3_600)];
+  await chain.emit(archiveOf([due.text, later.text]).toString());
+  await chain.anvil.mine();
+  await until('what is due is confirmed', () => areRight(chain, node.core, [due.itemHash]));
+  const eventOf = () => node.core.rooms.db.selectFrom('anchor_events').selectAll().executeTakeFirstOrThrow();
+  const waiting = await eventOf();
+  assert.deepEqual([waiting.state, waiting.reason?.code], ['waiting', 'TIMESTAMP_IN_FUTURE']);
+  assert.equal(node.anchoring.invalid, 0);
+  aheadMs = 3_600_000;
+  await until('the other one, too', () => areRight(chain, node.core, [due.itemHash, later.itemHash]));
+  await until('the archive is read', async () => (await eventOf()).state === 'processed');
+  const { rows } = await sql<{ hash: string }>`
+    select data ->> 'item_hash' as hash from events where kind = 'message_confirmed' order by seq`.execute(
+    node.core.rooms.db,
+  );
+  assert.deepEqual(
+    rows.map(({ hash }) => hash),
+    [due.itemHash, later.itemHash],
+    'each is told once',
+  );
 });
 
 test('F11: an archive goes to the lowest nonce that the chain can take and no other archive has', () => {
