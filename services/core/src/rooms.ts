@@ -21,8 +21,9 @@ import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
 import type { Kept } from './messages/statement.ts';
-import { createCoreMetrics, watchCore } from './metrics/metrics.ts';
+import { createCoreMetrics, watchCore, watchSync } from './metrics/metrics.ts';
 import { readRunners } from './programs/runners.ts';
+import { NetworkClock } from './sync/clock.ts';
 import type { PeerLink } from './sync/link.ts';
 import { NodeSet } from './sync/node-set.ts';
 import { createSync } from './sync/sync.ts';
@@ -61,7 +62,10 @@ export interface RoomOptions {
   /** Core nodes to keep in step with. */
   readonly peers?: readonly PeerLink[] | undefined;
   readonly syncIntervalMs?: number | undefined;
+  /** This machine's clock, milliseconds since 1970. */
   readonly now: () => number;
+  /** Milliseconds since whenever; never set. */
+  readonly uptime?: (() => number) | undefined;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -88,8 +92,9 @@ async function readBlob(blobs: BlobStore, hash: string): Promise<Uint8Array | un
 
 /** Everything behind the doors, each part given what it needs of the others. */
 export async function createRooms(options: RoomOptions): Promise<Rooms> {
-  const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, settings, now, signal, log } =
-    options;
+  const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, settings, signal, log } = options;
+  const clock = new NetworkClock({ machineNow: options.now, uptime: options.uptime, log });
+  const { now } = clock;
   const db = database.kysely;
   await syncPublishers(db, options.publishers);
   const events = createEventLog(db);
@@ -140,7 +145,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     taker,
     links: options.peers ?? [],
     intervalMs: options.syncIntervalMs ?? 120_000,
-    now,
+    clock,
     log,
   });
   metrics.tell(() => {
@@ -152,6 +157,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
       pyaleph_status_sync_messages_remaining_total: behind,
     };
   });
+  watchSync(metrics.own, sync.syncer);
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
   return {
     db,

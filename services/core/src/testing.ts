@@ -69,6 +69,7 @@ export interface TestCoreOptions {
   readonly pendingHorizonMs?: number;
   readonly creditEnforcement?: boolean;
   readonly now?: () => number;
+  readonly uptime?: (() => number) | undefined;
   /** One that the caller made and disposes of; a new one where left out. */
   readonly database?: Database<Schema>;
   readonly log?: Logger;
@@ -136,6 +137,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     fileGraceMs: options.fileGraceMs ?? 86_400_000,
     peers: options.peers,
     now: options.now ?? Date.now,
+    uptime: options.uptime,
     signal: stop.signal,
     log,
     isProcess: false,

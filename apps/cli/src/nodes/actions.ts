@@ -8,6 +8,8 @@ interface PeerView {
   readonly name: string;
   readonly state: string;
   readonly messages: number | null;
+  readonly later: number;
+  readonly offset_ms: number | null;
   readonly taken: number;
   readonly given: number;
   readonly synced_ms: number | null;
@@ -18,6 +20,8 @@ interface SyncView {
   readonly state: string;
   readonly messages: number;
   readonly behind: number;
+  readonly later: number;
+  readonly clock: { readonly state: string; readonly offset_ms: number | null; readonly clocks: number };
   readonly peers: readonly PeerView[];
 }
 
@@ -31,6 +35,21 @@ type Metrics = Readonly<Record<string, unknown>>;
 const ageOf = (milliseconds: number | null) =>
   milliseconds === null ? '' : `${renderAge((Date.now() - milliseconds) / 1000)} ago`;
 
+/** A peer's clock, or the median of them, against that of the node's machine. */
+function renderOffset(milliseconds: number | null): string {
+  if (milliseconds === null) return '';
+  const seconds = Math.round(milliseconds / 1000);
+  if (seconds === 0) return 'the same';
+  return `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
+}
+
+function renderClock({ state, offset_ms: offsetMs, clocks }: SyncView['clock']): string {
+  if (offsetMs === null) return 'compared with no peer';
+  if (state === 'right') return `agrees with most of ${clocks} clocks`;
+  const others = state === 'off' ? `the median of ${clocks} clocks` : 'the clocks of the peers';
+  return `WRONG: ${others} is ${renderOffset(offsetMs)}; turn on time synchronisation`;
+}
+
 const known = (value: unknown) => (typeof value === 'number' ? value : undefined);
 
 export async function showNodeStatus({ coreUrl, output }: Context): Promise<void> {
@@ -43,24 +62,27 @@ export async function showNodeStatus({ coreUrl, output }: Context): Promise<void
     ['state', sync.state],
     ['messages', sync.messages],
     ['behind', sync.behind],
+    ['ahead of the clock', sync.later > 0 ? sync.later : undefined],
+    ['clock', renderClock(sync.clock)],
     ['pending messages', known(metrics.pyaleph_status_sync_pending_messages_total)],
     ['pending transactions', known(metrics.pyaleph_status_sync_pending_txs_total)],
     ['chain height remaining', known(metrics.pyaleph_status_chain_eth_height_remaining_total)],
     ['digest', digest.messages.digest],
   ]);
-  const rows = sync.peers.map(({ name, state, messages, taken, given, synced_ms: syncedMs, failure }) => [
-    plainText(name),
-    state,
-    String(messages ?? ''),
-    String(taken),
-    String(given),
-    ageOf(syncedMs),
-    failure ?? '',
+  const rows = sync.peers.map((peer) => [
+    plainText(peer.name),
+    peer.state,
+    String(peer.messages ?? ''),
+    String(peer.taken),
+    String(peer.given),
+    ageOf(peer.synced_ms),
+    renderOffset(peer.offset_ms),
+    peer.failure ?? '',
   ]);
   const peers =
     rows.length === 0
       ? 'no peers'
-      : renderTable(['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'GIVEN', 'IN STEP', 'FAILURE'], rows);
+      : renderTable(['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'GIVEN', 'IN STEP', 'CLOCK', 'FAILURE'], rows);
   output.result({ url: coreUrl, sync, digest, metrics }, `${facts}\n\n${peers}`);
 }
 

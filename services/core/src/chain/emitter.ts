@@ -6,6 +6,7 @@ import { fetchHead } from '../indexer/chain/source.ts';
 import { RpcError } from '../indexer/rpc/failures.ts';
 import type { RpcPool } from '../indexer/rpc/pool.ts';
 import type { Call } from '../indexer/rpc/transport.ts';
+import type { Seen } from './place.ts';
 
 const GWEI = 1_000_000_000n;
 /** Where a node does not say what is usual. */
@@ -53,32 +54,37 @@ export class Emitter {
     this.#options = options;
   }
 
-  /** What became of a transaction: in a block, may still come, or will never. */
-  async look(hash: string, nonce: number): Promise<'mined' | 'pending' | 'gone'> {
+  /** What became of a transaction, where there is one, and which nonce the chain takes next. */
+  async look(hash: string | null): Promise<Seen> {
     const { address } = this.#options.wallet;
-    const [receipt, count] = await this.#ask([
-      { method: 'eth_getTransactionReceipt', params: [hash] },
+    const [count, receipt] = await this.#ask([
       { method: 'eth_getTransactionCount', params: [address, 'latest'] },
+      ...(hash === null ? [] : [{ method: 'eth_getTransactionReceipt', params: [hash] }]),
     ]);
-    if (receipt !== null && receipt !== undefined)
-      return asFields(receipt, 'a receipt').status === '0x1' ? 'mined' : 'gone';
-    return parseQuantity(count, 'a number of transactions') > nonce ? 'gone' : 'pending';
+    return {
+      receipt:
+        receipt === null || receipt === undefined
+          ? 'none'
+          : asFields(receipt, 'a receipt').status === '0x1'
+            ? 'succeeded'
+            : 'reverted',
+      count: parseQuantity(count, 'a number of transactions'),
+    };
   }
 
   /**
-   * A signed transaction that emits the text; undefined where it would cost more than the settings allow now.
+   * A signed transaction that emits the text; undefined where gas is dearer now than the settings allow.
    *
-   * @param minimumFee wei: to take the place of one before it
-   * @param nonce of the one whose place it takes; the next one without
+   * @param minimumFee wei: to take the place of one before it. Beyond what the settings allow it is that: a transaction that
+   *   the chain forgot is there again with it, and one that still waits stays.
    */
   async prepare(
     content: string,
-    { minimumFee, nonce }: { readonly minimumFee: bigint; readonly nonce: number | undefined },
+    { minimumFee, nonce }: { readonly minimumFee: bigint; readonly nonce: number },
   ): Promise<Prepared | undefined> {
     const { wallet, chainId, contract, maxFeeGwei, log } = this.#options;
     const data = emitInput(content);
-    const [count, block, tip, estimate] = await this.#ask([
-      { method: 'eth_getTransactionCount', params: [wallet.address, 'latest'] },
+    const [block, tip, estimate] = await this.#ask([
       { method: 'eth_getBlockByNumber', params: ['latest', false] },
       { method: 'eth_maxPriorityFeePerGas', params: [] },
       { method: 'eth_estimateGas', params: [{ from: wallet.address, to: contract, data }] },
@@ -88,7 +94,7 @@ export class Emitter {
     const ceiling = BigInt(maxFeeGwei) * GWEI;
     const wanted = 2n * base + priority > minimumFee ? 2n * base + priority : minimumFee;
     const maxFee = wanted < ceiling ? wanted : ceiling;
-    if (base + priority > ceiling || maxFee < minimumFee) {
+    if (base + priority > ceiling) {
       log.warn(
         { base_fee: base.toString(), max_fee_gwei: maxFeeGwei },
         'gas is dearer than the settings allow',
@@ -97,7 +103,7 @@ export class Emitter {
     }
     const transaction: EvmTransaction = {
       chainId,
-      nonce: nonce ?? parseQuantity(count, 'a number of transactions'),
+      nonce,
       maxFeePerGas: maxFee,
       // A replacement has to raise both.
       maxPriorityFeePerGas: minimumFee > 0n ? maxFee : priority < maxFee ? priority : maxFee,
@@ -112,7 +118,7 @@ export class Emitter {
   async send(raw: string): Promise<void> {
     await this.#ask(
       [{ method: 'eth_sendRawTransaction', params: [raw] }],
-      /already known|nonce too low|imported/i,
+      /already known|nonce too low|imported|replace/i,
     );
   }
 

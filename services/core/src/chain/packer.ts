@@ -15,6 +15,7 @@ import {
   type PackedArchive,
   settlePacked,
 } from './packed.ts';
+import { decidePlace } from './place.ts';
 import type { PackingSettings } from './settings.ts';
 import { loadFollowed } from './store.ts';
 
@@ -54,9 +55,9 @@ export class Packer {
     const { settledBlock } = await loadFollowed(db, network);
     await settlePacked(db, network, settledBlock);
     const open = await listOpen(db, network);
-    for (const archive of open) if (archive.block === null) await this.#send(archive);
+    await this.#sendAll(open);
     // Until the last one is read, what it confirms would be packed again.
-    if (open.some(({ isRead }) => !isRead) || now() - this.#packedMs < settings.intervalMs) return;
+    if (open.some(({ isRead }) => !isRead) || Math.abs(now() - this.#packedMs) < settings.intervalMs) return;
     if (await this.#pack()) this.#packedMs = now();
   }
 
@@ -76,7 +77,7 @@ export class Packer {
     });
     await notePacked(db, network, seq, { cid: id.text, messages: texts.length }, now());
     log.info({ network, cid: id.text, messages: texts.length, bytes: bytes.length }, 'an archive was made');
-    for (const archive of await listOpen(db, network)) if (archive.block === null) await this.#send(archive);
+    await this.#sendAll(await listOpen(db, network));
     return true;
   }
 
@@ -107,26 +108,35 @@ export class Packer {
     return { texts: [...texts.values()], seq };
   }
 
-  /** Sends an archive that is in no block, at first or again. */
-  async #send(archive: PackedArchive): Promise<void> {
+  /** Sends what is in no block. Each archive keeps clear of the nonces of the others. */
+  async #sendAll(open: readonly PackedArchive[]): Promise<void> {
+    const nonces = new Map(open.flatMap(({ id, nonce }) => (nonce === null ? [] : [[id, nonce] as const])));
+    for (const archive of open) {
+      if (archive.block !== null) continue;
+      const others = new Set([...nonces].flatMap(([id, nonce]) => (id === archive.id ? [] : [nonce])));
+      const nonce = await this.#send(archive, others);
+      if (nonce !== undefined) nonces.set(archive.id, nonce);
+    }
+  }
+
+  /** Sends an archive that is in no block, at first or again. @returns the nonce that it was sent with */
+  async #send(archive: PackedArchive, others: ReadonlySet<number>): Promise<number | undefined> {
     const { db, emitter, settings, now, network, log } = this.#options;
     const { id, cid, transactionHash, nonce, maxFee, sentMs } = archive;
-    if (sentMs !== null && now() - sentMs < settings.resendMs) return;
-    const before = transactionHash === null ? undefined : await emitter.look(transactionHash, nonce!);
-    // It is in a block: the follower is about to see it there.
-    if (before === 'mined') return;
-    const minimum =
-      before === 'pending' && maxFee !== null ? BigInt(maxFee) + BigInt(maxFee) / RAISE_DIVISOR + 1n : 0n;
-    const made = await emitter.prepare(syncContentOf(cid), {
-      minimumFee: minimum,
-      nonce: before === 'pending' ? nonce! : undefined,
-    });
-    if (!made) return;
+    // A clock that was set back holds nothing up.
+    if (sentMs !== null && Math.abs(now() - sentMs) < settings.resendMs) return undefined;
+    const place = decidePlace(nonce, others, await emitter.look(transactionHash));
+    if (!place) return undefined;
+    const minimumFee =
+      place.isTaken && maxFee !== null ? BigInt(maxFee) + BigInt(maxFee) / RAISE_DIVISOR + 1n : 0n;
+    const made = await emitter.prepare(syncContentOf(cid), { minimumFee, nonce: place.nonce });
+    if (!made) return undefined;
     await noteSent(db, id, made, now());
     await emitter.send(made.raw);
     log.info(
       { network, cid, transaction: made.hash, again: archive.sends > 0 },
       'an archive was sent to the chain',
     );
+    return made.nonce;
   }
 }

@@ -88,12 +88,15 @@ export class Processor {
   }
 
   async #read(event: AnchorEvent): Promise<void> {
-    const { write, settings, now, log } = this.#options;
+    const { write, settings, now, random, log } = this.#options;
     const messages = await this.#messagesOf(event);
     const named: Named[] = [];
+    let later = 0;
     for (let at = 0; at < messages.length; at += ARCHIVE_LIMITS.together) {
       const part = messages.slice(at, at + ARCHIVE_LIMITS.together);
-      named.push(...(await Promise.all(part.map((one) => this.#take(one)))).flatMap((one) => one ?? []));
+      const taken = await Promise.all(part.map((one) => this.#take(one)));
+      named.push(...taken.flatMap((one) => (one === undefined || one === 'later' ? [] : one)));
+      later += taken.filter((one) => one === 'later').length;
     }
     const confirmation = {
       chain: settings.chain,
@@ -105,10 +108,17 @@ export class Processor {
         isCurrent: (trx) => isWaiting(trx, event),
         nowMs: now(),
       });
-      if (isWritten) await settleEvent(writer.trx, event, { messages: named.length });
+      if (!isWritten) return;
+      if (later === 0 || now() - event.seenMs > settings.archiveHorizonMs)
+        return settleEvent(writer.trx, event, { messages: named.length });
+      const dueMs = now() + retryAfterMs(event.attempts, random());
+      await postponeEvent(writer.trx, event, dueMs, {
+        code: 'TIMESTAMP_IN_FUTURE',
+        message: `${later} of its messages are ahead of the node's clock`,
+      });
     });
     const counted = { block: event.blockNumber, cid: event.cid, messages: named.length };
-    log.debug({ ...counted, invalid: messages.length - named.length }, 'an archive was read');
+    log.debug({ ...counted, later, invalid: messages.length - named.length - later }, 'an archive was read');
   }
 
   async #messagesOf({ cid, content }: AnchorEvent): Promise<readonly ArchivedMessage[]> {
@@ -124,12 +134,13 @@ export class Processor {
     return parseArchive(file.kind === 'file' ? await buffer(await file.open()) : Buffer.alloc(0));
   }
 
-  /** Puts an archived message before the node as if a client had sent it. Undefined where it does not verify. */
-  async #take(archived: ArchivedMessage): Promise<Named | undefined> {
+  /** Puts an archived message before the node as if a client had sent it. Undefined where it never verifies. */
+  async #take(archived: ArchivedMessage): Promise<Named | 'later' | undefined> {
     try {
       return archived.kind === 'upload' ? readUpload(archived) : await this.#submit(archived.body);
     } catch (error) {
       if (!(error instanceof AppError) || MAY_PASS.has(error.code)) throw error;
+      if (error.code === 'TIMESTAMP_IN_FUTURE') return 'later';
       this.invalid++;
       return undefined;
     }

@@ -9,6 +9,7 @@ const WELL: HealthFacts = {
   queued: 0,
   queuedMax: 100,
   syncState: 'alone',
+  clock: { state: 'unknown', offsetMs: null, clocks: 1 },
 };
 
 test('the node is as well as its worst part', () => {
@@ -40,6 +41,7 @@ test('what is not well says why', () => {
     freeBytes: 0,
     queued: 100,
     syncState: 'apart',
+    clock: { state: 'off', offsetMs: -3_600_000, clocks: 3 },
   });
   for (const check of Object.values(checks)) assert.ok(check.reason);
 });

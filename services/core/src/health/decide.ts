@@ -1,3 +1,4 @@
+import { adviseOnClock, type ClockVerdict } from '../sync/clock.ts';
 import type { SyncState } from '../sync/view.ts';
 
 export type HealthStatus = 'ok' | 'degraded' | 'unavailable';
@@ -11,6 +12,7 @@ export interface HealthFacts {
   readonly queued: number;
   readonly queuedMax: number;
   readonly syncState: SyncState;
+  readonly clock: ClockVerdict;
 }
 
 export interface Check {
@@ -26,6 +28,7 @@ export interface HealthVerdict {
     readonly disk: Check & { readonly free_bytes: number | null };
     readonly pipeline: Check & { readonly queued: number };
     readonly peers: Check & { readonly state: SyncState };
+    readonly clock: Check & { readonly offset_ms: number | null };
   };
 }
 
@@ -63,9 +66,14 @@ function decidePeers(state: SyncState): Check {
   return reason === undefined ? { status: 'ok' } : { status: 'degraded', reason };
 }
 
+function decideClock(clock: ClockVerdict): Check {
+  const reason = adviseOnClock(clock);
+  return reason === undefined ? { status: 'ok' } : { status: 'degraded', reason };
+}
+
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, databaseFailure, freeBytes, queued, queuedMax, syncState } = facts;
+  const { isStopping, databaseFailure, freeBytes, queued, queuedMax, syncState, clock } = facts;
   const database: Check =
     databaseFailure === undefined ? { status: 'ok' } : { status: 'unavailable', reason: databaseFailure };
   const checks = {
@@ -73,6 +81,7 @@ export function decideHealth(facts: HealthFacts): HealthVerdict {
     disk: { ...decideDisk(freeBytes), free_bytes: freeBytes },
     pipeline: { ...decidePipeline(queued, queuedMax), queued },
     peers: { ...decidePeers(syncState), state: syncState },
+    clock: { ...decideClock(clock), offset_ms: clock.offsetMs },
   };
   const statuses = Object.values(checks).map((check) => check.status);
   if (isStopping) return { status: 'unavailable', reason: 'the node is stopping', checks };

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { cached, type Logger, within } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import type { SyncState } from '../sync/view.ts';
+import type { ClockView, SyncView } from '../sync/view.ts';
 import { decideHealth, type HealthVerdict } from './decide.ts';
 
 /** A part that does not answer within this is not well; the question itself goes on and is not asked again meanwhile. */
@@ -13,7 +13,9 @@ const HEALTH_TTL_MS = 1_000;
 export interface HealthOptions {
   readonly db: Kysely<Schema>;
   readonly pipeline: { readonly queued: number; readonly queuedMax: number };
-  readonly sync: { view(): { readonly state: SyncState } };
+  readonly sync: {
+    view(): Pick<SyncView, 'state'> & { readonly clock: Pick<ClockView, 'state' | 'offset_ms' | 'clocks'> };
+  };
   /** The file system of this directory is looked at. */
   readonly dataDir: string;
   /** Ends when the node stops. */
@@ -47,13 +49,15 @@ export function createHealth(options: HealthOptions): Health {
       within(timeoutMs, askDisk(), null).catch(() => null),
     ]);
     const { queued, queuedMax } = pipeline;
+    const { state: syncState, clock } = sync.view();
     return decideHealth({
       isStopping: signal.aborted,
       databaseFailure,
       freeBytes,
       queued,
       queuedMax,
-      syncState: sync.view().state,
+      syncState,
+      clock: { state: clock.state, offsetMs: clock.offset_ms, clocks: clock.clocks },
     });
   };
 }

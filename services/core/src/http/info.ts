@@ -54,6 +54,12 @@ const HealthView = Type.Object({
       ...checkFields,
       state: Type.Enum(['alone', 'syncing', 'synced', 'apart']),
     }),
+    clock: Type.Object({
+      ...checkFields,
+      offset_ms: Type.Union([Type.Integer(), Type.Null()], {
+        description: "what the median of the peers' clocks has more than this machine's",
+      }),
+    }),
   }),
 });
 

@@ -22,7 +22,12 @@ async function flood(
   return statuses;
 }
 
-const ALONE = { view: () => ({ state: 'alone' as const }) };
+const ALONE = {
+  view: () => ({
+    state: 'alone' as const,
+    clock: { state: 'unknown' as const, offset_ms: null, clocks: 1 },
+  }),
+};
 
 describe('limits of the core node', () => {
   test('a stranger is refused beyond 100 a minute, in our form; health answers always; loopback is exempt', async () => {

@@ -45,7 +45,7 @@ export interface Rooms {
   onKept(listener: (kept: Kept) => void): void;
   /** Filled in by the door of gossip, where there is one: multiaddrs of this node. */
   readonly network: { addresses: () => readonly string[] };
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970: the machine's clock, corrected where most clocks of peers say another time. */
   readonly now: () => number;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;

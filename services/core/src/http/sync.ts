@@ -33,6 +33,10 @@ const PeerView = Type.Object({
   name: Type.String(),
   state: Type.Enum(['new', 'syncing', 'synced', 'failing', 'banned', 'self']),
   messages: Type.Union([Type.Integer(), Type.Null()], { description: 'how many it said to have' }),
+  later: Type.Integer({ description: "those that are ahead of this node's clock" }),
+  offset_ms: Type.Union([Type.Integer(), Type.Null()], {
+    description: "what its clock has more than this machine's",
+  }),
   taken: Type.Integer({ description: 'messages that came from it since this node began' }),
   given: Type.Integer({ description: 'messages that it took of those that it was offered' }),
   synced_ms: Type.Union([Type.Integer(), Type.Null()], {
@@ -48,6 +52,22 @@ const StatusView = Type.Object({
   }),
   messages: Type.Integer({ description: 'kept here, whatever their status' }),
   behind: Type.Integer({ description: 'how many more the best peer has' }),
+  later: Type.Integer({
+    description:
+      "messages of a peer that are ahead of this node's clock; they are taken when their time comes",
+  }),
+  clock: Type.Object({
+    state: Type.Enum(['unknown', 'right', 'off', 'unsure'], {
+      description:
+        "right: most clocks of peers agree with this machine's; off: most agree on another time, by which messages are judged; unsure: no majority agrees",
+    }),
+    time_ms: Type.Integer({ description: "this machine's, milliseconds since 1970" }),
+    offset_ms: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'what the median of the clocks that were compared has more',
+    }),
+    clocks: Type.Integer({ description: "how many were compared, this machine's among them" }),
+    correction_ms: Type.Integer({ description: "what this node adds to its machine's clock" }),
+  }),
   peers: Type.Array(PeerView),
 });
 const OfferView = Type.Object({

@@ -34,7 +34,7 @@ export interface Fetcher extends AsyncDisposable {
 
 /** Milliseconds until the next try: anything up to a bound that doubles (facts of deployed nodes). */
 export const retryAfterMs = (attempts: number, random: number): number =>
-  1_000 * (0.1 + random * Math.min(2 ** Math.min(attempts, 30), IPFS_LIMITS.retryMaxSeconds));
+  Math.ceil(1_000 * (0.1 + random * Math.min(2 ** Math.min(attempts, 30), IPFS_LIMITS.retryMaxSeconds)));
 
 /**
  * Fetches the files that pending messages lack, several at the same time, and each again and again until it is here or

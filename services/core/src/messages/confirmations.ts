@@ -94,14 +94,18 @@ export async function confirmMessages(
   const { trx } = writer;
   const lastSeq = await lockEvents(trx);
   if (!(await isCurrent(trx))) return false;
-  await sql`
+  const { rows: written } = await sql<{ item_hash: string }>`
     insert into confirmations (item_hash, chain, network, block_number, log_index, tx_hash, sender)
     select distinct on (item_hash) item_hash, ${confirmation.chain}, ${place.network}, ${place.blockNumber}::bigint,
       ${place.logIndex}::integer, ${confirmation.hash}, sender
     from unnest(
       ${messages.map((one) => one.itemHash)}::text[], ${messages.map((one) => one.sender)}::text[]) as t (item_hash, sender)
-    on conflict do nothing`.execute(trx);
-  const events = (await listOnlyHere(trx, place)).map((row) => confirmedEvent(row, confirmation));
+    on conflict do nothing returning item_hash`.execute(trx);
+  // An archive may be read again, for what was ahead of the clock the first time.
+  const fresh = new Set(written.map((row) => row.item_hash));
+  const events = (await listOnlyHere(trx, place))
+    .filter((row) => fresh.has(row.item_hash))
+    .map((row) => confirmedEvent(row, confirmation));
   if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
   return true;
 }

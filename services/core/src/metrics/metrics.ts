@@ -97,6 +97,25 @@ export function watchFetcher(
   }));
 }
 
+/** How far the machine's clock is off, and what waits for its time to come. */
+export function watchSync(
+  own: Metrics,
+  syncer: {
+    view(): { readonly later: number; readonly clock: { readonly offset_ms: number | null } };
+  },
+): void {
+  own.watch(
+    'skerry_clock_offset_seconds',
+    "what the median of the peers' clocks has more than this machine's",
+    () => (syncer.view().clock.offset_ms ?? 0) / 1000,
+  );
+  own.watch(
+    'skerry_sync_later_messages',
+    "messages of a peer that are ahead of this node's clock",
+    () => syncer.view().later,
+  );
+}
+
 export interface MetricsSources {
   readonly db: Kysely<Schema>;
   readonly pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>;

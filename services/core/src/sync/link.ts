@@ -17,6 +17,15 @@ export interface PeerGreeting {
   /** Of the running process: how a node recognises itself. */
   readonly nodeId: string;
   readonly messages: number;
+  /** What it says of the time, milliseconds; undefined where it does not. */
+  readonly clock: PeerClock | undefined;
+}
+
+export interface PeerClock {
+  /** Its machine's, since 1970. */
+  readonly timeMs: number;
+  /** What it adds to that. */
+  readonly correctionMs: number;
 }
 
 /** What became of the messages of an offer. `known`: the peer had them already. */
@@ -94,6 +103,13 @@ function parseObject(bytes: Buffer, url: string): Fields {
   }
 }
 
+function readClock(clock: unknown): PeerClock | undefined {
+  const { time_ms: timeMs, correction_ms: correctionMs } = (clock ?? {}) as Fields;
+  return Number.isSafeInteger(timeMs) && Number.isSafeInteger(correctionMs)
+    ? { timeMs: timeMs as number, correctionMs: correctionMs as number }
+    : undefined;
+}
+
 function readAnswer(bytes: Buffer): Range[] {
   try {
     return decodeAnswer(bytes);
@@ -140,10 +156,10 @@ export function createHttpLink(url: string): PeerLink {
     name: url,
     async greet(signal) {
       const { bytes } = await ask('/status', undefined, GREETING_BYTES, signal);
-      const { node_id: nodeId, messages } = parseObject(bytes, url);
+      const { node_id: nodeId, messages, clock } = parseObject(bytes, url);
       if (typeof nodeId !== 'string' || !Number.isSafeInteger(messages))
         throw new AppError('PEER_MISBEHAVED', `the peer ${url} is no core node that shares messages`);
-      return { nodeId, messages: messages as number };
+      return { nodeId, messages: messages as number, clock: readClock(clock) };
     },
     async askRanges(question, signal) {
       const body = encodeRanges(question);

@@ -3,6 +3,7 @@ import {
   answersQuestion,
   continueRanges,
   openQuestion,
+  parseBound,
   QUESTION_RANGES_MAX,
   type Range,
   type ShortKey,
@@ -35,11 +36,16 @@ const FORGED_MAX = 20;
 const DECLINED_MAX = 100_000;
 const DECLINED_MS = 600_000;
 
+/** Messages ahead of the clock that one session looks for: what is beyond is not compared until its time comes. */
+export const LATER_COUNTED_MAX = 1_000;
+
 export interface SessionOptions {
   readonly set: NodeSet;
   readonly taker: Taker;
   readonly declined: Declined;
   readonly signal: AbortSignal;
+  /** Whether a message of this time, Unix seconds, is ahead of the clock: it is taken when its time comes. */
+  readonly isLater: (time: number) => boolean;
   /** Told after each step. */
   readonly onProgress?: (tally: Tally) => void;
 }
@@ -52,6 +58,8 @@ export interface SessionResult {
   /** Messages that this node lacked, and those that the peer lacks. */
   readonly lacked: number;
   readonly had: number;
+  /** Messages of the peer that are ahead of the clock; from LATER_COUNTED_MAX on not all are counted. */
+  readonly later: number;
   /** The first of those that the peer lacks. */
   readonly peerLacks: readonly ShortKey[];
 }
@@ -137,11 +145,21 @@ const cut = (open: readonly Range[]): [Range[], Range[]] => [
   open.slice(QUESTION_RANGES_MAX),
 ];
 
+const NO_RESULT: SessionResult = {
+  tally: NO_TALLY,
+  rounds: 0,
+  sizeBytes: 0,
+  lacked: 0,
+  had: 0,
+  later: 0,
+  peerLacks: [],
+};
+
 /** Finds what a peer has and this node lacks, and takes it. Most peers do the same on their own. Throws what the link throws. */
 export async function reconcile(link: PeerLink, options: SessionOptions): Promise<SessionResult> {
-  const { set, signal } = options;
+  const { set, signal, isLater } = options;
   let open: readonly Range[] = openQuestion(set.index);
-  let result: SessionResult = { tally: NO_TALLY, rounds: 0, sizeBytes: 0, lacked: 0, had: 0, peerLacks: [] };
+  let result: SessionResult = NO_RESULT;
   let idle = 0;
   while (open.length > 0 && result.rounds < ROUNDS_MAX) {
     const [question, rest] = cut(open);
@@ -149,7 +167,8 @@ export async function reconcile(link: PeerLink, options: SessionOptions): Promis
     if (!answersQuestion(question, answer))
       throw new AppError('PEER_MISBEHAVED', 'the peer answered ranges that nobody asked about');
     const { open: next, lacks, has } = continueRanges(set.index, answer);
-    const tally = await fetchLacking(link, lacks, {
+    const due = lacks.filter(({ time }) => !isLater(time));
+    const tally = await fetchLacking(link, due, {
       ...options,
       onProgress: (some) => options.onProgress?.(addTallies(result.tally, some)),
     });
@@ -161,10 +180,15 @@ export async function reconcile(link: PeerLink, options: SessionOptions): Promis
       sizeBytes: result.sizeBytes + sizeBytes,
       lacked: result.lacked + lacks.length,
       had: result.had + has.length,
+      later: result.later + (lacks.length - due.length) + tally.later,
       peerLacks: [...result.peerLacks, ...has].slice(0, OFFERED_KEYS_MAX),
     };
     // What is found last is asked about first, so that what is open stays small.
-    open = [...next, ...rest];
+    const following = [...next, ...rest];
+    open =
+      result.later < LATER_COUNTED_MAX
+        ? following
+        : following.filter(({ lower: { time } }) => !Number.isFinite(time) || !isLater(time));
   }
   return result;
 }
@@ -174,6 +198,14 @@ export interface TransferOptions extends SessionOptions {
   readonly place: string;
   /** Everything before this place is durable. */
   readonly savePlace: (place: string) => Promise<void>;
+}
+
+function timeOfPlace(place: string): number {
+  try {
+    return parseBound(place).time;
+  } catch (cause) {
+    throw new AppError('PEER_MISBEHAVED', 'the pages of the peer do not go on', { cause });
+  }
 }
 
 type Page = Awaited<ReturnType<PeerLink['fetchPage']>>;
@@ -199,10 +231,10 @@ async function* readPages(link: PeerLink, place: string, signal: AbortSignal): A
 
 /**
  * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one is
- * verified, and the one after that is on its way.
+ * verified, and the one after that is on its way. It ends where messages are ahead of the clock.
  */
 export async function transfer(link: PeerLink, options: TransferOptions): Promise<Tally> {
-  const { taker, signal, savePlace } = options;
+  const { taker, signal, savePlace, isLater } = options;
   let total = NO_TALLY;
   const write = async (verified: readonly Verified[], next: string | null) => {
     total = addTallies(total, await keepVerified(verified, taker));
@@ -218,6 +250,7 @@ export async function transfer(link: PeerLink, options: TransferOptions): Promis
       writing = write(verified, next);
       // Met before the next page is written.
       writing.catch(() => {});
+      if (next !== null && isLater(timeOfPlace(next))) break;
     }
   } finally {
     await writing;

@@ -282,7 +282,7 @@ describe('hostile peers', () => {
         }),
       }),
       () => ({
-        greet: async () => ({ nodeId: 'x', messages: 1_000_000 }),
+        greet: async () => ({ nodeId: 'x', messages: 1_000_000, clock: undefined }),
         fetchPage: async (place) => ({ frames: [], next: `${place}00` }),
       }),
     ];

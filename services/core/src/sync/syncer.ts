@@ -1,19 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { backoffMs, type Logger, pause } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, LIMITS } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import type { PeerLink } from './link.ts';
+import { type NetworkClock, offsetOf } from './clock.ts';
+import type { PeerGreeting, PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
 import { offerLacking, PeerLacks } from './offers.ts';
 import { Reputation } from './reputation.ts';
-import { Declined, ForgedError, reconcile, type SessionResult, transfer } from './session.ts';
+import {
+  Declined,
+  ForgedError,
+  LATER_COUNTED_MAX,
+  reconcile,
+  type SessionResult,
+  transfer,
+} from './session.ts';
 import type { Taker, Tally } from './take.ts';
 import { describeSync, type PeerState, type SyncView } from './view.ts';
 
 /** A peer that has so many more messages is copied from page by page; ranges would list them all. */
 const TRANSFER_MESSAGES = 5_000;
 const TRANSFER_SHARE = 0.5;
+/** Comparisons in one session because the clock was moved during the one before. */
+const RECONCILED_AGAIN_MAX = 2;
 const RETRY_BASE_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 
@@ -24,7 +34,7 @@ export interface SyncerOptions {
   readonly links: readonly PeerLink[];
   /** Between two sessions with one peer. */
   readonly intervalMs: number;
-  readonly now: () => number;
+  readonly clock: NetworkClock;
   readonly log: Logger;
   readonly random?: () => number;
 }
@@ -35,7 +45,9 @@ export class Syncer {
   readonly nodeId = randomUUID();
   readonly reputation: Reputation;
   readonly #options: SyncerOptions;
-  readonly #declined: Declined;
+  #declined: Declined;
+  /** How often the clock was moved. */
+  #moves = 0;
   readonly #peers: PeerState[];
   readonly #lacks = new Map<PeerState, PeerLacks>();
   #wakes: (() => void)[] = [];
@@ -43,12 +55,15 @@ export class Syncer {
 
   constructor(options: SyncerOptions) {
     this.#options = options;
-    this.reputation = new Reputation(options.now);
-    this.#declined = new Declined(options.now);
+    const { clock } = options;
+    this.reputation = new Reputation(clock.now);
+    this.#declined = new Declined(clock.now);
+    clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
     this.#peers = options.links.map((link) => ({
       link,
       state: 'new',
       messages: null,
+      later: 0,
       taken: 0,
       given: 0,
       syncedMs: null,
@@ -58,19 +73,31 @@ export class Syncer {
   }
 
   view(): SyncView {
-    const { set, now, intervalMs } = this.#options;
+    const { set, clock, intervalMs } = this.#options;
     return describeSync({
       nodeId: this.nodeId,
       set,
+      clock,
       peers: this.#peers.map((peer) => ({ ...peer, points: this.reputation.pointsOf(peer.link.name) })),
       staleAfterMs: intervalMs * 3,
-      nowMs: now(),
+      nowMs: clock.now(),
     });
   }
 
   /** Something may have been missed: sessions begin now. */
   nudge(): void {
     for (const wake of this.#wakes.splice(0)) wake();
+  }
+
+  /** What was ahead of the clock may be due now: until the next session nobody knows. */
+  #onClockMoved(movedMs: number): void {
+    this.#moves++;
+    this.#declined = new Declined(this.#options.clock.now);
+    for (const peer of this.#peers) {
+      if (peer.later > 0) Object.assign(peer, { state: 'syncing', syncedMs: null, later: 0 });
+      else if (peer.syncedMs !== null) peer.syncedMs += movedMs;
+    }
+    this.nudge();
   }
 
   /** Follows every peer until the signal ends. */
@@ -105,7 +132,7 @@ export class Syncer {
 
   /** @returns whether the session came to its end */
   async syncWith(peer: PeerState, signal: AbortSignal): Promise<boolean> {
-    const { now, log } = this.#options;
+    const { clock, log } = this.#options;
     const { name } = peer.link;
     if (this.reputation.isBanned(name)) {
       Object.assign(peer, { state: 'banned', failures: peer.failures + 1 });
@@ -115,7 +142,7 @@ export class Syncer {
       const result = await this.#session(peer, signal);
       if (peer.state === 'self') return true;
       this.reputation.noteForged(name, result.tally.forged);
-      Object.assign(peer, { state: 'synced', syncedMs: now(), failures: 0, failure: null });
+      Object.assign(peer, { state: 'synced', syncedMs: clock.now(), failures: 0, failure: null });
       return true;
     } catch (error) {
       if (signal.aborted) return false;
@@ -133,32 +160,70 @@ export class Syncer {
 
   async #session(peer: PeerState, signal: AbortSignal): Promise<Pick<SessionResult, 'tally'>> {
     const { set, taker, log } = this.#options;
-    const greeting = await peer.link.greet(signal);
+    const greeting = await this.#greet(peer, signal);
     if (greeting.nodeId === this.nodeId) {
       peer.state = 'self';
       return { tally: { taken: 0, forged: 0, refused: 0, later: 0 } };
     }
     peer.messages = greeting.messages;
     if (peer.state !== 'synced') peer.state = 'syncing';
-    const taken = peer.taken;
+    let { taken } = peer;
     const onProgress = (tally: Tally) => {
       peer.taken = taken + tally.taken;
     };
-    const common = { set, taker, declined: this.#declined, signal, onProgress };
+    const common = { set, taker, declined: this.#declined, signal, isLater: this.#isLater, onProgress };
     await this.#transferFrom(peer, common);
-    const result = await reconcile(peer.link, common);
+    taken = peer.taken;
+    let moves = this.#moves;
+    let result = await reconcile(peer.link, common);
+    // The clock was moved meanwhile: what was ahead of it may be due.
+    for (let again = 0; moves !== this.#moves && again < RECONCILED_AGAIN_MAX; again++) {
+      moves = this.#moves;
+      taken = peer.taken;
+      result = await reconcile(peer.link, { ...common, declined: this.#declined });
+    }
     if (result.tally.taken > 0) log.info({ peer: peer.link.name, ...result.tally }, 'took what was lacking');
-    await this.#offer(peer, result, signal);
+    peer.later = this.#countLater(result, greeting);
+    await this.#offer(peer, result, greeting, signal);
     return result;
   }
 
+  /** Whether a message of this time is ahead of the clock. */
+  readonly #isLater = (time: number): boolean =>
+    time > Math.floor(this.#options.clock.now() / 1000) + LIMITS.futureSeconds;
+
+  async #greet({ link }: PeerState, signal: AbortSignal): Promise<PeerGreeting> {
+    const { clock } = this.#options;
+    const sentMs = clock.machineNow();
+    const greeting = await link.greet(signal);
+    const offsetMs = greeting.clock && offsetOf(sentMs, clock.machineNow(), greeting.clock.timeMs);
+    if (offsetMs !== undefined && greeting.nodeId !== this.nodeId) clock.note(link.name, offsetMs);
+    return greeting;
+  }
+
+  /** Beyond what a session counts the peer's own number says it: what it has, without what both have. */
+  #countLater({ later, had }: SessionResult, { messages }: PeerGreeting): number {
+    if (later < LATER_COUNTED_MAX) return later;
+    return Math.max(later, messages - (this.#options.set.index.size - had));
+  }
+
   /** A peer that does not ask is offered what it lacks. That it takes nothing is no failure of the session. */
-  async #offer(peer: PeerState, { peerLacks }: SessionResult, signal: AbortSignal): Promise<void> {
+  async #offer(
+    peer: PeerState,
+    { peerLacks }: SessionResult,
+    { clock }: PeerGreeting,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { db, set, log } = this.#options;
+    // What is ahead of its clock it would not take.
+    const upToSeconds = clock
+      ? Math.floor((clock.timeMs + clock.correctionMs) / 1000) + LIMITS.futureSeconds
+      : Number.POSITIVE_INFINITY;
+    const takable = peerLacks.filter(({ time }) => time <= upToSeconds);
     const lacks = this.#lacks.get(peer) ?? new PeerLacks();
     this.#lacks.set(peer, lacks);
     try {
-      peer.given += await offerLacking(peer.link, lacks.decide(peerLacks), lacks, { db, set, signal });
+      peer.given += await offerLacking(peer.link, lacks.decide(takable), lacks, { db, set, signal });
     } catch (error) {
       if (!(error instanceof AppError) || signal.aborted) throw error;
       log.debug({ err: error, peer: peer.link.name }, 'a peer took no offer');
@@ -186,8 +251,9 @@ export class Syncer {
       .selectAll()
       .where('peer', '=', name)
       .executeTakeFirst();
-    const missing = (peer.messages ?? 0) - set.index.size;
-    const isFar = missing > TRANSFER_MESSAGES && set.index.size < (peer.messages ?? 0) * TRANSFER_SHARE;
+    const theirs = (peer.messages ?? 0) - peer.later;
+    const missing = theirs - set.index.size;
+    const isFar = missing > TRANSFER_MESSAGES && set.index.size < theirs * TRANSFER_SHARE;
     if (!begun && !isFar) return;
     peer.state = 'syncing';
     log.info({ peer: name, missing }, begun ? 'the transfer goes on' : 'the transfer begins');

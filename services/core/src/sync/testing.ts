@@ -9,8 +9,12 @@ export function linkTo(name: string, find: () => TestCore): PeerLink {
   return {
     name,
     greet: async () => {
-      const { node_id: nodeId, messages } = find().rooms.sync.syncer.view();
-      return { nodeId, messages };
+      const { node_id: nodeId, messages, clock } = find().rooms.sync.syncer.view();
+      return {
+        nodeId,
+        messages,
+        clock: { timeMs: clock.time_ms, correctionMs: clock.correction_ms },
+      };
     },
     askRanges: async (question) => {
       const asked = encodeRanges(question);

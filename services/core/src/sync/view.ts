@@ -1,3 +1,4 @@
+import type { ClockState, NetworkClock } from './clock.ts';
 import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
 
@@ -8,6 +9,8 @@ export interface PeerState {
   state: 'new' | 'syncing' | 'synced' | 'failing' | 'banned' | 'self';
   /** How many messages it said to have. */
   messages: number | null;
+  /** Of those the ones that are ahead of this node's clock, as of the last session. */
+  later: number;
   /** Messages that came from it since this process began. */
   taken: number;
   /** Messages that it took of what it was offered. */
@@ -21,7 +24,8 @@ export interface PeerState {
 
 /**
  * `alone`: there is no peer to be in step with. `syncing`: this node does not have yet what the others have: what it
- * answers may be incomplete. `synced`: it lately had everything that a peer has. `apart`: no peer answers.
+ * answers may be incomplete. `synced`: it lately had everything that a peer has and that is not dated ahead of what most
+ * clocks say. `apart`: no peer answers.
  */
 export type SyncState = 'alone' | 'syncing' | 'synced' | 'apart';
 
@@ -31,13 +35,30 @@ export interface SyncView {
   readonly messages: number;
   /** How many messages the best peer has more; 0 where none has. */
   readonly behind: number;
+  /** Messages of a peer that are ahead of this node's clock: they are taken when their time comes. */
+  readonly later: number;
+  readonly clock: ClockView;
   readonly peers: PeerView[];
+}
+
+export interface ClockView {
+  readonly state: ClockState;
+  /** This machine's, milliseconds since 1970. */
+  readonly time_ms: number;
+  /** What the median of the clocks that were compared has more; null where nothing was. */
+  readonly offset_ms: number | null;
+  readonly clocks: number;
+  /** What this node adds to its machine's clock. */
+  readonly correction_ms: number;
 }
 
 interface PeerView {
   readonly name: string;
   readonly state: PeerState['state'];
   readonly messages: number | null;
+  readonly later: number;
+  /** What its clock has more than this machine's; null where it did not say. */
+  readonly offset_ms: number | null;
   readonly taken: number;
   readonly given: number;
   readonly synced_ms: number | null;
@@ -49,26 +70,33 @@ interface PeerView {
 export interface SyncFacts {
   readonly nodeId: string;
   readonly set: NodeSet;
+  readonly clock: NetworkClock;
   readonly peers: readonly (PeerState & { readonly points: number })[];
   readonly staleAfterMs: number;
   readonly nowMs: number;
 }
 
-function decideState({ set, peers, staleAfterMs, nowMs }: SyncFacts): SyncState {
+/** What a majority of clocks calls future is nothing that this node lacks. Without one, who knows. */
+const isMissing = (later: number, { verdict: { state } }: NetworkClock) =>
+  later > 0 && (state === 'unknown' || state === 'unsure');
+
+function decideState({ set, clock, peers, staleAfterMs, nowMs }: SyncFacts): SyncState {
   if (!set.isReady) return 'syncing';
   const others = peers.filter(({ state }) => state !== 'self');
   if (others.length === 0) return 'alone';
-  const isFresh = others.some(({ syncedMs }) => syncedMs !== null && nowMs - syncedMs <= staleAfterMs);
+  const fresh = others.filter(({ syncedMs }) => syncedMs !== null && nowMs - syncedMs <= staleAfterMs);
+  const isFresh = fresh.length > 0;
   // A node that is copying from one peer is not whole, whatever another one said before.
   if (others.some(({ state, syncedMs }) => state === 'syncing' && syncedMs === null) && !isFresh)
     return 'syncing';
-  if (isFresh) return 'synced';
+  if (isFresh) return fresh.some(({ later }) => isMissing(later, clock)) ? 'syncing' : 'synced';
   return others.some(({ state }) => state === 'new') ? 'syncing' : 'apart';
 }
 
 /** Where the node stands, for everybody to read. */
 export function describeSync(facts: SyncFacts): SyncView {
-  const { set, peers, nodeId } = facts;
+  const { set, peers, nodeId, clock } = facts;
+  const { state, offsetMs, clocks } = clock.verdict;
   const messages = set.index.size;
   const most = Math.max(0, ...peers.map((peer) => peer.messages ?? 0));
   return {
@@ -76,10 +104,20 @@ export function describeSync(facts: SyncFacts): SyncView {
     state: decideState(facts),
     messages,
     behind: Math.max(0, most - messages),
-    peers: peers.map(({ link, state, messages: theirs, taken, given, syncedMs, failure, points }) => ({
+    later: Math.max(0, ...peers.map((peer) => peer.later)),
+    clock: {
+      state,
+      time_ms: clock.machineNow(),
+      offset_ms: offsetMs,
+      clocks,
+      correction_ms: clock.correctionMs,
+    },
+    peers: peers.map(({ link, state, messages: theirs, later, taken, given, syncedMs, failure, points }) => ({
       name: link.name,
       state,
       messages: theirs,
+      later,
+      offset_ms: clock.offsetOf(link.name),
       taken,
       given,
       synced_ms: syncedMs,

@@ -29,6 +29,13 @@ export async function until(what: string, isSo: () => Promise<boolean>): Promise
   }
 }
 
+export interface ChainOptions {
+  readonly endpoints?: readonly string[];
+  readonly packs?: boolean;
+  readonly horizonSeconds?: number;
+  readonly maxFeeGwei?: number;
+}
+
 /** A chain with the contract on it. */
 export class TestChain implements AsyncDisposable {
   readonly anvil: Anvil;
@@ -65,10 +72,15 @@ export class TestChain implements AsyncDisposable {
     return this.emit(content, STRANGER);
   }
 
-  async settings(options: { endpoints?: readonly string[]; packs?: boolean; horizonSeconds?: number } = {}) {
+  async settings(options: ChainOptions = {}) {
     const keyFile = join(this.#directory, 'key');
     await writeFile(keyFile, `${FUNDED_KEY}\n`, { mode: 0o600 });
-    const packing = { key_file: keyFile, interval_seconds: 1, resend_seconds: 1 };
+    const packing = {
+      key_file: keyFile,
+      interval_seconds: 1,
+      resend_seconds: 1,
+      max_fee_gwei: options.maxFeeGwei ?? 150,
+    };
     return parseAnchorSettings(
       {
         anchors: [
@@ -127,7 +139,6 @@ export async function createAnchoredCore(
       write: createWrite(pool),
       files: rooms.ipfs,
       anchors: settings.anchors,
-      random: () => 0,
       log,
     }),
   );

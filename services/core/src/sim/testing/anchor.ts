@@ -30,7 +30,7 @@ const [SETTINGS] = parseAnchorSettings(
   NO_NETWORKS,
 ).anchors;
 
-const PACKING = {
+export const PACKING = {
   keyFile: '',
   intervalMs: 35_000,
   messagesMax: 20,

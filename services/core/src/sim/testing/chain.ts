@@ -17,6 +17,8 @@ interface Transaction {
   readonly from: string;
   readonly nonce: number;
   readonly content: string;
+  /** Wei for a unit of gas. */
+  readonly maxFee: bigint;
 }
 export interface Block {
   readonly hash: string;
@@ -53,15 +55,25 @@ export class VirtualChain {
     return this.#blocks.some(({ transactions }) => transactions.some((one) => one.hash === hash));
   }
 
+  /** Only a dearer one takes the place of another; one whose nonce is used up is none. */
   put(transaction: Transaction): void {
     const isSamePlace = ({ from, nonce }: Transaction) =>
       from === transaction.from && nonce === transaction.nonce;
-    this.#waiting = [...this.#waiting.filter((one) => !isSamePlace(one)), transaction];
+    const before = this.#waiting.find(isSamePlace);
+    if (before && before.maxFee >= transaction.maxFee) return;
+    if (transaction.nonce < this.countOf(transaction.from)) return;
+    this.#waiting = [...this.#waiting.filter((one) => one !== before), transaction];
+  }
+
+  /** Who waits for blocks is forgotten now and then, as when the endpoint is started anew. */
+  forgetSome(): void {
+    this.#waiting = this.#waiting.filter(() => this.#dice.chance(0.5));
   }
 
   emit(from: string, content: string): void {
     const nonce = this.countOf(from) + this.#waiting.filter((one) => one.from === from).length;
-    this.put({ hash: `0x${sha256Hex(`${from} ${nonce} ${content}`)}`, from, nonce, content });
+    const hash = `0x${sha256Hex(`${from} ${nonce} ${content}`)}`;
+    this.put({ hash, from, nonce, content, maxFee: GWEI });
   }
 
   mine(): void {
@@ -156,25 +168,27 @@ export class ChainView implements ChainReader {
 /** How a node puts texts on the chain. @param cross throws where the chain cannot be reached */
 export function createVirtualEmitter(
   chain: VirtualChain,
+  ceiling: bigint,
   cross: () => void,
 ): Pick<Emitter, 'look' | 'prepare' | 'send'> {
   return {
-    async look(hash, nonce) {
+    async look(hash) {
       cross();
-      if (chain.find(hash)) return 'mined';
-      return chain.countOf(EMITTER) > nonce ? 'gone' : 'pending';
+      const receipt = hash !== null && chain.find(hash) ? 'succeeded' : 'none';
+      return { receipt, count: chain.countOf(EMITTER) };
     },
     async prepare(content, { minimumFee, nonce }): Promise<Prepared> {
       cross();
-      const maxFee = minimumFee > GWEI ? minimumFee : GWEI;
-      const place = nonce ?? chain.countOf(EMITTER);
-      const hash = `0x${sha256Hex(`${EMITTER} ${place} ${maxFee} ${content}`)}`;
-      const transaction: Transaction = { hash, from: EMITTER, nonce: place, content };
-      return { raw: JSON.stringify(transaction), hash, nonce: place, maxFee };
+      const wanted = minimumFee > GWEI ? minimumFee : GWEI;
+      const maxFee = wanted < ceiling ? wanted : ceiling;
+      const hash = `0x${sha256Hex(`${EMITTER} ${nonce} ${maxFee} ${content}`)}`;
+      const raw = JSON.stringify({ hash, from: EMITTER, nonce, content, maxFee: maxFee.toString() });
+      return { raw, hash, nonce, maxFee };
     },
     async send(raw) {
       cross();
-      chain.put(JSON.parse(raw) as Transaction);
+      const sent = JSON.parse(raw) as Omit<Transaction, 'maxFee'> & { maxFee: string };
+      chain.put({ ...sent, maxFee: BigInt(sent.maxFee) });
     },
   };
 }

@@ -9,6 +9,7 @@ import { startTestServer } from '../../db/testing-server.ts';
 import { keepVerified, verifyFrame } from '../../sync/take.ts';
 import { linkTo } from '../../sync/testing.ts';
 import { MIGRATIONS } from '../../testing.ts';
+import { PACKING } from './anchor.ts';
 import { ChainView, createVirtualEmitter, EMITTER, STRANGER, unreachable, VirtualChain } from './chain.ts';
 import { Clients } from './clients.ts';
 import { SeededDice } from './dice.ts';
@@ -27,6 +28,8 @@ const DOWN_STEPS = 15;
 /** More have more connections than the server that tests share. */
 const SHARED_SERVER_NODES = 20;
 const OWN_SERVER = { max_connections: '400' };
+
+const FEE_MAX = BigInt(PACKING.maxFeeGwei) * 10n ** 9n;
 
 const log = createLogger('sim', 'silent');
 const signal = new AbortController().signal;
@@ -136,7 +139,7 @@ export class World {
       at,
       isHidden: at >= HIDDEN_FROM && at === count - 1,
       view: new ChainView(this.chain),
-      emitter: at === 0 ? createVirtualEmitter(this.chain, crossChain) : undefined,
+      emitter: at === 0 ? createVirtualEmitter(this.chain, FEE_MAX, crossChain) : undefined,
       files: files.filter((_, from) => from !== at),
       blocks,
       core: undefined,
