@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { backoffMs, type Logger, pause } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, type ShortKey } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { PeerLink } from './link.ts';
@@ -144,19 +144,25 @@ export class Syncer {
     const onProgress = (tally: Tally) => {
       peer.taken = taken + tally.taken;
     };
-    const common = { set, taker, declined: this.#declined, signal, onProgress };
+    const lacks = this.#lacks.get(peer) ?? new PeerLacks();
+    this.#lacks.set(peer, lacks);
+    const yieldsTo = (key: ShortKey) => lacks.yieldsTo(key);
+    const common = { set, taker, declined: this.#declined, yieldsTo, signal, onProgress };
     await this.#transferFrom(peer, common);
     const result = await reconcile(peer.link, common);
     if (result.tally.taken > 0) log.info({ peer: peer.link.name, ...result.tally }, 'took what was lacking');
-    await this.#offer(peer, result, signal);
+    await this.#offer(peer, lacks, result, signal);
     return result;
   }
 
   /** A peer that does not ask is offered what it lacks. That it takes nothing is no failure of the session. */
-  async #offer(peer: PeerState, { peerLacks }: SessionResult, signal: AbortSignal): Promise<void> {
+  async #offer(
+    peer: PeerState,
+    lacks: PeerLacks,
+    { peerLacks }: SessionResult,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { db, set, log } = this.#options;
-    const lacks = this.#lacks.get(peer) ?? new PeerLacks();
-    this.#lacks.set(peer, lacks);
     try {
       peer.given += await offerLacking(peer.link, lacks.decide(peerLacks), lacks, { db, set, signal });
     } catch (error) {
