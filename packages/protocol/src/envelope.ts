@@ -61,8 +61,8 @@ export interface VerifiedMessage {
   /** `network` only: the sender as it was spelled when signed, where that differs. */
   readonly signedSender?: string | undefined;
   /**
-   * When the first core node took it, by that node's word, in milliseconds since 1970. Only of forms that leave something
-   * uncovered: of two nodes' statements the earlier one counts (sync/shared.ts).
+   * When the first core node took it, by that node's word, in milliseconds since 1970: of two nodes' statements the
+   * earlier one counts (sync/shared.ts). Of an envelope only where it was late (effective-time.ts).
    */
   readonly notedMs?: number | undefined;
 }

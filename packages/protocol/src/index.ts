@@ -15,6 +15,7 @@ export * from './credit/costs.ts';
 export * from './credit/estimate.ts';
 export * from './credit/ledger.ts';
 export * from './credit/prices.ts';
+export { type Dated, effectiveTime, isLate } from './effective-time.ts';
 export {
   EnvelopeShape,
   type MessageForm,
@@ -76,6 +77,7 @@ export {
   syncHashOf,
   syncKeyOf,
   textOfShortKey,
+  uncoveredText,
 } from './sync/key.ts';
 export * from './sync/ranges.ts';
 export * from './sync/shared.ts';

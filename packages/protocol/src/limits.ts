@@ -8,6 +8,10 @@ export const LIMITS = {
   jsonDepth: 64,
   /** How far a timestamp may be ahead of the node's clock (design decision 6). */
   futureSeconds: 600,
+  /** A message that is there only so long after its timestamp is late: its date may have been chosen (effective-time.ts). */
+  lateSeconds: 600,
+  /** How far a revocation reaches back: as far as a message can be dated back without being late. */
+  revocationSeconds: 600,
   channelChars: 128,
   nonceChars: 128,
   addressChars: 128,

@@ -65,6 +65,13 @@ export const InstanceView = Type.Object({
   status: InstanceStatus,
   created_at: Type.Integer({ description: 'Unix seconds' }),
   updated_at: Type.Integer({ description: 'Unix seconds' }),
+  effective_at: Type.Optional(
+    Type.Integer({
+      description:
+        'Unix seconds: what names, queues and prices go by. It is created_at, or, where the message came more than ten minutes after its timestamp, when a core node first had it',
+    }),
+  ),
+  placed: Type.Optional(Type.Boolean({ description: 'whether it ever had an address' })),
   ssh_key: Type.String(),
   firewall: Firewall,
   desired: InstanceStatus,

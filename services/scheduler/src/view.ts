@@ -39,7 +39,7 @@ export interface Placement {
 export interface Instance extends Placement {
   readonly instanceId: string;
   readonly needs: Resources;
-  /** Unix seconds. */
+  /** Its place in the line: its timestamp, or when a core node first had it where it came late. Unix seconds. */
   readonly createdAt: number;
 }
 
@@ -78,7 +78,7 @@ export function parseInstance(view: InstanceView): Instance {
   return {
     instanceId: view.instance_id,
     needs: share(sharedSizes, `${cpu} ${memoryMib} ${diskGib}`, { cpu, memoryMib, diskGib }),
-    createdAt: view.created_at,
+    createdAt: view.effective_at ?? view.created_at,
     nodeId: shareText(view.node_id),
     nodeAddress: shareText(view.node_address),
     ipv6: view.ipv6,

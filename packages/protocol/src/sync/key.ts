@@ -1,3 +1,4 @@
+import { isLate } from '../effective-time.ts';
 import type { MessageForm } from '../envelope.ts';
 import { sha256Hex } from '../hash.ts';
 import { bytesToHex, hexToBytes } from '../hex.ts';
@@ -25,17 +26,20 @@ export interface SyncFields {
   readonly channel: string | null;
   readonly time: number;
   readonly tags: readonly string[];
+  readonly notedMs: number | null;
 }
 
 const HEX = /^[0-9a-f]{64}$/;
 
 /**
- * What a message says that neither its hash nor its signature covers, as one text; empty where everything is covered.
- * The same statement gives the same text on every node.
+ * What is said of a message that neither its hash nor its signature covers, as one text; empty where there is nothing. Of
+ * a late message that is also since when it is there. The same statement gives the same text on every node.
  */
-export function uncoveredText({ form, sender, channel, time, tags }: Omit<SyncFields, 'itemHash'>): string {
-  if (form === 'envelope') return '';
-  return JSON.stringify(form === 'network' ? [time, sender, channel] : [time, channel, tags]);
+export function uncoveredText(fields: Omit<SyncFields, 'itemHash'>): string {
+  const { form, sender, channel, time, tags, notedMs } = fields;
+  const late = isLate(fields) ? [notedMs] : [];
+  if (form === 'envelope') return late.length === 0 ? '' : JSON.stringify(late);
+  return JSON.stringify([...(form === 'network' ? [time, sender, channel] : [time, channel, tags]), ...late]);
 }
 
 /** The hash part of an id, in hexadecimal: the item hash itself, or the SHA-256 of a CID. */

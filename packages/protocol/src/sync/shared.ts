@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { familyOf } from '../chains.ts';
 import { StoreContent } from '../content/store.ts';
 import { Tags } from '../content/tags.ts';
-import type { MessageForm, MessageShape, VerifiedMessage } from '../envelope.ts';
+import type { MessageShape, VerifiedMessage } from '../envelope.ts';
 import { AppError } from '../errors.ts';
 import { itemHashOf } from '../hash.ts';
 import { scanJsonObject } from '../json/scan.ts';
@@ -10,12 +10,12 @@ import { LIMITS } from '../limits.ts';
 import { parseMessageHash } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 import { verifyScannedSubmission } from '../submission.ts';
-import { uncoveredText } from './key.ts';
+import { type SyncFields, uncoveredText } from './key.ts';
 
 /**
  * How nodes pass messages on: one JSON object each, that holds everything its signature and its hash cover.
  *
- *     envelope  {"message": <the signed text>, "signature", "address"}
+ *     envelope  {"message": <the signed text>, "signature", "address"}, with "noted_ms" where it was late
  *     network   {"message": {chain, sender, type, ...}, "noted_ms"}
  *     upload    {"upload": {address, file_hash, size, content_type, signature, channel, tags, time}, "noted_ms"}
  */
@@ -102,8 +102,10 @@ function verifyUpload(value: unknown, nowSeconds: number): VerifiedMessage {
 export function verifyShared(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
   const scanned = scanJsonObject(body);
   if (Object.hasOwn(scanned.value, 'upload')) return verifyUpload(scanned.value, nowSeconds);
-  const message = verifyScannedSubmission(scanned, nowSeconds);
-  return message.form === 'envelope' ? message : { ...message, notedMs: parseNoted(scanned.value).noted_ms };
+  const { noted_ms: noted, ...value } = scanned.value;
+  const message = verifyScannedSubmission({ ...scanned, value }, nowSeconds);
+  if (message.form === 'envelope' && noted === undefined) return message;
+  return { ...message, notedMs: parseNoted(scanned.value).noted_ms };
 }
 
 /** How an envelope begins as `sharedText` writes it; the signed text follows. */
@@ -116,20 +118,21 @@ export interface EnvelopeProof {
   readonly signature: string;
   /** Of the signed text, which follows `{"message":`. */
   readonly signedChars: number;
+  readonly notedMs?: number | undefined;
 }
 
 /** For handing a verified envelope to another thread; undefined where it is not written as `sharedText` does. */
 export function findEnvelopeProof(text: string, message: VerifiedMessage): EnvelopeProof | undefined {
-  const { form, itemHash, sender, signature, sourceText } = message;
+  const { form, itemHash, sender, signature, sourceText, notedMs } = message;
   if (form !== 'envelope' || sourceText === null) return undefined;
   if (!text.startsWith(ENVELOPE_START) || !text.startsWith(sourceText, ENVELOPE_START.length))
     return undefined;
-  return { itemHash, sender, signature, signedChars: sourceText.length };
+  return { itemHash, sender, signature, signedChars: sourceText.length, notedMs };
 }
 
 /** The verified message of a text and its own proof: nothing is checked again. */
 export function readProvenEnvelope(text: string, proof: EnvelopeProof): VerifiedMessage {
-  const { itemHash, sender, signature, signedChars } = proof;
+  const { itemHash, sender, signature, signedChars, notedMs } = proof;
   const sourceText = text.slice(ENVELOPE_START.length, ENVELOPE_START.length + signedChars);
   const {
     chain,
@@ -138,7 +141,8 @@ export function readProvenEnvelope(text: string, proof: EnvelopeProof): Verified
     timestamp: time,
     content,
   } = JSON.parse(sourceText) as Static<typeof MessageShape>;
-  return { form: 'envelope', itemHash, chain, sender, type, channel, time, content, signature, sourceText };
+  const message = { itemHash, chain, sender, type, channel, time, content, signature, sourceText };
+  return { form: 'envelope', ...message, ...(notedMs === undefined ? {} : { notedMs }) };
 }
 
 function networkPart({
@@ -172,32 +176,32 @@ function uploadPart({ sender, signature, channel, time, content, sourceText }: V
 
 /** A message as it is passed on, or undefined where its text was erased. */
 export function sharedText(message: VerifiedMessage): string | undefined {
-  const { form, sender, signature, sourceText, notedMs: noted_ms = 0 } = message;
+  const { form, sender, signature, sourceText, notedMs } = message;
+  const noted_ms = notedMs ?? 0;
   if (form === 'network')
     // Of a message whose content is a file nothing but the file is erased.
     return JSON.stringify({ message: networkPart(message), noted_ms });
   if (sourceText === null) return undefined;
   if (form === 'upload') return JSON.stringify({ upload: uploadPart(message), noted_ms });
-  return envelopeText(sourceText, signature, sender);
+  return envelopeText(sourceText, signature, sender, notedMs);
 }
 
-/** An envelope as it is passed on. */
-export const envelopeText = (signedText: string, signature: string, sender: string): string =>
-  `${ENVELOPE_START}${signedText},"signature":${JSON.stringify(signature)},"address":${JSON.stringify(sender)}}`;
+/** An envelope as it is passed on. @param notedMs only of one that was late */
+export const envelopeText = (
+  signedText: string,
+  signature: string,
+  sender: string,
+  notedMs?: number | null,
+): string =>
+  `${ENVELOPE_START}${signedText},"signature":${JSON.stringify(signature)},"address":${JSON.stringify(sender)}${notedMs == null ? '' : `,"noted_ms":${notedMs}`}}`;
 
 /** Of a message: what no hash or signature covers, and when a node first said it. */
-export interface Statement {
-  readonly form: MessageForm;
-  readonly sender: string;
-  readonly channel: string | null;
-  readonly time: number;
-  readonly tags: readonly string[];
-  readonly notedMs: number | null;
-}
+export type Statement = Omit<SyncFields, 'itemHash'>;
 
 /**
  * Whether another node's statement takes the place of the one that is kept: it says something else, and was made
- * earlier. Equal times are settled by what is said. So every node ends with the same, whatever it heard first.
+ * earlier. Equal times are settled by what is said; of an envelope, a node that says nothing had it in time. So every
+ * node ends with the same, whatever it heard first.
  */
 export function isEarlierStatement(other: Statement, kept: Statement): boolean {
   const [theirs, ours] = [uncoveredText(other), uncoveredText(kept)];

@@ -89,8 +89,9 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
       }),
       repeat('archives', pollMs, async () => {
         const isBusy = await processor.round();
-        if (isBusy) events.wake();
-        return isBusy;
+        const isDating = await processor.date();
+        if (isBusy || isDating) events.wake();
+        return isBusy || isDating;
       }),
     );
     if (!packing) continue;

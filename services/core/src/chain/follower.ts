@@ -46,12 +46,13 @@ const refusalOf = (error: unknown): VerdictReason => {
 /** What is kept of an event: refused at once where it is nobody's that is trusted, or says nothing that can be read. */
 export function readSyncEvent(
   network: string,
-  { blockNumber, logIndex, transactionHash, name, args }: ContractEvent,
+  { blockNumber, logIndex, transactionHash, timestamp, name, args }: ContractEvent,
   emitters: ReadonlySet<string>,
 ): NewEvent {
   const emitter = typeof args.addr === 'string' ? args.addr.toLowerCase() : '';
   const content = typeof args.message === 'string' ? args.message : '';
-  const event = { network, blockNumber, logIndex, transactionHash, emitter, content };
+  const place = { network, blockNumber, logIndex, transactionHash };
+  const event = { ...place, blockTime: timestamp, emitter, content };
   if (name !== 'SyncEvent' || !emitters.has(emitter)) {
     const message = `archives of ${emitter || 'nobody'} are not read`;
     return { ...event, cid: null, refusal: { code: 'EMITTER_NOT_AUTHORIZED', message } };

@@ -7,12 +7,21 @@ import type { Schema } from '../db/schema.ts';
 import { parseCid } from '../ipfs/cid.ts';
 import { retryAfterMs } from '../ipfs/fetcher.ts';
 import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
-import { confirmMessages } from '../messages/confirmations.ts';
+import { confirmMessages, listNotedAfter } from '../messages/confirmations.ts';
 import type { Intake } from '../messages/intake.ts';
+import { acceptStored } from '../messages/stored.ts';
 import { type ArchivedMessage, parseArchive, parseSyncContent } from './archive.ts';
 import { ARCHIVE_LIMITS } from './limits.ts';
 import type { AnchorSettings } from './settings.ts';
-import { type AnchorEvent, isWaiting, listWaiting, postponeEvent, settleEvent } from './store.ts';
+import {
+  type AnchorEvent,
+  findUndated,
+  isWaiting,
+  listWaiting,
+  noteDated,
+  postponeEvent,
+  settleEvent,
+} from './store.ts';
 
 export interface ProcessorOptions {
   readonly db: Kysely<Schema>;
@@ -43,6 +52,9 @@ const MAY_PASS: ReadonlySet<ErrorCode> = new Set([
   'SHUTTING_DOWN',
 ]);
 
+/** A message is dated as it is kept. */
+const noFile = async () => undefined;
+
 /** Uploads are signed in this chain's way (specification, "Authentication" 3). */
 const UPLOAD_CHAIN = 'ETH';
 
@@ -62,6 +74,22 @@ export class Processor {
     const due = await listWaiting(db, settings.network.name, now(), ARCHIVE_LIMITS.parallel);
     await Promise.all(due.map((event) => this.#process(event)));
     return due.length > 0;
+  }
+
+  /** Looks at the messages of one event that is settled: they were there by its block. @returns whether there may be more at once */
+  async date(): Promise<boolean> {
+    const { db, intake, settings } = this.#options;
+    const event = await findUndated(db, settings.network.name);
+    if (!event) return false;
+    for (let after = ''; ; ) {
+      const late = await listNotedAfter(db, event, event.blockTime, after, ARCHIVE_LIMITS.together);
+      const dated = late.map((row) => acceptStored({ ...row, noted_ms: event.blockTime * 1000 }, noFile));
+      await Promise.all(dated.map(async (accepted) => intake.submit(await accepted, 'peer')));
+      if (late.length < ARCHIVE_LIMITS.together) break;
+      after = late.at(-1)!.item_hash;
+    }
+    await noteDated(db, event);
+    return true;
   }
 
   async #process(event: AnchorEvent): Promise<void> {

@@ -66,6 +66,8 @@ export async function listKept(db: Db, network: string, fromBlock: number): Prom
 
 export interface NewEvent extends KeptEvent {
   readonly network: string;
+  /** Unix seconds. */
+  readonly blockTime: number;
   readonly emitter: string;
   readonly content: string;
   readonly cid: string | null;
@@ -77,8 +79,8 @@ export async function insertEvent(db: Db, event: NewEvent, nowMs: number): Promi
   const { refusal } = event;
   await sql`
     insert into anchor_events
-      (network, block_number, log_index, tx_hash, emitter, content, cid, state, reason, due_ms, seen_ms)
-    values (${event.network}, ${event.blockNumber}, ${event.logIndex}, ${event.transactionHash}, ${event.emitter},
+      (network, block_number, log_index, tx_hash, block_time, emitter, content, cid, state, reason, due_ms, seen_ms)
+    values (${event.network}, ${event.blockNumber}, ${event.logIndex}, ${event.transactionHash}, ${event.blockTime}, ${event.emitter},
       ${refusal ? '' : event.content}, ${event.cid}, ${refusal ? 'refused' : 'waiting'},
       ${refusal ? JSON.stringify(refusal) : null}, ${nowMs}, ${nowMs})`.execute(db);
 }
@@ -106,6 +108,31 @@ export async function isWaiting(trx: Transaction<Schema>, event: AnchorEvent): P
     select from anchor_events where ${isAt(event)} and tx_hash = ${event.transactionHash} and state = 'waiting'
     for update`.execute(trx);
   return rows.length > 0;
+}
+
+/** An event that cannot change any more, and that nobody has looked at for the dates of what it confirms. */
+export interface UndatedEvent extends KeptEvent {
+  readonly network: string;
+  /** Unix seconds. */
+  readonly blockTime: number;
+}
+
+/** The oldest of them. */
+export async function findUndated(db: Db, network: string): Promise<UndatedEvent | undefined> {
+  const { rows } = await sql<UndatedEvent>`
+    select e.network, block_number as "blockNumber", log_index as "logIndex", tx_hash as "transactionHash",
+      block_time as "blockTime"
+    from anchor_events e join anchor_networks n on n.network = e.network and e.block_number <= n.settled_block
+    where e.network = ${network} and e.state = 'processed' and not e.dated and e.block_time is not null
+    order by block_number, log_index limit 1`.execute(db);
+  return rows[0];
+}
+
+export async function noteDated(db: Db, event: UndatedEvent): Promise<void> {
+  await sql`
+    update anchor_events set dated = true where ${isAt(event)} and tx_hash = ${event.transactionHash}`.execute(
+    db,
+  );
 }
 
 export async function settleEvent(

@@ -1,13 +1,14 @@
 import { creditsOf, HOLD_SECONDS } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { effectiveTimeOf } from '../messages/effective.ts';
 import type { Resource } from './write.ts';
 
 /** A message that would make something that costs. */
 export interface Wish {
   readonly itemHash: string;
   readonly owner: string;
-  /** Unix seconds. */
+  /** Its effective time, Unix seconds. */
   readonly time: number;
   readonly resource: Resource;
 }
@@ -88,7 +89,7 @@ async function loadStandings(
 
 /**
  * Whether owners have the credit for what a batch would make: for a day of it and of all that they had before it, as of
- * each message's own time. What comes later never matters, so that every node comes to the same end in any order.
+ * each message's effective time. What comes later never matters, so that every node comes to the same end in any order.
  */
 export async function loadAffordance(
   db: Kysely<Schema>,
@@ -135,7 +136,7 @@ export async function findLater(
     from unnest(${stamps.map(({ owner }) => creditKey(owner))}::text[], ${stamps.map(({ time }) => time)}::float8[],
       ${stamps.map(({ itemHash }) => itemHash)}::text[]) as s (key, "time", item_hash)
     join dependencies d on d.key = s.key join messages m on m.item_hash = d.item_hash
-    where (m."time", m.item_hash) > (s."time", s.item_hash)`.execute(db);
+    where (${effectiveTimeOf('m')}, m.item_hash) > (s."time", s.item_hash)`.execute(db);
   return rows.map((row) => row.item_hash);
 }
 

@@ -1,3 +1,4 @@
+import { effectiveTime } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { Accepted } from '../messages/accepted.ts';
@@ -92,7 +93,8 @@ async function insertChanges(db: Kysely<Schema>, accepted: readonly Accepted[]):
   for (const { message, owner, changes } of accepted) {
     const { itemHash, time } = message;
     for (const change of changes) {
-      if (change.kind === 'resource') resources.push({ itemHash, time, owner, resource: change.resource });
+      if (change.kind === 'resource')
+        resources.push({ itemHash, time: effectiveTime(message), owner, resource: change.resource });
       if (change.kind === 'credit_notice')
         notices.push({ itemHash, time, publisher: owner, notice: change.notice });
       if (change.kind === 'credit')

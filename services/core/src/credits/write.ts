@@ -15,7 +15,7 @@ type Db = Kysely<Schema>;
 export interface ResourceRow {
   readonly itemHash: string;
   readonly owner: string;
-  /** Unix seconds. */
+  /** Its effective time, Unix seconds: since when it costs, and at whose prices. */
   readonly time: number;
   readonly resource: Resource;
 }

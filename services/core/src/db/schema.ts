@@ -27,6 +27,8 @@ export interface InstanceStamps {
   readonly allocation: Stamp | null;
   /** Milliseconds, as the node wrote them. */
   readonly status: Stamp | null;
+  /** Of the first allocation that gave it an address. */
+  readonly address: Stamp | null;
 }
 
 /** Why a message is pending, rejected or forgotten. */
@@ -81,7 +83,7 @@ export interface Schema {
     /** Milliseconds since 1970: when it got its status. */
     settled_at_ms: number;
     received_at: Generated<Date>;
-    /** Milliseconds since 1970; null where everything is covered (protocol/sync/shared.ts). */
+    /** Milliseconds since 1970: when the first core node took it; null of an envelope that came in time (protocol/sync/shared.ts). */
     noted_ms: Generated<number | null>;
   };
   message_tags: {
@@ -182,6 +184,7 @@ export interface Schema {
     reason: Json<Reason | null>;
     created_at: number;
     updated_at: number;
+    effective_at: number;
     stamps: Json<InstanceStamps>;
   };
   events: { seq: number; kind: NetworkEvent['kind']; data: Json<unknown>; time_ms: number };
@@ -240,6 +243,8 @@ export interface Schema {
     due_ms: number;
     seen_ms: number;
     messages: Generated<number>;
+    block_time: number | null;
+    dated: Generated<boolean>;
   };
   anchor_networks: {
     network: string;

@@ -3,6 +3,8 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { createSigner, type MessageDraft, type Signer } from '@skerry/client';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing.ts';
 
+/** A second of the tests is longer than a revocation reaches back. */
+const STEP_SECONDS = 1_000;
 const T0 = 1_700_000_000;
 const { alice, bob } = signers;
 let next = 1;
@@ -10,26 +12,29 @@ let next = 1;
 describe('delegation', () => {
   let core: TestCore;
   let owner: Signer;
+  let nowMs = 0;
   before(async () => {
-    core = await createTestCore();
+    core = await createTestCore({ now: () => nowMs });
   });
   beforeEach(() => {
     owner = createSigner(`0x${(next++).toString(16).padStart(64, '4')}`);
   });
   after(() => core[Symbol.asyncDispose]());
 
-  const grant = (at: number, ...authorizations: unknown[]) =>
-    core.send(owner, {
-      type: 'AGGREGATE',
-      content: { key: 'security', content: { authorizations } },
-      channel: 'security',
-      timestamp: T0 + at,
-    });
+  /** Arrives when it says that it was made. */
+  const sendAt = (at: number, by: Signer, draft: Omit<MessageDraft, 'timestamp'>) => {
+    const timestamp = T0 + at * STEP_SECONDS;
+    nowMs = timestamp * 1000;
+    return core.send(by, { ...draft, timestamp });
+  };
+  const grant = (at: number, ...authorizations: unknown[]) => {
+    const content = { key: 'security', content: { authorizations } };
+    return sendAt(at, owner, { type: 'AGGREGATE', content, channel: 'security' });
+  };
   let nonce = 0;
   const act = async (draft: Omit<MessageDraft, 'timestamp'>, at = 100, by: Signer = bob) => {
     const content = { ...(draft.content as object), address: owner.address };
-    const whole = { ...draft, content, timestamp: T0 + at, nonce: `${nonce++}` };
-    const { status, body } = await core.send(by, whole);
+    const { status, body } = await sendAt(at, by, { ...draft, content, nonce: `${nonce++}` });
     return { status, code: body.code, hash: body.item_hash ?? body.details?.item_hash };
   };
   const note = (type = 'note') => ({ type: 'POST', content: { type, content: {} } });
@@ -105,21 +110,16 @@ describe('delegation', () => {
       { address: bob.address, types: ['POST', 'INSTANCE_UPDATE'] },
       { address: bob.address, types: ['FORGET'] },
     );
-    const { body: post } = await core.send(owner, { ...note(), timestamp: T0 + 2 });
-    const { body: machine } = await core.send(owner, {
-      type: 'INSTANCE',
-      content: instanceContent,
-      timestamp: T0 + 2,
-    });
-    const { body: own } = await core.send(owner, {
+    const { body: post } = await sendAt(2, owner, note());
+    const { body: machine } = await sendAt(2, owner, { type: 'INSTANCE', content: instanceContent });
+    const { body: own } = await sendAt(2, owner, {
       type: 'AGGREGATE',
       content: { key: 'k', content: {} },
-      timestamp: T0 + 2,
     });
     const amend = { type: 'POST', content: { type: 'amend', ref: post.item_hash, content: { by: 'bob' } } };
     assert.equal((await act(amend)).status, 200);
     const change = (type: string, more: object) =>
-      core.send(bob, { type, content: { instance_id: machine.item_hash, ...more }, timestamp: T0 + 9 });
+      sendAt(9, bob, { type, content: { instance_id: machine.item_hash, ...more } });
     assert.equal((await change('INSTANCE_UPDATE', { name: 'bobs' })).status, 200);
     assert.equal((await change('INSTANCE_CONTROL', { action: 'stop' })).status, 403);
     assert.equal((await act({ type: 'FORGET', content: { hashes: [own.item_hash] } })).status, 403);

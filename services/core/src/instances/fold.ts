@@ -1,6 +1,7 @@
 import {
   type AllocationContent,
   DEFAULT_FIREWALL,
+  effectiveTime,
   type InstanceContent,
   type InstanceControlContent,
   type InstanceStatusContent,
@@ -17,7 +18,7 @@ import { type InstanceState, isLater } from './state.ts';
  */
 
 /** What the fold needs of a message beside its content. */
-export type Signed = Pick<VerifiedMessage, 'itemHash' | 'sender' | 'time'>;
+export type Signed = Pick<VerifiedMessage, 'itemHash' | 'sender' | 'time' | 'notedMs'>;
 
 /**
  * What one message does to its instance. Creation comes first; statuses come after allocations, since they count only
@@ -56,6 +57,7 @@ function createInstance(head: Signed, owner: string, content: InstanceContent): 
     reason: AWAITING_NODE,
     createdAt: Math.floor(head.time),
     updatedAt: Math.floor(head.time),
+    effectiveAt: Math.floor(effectiveTime(head)),
     stamps: {
       name: null,
       description: null,
@@ -64,6 +66,7 @@ function createInstance(head: Signed, owner: string, content: InstanceContent): 
       restart: null,
       allocation: null,
       status: null,
+      address: null,
     },
   };
 }
@@ -107,9 +110,17 @@ function applyControl(state: InstanceState, head: Signed, content: InstanceContr
 const reasonOf = ({ node_id, reason }: AllocationContent) =>
   reason ?? (node_id === null ? AWAITING_NODE : null);
 
+/** An instance that had an address once keeps its name while it waits for the next one. */
+function withAddress(state: InstanceState, stamp: Stamp): InstanceState {
+  const { address } = state.stamps;
+  if (address && isLater(stamp, address)) return state;
+  return { ...state, stamps: { ...state.stamps, address: stamp } };
+}
+
 /** A move to another node forgets what the earlier node said; the caller folds the new node's statuses in after it. */
-function applyAllocation(state: InstanceState, head: Signed, content: AllocationContent): InstanceState {
+function applyAllocation(before: InstanceState, head: Signed, content: AllocationContent): InstanceState {
   const stamp: Stamp = [content.decided_at_ms, head.itemHash];
+  const state = content.ipv6 === '' ? before : withAddress(before, stamp);
   if (!isLater(stamp, state.stamps.allocation)) return state;
   const moved = content.node_address !== state.nodeAddress;
   return {

@@ -23,6 +23,7 @@ export function stateOf(row: Selectable<Schema['instances']>): InstanceState {
     reason: row.reason,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    effectiveAt: row.effective_at,
     stamps: row.stamps,
   };
 }
@@ -48,6 +49,7 @@ export function rowOf(state: InstanceState): Insertable<Schema['instances']> {
     reason: JSON.stringify(state.reason),
     created_at: state.createdAt,
     updated_at: state.updatedAt,
+    effective_at: state.effectiveAt,
     stamps: JSON.stringify(state.stamps),
   };
 }

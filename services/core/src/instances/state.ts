@@ -23,6 +23,8 @@ export interface InstanceState {
   /** Unix seconds. */
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** Since when it counts against others (protocol's effectiveTime). */
+  readonly effectiveAt: number;
   readonly stamps: InstanceStamps;
 }
 

@@ -16,6 +16,8 @@ export function viewOf(state: InstanceState): InstanceView {
     status: state.phase === 'running' ? 'running' : 'stopped',
     created_at: state.createdAt,
     updated_at: state.updatedAt,
+    effective_at: state.effectiveAt,
+    placed: state.stamps.address !== null,
     ssh_key: state.sshKey,
     firewall: state.firewall,
     desired: state.desired,

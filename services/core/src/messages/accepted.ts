@@ -13,7 +13,7 @@ import type { Resource } from '../credits/write.ts';
 import type { VerdictReason } from '../db/schema.ts';
 import type { InstanceFold } from '../instances/fold.ts';
 import type { Contents, MessageType } from './contents.ts';
-import type { Authorization } from './permissions.ts';
+import type { SecurityElement } from './permissions.ts';
 
 /** What a message must know of the world before it can be decided. */
 export interface Needs {
@@ -39,8 +39,8 @@ export interface MessageHead {
 export interface Facts {
   message(hash: string): MessageHead | undefined;
   hasFile(hash: string): boolean;
-  /** What an owner's `security` aggregate permitted at a time (Unix seconds). */
-  authorizations(owner: string, time: number): readonly Authorization[];
+  /** What an owner's `security` aggregate ever permitted. */
+  security(owner: string): readonly SecurityElement[];
   /** The FORGET messages in force that name this message. */
   forgottenBy(hash: string): readonly string[];
   /** Whether anything is refused for want of credit. */
@@ -114,8 +114,11 @@ export interface Accepted {
   readonly needs: Needs;
   /** What it does once it is processed. */
   readonly changes: readonly Change[];
-  /** Pure. That the sender may speak for `owner`, and that nobody forgot the message, is judged elsewhere (verdict.ts). */
-  decide(facts: Facts): Decision;
+  /**
+   * Pure. That the sender may speak for `owner`, and that nobody forgot the message, is judged elsewhere (verdict.ts).
+   * @param message as it is judged: when it was noted may be known better than when it was read
+   */
+  decide(facts: Facts, message: VerifiedMessage): Decision;
 }
 
 /** One kind of message: says what it will need and do. One file each in `kinds/`. Throws AppError for what can never be. */

@@ -1,12 +1,14 @@
-import { compareKeys, isCid, type SyncKey } from '@skerry/protocol';
+import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import { appendEvents, lockEvents } from '../events/append.ts';
 import { wantFiles } from '../files/wanted.ts';
+import { dateAgain } from './confirmations.ts';
 import type { Writing } from './effects/effect.ts';
 import { writeEffects } from './effects.ts';
 import { judge } from './judge.ts';
 import type { Candidate, Judged, Outcome } from './judged.ts';
+import { loadKnown } from './known.ts';
 import { putInLine } from './line.ts';
 import { forgetRewritten, restate } from './restate.ts';
 import { keyOfAccepted, type Move } from './statement.ts';
@@ -53,10 +55,16 @@ export async function applyBatch(
 ): Promise<Applied> {
   const { trx } = writer;
   const lastSeq = await lockEvents(trx);
-  const { restated, steps } = await restate(writer, batch);
+  const known = await loadKnown(trx, batch);
+  const { candidates, restated, steps } = await restate(writer, batch, known);
   const earlier = await writeSteps(writer, steps, schedulers, nowMs);
   if (steps.length > 0) await forgetRewritten(writer);
-  const judged = await judge(trx, batch, nowMs);
+  const judged = await judge(
+    trx,
+    candidates,
+    steps.length > 0 ? await loadKnown(trx, candidates) : known,
+    nowMs,
+  );
   const outcomes = new Map(judged.map(({ accepted, outcome }) => [accepted.message.itemHash, outcome]));
   // With its content a message may have come to lack something else.
   const stillPending = judged.filter(
@@ -65,7 +73,8 @@ export async function applyBatch(
   await writeDependencies(trx, stillPending);
   await wantFiles(trx, missingFiles(judged), nowMs);
   const changed = judged.filter(
-    ({ accepted, before, outcome }) => before !== outcome.status || restated.has(accepted.message.itemHash),
+    ({ accepted, before, outcome, isRedated }) =>
+      before !== outcome.status || isRedated || restated.has(accepted.message.itemHash),
   );
   if (changed.length === 0) return { outcomes, moreInLine: false, moves: [], fresh: new Set() };
   const now = await writeSteps(writer, changed, schedulers, nowMs);
@@ -77,6 +86,12 @@ export async function applyBatch(
   const events = [...earlier.events, ...now.events];
   if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
   const fresh = new Set(changed.flatMap(({ accepted, kept }) => (kept ? [] : [accepted.message.itemHash])));
+  await dateAgain(
+    trx,
+    changed.flatMap(({ accepted: { message }, kept }) =>
+      !kept && isLate(message) ? [message.itemHash] : [],
+    ),
+  );
   return { outcomes, moreInLine, moves: movesOf(changed), fresh };
 }
 

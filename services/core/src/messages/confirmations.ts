@@ -2,6 +2,8 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import { appendEvents, type EventDraft, lockEvents } from '../events/append.ts';
+import { isLateRow } from './effective.ts';
+import type { StoredMessage } from './stored.ts';
 
 /** That a chain has a message: in an archive that a transaction named. */
 export interface Confirmation {
@@ -133,4 +135,32 @@ export async function unconfirmMessages(
     }),
   );
   if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+}
+
+/** Messages of an event that are known to be there only since later than its block. */
+export async function listNotedAfter(
+  db: Kysely<Schema>,
+  { network, blockNumber, logIndex }: AnchorPlace,
+  blockTime: number,
+  after: string,
+  limit: number,
+): Promise<StoredMessage[]> {
+  const { rows } = await sql<StoredMessage>`
+    select m.* from confirmations c join messages m on m.item_hash = c.item_hash and m.sender = c.sender
+    where c.network = ${network} and c.block_number = ${blockNumber} and c.log_index = ${logIndex}
+      and ${isLateRow('m')} and m.noted_ms > ${blockTime}::bigint * 1000
+      and c.item_hash > ${after}
+    order by c.item_hash limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** Late messages that are new here and confirmed already: the dates of what confirms them are looked at again. */
+export async function dateAgain(trx: Transaction<Schema>, itemHashes: readonly string[]): Promise<void> {
+  if (itemHashes.length === 0) return;
+  await sql`
+    update anchor_events e set dated = false from confirmations c
+    where c.item_hash = any(${itemHashes}::text[]) and e.dated
+      and e.network = c.network and e.block_number = c.block_number and e.log_index = c.log_index`.execute(
+    trx,
+  );
 }

@@ -33,10 +33,20 @@ const WRITERS: Writers = {
   forget: writeForgets,
 };
 
-/** What the step from one status to another does or takes back. */
-function effectsOf({ accepted, before, outcome }: Judged): Effect[] {
+/** What follows from when a message is there: an instance's place among others, what it costs, since when it permits. */
+const isByDate = (change: Change) =>
+  change.kind === 'resource' ||
+  change.kind === 'aggregate' ||
+  (change.kind === 'instance' && change.fold.stage === 'creation');
+
+/** What the step from one status to another does or takes back; what is there since another time is done anew. */
+function effectsOf({ accepted, before, outcome, isRedated }: Judged): Effect[] {
   const [was, is] = [before === 'processed', outcome.status === 'processed'];
-  return was === is ? [] : accepted.changes.map((change) => ({ accepted, change, undo: was }));
+  if (was !== is) return accepted.changes.map((change) => ({ accepted, change, undo: was }));
+  if (!was || !isRedated) return [];
+  return accepted.changes
+    .filter(isByDate)
+    .flatMap((change) => [true, false].map((undo) => ({ accepted, change, undo })));
 }
 
 /** Writes what a batch does to the state, after its message rows. */

@@ -1,8 +1,9 @@
+import { effectiveTime } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { loadAffordance, loadStoppable } from '../credits/afford.ts';
 import type { Schema } from '../db/schema.ts';
 import type { Accepted, Decision, Facts, MessageHead } from './accepted.ts';
-import { authorizationsAt, parseAuthorizations, SECURITY_KEY, type SecurityElement } from './permissions.ts';
+import { parseAuthorizations, SECURITY_KEY, type SecurityElement } from './permissions.ts';
 import { aggregateSubject, headOf } from './verdict.ts';
 
 /** The facts of a batch: read once, then kept up to date as the batch's messages are decided one after another. */
@@ -67,13 +68,21 @@ export async function loadSecurity(
   const histories = new Map<string, SecurityElement[]>(owners.map((owner) => [owner, []]));
   if (owners.length === 0) return histories;
   const subjects = owners.map((owner) => aggregateSubject(owner, SECURITY_KEY));
-  const { rows } = await sql<{ owner: string; time: number; item_hash: string; authorizations: unknown }>`
-    select owner, "time", item_hash, content -> 'content' -> 'authorizations' as authorizations from messages
+  const { rows } = await sql<{
+    owner: string;
+    time: number;
+    notedMs: number | null;
+    item_hash: string;
+    authorizations: unknown;
+  }>`
+    select owner, "time", noted_ms as "notedMs", item_hash, content -> 'content' -> 'authorizations' as authorizations from messages
     where subject = any(${subjects}) and type = 'AGGREGATE' and status = 'processed'
       and content -> 'content' ? 'authorizations'`.execute(db);
   for (const row of rows) {
     const authorizations = parseAuthorizations(row.authorizations);
-    histories.get(row.owner)!.push({ time: row.time, itemHash: row.item_hash, authorizations });
+    histories
+      .get(row.owner)!
+      .push({ time: row.time, since: effectiveTime(row), itemHash: row.item_hash, authorizations });
   }
   return histories;
 }
@@ -91,10 +100,11 @@ const granters = (batch: readonly Accepted[], heads: ReadonlyMap<string, Message
 /** What of the batch would cost something, and the files that it brings. */
 function wishesOf(batch: readonly Accepted[]) {
   const sizes = new Map<string, number>();
-  const wishes = batch.flatMap(({ message: { itemHash, time }, owner, changes }) =>
+  const wishes = batch.flatMap(({ message, owner, changes }) =>
     changes.flatMap((change) => {
       if (change.kind === 'file') sizes.set(change.file.hash, change.file.sizeBytes);
-      return change.kind === 'resource' ? [{ itemHash, time, owner, resource: change.resource }] : [];
+      if (change.kind !== 'resource') return [];
+      return [{ itemHash: message.itemHash, time: effectiveTime(message), owner, resource: change.resource }];
     }),
   );
   return { wishes, sizes };
@@ -102,12 +112,15 @@ function wishesOf(batch: readonly Accepted[]) {
 
 /** Who wants to control whose instance in the batch, where it is not the owner. */
 const controlsOf = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>) =>
-  batch.flatMap(({ message: { type, sender, time }, needs }) =>
-    type !== 'INSTANCE_CONTROL'
+  batch.flatMap(({ message, needs }) =>
+    message.type !== 'INSTANCE_CONTROL'
       ? []
       : (needs.messages ?? []).flatMap((hash) => {
           const owner = heads.get(hash)?.owner;
-          return owner === undefined || owner === sender ? [] : [{ sender, owner, time }];
+          const { sender } = message;
+          return owner === undefined || owner === sender
+            ? []
+            : [{ sender, owner, time: effectiveTime(message) }];
         }),
   );
 
@@ -128,7 +141,7 @@ export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]):
     message: (hash) => heads.get(hash),
     hasFile: (hash) => files.has(hash),
     forgottenBy: (hash) => forgets.get(hash) ?? [],
-    authorizations: (owner, time) => authorizationsAt(histories.get(owner) ?? [], time),
+    security: (owner) => histories.get(owner) ?? [],
     isCreditEnforced: affordance.isEnforced,
     shortageOf: affordance.findShortage,
     mayStop: await loadStoppable(db, controlsOf(batch, known)),
@@ -145,6 +158,7 @@ export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]):
         ) {
           histories.get(accepted.owner)?.push({
             time: accepted.message.time,
+            since: effectiveTime(accepted.message),
             itemHash: accepted.message.itemHash,
             authorizations: parseAuthorizations(change.content.authorizations),
           });

@@ -3,7 +3,7 @@ import type { Verifier } from '../verify/verifier.ts';
 import type { Accepted } from './accepted.ts';
 import type { Outcome } from './judged.ts';
 import { acceptMessage } from './kinds.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { Origin, Pipeline } from './pipeline.ts';
 import { type ReadContentFile, withContent } from './stored.ts';
 
 /** The way of a message into the node: verify, read, then decide and write with others. */
@@ -13,7 +13,7 @@ export interface Intake {
   /** Malformed contents end here, with an error; nothing of them is stored. */
   accept(message: VerifiedMessage): Promise<Accepted>;
   /** Resolves once the verdict is durable. */
-  submit(accepted: Accepted): Promise<Outcome>;
+  submit(accepted: Accepted, from?: Origin): Promise<Outcome>;
 }
 
 export function createIntake(options: {
@@ -27,7 +27,7 @@ export function createIntake(options: {
   return {
     verify: (body) => verifier.verify(body, nowSeconds()),
     accept: async (message) => acceptMessage(await withContent(message, readContentFile, nowSeconds())),
-    submit: (accepted) => pipeline.submit(accepted),
+    submit: (accepted, from) => pipeline.submit(accepted, from),
   };
 }
 

@@ -1,40 +1,11 @@
-import type { MessageStatus, SyncKey } from '@skerry/protocol';
-import { sql, type Transaction } from 'kysely';
+import type { MessageStatus } from '@skerry/protocol';
+import type { Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { Decision } from './accepted.ts';
 import { loadFacts } from './facts.ts';
 import type { Candidate, Judged, Outcome } from './judged.ts';
-import { type KeyColumns, keyOfRow } from './statement.ts';
+import type { Known } from './known.ts';
 import { decideMessage, dependenciesOf } from './verdict.ts';
-
-interface Known {
-  readonly sender: string;
-  readonly status: MessageStatus;
-  readonly shape: number | null;
-  readonly decideByMs: number;
-  readonly key: SyncKey;
-}
-
-async function loadKnown(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Map<string, Known>> {
-  const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
-  const { rows } = await sql<
-    KeyColumns & { status: MessageStatus; shape: number | null; decide_by_ms: number }
-  >`
-    select item_hash, form, sender, channel, "time", tags, status, shape, decide_by_ms
-    from messages where item_hash = any(${hashes})`.execute(trx);
-  return new Map(
-    rows.map((row) => [
-      row.item_hash,
-      {
-        sender: row.sender,
-        status: row.status,
-        shape: row.shape,
-        decideByMs: row.decide_by_ms,
-        key: keyOfRow(row),
-      },
-    ]),
-  );
-}
 
 const outcomeOf = (decision: Decision, decideByMs: number, nowMs: number): Outcome => {
   if (decision.status === 'processed') return { status: 'processed', reason: null };
@@ -72,15 +43,15 @@ const TAKEN: Outcome = {
 export async function judge(
   trx: Transaction<Schema>,
   batch: readonly Candidate[],
+  known: ReadonlyMap<string, Known>,
   nowMs: number,
 ): Promise<Judged[]> {
-  const known = await loadKnown(trx, batch);
   const facts = await loadFacts(
     trx,
     batch.map(({ accepted }) => accepted),
   );
   const judged = new Map<string, Judged>();
-  for (const { accepted, decideByMs } of batch) {
+  for (const { accepted, decideByMs, isRedated = false } of batch) {
     const hash = accepted.message.itemHash;
     if (judged.has(hash)) continue;
     const before = known.get(hash);
@@ -99,6 +70,7 @@ export async function judge(
       accepted,
       ...verdict,
       kept: before?.key ?? null,
+      isRedated,
       shape: before?.shape ?? null,
       decideByMs: deadline,
       dependencies,

@@ -13,6 +13,10 @@ export interface Candidate {
   readonly accepted: Accepted;
   /** Milliseconds since 1970: while it lacks something, it is pending until then, and rejected after. */
   readonly decideByMs: number;
+  /** What is said of it that nothing covers takes the place of what is kept, also where that was said earlier. */
+  readonly overrules?: boolean | undefined;
+  /** It is kept already, and known now to be there since another time. */
+  readonly isRedated?: boolean | undefined;
 }
 
 /** A candidate after the verdict, with what was known of it before. */
@@ -21,6 +25,7 @@ export interface Judged {
   readonly outcome: Outcome;
   /** null: it was not known. */
   readonly before: MessageStatus | null;
+  readonly isRedated: boolean;
   /** Its key as it was kept; null: it was not known. */
   readonly kept: SyncKey | null;
   /** The number of its content's shape, where it was ever processed. */

@@ -13,6 +13,8 @@ import { createTestCore, instanceContent, signers, type TestCore } from '../test
 
 const { alice, bob, scheduler, node, otherNode } = signers;
 const T0 = 1_700_000_000;
+/** Longer than a revocation reaches back. */
+const STEP_SECONDS = 1_000;
 
 interface Sent {
   readonly body: string;
@@ -20,7 +22,10 @@ interface Sent {
 }
 
 const signed = (signer: Signer, type: string, content: unknown, at: number, channel = 'order'): Sent =>
-  signMessage({ type, content, channel, timestamp: T0 + at, nonce: `${at}` } as MessageDraft, signer);
+  signMessage(
+    { type, content, channel, timestamp: T0 + at * STEP_SECONDS, nonce: `${at}` } as MessageDraft,
+    signer,
+  );
 
 const security = (at: number, ...granted: { address: string }[]) =>
   signed(alice, 'AGGREGATE', { key: 'security', content: { authorizations: granted } }, at);
@@ -106,7 +111,8 @@ async function put(core: TestCore, sent: readonly Sent[]): Promise<void> {
   const { intake } = core.rooms;
   await Promise.all(
     sent.map(async ({ body }) =>
-      intake.submit(await intake.accept(verifySubmission(body, Math.floor(Date.now() / 1000)))),
+      // A peer's word that they came in time.
+      intake.submit(await intake.accept(verifySubmission(body, Math.floor(Date.now() / 1000))), 'peer'),
     ),
   );
 }

@@ -1,6 +1,8 @@
+import { LIMITS } from '@skerry/protocol';
+
 /**
  * Delegation (design decision 8): an owner's aggregate `security` lists who may sign on the owner's behalf.
- * `authorizations` is one of its fields, so the latest element that has the field counts, as of the message's time.
+ * `authorizations` is one of its fields, so the latest element that has the field counts, as of the message's effective time.
  * Only the owner may write that aggregate: what it permits then never hangs on itself.
  */
 export const SECURITY_KEY = 'security';
@@ -17,8 +19,10 @@ export interface Authorization {
 
 /** One version of an owner's authorizations. */
 export interface SecurityElement {
-  /** Unix seconds. */
+  /** Unix seconds: the owner's word, by which the owner's elements follow each other. */
   readonly time: number;
+  /** Unix seconds: since when it counts (protocol's effectiveTime). */
+  readonly since: number;
   readonly itemHash: string;
   readonly authorizations: readonly Authorization[];
 }
@@ -57,14 +61,17 @@ export function parseAuthorizations(value: unknown): Authorization[] {
   });
 }
 
-/** @param history in any order */
+/**
+ * What held at a time: the latest, as the owner dated them, of the elements that counted by then.
+ * @param history in any order
+ */
 export function authorizationsAt(
   history: readonly SecurityElement[],
   time: number,
 ): readonly Authorization[] {
   let latest: SecurityElement | undefined;
   for (const element of history) {
-    if (element.time > time) continue;
+    if (element.since > time) continue;
     if (
       !latest ||
       element.time > latest.time ||
@@ -88,4 +95,27 @@ export function isAuthorized(authorizations: readonly Authorization[], act: Act)
       (act.type !== 'POST' || allows(entry.post_types, act.contentType)) &&
       (act.type !== 'AGGREGATE' || allows(entry.aggregate_keys, act.aggregateKey)),
   );
+}
+
+/** Why an act is not permitted: nothing permits it at its time, or what did was revoked so soon that the time may be a lie. */
+export type Refusal = { readonly kind: 'unpermitted' } | { readonly kind: 'revoked'; readonly at: number };
+
+/**
+ * Whether an act holds. A message may be dated back so far without being late, so that a revocation that takes effect
+ * within that time after it defeats it: no date brings anything in after a revocation.
+ *
+ * @param time of the act, Unix seconds (protocol's effectiveTime)
+ * @returns undefined where it is permitted
+ */
+export function findRefusal(
+  history: readonly SecurityElement[],
+  act: Act,
+  time: number,
+): Refusal | undefined {
+  const isPermittedAt = (at: number) => isAuthorized(authorizationsAt(history, at), act);
+  if (!isPermittedAt(time)) return { kind: 'unpermitted' };
+  const revoked = history
+    .map(({ since }) => since)
+    .filter((since) => since > time && since <= time + LIMITS.revocationSeconds && !isPermittedAt(since));
+  return revoked.length === 0 ? undefined : { kind: 'revoked', at: Math.min(...revoked) };
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, isLate } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Write } from '../db/copy.ts';
 import { asDatabaseError } from '../db/failure.ts';
@@ -36,15 +36,29 @@ export interface PipelineOptions {
   readonly log?: Logger | undefined;
 }
 
-/** A message of which something is uncovered says when a node first took it; from a client that is now. */
-const noted = (accepted: Accepted, nowMs: number): Accepted =>
-  accepted.message.form === 'envelope' || accepted.message.notedMs !== undefined
-    ? accepted
-    : { ...accepted, message: { ...accepted.message, notedMs: nowMs } };
+/**
+ * Whoever brings a message: a client, or a node by an offer; a node that passes it on to everybody; a peer of the settings
+ * or the chain, whose word of when it was there is believed.
+ */
+export type Origin = 'client' | 'gossip' | 'peer';
+
+/**
+ * A message says since when it is there: from a peer what that says, but never later than now; from anybody else that is
+ * now. Of an envelope only where it is late: absence says that it came in time.
+ */
+function noted(accepted: Accepted, from: Origin, nowMs: number): Accepted {
+  const { form, time, notedMs: said } = accepted.message;
+  const isSilent = form === 'envelope' && said === undefined;
+  if (from === 'peer' && isSilent) return accepted;
+  const known = from === 'peer' ? Math.min(said ?? nowMs, nowMs) : nowMs;
+  const notedMs = form !== 'envelope' || isLate({ time, notedMs: known }) ? known : undefined;
+  return notedMs === said ? accepted : { ...accepted, message: { ...accepted.message, notedMs } };
+}
 
 interface Waiting {
   readonly accepted: Accepted;
-  readonly fromPeer: boolean;
+  readonly from: Origin;
+  readonly overrules: boolean;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -75,13 +89,17 @@ export class Pipeline {
     return this.#queue.length;
   }
 
-  /** Resolves when the message is durable (also when it already was) with what became of it. */
-  submit(accepted: Accepted, { fromPeer = false } = {}): Promise<Outcome> {
+  /**
+   * Resolves when the message is durable (also when it already was) with what became of it.
+   * @param overrules what is said of it that nothing covers counts, also against an earlier word of this node
+   */
+  submit(accepted: Accepted, from: Origin = 'client', overrules = false): Promise<Outcome> {
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ accepted: noted(accepted, this.#options.now()), fromPeer, resolve, reject });
+      const dated = noted(accepted, from, this.#options.now());
+      this.#queue.push({ accepted: dated, from, overrules, resolve, reject });
       this.#start();
     });
   }
@@ -145,7 +163,8 @@ export class Pipeline {
   async #write(batch: readonly Waiting[]): Promise<void> {
     const { write, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
-    const candidates = batch.map(({ accepted }) => ({ accepted, decideByMs: nowMs + pendingHorizonMs }));
+    const decideByMs = nowMs + pendingHorizonMs;
+    const candidates = batch.map(({ accepted, overrules }) => ({ accepted, decideByMs, overrules }));
     const startMs = performance.now();
     let applied: Applied;
     try {
@@ -172,7 +191,7 @@ export class Pipeline {
   #tellKept({ moves, fresh }: Applied, batch: readonly Waiting[]): void {
     if (moves.length === 0) return;
     const brought = batch.filter(
-      ({ accepted, fromPeer }) => !fromPeer && fresh.has(accepted.message.itemHash),
+      ({ accepted, from }) => from === 'client' && fresh.has(accepted.message.itemHash),
     );
     this.#options.onKept?.({ moves, brought: brought.map(({ accepted }) => accepted) });
   }

@@ -1,10 +1,11 @@
-import { isEarlierStatement } from '@skerry/protocol';
+import { isEarlierStatement, type SyncFields, uncoveredText } from '@skerry/protocol';
 import { sql } from 'kysely';
 import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
-import type { Decision } from './accepted.ts';
+import type { Accepted, Decision } from './accepted.ts';
 import type { Candidate, Judged } from './judged.ts';
-import { fieldsOfAccepted, fieldsOfRow, keyOfRow } from './statement.ts';
+import type { Known } from './known.ts';
+import { fieldsOfAccepted, keyOfRow } from './statement.ts';
 import { acceptStored, type StoredMessage } from './stored.ts';
 
 /** For a moment within the transaction: nobody sees it. */
@@ -15,56 +16,116 @@ const TAKEN_BACK: Decision & { status: 'pending' } = {
 
 const noFile = async () => undefined;
 
-/** Messages of the batch that are kept with a later statement of what nothing covers (protocol's isEarlierStatement). */
-async function findLaterStatements(
-  { trx }: Writer<Schema>,
-  batch: readonly Candidate[],
-): Promise<StoredMessage[]> {
-  const uncovered = new Map(
-    batch.flatMap(({ accepted }) =>
-      accepted.message.form === 'envelope' ? [] : [[accepted.message.itemHash, accepted] as const],
-    ),
-  );
-  if (uncovered.size === 0) return [];
-  const rows = await trx
+const withNoted = (accepted: Accepted, notedMs: number | null): Accepted =>
+  (accepted.message.notedMs ?? null) === notedMs
+    ? accepted
+    : { ...accepted, message: { ...accepted.message, notedMs: notedMs ?? undefined } };
+
+/** Sent again: when it was there first is known. The time of an upload is when that was. */
+function asKept(accepted: Accepted, { fields }: Known): Accepted {
+  const dated = withNoted(accepted, fields.notedMs);
+  const isAnew = fields.form === 'upload' && dated.message.time !== fields.time;
+  return isAnew ? { ...dated, message: { ...dated.message, time: fields.time } } : dated;
+}
+
+/** Whether two statements differ in nothing but since when the message is there. */
+const isSameButDate = (a: SyncFields, b: SyncFields) =>
+  uncoveredText({ ...a, notedMs: null }) === uncoveredText({ ...b, notedMs: null });
+
+/** What a candidate does to what is kept. */
+type Step = 'nothing' | 'redate' | 'restate';
+
+function stepOf({ accepted, overrules }: Candidate, known: Known): Step {
+  const theirs = fieldsOfAccepted(accepted);
+  const isTaken = overrules
+    ? uncoveredText(theirs) !== uncoveredText(known.fields)
+    : isEarlierStatement(theirs, known.fields);
+  if (!isTaken) return 'nothing';
+  if (isSameButDate(theirs, known.fields)) return 'redate';
+  return known.status === 'forgotten' ? 'nothing' : 'restate';
+}
+
+/** Of copies of one message in a batch the first one is judged; since when it is there, the earliest of them says. */
+function datedByAll(batch: readonly Candidate[]): Candidate[] {
+  const first = new Map<string, Candidate>();
+  for (const candidate of batch) {
+    const { itemHash } = candidate.accepted.message;
+    const before = first.get(itemHash);
+    if (!before) {
+      first.set(itemHash, candidate);
+      continue;
+    }
+    const [theirs, ours] = [fieldsOfAccepted(candidate.accepted), fieldsOfAccepted(before.accepted)];
+    if (theirs.sender === ours.sender && isSameButDate(theirs, ours) && isEarlierStatement(theirs, ours))
+      first.set(itemHash, { ...before, accepted: withNoted(before.accepted, theirs.notedMs) });
+  }
+  return [...first.values()];
+}
+
+async function readRows({ trx }: Writer<Schema>, hashes: readonly string[]): Promise<StoredMessage[]> {
+  if (hashes.length === 0) return [];
+  return trx
     .selectFrom('messages')
     .selectAll()
-    .where('item_hash', '=', sql<string>`any(${[...uncovered.keys()]})`)
-    .where('form', '<>', 'envelope')
-    .where('status', '<>', 'forgotten')
+    .where('item_hash', '=', sql<string>`any(${hashes})`)
     .execute();
-  return rows.filter((row) => {
-    const accepted = uncovered.get(row.item_hash)!;
-    const theirs = { ...fieldsOfAccepted(accepted), notedMs: accepted.message.notedMs ?? null };
-    return (
-      row.sender === accepted.message.sender &&
-      isEarlierStatement(theirs, { ...fieldsOfRow(row), notedMs: row.noted_ms })
-    );
-  });
+}
+
+/** A later statement that is in force comes as a step to `pending`, so that lists, labels and effects lose it whole. */
+const takeBack = async (row: StoredMessage): Promise<Judged> => ({
+  accepted: await acceptStored(row, noFile),
+  outcome: TAKEN_BACK,
+  before: row.status,
+  kept: keyOfRow(row),
+  isRedated: false,
+  shape: row.shape,
+  decideByMs: row.decide_by_ms,
+  dependencies: [],
+});
+
+export interface Restated {
+  /** What is to be judged: of messages that are kept, with the statement that holds. */
+  readonly candidates: readonly Candidate[];
+  /** Messages whose statement gives way to an earlier one. */
+  readonly restated: ReadonlySet<string>;
+  /** What is to be taken back before. */
+  readonly steps: readonly Judged[];
 }
 
 /**
- * What is to be taken back before the batch is judged: messages of which the batch brings an earlier statement. Rows that
- * are in force come as steps to `pending`, so that lists, labels and effects lose the later statement whole.
+ * Settles what no hash covers between what is kept and what the batch brings (protocol's isEarlierStatement). Where only
+ * the date is an earlier one, the message stays as it is kept, also a forgotten one, and is judged by the new date.
  */
 export async function restate(
   writer: Writer<Schema>,
   batch: readonly Candidate[],
-): Promise<{ readonly restated: ReadonlySet<string>; readonly steps: readonly Judged[] }> {
-  const rows = await findLaterStatements(writer, batch);
-  const inForce = rows.filter(({ status }) => status === 'processed');
-  const steps = await Promise.all(
-    inForce.map(async (row) => ({
-      accepted: await acceptStored(row, noFile),
-      outcome: TAKEN_BACK,
-      before: row.status,
-      kept: keyOfRow(row),
-      shape: row.shape,
-      decideByMs: row.decide_by_ms,
-      dependencies: [],
-    })),
-  );
-  return { restated: new Set(rows.map((row) => row.item_hash)), steps };
+  known: ReadonlyMap<string, Known>,
+): Promise<Restated> {
+  const candidates = datedByAll(batch);
+  const steps = new Map<string, Step>();
+  for (const candidate of candidates) {
+    const { itemHash, sender } = candidate.accepted.message;
+    const kept = known.get(itemHash);
+    if (kept?.sender === sender) steps.set(itemHash, stepOf(candidate, kept));
+  }
+  const changing = [...steps].filter(([, step]) => step !== 'nothing').map(([hash]) => hash);
+  const rows = await readRows(writer, changing);
+  const rowOf = new Map(rows.map((row) => [row.item_hash, row]));
+  const settled = candidates.map(async (candidate): Promise<Candidate> => {
+    const { accepted } = candidate;
+    const { itemHash, notedMs = null } = accepted.message;
+    const step = steps.get(itemHash);
+    if (step === 'nothing') return { ...candidate, accepted: asKept(accepted, known.get(itemHash)!) };
+    if (step !== 'redate') return candidate;
+    const row = { ...rowOf.get(itemHash)!, noted_ms: notedMs };
+    return { ...candidate, accepted: await acceptStored(row, noFile), isRedated: true };
+  });
+  const replaced = rows.filter((row) => steps.get(row.item_hash) === 'restate');
+  return {
+    candidates: await Promise.all(settled),
+    restated: new Set(replaced.map((row) => row.item_hash)),
+    steps: await Promise.all(replaced.filter(({ status }) => status === 'processed').map(takeBack)),
+  };
 }
 
 /** Rows that were written once in this transaction are not written again with the next ones. */

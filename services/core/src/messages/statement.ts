@@ -23,10 +23,14 @@ export const fieldsOfAccepted = ({ message, tags }: Accepted): SyncFields => ({
   channel: message.channel,
   time: message.time,
   tags,
+  notedMs: message.notedMs ?? null,
 });
 
 /** The columns that a key is made of. */
-export type KeyColumns = Pick<StoredMessage, 'item_hash' | 'form' | 'sender' | 'channel' | 'time' | 'tags'>;
+export type KeyColumns = Pick<
+  StoredMessage,
+  'item_hash' | 'form' | 'sender' | 'channel' | 'time' | 'tags' | 'noted_ms'
+>;
 
 export const fieldsOfRow = (row: KeyColumns): SyncFields => ({
   form: row.form,
@@ -35,6 +39,7 @@ export const fieldsOfRow = (row: KeyColumns): SyncFields => ({
   channel: row.channel,
   time: row.time,
   tags: row.tags,
+  notedMs: row.noted_ms,
 });
 
 export const keyOfAccepted = (accepted: Accepted) => syncKeyOf(fieldsOfAccepted(accepted));

@@ -1,3 +1,4 @@
+import { effectiveTime, isLate, type VerifiedMessage } from '@skerry/protocol';
 import { creditKey } from '../credits/afford.ts';
 import {
   type Accepted,
@@ -7,7 +8,7 @@ import {
   type MessageHead,
   rejected,
 } from './accepted.ts';
-import { isAuthorized, SECURITY_KEY } from './permissions.ts';
+import { findRefusal, type Refusal, SECURITY_KEY } from './permissions.ts';
 
 /** Owner and key of an aggregate as one text; addresses have no line breaks. */
 export const aggregateSubject = (owner: string, key: string) => `${owner}\n${key}`;
@@ -27,34 +28,47 @@ export const headOf = ({ message, owner, subject, contentType }: Accepted): Mess
   status: 'processed',
 });
 
+const isoOf = (seconds: number) => {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString();
+};
+
+/** Which time counted, and what stood against it. */
+function explainRefusal(refusal: Refusal, owner: string, message: VerifiedMessage): string {
+  const time = isoOf(effectiveTime(message));
+  const which = isLate(message)
+    ? `${time}, when a core node first had the message: its timestamp is more than ten minutes older`
+    : `${time}, the message's time`;
+  if (refusal.kind === 'unpermitted')
+    return `${message.sender} had no permission of ${owner} for this at ${which}`;
+  return `${owner} revoked the permission of ${message.sender} for this at ${isoOf(refusal.at)}, within ten minutes of ${which}`;
+}
+
 /**
- * Whether `sender` may do, at `time`, what `target` is: write it in its owner's name. Forgetting and changing a message
- * ask for the same permission as writing it.
+ * Why the sender of `message` may not do what `target` is, write it in its owner's name; undefined where it may.
+ * Forgetting and changing a message ask for the same permission as writing it.
  */
-export function maySpeakFor(
+export function whyNotPermitted(
   facts: Facts,
   target: Pick<MessageHead, 'type' | 'owner' | 'subject' | 'channel' | 'contentType'>,
-  sender: { readonly sender: string; readonly chain: string },
-  time: number,
-): boolean {
-  if (sender.sender === target.owner) return true;
+  message: VerifiedMessage,
+): string | undefined {
+  const { sender, chain } = message;
+  if (sender === target.owner) return undefined;
   const aggregateKey = aggregateKeyOf(target);
-  if (aggregateKey === SECURITY_KEY) return false;
+  if (aggregateKey === SECURITY_KEY) return `the aggregate ${SECURITY_KEY} is its owner's alone`;
   const { type, channel, contentType } = target;
-  const act = { sender: sender.sender, chain: sender.chain, type, channel, contentType, aggregateKey };
-  return isAuthorized(facts.authorizations(target.owner, time), act);
+  const act = { sender, chain, type, channel, contentType, aggregateKey };
+  const refusal = findRefusal(facts.security(target.owner), act, effectiveTime(message));
+  return refusal && explainRefusal(refusal, target.owner, message);
 }
 
 /** What becomes of a message, given the world. Pure, and the same on every node that knows the same messages. */
 export function decideMessage(accepted: Accepted, facts: Facts): Decision {
-  const { message, owner } = accepted;
-  if (!maySpeakFor(facts, headOf(accepted), message, message.time)) {
-    return rejected(
-      'NOT_PERMITTED',
-      `${message.sender} had no permission of ${owner} for this at the message's time`,
-    );
-  }
-  const decision = accepted.decide(facts);
+  const { message } = accepted;
+  const refusal = whyNotPermitted(facts, headOf(accepted), message);
+  if (refusal !== undefined) return rejected('NOT_PERMITTED', refusal);
+  const decision = accepted.decide(facts, message);
   if (decision.status !== 'processed') return decision;
   const forgetting = facts.forgottenBy(message.itemHash);
   if (forgetting.length > 0) return forgotten(`forgotten by ${forgetting.join(', ')}`);

@@ -90,8 +90,8 @@ const messageEventOf = ({ message, contentType, tags }: Accepted): EventDraft =>
   return { kind: 'message', data };
 };
 
-function statusEventsOf({ accepted, before, outcome }: Judged): EventDraft[] {
-  if (isShown(outcome.status)) return [messageEventOf(accepted)];
+function statusEventsOf({ accepted, before, outcome, isRedated }: Judged): EventDraft[] {
+  if (isShown(outcome.status)) return isRedated && isShown(before) ? [] : [messageEventOf(accepted)];
   if (!isShown(before)) return [];
   const { status, reason } = outcome;
   return [{ kind: 'message_removed', data: { item_hash: accepted.message.itemHash, status, reason } }];

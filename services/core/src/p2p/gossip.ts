@@ -115,7 +115,7 @@ export class Gossip implements AsyncDisposable {
       if ('accepted' in verified && verified.accepted.message.sourceText !== null) verdict = 'accept';
       else if ('worth' in verified && verified.worth === 'forged') verdict = 'reject';
       this.#tell({ kind: 'verdict', id, verdict });
-      if (verdict === 'accept') await keepVerified([verified], taker);
+      if (verdict === 'accept') await keepVerified([verified], taker, 'gossip');
     } catch (error) {
       // This node's own trouble: the message comes again by reconciliation.
       log.debug({ err: error }, 'a gossiped message could not be kept');

@@ -12,7 +12,7 @@ async function* readKeys(db: Kysely<Schema>): AsyncGenerator<KeyColumns[]> {
   let after = '';
   for (;;) {
     const { rows } = await sql<KeyColumns>`
-      select item_hash, form, sender, channel, "time", tags from messages
+      select item_hash, form, sender, channel, "time", tags, noted_ms from messages
       where item_hash > ${after} order by item_hash limit ${LOAD_ROWS}`.execute(db);
     if (rows.length > 0) yield rows;
     if (rows.length < LOAD_ROWS) return;
@@ -54,7 +54,15 @@ export class NodeSet {
 
   #note(itemHash: string): void {
     if (isItemHash64(itemHash)) return;
-    const { id } = syncKeyOf({ form: 'envelope', itemHash, sender: '', channel: null, time: 0, tags: [] });
+    const { id } = syncKeyOf({
+      form: 'envelope',
+      itemHash,
+      sender: '',
+      channel: null,
+      time: 0,
+      tags: [],
+      notedMs: null,
+    });
     this.#cids.set(bytesToHex(id.subarray(0, HASH_BYTES)), itemHash);
   }
 

@@ -1,7 +1,6 @@
-import { AppError, SHARED_BYTES_MAX, type ShortKey, textOfShortKey } from '@skerry/protocol';
+import { AppError, SHARED_BYTES_MAX, type ShortKey, shortHashOf, textOfShortKey } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
-import type { Accepted } from '../messages/accepted.ts';
 import { isErasedFrame } from './forgotten.ts';
 import { decodeFrames } from './frames.ts';
 import type { OfferTally, PeerLink } from './link.ts';
@@ -23,6 +22,11 @@ export const OFFER_BODY_BYTES = OFFER_BYTES + SHARED_BYTES_MAX + 64 * 1024;
 const OFFERS_PER_SESSION = 20;
 /** Keys that a peer lacks and that are remembered from one session to the next. */
 export const OFFERED_KEYS_MAX = OFFERS_PER_SESSION * OFFER_MESSAGES;
+/**
+ * Sessions in which a peer was offered a message and still keeps another word of what no hash covers: it will not come to
+ * ask, and believes no offer. Then this node gives way, or the two would differ for ever.
+ */
+const OFFERS_UNTIL_YIELD = 4;
 /** Offers that are taken at once. */
 const TAKEN_AT_ONCE = 2;
 
@@ -31,12 +35,6 @@ export interface OfferTakerOptions {
   readonly taker: Taker;
   readonly reputation: Reputation;
 }
-
-/** What no signature covers is said by the node that took a message first; whoever offers is nobody, so it is dated here. */
-const asBrought = (accepted: Accepted): Accepted => {
-  const { notedMs: _, ...message } = accepted.message;
-  return { ...accepted, message };
-};
 
 /** Takes offers of anybody: as many at once as do not matter, and none of those who sent what nobody signed. */
 export class OfferTaker {
@@ -75,9 +73,9 @@ export class OfferTaker {
     );
     const fresh = verified.flatMap((one): Verified[] => {
       if ('worth' in one) return [one];
-      return set.has(shortKeyOfAccepted(one.accepted)) ? [] : [{ accepted: asBrought(one.accepted) }];
+      return set.has(shortKeyOfAccepted(one.accepted)) ? [] : [one];
     });
-    const { taken, forged, refused, later } = await keepVerified(fresh, taker, false);
+    const { taken, forged, refused, later } = await keepVerified(fresh, taker, 'client');
     const erased = frames.length - verified.length;
     return { taken, known: verified.length - fresh.length, refused: refused + later + erased, forged };
   }
@@ -102,13 +100,23 @@ export class PeerLacks {
   #before: ReadonlySet<string> = new Set();
   /** It took what it was offered: nobody waits for it to ask. */
   #takesOffers = false;
+  /** How often what is offered was offered, one session after another, by the hash part of the key. */
+  #offered: ReadonlyMap<string, number> = new Map();
 
   /** What to offer now: what the peer had time to ask for and did not. */
   decide(lacks: readonly ShortKey[]): ShortKey[] {
     const some = lacks.slice(0, OFFERED_KEYS_MAX);
     const offered = some.filter((key) => this.#takesOffers || this.#before.has(textOfShortKey(key)));
     this.#before = new Set(some.map(textOfShortKey));
+    this.#offered = new Map(
+      offered.map(({ id }) => [shortHashOf(id), (this.#offered.get(shortHashOf(id)) ?? 0) + 1]),
+    );
     return offered;
+  }
+
+  /** Whether the peer's word of a message that this node has, too, takes the place of its own. */
+  yieldsTo({ id }: ShortKey): boolean {
+    return (this.#offered.get(shortHashOf(id)) ?? 0) >= OFFERS_UNTIL_YIELD;
   }
 
   note({ taken, known }: OfferTally): void {

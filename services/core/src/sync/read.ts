@@ -22,10 +22,12 @@ const ADDED_BYTES = 512;
 /** What an envelope is passed on as. Rows that are wide take longer to parse than anything else here. */
 async function readEnvelopes(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await sql<Envelope>`
-    select item_hash, source_text as text, signature, sender from messages
+    select item_hash, source_text as text, signature, sender, noted_ms as "notedMs" from messages
     where item_hash = any(${names}::text[]) and form = 'envelope' and source_text is not null
       and (status <> 'forgotten' or content is not null)`.execute(db);
-  return new Map(rows.map((row) => [row.item_hash, envelopeText(row.text, row.signature, row.sender)]));
+  return new Map(
+    rows.map((row) => [row.item_hash, envelopeText(row.text, row.signature, row.sender, row.notedMs)]),
+  );
 }
 
 interface Envelope {
@@ -33,6 +35,7 @@ interface Envelope {
   readonly text: string;
   readonly signature: string;
   readonly sender: string;
+  readonly notedMs: number | null;
 }
 
 /** Parsing contents would cost more than all the rest, and only an upload's is passed on. */

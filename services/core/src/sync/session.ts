@@ -7,9 +7,11 @@ import {
   QUESTION_RANGES_MAX,
   type Range,
   type ShortKey,
+  shortHashOf,
   textOfShortKey,
   WANTED_KEYS_MAX,
 } from '@skerry/protocol';
+import type { Accepted } from '../messages/accepted.ts';
 import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
 import { OFFERED_KEYS_MAX } from './offers.ts';
@@ -43,6 +45,8 @@ export interface SessionOptions {
   readonly set: NodeSet;
   readonly taker: Taker;
   readonly declined: Declined;
+  /** Whose key, by its hash part, counts as the peer says against this node's own word (PeerLacks). */
+  readonly yieldsTo?: (key: ShortKey) => boolean;
   readonly signal: AbortSignal;
   /** Whether a message of this time, Unix seconds, is ahead of the clock: it is taken when its time comes. */
   readonly isLater: (time: number) => boolean;
@@ -106,22 +110,21 @@ async function fetchLacking(
   lacking: readonly ShortKey[],
   options: SessionOptions,
 ): Promise<Tally> {
-  const { set, taker, declined, signal } = options;
+  const { set, taker, declined, yieldsTo = () => false, signal } = options;
   let total = NO_TALLY;
-  let left = lacking.filter((key) => !declined.has(key) && !set.has(key));
+  let left = lacking.filter((key) => (yieldsTo(key) || !declined.has(key)) && !set.has(key));
   while (left.length > 0) {
     const asked = left.slice(0, WANTED_KEYS_MAX);
     const frames = await link.fetchMessages(asked, signal);
     const verified = await verifyFrames(frames, taker);
-    const wanted = new Set(asked.map(textOfShortKey));
+    // By hash alone: what no hash covers may be another by now, and is settled where the message is kept.
+    const wanted = new Set(asked.map(({ id }) => shortHashOf(id)));
     const unasked = verified.some(
-      (one) =>
-        'accepted' in one &&
-        !wanted.has(textOfShortKey(shortKeyOfAccepted(one.accepted))) &&
-        !isRestated(one),
+      (one) => 'accepted' in one && !wanted.has(shortHashOf(shortKeyOfAccepted(one.accepted).id)),
     );
     if (unasked) throw new AppError('PEER_MISBEHAVED', 'the peer sent messages that nobody asked for');
-    total = addTallies(total, await keepVerified(verified, taker));
+    const isOverruled = (accepted: Accepted) => yieldsTo(shortKeyOfAccepted(accepted));
+    total = addTallies(total, await keepVerified(verified, taker, 'peer', isOverruled));
     options.onProgress?.(total);
     checkTally(total);
     const arrived = frames.length;
@@ -135,9 +138,6 @@ async function fetchLacking(
   }
   return total;
 }
-
-/** Of a message whose content is a file, the time may be read otherwise here: its key is another one. */
-const isRestated = (one: Verified) => 'accepted' in one && one.accepted.message.form === 'network';
 
 /** The first ranges of a question, and the rest for another one. */
 const cut = (open: readonly Range[]): [Range[], Range[]] => [
@@ -237,7 +237,7 @@ export async function transfer(link: PeerLink, options: TransferOptions): Promis
   const { taker, signal, savePlace, isLater } = options;
   let total = NO_TALLY;
   const write = async (verified: readonly Verified[], next: string | null) => {
-    total = addTallies(total, await keepVerified(verified, taker));
+    total = addTallies(total, await keepVerified(verified, taker, 'peer'));
     if (next !== null) await savePlace(next);
     options.onProgress?.(total);
     checkTally(total);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { backoffMs, type Logger, pause } from '@skerry/kit';
-import { AppError, LIMITS } from '@skerry/protocol';
+import { AppError, LIMITS, type ShortKey } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import { type NetworkClock, offsetOf } from './clock.ts';
@@ -171,7 +171,18 @@ export class Syncer {
     const onProgress = (tally: Tally) => {
       peer.taken = taken + tally.taken;
     };
-    const common = { set, taker, declined: this.#declined, signal, isLater: this.#isLater, onProgress };
+    const lacks = this.#lacks.get(peer) ?? new PeerLacks();
+    this.#lacks.set(peer, lacks);
+    const yieldsTo = (key: ShortKey) => lacks.yieldsTo(key);
+    const common = {
+      set,
+      taker,
+      declined: this.#declined,
+      yieldsTo,
+      signal,
+      isLater: this.#isLater,
+      onProgress,
+    };
     await this.#transferFrom(peer, common);
     taken = peer.taken;
     let moves = this.#moves;
@@ -184,7 +195,7 @@ export class Syncer {
     }
     if (result.tally.taken > 0) log.info({ peer: peer.link.name, ...result.tally }, 'took what was lacking');
     peer.later = this.#countLater(result, greeting);
-    await this.#offer(peer, result, greeting, signal);
+    await this.#offer(peer, lacks, result, greeting, signal);
     return result;
   }
 
@@ -210,6 +221,7 @@ export class Syncer {
   /** A peer that does not ask is offered what it lacks. That it takes nothing is no failure of the session. */
   async #offer(
     peer: PeerState,
+    lacks: PeerLacks,
     { peerLacks }: SessionResult,
     { clock }: PeerGreeting,
     signal: AbortSignal,
@@ -220,8 +232,6 @@ export class Syncer {
       ? Math.floor((clock.timeMs + clock.correctionMs) / 1000) + LIMITS.futureSeconds
       : Number.POSITIVE_INFINITY;
     const takable = peerLacks.filter(({ time }) => time <= upToSeconds);
-    const lacks = this.#lacks.get(peer) ?? new PeerLacks();
-    this.#lacks.set(peer, lacks);
     try {
       peer.given += await offerLacking(peer.link, lacks.decide(takable), lacks, { db, set, signal });
     } catch (error) {

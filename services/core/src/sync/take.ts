@@ -1,7 +1,7 @@
 import { AppError, type ErrorCode, type ShortKey, shortKeyOf, type VerifiedMessage } from '@skerry/protocol';
 import type { Accepted } from '../messages/accepted.ts';
 import { acceptMessage } from '../messages/kinds.ts';
-import type { Pipeline } from '../messages/pipeline.ts';
+import type { Origin, Pipeline } from '../messages/pipeline.ts';
 import { keyOfAccepted } from '../messages/statement.ts';
 import { type ReadContentFile, withContent } from '../messages/stored.ts';
 import { readVerdict, type Verifier } from '../verify/verifier.ts';
@@ -105,16 +105,17 @@ export async function verifyFrames(frames: readonly Buffer[], taker: Taker): Pro
 export type Tally = Readonly<Record<Worth, number>>;
 export const NO_TALLY: Tally = { taken: 0, forged: 0, refused: 0, later: 0 };
 
-/** Keeps what passed; resolves when it is durable. @param fromPeer whether others have it: else it is passed on */
+/** Keeps what passed; resolves when it is durable. @param isOverruled whose statement counts against this node's own */
 export async function keepVerified(
   verified: readonly Verified[],
   { pipeline }: Taker,
-  fromPeer = true,
+  from: Origin,
+  isOverruled: (accepted: Accepted) => boolean = () => false,
 ): Promise<Tally> {
   const tally = { ...NO_TALLY };
   await Promise.all(
     verified.map(async (one) => {
-      if ('accepted' in one) await pipeline.submit(one.accepted, { fromPeer });
+      if ('accepted' in one) await pipeline.submit(one.accepted, from, isOverruled(one.accepted));
       tally['accepted' in one ? 'taken' : one.worth]++;
     }),
   );

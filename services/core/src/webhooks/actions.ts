@@ -72,7 +72,7 @@ async function loadOwn(rooms: ActionRooms, message: VerifiedMessage, webhookId: 
   const row = await loadWebhook(rooms.db, webhookId);
   const isOwn =
     row !== undefined &&
-    (await checkMaySpeakFor(rooms.db, message, row.owner).then(
+    (await checkMaySpeakFor(rooms.db, message, row.owner, rooms.now()).then(
       () => true,
       (error: unknown) => {
         if (error instanceof AppError) return false;
@@ -248,7 +248,7 @@ export async function listOwn(rooms: ActionRooms, message: VerifiedMessage): Pro
   const content = parseWebhookAction('list', message.content);
   await checkFresh(rooms, message);
   const owner = content.address === undefined ? message.sender : normaliseAddress(content.address);
-  await checkMaySpeakFor(rooms.db, message, owner);
+  await checkMaySpeakFor(rooms.db, message, owner, rooms.now());
   const limit = content.limit ?? LIMITS.pageSizeDefault;
   const rows = await listWebhooks(rooms.db, owner, { limit, before: parseCursor(content.cursor) });
   const next = rows.length < limit ? null : String(rows.at(-1)!.number);

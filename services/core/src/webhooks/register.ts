@@ -1,5 +1,6 @@
 import {
   AppError,
+  effectiveTime,
   normaliseAddress,
   ownerOf,
   parseWebhookContent,
@@ -8,23 +9,24 @@ import {
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import { loadSecurity } from '../messages/facts.ts';
-import { authorizationsAt, isAuthorized } from '../messages/permissions.ts';
+import { findRefusal } from '../messages/permissions.ts';
 import { lockPlanner, raiseVersion } from './endpoints.ts';
 import type { SealedBox } from './sealed-box.ts';
 
 export const WEBHOOKS_PER_OWNER_MAX = 100;
 const CONCURRENCY_DEFAULT = 8;
 
-/** Throws NOT_PERMITTED where the signer may not speak for the owner (design decision 8). */
+/** Throws NOT_PERMITTED where the signer may not speak for the owner (design decision 8). Nobody noted it before this node. */
 export async function checkMaySpeakFor(
   db: Kysely<Schema>,
   message: VerifiedMessage,
   owner: string,
+  nowMs: number,
 ): Promise<void> {
   if (owner === message.sender) return;
   const history = (await loadSecurity(db, [owner])).get(owner) ?? [];
   const act = { ...message, contentType: null, aggregateKey: null };
-  if (isAuthorized(authorizationsAt(history, message.time), act)) return;
+  if (!findRefusal(history, act, effectiveTime({ time: message.time, notedMs: nowMs }))) return;
   throw new AppError('NOT_PERMITTED', `${message.sender} has no permission of ${owner} for this`);
 }
 
@@ -49,7 +51,7 @@ export async function registerWebhook(
   const { url, events, secret, filters = {}, concurrency = CONCURRENCY_DEFAULT } = content;
   checkUrl(new URL(url));
   const owner = ownerOf(message.sender, content);
-  await checkMaySpeakFor(db, message, owner);
+  await checkMaySpeakFor(db, message, owner, now());
   const senders = filters.senders?.map(normaliseAddress);
   const kept = JSON.stringify({ ...filters, ...(senders ? { senders } : {}) });
   await db.transaction().execute(async (trx) => {

@@ -27,6 +27,8 @@ const parseFile = createParser(StoredFile, FILE);
 const toSource = (instance: Instance): SourceInstance => ({
   instance_id: instance.hash,
   created_at: instance.createdAt,
+  effective_at: instance.effectiveAt,
+  placed: instance.placed,
   ipv6: instance.ipv6 ?? '',
   desired: instance.desired,
   ...(instance.proxyHeader ? { firewall: { proxyProtocol: true } } : {}),

@@ -9,6 +9,8 @@ const WRITES = 100_000;
 const some = (index: number): Instance => ({
   hash: index.toString(16).padStart(64, '0') as ItemHash,
   createdAt: index,
+  effectiveAt: index,
+  placed: true,
   ipv6: '2001:db8::1',
   desired: 'running',
   proxyHeader: false,

@@ -19,8 +19,8 @@ export const routeOf = (holder: Instance): NamedRoute => ({
 });
 
 /**
- * The whole table, by whole host name. Of instances whose hashes begin with the same 44 bits the earliest has the name; the
- * order in which they are given does not matter.
+ * The whole table, by whole host name. Of instances whose hashes begin with the same 44 bits the first by `precedes` has the
+ * name; the order in which they are given does not matter.
  */
 export function compile(instances: Iterable<Instance>, domain: string): Map<string, NamedRoute> {
   const holders = new Map<string, Instance>();

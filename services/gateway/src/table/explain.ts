@@ -1,6 +1,6 @@
 import { prefixOfHostname } from '@skerry/protocol';
 import type { Explanation, Failure } from '../dataplane/port.ts';
-import type { Instance } from './instance.ts';
+import { type Instance, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
 
 /** What the gateway last heard of an instance. */
@@ -36,7 +36,7 @@ function explainNotRouted(table: InstanceTable, hostname: string): Explanation {
   }
   const shared =
     others.length > 0
-      ? ` ${others.length} later instance(s) share the name and wait for it; the earliest has it.`
+      ? ` ${others.length} other instance(s) share the name and wait for it; ${whyHolder(holder, others[0]!)}.`
       : '';
   if (holder.desired === 'stopped')
     return {

@@ -15,6 +15,10 @@ export interface Instance {
   readonly hash: ItemHash;
   /** Unix seconds of the INSTANCE message. */
   readonly createdAt: number;
+  /** Since when it counts against others, Unix seconds: its timestamp, or when a core node first had it where it came late. */
+  readonly effectiveAt: number;
+  /** Whether it ever had an address: one that never had takes a name from nobody. */
+  readonly placed: boolean;
   /** Null while there is none, and where it is one that the gateway does not connect to. */
   readonly ipv6: string | null;
   readonly desired: 'running' | 'stopped';
@@ -29,6 +33,9 @@ export interface Instance {
 const SourceInstance = Type.Object({
   instance_id: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   created_at: Type.Integer({ minimum: 0 }),
+  // Core nodes before these fields left them out.
+  effective_at: Type.Optional(Type.Integer({ minimum: 0 })),
+  placed: Type.Optional(Type.Boolean()),
   ipv6: Type.String({ maxLength: 45 }),
   desired: InstanceStatus,
   phase: Phase,
@@ -37,7 +44,7 @@ const SourceInstance = Type.Object({
 });
 export type SourceInstance = Pick<
   InstanceView,
-  'instance_id' | 'created_at' | 'ipv6' | 'desired' | 'phase' | 'reason'
+  'instance_id' | 'created_at' | 'effective_at' | 'placed' | 'ipv6' | 'desired' | 'phase' | 'reason'
 > & { readonly firewall?: { readonly proxyProtocol?: boolean } };
 
 const parseSource = createParser(SourceInstance, 'instance') as (value: unknown) => SourceInstance;
@@ -65,6 +72,8 @@ export function parseInstance(view: unknown, policy: AddressPolicy): Instance {
   return {
     hash: source.instance_id as ItemHash,
     createdAt: source.created_at,
+    effectiveAt: source.effective_at ?? source.created_at,
+    placed: source.placed ?? source.ipv6 !== '',
     ipv6: isReachableAddress(source.ipv6, policy) ? source.ipv6 : null,
     desired: source.desired,
     proxyHeader: source.firewall?.proxyProtocol ?? false,
@@ -79,15 +88,37 @@ export function isRoutable(instance: Instance): boolean {
   return instance.ipv6 !== null && instance.desired === 'running';
 }
 
-/** Who keeps a name that two hashes share: the earlier, by timestamp, then by hash (design decision 5). */
+/**
+ * Who keeps a name that two hashes share: the one that ever had an address, then the earlier, then the smaller hash. The
+ * order does not follow where an instance is now: one whose node is gone keeps its name while it waits for another.
+ */
 export function precedes(one: Instance, other: Instance): boolean {
-  return one.createdAt !== other.createdAt ? one.createdAt < other.createdAt : one.hash < other.hash;
+  if (one.placed !== other.placed) return one.placed;
+  return one.effectiveAt !== other.effectiveAt ? one.effectiveAt < other.effectiveAt : one.hash < other.hash;
 }
+
+/** Why the first of two that share a name has it. */
+export function whyHolder(holder: Instance, other: Instance): string {
+  if (holder.placed !== other.placed) return 'one that never had an address takes a name from nobody';
+  return holder.effectiveAt === other.effectiveAt
+    ? 'of those of one second the smaller hash has it'
+    : `the earlier one has it, and it counts from ${sinceOf(holder)}`;
+}
+
+/** Since when an instance counts, for people: a date that its owner could choose freely is not believed. */
+export const sinceOf = ({ effectiveAt, createdAt }: Instance): string =>
+  effectiveAt === createdAt
+    ? isoOf(createdAt)
+    : `${isoOf(effectiveAt)}, when a core node first had it (its timestamp ${isoOf(createdAt)} is more than ten minutes older)`;
+
+const isoOf = (seconds: number) => new Date(seconds * 1000).toISOString();
 
 export function isSameInstance(one: Instance, other: Instance): boolean {
   return (
     one.hash === other.hash &&
     one.createdAt === other.createdAt &&
+    one.effectiveAt === other.effectiveAt &&
+    one.placed === other.placed &&
     one.ipv6 === other.ipv6 &&
     one.desired === other.desired &&
     one.proxyHeader === other.proxyHeader &&

@@ -120,7 +120,7 @@ describe('explanations', () => {
     assert.match(why(`zoo-zoo-zoo-about.${DOMAIN}`).message, /No instance that this gateway knows/);
     const noAddress = why(HOSTNAME);
     assert.equal(noAddress.code, 'INSTANCE_NOT_ROUTED');
-    assert.match(noAddress.message, /no address yet.*"scheduled" \(no node has room\).*1 later instance/);
+    assert.match(noAddress.message, /no address yet.*"scheduled" \(no node has room\).*1 other instance/);
     assert.match(why(`zoo-zoo-zoo-zoo.${DOMAIN}`).message, /stopped by its owner/);
   });
 
@@ -151,6 +151,8 @@ describe('what a core node says', () => {
     assert.deepEqual(parseInstance(view, strict), {
       hash: 'a'.repeat(64),
       createdAt: 1,
+      effectiveAt: 1,
+      placed: true,
       ipv6: '2001:db8::1',
       desired: 'running',
       proxyHeader: false,

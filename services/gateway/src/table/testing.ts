@@ -10,6 +10,8 @@ export function instance(changes: Partial<Instance> = {}): Instance {
   return {
     hash: hashOf('5330dcefe18'),
     createdAt: 1000,
+    effectiveAt: changes.createdAt ?? 1000,
+    placed: true,
     ipv6: '2001:db8::1',
     desired: 'running',
     proxyHeader: false,
@@ -25,6 +27,7 @@ export const collidingInstance: fc.Arbitrary<Instance> = fc
     name: fc.constantFrom('00000000000', '00000401003', 'fffffffffff'),
     tail: fc.nat(5),
     createdAt: fc.integer({ min: 1, max: 3 }),
+    placed: fc.boolean(),
     ipv6: fc.constantFrom(null, '2001:db8::1', '2001:db8::2'),
     desired: fc.constantFrom('running' as const, 'stopped' as const),
     proxyHeader: fc.boolean(),

@@ -1,7 +1,7 @@
 import { type ErrorCode, hostnameOf, type ItemHash, parseItemHash, prefixOfHostname } from '@skerry/protocol';
 import type { Attempts, Failure } from '../dataplane/port.ts';
 import { fullHostname } from './compile.ts';
-import type { Instance } from './instance.ts';
+import { type Instance, sinceOf, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
 
 export const WHY_STEPS = ['message', 'name', 'desired', 'allocation', 'phase', 'connection'] as const;
@@ -84,15 +84,15 @@ function stepsOf(instance: Instance, named: readonly Instance[]): WhyStep[] {
   const isHolder = holder === instance;
   const state = `"${instance.phase}"${instance.reason === null ? '' : `: ${instance.reason}`}`;
   return [
-    { step: 'message', ok: true, detail: `the instance was created at ${iso(instance.createdAt)}` },
+    { step: 'message', ok: true, detail: `the instance counts from ${sinceOf(instance)}` },
     {
       step: 'name',
       ok: isHolder,
       detail: isHolder
         ? named.length > 1
-          ? `it has the name; ${named.length - 1} later instance(s) share it and wait`
+          ? `it has the name; ${named.length - 1} other instance(s) share it and wait`
           : 'it has the name alone'
-        : `collision lost: the earlier instance ${holder!.hash} has the name`,
+        : `collision lost: ${holder!.hash} has the name, since ${whyHolder(holder!, instance)}`,
     },
     {
       step: 'desired',

@@ -9,6 +9,8 @@ export interface ContractEvent {
   readonly blockNumber: number;
   readonly logIndex: number;
   readonly transactionHash: string;
+  /** Of the block, Unix seconds. */
+  readonly timestamp: number;
   /** null: it fits none of the contract's declarations. */
   readonly name: string | null;
   readonly args: Readonly<Record<string, unknown>>;
@@ -57,7 +59,7 @@ export async function readContractEvents(
       if (toBlock === null) return { ...nothing, settledTo: -1 };
       const { rows } = await client.query<ContractEvent>(
         `select block_number as "blockNumber", log_index as "logIndex",
-           '0x' || encode(transaction_hash, 'hex') as "transactionHash", t.name, args
+           '0x' || encode(transaction_hash, 'hex') as "transactionHash", "timestamp", t.name, args
          from indexer_events_n${row.id} e left join indexer_event_types t on t.id = e.event_id
          where contract_id = $1 and block_number between $2 and least($3::bigint, coalesce((
            select block_number from indexer_events_n${row.id}

@@ -1,3 +1,4 @@
+import { effectiveTime } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { findAllCharged, findLater } from '../../credits/afford.ts';
 import {
@@ -24,13 +25,13 @@ export const writeResources: EffectWriter<'resource'> = async (effects, { trx, r
   const rows = made(effects).map(({ accepted: { message, owner }, change: { resource } }) => ({
     itemHash: message.itemHash,
     owner,
-    time: message.time,
+    time: effectiveTime(message),
     resource,
   }));
   if (rows.length > 0) await insertResources(trx, rows);
   const stamps = effects.map(({ accepted: { message, owner } }) => ({
     owner,
-    time: message.time,
+    time: effectiveTime(message),
     itemHash: message.itemHash,
   }));
   for (const hash of await findLater(trx, stamps)) reconsider.add(hash);

@@ -8,7 +8,7 @@ import {
   pending,
   rejected,
 } from '../accepted.ts';
-import { maySpeakFor } from '../verdict.ts';
+import { whyNotPermitted } from '../verdict.ts';
 
 function decideForget(facts: Facts, message: VerifiedMessage, { hashes }: ForgetContent): Decision {
   for (const hash of hashes) {
@@ -18,9 +18,9 @@ function decideForget(facts: Facts, message: VerifiedMessage, { hashes }: Forget
     }
     if (target.type === 'FORGET')
       return rejected('FORGET_FORGET', `${hash} is a FORGET; those cannot be forgotten`);
-    if (!maySpeakFor(facts, target, message, message.time)) {
-      return rejected('NOT_PERMITTED', `${hash} belongs to ${target.owner}, not to ${message.sender}`);
-    }
+    const refusal = whyNotPermitted(facts, target, message);
+    if (refusal !== undefined)
+      return rejected('NOT_PERMITTED', `${hash} belongs to ${target.owner}: ${refusal}`);
   }
   return PROCESSED;
 }
@@ -30,5 +30,5 @@ export const forget: MessageKind<'FORGET'> = (message, content) =>
   accept(message, {
     needs: { messages: content.hashes },
     changes: [{ kind: 'forget', targets: content.hashes }],
-    decide: (facts) => decideForget(facts, message, content),
+    decide: (facts, judged) => decideForget(facts, judged, content),
   });

@@ -1,4 +1,4 @@
-import { instanceNeeds, ownerOf, type VerifiedMessage } from '@skerry/protocol';
+import { effectiveTime, instanceNeeds, ownerOf, type VerifiedMessage } from '@skerry/protocol';
 import { foldControl, foldInstance, foldUpdate, type InstanceFold } from '../../instances/fold.ts';
 import {
   type Accepted,
@@ -11,7 +11,7 @@ import {
   pending,
   rejected,
 } from '../accepted.ts';
-import { maySpeakFor } from '../verdict.ts';
+import { whyNotPermitted } from '../verdict.ts';
 
 function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string, isStop: boolean): Decision {
   const instance = facts.message(instanceId);
@@ -22,14 +22,10 @@ function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string
     return pending('INSTANCE_NOT_FOUND', `there is no instance ${instanceId} here yet`);
   const { type, channel } = message;
   const act = { type, channel, owner: instance.owner, subject: null, contentType: null };
-  const isOutOfCredit = isStop && facts.mayStop(message.sender, instance.owner, message.time);
-  if (!isOutOfCredit && !maySpeakFor(facts, act, message, message.time)) {
-    return rejected(
-      'NOT_PERMITTED',
-      `instance ${instanceId} belongs to ${instance.owner}, not to ${message.sender}`,
-    );
-  }
-  return PROCESSED;
+  const isOutOfCredit = isStop && facts.mayStop(message.sender, instance.owner, effectiveTime(message));
+  const refusal = isOutOfCredit ? undefined : whyNotPermitted(facts, act, message);
+  if (refusal === undefined) return PROCESSED;
+  return rejected('NOT_PERMITTED', `instance ${instanceId} belongs to ${instance.owner}: ${refusal}`);
 }
 
 /** A message by which an instance is changed. */
@@ -43,7 +39,7 @@ function changeOf(
     subject: instanceId,
     needs: { messages: [instanceId] },
     changes: [{ kind: 'instance', instanceId, fold }],
-    decide: (facts) => decideChange(facts, message, instanceId, isStop),
+    decide: (facts, judged) => decideChange(facts, judged, instanceId, isStop),
   });
 }
 

@@ -31,7 +31,7 @@ import {
   pending,
   rejected,
 } from '../accepted.ts';
-import { maySpeakFor } from '../verdict.ts';
+import { whyNotPermitted } from '../verdict.ts';
 
 type Own = Pick<Accepted, 'subject' | 'changes'>;
 
@@ -105,10 +105,10 @@ function decideAmend(facts: Facts, message: VerifiedMessage, owner: string, ref:
   if (original?.status === 'forgotten') return forgotten(`the post ${ref} was forgotten`);
   if (original?.status !== 'processed')
     return pending('AMEND_TARGET_NOT_FOUND', `there is no post ${ref} here yet`);
-  if (original.owner !== owner || !maySpeakFor(facts, original, message, message.time)) {
-    return rejected('NOT_PERMITTED', `the post ${ref} belongs to ${original.owner}`);
-  }
-  return PROCESSED;
+  const belongs = `the post ${ref} belongs to ${original.owner}`;
+  if (original.owner !== owner) return rejected('NOT_PERMITTED', belongs);
+  const refusal = whyNotPermitted(facts, original, message);
+  return refusal === undefined ? PROCESSED : rejected('NOT_PERMITTED', `${belongs}: ${refusal}`);
 }
 
 /** A new content for a post. The latest by time counts, and takes the place of the whole content. */
@@ -120,7 +120,7 @@ function amendOf(message: VerifiedMessage, content: PostContent, own: Partial<Ac
     subject: original,
     needs: { messages: [original] },
     changes: [{ kind: 'amend', original }],
-    decide: (facts) => decideAmend(facts, message, owner, original),
+    decide: (facts, judged) => decideAmend(facts, judged, owner, original),
   });
 }
 

@@ -67,6 +67,7 @@ export class NodeAnchor {
   async follow(): Promise<void> {
     for (let round = 0; round < ROUNDS_MAX && (await this.#follow()).isCut; round++);
     for (let round = 0; round < ROUNDS_MAX && (await this.#processor.round()); round++);
+    for (let round = 0; round < ROUNDS_MAX && (await this.#processor.date()); round++);
   }
 
   async pack(): Promise<void> {

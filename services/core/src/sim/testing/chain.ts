@@ -22,6 +22,8 @@ interface Transaction {
 }
 export interface Block {
   readonly hash: string;
+  /** Unix seconds. */
+  readonly timestamp: number;
   readonly transactions: readonly Transaction[];
 }
 
@@ -29,17 +31,23 @@ export interface Block {
 export class VirtualChain {
   readonly #dice: SeededDice;
   #blocks: readonly Block[];
+  readonly #now: () => number;
   #waiting: Transaction[] = [];
   #made = 0;
   reorgs = 0;
 
-  constructor(dice: SeededDice) {
+  constructor(dice: SeededDice, now: () => number) {
     this.#dice = dice;
-    this.#blocks = [{ hash: sha256Hex('genesis'), transactions: [] }];
+    this.#now = now;
+    this.#blocks = [{ hash: sha256Hex('genesis'), timestamp: this.#seconds, transactions: [] }];
   }
 
   get blocks(): readonly Block[] {
     return this.#blocks;
+  }
+
+  get #seconds(): number {
+    return Math.floor(this.#now() / 1000);
   }
 
   get height(): number {
@@ -91,7 +99,7 @@ export class VirtualChain {
     const parent = this.#blocks.at(-1)!.hash;
     const names = transactions.map(({ hash }) => hash).join();
     const hash = sha256Hex(`${parent} ${this.#made++} ${names}`);
-    this.#blocks = [...this.#blocks, { hash, transactions }];
+    this.#blocks = [...this.#blocks, { hash, timestamp: this.#seconds, transactions }];
   }
 
   /** The last blocks are replaced by as many others and one more; a transaction may be lost with its block. */
@@ -111,13 +119,14 @@ export class VirtualChain {
 
   #mineEmpty(): void {
     const hash = sha256Hex(`${this.#blocks.at(-1)!.hash} ${this.#made++}`);
-    this.#blocks = [...this.#blocks, { hash, transactions: [] }];
+    this.#blocks = [...this.#blocks, { hash, timestamp: this.#seconds, transactions: [] }];
   }
 }
 
 function eventsOf(blocks: readonly Block[], fromBlock: number): ContractEvent[] {
-  return blocks.slice(fromBlock).flatMap(({ transactions }, at) =>
+  return blocks.slice(fromBlock).flatMap(({ timestamp, transactions }, at) =>
     transactions.map(({ hash, from, content }, logIndex) => ({
+      timestamp,
       blockNumber: fromBlock + at,
       logIndex,
       transactionHash: hash,

@@ -75,7 +75,7 @@ export class World {
     this.dice = new SeededDice(seed);
     this.#seed = seed;
     this.clients = new Clients(this.dice);
-    this.chain = new VirtualChain(this.dice);
+    this.chain = new VirtualChain(this.dice, () => this.nowMs);
   }
 
   isReachable(from: SimNode, to: SimNode): boolean {
@@ -188,7 +188,7 @@ export class World {
       const verified = await verifyFrame(frame, to.core.rooms.taker);
       this.traffic.messageBytes += frame.length;
       this.trace.push(`gossip ${to.at} ${'worth' in verified ? verified.worth : 'taken'}`);
-      await keepVerified([verified], to.core.rooms.taker);
+      await keepVerified([verified], to.core.rooms.taker, 'gossip');
       await to.core.rooms.pipeline.idle();
     }
   }

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { compile } from './compile.ts';
+import { type Instance, parseInstance } from './instance.ts';
+import { InstanceTable } from './table.ts';
+import { collidingInstance, hashOf } from './testing.ts';
+import { explainWhy, parseWhySubject } from './why.ts';
+
+const DOMAIN = 'skerry.localhost';
+const NAME = 'farm-manage-desk-seek';
+const T = 1_700_000_000;
+
+/** As a core node tells it. */
+const told = (tail: string, more: Record<string, unknown> = {}): Instance =>
+  parseInstance(
+    {
+      instance_id: `${hashOf('5330dcefe18', tail)}${tail}`,
+      created_at: T,
+      effective_at: T,
+      placed: true,
+      ipv6: `2001:db8::${tail}`,
+      desired: 'running',
+      phase: 'running',
+      reason: null,
+      ...more,
+    },
+    { allowLocal: false },
+  );
+const holderOf = (...instances: Instance[]) =>
+  compile(instances, DOMAIN).get(`${NAME}.${DOMAIN}`)?.instanceHash;
+
+describe('who has a host name', () => {
+  const victim = told('1');
+  const claimed = told('2', { created_at: 0, effective_at: T + 86_400 });
+
+  test('H2: an instance that is dated 1970 and came a day later does not take the name', () => {
+    assert.equal(holderOf(claimed, victim), victim.hash);
+    const table = new InstanceTable(DOMAIN);
+    table.put(claimed);
+    table.put(victim);
+    const why = (hash: string) => explainWhy(table, parseWhySubject(hash, DOMAIN), [], undefined);
+    const { steps, missing } = why(claimed.hash);
+    assert.match(
+      steps[0]!.detail,
+      /2023-11-15T22:13:20\.000Z, when a core node first had it \(its timestamp 1970/,
+    );
+    assert.match(
+      missing!.message,
+      new RegExp(`collision lost: ${victim.hash} has the name, since the earlier`),
+    );
+    assert.match(why(victim.hash).steps[1]!.detail, /it has the name; 1 other/);
+  });
+
+  test('H2: an instance that never had an address takes a name from nobody', () => {
+    const nowhere = told('0', { effective_at: T - 500, created_at: T - 500, ipv6: '', placed: false });
+    assert.equal(holderOf(nowhere, victim), victim.hash);
+    const table = new InstanceTable(DOMAIN);
+    for (const one of [nowhere, victim]) table.put(one);
+    const { missing } = explainWhy(table, parseWhySubject(nowhere.hash, DOMAIN), [], undefined);
+    assert.match(missing!.message, /one that never had an address takes a name from nobody/);
+  });
+
+  test('H2: nobody takes the name of an instance that waits for its next node', () => {
+    assert.equal(holderOf(told('1', { ipv6: '' }), claimed), victim.hash);
+  });
+
+  test('H2: of honest instances the earlier timestamp has the name, as ever', () => {
+    assert.equal(holderOf(told('0', { created_at: T + 1, effective_at: T + 1 }), victim), victim.hash);
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(collidingInstance, { minLength: 2, selector: ({ hash }) => hash }),
+        (all) => {
+          const placed = all.map((one) => ({ ...one, placed: true }));
+          for (const [hostname, { instanceHash }] of compile(placed, DOMAIN)) {
+            const named = placed.filter((one) => compile([one], DOMAIN).has(hostname));
+            assert.equal(
+              Math.min(...named.map(({ createdAt }) => createdAt)),
+              named.find(({ hash }) => hash === instanceHash)!.createdAt,
+            );
+          }
+        },
+      ),
+    );
+  });
+
+  test('H2: a core node of before these fields is read as it was', () => {
+    const old = told('3', { effective_at: undefined, placed: undefined });
+    assert.deepEqual([old.effectiveAt, old.placed], [T, true]);
+  });
+});
