@@ -196,7 +196,11 @@ export class Pipeline {
     this.#tell(applied);
     this.#tellKept(applied, batch);
     // Whoever forgets something and reads at once should not find it any more.
-    if (applied.moreInLine && this.#mayDecide && batch.some(({ accepted }) => accepted.message.type === 'FORGET'))
+    if (
+      applied.moreInLine &&
+      this.#mayDecide &&
+      batch.some(({ accepted }) => accepted.message.type === 'FORGET')
+    )
       await this.#decideLine();
     const statuses = [...applied.outcomes.values()].map(({ status }) => status);
     this.#options.observer?.written(statuses, (performance.now() - startMs) / 1000);
