@@ -76,6 +76,8 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
 const RETRY_AFTER_SECONDS: Partial<Readonly<Record<ErrorCode, number>>> = {
   OVERLOADED: 1,
   DATABASE_UNAVAILABLE: 2,
+  STORAGE_UNAVAILABLE: 5,
+  STORAGE_FULL: 60,
   SHUTTING_DOWN: 5,
 };
 

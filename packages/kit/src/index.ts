@@ -2,6 +2,7 @@ export { cached, within } from './cached.ts';
 export { type AddressSet, createAddressSet } from './client-address.ts';
 export * from './config.ts';
 export { type ApiInfo, documentRoutes } from './document.ts';
+export { backoffMs, Failures, type FailuresOptions } from './failures.ts';
 export { escapeHtml } from './html.ts';
 export {
   asAppError,
@@ -14,12 +15,13 @@ export {
 } from './http.ts';
 export { createKeyFile, loadOrCreateKeyFile } from './key-file.ts';
 export { createLogger, type Logger } from './log.ts';
-export { backoffMs, type LoopOptions, pause, runLoop } from './loop.ts';
+export { type LoopOptions, pause, runLoop } from './loop.ts';
 export { createHttpObserver, createMetrics, type Metrics } from './metrics.ts';
 export { type SkerryPaths, skerryPaths } from './paths.ts';
 export type { LimitedClass, RateClass, RateLimitOptions } from './rate-limit.ts';
 export { createLookup, createReach, type Family, findAddresses, type MayReach } from './reach.ts';
 export type { HttpObserver } from './request-trace.ts';
+export { Rests } from './rests.ts';
 export { type Host, type RunningService, runService, type Service } from './service.ts';
 export { Slots } from './slots.ts';
 export { VERSION } from './version.ts';

@@ -1,5 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Failures } from './failures.ts';
 import type { Logger } from './log.ts';
+
+/** However often a loop failed, it is tried again after this or its own interval. */
+const FAILED_REST_MAX_MS = 30_000;
 
 export interface LoopOptions {
   readonly name: string;
@@ -18,29 +22,30 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   }
 }
 
-/** Runs `body` now and then once in every interval until the signal ends. A failure is logged and the loop goes on. */
+/**
+ * Runs `body` now and then once in every interval until the signal ends. Failures do not end the loop: while there are
+ * any it rests longer and longer, and says so once for each kind.
+ */
 export async function runLoop(
   options: LoopOptions,
   body: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const { name, intervalMs, signal, log } = options;
+  const failures = new Failures({
+    log,
+    what: 'a round of the loop failed; it goes on',
+    fields: { loop: name },
+    maxMs: FAILED_REST_MAX_MS,
+  });
   while (!signal.aborted) {
+    let waitMs = intervalMs;
     try {
       await body(signal);
+      failures.clear();
     } catch (error) {
-      if (!signal.aborted) log.warn({ err: error, loop: name }, 'a round of the loop failed; it goes on');
+      if (signal.aborted) return;
+      waitMs = Math.max(intervalMs, failures.note(error));
     }
-    if (!(await pause(intervalMs, signal))) return;
+    if (!(await pause(waitMs, signal))) return;
   }
-}
-
-/** Milliseconds before attempt `attempt` (from 1): doubling from `baseMs` up to `maxMs`, with up to a quarter of jitter. */
-export function backoffMs(
-  attempt: number,
-  baseMs: number,
-  maxMs: number,
-  random: number = Math.random(),
-): number {
-  const whole = Math.min(maxMs, baseMs * 2 ** Math.min(attempt - 1, 30));
-  return Math.round(whole * (1 - random / 4));
 }

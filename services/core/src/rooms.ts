@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { createSigner } from '@skerry/client';
 import { cached, type Logger, loadOrCreateKeyFile } from '@skerry/kit';
-import { type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
+import { AppError, type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import { deriveCredits } from './credits/derive.ts';
 import type { Database } from './db/connect.ts';
 import { createWrite } from './db/copy.ts';
@@ -81,13 +81,19 @@ const NODE_KEY_FILE = 'node.key';
 const SEALING_KEY_FILE = 'sealing.key';
 const SEALING_PURPOSE = 'skerry webhook secrets';
 
-/** The content file of a message; larger ones are no contents. */
+/** The content file of a message; larger ones are no contents. Throws STORAGE_UNAVAILABLE. */
 async function readBlob(blobs: BlobStore, hash: string): Promise<Uint8Array | undefined> {
-  const blob = await blobs.find(hash as ItemHash);
-  if (!blob) return undefined;
-  return blob.sizeBytes > LIMITS.contentFileBytes
-    ? new Uint8Array(LIMITS.contentFileBytes + 1)
-    : buffer(await blobs.read(hash as ItemHash));
+  try {
+    const blob = await blobs.find(hash as ItemHash);
+    if (!blob) return undefined;
+    if (blob.sizeBytes > LIMITS.contentFileBytes) return new Uint8Array(LIMITS.contentFileBytes + 1);
+    return await buffer(await blobs.read(hash as ItemHash));
+  } catch (error) {
+    // It went between the two looks.
+    if (error instanceof AppError && error.code === 'FILE_NOT_FOUND') return undefined;
+    if (error instanceof AppError) throw error;
+    throw new AppError('STORAGE_UNAVAILABLE', 'the files cannot be read now', { cause: error });
+  }
 }
 
 /** Everything behind the doors, each part given what it needs of the others. */

@@ -152,7 +152,6 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       limitBytes: 64 * 1024 * 1024,
       tryMs: 30_000,
       now: rooms.now,
-      random: () => 0,
       log,
     }),
   );

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { createWallet } from '@skerry/client';
-import { backoffMs, type Logger, loadOrCreateKeyFile, pause } from '@skerry/kit';
+import { Failures, type Logger, loadOrCreateKeyFile, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type pg from 'pg';
@@ -59,19 +59,22 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
 
   /** Runs `body` again and again; after a failure later. */
   const repeat = async (name: string, pollMs: number, body: () => Promise<boolean>) => {
-    let failures = 0;
+    const failures = new Failures({
+      log,
+      what: 'a round of anchoring failed; it goes on',
+      fields: { loop: name },
+      maxMs: FAILURE_MAX_MS,
+    });
     while (!signal.aborted) {
-      let isBusy = false;
+      let waitMs = pollMs;
       try {
-        isBusy = await body();
-        failures = 0;
+        if (await body()) waitMs = 0;
+        failures.clear();
       } catch (error) {
         if (signal.aborted) return;
-        failures++;
-        log.warn({ err: error, loop: name }, 'a round of anchoring failed; it goes on');
+        waitMs = Math.max(pollMs, failures.note(error));
       }
-      const waitMs = failures > 0 ? Math.max(pollMs, backoffMs(failures, pollMs, FAILURE_MAX_MS)) : pollMs;
-      if (!isBusy && !(await pause(waitMs, signal))) return;
+      if (waitMs > 0 && !(await pause(waitMs, signal))) return;
     }
   };
 

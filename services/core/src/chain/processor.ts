@@ -1,11 +1,11 @@
 import { buffer } from 'node:stream/consumers';
-import type { Logger } from '@skerry/kit';
+import { Failures, type Logger, Rests } from '@skerry/kit';
 import { AppError, type ErrorCode, familyOf, itemHashOf, LIMITS } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Write } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import { parseCid } from '../ipfs/cid.ts';
-import { retryAfterMs } from '../ipfs/fetcher.ts';
+import { reasonOfTry, retryAfterMs } from '../ipfs/fetcher.ts';
 import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
 import { confirmMessages, listNotedAfter } from '../messages/confirmations.ts';
 import type { Intake } from '../messages/intake.ts';
@@ -58,21 +58,39 @@ const noFile = async () => undefined;
 /** Uploads are signed in this chain's way (specification, "Authentication" 3). */
 const UPLOAD_CHAIN = 'ETH';
 
+const placeOf = ({ blockNumber, logIndex }: AnchorEvent) => `${blockNumber}:${logIndex}`;
+
 /** Reads the archives of events that wait, and writes what they confirm. */
 export class Processor {
   readonly #options: ProcessorOptions;
+  /** Events whose failure could not be noted in the table. */
+  readonly #rests: Rests;
+  readonly #unforeseen: Failures;
   /** Messages of archives that did not verify. */
   invalid = 0;
 
   constructor(options: ProcessorOptions) {
     this.#options = options;
+    const { log, now, random } = options;
+    this.#rests = new Rests({ now, random });
+    this.#unforeseen = new Failures({ log, what: 'an archive was not read; it is tried again', random });
   }
 
   /** Reads what is due, a few at the same time. @returns whether there may be more at once */
   async round(): Promise<boolean> {
     const { db, settings, now } = this.#options;
-    const due = await listWaiting(db, settings.network.name, now(), ARCHIVE_LIMITS.parallel);
-    await Promise.all(due.map((event) => this.#process(event)));
+    const resting = new Set(this.#rests.list());
+    const limit = ARCHIVE_LIMITS.parallel + resting.size;
+    const listed = await listWaiting(db, settings.network.name, now(), limit);
+    const due = listed.filter((event) => !resting.has(placeOf(event))).slice(0, ARCHIVE_LIMITS.parallel);
+    const ended = await Promise.allSettled(due.map((event) => this.#process(event)));
+    ended.forEach(({ status }, index) => {
+      const place = placeOf(due[index]!);
+      if (status === 'rejected') this.#rests.note(place);
+      else this.#rests.end(place);
+    });
+    const failed = ended.find((one) => one.status === 'rejected');
+    if (failed) throw failed.reason;
     return due.length > 0;
   }
 
@@ -93,18 +111,15 @@ export class Processor {
   }
 
   async #process(event: AnchorEvent): Promise<void> {
-    const { db, settings, now, random, signal, log } = this.#options;
+    const { db, settings, now, random, signal } = this.#options;
     try {
       await this.#read(event);
     } catch (error) {
       if (signal.aborted) return;
-      const asError = error instanceof AppError ? error : undefined;
-      const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
-      if (!asError && !isTimeout)
-        log.warn({ err: error, block: event.blockNumber }, 'an archive was not read');
-      const { code, message } = asError ?? new AppError('IPFS_TIMEOUT', 'the archive did not come in time');
+      const { isForeseen, code, message } = reasonOfTry(error);
+      if (!isForeseen) this.#unforeseen.note(error);
       const isOver = now() - event.seenMs > settings.archiveHorizonMs;
-      if (asError && !MAY_PASS.has(code)) {
+      if (isForeseen && !MAY_PASS.has(code)) {
         const known = code === 'ARCHIVE_NESTED' || code === 'ARCHIVE_INVALID';
         await settleEvent(db, event, { refusal: { code: known ? code : 'ARCHIVE_INVALID', message } });
       } else if (isOver && event.cid !== null) {

@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema, VerdictReason } from '../db/schema.ts';
+import { storableJson } from '../db/values.ts';
 import type { AnchorPlace } from '../messages/confirmations.ts';
 import type { KeptEvent } from './decide.ts';
 
@@ -82,14 +83,14 @@ export async function insertEvent(db: Db, event: NewEvent, nowMs: number): Promi
       (network, block_number, log_index, tx_hash, block_time, emitter, content, cid, state, reason, due_ms, seen_ms)
     values (${event.network}, ${event.blockNumber}, ${event.logIndex}, ${event.transactionHash}, ${event.blockTime}, ${event.emitter},
       ${refusal ? '' : event.content}, ${event.cid}, ${refusal ? 'refused' : 'waiting'},
-      ${refusal ? JSON.stringify(refusal) : null}, ${nowMs}, ${nowMs})`.execute(db);
+      ${refusal ? storableJson(refusal) : null}, ${nowMs}, ${nowMs})`.execute(db);
 }
 
 export async function deleteEvent(db: Db, place: AnchorPlace): Promise<void> {
   await sql`delete from anchor_events where ${isAt(place)}`.execute(db);
 }
 
-/** Events whose archives are to be read, in the order of the chain. */
+/** Events whose archives are to be read, the longest due first: those that cannot be had hold up no others. */
 export async function listWaiting(
   db: Db,
   network: string,
@@ -98,7 +99,7 @@ export async function listWaiting(
 ): Promise<AnchorEvent[]> {
   const { rows } = await sql<AnchorEvent>`
     select ${COLUMNS} from anchor_events where network = ${network} and state = 'waiting' and due_ms <= ${nowMs}
-    order by block_number, log_index limit ${limit}`.execute(db);
+    order by due_ms, block_number, log_index limit ${limit}`.execute(db);
   return rows;
 }
 
@@ -142,7 +143,7 @@ export async function settleEvent(
 ): Promise<void> {
   const [state, reason, messages] =
     'refusal' in outcome
-      ? ['refused', JSON.stringify(outcome.refusal), 0]
+      ? ['refused', storableJson(outcome.refusal), 0]
       : ['processed', null, outcome.messages];
   await sql`
     update anchor_events set state = ${state}, reason = ${reason}, messages = ${messages}
@@ -156,7 +157,7 @@ export async function postponeEvent(
   reason: VerdictReason,
 ): Promise<void> {
   await sql`
-    update anchor_events set attempts = attempts + 1, due_ms = ${dueMs}, reason = ${JSON.stringify(reason)}
+    update anchor_events set attempts = attempts + 1, due_ms = ${dueMs}, reason = ${storableJson(reason)}
     where ${isAt(event)} and tx_hash = ${event.transactionHash}`.execute(db);
 }
 

@@ -3,6 +3,7 @@ import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/postgres.ts';
 import { connectWithPatience, ensureDatabase } from './reach.ts';
+import { CheckingClient } from './values.ts';
 
 /** The name of the node's own database in the embedded server. */
 const EMBEDDED_DATABASE = 'skerry';
@@ -86,6 +87,7 @@ function createPool(
 ): pg.Pool {
   const pool = new pg.Pool({
     ...connection,
+    Client: CheckingClient,
     application_name: 'skerry-core',
     types: { getTypeParser },
     max: options.connectionsMax ?? POOL_CONNECTIONS_MAX,

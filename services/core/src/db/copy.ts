@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type pg from 'pg';
 import { from } from 'pg-copy-streams';
+import { checkValues } from './values.ts';
 
 /** Values that a row of COPY may have; an array becomes an array of texts. */
 export type CopyValue = string | number | boolean | null | readonly string[];
@@ -22,6 +23,7 @@ const quoteMember = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`;
 
 /** One row in COPY's text format (PostgreSQL documentation, "COPY", File Formats). */
 export function formatRow(values: readonly CopyValue[]): string {
+  checkValues(values);
   const fields = values.map((value) => {
     if (value === null) return '\\N';
     if (typeof value === 'string') return escapeText(value);

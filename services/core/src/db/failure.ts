@@ -2,6 +2,11 @@ import { AppError } from '@skerry/protocol';
 
 /** SQLSTATE classes that waiting can cure: connection exceptions, insufficient resources, operator intervention. */
 const PASSING_CLASSES = ['08', '53', '57'];
+/**
+ * And single ones: a server that is read-only (a standby that is being promoted), a transaction that lost against
+ * another, a deadlock, a lock that was not had in time, the server's own disk.
+ */
+const PASSING_STATES = ['25006', '40001', '40P01', '55P03', '58030'];
 const PASSING_SYSTEM_CODES = [
   'ECONNREFUSED',
   'ECONNRESET',
@@ -9,17 +14,20 @@ const PASSING_SYSTEM_CODES = [
   'EAI_AGAIN',
   'ETIMEDOUT',
   'EPIPE',
+  'ECONNABORTED',
   'EHOSTUNREACH',
   'ENETUNREACH',
 ];
 /** What the pg client says, without a code, when a connection ends or none can be had in time. */
 const CONNECTION_SENTENCES =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|cannot use a pool after/i;
+  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|client was closed and is not queryable|cannot use a pool after/i;
 
 /** Whether a failure with this SQLSTATE or system code may pass without anybody changing anything. */
 export function isPassingCode(code: string): boolean {
   return (
-    PASSING_SYSTEM_CODES.includes(code) || (code.length === 5 && PASSING_CLASSES.includes(code.slice(0, 2)))
+    PASSING_SYSTEM_CODES.includes(code) ||
+    PASSING_STATES.includes(code) ||
+    (code.length === 5 && PASSING_CLASSES.includes(code.slice(0, 2)))
   );
 }
 
@@ -29,9 +37,8 @@ export function asDatabaseError(error: unknown): AppError | undefined {
   const { code } = error as { code?: unknown };
   const isAway =
     (typeof code === 'string' && isPassingCode(code)) || CONNECTION_SENTENCES.test(error.message);
-  return isAway
-    ? new AppError('DATABASE_UNAVAILABLE', 'the database does not answer; try again shortly', {
-        cause: error,
-      })
-    : undefined;
+  return isAway ? databaseAway(error) : undefined;
 }
+
+export const databaseAway = (cause?: unknown): AppError =>
+  new AppError('DATABASE_UNAVAILABLE', 'the database does not answer; try again shortly', { cause });

@@ -28,7 +28,8 @@ const IDLE_MS = 30_000;
 interface Attempt {
   attempts: number;
   nextMs: number;
-  isRunning: boolean;
+  /** Ends the try that runs; undefined where none does. */
+  running: AbortController | undefined;
 }
 
 export interface FetchCounts {
@@ -85,13 +86,17 @@ export class FileFetcher {
     if (sources.length === 0) return begun;
     const lacking = await listLacking(db);
     const wanted = new Set(lacking);
-    for (const [name, { isRunning }] of this.#attempts)
-      if (!wanted.has(name) && !isRunning) this.#attempts.delete(name);
+    for (const [name, { running }] of this.#attempts) {
+      if (wanted.has(name)) continue;
+      if (!running) this.#attempts.delete(name);
+      // Beyond so many nobody knows whether it is still waited for.
+      else if (lacking.length < WANTED_MAX) running.abort();
+    }
     for (const name of lacking) {
       if (this.#running.size >= parallel) break;
-      const attempt = this.#attempts.get(name) ?? { attempts: 0, nextMs: 0, isRunning: false };
+      const attempt = this.#attempts.get(name) ?? { attempts: 0, nextMs: 0, running: undefined };
       this.#attempts.set(name, attempt);
-      if (attempt.isRunning || attempt.nextMs > now()) continue;
+      if (attempt.running || attempt.nextMs > now()) continue;
       this.#start(name, attempt, signal);
       begun++;
     }
@@ -105,15 +110,16 @@ export class FileFetcher {
 
   #start(name: string, attempt: Attempt, signal: AbortSignal): void {
     const { now, random = Math.random, log } = this.#options;
-    attempt.isRunning = true;
+    attempt.running = new AbortController();
+    const ended = AbortSignal.any([signal, attempt.running.signal]);
     const startMs = performance.now();
-    const task = this.#fetch(name, signal)
+    const task = this.#fetch(name, ended)
       .catch((error) => {
-        if (!signal.aborted) log.warn({ err: error, file: name }, 'a file could not be fetched');
+        if (!ended.aborted) log.warn({ err: error, file: name }, 'a file could not be fetched');
         return false;
       })
       .then((isHere) => {
-        attempt.isRunning = false;
+        attempt.running = undefined;
         attempt.attempts++;
         attempt.nextMs = now() + backoffMs(attempt.attempts, RETRY_BASE_MS, RETRY_MAX_MS, random());
         this.#running.delete(task);

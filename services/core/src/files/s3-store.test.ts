@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { createServer, type RequestListener, request as send } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -12,6 +9,7 @@ import fc from 'fast-check';
 import { parseS3Settings } from './choose-store.ts';
 import { createS3BlobStore, parseListing } from './s3-store.ts';
 import { describeBlobStore, hashOf, keepBlob } from './testing/blob-suite.ts';
+import { startProxy } from './testing/s3-proxy.ts';
 import { startTestS3 } from './testing/s3-server.ts';
 
 const createSpool = () => mkdtemp(join(tmpdir(), 'skerry-spool-'));
@@ -36,36 +34,6 @@ test('a wrong key, a wrong secret and a bucket that is not there are refused at 
     });
   }
 });
-
-/** Stands between the store and the server: an answer of its own for as long as `answer` gives one. */
-async function startProxy(endpoint: string, answer: () => number | 'hang up' | undefined) {
-  const listener: RequestListener = async (request, response) => {
-    const status = answer();
-    if (status === 'hang up') return void request.socket.destroy();
-    if (status !== undefined) return void response.writeHead(status).end('<Error><Code>Busy</Code></Error>');
-    const body = await buffer(request);
-    const headers = Object.entries(request.headers).filter(
-      ([name]) => !/^(connection|expect|transfer)/.test(name),
-    );
-    const passed = send(`${endpoint}${request.url}`, {
-      method: request.method!,
-      headers: Object.fromEntries(headers),
-    });
-    passed.end(body);
-    const [answered] = await once(passed, 'response');
-    response.writeHead(answered.statusCode, answered.headers);
-    answered.pipe(response);
-  };
-  const server = createServer((request, response) => void listener(request, response)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.dispose]: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
 
 test('what fails for a moment is tried again; what goes on failing is said, and leaves nothing', async (t) => {
   await using server = await startTestS3();

@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema, VerdictReason } from '../db/schema.ts';
+import { storableJson } from '../db/values.ts';
 
 /**
  * Files that pending messages lack (table `wanted_files`). A file is wanted from the transaction in which a message
@@ -14,6 +15,15 @@ export async function wantFiles(
   if (hashes.length === 0) return;
   await sql`insert into wanted_files (hash, due_ms) select hash, ${nowMs} from unnest(${hashes}::text[]) as hash
     on conflict do nothing`.execute(trx);
+}
+
+/** Files that messages wait for no longer, such as those that were forgotten, unless others do. */
+export async function dropWants(trx: Transaction<Schema>, hashes: readonly string[]): Promise<void> {
+  if (hashes.length === 0) return;
+  await sql`
+    delete from wanted_files w where w.hash = any(${hashes}::text[]) and not exists (
+      select from dependencies d join messages m using (item_hash)
+      where d.key = 'file:' || w.hash and m.status = 'pending')`.execute(trx);
 }
 
 export interface WantedFile {
@@ -34,6 +44,15 @@ export async function listDue(
   return rows;
 }
 
+/** Those of these files that no pending message waits for any more. */
+export async function listUnawaited(db: Kysely<Schema>, hashes: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ hash: string }>`
+    select hash from unnest(${hashes}::text[]) as hash where not exists (
+      select from dependencies d join messages m using (item_hash)
+      where d.key = 'file:' || hash and m.status = 'pending')`.execute(db);
+  return rows.map(({ hash }) => hash);
+}
+
 /** Whether a pending message still waits for the file. */
 export async function isAwaited(db: Kysely<Schema>, hash: string): Promise<boolean> {
   const { rows } = await sql`
@@ -52,6 +71,6 @@ export async function postponeWant(
   dueMs: number,
   reason: VerdictReason,
 ): Promise<void> {
-  await sql`update wanted_files set attempts = attempts + 1, due_ms = ${dueMs}, reason = ${JSON.stringify(reason)}
+  await sql`update wanted_files set attempts = attempts + 1, due_ms = ${dueMs}, reason = ${storableJson(reason)}
     where hash = ${hash}`.execute(db);
 }

@@ -1,4 +1,4 @@
-import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import type pg from 'pg';
 import { Backfill } from './backfill.ts';
 import { parseQuantity } from './chain/shape.ts';
@@ -20,13 +20,17 @@ import { SETTINGS_OWNER, watchContract } from './watch.ts';
 /** How often a backfill that has nothing to do looks whether it has. */
 const IDLE_MS = 500;
 const UPKEEP_MS = 30_000;
-/** The longest that a backfill that fails again and again waits between two tries. */
+/** The longest that work which fails again and again waits between two tries. */
 const REST_MAX_MS = 10_000;
 /** How often it is looked whether there is progress: often, against the time after which its absence is a stall. */
 const WATCHES_PER_STALL = 8;
 const WATCH_MAX_MS = 5_000;
 /** While a subscription stands, the head is looked at unasked so many times less often. */
 const POLLS_SAVED = 15;
+
+const STEP_FAILED = 'a step at the head failed';
+const BACKFILL_FAILED = 'a backfill was interrupted';
+const WATCH_FAILED = 'the progress could not be looked at';
 
 export interface NetworkRunnerOptions {
   readonly settings: NetworkSettings;
@@ -53,6 +57,8 @@ export class NetworkRunner {
   #changed = new AbortController();
   #lastUpkeepMs = 0;
   #isStalled = false;
+  /** By what failed. */
+  readonly #failures = new Map<string, Failures>();
   readonly #startedMs = Date.now();
   #freshness: Freshness | undefined;
   /** The head when a wait began in which nothing was told. */
@@ -177,10 +183,12 @@ export class NetworkRunner {
       try {
         outcome = await tail.step();
         if (outcome === 'halted') await this.#unhalt(networkId);
+        this.#worked(STEP_FAILED);
       } catch (error) {
+        let waitMs = settings.poll_ms;
         if (error instanceof OffChain) await this.#haltOffChain(networkId, error);
-        else this.#note(error, 'a step at the head failed');
-        await pause(settings.poll_ms, signal);
+        else waitMs = this.#note(error, STEP_FAILED);
+        await pause(waitMs, signal);
         continue;
       }
       if (outcome !== 'behind') await this.#waitForHead();
@@ -222,7 +230,6 @@ export class NetworkRunner {
       verification: settings.verification,
       rangeBlocksMax: settings.range_blocks_max,
     });
-    let failures = 0;
     while (!signal.aborted) {
       try {
         const network = await loadNetwork(pool, networkId);
@@ -230,10 +237,8 @@ export class NetworkRunner {
           network.haltCode === null ? decidePass(await listScans(pool, networkId), network.floor) : undefined;
         if (pass) {
           const isStale = () => signal.aborted || this.#changed.signal.aborted;
-          await backfill.run(pass, isStale, () => {
-            failures = 0;
-          });
-          failures = 0;
+          await backfill.run(pass, isStale, () => this.#worked(BACKFILL_FAILED));
+          this.#worked(BACKFILL_FAILED);
           // What has come up to the window is joined by the step at the head.
           this.#feed.ring();
         } else {
@@ -242,9 +247,10 @@ export class NetworkRunner {
           await this.#rest();
         }
       } catch (error) {
+        let waitMs = IDLE_MS;
         if (error instanceof OffChain) await this.#haltOffChain(networkId, error);
-        else this.#note(error, 'a backfill was interrupted');
-        await this.#rest(backoffMs(++failures, IDLE_MS, REST_MAX_MS));
+        else waitMs = this.#note(error, BACKFILL_FAILED);
+        await this.#rest(waitMs);
       }
       if (this.#changed.signal.aborted) {
         this.#changed = new AbortController();
@@ -305,8 +311,9 @@ export class NetworkRunner {
       if (!stalled && this.#isStalled) log.info({ network }, 'the indexer makes progress again');
       this.#isStalled = stalled;
       this.#freshness = freshness;
+      this.#worked(WATCH_FAILED);
     } catch (error) {
-      this.#note(error, 'the progress could not be looked at');
+      this.#note(error, WATCH_FAILED);
     }
   }
 
@@ -314,22 +321,33 @@ export class NetworkRunner {
     return pause(ms, AbortSignal.any([this.#changed.signal, this.#options.signal]));
   }
 
-  #note(error: unknown, what: string): void {
-    const { log, signal } = this.#options;
+  /** @returns milliseconds to rest */
+  #note(error: unknown, what: string): number {
+    const { log, signal, settings } = this.#options;
+    const baseMs = what === BACKFILL_FAILED ? IDLE_MS : settings.poll_ms;
     // Another process was faster, or a watch changed: what is stored is the truth.
-    if (signal.aborted || error instanceof Moved) return;
-    log.warn({ err: error, network: this.name }, what);
+    if (signal.aborted || error instanceof Moved) return baseMs;
+    let failures = this.#failures.get(what);
+    if (!failures) {
+      const fields = { network: this.name };
+      failures = new Failures({ log, what, fields, baseMs, maxMs: Math.max(baseMs, REST_MAX_MS) });
+      this.#failures.set(what, failures);
+    }
+    return failures.note(error);
+  }
+
+  #worked(what: string): void {
+    this.#failures.get(what)?.clear();
   }
 
   async #retry(what: string, body: () => Promise<void>): Promise<void> {
-    const { signal, settings } = this.#options;
+    const { signal } = this.#options;
     while (!signal.aborted) {
       try {
         await body();
         return;
       } catch (error) {
-        this.#note(error, `could not ${what} the network`);
-        await pause(settings.poll_ms, signal);
+        await pause(this.#note(error, `could not ${what} the network`), signal);
       }
     }
   }

@@ -1,4 +1,4 @@
-import type { Logger } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError, createParser, NETWORK_POST } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type pg from 'pg';
@@ -68,6 +68,10 @@ export function followIndexPosts(options: FollowOptions): AsyncDisposable {
 
 async function follow(options: FollowOptions, signal: AbortSignal): Promise<void> {
   const { pool, events, log } = options;
+  const failures = new Failures({
+    log,
+    what: 'wishes for the indexer could not be read; they are read again',
+  });
   while (!signal.aborted) {
     const more = events.waitForMore(signal);
     try {
@@ -83,12 +87,12 @@ async function follow(options: FollowOptions, signal: AbortSignal): Promise<void
           'insert into indexer_posts (cursor) values ($1) on conflict (id) do update set cursor = excluded.cursor',
           [last.cursor],
         );
-      if (page.length === READ_PAGE) continue;
+      failures.clear();
+      if (page.length < READ_PAGE) await more;
     } catch (error) {
-      if (!signal.aborted)
-        log.warn({ err: error }, 'wishes for the indexer could not be read; they are read again');
+      // New events end no rest: the node may be busy with other things than wishes.
+      if (!signal.aborted) await pause(failures.note(error), signal);
     }
-    await more;
   }
 }
 

@@ -21,6 +21,7 @@ function nodeOf(entry: UnixFSEntry): IpfsNode {
   if (!id) throw notUnixfs(`${entry.cid} is of a hash or codec that is not read here`);
   if (entry.type === 'directory') {
     const sizeBytes = entry.node.Links.reduce((sum, link) => sum + (link.Tsize ?? 0), 0);
+    if (!Number.isSafeInteger(sizeBytes)) throw notUnixfs(`${entry.cid} says that it is endless`);
     return { id, kind: 'directory', sizeBytes };
   }
   if (entry.type === 'raw') return { id, kind: 'file', sizeBytes: entry.node.length };

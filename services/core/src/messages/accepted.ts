@@ -32,6 +32,8 @@ export interface MessageHead {
   readonly chain: string;
   readonly sender: string;
   readonly owner: string;
+  /** Whether its content was read: before, nobody knows on whose behalf it speaks. */
+  readonly isRead: boolean;
   readonly status: MessageStatus;
 }
 

@@ -2,7 +2,7 @@ import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import { appendEvents, lockEvents } from '../events/append.ts';
-import { wantFiles } from '../files/wanted.ts';
+import { dropWants, wantFiles } from '../files/wanted.ts';
 import { dateAgain } from './confirmations.ts';
 import type { Writing } from './effects/effect.ts';
 import { writeEffects } from './effects.ts';
@@ -33,11 +33,11 @@ function movesOf(changed: readonly Judged[]): Move[] {
   });
 }
 
-/** Files that can be fetched and that messages lack. */
-const missingFiles = (judged: readonly Judged[]) => [
+/** Files that can be fetched, of messages that fit. */
+const fetchable = (judged: readonly Judged[], fits: (one: Judged) => boolean) => [
   ...new Set(
     judged
-      .filter(({ outcome }) => outcome.status === 'pending')
+      .filter(fits)
       .flatMap(({ accepted }) => accepted.needs.files ?? [])
       .filter(isCid),
   ),
@@ -71,13 +71,18 @@ export async function applyBatch(
     ({ before, outcome }) => before === 'pending' && outcome.status === 'pending',
   );
   await writeDependencies(trx, stillPending);
-  await wantFiles(trx, missingFiles(judged), nowMs);
+  const missing = fetchable(judged, ({ outcome }) => outcome.status === 'pending');
+  await wantFiles(trx, missing, nowMs);
   const changed = judged.filter(
     ({ accepted, before, outcome, isRedated }) =>
       before !== outcome.status || isRedated || restated.has(accepted.message.itemHash),
   );
   if (changed.length === 0) return { outcomes, moreInLine: false, moves: [], fresh: new Set() };
   const now = await writeSteps(writer, changed, schedulers, nowMs);
+  await dropWants(
+    trx,
+    fetchable(changed, ({ outcome }) => outcome.status === 'forgotten'),
+  );
   const moreInLine = await putInLine(
     trx,
     [...earlier.changedKeys, ...now.changedKeys],

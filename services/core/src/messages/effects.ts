@@ -57,11 +57,8 @@ export async function writeEffects(
   events: EventDraft[],
 ): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
   const writing: Writing = { trx, schedulers, events, changedKeys: new Set(), reconsider: new Set() };
-  for (const { accepted, before, outcome } of changed) {
-    // Something that is pending is to others as if it were not there; anything else may settle what hangs on it.
-    if (before !== null || outcome.status !== 'pending')
-      writing.changedKeys.add(`message:${accepted.message.itemHash}`);
-  }
+  // Also of what is pending: a FORGET of it waits for nothing else.
+  for (const { accepted } of changed) writing.changedKeys.add(`message:${accepted.message.itemHash}`);
   const effects = changed.flatMap(effectsOf);
   for (const kind of Object.keys(WRITERS) as Change['kind'][]) {
     const own = effects.filter((effect) => effect.change.kind === kind);

@@ -25,8 +25,11 @@ async function loadHeads(db: Kysely<Schema>, hashes: string[]): Promise<Map<stri
     chain: string;
     sender: string;
     owner: string;
+    is_read: boolean;
     status: MessageHead['status'];
-  }>`select item_hash, type, content_type, channel, subject, chain, sender, owner, status from messages
+  }>`select item_hash, type, content_type, channel, subject, chain, sender, owner, status,
+       content is not null or status = 'forgotten' as is_read
+     from messages
      where item_hash = any(${hashes})`.execute(db);
   return new Map(
     rows.map((row) => [
@@ -40,6 +43,7 @@ async function loadHeads(db: Kysely<Schema>, hashes: string[]): Promise<Map<stri
         chain: row.chain,
         sender: row.sender,
         owner: row.owner,
+        isRead: row.is_read,
         status: row.status,
       },
     ]),

@@ -22,22 +22,19 @@ export async function putInLine(
   return (numAffectedRows ?? 0n) > 0n;
 }
 
-export async function hasLine(db: Kysely<Schema>): Promise<boolean> {
-  return (await db.selectFrom('reconsider').select('item_hash').limit(1).executeTakeFirst()) !== undefined;
-}
-
-/** The first in line. `hashes` also has those that are no messages here. */
+/** The first in line but for those that rest. `hashes` also has those that are no messages here. */
 export async function readLine(
   db: Kysely<Schema>,
   limit: number,
+  resting: readonly string[],
 ): Promise<{ hashes: string[]; messages: StoredMessage[] }> {
-  const line = await db
-    .selectFrom('reconsider')
-    .select('item_hash')
-    .orderBy('item_hash')
-    .limit(limit)
-    .execute();
-  const hashes = line.map((row) => row.item_hash);
+  const line = db.selectFrom('reconsider').select('item_hash').orderBy('item_hash').limit(limit);
+  const rows = await (resting.length === 0
+    ? line
+    : line.where('item_hash', '<>', sql<string>`all(${resting}::text[])`)
+  ).execute();
+  const hashes = rows.map((row) => row.item_hash);
+  if (hashes.length === 0) return { hashes, messages: [] };
   const messages = await db
     .selectFrom('messages')
     .selectAll()

@@ -1,24 +1,30 @@
-import type { Logger } from '@skerry/kit';
+import { Failures, type Logger, Rests } from '@skerry/kit';
 import { AppError, isLate } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Write } from '../db/copy.ts';
-import { asDatabaseError } from '../db/failure.ts';
+import { asDatabaseError, databaseAway } from '../db/failure.ts';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
 import { type Applied, applyBatch } from './apply.ts';
-import type { Outcome } from './judged.ts';
-import { findExpired, hasLine, putInLine, readLine, takeFromLine } from './line.ts';
+import type { Candidate, Outcome } from './judged.ts';
+import { findExpired, putInLine, readLine, takeFromLine } from './line.ts';
 import type { PipelineObserver } from './observer.ts';
 import type { Kept } from './statement.ts';
-import { acceptStored, type ReadContentFile } from './stored.ts';
+import { acceptStored, ContentUnreadable, type ReadContentFile, type StoredMessage } from './stored.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_QUEUED = 10_000;
 /** Messages in one transaction. */
 export const MAX_BATCH = 2_000;
-/** After the database failed while nobody waits for an answer. */
-const RETRY_MS = 1_000;
+/** While the database fails and nobody waits for an answer, the line is tried again after this at most. */
+const RETRY_MAX_MS = 10_000;
+/** The shortest of those rests. */
+const RETRY_MIN_MS = 1_000;
+/** Messages in line whose content could not be read rest by themselves; with so many the whole line rests. */
+const UNREADABLE = { knownMax: 10_000, maxMs: 30_000 } as const;
+/** How often it is looked whether one of them is due. */
+const UNREADABLE_LOOK_MS = 1_000;
 
 export interface PipelineOptions {
   readonly db: Kysely<Schema>;
@@ -77,9 +83,18 @@ export class Pipeline {
   #line = true;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
+  readonly #failures: Failures | undefined;
+  /** Nothing is asked of the line before, by whoever writes. */
+  #lineRestsUntilMs = 0;
+  /** Messages in line whose content cannot be read now. */
+  readonly #unreadable: Rests;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+    const { log, now } = options;
+    const what = 'the line of messages to decide again stands still; it is tried again';
+    this.#failures = log && new Failures({ log, what, maxMs: RETRY_MAX_MS });
+    this.#unreadable = new Rests({ now, ...UNREADABLE });
   }
 
   readonly queuedMax = MAX_QUEUED;
@@ -122,6 +137,7 @@ export class Pipeline {
 
   /** Resolves when nothing is waiting and nothing stands in line any more. */
   async idle(): Promise<void> {
+    this.#lineRestsUntilMs = 0;
     this.#start();
     await this.#draining;
   }
@@ -154,13 +170,37 @@ export class Pipeline {
   async #drain(): Promise<void> {
     // Callers of the same turn of the event loop share the first batch.
     await Promise.resolve();
-    while (this.#queue.length > 0 || (this.#line && !this.#closed)) {
+    while (this.#queue.length > 0 || this.#mayDecide) {
       if (this.#queue.length > 0) await this.#write(this.#takeBatch());
-      if (this.#line && !this.#closed && !(await this.#decideLine())) break;
+      if (this.#mayDecide && !(await this.#decideLine()) && this.#queue.length === 0) break;
     }
   }
 
-  async #write(batch: readonly Waiting[]): Promise<void> {
+  get #mayDecide(): boolean {
+    return this.#line && !this.#closed && performance.now() >= this.#lineRestsUntilMs;
+  }
+
+  /** Looks at the line again after a while, whoever writes meanwhile. */
+  #restLine(waitMs: number): void {
+    this.#lineRestsUntilMs = performance.now() + waitMs;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => {
+      this.#lineRestsUntilMs = 0;
+      this.#start();
+    }, waitMs).unref();
+  }
+
+  /** What could not be read is looked at again; the rest of the line does not wait for it. */
+  #lookLater(): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => {
+      this.#line = true;
+      this.#start();
+    }, UNREADABLE_LOOK_MS).unref();
+  }
+
+  /** @returns whether the database answers */
+  async #write(batch: readonly Waiting[]): Promise<boolean> {
     const { write, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
     const decideByMs = nowMs + pendingHorizonMs;
@@ -170,17 +210,21 @@ export class Pipeline {
     try {
       applied = await write((writer) => applyBatch(writer, candidates, schedulers, nowMs));
     } catch (error) {
-      await this.#writeApart(batch, error);
-      return;
+      return this.#writeApart(batch, error);
     }
     this.#tell(applied);
     this.#tellKept(applied, batch);
     // Whoever forgets something and reads at once should not find it any more.
-    if (applied.moreInLine && batch.some(({ accepted }) => accepted.message.type === 'FORGET'))
+    if (
+      applied.moreInLine &&
+      this.#mayDecide &&
+      batch.some(({ accepted }) => accepted.message.type === 'FORGET')
+    )
       await this.#decideLine();
     const statuses = [...applied.outcomes.values()].map(({ status }) => status);
     this.#options.observer?.written(statuses, (performance.now() - startMs) / 1000);
     for (const one of batch) one.resolve(applied.outcomes.get(one.accepted.message.itemHash)!);
+    return true;
   }
 
   #tell(applied: Applied): void {
@@ -196,51 +240,91 @@ export class Pipeline {
     this.#options.onKept?.({ moves, brought: brought.map(({ accepted }) => accepted) });
   }
 
-  /** One message that the database refuses must not take its neighbours down. */
-  async #writeApart(batch: readonly Waiting[], error: unknown): Promise<void> {
+  /**
+   * One message that the database refuses must not take its neighbours down: halves find it in few steps. What fails
+   * because the database is away fails as a whole.
+   */
+  async #writeApart(batch: readonly Waiting[], error: unknown): Promise<boolean> {
     const failure = asDatabaseError(error);
     if (batch.length === 1 || failure) {
       for (const one of batch) one.reject(failure ?? error);
-      return;
+      return failure === undefined;
     }
-    for (const one of batch) await this.#write([one]);
+    const middle = batch.length >> 1;
+    const rest = batch.slice(middle);
+    if (await this.#write(batch.slice(0, middle))) return this.#write(rest);
+    for (const one of rest) one.reject(databaseAway());
+    return false;
   }
 
   /** Decides the first in line. False: the database is away, and the line waits. */
   async #decideLine(limit = MAX_BATCH): Promise<boolean> {
-    const { db, write, schedulers, now, readContentFile } = this.#options;
+    const { db, write, schedulers, now } = this.#options;
     let hashes: readonly string[] = [];
     try {
-      if (!(await hasLine(db))) {
+      const resting = this.#unreadable.list();
+      if (resting.length >= UNREADABLE.knownMax) {
+        this.#restLine(UNREADABLE_LOOK_MS);
+        return false;
+      }
+      const stored = await readLine(db, limit, resting);
+      hashes = stored.hashes;
+      if (hashes.length === 0) {
         this.#line = false;
+        this.#failures?.clear();
+        if (resting.length > 0) this.#lookLater();
         return true;
       }
-      const stored = await readLine(db, limit);
-      hashes = stored.hashes;
-      const accepted = await Promise.all(stored.messages.map((row) => acceptStored(row, readContentFile)));
-      const candidates = accepted.map((one, index) => ({
-        accepted: one,
-        decideByMs: stored.messages[index]!.decide_by_ms,
-      }));
+      const candidates = await this.#readContents(stored.messages);
+      const unread = new Set(this.#unreadable.list());
+      hashes = stored.hashes.filter((hash) => !unread.has(hash));
+      if (hashes.length === 0) return true;
       const applied = await write(async (writer) => {
         await takeFromLine(writer.trx, hashes);
         return applyBatch(writer, candidates, schedulers, now());
       });
       this.#tell(applied);
       this.#tellKept(applied, []);
+      this.#failures?.clear();
       return true;
     } catch (error) {
-      if (!asDatabaseError(error) && hashes.length > 0) return this.#decideApart(hashes, error);
-      this.#retry = setTimeout(() => this.#start(), RETRY_MS).unref();
-      return false;
+      if (asDatabaseError(error) || hashes.length === 0) {
+        this.#restLine(this.#failures?.note(error) ?? RETRY_MIN_MS);
+        return false;
+      }
+      // Halves find the one that cannot be decided.
+      if (hashes.length > 1) return this.#decideLine(hashes.length >> 1);
+      return this.#leaveLine(hashes, error);
     }
   }
 
+  /** Messages in line as candidates. Those whose content cannot be read now rest, and stay in line. */
+  async #readContents(rows: readonly StoredMessage[]): Promise<Candidate[]> {
+    const read = await Promise.allSettled(
+      rows.map((row) => acceptStored(row, this.#options.readContentFile)),
+    );
+    return read.flatMap((one, index) => {
+      const row = rows[index]!;
+      if (one.status === 'fulfilled') {
+        this.#unreadable.end(row.item_hash);
+        return [{ accepted: one.value, decideByMs: row.decide_by_ms }];
+      }
+      if (!(one.reason instanceof ContentUnreadable)) throw one.reason;
+      this.#unreadable.note(row.item_hash);
+      this.#options.log?.debug({ err: one.reason, item_hash: row.item_hash }, 'a content cannot be read now');
+      return [];
+    });
+  }
+
   /** One message that cannot be decided must not stop the line; by itself it keeps the verdict that it had. */
-  async #decideApart(hashes: readonly string[], error: unknown): Promise<boolean> {
-    if (hashes.length > 1) return this.#decideLine(1);
+  async #leaveLine(hashes: readonly string[], error: unknown): Promise<boolean> {
     this.#options.log?.error({ err: error, item_hash: hashes[0] }, 'a message could not be decided again');
-    await takeFromLine(this.#options.db, hashes);
-    return true;
+    try {
+      await takeFromLine(this.#options.db, hashes);
+      return true;
+    } catch (failure) {
+      this.#restLine(this.#failures?.note(failure) ?? RETRY_MIN_MS);
+      return false;
+    }
   }
 }

@@ -13,7 +13,7 @@ import { acceptMessage } from './kinds.ts';
 /** A message as the database has it. */
 export type StoredMessage = Selectable<Schema['messages']>;
 
-/** The bytes of a message's content file; undefined while it is not at hand. */
+/** The bytes of a message's content file; undefined while it is not at hand. What it throws is no fault of the message. */
 export type ReadContentFile = (hash: string) => Promise<Uint8Array | undefined>;
 
 export function verifiedOf(row: StoredMessage): VerifiedMessage {
@@ -41,7 +41,10 @@ export async function withContent(
 ): Promise<VerifiedMessage> {
   if (message.content !== null) return message;
   const bytes = await read(message.itemHash);
-  if (!bytes) return message;
+  return bytes ? withContentOf(message, bytes, nowSeconds) : message;
+}
+
+function withContentOf(message: VerifiedMessage, bytes: Uint8Array, nowSeconds: number): VerifiedMessage {
   const { itemHash, sender, signedSender, time } = message;
   const { itemType } = parseMessageHash(itemHash);
   const content = parseContentFile(
@@ -50,6 +53,19 @@ export async function withContent(
     nowSeconds,
   );
   return { ...message, content, time: readContentHead(content).time };
+}
+
+/** The place where contents are kept has a fault that may pass: nothing can be said of the message. */
+export class ContentUnreadable extends Error {
+  override readonly name = 'ContentUnreadable';
+}
+
+async function tryRead(itemHash: string, read: ReadContentFile): Promise<Uint8Array | undefined> {
+  try {
+    return await read(itemHash);
+  } catch (error) {
+    throw new ContentUnreadable(`the content ${itemHash} cannot be read now`, { cause: error });
+  }
 }
 
 /** What it said is gone from the disk (erase.ts), so it stays forgotten. */
@@ -62,13 +78,17 @@ const acceptErased = (row: StoredMessage, message: VerifiedMessage): Accepted =>
     decide: () => forgotten(row.reason?.message ?? 'the message was forgotten'),
   });
 
-/** Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. */
+/**
+ * Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. Throws
+ * ContentUnreadable where a content could not be read now.
+ */
 export async function acceptStored(row: StoredMessage, read: ReadContentFile): Promise<Accepted> {
   const message = verifiedOf(row);
   if (row.status === 'forgotten' && row.content === null) return acceptErased(row, message);
+  const bytes = message.content === null ? await tryRead(message.itemHash, read) : undefined;
   try {
     // Its time was judged when it came.
-    return acceptMessage(await withContent(message, read, message.time));
+    return acceptMessage(bytes ? withContentOf(message, bytes, message.time) : message);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { code, message: sentence } = error;

@@ -25,6 +25,7 @@ export const headOf = ({ message, owner, subject, contentType }: Accepted): Mess
   chain: message.chain,
   sender: message.sender,
   owner,
+  isRead: message.content !== null,
   status: 'processed',
 });
 
@@ -69,9 +70,11 @@ export function decideMessage(accepted: Accepted, facts: Facts): Decision {
   const refusal = whyNotPermitted(facts, headOf(accepted), message);
   if (refusal !== undefined) return rejected('NOT_PERMITTED', refusal);
   const decision = accepted.decide(facts, message);
-  if (decision.status !== 'processed') return decision;
+  if (decision.status === 'rejected' || decision.status === 'forgotten') return decision;
+  // Also while it lacks something: whether that ever comes makes no difference any more.
   const forgetting = facts.forgottenBy(message.itemHash);
   if (forgetting.length > 0) return forgotten(`forgotten by ${forgetting.join(', ')}`);
+  if (decision.status === 'pending') return decision;
   const shortage = facts.shortageOf(message.itemHash);
   return shortage === undefined ? decision : rejected('CREDIT_INSUFFICIENT', shortage);
 }

@@ -2,6 +2,7 @@ import type { MessageEventData, MessageStatus } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import type { CopyValue, Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
+import { storableJson } from '../db/values.ts';
 import type { EventDraft } from '../events/append.ts';
 import { numberShapes } from '../lists/shapes.ts';
 import { writeLists } from '../lists/write.ts';
@@ -30,7 +31,7 @@ const COLUMNS: Readonly<Record<string, (one: Judged) => CopyValue>> = {
   source_text: ({ accepted }) => accepted.message.sourceText,
   signature: ({ accepted }) => accepted.message.signature,
   status: ({ outcome }) => outcome.status,
-  reason: ({ outcome }) => jsonOf(outcome.reason),
+  reason: ({ outcome }) => (outcome.reason === null ? null : storableJson(outcome.reason)),
   noted_ms: ({ accepted }) => accepted.message.notedMs ?? null,
   decide_by_ms: ({ decideByMs }) => decideByMs,
 };

@@ -1,4 +1,4 @@
-import { type Logger, type Metrics, pause, runLoop } from '@skerry/kit';
+import { Failures, type Logger, type Metrics, pause, runLoop } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
@@ -15,7 +15,6 @@ import { tidyWebhooks } from './upkeep.ts';
 export const BACKLOG_MAX = 10_000;
 const FULL_INTERVAL_MS = 5_000;
 const UPKEEP_INTERVAL_MS = 60_000;
-const RETRY_MS = 1_000;
 /** Replays that another process was asked for are found this often. */
 const REPLAY_LOOK_MS = 1_000;
 
@@ -63,6 +62,7 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
   const planner = new Planner({ db, book, taker: dispatcher, now });
   const stop = new AbortController();
   const { signal } = stop;
+  const failures = new Failures({ log, what: 'events could not be planned; it is tried again' });
   let lookedMs = Number.NEGATIVE_INFINITY;
   let isReplaying = false;
 
@@ -85,11 +85,12 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
       // Asked for before looking, so that nothing written in between is slept through.
       const more = events.waitForMore(signal);
       try {
-        if (!(await plan())) await more;
+        const isMore = await plan();
+        failures.clear();
+        if (!isMore) await more;
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ err: error }, 'events could not be planned; it is tried again');
-        await pause(RETRY_MS, signal);
+        await pause(failures.note(error), signal);
       }
     }
   };

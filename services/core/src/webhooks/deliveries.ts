@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { AttemptNote, DeliveryState, Schema } from '../db/schema.ts';
+import { storableJson } from '../db/values.ts';
 import type { Body } from './bodies.ts';
 
 /** Attempts that the log of a delivery keeps: a whole schedule, and a replay's. */
@@ -96,7 +97,7 @@ export async function settleDeliveries(
     from unnest(
       ${settled.map((one) => one.webhook)}::int[], ${settled.map((one) => one.seq)}::bigint[],
       ${settled.map((one) => one.state)}::text[], ${settled.map((one) => one.dueMs)}::bigint[],
-      ${settled.map((one) => JSON.stringify(one.note))}::jsonb[]
+      ${settled.map((one) => storableJson(one.note))}::jsonb[]
     ) as r (webhook, seq, state, due_ms, note)
     where d.webhook = r.webhook and d.seq = r.seq and d.state = 'waiting'`.execute(db);
 }

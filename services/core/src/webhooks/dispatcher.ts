@@ -1,4 +1,4 @@
-import { type Logger, VERSION, within } from '@skerry/kit';
+import { Failures, type Logger, VERSION, within } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import { Bodies } from './bodies.ts';
@@ -33,6 +33,9 @@ const CLAIM_ENDPOINTS_MAX = 200;
 const UNSETTLED_MAX = 5_000;
 /** What is under way when the node stops may take this long to end. */
 const CLOSE_GRACE_MS = 2_000;
+
+const FAILED_REST_MAX_MS = 10_000;
+const DATABASE_FAILED = 'deliveries that are due could not be read or claimed; it is tried again';
 
 const USER_AGENT = `Skerry-Webhooks/${VERSION}`;
 
@@ -74,6 +77,9 @@ export class Dispatcher implements Taker {
   #quick = 0;
   #claiming: Promise<void> | undefined;
   #sweptMs = 0;
+  /** Claims and looks at what is due that failed; nothing is asked of the database before `#restUntilMs`. */
+  readonly #failures: Failures;
+  #restUntilMs = 0;
   #tick: NodeJS.Timeout | undefined;
   #closed = false;
   #abandoned = false;
@@ -81,6 +87,7 @@ export class Dispatcher implements Taker {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#bodies = new Bodies(options.db);
+    this.#failures = new Failures({ log: options.log, what: DATABASE_FAILED, maxMs: FAILED_REST_MAX_MS });
     this.leaseMs = 2 * options.sender.timeoutMs;
   }
 
@@ -160,6 +167,14 @@ export class Dispatcher implements Taker {
     return lane;
   }
 
+  get #rests(): boolean {
+    return performance.now() < this.#restUntilMs;
+  }
+
+  #rest(error: unknown): void {
+    if (!this.#closed) this.#restUntilMs = performance.now() + this.#failures.note(error);
+  }
+
   #hasRoom(isQuick: boolean): boolean {
     return isQuick ? this.#quick < QUICK_MAX : this.#flights.size - this.#quick < SLOW_MAX;
   }
@@ -181,7 +196,7 @@ export class Dispatcher implements Taker {
       if (lane.isReady || lane.queue.length > 0) this.#enqueue(lane);
       else if (isIdle(lane)) this.#lanes.delete(lane.webhook);
     }
-    if (nowMs - this.#sweptMs >= SWEEP_MS && !this.#claiming) {
+    if (nowMs - this.#sweptMs >= SWEEP_MS && !this.#claiming && !this.#rests) {
       this.#sweptMs = nowMs;
       this.#claiming = this.#sweep().finally(() => {
         this.#claiming = undefined;
@@ -192,7 +207,7 @@ export class Dispatcher implements Taker {
   }
 
   async #sweep(): Promise<void> {
-    const { db, now, log } = this.#options;
+    const { db, now } = this.#options;
     try {
       for (const webhook of await findDueWebhooks(db, now())) {
         const lane = this.#laneOf(webhook);
@@ -200,14 +215,14 @@ export class Dispatcher implements Taker {
         this.#enqueue(lane);
       }
     } catch (error) {
-      if (!this.#closed) log.warn({ err: error }, 'what is due could not be read; it is tried again');
+      this.#rest(error);
     }
   }
 
   #pump(): void {
     if (this.#closed || this.#options.settler.unsettled >= UNSETTLED_MAX) return;
     this.#startAll();
-    if (this.#claiming) return;
+    if (this.#claiming || this.#rests) return;
     const wants = this.#listWants();
     if (wants.length === 0) return;
     this.#claiming = this.#claim(wants).then((isDone) => {
@@ -265,7 +280,7 @@ export class Dispatcher implements Taker {
   }
 
   async #claim(wants: readonly { webhook: number; limit: number }[]): Promise<boolean> {
-    const { db, now, log } = this.#options;
+    const { db, now } = this.#options;
     // What is planned while this runs may be missed by it, and is asked for again.
     for (const { webhook } of wants)
       Object.assign(this.#laneOf(webhook), { isReady: false, isClaiming: true });
@@ -281,10 +296,11 @@ export class Dispatcher implements Taker {
         if (lane.isReady || lane.queue.length > 0) this.#enqueue(lane);
         else this.#dequeue(lane);
       }
+      this.#failures.clear();
       return true;
     } catch (error) {
       for (const { webhook } of wants) this.#laneOf(webhook).isReady = true;
-      if (!this.#closed) log.warn({ err: error }, 'deliveries could not be claimed; it is tried again');
+      this.#rest(error);
       return false;
     } finally {
       for (const { webhook } of wants) this.#laneOf(webhook).isClaiming = false;

@@ -1,5 +1,4 @@
-import type { Logger } from '@skerry/kit';
-import { pause } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { AttemptNote, Schema } from '../db/schema.ts';
 import {
@@ -15,8 +14,8 @@ import { stopWebhook } from './standing.ts';
 
 /** Outcomes in one statement. */
 const BATCH_MAX = 500;
-/** After the database failed. */
-const RETRY_MS = 1_000;
+/** Outcomes wait no longer than this for a database that failed. */
+const RETRY_MAX_MS = 10_000;
 /** A success is written to the endpoint this often at most. */
 const SUCCESS_NOTE_MS = 60_000;
 
@@ -49,11 +48,17 @@ export class Settler {
   /** Of each endpoint as it was read: one that was read again, as after a change by its owner, begins anew. */
   readonly #standings = new WeakMap<Endpoint, Standing>();
   readonly #closed = new AbortController();
+  readonly #failures: Failures;
   #writing: Promise<void> | undefined;
   #underWay = 0;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
+    this.#failures = new Failures({
+      log: options.log,
+      what: 'outcomes of deliveries could not be written; it is tried again',
+      maxMs: RETRY_MAX_MS,
+    });
   }
 
   get unsettled(): number {
@@ -130,12 +135,12 @@ export class Settler {
           log.warn({ webhook_id: webhookId }, 'a webhook is disabled: its endpoint answered 410');
           this.#gone.delete(number);
         }
+        this.#failures.clear();
       } catch (error) {
         this.#queue.unshift(...batch);
         this.#underWay = 0;
         if (this.#closed.signal.aborted) return;
-        log.warn({ err: error }, 'outcomes of deliveries could not be written; it is tried again');
-        await pause(RETRY_MS, this.#closed.signal);
+        await pause(this.#failures.note(error), this.#closed.signal);
       }
     }
   }

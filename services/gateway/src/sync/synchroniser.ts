@@ -1,4 +1,4 @@
-import { type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError, type InstanceView, type NetworkEvent, parseItemHash } from '@skerry/protocol';
 import { type AddressPolicy, type Instance, parseInstance } from '../table/instance.ts';
 import { decideSync } from './decide.ts';
@@ -53,9 +53,15 @@ export class Synchroniser implements AsyncDisposable {
   /** Ends the present connection to the stream, so that it is taken up at `routing.cursor`. */
   #reconnect = new AbortController();
   #isAway = false;
+  readonly #refused: Failures;
 
   constructor(options: SynchroniserOptions) {
     this.#options = options;
+    this.#refused = new Failures({
+      log: options.log,
+      what: 'the event stream cannot be taken up where it was left; reading everything',
+      baseMs: REFUSED_CURSOR_PAUSE_MS,
+    });
   }
 
   start(): void {
@@ -165,7 +171,7 @@ export class Synchroniser implements AsyncDisposable {
 
   /** Follows the event stream from `routing.cursor`; until that is known, from where the first full sync began. */
   async #follow(): Promise<void> {
-    const { routing, log } = this.#options;
+    const { routing } = this.#options;
     while (!this.#stop.signal.aborted) {
       this.#reconnect = new AbortController();
       const signal = AbortSignal.any([this.#stop.signal, this.#reconnect.signal]);
@@ -177,13 +183,9 @@ export class Synchroniser implements AsyncDisposable {
         await this.#followConnection(routing.cursor, signal);
       } catch (error) {
         if (signal.aborted) continue;
-        log.warn(
-          { why: reason(error) },
-          'the event stream cannot be taken up where it was left; reading everything',
-        );
         routing.cursor = undefined;
         void this.sync().catch(() => {});
-        await pause(REFUSED_CURSOR_PAUSE_MS, this.#stop.signal);
+        await pause(this.#refused.note(error), this.#stop.signal);
       }
     }
   }
@@ -199,6 +201,7 @@ export class Synchroniser implements AsyncDisposable {
       if (signal.aborted) return;
       if (this.#isAway) log.info('the event stream is back');
       this.#isAway = false;
+      this.#refused.clear();
       this.#apply(event);
       routing.cursor = event.cursor;
       routing.synced();

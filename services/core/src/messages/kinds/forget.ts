@@ -13,9 +13,12 @@ import { whyNotPermitted } from '../verdict.ts';
 function decideForget(facts: Facts, message: VerifiedMessage, { hashes }: ForgetContent): Decision {
   for (const hash of hashes) {
     const target = facts.message(hash);
-    if (!target || target.status === 'pending') {
-      return pending('FORGET_TARGET_NOT_FOUND', `there is no message ${hash} here yet`);
-    }
+    if (!target) return pending('FORGET_TARGET_NOT_FOUND', `there is no message ${hash} here yet`);
+    if (!target.isRead)
+      return pending(
+        'CONTENT_NOT_FOUND',
+        `the content of ${hash} is not here yet, so whose it is is not known`,
+      );
     if (target.type === 'FORGET')
       return rejected('FORGET_FORGET', `${hash} is a FORGET; those cannot be forgotten`);
     const refusal = whyNotPermitted(facts, target, message);

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Failures } from './failures.ts';
+import { createLogger } from './log.ts';
+import { runLoop } from './loop.ts';
+import { Rests } from './rests.ts';
+
+interface Line {
+  readonly failures: number;
+  readonly err: { readonly message: string };
+}
+
+function createLines() {
+  const lines: Line[] = [];
+  const log = createLogger('test', 'info', { write: (text: string) => void lines.push(JSON.parse(text)) });
+  return { lines, log };
+}
+
+test('M12: whatever fails each time rests longer each time, a second at least, and says so ever more rarely', () => {
+  const { lines, log } = createLines();
+  const failures = new Failures({ log, what: 'it failed', random: () => 1 });
+  const rests = Array.from({ length: 1_000 }, (_, at) =>
+    failures.note(new Error(`invalid input syntax for type bigint: "${at}.5"`)),
+  );
+  assert.deepEqual(rests.slice(0, 8), [750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000, 45_000]);
+  assert.deepEqual(
+    lines.map((line) => line.failures),
+    [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+  );
+  failures.note(new TypeError('another one'));
+  assert.equal(lines.at(-1)?.err.message, 'another one');
+  failures.clear();
+  assert.deepEqual([failures.count, failures.note(new Error('anew'))], [0, 750]);
+});
+
+test('M12: a loop whose work throws each time tries it about once a second, not in every interval', async () => {
+  const { lines, log } = createLines();
+  const stop = new AbortController();
+  const startMs = performance.now();
+  const tries: number[] = [];
+  await runLoop({ name: 'broken', intervalMs: 1, signal: stop.signal, log }, async () => {
+    tries.push(performance.now() - startMs);
+    if (tries.length === 3) stop.abort();
+    throw new Error(`broken at ${tries.length}`);
+  });
+  assert.ok(tries[1]! >= 700 && tries[2]! - tries[1]! >= 1_400, `tried after ${tries.join(', ')} ms`);
+  assert.equal(lines.length, 2);
+});
+
+test('F2: what failed without a note of it is left alone for longer and longer, and the others are not', () => {
+  let nowMs = 0;
+  const rests = new Rests({ now: () => nowMs, random: () => 0, knownMax: 2 });
+  rests.note('a');
+  assert.deepEqual(rests.list(), ['a']);
+  nowMs = 1_000;
+  assert.deepEqual(rests.list(), []);
+  rests.note('a');
+  rests.note('b');
+  nowMs = 2_500;
+  assert.deepEqual(rests.list(), ['a']);
+  rests.end('a');
+  assert.deepEqual(rests.list(), []);
+  for (const key of ['c', 'd', 'e']) rests.note(key);
+  assert.deepEqual(rests.list(), ['d', 'e']);
+});

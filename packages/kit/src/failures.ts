@@ -1,0 +1,71 @@
+import type { Logger } from './log.ts';
+
+/** The first rest after a failure: whatever fails is not tried more than about once a second. */
+const REST_BASE_MS = 1_000;
+const REST_MAX_MS = 60_000;
+
+export interface FailuresOptions {
+  readonly log: Logger;
+  /** A sentence for the log. */
+  readonly what: string;
+  /** Said with it. */
+  readonly fields?: Readonly<Record<string, unknown>> | undefined;
+  readonly baseMs?: number | undefined;
+  readonly maxMs?: number | undefined;
+  readonly random?: (() => number) | undefined;
+}
+
+/** Milliseconds before attempt `attempt` (from 1): doubling from `baseMs` up to `maxMs`, with up to a quarter of jitter. */
+export function backoffMs(
+  attempt: number,
+  baseMs: number,
+  maxMs: number,
+  random: number = Math.random(),
+): number {
+  const whole = Math.min(maxMs, baseMs * 2 ** Math.min(attempt - 1, 30));
+  return Math.round(whole * (1 - random / 4));
+}
+
+/** What makes two failures the same although they name other numbers. */
+const kindOf = (error: unknown) =>
+  (error instanceof Error ? `${error.name} ${error.message}` : String(error)).replace(/[0-9]+/g, '#');
+
+/**
+ * Failures in a row of work that is tried again for ever: each rests longer than the one before, and a failure is
+ * logged when it is a new one and at every doubling of its number, not each time.
+ */
+export class Failures {
+  readonly #options: FailuresOptions;
+  #count = 0;
+  #kind = '';
+  #sayAt = 1;
+
+  constructor(options: FailuresOptions) {
+    this.#options = options;
+  }
+
+  /** In a row. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** @returns milliseconds to rest before the next try */
+  note(error: unknown): number {
+    const { log, what, fields, baseMs = REST_BASE_MS, maxMs = REST_MAX_MS, random } = this.#options;
+    this.#count++;
+    const kind = kindOf(error);
+    if (kind !== this.#kind || this.#count >= this.#sayAt) {
+      log.warn({ err: error, ...fields, failures: this.#count }, what);
+      this.#kind = kind;
+      this.#sayAt = this.#count * 2;
+    }
+    return backoffMs(this.#count, baseMs, Math.max(baseMs, maxMs), random?.());
+  }
+
+  /** It went well. */
+  clear(): void {
+    this.#count = 0;
+    this.#kind = '';
+    this.#sayAt = 1;
+  }
+}
