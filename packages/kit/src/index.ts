@@ -21,5 +21,7 @@ export type { LimitedClass, RateClass, RateLimitOptions } from './rate-limit.ts'
 export { createLookup, createReach, type Family, findAddresses, type MayReach } from './reach.ts';
 export type { HttpObserver } from './request-trace.ts';
 export { type Host, type RunningService, runService, type Service } from './service.ts';
+export { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 export { Slots } from './slots.ts';
+export { createStandings, type Standing, type StandingOptions } from './standing.ts';
 export { VERSION } from './version.ts';

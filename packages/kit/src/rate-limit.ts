@@ -1,7 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import { type AddressSet, clientKeyOf, createAddressSet, findClient } from './client-address.ts';
+import { createStandings, type StandingOptions } from './standing.ts';
 import { type Bucket, type Taken, takeOne } from './token-bucket.ts';
 
 /** The classes of the specification ("Limits"), and one for what costs nothing and must answer always. */
@@ -16,14 +15,10 @@ declare module 'fastify' {
   }
 }
 
-export interface RateLimitOptions {
+export interface RateLimitOptions extends StandingOptions {
   readonly isEnabled: boolean;
   /** Requests of one client in a minute. */
   readonly perMinute: Readonly<Record<LimitedClass, number>>;
-  /** Proxies whose X-Forwarded-For is believed: addresses and CIDR ranges. */
-  readonly trustedProxies: readonly string[];
-  /** Clients that are not limited: addresses and CIDR ranges. */
-  readonly exempt: readonly string[];
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
@@ -78,18 +73,10 @@ function headersOf(rateClass: LimitedClass, perMinute: number, taken: Taken): Re
   };
 }
 
-/** Other marks of a proxy say that there is somebody behind the peer, not who. */
-function forwardedForOf(headers: IncomingHttpHeaders): string | undefined {
-  const isProxied = headers.forwarded ?? headers['x-real-ip'] ?? headers.via;
-  const forwardedFor = headers['x-forwarded-for'] ?? (isProxied === undefined ? undefined : 'unknown');
-  return forwardedFor === undefined ? undefined : String(forwardedFor);
-}
-
 /** Token buckets per class and client, in the memory of this process (docs/operating.md, "Limits"). */
 export function createRateLimiter(options: RateLimitOptions, events: LimiterEvents = {}): RateLimiter {
   const { isEnabled, perMinute, now = () => performance.now() } = options;
-  const isTrustedProxy: AddressSet = createAddressSet(options.trustedProxies);
-  const isExempt: AddressSet = createAddressSet(options.exempt);
+  const standingOf = createStandings(options);
   const tables: Record<LimitedClass, BucketTable> = {
     general: new BucketTable(perMinute.general),
     authenticated: new BucketTable(perMinute.authenticated),
@@ -100,12 +87,10 @@ export function createRateLimiter(options: RateLimitOptions, events: LimiterEven
       // A path that does not exist counts too. A preflight costs nothing, and browsers ask it by themselves.
       const rateClass = request.routeOptions.config.rateClass ?? 'general';
       if (!isEnabled || rateClass === 'unlimited' || request.method === 'OPTIONS') return;
-      const peer = request.socket.remoteAddress ?? '';
-      const client = findClient(peer, forwardedForOf(request.headers), isTrustedProxy);
-      if (client.isRelayed) events.onRelay?.(peer);
-      // Behind a proxy that is not trusted there may be anybody: its own standing does not cover them.
-      if (!client.isRelayed && isExempt(client.address)) return;
-      const taken = tables[rateClass].take(clientKeyOf(client.address), now());
+      const { key, isExempt, isRelayed } = standingOf(request);
+      if (isRelayed) events.onRelay?.(request.socket.remoteAddress ?? '');
+      if (isExempt) return;
+      const taken = tables[rateClass].take(key, now());
       reply.headers(headersOf(rateClass, perMinute[rateClass], taken));
       if (taken.isAllowed) return;
       throw new AppError(
