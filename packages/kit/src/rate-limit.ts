@@ -1,7 +1,7 @@
 import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { nothingRecent, type Recent, type Taken, takeOne } from './sliding-window.ts';
 import { createStandings, type StandingOptions } from './standing.ts';
-import { type Bucket, type Taken, takeOne } from './token-bucket.ts';
 
 /** The classes of the specification ("Limits"), and one for what costs nothing and must answer always. */
 export const RATE_CLASSES = ['general', 'authenticated', 'heavy', 'unlimited'] as const;
@@ -24,32 +24,33 @@ export interface RateLimitOptions extends StandingOptions {
 }
 
 /**
- * Clients remembered in each class, some 15 MB of them. Beyond it the one that was silent longest is forgotten. To have one's
- * own bucket forgotten that way takes a request from this many other addresses, all within the minute in which it would be
- * full again anyway.
+ * Clients remembered in each class, 25 MB of them, 60 where all ask again and again. Beyond it the one that was silent longest is forgotten. To have
+ * one's own requests forgotten that way takes a request from this many other addresses, all within the minute after
+ * which they would not count anyway.
  */
-export const MAX_BUCKETS = 100_000;
+export const MAX_CLIENTS = 100_000;
 
-/** The buckets of one class, the longest silent first. */
-export class BucketTable {
-  readonly #buckets = new Map<string, Bucket>();
+/** What the clients of one class took, the longest silent first. */
+export class ClientTable {
+  readonly #clients = new Map<string, Recent>();
   readonly #perMinute: number;
-  readonly #maxBuckets: number;
+  readonly #maxClients: number;
 
-  constructor(perMinute: number, maxBuckets: number = MAX_BUCKETS) {
+  constructor(perMinute: number, maxClients: number = MAX_CLIENTS) {
     this.#perMinute = perMinute;
-    this.#maxBuckets = maxBuckets;
+    this.#maxClients = maxClients;
   }
 
   get size(): number {
-    return this.#buckets.size;
+    return this.#clients.size;
   }
 
   take(key: string, nowMs: number): Taken {
-    const taken = takeOne(this.#buckets.get(key), this.#perMinute, nowMs);
-    this.#buckets.delete(key);
-    this.#buckets.set(key, taken.bucket);
-    if (this.#buckets.size > this.#maxBuckets) this.#buckets.delete(this.#buckets.keys().next().value!);
+    const recent = this.#clients.get(key) ?? nothingRecent();
+    const taken = takeOne(recent, this.#perMinute, nowMs);
+    this.#clients.delete(key);
+    this.#clients.set(key, recent);
+    if (this.#clients.size > this.#maxClients) this.#clients.delete(this.#clients.keys().next().value!);
     return taken;
   }
 }
@@ -73,14 +74,14 @@ function headersOf(rateClass: LimitedClass, perMinute: number, taken: Taken): Re
   };
 }
 
-/** Token buckets per class and client, in the memory of this process (docs/operating.md, "Limits"). */
+/** Counts per class and client, in the memory of this process (docs/operating.md, "Limits"). */
 export function createRateLimiter(options: RateLimitOptions, events: LimiterEvents = {}): RateLimiter {
   const { isEnabled, perMinute, now = () => performance.now() } = options;
   const standingOf = createStandings(options);
-  const tables: Record<LimitedClass, BucketTable> = {
-    general: new BucketTable(perMinute.general),
-    authenticated: new BucketTable(perMinute.authenticated),
-    heavy: new BucketTable(perMinute.heavy),
+  const tables: Record<LimitedClass, ClientTable> = {
+    general: new ClientTable(perMinute.general),
+    authenticated: new ClientTable(perMinute.authenticated),
+    heavy: new ClientTable(perMinute.heavy),
   };
   return {
     check(request, reply) {
