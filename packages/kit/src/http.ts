@@ -81,6 +81,12 @@ const RETRY_AFTER_SECONDS: Partial<Readonly<Record<ErrorCode, number>>> = {
   SHUTTING_DOWN: 5,
 };
 
+/** An error that knows better says it in its details. */
+function retryAfterOf({ code, details }: AppError): number | undefined {
+  const said = (details as { retry_after?: unknown } | undefined)?.retry_after;
+  return typeof said === 'number' ? said : RETRY_AFTER_SECONDS[code];
+}
+
 /** Any failure as one of ours; what we did not foresee is INTERNAL and says nothing to the caller. */
 export function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
@@ -149,7 +155,7 @@ function answerErrors(app: HttpServer, { translateError, observer }: HttpServerO
       request.log.error({ err: error, method: request.method, url: request.url }, 'a request failed');
       body.details = { request_id: request.id };
     }
-    const retryAfter = RETRY_AFTER_SECONDS[known.code];
+    const retryAfter = retryAfterOf(known);
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
     void reply.status(known.httpStatus).send(body);
   });

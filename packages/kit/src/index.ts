@@ -23,5 +23,7 @@ export { createLookup, createReach, type Family, findAddresses, type MayReach } 
 export type { HttpObserver } from './request-trace.ts';
 export { Rests } from './rests.ts';
 export { type Host, type RunningService, runService, type Service } from './service.ts';
+export { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 export { Slots } from './slots.ts';
+export { createStandings, type Standing, type StandingOptions } from './standing.ts';
 export { VERSION } from './version.ts';

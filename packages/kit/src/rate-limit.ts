@@ -1,8 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import { type AddressSet, clientKeyOf, createAddressSet, findClient } from './client-address.ts';
-import { type Bucket, type Taken, takeOne } from './token-bucket.ts';
+import { nothingRecent, type Recent, type Taken, takeOne } from './sliding-window.ts';
+import { createStandings, type StandingOptions } from './standing.ts';
 
 /** The classes of the specification ("Limits"), and one for what costs nothing and must answer always. */
 export const RATE_CLASSES = ['general', 'authenticated', 'heavy', 'unlimited'] as const;
@@ -16,45 +15,42 @@ declare module 'fastify' {
   }
 }
 
-export interface RateLimitOptions {
+export interface RateLimitOptions extends StandingOptions {
   readonly isEnabled: boolean;
   /** Requests of one client in a minute. */
   readonly perMinute: Readonly<Record<LimitedClass, number>>;
-  /** Proxies whose X-Forwarded-For is believed: addresses and CIDR ranges. */
-  readonly trustedProxies: readonly string[];
-  /** Clients that are not limited: addresses and CIDR ranges. */
-  readonly exempt: readonly string[];
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
 /**
- * Clients remembered in each class, some 15 MB of them. Beyond it the one that was silent longest is forgotten. To have one's
- * own bucket forgotten that way takes a request from this many other addresses, all within the minute in which it would be
- * full again anyway.
+ * Clients remembered in each class, 25 MB of them, 60 where all ask again and again. Beyond it the one that was silent longest is forgotten. To have
+ * one's own requests forgotten that way takes a request from this many other addresses, all within the minute after
+ * which they would not count anyway.
  */
-export const MAX_BUCKETS = 100_000;
+export const MAX_CLIENTS = 100_000;
 
-/** The buckets of one class, the longest silent first. */
-export class BucketTable {
-  readonly #buckets = new Map<string, Bucket>();
+/** What the clients of one class took, the longest silent first. */
+export class ClientTable {
+  readonly #clients = new Map<string, Recent>();
   readonly #perMinute: number;
-  readonly #maxBuckets: number;
+  readonly #maxClients: number;
 
-  constructor(perMinute: number, maxBuckets: number = MAX_BUCKETS) {
+  constructor(perMinute: number, maxClients: number = MAX_CLIENTS) {
     this.#perMinute = perMinute;
-    this.#maxBuckets = maxBuckets;
+    this.#maxClients = maxClients;
   }
 
   get size(): number {
-    return this.#buckets.size;
+    return this.#clients.size;
   }
 
   take(key: string, nowMs: number): Taken {
-    const taken = takeOne(this.#buckets.get(key), this.#perMinute, nowMs);
-    this.#buckets.delete(key);
-    this.#buckets.set(key, taken.bucket);
-    if (this.#buckets.size > this.#maxBuckets) this.#buckets.delete(this.#buckets.keys().next().value!);
+    const recent = this.#clients.get(key) ?? nothingRecent();
+    const taken = takeOne(recent, this.#perMinute, nowMs);
+    this.#clients.delete(key);
+    this.#clients.set(key, recent);
+    if (this.#clients.size > this.#maxClients) this.#clients.delete(this.#clients.keys().next().value!);
     return taken;
   }
 }
@@ -78,34 +74,24 @@ function headersOf(rateClass: LimitedClass, perMinute: number, taken: Taken): Re
   };
 }
 
-/** Other marks of a proxy say that there is somebody behind the peer, not who. */
-function forwardedForOf(headers: IncomingHttpHeaders): string | undefined {
-  const isProxied = headers.forwarded ?? headers['x-real-ip'] ?? headers.via;
-  const forwardedFor = headers['x-forwarded-for'] ?? (isProxied === undefined ? undefined : 'unknown');
-  return forwardedFor === undefined ? undefined : String(forwardedFor);
-}
-
-/** Token buckets per class and client, in the memory of this process (docs/operating.md, "Limits"). */
+/** Counts per class and client, in the memory of this process (docs/operating.md, "Limits"). */
 export function createRateLimiter(options: RateLimitOptions, events: LimiterEvents = {}): RateLimiter {
   const { isEnabled, perMinute, now = () => performance.now() } = options;
-  const isTrustedProxy: AddressSet = createAddressSet(options.trustedProxies);
-  const isExempt: AddressSet = createAddressSet(options.exempt);
-  const tables: Record<LimitedClass, BucketTable> = {
-    general: new BucketTable(perMinute.general),
-    authenticated: new BucketTable(perMinute.authenticated),
-    heavy: new BucketTable(perMinute.heavy),
+  const standingOf = createStandings(options);
+  const tables: Record<LimitedClass, ClientTable> = {
+    general: new ClientTable(perMinute.general),
+    authenticated: new ClientTable(perMinute.authenticated),
+    heavy: new ClientTable(perMinute.heavy),
   };
   return {
     check(request, reply) {
       // A path that does not exist counts too. A preflight costs nothing, and browsers ask it by themselves.
       const rateClass = request.routeOptions.config.rateClass ?? 'general';
       if (!isEnabled || rateClass === 'unlimited' || request.method === 'OPTIONS') return;
-      const peer = request.socket.remoteAddress ?? '';
-      const client = findClient(peer, forwardedForOf(request.headers), isTrustedProxy);
-      if (client.isRelayed) events.onRelay?.(peer);
-      // Behind a proxy that is not trusted there may be anybody: its own standing does not cover them.
-      if (!client.isRelayed && isExempt(client.address)) return;
-      const taken = tables[rateClass].take(clientKeyOf(client.address), now());
+      const { key, isExempt, isRelayed } = standingOf(request);
+      if (isRelayed) events.onRelay?.(request.socket.remoteAddress ?? '');
+      if (isExempt) return;
+      const taken = tables[rateClass].take(key, now());
       reply.headers(headersOf(rateClass, perMinute[rateClass], taken));
       if (taken.isAllowed) return;
       throw new AppError(

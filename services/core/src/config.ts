@@ -153,6 +153,19 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     'how long after a session with a peer the next one begins, in seconds',
   ),
   maxStreams: settings.integer(1, 100_000, 1_000, 'event streams open at the same time'),
+  streamReserve: settings.integer(
+    0,
+    100_000,
+    100,
+    'of them, those kept for the clients of SKERRY_CORE_RATE_EXEMPT',
+  ),
+  streamsPerClient: settings.integer(1, 100_000, 20, 'event streams that one other client may have open'),
+  streamStallMs: settings.integer(
+    100,
+    3_600_000,
+    30_000,
+    'how long a reader of an event stream may leave unread what it was given, in ms',
+  ),
 });
 
 export type CoreConfig = ConfigOf<typeof coreConfig>;

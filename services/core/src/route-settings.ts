@@ -3,12 +3,15 @@ import type { RouteSettings } from './http/rooms.ts';
 
 /** The part of the settings that the routes need. */
 export function routeSettingsOf(config: CoreConfig): RouteSettings {
-  const { name: nodeName, allocationWaitMs, uploadLimitBytes, maxStreams, drainMs, ipfsPinWaitMs } = config;
+  const { name: nodeName, allocationWaitMs, uploadLimitBytes, drainMs, ipfsPinWaitMs } = config;
   return {
     nodeName,
     allocationWaitMs,
     uploadLimitBytes,
-    maxStreams,
+    maxStreams: config.maxStreams,
+    streamReserve: config.streamReserve,
+    streamsPerClient: config.streamsPerClient,
+    streamStallMs: config.streamStallMs,
     drainMs,
     ipfsPinWaitMs,
     limits: {

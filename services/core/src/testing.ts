@@ -129,6 +129,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       allocationWaitMs: options.allocationWaitMs ?? 0,
       uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
       maxStreams: 4,
+      streamReserve: 0,
       ipfsPinWaitMs: 0,
       ...options.settings,
     },

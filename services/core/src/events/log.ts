@@ -15,6 +15,8 @@ export interface EventLog {
   waitForMore(signal: AbortSignal): Promise<void>;
   /** Tells waiting readers to look. */
   wake(): void;
+  /** How often that was. */
+  readonly wakes: number;
 }
 
 /** Throws INVALID_CURSOR. */
@@ -28,7 +30,11 @@ export function parseCursor(cursor: string): number {
 
 export function createEventLog(db: Kysely<Schema>): EventLog {
   let waiting = new Set<() => void>();
+  let wakes = 0;
   return {
+    get wakes() {
+      return wakes;
+    },
     async lastCursor() {
       const row = await db.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
       return String(row.last_seq);
@@ -61,6 +67,7 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
       });
     },
     wake() {
+      wakes++;
       const readers = waiting;
       waiting = new Set();
       for (const done of readers) done();

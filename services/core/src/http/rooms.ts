@@ -59,7 +59,13 @@ export interface RouteSettings {
   readonly uploadLimitBytes: number;
   /** How long POST /ipfs/pin waits for the file before it answers that it is pending. */
   readonly ipfsPinWaitMs: number;
+  /** Event streams open at once, of all clients. */
   readonly maxStreams: number;
+  /** Of them, those kept for clients that are exempt from the rate limit. */
+  readonly streamReserve: number;
+  readonly streamsPerClient: number;
+  /** How long a reader of a stream may leave unread what it was given. */
+  readonly streamStallMs: number;
   readonly limits: RateLimitOptions;
   /** How long requests that run may go on when the node stops. */
   readonly drainMs: number;

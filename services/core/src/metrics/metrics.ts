@@ -29,6 +29,8 @@ const COMMIT_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1,
 export interface StreamCounter {
   opened(): void;
   closed(): void;
+  /** A reader that did not read. */
+  letGo(): void;
 }
 
 /** What the core node counts of itself. Rooms are handed the part that is theirs. */
@@ -59,6 +61,11 @@ export async function createCoreMetrics({ isProcess }: { isProcess: boolean }): 
   ]);
   const streams = own.gauge('skerry_event_streams_open', 'event streams that are being read');
   streams.set(0);
+  const letGo = own.counter(
+    'skerry_event_streams_let_go_total',
+    'readers that were let go since they did not read',
+    [],
+  );
   const readers: (() => DeployedReadings | Promise<DeployedReadings>)[] = [];
   const read = async (reader: (typeof readers)[number]) =>
     within(READING_TIMEOUT_MS, Promise.resolve().then(reader), {}).catch(() => ({}));
@@ -76,7 +83,7 @@ export async function createCoreMetrics({ isProcess }: { isProcess: boolean }): 
         for (const status of statuses) verdicts.inc({ status });
       },
     },
-    streams: { opened: () => streams.inc(), closed: () => streams.dec() },
+    streams: { opened: () => streams.inc(), closed: () => streams.dec(), letGo: () => letGo.inc() },
     tell: (reader) => readers.push(reader),
     json,
     text: async () => `${await own.text()}${renderDeployed(await json())}`,
