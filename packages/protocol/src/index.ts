@@ -15,6 +15,7 @@ export * from './credit/costs.ts';
 export * from './credit/estimate.ts';
 export * from './credit/ledger.ts';
 export * from './credit/prices.ts';
+export { DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programAddress } from './diagnostic.ts';
 export {
   EnvelopeShape,
   type MessageForm,
