@@ -61,7 +61,7 @@ async function verifyNetworkRow(source: SignedMessageSource, row: ListedMessage)
 interface SignedView {
   readonly sender: string;
   readonly signature: string;
-  readonly signed_text: string | null;
+  readonly signed_text?: unknown;
 }
 
 /** Signed as an envelope: lists do not carry the text, the message itself does. */
@@ -71,7 +71,7 @@ async function verifyEnvelopeRow(
 ): Promise<VerifiedMessage> {
   const view = await requestJson<SignedView>(`${coreUrl}/api/v0/messages/${hash}`, { signal });
   const { sender: address, signature, signed_text: text } = view;
-  if (text === null || !text.startsWith('{'))
+  if (typeof text !== 'string' || !text.startsWith('{'))
     throw new AppError('INVALID_SIGNATURE', `the core node has no text that the signature of ${hash} covers`);
   const rest = JSON.stringify({ signature, address }).slice(1);
   const message = verifySubmission(`{"message":${text},${rest}`, ANY_TIME);
