@@ -40,6 +40,7 @@ test('what is not well says why', () => {
     freeBytes: 0,
     queued: 100,
     syncState: 'apart',
+    trustProblem: 'nobody told it yet',
   });
   for (const check of Object.values(checks)) assert.ok(check.reason);
 });

@@ -11,6 +11,8 @@ export interface HealthFacts {
   readonly queued: number;
   readonly queuedMax: number;
   readonly syncState: SyncState;
+  /** Why answers may differ from those of other nodes; undefined where they do not. */
+  readonly trustProblem?: string | undefined;
 }
 
 export interface Check {
@@ -25,6 +27,7 @@ export interface HealthVerdict {
     readonly database: Check;
     readonly disk: Check & { readonly free_bytes: number | null };
     readonly pipeline: Check & { readonly queued: number };
+    readonly trust: Check;
     readonly peers: Check & { readonly state: SyncState };
   };
 }
@@ -65,13 +68,15 @@ function decidePeers(state: SyncState): Check {
 
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, databaseFailure, freeBytes, queued, queuedMax, syncState } = facts;
+  const { isStopping, databaseFailure, freeBytes, queued, queuedMax, syncState, trustProblem } = facts;
+  const ok: Check = { status: 'ok' };
   const database: Check =
     databaseFailure === undefined ? { status: 'ok' } : { status: 'unavailable', reason: databaseFailure };
   const checks = {
     database,
     disk: { ...decideDisk(freeBytes), free_bytes: freeBytes },
     pipeline: { ...decidePipeline(queued, queuedMax), queued },
+    trust: trustProblem === undefined ? ok : { status: 'degraded' as const, reason: trustProblem },
     peers: { ...decidePeers(syncState), state: syncState },
   };
   const statuses = Object.values(checks).map((check) => check.status);

@@ -14,6 +14,7 @@ export interface HealthOptions {
   readonly db: Kysely<Schema>;
   readonly pipeline: { readonly queued: number; readonly queuedMax: number };
   readonly sync: { view(): { readonly state: SyncState } };
+  readonly trust: { problem(): string | undefined };
   /** The file system of this directory is looked at. */
   readonly dataDir: string;
   /** Ends when the node stops. */
@@ -26,7 +27,7 @@ export type Health = () => Promise<HealthVerdict>;
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, sync, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const { db, pipeline, sync, trust, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       await sql`select 1`.execute(db);
@@ -54,6 +55,7 @@ export function createHealth(options: HealthOptions): Health {
       queued,
       queuedMax,
       syncState: sync.view().state,
+      trustProblem: trust.problem(),
     });
   };
 }

@@ -1,12 +1,12 @@
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { Write } from '../db/copy.ts';
 import { asDatabaseError } from '../db/failure.ts';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
-import { type Applied, applyBatch } from './apply.ts';
+import { type Applied, applyAgain, applyBatch } from './apply.ts';
 import type { Outcome } from './judged.ts';
 import { findExpired, hasLine, putInLine, readLine, takeFromLine } from './line.ts';
 import type { PipelineObserver } from './observer.ts';
@@ -89,6 +89,31 @@ export class Pipeline {
   /** Something that messages hang on changed outside of the pipeline, such as `file:<hash>`. */
   async touch(keys: readonly string[]): Promise<void> {
     if (await putInLine(this.#options.db, keys, [])) this.#line = true;
+    this.#start();
+  }
+
+  /**
+   * Derives again what follows from messages in force.
+   * @param within is written in the same transaction
+   */
+  async derive(
+    inForce: readonly Accepted[],
+    within: (trx: Transaction<Schema>) => Promise<void>,
+  ): Promise<void> {
+    const { write, schedulers, now } = this.#options;
+    const moreInLine = await write(async (writer) => {
+      const more = await applyAgain(writer, inForce, schedulers, now());
+      await within(writer.trx);
+      return more;
+    });
+    this.#options.events.wake();
+    this.resume(moreInLine);
+  }
+
+  /** Something stands in line, which was put there outside of the pipeline. */
+  resume(isInLine = true): void {
+    if (!isInLine) return;
+    this.#line = true;
     this.#start();
   }
 
