@@ -29,6 +29,7 @@ export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.t
 export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex } from './hash.ts';
 export { bytesToHex, hexToBytes } from './hex.ts';
 export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
+export { checkImage, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';
 export { type InstanceAddress, instanceAddress, parseIpv6Prefix } from './instance-address.ts';
 export { canonicalJson } from './json/canonical.ts';
 export { scanJsonObject } from './json/scan.ts';

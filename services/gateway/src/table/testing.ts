@@ -15,6 +15,7 @@ export function instance(changes: Partial<Instance> = {}): Instance {
     proxyHeader: false,
     phase: 'running',
     reason: null,
+    reasonCode: null,
     ...changes,
   };
 }
