@@ -33,13 +33,23 @@ export {
   type ScoresContent,
   type ScoringTerms,
 } from './scoring/compute.ts';
-export { publishScores, type Verification, verifyScores } from './scoring/publish.ts';
+export { publishScores } from './scoring/publish.ts';
 export {
+  type RefusedMessage,
   readMetricsMessages,
   readRegistrations,
   readVersionTable,
   type ScoringSource,
 } from './scoring/read.ts';
+export {
+  type PublishedScores,
+  readLatestScores,
+  readPublishedScores,
+  readTerms,
+  type Verification,
+  verifyScores,
+} from './scoring/verify.ts';
+export { type ListedMessage, type SignedMessageSource, verifyListed } from './signed-message.ts';
 export { createSigner, generatePrivateKey, type Signer } from './signer.ts';
 export {
   createWallet,

@@ -15,6 +15,7 @@ export * from './credit/costs.ts';
 export * from './credit/estimate.ts';
 export * from './credit/ledger.ts';
 export * from './credit/prices.ts';
+export { DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programAddress } from './diagnostic.ts';
 export { type Dated, effectiveTime, isLate } from './effective-time.ts';
 export {
   EnvelopeShape,
@@ -29,6 +30,7 @@ export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.t
 export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex } from './hash.ts';
 export { bytesToHex, hexToBytes } from './hex.ts';
 export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
+export { checkImage, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';
 export { type InstanceAddress, instanceAddress, parseIpv6Prefix } from './instance-address.ts';
 export { canonicalJson } from './json/canonical.ts';
 export { scanJsonObject } from './json/scan.ts';

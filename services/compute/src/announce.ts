@@ -1,8 +1,7 @@
 import { VERSION } from '@skerry/kit';
-import type { NodeContent, Reason } from '@skerry/protocol';
+import { IMAGE_NAMES, type NodeContent, type Reason } from '@skerry/protocol';
 import type { Capacity } from './host/capacity.ts';
 import { NO_CAPACITY } from './host/capacity.ts';
-import { IMAGE_NAMES } from './images/recipe.ts';
 import type { AccelDecision } from './vm/accel.ts';
 
 const REASON_CHARS = 1_024;

@@ -4,7 +4,6 @@ import { type ComputeConfig, computeConfig } from './config.ts';
 
 export { type ComputeConfig, computeConfig } from './config.ts';
 export { prepareImage } from './images/prepare.ts';
-export { IMAGE_NAMES } from './images/recipe.ts';
 
 export const computeService: Service<ComputeConfig> = {
   name: 'compute',

@@ -1,7 +1,19 @@
-import { type ConfigOf, defineConfig, settings } from '@skerry/kit';
+import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
 
 const UPLOAD_LIMIT_BYTES = 4 * 1024 ** 3;
 const DAY_MINUTES = 24 * 60;
+
+const NOBODY = 'none';
+const { parse: parseList } = settings.list([], '');
+
+/** Whom the node trusts. Left open, it is whom its peers trust (docs/operating.md). */
+const trusted = (describe: string): Setting<string[] | undefined> => ({
+  parse: (text) => (text === NOBODY ? [] : parseList(text)),
+  fallback: undefined,
+  required: false,
+  describe: `${describe}, comma-separated; "${NOBODY}" for nobody, those of the peers if not set`,
+  secret: false,
+});
 
 /** Settings of the core node. */
 export const coreConfig = defineConfig('SKERRY_CORE', {
@@ -13,23 +25,15 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     'a PostgreSQL server to use instead of the embedded one (postgres://...)',
     'DATABASE_URL',
   ),
-  schedulers: settings.list([], 'addresses of the schedulers whose allocations count, comma-separated'),
-  scoringPublishers: settings.list(
-    [],
-    'addresses of the monitors whose measurements the metrics lookup serves, comma-separated',
-  ),
-  creditPublishers: settings.list(
-    [],
-    'addresses of the credit services whose purchases, charges and prices count, comma-separated',
-  ),
-  knownCoreNodes: settings.list(
-    [],
-    'addresses of other core nodes whose published keys for random values count, comma-separated',
-  ),
-  creditEnforcement: settings.flag(
-    false,
-    'whether what an owner has no credit for is refused; the same on all core nodes of a network',
-  ),
+  schedulers: trusted('addresses of the schedulers whose allocations count'),
+  scoringPublishers: trusted('addresses of the monitors whose measurements the metrics lookup serves'),
+  creditPublishers: trusted('addresses of the credit services whose purchases, charges and prices count'),
+  knownCoreNodes: trusted('addresses of other core nodes whose published keys for random values count'),
+  creditEnforcement: {
+    ...settings.flag(false, 'whether what an owner has no credit for is refused; as the peers do if not set'),
+    fallback: undefined,
+    required: false,
+  } as Setting<boolean | undefined>,
   allocationWaitMs: settings.integer(
     0,
     60_000,

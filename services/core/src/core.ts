@@ -43,6 +43,19 @@ const workersOf = (config: CoreConfig) => config.verifyWorkers || Math.max(1, av
 /** Peers that are told by a multiaddr are gossiped with alone. */
 const urlsOf = (peers: readonly string[]) => peers.filter((peer) => !peer.startsWith('/'));
 
+const addressesOf = (texts: readonly string[] | undefined) =>
+  texts && new Set<string>(texts.map(parseEvmAddress));
+
+/** How often peers are asked whom they trust. */
+const TRUST_INTERVAL_MS = 30_000;
+
+/** What is stored is derived again beside everything else. */
+const startTrusting = (rooms: Rooms, { signal, log }: Host) =>
+  runLoop({ name: 'trust', intervalMs: TRUST_INTERVAL_MS, signal, log }, async () => {
+    await rooms.learnTrust();
+    await rooms.deriveTrust();
+  });
+
 /** How often files that messages lack are looked for. */
 const FETCH_INTERVAL_MS = 1_000;
 
@@ -74,7 +87,6 @@ async function startSyncing(sync: Sync, { signal, log }: Host): Promise<void> {
 
 /** Builds the core node from the floor up, and takes it down in reverse. */
 export async function startCore(config: CoreConfig, { log, signal }: Host): Promise<RunningService> {
-  const schedulers = new Set<string>(config.schedulers.map(parseEvmAddress));
   const { dataDir } = config;
   await using stack = new AsyncDisposableStack();
   const database = stack.use(
@@ -103,11 +115,12 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     blobs,
     verifier,
     dataDir,
-    schedulers,
-    coreNodes: new Set<string>(config.knownCoreNodes.map(parseEvmAddress)),
-    publishers: new Set<string>(config.scoringPublishers.map(parseEvmAddress)),
-    creditPublishers: new Set<string>(config.creditPublishers.map(parseEvmAddress)),
+    schedulers: addressesOf(config.schedulers),
+    coreNodes: addressesOf(config.knownCoreNodes),
+    publishers: addressesOf(config.scoringPublishers),
+    creditPublishers: addressesOf(config.creditPublishers),
     creditEnforcement: config.creditEnforcement,
+    trustUrls: urlsOf(config.peers),
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
     vrfKeyEpoch: config.vrfKeyEpoch,
     settings: routeSettingsOf(config),
@@ -134,9 +147,13 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   const { pipeline, db, events, now } = rooms;
   stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, log }));
   stack.defer(() => pipeline.close());
+  // Before anybody asks: what it would answer hangs on it.
+  await rooms.learnTrust();
   // What an earlier process had left in line is decided before anybody asks.
   await pipeline.idle();
   await rooms.announce();
+  const trusting = startTrusting(rooms, { signal: stopping, log });
+  stack.defer(() => trusting);
   const upkeep = runLoop(
     { name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal: stopping, log },
     async () => {

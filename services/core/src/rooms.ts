@@ -17,7 +17,6 @@ import type { Indexer } from './indexer/indexer.ts';
 import { watchIndexer } from './indexer/metrics.ts';
 import { chooseIpfs, type IpfsSettings } from './ipfs/choose-ipfs.ts';
 import { IpfsFiles } from './ipfs/ipfs-files.ts';
-import { syncPublishers } from './measurements/publishers.ts';
 import { createIntake } from './messages/intake.ts';
 import { Pipeline } from './messages/pipeline.ts';
 import type { Kept } from './messages/statement.ts';
@@ -27,6 +26,9 @@ import { NetworkClock } from './sync/clock.ts';
 import type { PeerLink } from './sync/link.ts';
 import { NodeSet } from './sync/node-set.ts';
 import { createSync } from './sync/sync.ts';
+import { askTrust } from './trust/ask.ts';
+import { enforcementOf, orderedAddresses } from './trust/decide.ts';
+import { type GivenTrust, Trust } from './trust/trust.ts';
 import type { Verifier } from './verify/verifier.ts';
 import { knownFromRegistry, publishVrfKeys } from './vrf/published-keys.ts';
 import { openRandomness } from './vrf/randomness.ts';
@@ -38,17 +40,19 @@ export interface RoomOptions {
   readonly blobs: BlobStore;
   readonly verifier: Verifier;
   readonly dataDir: string;
-  /** Addresses whose allocations count. */
-  readonly schedulers: ReadonlySet<string>;
+  /** Addresses whose allocations count; here and below: undefined, whom the peers trust. */
+  readonly schedulers: ReadonlySet<string> | undefined;
   /** Addresses whose measurements the metrics lookup serves. */
-  readonly publishers: ReadonlySet<string>;
+  readonly publishers: ReadonlySet<string> | undefined;
   /** Addresses whose word on credit counts. */
   readonly creditPublishers?: ReadonlySet<string> | undefined;
   /** Whether what an owner has not the credit for is refused. */
   readonly creditEnforcement?: boolean | undefined;
   readonly pendingHorizonMs: number;
   /** Addresses of other core nodes whose published keys for random values count. */
-  readonly coreNodes: ReadonlySet<string>;
+  readonly coreNodes: ReadonlySet<string> | undefined;
+  /** Core nodes that are asked whom they trust, by URL. */
+  readonly trustUrls?: readonly string[] | undefined;
   /** Raised to retire the key for random values. */
   readonly vrfKeyEpoch: number;
   readonly indexer: Indexer;
@@ -96,13 +100,32 @@ async function readBlob(blobs: BlobStore, hash: string): Promise<Uint8Array | un
   }
 }
 
+/** What the settings say of whom the node trusts; what they leave out is not in it. */
+function givenTrust({
+  schedulers,
+  publishers,
+  creditPublishers,
+  coreNodes,
+  creditEnforcement,
+}: RoomOptions): GivenTrust {
+  return {
+    ...(schedulers && { schedulers: orderedAddresses(schedulers) }),
+    ...(publishers && { scoring_publishers: orderedAddresses(publishers) }),
+    ...(creditPublishers && { credit_publishers: orderedAddresses(creditPublishers) }),
+    ...(coreNodes && { known_core_nodes: orderedAddresses(coreNodes) }),
+    ...(creditEnforcement !== undefined && { credit_enforcement: enforcementOf(creditEnforcement) }),
+  };
+}
+
 /** Everything behind the doors, each part given what it needs of the others. */
 export async function createRooms(options: RoomOptions): Promise<Rooms> {
-  const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, settings, signal, log } = options;
+  const { database, blobs, verifier, dataDir, pendingHorizonMs, settings, signal, log } = options;
   const clock = new NetworkClock({ machineNow: options.now, uptime: options.uptime, log });
   const { now } = clock;
   const db = database.kysely;
-  await syncPublishers(db, options.publishers);
+  const { trustUrls = [] } = options;
+  const trust = await Trust.open({ db, given: givenTrust(options), peers: trustUrls.length, log });
+  const schedulers = trust.setOf('schedulers');
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
   const readContentFile = (hash: string) =>
@@ -133,7 +156,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     graceMs: options.fileGraceMs,
     timeoutMs: options.ipfs.timeoutMs,
   });
-  await deriveCredits(db, options.creditPublishers ?? new Set(), readContentFile, options.creditEnforcement);
+  await deriveCredits(db, readContentFile, trust.isCreditEnforced);
   watchCore(metrics, { db, pool: database.pool, pipeline });
   watchIndexer(metrics.own, options.indexer, now);
   const intake = createIntake({ verifier, pipeline, readContentFile, now });
@@ -142,7 +165,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     dataDir,
     epoch: options.vrfKeyEpoch,
     nowSeconds: Math.floor(now() / 1000),
-    alsoKnown: knownFromRegistry(db, options.coreNodes),
+    alsoKnown: knownFromRegistry(db, trust.setOf('known_core_nodes')),
   });
   const taker = { verifier, pipeline, readContentFile, now };
   const sync = createSync({
@@ -177,6 +200,13 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     nodeAddress: signer.address,
     announce: () => publishVrfKeys({ db, intake, signer, keys: randomness.keys, now }),
     indexer: options.indexer,
+    trust,
+    async learnTrust() {
+      if (trustUrls.length === 0 || !trust.isAsking) return;
+      const told = await Promise.all(trustUrls.map((url) => askTrust(url, signer.address, signal)));
+      if (!signal.aborted) await trust.hear(told.filter((one) => one !== undefined));
+    },
+    deriveTrust: () => trust.derive({ pipeline, readContentFile }, signal),
     listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
     sync,
     taker,
@@ -188,6 +218,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
       db,
       pipeline,
       sync: sync.syncer,
+      trust,
       dataDir,
       signal,
       log,

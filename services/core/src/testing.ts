@@ -18,7 +18,7 @@ import { followIndexPosts } from './indexer/posts.ts';
 import { type IndexerSettings, NO_NETWORKS } from './indexer/settings.ts';
 import { ALONE, type IpfsSettings } from './ipfs/choose-ipfs.ts';
 import { type Fetcher, startFetcher } from './ipfs/fetcher.ts';
-import { createRooms } from './rooms.ts';
+import { createRooms, type RoomOptions } from './rooms.ts';
 import { routeSettingsOf } from './route-settings.ts';
 import type { PeerLink } from './sync/link.ts';
 import { inlineVerifier } from './verify/verifier.ts';
@@ -68,6 +68,12 @@ export interface TestCoreOptions {
   readonly uploadLimitBytes?: number;
   readonly pendingHorizonMs?: number;
   readonly creditEnforcement?: boolean;
+  /** Whom the settings name, in place of the keys of tests; undefined: nobody said so. */
+  readonly trust?: Pick<
+    RoomOptions,
+    'schedulers' | 'publishers' | 'creditPublishers' | 'coreNodes' | 'creditEnforcement'
+  >;
+  readonly trustUrls?: readonly string[];
   readonly now?: () => number;
   readonly uptime?: (() => number) | undefined;
   /** One that the caller made and disposes of; a new one where left out. */
@@ -114,11 +120,14 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     blobs,
     verifier: inlineVerifier,
     dataDir: filesDir,
-    schedulers: new Set([signers.scheduler.address]),
-    publishers: new Set([signers.monitor.address]),
-    creditPublishers: new Set([signers.credit.address]),
-    coreNodes: new Set([signers.node.address]),
-    creditEnforcement: options.creditEnforcement,
+    ...(options.trust ?? {
+      schedulers: new Set([signers.scheduler.address]),
+      publishers: new Set([signers.monitor.address]),
+      creditPublishers: new Set([signers.credit.address]),
+      coreNodes: new Set([signers.node.address]),
+      creditEnforcement: options.creditEnforcement ?? false,
+    }),
+    trustUrls: options.trustUrls,
     pendingHorizonMs: options.pendingHorizonMs ?? 3_600_000,
     vrfKeyEpoch: 1,
     settings: {
@@ -156,6 +165,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       log,
     }),
   );
+  await rooms.deriveTrust();
   await rooms.sync.load();
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());

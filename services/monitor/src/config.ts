@@ -1,9 +1,7 @@
 import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
-import { parseEvmAddress, parseItemHash } from '@skerry/protocol';
+import { DIAGNOSTIC_VM, parseEvmAddress, parseItemHash } from '@skerry/protocol';
 import { type MeasuredNode, parseCoreNode } from './node-list.ts';
 import { parseRelease, type Release } from './scores.ts';
-
-const DIAGNOSTIC_VM = '63faf8b5db1cf8d965e6a464a0cb8062af8e7df131729e48738342d956f29ace';
 
 const parsed = <T, U>(setting: Setting<T>, parse: (value: T) => U): Setting<U> => ({
   ...setting,

@@ -1,4 +1,4 @@
-import type { InstanceView, Reason } from '@skerry/protocol';
+import { AppError, checkImage, type InstanceView, isBeyondStart, type Reason } from '@skerry/protocol';
 
 /** What an instance needs or a node has. */
 export interface Resources {
@@ -41,6 +41,8 @@ export interface Instance extends Placement {
   readonly needs: Resources;
   /** Its place in the line: its timestamp, or when a core node first had it where it came late. Unix seconds. */
   readonly createdAt: number;
+  /** Why no node could start it; it keeps the place that it has, and gets none. */
+  readonly barred?: Reason;
 }
 
 /** All that the scheduler knows of the network. Nothing in it is the scheduler's own: it can be read again at any time. */
@@ -73,11 +75,30 @@ function share<T>(known: Map<string, T>, key: string, value: T): T {
 
 const shareText = (text: string | null) => (text === null ? null : share(sharedTexts, text, text));
 
+/** Of what can never start. */
+const NOTHING: Resources = { cpu: 0, memoryMib: 0, diskGib: 0 };
+
+function needsOf({ cpu, memory: memoryMib, disk: diskGib, phase, reason }: InstanceView): Resources {
+  if (isBeyondStart(phase, reason)) return NOTHING;
+  return share(sharedSizes, `${cpu} ${memoryMib} ${diskGib}`, { cpu, memoryMib, diskGib });
+}
+
+function barOf({ image }: InstanceView): Reason | undefined {
+  try {
+    checkImage(image);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { code: error.code, message: error.message };
+  }
+}
+
 export function parseInstance(view: InstanceView): Instance {
-  const { cpu, memory: memoryMib, disk: diskGib } = view;
+  const barred = barOf(view);
   return {
     instanceId: view.instance_id,
-    needs: share(sharedSizes, `${cpu} ${memoryMib} ${diskGib}`, { cpu, memoryMib, diskGib }),
+    needs: needsOf(view),
+    ...(barred && { barred }),
     createdAt: view.effective_at ?? view.created_at,
     nodeId: shareText(view.node_id),
     nodeAddress: shareText(view.node_address),

@@ -1,5 +1,6 @@
-import { computeConfig, IMAGE_NAMES, prepareImage } from '@skerry/compute';
+import { computeConfig, prepareImage } from '@skerry/compute';
 import { createLogger, readConfig } from '@skerry/kit';
+import { IMAGE_NAMES } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { startProgress } from '../output/progress.ts';

@@ -1,8 +1,9 @@
-import { type DifferingMessage, diffNodes, requestJson } from '@skerry/client';
+import { type DifferingMessage, diffNodes, request, requestJson } from '@skerry/client';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { parseHttpUrl } from '../options.ts';
 import { plainText, renderAge, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { differenceFields, differingTrust, readTrust, trustFields } from './trust.ts';
 
 interface PeerView {
   readonly name: string;
@@ -52,11 +53,23 @@ function renderClock({ state, offset_ms: offsetMs, clocks }: SyncView['clock']):
 
 const known = (value: unknown) => (typeof value === 'number' ? value : undefined);
 
+interface HealthView {
+  readonly checks?: { readonly trust?: { readonly reason?: string } };
+}
+
+/** 503 is an answer, too. */
+async function readHealth(url: string): Promise<HealthView> {
+  const response = await request(`${url}/api/v0/health`, { isAnswer: ({ status }) => status === 503 });
+  return (await response.json()) as HealthView;
+}
+
 export async function showNodeStatus({ coreUrl, output }: Context): Promise<void> {
-  const [sync, metrics, digest] = await Promise.all([
+  const [sync, metrics, digest, trust, health] = await Promise.all([
     requestJson<SyncView>(`${coreUrl}/api/v0/sync/status`),
     requestJson<Metrics>(`${coreUrl}/metrics.json`),
     requestJson<DigestView>(`${coreUrl}/api/v0/state/digest`),
+    readTrust(coreUrl),
+    readHealth(coreUrl),
   ]);
   const facts = renderFields([
     ['state', sync.state],
@@ -68,6 +81,8 @@ export async function showNodeStatus({ coreUrl, output }: Context): Promise<void
     ['pending transactions', known(metrics.pyaleph_status_sync_pending_txs_total)],
     ['chain height remaining', known(metrics.pyaleph_status_chain_eth_height_remaining_total)],
     ['digest', digest.messages.digest],
+    ...(trust ? trustFields(trust) : []),
+    ['look at', health.checks?.trust?.reason],
   ]);
   const rows = sync.peers.map((peer) => [
     plainText(peer.name),
@@ -83,15 +98,18 @@ export async function showNodeStatus({ coreUrl, output }: Context): Promise<void
     rows.length === 0
       ? 'no peers'
       : renderTable(['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'GIVEN', 'IN STEP', 'CLOCK', 'FAILURE'], rows);
-  output.result({ url: coreUrl, sync, digest, metrics }, `${facts}\n\n${peers}`);
+  output.result({ url: coreUrl, sync, digest, trust: trust ?? null, metrics }, `${facts}\n\n${peers}`);
 }
 
 /** Messages that are told to people; programs get all of them. */
 const SHOWN_MAX = 50;
 
-/** What follows from equal messages must be equal: a part that is not would be a fault of a node. */
+/**
+ * What follows from equal messages must be equal for nodes that believe the same: a part that is not would be a fault of
+ * a node. A part that only one of them tells of is not compared.
+ */
 function differingParts(first: DigestView, second: DigestView): string[] {
-  const parts = ['messages', ...Object.keys(first.derived)];
+  const parts = ['messages', ...Object.keys(first.derived).filter((part) => part in second.derived)];
   const of = (view: DigestView, part: string) =>
     (part === 'messages' ? view.messages : view.derived[part])?.digest;
   return parts.filter((part) => of(first, part) !== of(second, part));
@@ -103,14 +121,16 @@ export async function showNodeDiff(
   secondText: string,
 ): Promise<number> {
   const [first, second] = [parseHttpUrl(firstText), parseHttpUrl(secondText)];
-  const [difference, ...digests] = await Promise.all([
+  const [difference, trusts, ...digests] = await Promise.all([
     diffNodes(first, second),
+    Promise.all([readTrust(first), readTrust(second)]),
     requestJson<DigestView>(`${first}/api/v0/state/digest`),
     requestJson<DigestView>(`${second}/api/v0/state/digest`),
   ]);
+  const trust = trusts[0] && trusts[1] ? differingTrust(trusts[0], trusts[1]) : [];
   const { onlyFirst, onlySecond } = difference;
   const parts = differingParts(digests[0]!, digests[1]!);
-  const isSame = onlyFirst.length + onlySecond.length + parts.length === 0;
+  const isSame = onlyFirst.length + onlySecond.length + parts.length + trust.length === 0;
   const rowsOf = (url: string, some: readonly DifferingMessage[]) =>
     some.map(({ hash, time }) => [hash, renderTime(time), url]);
   const rows = [...rowsOf(first, onlyFirst), ...rowsOf(second, onlySecond)];
@@ -121,12 +141,20 @@ export async function showNodeDiff(
       : `${renderTable(['MESSAGE', 'TIME', 'ONLY AT'], rows.slice(0, SHOWN_MAX))}${more}\n\n`;
   const facts = renderFields([
     ['verdict', isSame ? 'the same' : 'they differ'],
+    // First, since it explains the rest.
+    ...differenceFields(trust),
     ['only at the first', onlyFirst.length],
     ['only at the second', onlySecond.length],
     ['parts of the state that differ', parts.length > 0 ? parts.join(', ') : undefined],
   ]);
   output.result(
-    { same: isSame, only_first: onlyFirst, only_second: onlySecond, differing_parts: parts },
+    {
+      same: isSame,
+      differing_trust: trust,
+      only_first: onlyFirst,
+      only_second: onlySecond,
+      differing_parts: parts,
+    },
     `${table}${facts}`,
   );
   return isSame ? EXIT.ok : EXIT.failed;

@@ -1,9 +1,14 @@
 import {
   computeScoresOf,
+  type OnHour,
   publishScores,
+  type RefusedMessage,
+  readLatestScores,
   readRegistrations,
+  readTerms,
   readVersionTable,
   type ScoringTerms,
+  type Verification,
   verifyScores,
 } from '@skerry/client';
 import {
@@ -21,6 +26,7 @@ import {
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readContent } from '../messages/content.ts';
+import { startProgress } from '../output/progress.ts';
 import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
 import { percent, renderScores } from './render.ts';
 
@@ -38,6 +44,9 @@ export interface ComputeOptions extends ScoreOptions {
   readonly publish?: boolean;
   readonly maxAge: number;
 }
+
+/** Of messages that were refused, those that are told to people; programs get all. */
+const REFUSED_SHOWN = 10;
 
 const listOf = (text: string) =>
   text
@@ -57,14 +66,28 @@ export function parseMoment(text: string): number {
   return Math.floor(seconds);
 }
 
-async function readTermsOf(context: Context, options: ScoreOptions): Promise<ScoringTerms> {
-  const { coreUrl, stdin } = context;
-  const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
-  const settings = parseScoringSettings({ ...DEFAULT_SCORING_SETTINGS, ...(given as object) });
-  const to = options.to === undefined ? Math.floor(Date.now() / 1000) : parseMoment(options.to);
-  const from = options.from === undefined ? to - settings.period_seconds : parseMoment(options.from);
+/** Whether nothing was asked for that the newest published scores would have to be computed with otherwise. */
+const isAsPublished = ({ from, to, versions, nodeList, settings }: ScoreOptions) =>
+  [from, to, versions, nodeList, settings].every((option) => option === undefined);
+
+function publishersOf(options: ScoreOptions): string[] {
   const publishers = listOf(options.publisher).map((one) => parseEvmAddress(one) as string);
   if (publishers.length === 0) throw new AppError('INVALID_PARAMETERS', '--publisher names nobody');
+  return publishers;
+}
+
+/**
+ * What is not said is as these publishers have it in the newest scores that they published: the length of their hour
+ * above all, without which the same measurements make other hours.
+ */
+async function readTermsOf(context: Context, options: ScoreOptions): Promise<ScoringTerms> {
+  const { coreUrl, stdin } = context;
+  const publishers = publishersOf(options);
+  const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
+  const theirs = (await readLatestScores({ coreUrl }, publishers))?.content.settings;
+  const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
+  const to = options.to === undefined ? Math.floor(Date.now() / 1000) : parseMoment(options.to);
+  const from = options.from === undefined ? to - settings.period_seconds : parseMoment(options.from);
   const owner = options.versions === undefined ? publishers[0]! : parseEvmAddress(options.versions);
   return {
     period: { from: Math.max(0, from), to },
@@ -79,14 +102,42 @@ async function readTermsOf(context: Context, options: ScoreOptions): Promise<Sco
   };
 }
 
+const counted = (verified: number) => `${verified} measurements read and their signatures verified`;
+const refusedFields = (refused: readonly RefusedMessage[]): [string, string | undefined][] =>
+  refused.length === 0
+    ? []
+    : [
+        ['not signed as given', `${refused.length}; they do not count`],
+        ...refused
+          .slice(0, REFUSED_SHOWN)
+          .map(({ itemHash, message }): [string, string] => [plainText(itemHash), plainText(message)]),
+      ];
+
+/** Computes from what the core node gives, every signature verified; tells how far it is. */
+async function computeHere({ coreUrl, output }: Context, terms: ScoringTerms, onHour?: OnHour) {
+  using progress = startProgress(output.stderr);
+  const refused: RefusedMessage[] = [];
+  const source = {
+    coreUrl,
+    onProgress: (verified: number) => progress.show(counted(verified)),
+    onRefused: (one: RefusedMessage) => void refused.push(one),
+  };
+  return { computed: await computeScoresOf(source, terms, onHour), refused };
+}
+
 /** Computes scores from the messages of a core node; publishes them where asked to. */
-export async function computeAndShow(context: Context, options: ComputeOptions): Promise<void> {
-  const { output, coreUrl } = context;
+export async function computeAndShow(context: Context, options: ComputeOptions): Promise<number> {
+  const { output } = context;
   const terms = await readTermsOf(context, options);
-  const computed = await computeScoresOf({ coreUrl }, terms);
+  const { computed, refused } = await computeHere(context, terms);
   const { content, newest } = computed;
   let itemHash: string | null = null;
   if (options.publish) {
+    if (refused.length > 0)
+      throw new AppError(
+        'INVALID_SIGNATURE',
+        `nothing is published: of what ${context.coreUrl} gave as measurements, ${refused.length} were not signed so (the first: ${refused[0]!.message})`,
+      );
     if (newest === null || newest < terms.period.to - options.maxAge)
       throw new AppError(
         'METRICS_TOO_OLD',
@@ -100,21 +151,36 @@ export async function computeAndShow(context: Context, options: ComputeOptions):
     ['messages', content.inputs.metrics.count],
     ['scores_hash', content.scores_hash],
     ['item_hash', itemHash ?? undefined],
+    ...refusedFields(refused),
   ]);
-  output.result({ ...content, item_hash: itemHash }, table === '' ? facts : `${table}\n\n${facts}`);
+  output.result({ ...content, item_hash: itemHash, refused }, table === '' ? facts : `${table}\n\n${facts}`);
+  return refused.length === 0 ? EXIT.ok : EXIT.failed;
+}
+
+function verdictOf({ isSame, refused, published, computed }: Verification, coreUrl: string): string {
+  if (refused.length > 0) return `${coreUrl} gives measurements that nobody signed`;
+  if (isSame) return 'the same scores, every signature verified';
+  return published === computed ? 'the same scores, under a hash that is not theirs' : 'other scores';
 }
 
 /** Computes published scores again. */
-export async function verifyAndShow({ reader, output }: Context, hash: string): Promise<number> {
-  const result = await verifyScores(reader, parseItemHash(hash));
+export async function verifyAndShow(context: Context, hash: string): Promise<number> {
+  const { reader, output, coreUrl } = context;
+  using progress = startProgress(output.stderr);
+  const result = await verifyScores(reader, parseItemHash(hash), (verified) =>
+    progress.show(counted(verified)),
+  );
   const text = renderFields([
-    ['verdict', result.isSame ? 'the same scores' : 'other scores'],
+    ['verdict', verdictOf(result, coreUrl)],
+    ['signed by', result.publisher],
+    ['measured by', result.publishers.map(plainText).join(', ')],
     ['messages', result.count],
     ['published', result.published],
     ['computed', result.computed],
     ['missing here', result.missing.length > 0 ? result.missing.join(' ') : undefined],
     ['only here', result.extra.length > 0 ? result.extra.join(' ') : undefined],
     ['nodes that differ', result.different.length > 0 ? result.different.join(' ') : undefined],
+    ...refusedFields(result.refused),
   ]);
   output.result(result, text);
   return result.isSame ? EXIT.ok : EXIT.failed;
@@ -131,14 +197,26 @@ function reasonOf({ latencies, quality, isVersionValid, version }: HourDetail): 
     .join(', ');
 }
 
+/** The terms to explain with: those of the newest published scores, unless others are asked for. */
+async function explainedTerms(context: Context, options: ScoreOptions) {
+  const { coreUrl, reader } = context;
+  const latest = isAsPublished(options)
+    ? await readLatestScores({ coreUrl }, publishersOf(options))
+    : undefined;
+  return latest
+    ? { terms: await readTerms(reader, latest.content), scores: latest.itemHash }
+    : { terms: await readTermsOf(context, options), scores: undefined };
+}
+
 /** Hour by hour, newest first: what it was worth to a node and what cost it points. */
-export async function explainAndShow(context: Context, node: string, options: ScoreOptions): Promise<void> {
+export async function explainAndShow(context: Context, node: string, options: ScoreOptions): Promise<number> {
   const nodeId = parseItemHash(node);
-  const terms = await readTermsOf(context, options);
+  const { terms, scores } = await explainedTerms(context, options);
   const hours: ({ kind: string; lost: number } & HourDetail)[] = [];
-  const { content } = await computeScoresOf({ coreUrl: context.coreUrl }, terms, (kind, id, detail) => {
+  const { computed, refused } = await computeHere(context, terms, (kind, id, detail) => {
     if (id === nodeId) hours.push({ kind, lost: detail.weight - detail.gained, ...detail });
   });
+  const { content } = computed;
   if (hours.length === 0)
     throw new AppError('NODE_NOT_FOUND', `nobody measured the node ${nodeId} in this time`);
   const score = [...content.scores.ccn, ...content.scores.crn].find((one) => one.node_id === nodeId) ?? null;
@@ -158,8 +236,14 @@ export async function explainAndShow(context: Context, node: string, options: Sc
     ['hours', hours.length],
     ['weight of hours not measured yet', percent(unseen)],
     ['codes', score !== null && 'codes' in score ? (score as ComputeScore).codes.join(', ') : undefined],
+    ['published as', scores],
+    ...refusedFields(refused),
   ]);
-  context.output.result({ node_id: nodeId, score, hours }, `${table}\n\n${facts}`);
+  context.output.result(
+    { node_id: nodeId, score, hours, scores: scores ?? null, refused },
+    `${table}\n\n${facts}`,
+  );
+  return refused.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
 /** The table with one release more: what was the newest before it is replaced on its day. */

@@ -68,10 +68,10 @@ export async function startDaemon(
   return { url: message.urls[0] ?? '', pid: child.pid!, ...stopper(child) };
 }
 
-/** What the diagnostic program of a compute node answers; a node that does not run it says 404. */
+/** What the diagnostic program of a compute node answers; a node that runs no programs says 503. */
 const DIAGNOSTICS = /^\/(?:vm\/|status\/check\/fastapi)/;
 
-/** Stands before a compute node and passes everything on, the diagnostic program after a while. Where the node has none, it is one. */
+/** Stands before a compute node and passes everything on, the diagnostic program after a while. Where the node runs no programs, it is one. */
 export async function startFront(delayMs: number) {
   let target = '';
   const server = createServer((request, response) => {
@@ -79,7 +79,7 @@ export async function startFront(delayMs: number) {
     const answer = async () => {
       if (path.startsWith('/vm/')) await setTimeout(delayMs);
       const inner = await fetch(`${target}${path}`, { redirect: 'manual' });
-      const isDiagnostic = inner.status === 404 && DIAGNOSTICS.test(path);
+      const isDiagnostic = inner.status === 503 && DIAGNOSTICS.test(path);
       response.writeHead(isDiagnostic ? 200 : inner.status, {
         server: inner.headers.get('server') ?? '',
         'content-type': inner.headers.get('content-type') ?? '',

@@ -1,5 +1,6 @@
 import {
   AppError,
+  type ErrorCode,
   METRICS_POST_TYPES,
   type MetricsMessage,
   type Period,
@@ -10,11 +11,20 @@ import {
   type VersionTable,
 } from '@skerry/protocol';
 import { requestJson } from '../request.ts';
+import { type ListedMessage, type SignedMessageSource, verifyListed } from '../signed-message.ts';
 
-export interface ScoringSource {
-  /** Where the core node is, without `/api/v0`. */
-  readonly coreUrl: string;
-  readonly signal?: AbortSignal | undefined;
+/** A message that the core node gave, and that its publisher did not sign as it was given. */
+export interface RefusedMessage {
+  readonly itemHash: string;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export interface ScoringSource extends SignedMessageSource {
+  /** Told of every message that does not count because it is not what its publisher signed. */
+  readonly onRefused?: ((refused: RefusedMessage) => void) | undefined;
+  /** Told how many were verified so far. */
+  readonly onProgress?: ((verified: number) => void) | undefined;
 }
 
 /** Messages may be megabytes; a page of them is held at once. */
@@ -22,28 +32,56 @@ const MESSAGES_PER_PAGE = 10;
 const TIMEOUT_MS = 120_000;
 const NODE_LIST_KEY = 'corechannel';
 
+type MetricsRow = ListedMessage & {
+  readonly channel: string | null;
+  readonly content: { readonly address?: unknown; readonly type?: unknown } | null;
+};
+
 interface MessagesPage {
-  readonly messages: readonly {
-    readonly item_hash: string;
-    readonly time: number;
-    readonly channel: string | null;
-    readonly content: {
-      readonly address?: unknown;
-      readonly type?: unknown;
-      readonly content?: unknown;
-    } | null;
-  }[];
+  readonly messages: readonly MetricsRow[];
   readonly next_cursor: string | null;
 }
 
-/** The metrics messages of these publishers, newest first, a page at a time. */
+const TYPES: readonly unknown[] = METRICS_POST_TYPES;
+
+/** What the publisher signed, with its own key: what others sign on its behalf does not count. */
+async function verifyMetrics(
+  source: ScoringSource,
+  row: MetricsRow,
+  trusted: ReadonlySet<string>,
+): Promise<MetricsMessage> {
+  const { itemHash, sender, type, time, content } = await verifyListed(source, row);
+  if (!trusted.has(sender))
+    throw new AppError('INVALID_SIGNATURE', `${itemHash} was signed by ${sender}, who is no publisher`);
+  const { address, type: contentType } = content as Record<string, unknown>;
+  if (
+    itemHash !== row.item_hash ||
+    type !== 'POST' ||
+    !TYPES.includes(contentType) ||
+    String(address ?? sender).toLowerCase() !== sender.toLowerCase()
+  )
+    throw new AppError('INVALID_CONTENT', `${itemHash} is no measurement of ${sender}`);
+  return { itemHash, time, report: parseMetricsReport((content as { content?: unknown }).content) };
+}
+
+const refusalOf = (itemHash: string, { code, message }: AppError): RefusedMessage => ({
+  itemHash,
+  code,
+  message,
+});
+
+/**
+ * The metrics messages of these publishers, newest first, a page at a time. Every signature and hash is verified here;
+ * what the core node gives without one does not count, and `onRefused` is told.
+ */
 export async function* readMetricsMessages(
-  { coreUrl, signal }: ScoringSource,
+  source: ScoringSource,
   publishers: readonly string[],
   period: Period,
 ): AsyncGenerator<MetricsMessage> {
+  const { coreUrl, signal, onRefused, onProgress } = source;
   const trusted = new Set(publishers);
-  const types: readonly unknown[] = METRICS_POST_TYPES;
+  let verified = 0;
   for (let cursor: string | null = ''; cursor !== null; ) {
     const query = new URLSearchParams({
       msgTypes: 'POST',
@@ -57,11 +95,18 @@ export async function* readMetricsMessages(
     });
     const url = `${coreUrl}/api/v0/messages.json?${query}`;
     const page: MessagesPage = await requestJson(url, { signal, timeoutMs: TIMEOUT_MS });
-    for (const { item_hash, time, channel, content } of page.messages) {
+    for (const row of page.messages) {
       // A node that does not know one of the filters leaves it out.
-      const counts =
-        channel === SCORING_CHANNEL && types.includes(content?.type) && trusted.has(String(content?.address));
-      if (counts) yield { itemHash: item_hash, time, report: parseMetricsReport(content!.content) };
+      const { channel, content } = row;
+      const isMeant =
+        channel === SCORING_CHANNEL && TYPES.includes(content?.type) && trusted.has(String(content?.address));
+      if (!isMeant) continue;
+      const message = await verifyMetrics(source, row, trusted).catch((error) => {
+        if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+        onRefused?.(refusalOf(row.item_hash, error));
+      });
+      onProgress?.(++verified);
+      if (message) yield message;
     }
     cursor = page.next_cursor;
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '@skerry/protocol';
+import { AppError, IMAGE_ALIASES, IMAGE_NAMES, type IMAGES } from '@skerry/protocol';
 import { type CloudInitKind, guestFiles } from './guest-files.ts';
 import { guestLinks } from './guest-links.ts';
 import { encodeInitrd, INITRD_MODULES } from './initrd.ts';
@@ -52,7 +52,8 @@ const DEBIAN_PACKAGES: readonly string[] = [
   'curl',
 ];
 
-const RECIPES: readonly Omit<Recipe, keyof Mirrors>[] = [
+/** What each of the network's images is made of. A disk goes on with what it was made of. */
+const RECIPES: readonly (Omit<Recipe, keyof Mirrors> & { readonly name: (typeof IMAGES)[number] })[] = [
   {
     name: 'debian:12',
     suite: 'bookworm',
@@ -80,14 +81,9 @@ const RECIPES: readonly Omit<Recipe, keyof Mirrors>[] = [
   },
 ];
 
-/** Names without a version, and what they mean now. A disk goes on with what it was made of. */
-const ALIASES: Readonly<Record<string, string>> = { ubuntu: 'ubuntu:24.04' };
-
-export const IMAGE_NAMES: readonly string[] = [...RECIPES.map(({ name }) => name), ...Object.keys(ALIASES)];
-
 /** Throws UNKNOWN_IMAGE, naming those there are. */
 export function findRecipe(name: string, mirrors: Mirrors): Recipe {
-  const recipe = RECIPES.find((one) => one.name === (ALIASES[name] ?? name));
+  const recipe = RECIPES.find((one) => one.name === (IMAGE_ALIASES[name] ?? name));
   if (!recipe) {
     throw new AppError(
       'UNKNOWN_IMAGE',

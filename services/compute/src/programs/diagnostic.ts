@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { HttpServer } from '@skerry/kit';
-import { AppError, programOf, sha256Hex } from '@skerry/protocol';
+import { AppError, DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programOf, sha256Hex } from '@skerry/protocol';
 import type { LoadedProgram } from './code/library.ts';
 import type { ProgramAnswer, Programs } from './programs.ts';
 import { LogTail } from './sandbox/log-tail.ts';
@@ -9,7 +9,7 @@ const SOURCE = new URL('./inside/diagnostic.mjs', import.meta.url);
 const MEMORY_MIB = 64;
 const TIMEOUT_SECONDS = 10;
 
-/** The program that tells whether programs work here. Known to every node without a message, under the hash of its text. */
+/** The program that tells whether programs work here. Known to every node without a message. */
 export async function loadDiagnosticProgram(nodeId: string): Promise<LoadedProgram> {
   const text = await readFile(SOURCE, 'utf8');
   const hash = sha256Hex(text);
@@ -75,11 +75,12 @@ async function runChecks(programs: Programs, hash: string): Promise<Record<strin
 /** `GET /status/check/fastapi`: runs the diagnostic program through all its paths. 200 where all that is needed works, else 503. */
 export async function diagnosticRoutes(app: HttpServer, programs: Programs, nodeId: string): Promise<void> {
   const diagnostic = await loadDiagnosticProgram(nodeId);
-  programs.library.add(diagnostic);
+  // Under the hash of its text and under those that monitors ask for.
+  for (const hash of [diagnostic.hash, ...DIAGNOSTIC_VMS]) programs.library.add({ ...diagnostic, hash });
   app.get<{ Querystring: Record<string, string> }>('/status/check/fastapi', async (request, to) => {
     let results: Record<string, boolean>;
     try {
-      results = await runChecks(programs, diagnostic.hash);
+      results = await runChecks(programs, DIAGNOSTIC_VM);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       return to.status(503).send({ error: error.message, status: 'error', code: error.code });

@@ -16,7 +16,7 @@ import {
 import fc from 'fast-check';
 import { digestState } from '../state/digest.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing.ts';
-import { deriveCredits } from './derive.ts';
+import { deriveFor } from '../trust/testing.ts';
 import { getAccount } from './read.ts';
 
 const { alice, bob, credit, monitor } = signers;
@@ -121,11 +121,10 @@ describe('purchases and charges', () => {
       signed(alice, 'INSTANCE', instanceContent, 12),
     ]);
     const { db } = core.rooms;
-    const none = async () => undefined;
     const before_ = await digestState(db);
-    await deriveCredits(db, new Set([monitor.address]), none);
+    await deriveFor(core.rooms, { credit_publishers: [monitor.address] });
     assert.equal(await balanceOf(alice.address), 7n);
-    await deriveCredits(db, new Set([credit.address]), none);
+    await deriveFor(core.rooms, { credit_publishers: [credit.address] });
     assert.equal(await balanceOf(alice.address), 100n);
     assert.deepEqual(await digestState(db), before_);
   });

@@ -15,48 +15,41 @@ import {
 
 /** Messages that are read at once. */
 const MESSAGES_PER_ROUND = 500;
-const TABLES = [
-  'credit_resources',
-  'credit_entries',
-  'credit_notices',
-  'credit_prices',
-  'credit_publishers',
-] as const;
+const TABLES = ['credit_resources', 'credit_entries', 'credit_notices', 'credit_prices'] as const;
 /** The types of messages that mean something for credit; of POSTs only those whose content type begins so. */
 const TYPES = ['INSTANCE', 'PROGRAM', 'STORE', 'IPFS_PIN', 'POST'];
 const POST_TYPES = 'net-credit-%';
 
-const isSame = (a: ReadonlySet<string>, b: readonly string[]) =>
-  a.size === b.length && b.every((one) => a.has(one));
-
 /**
- * Makes what is kept of credit that of exactly these publishers: the setting may have changed since the node ran last,
- * or the tables may be new. To be called before messages are processed.
- * @param publishers addresses
+ * Fills the tables of credit where they are new, for the publishers in force (trust/). To be called before messages are
+ * processed.
  */
 export async function deriveCredits(
   db: Kysely<Schema>,
-  publishers: ReadonlySet<string>,
   readContentFile: ReadContentFile,
   isEnforced = false,
 ): Promise<void> {
-  const { rows } = await sql<{ publishers: string[]; enforcement: boolean }>`
-    select publishers, enforcement from credit_derivation`.execute(db);
-  const [before] = rows;
-  if (before && isSame(publishers, before.publishers) && before.enforcement === isEnforced) return;
+  const { rows } = await sql`select 1 from credit_derivation`.execute(db);
+  if (rows.length > 0) return;
   // All or nothing: a node that is killed here begins anew.
   await db.transaction().execute(async (trx) => {
     for (const table of TABLES) await trx.deleteFrom(table).execute();
-    await sql`insert into credit_publishers select unnest(${[...publishers]}::text[])`.execute(trx);
     await rewritePrices(trx);
     await readMessages(trx, readContentFile);
     await sql`
-      insert into credit_derivation (publishers, enforcement) values (${[...publishers]}::text[], ${isEnforced})
-      on conflict (id) do update set publishers = excluded.publishers, enforcement = excluded.enforcement`.execute(
+      insert into credit_derivation (publishers, enforcement)
+      select coalesce(array_agg(address order by address), '{}'), ${isEnforced} from credit_publishers`.execute(
       trx,
     );
-    if (isEnforced || before?.enforcement) await decideAgain(trx, isEnforced);
+    if (isEnforced) await decideAgain(trx, isEnforced);
   });
+}
+
+/** Whether what an owner has no credit for is refused, from now on and of what is there. */
+export async function enforceCredit(db: Kysely<Schema>, isEnforced: boolean): Promise<void> {
+  const { numAffectedRows } = await sql`
+    update credit_derivation set enforcement = ${isEnforced} where enforcement <> ${isEnforced}`.execute(db);
+  if ((numAffectedRows ?? 0n) > 0n) await decideAgain(db, isEnforced);
 }
 
 /** Other verdicts follow from other rules: whatever is a matter of credit is decided again. */

@@ -12,6 +12,8 @@ import type {
   WebhookFilters,
 } from '@skerry/protocol';
 import type { ColumnType, Generated } from 'kysely';
+import type { TrustSource } from '../trust/decide.ts';
+import type { Place } from '../trust/place.ts';
 
 /** Which message a part of the state was taken from: [when, item hash]. The greater stamp wins, whatever arrived first. */
 export type Stamp = readonly [number, string];
@@ -164,6 +166,14 @@ export interface Schema {
   webhook_requests: { item_hash: string; time_ms: number };
   sync_transfers: { peer: string; place: string };
   digests: { name: string; sum: string; count: number };
+  trust: {
+    name: string;
+    value: Json<readonly string[]>;
+    source: TrustSource;
+    told_by: Json<readonly string[]>;
+    derived: Json<readonly string[] | null>;
+    place: Json<Place | null>;
+  };
   instances: {
     instance_id: string;
     owner: string;
@@ -190,6 +200,7 @@ export interface Schema {
   events: { seq: number; kind: NetworkEvent['kind']; data: Json<unknown>; time_ms: number };
   event_counter: { id: Generated<boolean>; last_seq: number };
   credit_publishers: { address: string };
+  metrics_publishers: { address: string };
   credit_resources: {
     item_hash: string;
     owner: string;

@@ -42,6 +42,7 @@ test('what is not well says why', () => {
     queued: 100,
     syncState: 'apart',
     clock: { state: 'off', offsetMs: -3_600_000, clocks: 3 },
+    trustProblem: 'nobody told it yet',
   });
   for (const check of Object.values(checks)) assert.ok(check.reason);
 });

@@ -13,6 +13,8 @@ export interface HealthFacts {
   readonly queuedMax: number;
   readonly syncState: SyncState;
   readonly clock: ClockVerdict;
+  /** Why answers may differ from those of other nodes; undefined where they do not. */
+  readonly trustProblem?: string | undefined;
 }
 
 export interface Check {
@@ -27,6 +29,7 @@ export interface HealthVerdict {
     readonly database: Check;
     readonly disk: Check & { readonly free_bytes: number | null };
     readonly pipeline: Check & { readonly queued: number };
+    readonly trust: Check;
     readonly peers: Check & { readonly state: SyncState };
     readonly clock: Check & { readonly offset_ms: number | null };
   };
@@ -73,13 +76,15 @@ function decideClock(clock: ClockVerdict): Check {
 
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, databaseFailure, freeBytes, queued, queuedMax, syncState, clock } = facts;
+  const { isStopping, databaseFailure, freeBytes, queued, queuedMax, syncState, clock, trustProblem } = facts;
+  const ok: Check = { status: 'ok' };
   const database: Check =
     databaseFailure === undefined ? { status: 'ok' } : { status: 'unavailable', reason: databaseFailure };
   const checks = {
     database,
     disk: { ...decideDisk(freeBytes), free_bytes: freeBytes },
     pipeline: { ...decidePipeline(queued, queuedMax), queued },
+    trust: trustProblem === undefined ? ok : { status: 'degraded' as const, reason: trustProblem },
     peers: { ...decidePeers(syncState), state: syncState },
     clock: { ...decideClock(clock), offset_ms: clock.offsetMs },
   };

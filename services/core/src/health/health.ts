@@ -16,6 +16,7 @@ export interface HealthOptions {
   readonly sync: {
     view(): Pick<SyncView, 'state'> & { readonly clock: Pick<ClockView, 'state' | 'offset_ms' | 'clocks'> };
   };
+  readonly trust: { problem(): string | undefined };
   /** The file system of this directory is looked at. */
   readonly dataDir: string;
   /** Ends when the node stops. */
@@ -28,7 +29,7 @@ export type Health = () => Promise<HealthVerdict>;
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, sync, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const { db, pipeline, sync, trust, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       await sql`select 1`.execute(db);
@@ -58,6 +59,7 @@ export function createHealth(options: HealthOptions): Health {
       queuedMax,
       syncState,
       clock: { state: clock.state, offsetMs: clock.offset_ms, clocks: clock.clocks },
+      trustProblem: trust.problem(),
     });
   };
 }

@@ -4,10 +4,27 @@ import Type from 'typebox';
 import { answersAlways, answersFromMemory, reads } from './declare.ts';
 import type { Rooms } from './rooms.ts';
 
+const TrustSource = Type.Enum(['setting', 'peers', 'unset'], {
+  description: "the node's own setting; what its peers do; or nobody said anything",
+});
+const trusted = (description: string) =>
+  Type.Object({ value: Type.Array(Type.String()), source: TrustSource }, { description });
+const TrustView = Type.Object(
+  {
+    schedulers: trusted('whose allocations count'),
+    scoring_publishers: trusted('whose measurements are served'),
+    credit_publishers: trusted('whose word on credit counts'),
+    known_core_nodes: trusted('whose keys for random values count, beside its own'),
+    credit_enforcement: Type.Object({ value: Type.Boolean(), source: TrustSource }),
+  },
+  { description: 'whom this node believes: two nodes that differ here answer differently' },
+);
 const InfoView = Type.Object({
   node_multi_addresses: Type.Array(Type.String()),
   name: Type.String(),
   version: Type.String(),
+  address: Type.String({ description: 'of the key that signs what the node says of itself' }),
+  trust: TrustView,
 });
 const VersionView = Type.Object({ version: Type.String() });
 
@@ -23,6 +40,8 @@ export async function infoRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
       node_multi_addresses: [...rooms.network.addresses()],
       name: rooms.settings.nodeName,
       version: VERSION,
+      address: rooms.nodeAddress,
+      trust: rooms.trust.view() as Type.Static<typeof TrustView>,
     }),
   );
   app.get(
@@ -50,6 +69,7 @@ const HealthView = Type.Object({
       ...checkFields,
       queued: Type.Integer({ description: 'messages that wait to be written' }),
     }),
+    trust: Type.Object(checkFields, { description: 'whom the node believes is known, and all follows it' }),
     peers: Type.Object({
       ...checkFields,
       state: Type.Enum(['alone', 'syncing', 'synced', 'apart']),

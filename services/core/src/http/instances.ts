@@ -73,6 +73,7 @@ export async function instanceRoutes(app: HttpServer, rooms: Rooms): Promise<voi
       config: takesSigned(
         { type: 'INSTANCE', content: InstanceContent },
         'INVALID_SSH_KEY',
+        'UNKNOWN_IMAGE',
         'MESSAGE_FORGOTTEN',
       ),
     },

@@ -42,6 +42,7 @@ const ListQuery = Type.Object(
 /** What a content may be refused with, beside what every signed body may be. */
 const CONTENT_ERRORS = [
   'INVALID_SSH_KEY',
+  'UNKNOWN_IMAGE',
   'INVALID_HASH',
   'HASH_MISMATCH',
   'AMEND_OF_AMEND',

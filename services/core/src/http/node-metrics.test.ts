@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MessageDraft } from '@skerry/client';
-import { syncPublishers } from '../measurements/publishers.ts';
 import { createTestCore, signers, type TestCore } from '../testing.ts';
+import { deriveFor } from '../trust/testing.ts';
 
 const NOW = 1_780_272_000;
 const DAY = 86_400;
@@ -122,9 +122,9 @@ describe('the metrics lookup', () => {
 
   test('a change of the trusted publishers is made up for', async () => {
     const all = await timesOf('?start_date=1');
-    await syncPublishers(core.rooms.db, new Set([signers.alice.address]));
+    await deriveFor(core.rooms, { scoring_publishers: [signers.alice.address] });
     assert.deepEqual(await timesOf('?start_date=1'), [NOW - 50]);
-    await syncPublishers(core.rooms.db, new Set([signers.monitor.address]));
+    await deriveFor(core.rooms, { scoring_publishers: [signers.monitor.address] });
     assert.deepEqual(await timesOf('?start_date=1'), all);
   });
 });

@@ -13,6 +13,7 @@ import type { Kept } from '../messages/statement.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
 import type { Sync } from '../sync/sync.ts';
 import type { Taker } from '../sync/take.ts';
+import type { Trust } from '../trust/trust.ts';
 import type { Randomness } from '../vrf/randomness.ts';
 import type { SealedBox } from '../webhooks/sealed-box.ts';
 import type { Sender } from '../webhooks/send.ts';
@@ -34,6 +35,12 @@ export interface Rooms {
   readonly nodeAddress: string;
   /** Tells the network what this node publishes, where that is not told yet. */
   readonly announce: () => Promise<'published' | 'unchanged'>;
+  /** Whom this node believes. */
+  readonly trust: Trust;
+  /** Asks peers whom they trust, where the settings leave it open. */
+  learnTrust(): Promise<void>;
+  /** Makes what is stored that of those who are trusted now; resolves when nothing is left. */
+  deriveTrust(): Promise<void>;
   readonly indexer: Indexer;
   readonly ipfs: IpfsFiles;
   /** The compute nodes that programs are sent to. */

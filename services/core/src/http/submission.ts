@@ -1,7 +1,16 @@
 import type { HttpServer } from '@skerry/kit';
-import { AppError, type ErrorKind, LIMITS, MessageStatus, type VerifiedMessage } from '@skerry/protocol';
+import {
+  AppError,
+  checkImage,
+  type ErrorKind,
+  type InstanceContent,
+  LIMITS,
+  MessageStatus,
+  type VerifiedMessage,
+} from '@skerry/protocol';
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
+import { readContent } from '../messages/contents.ts';
 import { checkType } from '../messages/intake.ts';
 import type { Outcome } from '../messages/judged.ts';
 import { registerWebhook } from '../webhooks/register.ts';
@@ -74,6 +83,16 @@ function withForm(error: unknown, message: VerifiedMessage): unknown {
   return new AppError(error.code, error.message, { cause: error.cause, details });
 }
 
+/** What a client asks for in vain is refused at once. Not so what peers send: it is in force elsewhere, and no node starts it. */
+function checkContent(message: VerifiedMessage): void {
+  if (message.type !== 'INSTANCE' || message.content === null) return;
+  try {
+    checkImage((readContent(message).content as InstanceContent).image);
+  } catch (error) {
+    throw withForm(error, message);
+  }
+}
+
 /** Verifies a body, puts the message before the node, and waits for the verdict. */
 export async function submitBody(
   rooms: Rooms,
@@ -91,6 +110,7 @@ export async function submitBody(
     .accept(message)
     .catch((error) => Promise.reject(withForm(error, message)));
   check.also?.(message);
+  checkContent(message);
   return { message, outcome: await rooms.intake.submit(accepted) };
 }
 

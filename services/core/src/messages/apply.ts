@@ -1,11 +1,12 @@
 import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
-import { appendEvents, lockEvents } from '../events/append.ts';
+import { appendEvents, type EventDraft, lockEvents } from '../events/append.ts';
 import { dropWants, wantFiles } from '../files/wanted.ts';
+import type { Accepted } from './accepted.ts';
 import { dateAgain } from './confirmations.ts';
 import type { Writing } from './effects/effect.ts';
-import { writeEffects } from './effects.ts';
+import { rewriteEffects, writeEffects } from './effects.ts';
 import { judge } from './judge.ts';
 import type { Candidate, Judged, Outcome } from './judged.ts';
 import { loadKnown } from './known.ts';
@@ -109,4 +110,22 @@ async function writeSteps(
   if (changed.length === 0) return { events: [], changedKeys: new Set(), reconsider: new Set() };
   const events = await writeMessages(writer, changed, nowMs);
   return { events, ...(await writeEffects(writer.trx, changed, schedulers, events)) };
+}
+
+/**
+ * Derives again what follows from messages in force, because other senders are trusted now, with the events that tell of
+ * it. @returns whether messages stand in line to be decided again because of it
+ */
+export async function applyAgain(
+  writer: Writer<Schema>,
+  inForce: readonly Accepted[],
+  schedulers: ReadonlySet<string>,
+  nowMs: number,
+): Promise<boolean> {
+  const { trx } = writer;
+  const lastSeq = await lockEvents(trx);
+  const events: EventDraft[] = [];
+  const { changedKeys, reconsider } = await rewriteEffects(trx, inForce, schedulers, events);
+  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+  return putInLine(trx, [...changedKeys], [...reconsider]);
 }

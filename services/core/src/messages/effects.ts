@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { EventDraft } from '../events/append.ts';
-import type { Change } from './accepted.ts';
+import type { Accepted, Change } from './accepted.ts';
 import { writeAggregates } from './effects/aggregates.ts';
 import { writeCreditNotices, writeCreditPrices, writeCredits, writeResources } from './effects/credits.ts';
 import type { Effect, EffectWriter, Writing } from './effects/effect.ts';
@@ -59,10 +59,39 @@ export async function writeEffects(
   const writing: Writing = { trx, schedulers, events, changedKeys: new Set(), reconsider: new Set() };
   // Also of what is pending: a FORGET of it waits for nothing else.
   for (const { accepted } of changed) writing.changedKeys.add(`message:${accepted.message.itemHash}`);
-  const effects = changed.flatMap(effectsOf);
+  await writeAll(changed.flatMap(effectsOf), writing);
+  return writing;
+}
+
+async function writeAll(effects: readonly Effect[], writing: Writing): Promise<void> {
   for (const kind of Object.keys(WRITERS) as Change['kind'][]) {
     const own = effects.filter((effect) => effect.change.kind === kind);
     if (own.length > 0) await (WRITERS[kind] as EffectWriter<Change['kind']>)(own, writing);
   }
+}
+
+/** What counts only by somebody who is trusted. */
+const TRUSTED: ReadonlySet<Change['kind']> = new Set([
+  'instance',
+  'metrics',
+  'credit',
+  'credit_notice',
+  'credit_prices',
+]);
+
+/** Takes back and makes again what messages in force do whose senders are trusted otherwise than when they came. */
+export async function rewriteEffects(
+  trx: Transaction<Schema>,
+  inForce: readonly Accepted[],
+  schedulers: ReadonlySet<string>,
+  events: EventDraft[],
+): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
+  const writing: Writing = { trx, schedulers, events, changedKeys: new Set(), reconsider: new Set() };
+  const effects = [true, false].flatMap((undo) =>
+    inForce.flatMap((accepted) =>
+      accepted.changes.flatMap((change) => (TRUSTED.has(change.kind) ? [{ accepted, change, undo }] : [])),
+    ),
+  );
+  await writeAll(effects, writing);
   return writing;
 }

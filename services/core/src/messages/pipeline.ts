@@ -1,12 +1,12 @@
 import { Failures, type Logger, Rests } from '@skerry/kit';
 import { AppError, isLate } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { Write } from '../db/copy.ts';
 import { asDatabaseError, databaseAway } from '../db/failure.ts';
 import type { Schema } from '../db/schema.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
-import { type Applied, applyBatch } from './apply.ts';
+import { type Applied, applyAgain, applyBatch } from './apply.ts';
 import type { Candidate, Outcome } from './judged.ts';
 import { findExpired, putInLine, readLine, takeFromLine } from './line.ts';
 import type { PipelineObserver } from './observer.ts';
@@ -122,6 +122,31 @@ export class Pipeline {
   /** Something that messages hang on changed outside of the pipeline, such as `file:<hash>`. */
   async touch(keys: readonly string[]): Promise<void> {
     if (await putInLine(this.#options.db, keys, [])) this.#line = true;
+    this.#start();
+  }
+
+  /**
+   * Derives again what follows from messages in force.
+   * @param within is written in the same transaction
+   */
+  async derive(
+    inForce: readonly Accepted[],
+    within: (trx: Transaction<Schema>) => Promise<void>,
+  ): Promise<void> {
+    const { write, schedulers, now } = this.#options;
+    const moreInLine = await write(async (writer) => {
+      const more = await applyAgain(writer, inForce, schedulers, now());
+      await within(writer.trx);
+      return more;
+    });
+    this.#options.events.wake();
+    this.resume(moreInLine);
+  }
+
+  /** Something stands in line, which was put there outside of the pipeline. */
+  resume(isInLine = true): void {
+    if (!isInLine) return;
+    this.#line = true;
     this.#start();
   }
 

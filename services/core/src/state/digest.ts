@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { TRUST_MARK } from '../trust/store.ts';
 import { MESSAGES } from './message-set.ts';
 
 export interface SetDigest {
@@ -26,6 +27,7 @@ const DERIVED: Readonly<Record<string, RawBuilder<unknown>>> = {
   programs: sql`select to_jsonb(p)::text as r from programs p`,
   credits: sql`select to_jsonb(e)::text as r from credit_entries e
     union all select to_jsonb(r)::text from credit_resources r union all select to_jsonb(n)::text from credit_notices n`,
+  measurements: sql`select row(item_hash, owner)::text as r from metrics_messages`,
   pins: sql`select row(file_hash, message_hash, owner)::text as r from file_pins`,
 };
 
@@ -44,11 +46,11 @@ async function digestRows(db: Kysely<Schema>, rows: RawBuilder<unknown>): Promis
   return { count, digest: words.join('').padStart(64, '0') };
 }
 
-/** Changes whenever the digest does: not every step of a message is an event. */
+/** Changes whenever the digest does: not every step of a message is an event, nor is what is derived again for others. */
 export async function readMark(db: Kysely<Schema>): Promise<string> {
   const { rows } = await sql<{ mark: string }>`
-    select concat_ws(' ', (select last_seq from event_counter), (select sum from digests where name = ${MESSAGES}))
-      as mark`.execute(db);
+    select concat_ws(' ', (select last_seq from event_counter), (select sum from digests where name = ${MESSAGES}),
+      ${TRUST_MARK}) as mark`.execute(db);
   return rows[0]!.mark;
 }
 

@@ -19,7 +19,7 @@ async function temporaryDirectory(): Promise<AsyncDisposable & { path: string }>
 
 const state: StoredState = {
   instances: [
-    instance({ reason: 'because' }),
+    instance({ reason: 'because', reasonCode: 'BECAUSE' }),
     instance({ hash: hashOf('ab'), ipv6: null, desired: 'stopped', phase: 'failed' }),
   ],
   cursor: '17',

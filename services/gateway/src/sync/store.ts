@@ -24,6 +24,9 @@ const StoredFile = Type.Object({
 });
 const parseFile = createParser(StoredFile, FILE);
 
+/** What a file of an older release says of reasons. */
+const STORED = 'STORED';
+
 const toSource = (instance: Instance): SourceInstance => ({
   instance_id: instance.hash,
   created_at: instance.createdAt,
@@ -33,7 +36,7 @@ const toSource = (instance: Instance): SourceInstance => ({
   desired: instance.desired,
   ...(instance.proxyHeader ? { firewall: { proxyProtocol: true } } : {}),
   phase: instance.phase,
-  reason: instance.reason === null ? null : { code: 'STORED', message: instance.reason },
+  reason: instance.reason === null ? null : { code: instance.reasonCode ?? STORED, message: instance.reason },
 });
 
 /** Replaces the file as a whole: at any moment, also after a power cut, it is the old one or the new one. */

@@ -16,6 +16,7 @@ const some = (index: number): Instance => ({
   proxyHeader: false,
   phase: 'running',
   reason: null,
+  reasonCode: null,
 });
 
 for (let write = 1; write <= WRITES; write++) {

@@ -1,6 +1,6 @@
 import { prefixOfHostname } from '@skerry/protocol';
 import type { Explanation, Failure } from '../dataplane/port.ts';
-import { type Instance, whyHolder } from './instance.ts';
+import { type Instance, isBarred, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
 
 /** What the gateway last heard of an instance. */
@@ -42,6 +42,11 @@ function explainNotRouted(table: InstanceTable, hostname: string): Explanation {
     return {
       code: 'INSTANCE_NOT_ROUTED',
       message: `The instance ${subdomain} is stopped by its owner.${shared}`,
+    };
+  if (isBarred(holder))
+    return {
+      code: 'INSTANCE_NOT_ROUTED',
+      message: `The instance ${subdomain} cannot start. ${stateSentence(holder)}${shared}`,
     };
   return {
     code: 'INSTANCE_NOT_ROUTED',

@@ -4,6 +4,7 @@ import {
   InstanceStatus,
   type InstanceView,
   type ItemHash,
+  isBeyondStart,
   Phase,
   type Phase as PhaseName,
   Reason,
@@ -25,8 +26,9 @@ export interface Instance {
   /** Whether TLS connections to it begin with a header of the PROXY protocol. */
   readonly proxyHeader: boolean;
   readonly phase: PhaseName;
-  /** Why it is in that phase, in a sentence. */
+  /** Why it is in that phase, in a sentence, and its code. */
   readonly reason: string | null;
+  readonly reasonCode: string | null;
 }
 
 /** The part of an instance view that the gateway reads, and writes to its file. */
@@ -79,13 +81,18 @@ export function parseInstance(view: unknown, policy: AddressPolicy): Instance {
     proxyHeader: source.firewall?.proxyProtocol ?? false,
     phase: source.phase,
     reason: source.reason?.message ?? null,
+    reasonCode: source.reason?.code ?? null,
   };
 }
 
-/** Routed, if the name is its own: the address is known and the owner wants it to run. */
+/** It can never start as it is, whatever its owner wants. */
+export const isBarred = ({ phase, reasonCode }: Instance): boolean =>
+  isBeyondStart(phase, reasonCode === null ? null : { code: reasonCode });
+
+/** Routed, if the name is its own: the address is known, the owner wants it to run, and it can. */
 export function isRoutable(instance: Instance): boolean {
-  // The observed phase does not count: it may lag behind, and a machine that is still starting answers the moment it can.
-  return instance.ipv6 !== null && instance.desired === 'running';
+  // Else the observed phase does not count: it may lag behind, and a machine that is still starting answers the moment it can.
+  return instance.ipv6 !== null && instance.desired === 'running' && !isBarred(instance);
 }
 
 /**
@@ -123,6 +130,7 @@ export function isSameInstance(one: Instance, other: Instance): boolean {
     one.desired === other.desired &&
     one.proxyHeader === other.proxyHeader &&
     one.phase === other.phase &&
-    one.reason === other.reason
+    one.reason === other.reason &&
+    one.reasonCode === other.reasonCode
   );
 }

@@ -158,6 +158,7 @@ describe('what a core node says', () => {
       proxyHeader: false,
       phase: 'starting',
       reason: 'why',
+      reasonCode: 'X',
     });
     assert.equal(parseInstance({ ...view, ipv6: '' }, strict).ipv6, null);
     const asked = { allowedPorts: [443], proxyProtocol: true };

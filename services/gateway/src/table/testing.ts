@@ -17,6 +17,7 @@ export function instance(changes: Partial<Instance> = {}): Instance {
     proxyHeader: false,
     phase: 'running',
     reason: null,
+    reasonCode: null,
     ...changes,
   };
 }

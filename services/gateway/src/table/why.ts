@@ -1,7 +1,7 @@
 import { type ErrorCode, hostnameOf, type ItemHash, parseItemHash, prefixOfHostname } from '@skerry/protocol';
 import type { Attempts, Failure } from '../dataplane/port.ts';
 import { fullHostname } from './compile.ts';
-import { type Instance, sinceOf, whyHolder } from './instance.ts';
+import { type Instance, isBarred, isRoutable, sinceOf, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
 
 export const WHY_STEPS = ['message', 'name', 'desired', 'allocation', 'phase', 'connection'] as const;
@@ -131,7 +131,9 @@ export function explainWhy(
   const steps = [...stepsOf(instance, named), connection];
   // What answers is reachable, whatever its node last said of it.
   const first = steps.find(({ step, ok }) => ok === false && !(step === 'phase' && connection.ok));
-  const missing = first ? { code: CODES[first.step], message: `${first.detail}` } : null;
+  const code =
+    first?.step === 'phase' && isBarred(instance) ? 'INSTANCE_NOT_ROUTED' : CODES[first?.step ?? 'phase'];
+  const missing = first ? { code, message: `${first.detail}` } : null;
   return { hostname, instanceHash: instance.hash, ipv6: instance.ipv6, steps, missing };
 }
 
@@ -139,5 +141,5 @@ export function explainWhy(
 export function isWorthProbing(table: InstanceTable, subject: WhySubject): Instance | undefined {
   const [holder] = table.listNamed(subject.subdomain);
   const isAsked = subject.hash === undefined || holder?.hash === subject.hash;
-  return holder && isAsked && holder.ipv6 !== null && holder.desired === 'running' ? holder : undefined;
+  return holder && isAsked && isRoutable(holder) ? holder : undefined;
 }

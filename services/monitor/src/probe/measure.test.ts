@@ -8,7 +8,7 @@ import { createReach } from '@skerry/kit';
 import { parseMetricsReport } from '@skerry/protocol';
 import { parseSystems } from '../asn.ts';
 import { type Handler, nodeAt, probeOptionsOf, startNode } from '../testing.ts';
-import { diagnosticAddress, measureNode, type ProbeOptions } from './measure.ts';
+import { measureNode, type ProbeOptions } from './measure.ts';
 import { parsePing, ping } from './ping.ts';
 
 const VM = probeOptionsOf().diagnosticVm;
@@ -233,11 +233,6 @@ describe('bad nodes', () => {
     const record = await measureNode(nodeAt('compute', 'http://127.0.0.1:1/'), options);
     assert.deepEqual(record.codes, [2999]);
   });
-});
-
-test('where the diagnostic program is', () => {
-  assert.equal(diagnosticAddress('2001:db8:1:2::5', '63faf8b5db1cf8d9'), '2001:db8:1:2:1:63fa:f8b5:db11');
-  assert.equal(diagnosticAddress('192.0.2.1', '63faf8b5db1cf8d9'), undefined);
 });
 
 test('ping: the round trip in seconds', async () => {

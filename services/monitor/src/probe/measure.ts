@@ -1,7 +1,5 @@
-import { isIPv6 } from 'node:net';
 import { type Family, findAddresses, type MayReach } from '@skerry/kit';
-import { parseIpv6Prefix } from '@skerry/protocol';
-import ipaddr from 'ipaddr.js';
+import { parseIpv6Prefix, programAddress } from '@skerry/protocol';
 import type { FindSystem } from '../asn.ts';
 import type { MeasuredNode } from '../node-list.ts';
 import { type Answer, type GetOptions, pick, readJson, Session } from './session.ts';
@@ -132,18 +130,6 @@ async function readVersion(node: MeasuredNode, options: ProbeOptions): Promise<s
   return undefined;
 }
 
-/** Where the diagnostic program is on a node: the node's network, then 1 for a program, then 44 bits of its hash. */
-export function diagnosticAddress(nodeIpv6: string, vmHash: string): string | undefined {
-  if (!isIPv6(nodeIpv6)) return undefined;
-  const groups = [vmHash.slice(0, 4), vmHash.slice(4, 8), `${vmHash.slice(8, 11)}1`];
-  const parts = ipaddr.IPv6.parse(nodeIpv6).parts.slice(0, 4);
-  return new ipaddr.IPv6([
-    ...parts,
-    1,
-    ...groups.map((group) => Number.parseInt(group, 16)),
-  ]).toRFC5952String();
-}
-
 function poolOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   try {
@@ -151,6 +137,21 @@ function poolOf(value: unknown): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * One echo to the diagnostic program's machine, whose address follows from the network that the node says its machines
+ * are in; of a node that says none, from the node's own address.
+ */
+async function pingMachine(
+  pool: string | undefined,
+  nodeIpv6: string | undefined,
+  { diagnosticVm, mayReach, ping, signal }: ProbeOptions,
+): Promise<number | undefined> {
+  const network = pool?.replace(/\/.*$/, '') ?? nodeIpv6;
+  if (network === undefined) return undefined;
+  const target = programAddress(network, diagnosticVm);
+  return mayReach(target) ? ping(target, signal) : undefined;
 }
 
 const featuresOf = (value: unknown) =>
@@ -167,12 +168,12 @@ export async function measureCompute(node: MeasuredNode, options: ProbeOptions):
   await session.get('', anyStatus);
   const base = await session.get('about/login', usual(401));
   const vm = await session.get(`vm/${options.diagnosticVm}`, usual());
-  const target = vm && place.ipv6 ? diagnosticAddress(place.ipv6, options.diagnosticVm) : undefined;
-  const pinged = target && options.mayReach(target) ? await options.ping(target, options.signal) : undefined;
   const full = await session.get('status/check/fastapi', { expect: 200, timeoutMs: TIMEOUT.fullCheck });
   const about: GetOptions = { expect: 200, timeoutMs: TIMEOUT.about };
   const usage = readJson(await session.get('about/usage/system', about));
   const config = readJson(await session.get('status/config', about));
+  const ipv6_pool = poolOf(pick(config, 'networking', 'IPV6_ADDRESS_POOL'));
+  const pinged = vm ? await pingMachine(ipv6_pool, place.ipv6, options) : undefined;
   using fourth = openSession(node, 4, options);
   await fourth.get('', anyStatus);
   const base4 = await fourth.get('about/login', usual(401));
@@ -202,7 +203,7 @@ export async function measureCompute(node: MeasuredNode, options: ProbeOptions):
     diagnostic_vm_ping_latency: pinged,
     ipv4: place.ipv4,
     ipv6: place.ipv6,
-    ipv6_pool: poolOf(pick(config, 'networking', 'IPV6_ADDRESS_POOL')),
+    ipv6_pool,
     config_node_hash: typeof claimed === 'string' && /^[0-9a-f]{64}$/.test(claimed) ? claimed : undefined,
     ...(codes.length > 0 ? { codes } : {}),
   };

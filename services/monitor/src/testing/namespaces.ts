@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createReach, pause } from '@skerry/kit';
+import { DIAGNOSTIC_VM } from '@skerry/protocol';
 import { measureNode } from '../probe/measure.ts';
 import { ping } from '../probe/ping.ts';
 import { nodeAt, probeOptionsOf } from '../testing.ts';
 
 const NODE_PROGRAM = fileURLToPath(new URL('./namespace-node.ts', import.meta.url));
 const PORT = 4020;
-/** Its address is the node's network, 1 for a program, and the first 44 bits. */
-const DIAGNOSTIC_VM = '63faf8b5db1cf8d965e6a464a0cb8062af8e7df131729e48738342d956f29ace';
+/** The diagnostic program's address is the node's network, 1 for a program, and the first 44 bits. */
 const VM_SUFFIX = '1:63fa:f8b5:db11';
 const DELAY_MS = 20;
 

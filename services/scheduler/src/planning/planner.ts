@@ -256,7 +256,7 @@ export class Planner {
     } else if (nodeId !== null) {
       const orphans = this.#orphans.get(nodeId) ?? new Set();
       this.#orphans.set(nodeId, orphans.add(entry));
-    }
+    } else if (entry.instance.barred) entry.placement = nowhere(entry.instance.barred);
     this.#changed.add(entry);
     this.#lineUp(entry);
   }
@@ -280,7 +280,8 @@ export class Planner {
 
   /** Whether an instance waits for a place follows from what it has. */
   #lineUp(entry: Entry): void {
-    const wants = entry.load === null || entry.load.standing.leaving !== null;
+    const isMissing = entry.load === null || entry.load.standing.leaving !== null;
+    const wants = isMissing && entry.instance.barred === undefined;
     if (wants === (entry.ticket !== null)) return;
     if (entry.ticket) this.#line.remove(entry.ticket);
     entry.ticket = wants ? this.#line.add(entry) : null;

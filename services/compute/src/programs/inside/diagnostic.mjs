@@ -1,4 +1,4 @@
-// The diagnostic program: what `GET /status/check/fastapi` calls, path by path. Every node has it, under the hash of this text.
+// The diagnostic program: what `GET /status/check/fastapi` calls, path by path. Every node has it.
 let starts = 0;
 const cache = new Map();
 starts++;

@@ -19,6 +19,9 @@ export const instanceCases: Cases = {
     refuses('INVALID_SSH_KEY', () =>
       signedCall('/api/v0/instances', { type: 'INSTANCE', content: { ...instanceContent, ssh_key: 'x' } }),
     ),
+    refuses('UNKNOWN_IMAGE', () =>
+      signedCall('/api/v0/instances', { type: 'INSTANCE', content: { ...instanceContent, image: 'fedora' } }),
+    ),
     refuses('UNKNOWN_MESSAGE_TYPE', () => signedCall('/api/v0/instances', control(NO_HASH))),
   ],
   'GET /api/v0/instances': [

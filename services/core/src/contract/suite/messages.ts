@@ -29,6 +29,7 @@ const refusedByTheWorld: Case[] = [
   }),
   refuses('SIGNATURE_REQUIRED', () => jsonCall('/api/v0/messages', '{"message":{}}')),
   refuses('INVALID_SSH_KEY', () => send('INSTANCE', { ...instanceContent, ssh_key: 'x' })),
+  refuses('UNKNOWN_IMAGE', () => send('INSTANCE', { ...instanceContent, image: 'fedora' })),
   refuses('NOT_PERMITTED', () => send('POST', { type: 'note', address: signers.bob.address })),
   refuses('AMEND_OF_AMEND', async (core) => {
     const ref = await given.message(core);

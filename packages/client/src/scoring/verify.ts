@@ -1,0 +1,173 @@
+import {
+  AppError,
+  canonicalJson,
+  parseScoringSettings,
+  parseVersionTable,
+  SCORES_POST_TYPE,
+  SCORING_CHANNEL,
+  sha256Hex,
+} from '@skerry/protocol';
+import type { CoreClient } from '../core-client.ts';
+import { requestJson } from '../request.ts';
+import { type ListedMessage, type SignedMessageSource, verifyListed } from '../signed-message.ts';
+import { computeScoresOf, type ScoresContent, type ScoringTerms } from './compute.ts';
+import type { RefusedMessage } from './read.ts';
+
+/** A table or a list that scores were computed from. */
+const FILE_BYTES_MAX = 16 * 1024 ** 2;
+
+/** Scores as their publisher signed them. */
+export interface PublishedScores {
+  readonly itemHash: string;
+  /** Whose key signed them. */
+  readonly publisher: string;
+  readonly content: ScoresContent;
+}
+
+async function readScoresRow(source: SignedMessageSource, row: ListedMessage): Promise<PublishedScores> {
+  const { itemHash, type, sender, content } = await verifyListed(source, row);
+  const post = content as { type?: unknown; content?: ScoresContent } | null;
+  if (type !== 'POST' || post?.type !== SCORES_POST_TYPE)
+    throw new AppError('INVALID_CONTENT', `${itemHash} does not publish scores`);
+  return { itemHash, publisher: sender, content: post.content as ScoresContent };
+}
+
+const listMessages = async ({ coreUrl, signal }: SignedMessageSource, query: Record<string, string>) => {
+  const url = `${coreUrl}/api/v0/messages.json?${new URLSearchParams(query)}`;
+  return (await requestJson<{ messages: ListedMessage[] }>(url, { signal })).messages;
+};
+
+/** Scores by the hash of their message. Throws MESSAGE_NOT_FOUND, INVALID_SIGNATURE, HASH_MISMATCH, INVALID_CONTENT. */
+export async function readPublishedScores(
+  source: SignedMessageSource,
+  itemHash: string,
+): Promise<PublishedScores> {
+  const [row] = await listMessages(source, { hashes: itemHash });
+  if (!row) throw new AppError('MESSAGE_NOT_FOUND', `the core node has no message ${itemHash}`);
+  const scores = await readScoresRow(source, row);
+  if (scores.itemHash === itemHash) return scores;
+  throw new AppError('HASH_MISMATCH', `the message that the core node gave as ${itemHash} is another one`);
+}
+
+/**
+ * The newest scores that the core node tells of: it can keep newer ones back, and cannot make any up.
+ * @param publishers whose; undefined: anybody's
+ */
+export async function readLatestScores(
+  source: SignedMessageSource,
+  publishers?: readonly string[],
+): Promise<PublishedScores | undefined> {
+  const [row] = await listMessages(source, {
+    msgTypes: 'POST',
+    contentTypes: SCORES_POST_TYPE,
+    channels: SCORING_CHANNEL,
+    pagination: '1',
+    cursor: '',
+    ...(publishers === undefined ? {} : { addresses: publishers.join(',') }),
+  });
+  if (!row) return undefined;
+  const scores = await readScoresRow(source, row);
+  if (publishers === undefined || publishers.includes(scores.publisher)) return scores;
+  throw new AppError('INVALID_SIGNATURE', `the core node gave scores that ${scores.publisher} signed`);
+}
+
+async function readInput(core: CoreClient, hash: string): Promise<string> {
+  const response = await core.getFile(hash);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > FILE_BYTES_MAX) throw new AppError('FILE_TOO_LARGE', `the input ${hash} is too large`);
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer());
+  if (sha256Hex(bytes) !== hash) throw new AppError('FILE_CORRUPT', `the input ${hash} has other bytes`);
+  return new TextDecoder().decode(bytes);
+}
+
+/** What published scores say that they were computed from. Throws INVALID_CONTENT for what has not their form. */
+export async function readTerms(core: CoreClient, content: ScoresContent): Promise<ScoringTerms> {
+  const { period, inputs, settings, tags } = content ?? {};
+  const [from, to] = [Date.parse(period?.from_date) / 1000, Date.parse(period?.to_date) / 1000];
+  if (
+    !(from < to) ||
+    !Array.isArray(inputs?.publishers) ||
+    !inputs.publishers.every((one) => typeof one === 'string')
+  )
+    throw new AppError('INVALID_CONTENT', 'the message does not say what its scores were computed from');
+  const registrations =
+    inputs.registrations === null
+      ? undefined
+      : (JSON.parse(await readInput(core, inputs.registrations)) as Record<string, number>);
+  return {
+    period: { from, to },
+    settings: parseScoringSettings(settings),
+    publishers: inputs.publishers,
+    versions: parseVersionTable(JSON.parse(await readInput(core, inputs.versions))),
+    registrations,
+    tags: Array.isArray(tags) ? tags : [],
+  };
+}
+
+export interface Verification {
+  /** Whether the scores are the same, and rest on nothing but signed messages. */
+  readonly isSame: boolean;
+  /** Who signed the scores, and whose measurements they were computed from. */
+  readonly publisher: string;
+  readonly publishers: readonly string[];
+  /** As published, and as computed here. */
+  readonly published: string;
+  readonly computed: string;
+  readonly count: number;
+  /** Metrics messages that the publisher had and this core node has not, and the reverse. */
+  readonly missing: readonly string[];
+  readonly extra: readonly string[];
+  /** Nodes whose scores differ. */
+  readonly different: readonly string[];
+  /** What the core node gave as measurements of the publishers and they did not sign. None of it counts. */
+  readonly refused: readonly RefusedMessage[];
+}
+
+const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+
+/**
+ * Computes published scores again, from what a core node has, and compares. The node is believed for nothing: the scores
+ * and every measurement have to be what their publishers signed, and the tables what the scores name by hash.
+ */
+export async function verifyScores(
+  core: CoreClient,
+  itemHash: string,
+  onProgress?: (verified: number) => void,
+): Promise<Verification> {
+  const { content, publisher } = await readPublishedScores({ coreUrl: core.url }, itemHash);
+  const terms = await readTerms(core, content);
+  const refused: RefusedMessage[] = [];
+  const source = {
+    coreUrl: core.url,
+    onProgress,
+    onRefused: (one: RefusedMessage) => void refused.push(one),
+  };
+  const { content: again, files } = await computeScoresOf(source, terms);
+  const published = sha256Hex(canonicalJson(content.scores));
+  const theirs = new Set(
+    again.inputs.metrics.hash === content.inputs.metrics.hash
+      ? []
+      : linesOf(await readInput(core, content.inputs.metrics.hash)),
+  );
+  const ours = new Set(theirs.size === 0 ? [] : linesOf(files.get(again.inputs.metrics.hash)!));
+  const rows = (scores: ScoresContent['scores']) =>
+    new Map([...scores.ccn, ...scores.crn].map((score) => [score.node_id, canonicalJson(score)]));
+  const [before, now] = [rows(content.scores), rows(again.scores)];
+  return {
+    isSame: published === again.scores_hash && published === content.scores_hash && refused.length === 0,
+    publisher,
+    publishers: terms.publishers,
+    published,
+    computed: again.scores_hash,
+    count: again.inputs.metrics.count,
+    missing: [...theirs].filter((hash) => !ours.has(hash)),
+    extra: [...ours].filter((hash) => !theirs.has(hash)),
+    different: [...new Set([...before.keys(), ...now.keys()])].filter((id) => before.get(id) !== now.get(id)),
+    refused,
+  };
+}

@@ -1,0 +1,99 @@
+import {
+  AppError,
+  parseContentFile,
+  parseMessageHash,
+  readContentHead,
+  sha256Hex,
+  type VerifiedMessage,
+  verifySubmission,
+} from '@skerry/protocol';
+import { request, requestJson } from './request.ts';
+
+/** A message as a core node lists it in the network form (`GET /messages.json`). */
+export interface ListedMessage {
+  readonly item_hash: string;
+  readonly sender: string;
+  readonly signature: string;
+  readonly item_type?: string | null;
+  readonly item_content?: string | null;
+  readonly content: unknown;
+}
+
+export interface SignedMessageSource {
+  /** Where the core node is, without `/api/v0`. */
+  readonly coreUrl: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A message's time was judged when it came; here only what was signed is asked. */
+const ANY_TIME = Number.MAX_SAFE_INTEGER;
+
+/** The whole of a content that is a file: as it is listed, where that makes the same bytes, or as it is stored. */
+async function readContentOf(
+  { coreUrl, signal }: SignedMessageSource,
+  { content }: ListedMessage,
+  hash: string,
+): Promise<Uint8Array> {
+  const listed = new TextEncoder().encode(JSON.stringify(content) ?? '');
+  if (sha256Hex(listed) === hash) return listed;
+  const response = await request(`${coreUrl}/api/v0/storage/raw/${hash}`, { signal });
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** Signed in the network form: the hash covers the content, the signature the hash and the sender. */
+async function verifyNetworkRow(source: SignedMessageSource, row: ListedMessage): Promise<VerifiedMessage> {
+  const { content: _, ...signed } = row;
+  const message = verifySubmission(JSON.stringify({ message: signed }), ANY_TIME);
+  if (message.content !== null) return message;
+  const { itemHash, sender, signedSender, time } = message;
+  const { itemType } = parseMessageHash(itemHash);
+  if (itemType === 'ipfs')
+    throw new AppError('INVALID_CONTENT', `the content of ${itemHash} is on IPFS, where it is not verified`);
+  const bytes = await readContentOf(source, row, itemHash);
+  const content = parseContentFile(
+    bytes,
+    { itemType, itemHash, signedSender: signedSender ?? sender, time },
+    ANY_TIME,
+  );
+  return { ...message, content, time: readContentHead(content).time };
+}
+
+interface SignedView {
+  readonly sender: string;
+  readonly signature: string;
+  readonly signed_text?: unknown;
+}
+
+/** Signed as an envelope: lists do not carry the text, the message itself does. */
+async function verifyEnvelopeRow(
+  { coreUrl, signal }: SignedMessageSource,
+  { item_hash: hash }: ListedMessage,
+): Promise<VerifiedMessage> {
+  const view = await requestJson<SignedView>(`${coreUrl}/api/v0/messages/${hash}`, { signal });
+  const { sender: address, signature, signed_text: text } = view;
+  if (typeof text !== 'string' || !text.startsWith('{'))
+    throw new AppError('INVALID_SIGNATURE', `the core node has no text that the signature of ${hash} covers`);
+  const rest = JSON.stringify({ signature, address }).slice(1);
+  const message = verifySubmission(`{"message":${text},${rest}`, ANY_TIME);
+  if (message.form === 'envelope' && message.itemHash === hash) return message;
+  throw new AppError('HASH_MISMATCH', `the message that the core node gave as ${hash} is another one`);
+}
+
+/** Whether the row has what its hash covers: only the network form's hash is that of the content. */
+const isNetworkRow = ({ item_type, item_content, item_hash }: ListedMessage) =>
+  typeof item_content === 'string' && (item_type ?? 'inline') === 'inline'
+    ? sha256Hex(item_content) === item_hash
+    : item_type !== 'inline';
+
+/**
+ * The message that its sender signed, whatever the core node says of it: hash, sender, time and content are those that
+ * the signature covers. In the network form the channel is covered by nothing.
+ *
+ * @throws AppError INVALID_SIGNATURE, HASH_MISMATCH, and others for what cannot be a message
+ */
+export async function verifyListed(
+  source: SignedMessageSource,
+  row: ListedMessage,
+): Promise<VerifiedMessage> {
+  return isNetworkRow(row) ? verifyNetworkRow(source, row) : verifyEnvelopeRow(source, row);
+}

@@ -1,0 +1,27 @@
+import { AppError, ERRORS, isErrorCode } from './errors.ts';
+import { HASH64_PATTERN } from './network-form/item-hash.ts';
+
+/** Names without a version, and what they mean now. */
+export const IMAGE_ALIASES: Readonly<Record<string, string>> = { ubuntu: 'ubuntu:24.04' };
+
+/** What compute nodes make images of. Every image beside them is a file of the network, named by a hash. */
+export const IMAGES = ['debian:12', 'debian:13', 'ubuntu:24.04'] as const;
+export const IMAGE_NAMES: readonly string[] = [...IMAGES, ...Object.keys(IMAGE_ALIASES)];
+
+const HASH = new RegExp(HASH64_PATTERN);
+
+/** Throws UNKNOWN_IMAGE, naming those there are, for what no compute node can start. */
+export function checkImage(name: string): void {
+  if (IMAGE_NAMES.includes(name) || HASH.test(name)) return;
+  throw new AppError(
+    'UNKNOWN_IMAGE',
+    `there is no image ${JSON.stringify(name)}; there is ${IMAGE_NAMES.join(', ')}, and any disk that is stored on the network, by its hash`,
+  );
+}
+
+/**
+ * Whether an instance that failed can never start as it is: whatever its node has, the instance itself is at fault. It
+ * holds no room, and nobody is led to it.
+ */
+export const isBeyondStart = (phase: string, reason: { readonly code: string } | null): boolean =>
+  phase === 'failed' && reason !== null && isErrorCode(reason.code) && ERRORS[reason.code].kind === 'invalid';
