@@ -52,7 +52,14 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const accelerator = new AcceleratorChoice(config.accel, log);
   const reason = await findObstacle(config, accelerator, log, signal);
   const ipv4Pool = reason === null ? await loadIpv4Pool(config.dataDir, config.ipv4Pool) : NO_POOL;
-  const network = new NodeNetwork({ names, prefix: ipv6Prefix, ipv4Pool, isLanOpen: config.lanOpen });
+  const network = new NodeNetwork({
+    names,
+    prefix: ipv6Prefix,
+    ipv4Pool,
+    isLanOpen: config.lanOpen,
+    openNetworks: config.openNetworks,
+    share: { connections: config.guestConnections, mbit: config.guestMbit },
+  });
   const ports = { first: config.hostPortFirst, last: config.hostPortLast };
 
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
