@@ -1,4 +1,11 @@
-import { AppError, NETWORK_CHANNEL, NETWORK_POST, type NodeContent } from '@skerry/protocol';
+import {
+  AppError,
+  NETWORK_CHANNEL,
+  NETWORK_POST,
+  type NodeContent,
+  sha256Hex,
+  sha256HexOf,
+} from '@skerry/protocol';
 import type { CoreClient } from './core-client.ts';
 import { OwnerPass } from './owner-pass.ts';
 import { type RequestOptions, request, requestJson } from './request.ts';
@@ -31,6 +38,7 @@ export interface LogLine {
 type Method = 'GET' | 'POST' | 'DELETE';
 const LONG_TIMEOUT_MS = 3_600_000;
 const PAGE_SIZE = 100;
+const OCTETS = 'application/octet-stream';
 
 /** Where a compute node is, by its own newest announcement. Throws NODE_NOT_FOUND. */
 export async function findNodeUrl(core: CoreClient, nodeAddress: string): Promise<string> {
@@ -65,18 +73,26 @@ export class MachineClient {
   }
 
   static async open(url: string, instanceId: string, signer: Signer): Promise<MachineClient> {
-    const { DOMAIN_NAME: domain } = await requestJson<{ DOMAIN_NAME: string }>(`${url}/status/config`);
-    return new MachineClient(url, instanceId, await OwnerPass.create(signer, domain));
+    const { DOMAIN_NAME: domain, node_hash: nodeId } = await requestJson<{
+      DOMAIN_NAME: string;
+      node_hash?: string;
+    }>(`${url}/status/config`);
+    return new MachineClient(url, instanceId, await OwnerPass.create(signer, { domain, nodeId }));
   }
 
   async #ask<T>(method: Method, action: string, body?: unknown, options: RequestOptions = {}): Promise<T> {
     const path = `/control/machine/${this.#instanceId}/${action}`;
-    const headers = await this.#pass.headers(method, path.split('?', 1)[0]!);
+    const bodySha256 =
+      body === undefined
+        ? undefined
+        : await (body instanceof Blob ? sha256HexOf(body.stream()) : sha256Hex(JSON.stringify(body)));
+    // Signed when all is at hand: an operation is good for two minutes.
+    const headers = await this.#pass.headers({ method, path, bodySha256 });
     return requestJson<T>(this.url + path, {
       method,
       ...options,
-      headers: { ...headers, ...options.headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: { ...headers, ...(body instanceof Blob ? { 'content-type': OCTETS } : {}) },
+      ...(body === undefined ? {} : { body: body instanceof Blob ? body : JSON.stringify(body) }),
     });
   }
 
@@ -94,7 +110,7 @@ export class MachineClient {
     const path = `/control/machine/${this.#instanceId}/stream_logs`;
     return {
       url: this.url.replace(/^http/, 'ws') + path,
-      frame: JSON.stringify({ auth: await this.#pass.sign('GET', path) }),
+      frame: JSON.stringify({ auth: await this.#pass.sign({ method: 'GET', path }) }),
     };
   }
 
@@ -137,7 +153,6 @@ export class MachineClient {
 
   /** From a disk image. @param file a Blob, which may be backed by a file */
   restoreFile(file: Blob): Promise<Record<string, unknown>> {
-    const headers = { 'content-type': 'application/octet-stream' };
-    return this.#ask('POST', 'restore', undefined, { headers, body: file, timeoutMs: LONG_TIMEOUT_MS });
+    return this.#ask('POST', 'restore', file, { timeoutMs: LONG_TIMEOUT_MS });
   }
 }

@@ -23,7 +23,7 @@ export {
   type StoredNetworkBody,
 } from './network-message.ts';
 export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
-export { OwnerPass } from './owner-pass.ts';
+export { type NodeNames, type OperationToSign, OwnerPass } from './owner-pass.ts';
 export { type RequestOptions, request, requestJson } from './request.ts';
 export {
   type ComputedScores,

@@ -9,20 +9,29 @@ const NOW = 1_750_000_000_000;
 const PATH = '/control/machine/abc/stop';
 const signer = createSigner(generatePrivateKey());
 const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
-const expected = { domain: 'node.example', method: 'POST', path: PATH, nowMs: NOW };
+const NODE = 'a'.repeat(64);
+const names = { domain: 'node.example' };
+const expected = {
+  ...{ domain: 'node.example', node: NODE, method: 'POST', path: PATH, query: '', hasBody: false },
+  nowMs: NOW,
+};
 
 async function sign(domain = 'node.example', atMs = NOW) {
-  const headers = await (await OwnerPass.create(signer, domain, NOW)).headers('POST', PATH, atMs);
+  const headers = await (await OwnerPass.create(signer, { domain }, NOW)).headers(
+    { method: 'POST', path: PATH },
+    atMs,
+  );
   return { publicKey: headers[OWNER_HEADERS.publicKey], operation: headers[OWNER_HEADERS.operation] };
 }
 
 describe('owner pass', () => {
   test('what an owner signs is verified, and names the owner', async () => {
-    assert.equal(await verifyOwnerPass(await sign(), expected), signer.address);
-    const pass = await OwnerPass.create(signer, 'node.example', NOW);
-    const parts = await pass.sign('GET', '/other', NOW);
+    assert.equal((await verifyOwnerPass(await sign(), expected)).address, signer.address);
+    const pass = await OwnerPass.create(signer, { ...names, nodeId: NODE }, NOW);
+    const parts = await pass.sign({ method: 'GET', path: '/other' }, NOW);
     const frame = { publicKey: parts['X-SignedPubKey'], operation: parts['X-SignedOperation'] };
-    assert.equal(await verifyOwnerPass(frame, { domain: 'node.example', nowMs: NOW }), signer.address);
+    const other = { ...expected, method: 'GET', path: '/other' };
+    assert.equal((await verifyOwnerPass(frame, other)).address, signer.address);
   });
 
   test('another node, method, path or time is refused', async () => {

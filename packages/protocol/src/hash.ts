@@ -20,6 +20,13 @@ export function sha256Hex(input: Uint8Array | string): string {
   return bytesToHex(sha.init().update(bytes).digest('binary'));
 }
 
+/** The same of bytes as they come. */
+export async function sha256HexOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const own = (await createSHA256()).init();
+  for await (const chunk of chunks) own.update(chunk);
+  return bytesToHex(own.digest('binary'));
+}
+
 /** A SHA-256 in 64 lower-case hexadecimal digits that names a message, an instance or a file. */
 export type ItemHash = string & { readonly __brand: 'ItemHash' };
 

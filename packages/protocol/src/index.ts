@@ -27,7 +27,7 @@ export {
 export { AppError, ERRORS, type ErrorBody, type ErrorCode, type ErrorKind, isErrorCode } from './errors.ts';
 export { checksumAddress, type EvmAddress, evmAddressOf, parseEvmAddress } from './evm/address.ts';
 export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.ts';
-export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex } from './hash.ts';
+export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex, sha256HexOf } from './hash.ts';
 export { bytesToHex, hexToBytes } from './hex.ts';
 export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
 export { checkImage, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';
@@ -50,6 +50,7 @@ export {
   type ExpectedOperation,
   OPERATION_WINDOW_MS,
   OWNER_HEADERS,
+  type OwnerOperation,
   type SignedPart,
   verifyOwnerPass,
 } from './owner-pass.ts';

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { AppError } from './errors.ts';
 import { parseEvmAddress } from './evm/address.ts';
 import { recoverPersonalSigner } from './evm/personal-sign.ts';
+import { sha256Hex } from './hash.ts';
 import { hexToBytes } from './hex.ts';
 import { createParser } from './schema.ts';
 
@@ -15,25 +16,44 @@ export const OWNER_HEADERS = { publicKey: 'x-signedpubkey', operation: 'x-signed
 export const OPERATION_WINDOW_MS = 120_000;
 const HEADER_CHARS_MAX = 8_192;
 
-const Signed = Type.Object({ payload: Type.String(), signature: Type.String() });
+// What is not defined is refused: a member that nobody reads would be another spelling of the same operation.
+const CLOSED = { additionalProperties: false };
+const Signed = Type.Object({ payload: Type.String(), signature: Type.String() }, CLOSED);
+/** Its own standard lets a key say more (RFC 7517, section 4). */
 const Jwk = Type.Object({
   kty: Type.Literal('EC'),
   crv: Type.Literal('P-256'),
   x: Type.String({ maxLength: 64 }),
   y: Type.String({ maxLength: 64 }),
 });
-const KeyPayload = Type.Object({
-  pubkey: Jwk,
-  address: Type.String({ maxLength: 128 }),
-  chain: Type.Optional(Type.String({ maxLength: 16 })),
-  expires: Type.String({ maxLength: 64 }),
-});
-const OperationPayload = Type.Object({
-  time: Type.String({ maxLength: 64 }),
-  method: Type.String({ maxLength: 16 }),
-  path: Type.String({ maxLength: 1_024 }),
-  domain: Type.String({ maxLength: 256 }),
-});
+const KeyPayload = Type.Object(
+  {
+    pubkey: Jwk,
+    alg: Type.Optional(Type.String({ maxLength: 16 })),
+    domain: Type.Optional(Type.String({ maxLength: 256 })),
+    address: Type.String({ maxLength: 128 }),
+    chain: Type.Optional(Type.String({ maxLength: 16 })),
+    expires: Type.String({ maxLength: 64 }),
+  },
+  CLOSED,
+);
+const Digest = Type.String({ pattern: '^[0-9a-f]{64}$' });
+/** The first four are the deployed form. The others say what it leaves open; a request that needs one is refused without it. */
+const OperationPayload = Type.Object(
+  {
+    time: Type.String({ maxLength: 64 }),
+    method: Type.String({ maxLength: 16 }),
+    /** Without the query. */
+    path: Type.String({ maxLength: 1_024 }),
+    domain: Type.String({ maxLength: 256 }),
+    /** The node's own id: several nodes may share a domain. */
+    node: Type.Optional(Digest),
+    /** Without the question mark. */
+    query: Type.Optional(Type.String({ maxLength: 1_024 })),
+    body_sha256: Type.Optional(Digest),
+  },
+  CLOSED,
+);
 export type SignedPart = Static<typeof Signed>;
 
 const parseSigned = createParser(Signed, 'header');
@@ -42,14 +62,28 @@ const parseOperation = createParser(OperationPayload, 'X-SignedOperation');
 
 const ECDSA = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
+/** The request that came, which the signed words must be about. */
 export interface ExpectedOperation {
   readonly domain: string;
-  /** undefined where only the domain is compared: the first words of a WebSocket. */
-  readonly method?: string | undefined;
+  /** The id of the node that was asked. */
+  readonly node: string;
+  readonly method: string;
   /** Without the query. */
-  readonly path?: string | undefined;
+  readonly path: string;
+  /** Without the question mark; empty where there is none. */
+  readonly query: string;
+  readonly hasBody: boolean;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
+}
+
+export interface OwnerOperation {
+  /** Who asks. */
+  readonly address: string;
+  /** The SHA-256 of what was signed: the same operation has the same one, however its headers are written. */
+  readonly digest: string;
+  /** What the body must be, which the caller compares; undefined where there is no body. */
+  readonly bodySha256: string | undefined;
 }
 
 const malformed = (what: string) => new AppError('INVALID_PARAMETERS', what);
@@ -63,7 +97,7 @@ function readPart(value: unknown, name: string): { part: SignedPart; text: strin
   if (!bytes) throw malformed(`the payload of ${name} is not hexadecimal`);
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw malformed(`the payload of ${name} is not text`);
   }
@@ -79,13 +113,13 @@ function readJson(text: string, name: string): unknown {
 }
 
 /**
- * Verifies both headers of a request and gives the address that asks. Throws SIGNATURE_REQUIRED where there are none,
+ * Verifies both headers of a request and gives who asks, and what for. Throws SIGNATURE_REQUIRED where there are none,
  * INVALID_PARAMETERS for a malformed one, INVALID_SIGNATURE for all else.
  */
 export async function verifyOwnerPass(
   headers: { readonly publicKey: unknown; readonly operation: unknown },
   expected: ExpectedOperation,
-): Promise<string> {
+): Promise<OwnerOperation> {
   if (headers.publicKey === undefined || headers.operation === undefined)
     throw new AppError('SIGNATURE_REQUIRED', 'X-SignedPubKey and X-SignedOperation are needed');
   const outer = readPart(headers.publicKey, 'X-SignedPubKey');
@@ -93,8 +127,9 @@ export async function verifyOwnerPass(
   const key = parseKey(outer.payload);
   const address = verifyKey(outer.text, outer.part.signature, key, expected.nowMs);
   await verifyOperation(inner.text, inner.part.signature, key.pubkey);
-  checkOperation(parseOperation(inner.payload), expected);
-  return address;
+  const operation = parseOperation(inner.payload);
+  checkOperation(operation, expected);
+  return { address, digest: sha256Hex(inner.text), bodySha256: operation.body_sha256 };
 }
 
 function verifyKey(
@@ -133,9 +168,14 @@ function checkOperation(operation: Static<typeof OperationPayload>, expected: Ex
     throw refused('the operation was signed at another time; look at the clocks');
   if (operation.domain !== expected.domain)
     throw refused(`the operation was signed for another node than ${expected.domain}`);
-  const { method, path } = expected;
-  if (method !== undefined && operation.method.toUpperCase() !== method)
-    throw refused('the operation was signed for another method');
-  if (path !== undefined && operation.path !== path)
-    throw refused('the operation was signed for another path');
+  const { method, path, node, query, hasBody } = expected;
+  if (operation.node !== undefined && operation.node !== node)
+    throw refused(`the operation was signed for another node than ${node}`);
+  if (operation.method.toUpperCase() !== method) throw refused('the operation was signed for another method');
+  if (operation.path !== path) throw refused('the operation was signed for another path');
+  // A reader's query only chooses what the reader sees, and deployed clients leave it open.
+  if (operation.query === undefined ? query !== '' && method !== 'GET' : operation.query !== query)
+    throw refused('the operation was signed for another query; sign it as the member query');
+  if (operation.body_sha256 === undefined && hasBody)
+    throw refused('the operation does not cover the body; sign its SHA-256 as the member body_sha256');
 }

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { CoreClient } from '@skerry/client';
 import { type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
-import { normaliseAddress, type Reason } from '@skerry/protocol';
+import { normaliseAddress, OPERATION_WINDOW_MS, type Reason } from '@skerry/protocol';
 import { nodeContentOf, obstacleReason } from './announce.ts';
 import type { ComputeConfig } from './config.ts';
 import { DomainRegistry, type NamedInstance } from './domains/registry.ts';
@@ -26,6 +26,7 @@ import { NodeNetwork } from './network/network.ts';
 import { findHostIpv4, loadIpv4Pool } from './network/pool.ts';
 import { OwnerAccess } from './owner/access.ts';
 import { BackupLinks } from './owner/links.ts';
+import { Replays } from './owner/replays.ts';
 import { openPrograms } from './programs/open.ts';
 import { loadIdentity } from './publish/identity.ts';
 import { Publisher } from './publish/publisher.ts';
@@ -51,7 +52,14 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const accelerator = new AcceleratorChoice(config.accel, log);
   const reason = await findObstacle(config, accelerator, log, signal);
   const ipv4Pool = reason === null ? await loadIpv4Pool(config.dataDir, config.ipv4Pool) : NO_POOL;
-  const network = new NodeNetwork({ names, prefix: ipv6Prefix, ipv4Pool, isLanOpen: config.lanOpen });
+  const network = new NodeNetwork({
+    names,
+    prefix: ipv6Prefix,
+    ipv4Pool,
+    isLanOpen: config.lanOpen,
+    openNetworks: config.openNetworks,
+    share: { connections: config.guestConnections, mbit: config.guestMbit },
+  });
   const ports = { first: config.hostPortFirst, last: config.hostPortLast };
 
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
@@ -114,6 +122,10 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   await domains?.load();
   const links = await BackupLinks.load(config.dataDir);
   const backups = new Backups({ dataDir: config.dataDir, signal, now: Date.now });
+  const replays = await Replays.load(
+    { windowMs: OPERATION_WINDOW_MS, path: join(config.dataDir, 'operations.jsonl'), log },
+    Date.now(),
+  );
   const app = await createComputeServer({
     log,
     dataDir: config.dataDir,
@@ -129,6 +141,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
     access: new OwnerAccess({
       coreUrl: config.coreUrl,
       domain: () => new URL(announceUrl).hostname,
+      nodeId,
+      replays,
       now: Date.now,
     }),
     announceUrl: () => announceUrl,

@@ -28,7 +28,23 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
     "first of this machine's IPv4 ports that lead to ports of instances",
   ),
   hostPortLast: settings.integer(1024, 65535, 32_767, 'last of them'),
-  lanOpen: settings.flag(false, 'instances may reach the private IPv4 networks that this machine is in'),
+  lanOpen: settings.flag(false, 'instances may reach the private networks that this machine is in'),
+  openNetworks: settings.addressRanges(
+    [],
+    'private networks that instances may reach all the same: addresses and ranges, comma-separated',
+  ),
+  guestConnections: settings.integer(
+    0,
+    1_000_000,
+    4_096,
+    'connections that an instance may have begun at a time, and as many that others began with it; 0 for no limit',
+  ),
+  guestMbit: settings.integer(
+    0,
+    1_000_000,
+    250,
+    'what an instance may send, and what it may receive, in megabits a second; 0 for no limit',
+  ),
   announceIpv4: settings.optionalText("this machine's public IPv4 address; the one it sends from by default"),
   announceUrl: settings.optionalText(
     'the address under which others reach the HTTP interface; the listening one by default',

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
 import type { CoreClient } from '@skerry/client';
 import type { HttpServer } from '@skerry/kit';
-import { AppError, hexToBytes, LIMITS, normaliseAddress, recoverPersonalSigner } from '@skerry/protocol';
+import { AppError, hexToBytes, normaliseAddress, recoverPersonalSigner, sha256Hex } from '@skerry/protocol';
 import Type, { type Static } from 'typebox';
 import type { Keeper } from '../instances/keeper.ts';
 import { Replays } from '../owner/replays.ts';
+import { KeptBodies } from './kept-bodies.ts';
 
 export interface AllocationSources {
   readonly core: Pick<CoreClient, 'getInstance'>;
@@ -37,14 +36,15 @@ interface SignedHead {
 }
 
 /**
- * The address that signed a request's head in the form of deployed schedulers. Throws SIGNATURE_REQUIRED, INVALID_SIGNATURE.
+ * The address that signed a request's head in the form of deployed schedulers, and the digest of what was signed. Throws
+ * SIGNATURE_REQUIRED, INVALID_SIGNATURE.
  * @param body the exact bytes
  */
 export function readSchedulerSignature(
   authorization: string | undefined,
   request: { readonly method: string; readonly path: string; readonly body: Uint8Array },
   nowMs: number,
-): string {
+): { signer: string; head: string } {
   if (authorization === undefined)
     throw new AppError('SIGNATURE_REQUIRED', 'allocations are signed by a scheduler (Authorization)');
   const refused = (why: string) => new AppError('INVALID_SIGNATURE', why);
@@ -55,12 +55,12 @@ export function readSchedulerSignature(
   const signer = recoverPersonalSigner(text, signature);
   if (!signer) throw refused('the signature is malformed');
   const head = parseHead(text);
-  const digest = createHash('sha256').update(request.body).digest('hex');
+  const digest = sha256Hex(request.body);
   if (head?.method !== request.method || head.path !== request.path || head.body_sha256 !== digest)
     throw refused('the signature is of another request');
   if (!(typeof head.iat === 'number' && Math.abs(head.iat - nowMs / 1000) <= WINDOW_SECONDS))
     throw refused('the signature was made at another time');
-  return signer;
+  return { signer: normaliseAddress(signer), head: sha256Hex(text) };
 }
 
 function parseHead(text: string): SignedHead | undefined {
@@ -77,39 +77,25 @@ function parseHead(text: string): SignedHead | undefined {
  * once, and an instance that is not allocated to it there is refused with that reason.
  */
 export function addAllocationRoutes(app: HttpServer, sources: AllocationSources): void {
-  const replays = new Replays();
-  const bodies = new WeakMap<object, Uint8Array>();
-  // The signature covers the bytes, not what they mean: they are kept beside it.
-  const keepBytes = async (request: object, _reply: unknown, payload: AsyncIterable<Uint8Array>) => {
-    const chunks: Uint8Array[] = [];
-    let sizeBytes = 0;
-    for await (const chunk of payload) {
-      sizeBytes += chunk.length;
-      if (sizeBytes > LIMITS.jsonBodyBytes) throw new AppError('BODY_TOO_LARGE', 'the list is too long');
-      chunks.push(chunk);
-    }
-    const bytes = Buffer.concat(chunks);
-    bodies.set(request, bytes);
-    return Object.assign(Readable.from([bytes]), { receivedEncodedLength: bytes.length });
-  };
+  const replays = new Replays({ windowMs: WINDOW_SECONDS * 1000 });
+  const bodies = new KeptBodies();
   const signed = {
     schema: { body: Allocations },
-    preParsing: keepBytes as never,
+    preParsing: bodies.keep,
   };
   app.post('/control/allocations', signed, async (request, reply) => {
     const { authorization } = request.headers;
     const nowMs = sources.now();
     const { method, url } = request;
     const body = request.body as Static<typeof Allocations>;
-    const bytes = bodies.get(request) ?? new Uint8Array();
-    const signer = readSchedulerSignature(authorization, { method, path: url, body: bytes }, nowMs);
-    if (!sources.signers.includes(normaliseAddress(signer)))
+    const bytes = bodies.of(request);
+    const { signer, head } = readSchedulerSignature(authorization, { method, path: url, body: bytes }, nowMs);
+    if (!sources.signers.includes(signer))
       throw new AppError(
         'NOT_PERMITTED',
         'the signer is no scheduler of this node (SKERRY_COMPUTE_SCHEDULERS)',
       );
-    if (!replays.isNew(authorization ?? '', nowMs))
-      throw new AppError('INVALID_SIGNATURE', 'this very request was made before');
+    await replays.note(signer, head, nowMs);
     const result = await takeAll(sources, [...(body.instances ?? []), ...(body.persistent_vms ?? [])]);
     const { successful, failing } = result;
     const status = failing.length === 0 ? 200 : successful.length === 0 ? 503 : 207;

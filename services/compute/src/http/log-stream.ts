@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { HttpServer, Logger } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, OWNER_HEADERS } from '@skerry/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Keeper } from '../instances/keeper.ts';
 import type { Worker } from '../instances/worker.ts';
-import type { OwnerAccess } from '../owner/access.ts';
+import { type OwnerAccess, signedRequestOf } from '../owner/access.ts';
 
 const PATH = /^\/control\/machine\/([0-9a-f]{64})\/stream_logs$/;
 const FRAME_BYTES_MAX = 32 * 1024;
@@ -18,6 +18,7 @@ const PAST_LINES = 1_000;
 const BACKLOG_BYTES_MAX = 4 * 1024 * 1024;
 const CLOSE_REFUSED = 1008;
 const CLOSE_SLOW = 1013;
+const NO_BODY = new Uint8Array();
 
 export interface LogStreamSources {
   readonly keeper: Keeper;
@@ -39,7 +40,12 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
       );
       return;
     }
-    server.handleUpgrade(request, socket, head, (client) => void serve(client, ref, sources));
+    server.handleUpgrade(
+      request,
+      socket,
+      head,
+      (client) => void serve(client, ref, request.url ?? '', sources),
+    );
   });
   app.addHook('preClose', async () => {
     for (const client of server.clients) client.terminate();
@@ -50,13 +56,18 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
 async function serve(
   client: WebSocket,
   ref: string,
+  url: string,
   { keeper, access, log }: LogStreamSources,
 ): Promise<void> {
   client.on('error', (error) => log.debug({ err: error }, 'a reader of logs went away'));
   try {
     const auth = await readAuth(client);
     const worker = keeper.find(ref);
-    const signed = { publicKey: auth['X-SignedPubKey'], operation: auth['X-SignedOperation'] };
+    const headers = {
+      [OWNER_HEADERS.publicKey]: auth['X-SignedPubKey'],
+      [OWNER_HEADERS.operation]: auth['X-SignedOperation'],
+    };
+    const signed = { ...signedRequestOf({ headers, method: 'GET', url }, NO_BODY), isStream: true };
     if (worker) await access.permit(signed, worker.record.wanted.owner);
     else await access.identify(signed);
     if (!worker)

@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HttpServer } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, type OwnerOperation } from '@skerry/protocol';
+import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { IMAGE_FILES } from '../images/image.ts';
 import { isFileImage } from '../images/network-file.ts';
@@ -20,8 +21,9 @@ import {
   type Snapshot,
 } from '../instances/snapshots.ts';
 import type { Worker } from '../instances/worker.ts';
-import { type OwnerAccess, signedRequestOf } from '../owner/access.ts';
+import { checkBody, type OwnerAccess, type SignedRequest, signedRequestOf } from '../owner/access.ts';
 import type { BackupLinks } from '../owner/links.ts';
+import { KeptBodies } from './kept-bodies.ts';
 import { receiveFile } from './receive-file.ts';
 
 export interface MachineRoutes {
@@ -52,33 +54,32 @@ const snapshotView = ({ name, createdAtMs }: Snapshot) => ({ name, created_at: i
 /** What only the owner of an instance may ask of its node. Every request is signed (docs/operating.md, "Owner operations"). */
 export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
   const { keeper, access } = routes;
-  const find = (ref: string): Worker => {
-    const worker = keeper.find(ref);
-    if (!worker)
-      throw new AppError('INSTANCE_NOT_FOUND', 'this node does not look after an instance with this id');
-    return worker;
-  };
+  const bodies = new KeptBodies();
+  const signedOf = (request: FastifyRequest) =>
+    signedRequestOf(request, isFile(request) ? undefined : bodies.of(request));
   /** The worker of an instance, for whoever may operate it: an unknown instance is not told apart before the signature is checked. */
-  const permit = async (request: Parameters<typeof signedRequestOf>[0], ref: string): Promise<Worker> => {
-    const signed = signedRequestOf(request);
+  const permit = async (request: FastifyRequest, ref: string): Promise<Permitted> => {
+    const signed = signedOf(request);
     const worker = keeper.find(ref);
     if (!worker) {
       await access.identify(signed);
-      return find(ref);
+      throw new AppError('INSTANCE_NOT_FOUND', 'this node does not look after an instance with this id');
     }
-    await access.permit(signed, worker.record.wanted.owner);
-    return worker;
+    return { worker, operation: await access.permit(signed, worker.record.wanted.owner) };
   };
+  app.addHook('preParsing', async (request, reply, payload) =>
+    isFile(request) ? payload : bodies.keep(request, reply, payload),
+  );
   app.addContentTypeParser(OCTETS, (_request, body, done) => done(null, body));
   addPower(app, permit);
-  addDisks(app, routes, permit);
+  addDisks(app, routes, permit, signedOf);
   addSnapshots(app, permit);
   addBackups(app, routes, permit);
   app.get(
     '/control/machine/:ref/logs',
     { schema: { params: Ref, querystring: LogsQuery } },
     async (request) => {
-      const worker = await permit(request, request.params.ref);
+      const { worker } = await permit(request, request.params.ref);
       const lines = await worker.console.read(request.query.limit ?? LOG_LINES_DEFAULT);
       return lines.map(({ atMs, text }) => ({
         SYSLOG_IDENTIFIER: `vm-${request.params.ref}-stdout`,
@@ -91,11 +92,19 @@ export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
   );
 }
 
-type Permit = (request: Parameters<typeof signedRequestOf>[0], ref: string) => Promise<Worker>;
+interface Permitted {
+  readonly worker: Worker;
+  readonly operation: OwnerOperation;
+}
+type Permit = (request: FastifyRequest, ref: string) => Promise<Permitted>;
+
+/** A disk image that is sent: it is read where it goes, and compared with what was signed before it is used. */
+const isFile = ({ routeOptions, headers }: FastifyRequest) =>
+  routeOptions.config.watchesItsBody === true && headers['content-type']?.startsWith(OCTETS) === true;
 
 function addPower(app: HttpServer, permit: Permit): void {
   app.post('/control/machine/:ref/stop', { schema: { params: Ref } }, async (request) => {
-    const worker = await permit(request, request.params.ref);
+    const { worker } = await permit(request, request.params.ref);
     await worker.ask(async (bench) => {
       await bench.stop();
       await bench.remember({ isPoweredOff: true, isOwnerStopped: true });
@@ -103,7 +112,7 @@ function addPower(app: HttpServer, permit: Permit): void {
     return { status: 'stopped', vm_hash: request.params.ref };
   });
   app.post('/control/machine/:ref/reboot', { schema: { params: Ref } }, async (request) => {
-    const worker = await permit(request, request.params.ref);
+    const { worker } = await permit(request, request.params.ref);
     await worker.ask(async (bench) => {
       await bench.stop();
       await bench.remember({ isPoweredOff: false, isOwnerStopped: false, failure: null });
@@ -112,22 +121,29 @@ function addPower(app: HttpServer, permit: Permit): void {
   });
 }
 
-function addDisks(app: HttpServer, routes: MachineRoutes, permit: Permit): void {
+function addDisks(
+  app: HttpServer,
+  routes: MachineRoutes,
+  permit: Permit,
+  signedOf: (request: FastifyRequest) => SignedRequest,
+): void {
   const { dataDir, keeper, access, backups, images, now } = routes;
   app.post('/control/machine/:ref/reinstall', { schema: { params: Ref } }, async (request) => {
-    const worker = await permit(request, request.params.ref);
+    const { worker } = await permit(request, request.params.ref);
     await worker.ask((bench) => reinstall(bench, dataDir, now()));
     return { status: 'reinstalling', vm_hash: request.params.ref };
   });
   app.post('/control/machine/:ref/erase', { schema: { params: Ref } }, async (request) => {
     const { ref } = request.params;
-    const sender = await access.identify(signedRequestOf(request));
+    const operation = await access.identify(signedOf(request));
+    const { address: sender } = operation;
     const worker = keeper.find(ref);
     if (worker && worker.record.wanted.owner === sender)
       throw new AppError('INSTANCE_BUSY', 'the instance is in use; forget it first, or reinstall it');
     const isOwn = (await listReleased(dataDir)).some((one) => one.id === ref && one.owner === sender);
     if (!isOwn)
       throw new AppError('INSTANCE_NOT_FOUND', 'this node keeps no disk of yours for this instance');
+    await access.note(operation, sender);
     return { status: 'erased', vm_hash: ref, disks: await eraseReleased(dataDir, ref, sender) };
   });
   app.post(
@@ -135,12 +151,12 @@ function addDisks(app: HttpServer, routes: MachineRoutes, permit: Permit): void 
     { schema: { params: Ref }, config: { watchesItsBody: true }, bodyLimit: Number.MAX_SAFE_INTEGER },
     async (request) => {
       const { ref } = request.params;
-      const worker = await permit(request, ref);
+      const { worker, operation } = await permit(request, ref);
       const { body } = request;
-      if (request.headers['content-type']?.startsWith(OCTETS)) {
+      if (isFile(request)) {
         const upload = join(dataDir, `upload-${ref}-${request.id.replaceAll(/[^A-Za-z0-9]/g, '')}.tmp`);
         try {
-          await receiveFile(body as never, upload, worker.record.wanted.diskGib * GIB);
+          checkBody(operation, await receiveFile(body as never, upload, worker.record.wanted.diskGib * GIB));
           await worker.ask((bench) => restoreDisk(bench, upload, dataDir, now()));
         } finally {
           await rm(upload, { force: true });
@@ -169,20 +185,20 @@ function addDisks(app: HttpServer, routes: MachineRoutes, permit: Permit): void 
 function addSnapshots(app: HttpServer, permit: Permit): void {
   const path = '/control/machine/:ref/snapshots';
   app.get(path, { schema: { params: Ref } }, async (request) => {
-    const worker = await permit(request, request.params.ref);
+    const { worker } = await permit(request, request.params.ref);
     const list = await worker.ask(async ({ directory, record }) =>
       record.base === null ? [] : listSnapshots(directory),
     );
     return { snapshots: list.map(snapshotView) };
   });
   app.post(path, { schema: { params: Ref } }, async (request) => {
-    const worker = await permit(request, request.params.ref);
+    const { worker } = await permit(request, request.params.ref);
     const name = parseSnapshotName((request.body as { name?: unknown } | null)?.name);
     const list = await worker.ask((bench) => createSnapshot(bench, name));
     return { snapshots: list.map(snapshotView) };
   });
   app.delete(`${path}/:name`, { schema: { params: RefAndName } }, async (request) => {
-    const worker = await permit(request, request.params.ref);
+    const { worker } = await permit(request, request.params.ref);
     const name = parseSnapshotName(request.params.name);
     const list = await worker.ask((bench) => deleteSnapshot(bench, name));
     return { snapshots: list.map(snapshotView) };
@@ -209,7 +225,7 @@ function addBackups(app: HttpServer, { backups, links, now }: MachineRoutes, per
   });
   app.post(path, { schema: { params: Ref } }, async (request, reply) => {
     const { ref } = request.params;
-    const worker = await permit(request, ref);
+    const { worker } = await permit(request, ref);
     const begun = await backups.start(ref, (errand) => worker.ask(errand));
     return reply.status(202).send(view(ref, begun));
   });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { AppError } from '@skerry/protocol';
@@ -6,21 +7,24 @@ import { asStorageFull } from '../host/disk-full.ts';
 /** Between two pieces of a body: a sender that stopped does not hold its file for ever. */
 const IDLE_LIMIT_MS = 60_000;
 
-/** Writes a request's body to a file as it comes. Throws FILE_TOO_LARGE, REQUEST_TIMEOUT, STORAGE_FULL. */
-export async function receiveFile(body: Readable, path: string, limitBytes: number): Promise<void> {
+/** Writes a request's body to a file as it comes, and gives its SHA-256. Throws FILE_TOO_LARGE, REQUEST_TIMEOUT, STORAGE_FULL. */
+export async function receiveFile(body: Readable, path: string, limitBytes: number): Promise<string> {
   const file = await open(path, 'wx', 0o600);
   const late = () => body.destroy(new AppError('REQUEST_TIMEOUT', 'the file did not go on in time'));
   let timer = setTimeout(late, IDLE_LIMIT_MS);
   let bytes = 0;
+  const digest = createHash('sha256');
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       clearTimeout(timer);
       bytes += chunk.length;
       if (bytes > limitBytes)
         throw new AppError('FILE_TOO_LARGE', `a file for this instance has at most ${limitBytes} bytes`);
+      digest.update(chunk);
       await file.writeFile(chunk);
       timer = setTimeout(late, IDLE_LIMIT_MS);
     }
+    return digest.digest('hex');
   } catch (error) {
     throw asStorageFull(error);
   } finally {

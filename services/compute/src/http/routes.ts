@@ -32,7 +32,8 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
   app.get('/v2/about/executions/list', async () => executionsV2(executions(), hostIpv4()));
   addStatusRoutes(app, sources);
   addAllocationRoutes(app, sources);
-  addMachineRoutes(app, sources);
+  // In a scope of its own: what is signed is kept beside what it means.
+  await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
   addLogStream(app, sources);
   addDomainRoutes(app, sources);
   await addRoutes(app);

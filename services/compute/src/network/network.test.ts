@@ -23,7 +23,7 @@ const guest: GuestLink = {
   ipv4: ipv4LinkOf('172.20.16.0/20', 1),
   hostPorts: { 22: 24_001 },
 };
-const settings = { ipv4Pool: '172.20.16.0/20', isLanOpen: false };
+const settings = { ipv4Pool: '172.20.16.0/20', isLanOpen: false, openNetworks: [] };
 
 describe('names', () => {
   test('fit into the kernel and tell nodes and instances apart', () => {

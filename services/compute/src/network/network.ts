@@ -4,7 +4,8 @@ import { run } from '../host/run.ts';
 import { GATEWAY } from '../vm/seed.ts';
 import { LINK_LENGTH } from './ipv4.ts';
 import type { NetworkNames } from './names.ts';
-import { dropRuleset, type GuestLink, nodeRuleset, type RuleSettings } from './ruleset.ts';
+import { dropRuleset, type GuestLink, nodeRuleset, type RuleSettings, TAP_GROUP } from './ruleset.ts';
+import { dropShares, type GuestShare, sharesRuleset } from './shares.ts';
 import { findOnLinkInterface, isInPrefix, type ShownInterface } from './uplink.ts';
 
 const DEVICES = '/proc/self/net/dev';
@@ -19,11 +20,12 @@ export interface NodeNetworkOptions extends RuleSettings {
   readonly names: NetworkNames;
   /** The node's /64. */
   readonly prefix: string;
+  readonly share: GuestShare;
 }
 
 /**
  * The node's part of the kernel's network, in the network namespace this process runs in: one tap for each guest, routes
- * to it, and one nftables table. All of it is named after the node; nothing else is touched. What the kernel has
+ * to it, and two nftables tables. All of it is named after the node; nothing else is touched. What the kernel has
  * is compared with what should be there, so a crash between two commands is mended by the next call.
  */
 export class NodeNetwork {
@@ -49,6 +51,7 @@ export class NodeNetwork {
       await this.#unreachable('replace');
       for (const guest of guests) this.#guests.set(guest.tap, guest);
       await this.#applyRules();
+      await run('nft', ['-f', '-'], { input: sharesRuleset(this.#options.names, this.#options.share) });
       const taps = await this.#listTaps();
       for (const tap of taps) if (!this.#guests.has(tap)) await run('ip', ['link', 'delete', tap]);
       await this.#startProxy();
@@ -88,7 +91,9 @@ export class NodeNetwork {
       for (const tap of await this.#listTaps()) await run('ip', ['link', 'delete', tap]);
       // Put before it is taken: `delete` alone would fail where there is none.
       for (const verb of ['replace', 'delete']) await this.#unreachable(verb);
-      await run('nft', ['-f', '-'], { input: dropRuleset(this.#options.names) });
+      await run('nft', ['-f', '-'], {
+        input: dropRuleset(this.#options.names) + dropShares(this.#options.names),
+      });
     });
   }
 
@@ -118,7 +123,7 @@ export class NodeNetwork {
     const commands = [
       `address replace ${GATEWAY}/64 dev ${tap} nodad`,
       `address replace ${ipv4.gateway}/${LINK_LENGTH} dev ${tap}`,
-      `link set dev ${tap} up`,
+      `link set dev ${tap} group ${TAP_GROUP} up`,
       `route replace ${network} dev ${tap}`,
     ];
     if (this.#onLink) commands.push(`neigh replace proxy ${guest} dev ${this.#onLink}`);

@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js';
 import type { HostPorts } from './host-ports.ts';
 import type { Ipv4Link } from './ipv4.ts';
 import type { NetworkNames } from './names.ts';
+import { LAN, NEVER_FROM_GUESTS, type Networks } from './private-networks.ts';
 
 /** What the firewall has to know of one guest. */
 export interface GuestLink {
@@ -22,6 +23,8 @@ export interface RuleSettings {
   readonly ipv4Pool: string;
   /** Guests may reach the private networks that this machine is in. */
   readonly isLanOpen: boolean;
+  /** Networks that guests may reach although they are private. */
+  readonly openNetworks: readonly string[];
 }
 
 /** The map of the node's ports to guests' ones; other nodes of the same machine read it, to choose others. */
@@ -30,13 +33,20 @@ export const FORWARD_MAP = 'forwarded';
 const TAP = /^s[0-9a-f]{14}$/;
 const PORT_MAX = 65_535;
 
-/** Where clouds tell machines their secrets, and every link-local neighbour: nobody lets a stranger's guest go there. */
-const NEVER_FROM_GUESTS = {
-  ip: ['169.254.0.0/16', '127.0.0.0/8', '0.0.0.0/8'],
-  ip6: ['fe80::/10', 'fd00:ec2::254', 'fd20:ce::254'],
+/** Every guest's tap of every node of this machine is in this group of interfaces; a number that nobody else is known to use. */
+export const TAP_GROUP = 29_547;
+
+const REJECT = {
+  ip: 'reject with icmp type admin-prohibited',
+  ip6: 'reject with icmpv6 type admin-prohibited',
 };
-/** Networks that begin behind the node, and belong to whoever runs it (RFC 1918, RFC 6598). */
-const LAN = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'];
+const RETURN = { ip: 'return', ip6: 'return' };
+
+/** What only a router or a server of addresses says; a guest is none. */
+const ROGUE6 = 'nd-router-advert, nd-redirect, router-renumbering';
+const ROGUE4 = 'redirect, router-advertisement';
+/** Ports that servers of DHCP and DHCPv6 answer from. */
+const DHCP_SERVER_PORTS = '67, 547';
 
 /**
  * The node's whole table, for `nft -f`: one transaction takes the old one away and puts the new one in place, so no packet
@@ -47,16 +57,18 @@ const LAN = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'];
  *   connections that the guest began. The port is asked of every packet, not only of the first: a port that is taken
  *   back ends what was open.
  * - From a guest: only with a source address of its own, to this machine itself only ICMP and replies, and never to the
- *   link-local addresses behind it; to its private IPv4 networks only where the operator says so.
+ *   link-local addresses behind it; to its private networks only where the operator says so. Guests of other nodes of this
+ *   machine are asked for by those nodes' rules. No word of a router or of a DHCP server.
  * - IPv4: out under the node's address; in by the node's ports that are led to a guest.
  */
 export function nodeRuleset(
   names: NetworkNames,
   guests: readonly GuestLink[],
-  { ipv4Pool, isLanOpen }: RuleSettings,
+  { ipv4Pool, isLanOpen, openNetworks }: RuleSettings,
 ): string {
   for (const guest of guests) check(guest);
   checkThat(ipaddr.IPv4.isValidCIDR(ipv4Pool));
+  checkThat(openNetworks.every((one) => ipaddr.isValid(one) || ipaddr.isValidCIDR(one)));
   const taps = `"${names.tapPrefix}*"`;
   const sources = guests.map(({ tap, network }) => `"${tap}" . ${network}`);
   const sources4 = guests.map(({ tap, ipv4 }) => `"${tap}" . ${ipv4.guest}`);
@@ -66,7 +78,13 @@ export function nodeRuleset(
   const forwarded = guests.flatMap(({ ipv4, hostPorts }) =>
     Object.entries(hostPorts).map(([port, hostPort]) => `${hostPort} : ${ipv4.guest} . ${port}`),
   );
-  const closed = [...NEVER_FROM_GUESTS.ip, ...(isLanOpen ? [] : LAN)];
+  const towards = (networks: Networks, verdict: Record<keyof Networks, string>) =>
+    (['ip', 'ip6'] as const)
+      .filter((family) => networks[family].length > 0)
+      .map((family) => `    ${family} daddr { ${networks[family].join(', ')} } ${verdict[family]}\n`)
+      .join('');
+  const isIpv6 = (network: string) => network.includes(':');
+  const open = { ip: openNetworks.filter((one) => !isIpv6(one)), ip6: openNetworks.filter(isIpv6) };
   return `${dropRuleset(names)}table inet ${names.table} {
   set sources {
     type ifname . ipv6_addr
@@ -86,6 +104,9 @@ ${elements(forwarded)}  }
     iifname ${taps} jump from_guest
   }
   chain from_guest {
+    icmpv6 type { ${ROGUE6} } drop
+    icmp type { ${ROGUE4} } drop
+    udp sport { ${DHCP_SERVER_PORTS} } drop
     iifname . ip6 saddr @sources accept
     iifname . ip saddr @sources4 accept
     ip6 saddr { ::, fe80::/10 } icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept
@@ -108,9 +129,8 @@ ${elements(forwarded)}  }
   }
   chain out_of_node {
     ct direction reply ct state established,related accept
-    ip daddr { ${closed.join(', ')} } reject with icmp type admin-prohibited
-    ip6 daddr { ${NEVER_FROM_GUESTS.ip6.join(', ')} } reject with icmpv6 type admin-prohibited
-  }
+    oifgroup ${TAP_GROUP} return
+${towards(NEVER_FROM_GUESTS, REJECT)}${towards(open, RETURN)}${isLanOpen ? '' : towards(LAN, REJECT)}  }
   chain input {
     type filter hook input priority filter; policy accept;
     iifname ${taps} jump to_node

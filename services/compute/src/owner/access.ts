@@ -1,12 +1,21 @@
 import { requestJson } from '@skerry/client';
-import { AppError, normaliseAddress, OWNER_HEADERS, verifyOwnerPass } from '@skerry/protocol';
+import {
+  AppError,
+  normaliseAddress,
+  OWNER_HEADERS,
+  type OwnerOperation,
+  sha256Hex,
+  verifyOwnerPass,
+} from '@skerry/protocol';
 import { mayOperate } from './delegation.ts';
-import { Replays } from './replays.ts';
+import type { Replays } from './replays.ts';
 
 export interface AccessOptions {
   readonly coreUrl: string;
-  /** This node's name in what owners sign. */
+  /** This node's names in what owners sign. */
   readonly domain: () => string;
+  readonly nodeId: string;
+  readonly replays: Replays;
   readonly now: () => number;
 }
 
@@ -14,57 +23,91 @@ export interface AccessOptions {
 export interface SignedRequest {
   readonly publicKey: unknown;
   readonly operation: unknown;
-  readonly method?: string | undefined;
-  readonly path?: string | undefined;
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: string;
+  readonly hasBody: boolean;
+  /** The body; undefined where it comes later, and whoever receives it compares its digest. */
+  readonly body: Uint8Array | undefined;
+  /** An operation that counts once although it only reads: its answer goes on after the words were checked. */
+  readonly isStream?: boolean;
 }
 
-/** The parts of an HTTP request that owners sign. */
-export function signedRequestOf(request: {
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly method: string;
-  readonly url: string;
-}): SignedRequest {
+/** The parts of an HTTP request that owners sign. @param body undefined where it comes later */
+export function signedRequestOf(
+  request: {
+    readonly headers: Readonly<Record<string, unknown>>;
+    readonly method: string;
+    readonly url: string;
+  },
+  body: Uint8Array | undefined,
+): SignedRequest {
   const { headers, method, url } = request;
+  const mark = url.indexOf('?');
   return {
     publicKey: headers[OWNER_HEADERS.publicKey],
     operation: headers[OWNER_HEADERS.operation],
     method,
-    path: url.split('?', 1)[0] ?? '',
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: mark < 0 ? '' : url.slice(mark + 1),
+    hasBody: body === undefined || body.length > 0,
+    body,
   };
+}
+
+/** Throws INVALID_SIGNATURE where a body is not the one that was signed. */
+export function checkBody({ bodySha256 }: OwnerOperation, digest: string): void {
+  if (bodySha256 !== undefined && bodySha256 !== digest)
+    throw new AppError('INVALID_SIGNATURE', 'the operation was signed for another body');
 }
 
 /** Decides whether somebody may operate an instance: its owner, or whom the owner's aggregate `security` names. */
 export class OwnerAccess {
   readonly #options: AccessOptions;
-  readonly #replays = new Replays();
 
   constructor(options: AccessOptions) {
     this.#options = options;
   }
 
-  /** Who signed. Throws what verifyOwnerPass does, and INVALID_SIGNATURE for a change that was asked for before. */
-  async identify(request: SignedRequest): Promise<string> {
-    const { domain, now } = this.#options;
-    const { method, path, publicKey, operation } = request;
-    const nowMs = now();
-    const sender = await verifyOwnerPass({ publicKey, operation }, { domain: domain(), method, path, nowMs });
-    const isChange = method !== undefined && method !== 'GET';
-    if (isChange && !this.#replays.isNew(String(operation), nowMs))
-      throw new AppError('INVALID_SIGNATURE', 'this very operation was asked for before; sign it anew');
-    return sender;
+  /** Who signed. Throws what verifyOwnerPass does, and INVALID_SIGNATURE for another body. Nothing is noted. */
+  async identify(request: SignedRequest): Promise<OwnerOperation> {
+    const { domain, nodeId, now } = this.#options;
+    const { publicKey, operation, body, ...asked } = request;
+    const expected = { ...asked, domain: domain(), node: nodeId, nowMs: now() };
+    const signed = await verifyOwnerPass({ publicKey, operation }, expected);
+    if (body) checkBody(signed, sha256Hex(body));
+    return signed;
   }
 
-  /** Throws NOT_PERMITTED, and UPSTREAM_UNAVAILABLE where the core node cannot be asked for the owner's delegates. */
-  async permit(request: SignedRequest, owner: string | undefined): Promise<void> {
-    const sender = await this.identify(request);
+  /**
+   * Lets an operation of the owner, or of a delegate, take effect: once. Throws NOT_PERMITTED, INVALID_SIGNATURE for one
+   * that was asked for before, and UPSTREAM_UNAVAILABLE where the core node cannot be asked for the owner's delegates.
+   */
+  async permit(request: SignedRequest, owner: string | undefined): Promise<OwnerOperation> {
+    const signed = await this.identify(request);
     if (owner === undefined)
       throw new AppError('INSTANCE_NOT_READY', 'the owner of the instance is not known yet');
-    if (normaliseAddress(owner) === sender) return;
-    if (!mayOperate(await this.#readAuthorizations(owner), sender))
+    if (
+      normaliseAddress(owner) !== signed.address &&
+      !mayOperate(await this.#readAuthorizations(owner), signed.address)
+    )
       throw new AppError(
         'NOT_PERMITTED',
         'only the owner of the instance, and whom the owner names, may do this',
       );
+    if (request.method !== 'GET' || request.isStream) await this.note(signed, owner);
+    return signed;
+  }
+
+  /**
+   * What was signed counts once, by who signed it and what it says: not by its spelling, nor by its signature, which has
+   * two forms. Throws as Replays.note does.
+   * @param owner whose share it counts in
+   */
+  async note({ address, digest }: OwnerOperation, owner: string): Promise<void> {
+    const { replays, now } = this.#options;
+    await replays.note(normaliseAddress(owner), `${address} ${digest}`, now());
   }
 
   async #readAuthorizations(owner: string): Promise<unknown> {

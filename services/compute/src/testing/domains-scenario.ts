@@ -148,7 +148,14 @@ async function scenario(directory: string): Promise<void> {
     '-6 addr add 2001:db8:5:ff::2/64 dev eth0 nodad',
     '-6 route add default via 2001:db8:5:ff::1',
   );
-  const network = new NodeNetwork({ names, prefix: PREFIX, ipv4Pool: POOL, isLanOpen: false });
+  const network = new NodeNetwork({
+    names,
+    prefix: PREFIX,
+    ipv4Pool: POOL,
+    isLanOpen: false,
+    openNetworks: [],
+    share: { connections: 0, mbit: 0 },
+  });
   await network.start([]);
   const { guest, server } = await startGuest(directory);
   await using _guest = guest;

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { run } from '../host/run.ts';
 
 /** Longer than anything that answers takes; a firewall that drops never answers. */
@@ -34,6 +35,18 @@ export class Machine implements AsyncDisposable {
   /** Lines for `ip`, without the word. */
   async ip(...commands: string[]): Promise<void> {
     for (const command of commands) await this.run('ip', ...command.split(' '));
+  }
+
+  /** Runs a program beside, and gives what it writes as it comes, from when it wrote its first line. Ends with the machine. */
+  async watch(program: string, ...args: string[]): Promise<readonly string[]> {
+    const child = spawn('nsenter', [`--net=/proc/${this.pid}/ns/net`, '--', program, ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.#servers.push(child);
+    const lines: string[] = [];
+    createInterface(child.stdout!).on('line', (line) => lines.push(line));
+    await once(child.stdout!, 'data');
+    return lines;
   }
 
   /** Listens on TCP ports and says `hello` to everybody, then echoes. */

@@ -19,7 +19,8 @@ const LAN_HOST = '192.168.7.2';
 const PORTS = { first: 24_000, last: 24_099 };
 const IDS = ['1'.repeat(64), '2'.repeat(64)];
 const names = networkNames('abcdef0123456789'.repeat(4));
-const options = { names, prefix: PREFIX, ipv4Pool: POOL, isLanOpen: false };
+const share = { connections: 0, mbit: 0 };
+const options = { names, prefix: PREFIX, ipv4Pool: POOL, isLanOpen: false, openNetworks: [], share };
 
 function step(text: string): void {
   console.log(`[${process.uptime().toFixed(1)} s] ${text}`);
@@ -205,5 +206,6 @@ try {
   step('done');
 } catch (error) {
   console.error(error);
-  process.exitCode = 1;
+  // Servers that were left open must not keep a scenario that failed alive.
+  process.exit(1);
 }

@@ -62,7 +62,14 @@ async function scenario(world: VmWorld): Promise<void> {
   assert.equal(execution?.[1].running, true);
   assert.equal(execution?.[1].networking.ipv6_ip, a);
   const names = networkNames(nodeId);
-  const network = new NodeNetwork({ names, prefix: PREFIX, ipv4Pool: '172.16.0.0/20', isLanOpen: false });
+  const network = new NodeNetwork({
+    names,
+    prefix: PREFIX,
+    ipv4Pool: '172.16.0.0/20',
+    isLanOpen: false,
+    openNetworks: [],
+    share: { connections: 0, mbit: 0 },
+  });
   const isThere = () => network.answers(tapName(names, first), a, macOf(first));
   assert.equal(await isThere(), true, 'a guest that says nothing would be seen to be there');
 

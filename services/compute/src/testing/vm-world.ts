@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OwnerPass } from '@skerry/client';
-import type { InstanceView } from '@skerry/protocol';
+import { type InstanceView, sha256Hex } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import type { ImageStore } from '../images/store.ts';
 import { openCache } from './play.ts';
@@ -168,9 +168,11 @@ export class VmWorld implements AsyncDisposable {
   async ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
     const [node] = await this.core.listNodes();
     const { url } = node!.content;
-    const pass = await OwnerPass.create(this.core.owner, new URL(url).hostname);
-    const headers = await pass.headers(method, path.split('?', 1)[0]!);
+    const pass = await OwnerPass.create(this.core.owner, { domain: new URL(url).hostname });
     const isBytes = body instanceof Uint8Array;
+    const sent = isBytes ? body : JSON.stringify(body);
+    const bodySha256 = sent === undefined ? undefined : sha256Hex(sent);
+    const headers = await pass.headers({ method, path, bodySha256 });
     const answer = await fetch(`${url}${path}`, {
       method,
       headers: {
@@ -179,7 +181,7 @@ export class VmWorld implements AsyncDisposable {
           ? {}
           : { 'content-type': isBytes ? 'application/octet-stream' : 'application/json' }),
       },
-      ...(body === undefined ? {} : { body: isBytes ? (body as BodyInit) : JSON.stringify(body) }),
+      ...(sent === undefined ? {} : { body: sent as BodyInit }),
     });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);

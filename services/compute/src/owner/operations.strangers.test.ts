@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { createSigner, generatePrivateKey, OwnerPass, type Signer } from '@skerry/client';
+import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
+import { OPERATION_WINDOW_MS, OWNER_HEADERS, sha256Hex } from '@skerry/protocol';
+import { WebSocket } from 'ws';
+import { addLogStream } from '../http/log-stream.ts';
+import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
+import { OwnerAccess } from './access.ts';
+import { Replays } from './replays.ts';
+
+const log = createLogger('test', 'silent');
+const ID = 'c'.repeat(64);
+const MACHINE = `/control/machine/${ID}`;
+const NODE = { domain: '127.0.0.1', nodeId: 'a'.repeat(64) };
+/** Of the group of P-256 (SEC 2). */
+const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+
+const owner = createSigner(generatePrivateKey());
+const stranger = createSigner(generatePrivateKey());
+/** What reached the instance. Its QEMU is not here: what is asked of it is counted. */
+let asked = 0;
+let directory: string;
+let replays: Replays;
+let nowMs: number;
+let access: OwnerAccess;
+let url: string;
+let app: HttpServer;
+const core = createServer((_request, response) => response.end('{"data":{}}'));
+
+const worker = {
+  record: { wanted: { owner: owner.address, diskGib: 1 }, status: { phase: 'running' } },
+  console: { read: async () => [], listen: () => () => {} },
+  ask: async () => {
+    asked++;
+    return [];
+  },
+  wake() {},
+};
+
+const loadReplays = () =>
+  Replays.load({ windowMs: OPERATION_WINDOW_MS, path: join(directory, 'operations.jsonl'), log }, nowMs);
+
+async function open(): Promise<void> {
+  replays = await loadReplays();
+  access = new OwnerAccess({
+    coreUrl: `http://127.0.0.1:${(core.address() as AddressInfo).port}`,
+    domain: () => NODE.domain,
+    nodeId: NODE.nodeId,
+    replays,
+    now: () => nowMs,
+  });
+  const keeper = { find: (id: string) => (id === ID ? worker : undefined) };
+  app = await createHttpServer({ log });
+  const sources = { dataDir: directory, keeper, access, log, now: () => nowMs } as unknown as MachineRoutes;
+  await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
+  addLogStream(app, { keeper: keeper as never, access, log });
+  url = await listen(app, '127.0.0.1', 0);
+}
+
+before(async () => {
+  core.listen(0, '127.0.0.1');
+  await once(core, 'listening');
+});
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'skerry-owner-'));
+  nowMs = Date.now();
+  asked = 0;
+  await open();
+});
+after(() => core.close());
+afterEach(async () => {
+  await app.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const signed = async (method: string, path: string, body?: string | Uint8Array, by: Signer = owner) =>
+  (await OwnerPass.create(by, NODE, nowMs)).headers(
+    { method, path, bodySha256: body === undefined ? undefined : sha256Hex(body) },
+    nowMs,
+  );
+
+async function post(
+  path: string,
+  headers: Record<string, string>,
+  body?: string | Uint8Array,
+  type?: string,
+) {
+  const answer = await fetch(url + path, {
+    method: 'POST',
+    headers: { ...headers, ...(type === undefined ? {} : { 'content-type': type }) },
+    ...(body === undefined ? {} : { body: body as BodyInit }),
+  });
+  return [answer.status, ((await answer.json()) as { code?: string }).code];
+}
+
+/** The same operation in every other spelling that says the same. */
+function spellingsOf(headers: Record<string, string>): Record<string, string>[] {
+  const operation = JSON.parse(headers[OWNER_HEADERS.operation]!) as { payload: string; signature: string };
+  const as = (value: object) => ({ ...headers, [OWNER_HEADERS.operation]: JSON.stringify(value) });
+  const s = BigInt(`0x${operation.signature.slice(64)}`);
+  const other = (ORDER - s).toString(16).padStart(64, '0');
+  return [
+    headers,
+    { ...headers, [OWNER_HEADERS.operation]: ` ${headers[OWNER_HEADERS.operation]} ` },
+    as({ signature: operation.signature, payload: operation.payload }),
+    as({ ...operation, more: 1 }),
+    as({ ...operation, payload: operation.payload.toUpperCase() }),
+    as({ ...operation, payload: `0x${operation.payload}` }),
+    // The mark of the order of bytes, which readers of text leave out.
+    as({ ...operation, payload: `efbbbf${operation.payload}` }),
+    as({ ...operation, signature: operation.signature.toUpperCase() }),
+    as({ ...operation, signature: `0x${operation.signature}` }),
+    as({ ...operation, signature: operation.signature.slice(0, 64) + other }),
+  ];
+}
+
+test('H4: an operation counts once, however it is written', async () => {
+  const headers = await signed('POST', `${MACHINE}/reboot`);
+  const spellings = spellingsOf(headers);
+  assert.deepEqual(await post(`${MACHINE}/reboot`, spellings[0]!), [200, undefined]);
+  for (const one of spellings) {
+    const [status] = await post(`${MACHINE}/reboot`, one);
+    assert.ok(status === 401 || status === 400, `${status}: ${one[OWNER_HEADERS.operation]}`);
+  }
+  assert.equal(asked, 1);
+});
+
+test('H4: an operation counts once over a restart of the node', async () => {
+  const headers = await signed('POST', `${MACHINE}/reboot`);
+  assert.deepEqual(await post(`${MACHINE}/reboot`, headers), [200, undefined]);
+  await app.close();
+  await open();
+  assert.deepEqual(await post(`${MACHINE}/reboot`, headers), [401, 'INVALID_SIGNATURE']);
+  nowMs += 2 * OPERATION_WINDOW_MS + 1;
+  assert.deepEqual(await post(`${MACHINE}/reboot`, headers), [401, 'INVALID_SIGNATURE'], 'its time is over');
+  await app.close();
+  await open();
+  assert.equal(await readFile(join(directory, 'operations.jsonl'), 'utf8'), '', 'what is over is forgotten');
+});
+
+test('H4: the body of an operation is the one that was signed', async () => {
+  const octets = 'application/octet-stream';
+  const image = new Uint8Array([1, 2, 3]);
+  const other = new Uint8Array([1, 2, 4]);
+  const restore = `${MACHINE}/restore`;
+  const taken = await post(restore, await signed('POST', restore, image), image, octets);
+  assert.deepEqual([taken, asked], [[200, undefined], 1]);
+  for (const [mine, sent, type] of [
+    [image, other, octets],
+    [undefined, image, octets],
+    ['{"snapshot":"one"}', '{"snapshot":"two"}', 'application/json'],
+    [undefined, '{"snapshot":"two"}', 'application/json'],
+    [image, '{"snapshot":"two"}', 'application/json'],
+  ] as const)
+    assert.deepEqual(await post(restore, await signed('POST', restore, mine), sent, type), [
+      401,
+      'INVALID_SIGNATURE',
+    ]);
+  assert.equal(asked, 1);
+  const left = (await readdir(directory)).filter((name) => name.startsWith('upload-'));
+  assert.deepEqual(left, [], 'no image that was refused stays');
+});
+
+test('H4: the query of a change and the id of the node are covered', async () => {
+  const path = `${MACHINE}/reboot`;
+  assert.deepEqual(await post(`${path}?hard=true`, await signed('POST', path)), [401, 'INVALID_SIGNATURE']);
+  const pass = await OwnerPass.create(owner, { ...NODE, nodeId: 'b'.repeat(64) }, nowMs);
+  assert.deepEqual(await post(path, await pass.headers({ method: 'POST', path }, nowMs)), [
+    401,
+    'INVALID_SIGNATURE',
+  ]);
+  const deployed = await OwnerPass.create(owner, { domain: NODE.domain }, nowMs);
+  assert.deepEqual(await post(path, await deployed.headers({ method: 'POST', path }, nowMs)), [
+    200,
+    undefined,
+  ]);
+});
+
+async function stream(auth: object): Promise<string> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}${MACHINE}/stream_logs`);
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ auth }));
+  const [data] = (await once(socket, 'message')) as [Buffer];
+  socket.terminate();
+  return (JSON.parse(String(data)) as { status: string }).status;
+}
+
+test('H4: a stream of logs checks its own path, and counts once', async () => {
+  const pass = await OwnerPass.create(owner, NODE, nowMs);
+  assert.equal(await stream(await pass.sign({ method: 'GET', path: '/whatever' }, nowMs)), 'failed');
+  assert.equal(await stream(await pass.sign({ method: 'GET', path: `${MACHINE}/logs` }, nowMs)), 'failed');
+  const right = await pass.sign({ method: 'GET', path: `${MACHINE}/stream_logs` }, nowMs);
+  assert.equal(await stream(right), 'connected');
+  assert.equal(await stream(right), 'failed');
+});
+
+test('M9: strangers leave no trace in what is remembered, and an owner fills only an own share', async () => {
+  const path = `${MACHINE}/reboot`;
+  const pass = await OwnerPass.create(stranger, NODE, nowMs);
+  for (let round = 0; round < 50; round++)
+    assert.deepEqual(await post(path, await pass.headers({ method: 'POST', path }, nowMs + round)), [
+      403,
+      'NOT_PERMITTED',
+    ]);
+  assert.equal(await readFile(join(directory, 'operations.jsonl'), 'utf8'), '');
+  const other = `0x${'1'.repeat(40)}`;
+  const seen = new Replays({ windowMs: OPERATION_WINDOW_MS });
+  await assert.rejects(async () => {
+    for (let round = 0; round < 30_000; round++) await seen.note(other, String(round), nowMs);
+  }, /RATE_LIMITED|an owner may ask/);
+  await seen.note(owner.address, 'one', nowMs);
+});
