@@ -28,7 +28,12 @@ export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.t
 export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex } from './hash.ts';
 export { bytesToHex, hexToBytes } from './hex.ts';
 export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
-export { type InstanceAddress, instanceAddress, parseIpv6Prefix } from './instance-address.ts';
+export {
+  type InstanceAddress,
+  instanceAddress,
+  isInstanceAddress,
+  parseIpv6Prefix,
+} from './instance-address.ts';
 export { canonicalJson } from './json/canonical.ts';
 export { scanJsonObject } from './json/scan.ts';
 export { LIMITS } from './limits.ts';
@@ -43,6 +48,7 @@ export * from './network-form/content.ts';
 export * from './network-form/convert.ts';
 export * from './network-form/item-hash.ts';
 export * from './network-form/message.ts';
+export * from './node-proof.ts';
 export {
   type ExpectedOperation,
   OPERATION_WINDOW_MS,

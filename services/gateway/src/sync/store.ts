@@ -27,7 +27,7 @@ const parseFile = createParser(StoredFile, FILE);
 const toSource = (instance: Instance): SourceInstance => ({
   instance_id: instance.hash,
   created_at: instance.createdAt,
-  ipv6: instance.ipv6 ?? '',
+  ipv6: instance.ipv6 ?? instance.refusedIpv6 ?? '',
   desired: instance.desired,
   ...(instance.proxyHeader ? { firewall: { proxyProtocol: true } } : {}),
   phase: instance.phase,

@@ -10,6 +10,7 @@ const some = (index: number): Instance => ({
   hash: index.toString(16).padStart(64, '0') as ItemHash,
   createdAt: index,
   ipv6: '2001:db8::1',
+  refusedIpv6: null,
   desired: 'running',
   proxyHeader: false,
   phase: 'running',

@@ -11,6 +11,7 @@ export function instance(changes: Partial<Instance> = {}): Instance {
     hash: hashOf('5330dcefe18'),
     createdAt: 1000,
     ipv6: '2001:db8::1',
+    refusedIpv6: null,
     desired: 'running',
     proxyHeader: false,
     phase: 'running',

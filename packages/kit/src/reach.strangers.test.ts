@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { isPublicAddress } from './public-address.ts';
+import { isPublicAddress } from './reach.ts';
 
 const REFUSED: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.1', '127.255.255.254', '::1'],
