@@ -195,6 +195,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     corePorts,
     environment,
     schedulerAddress: await addressOf('scheduler'),
+    computeAddress: await addressOf('compute'),
     creditAddress: await addressOf('credit'),
     monitorAddress: await addressOf('monitor'),
     hourSeconds: options.hourSeconds,

@@ -61,6 +61,8 @@ export interface Plan {
   readonly corePorts: readonly number[];
   /** The address of the scheduler's key, which the core node trusts. */
   readonly schedulerAddress: string;
+  /** The address of the compute node's key, which the scheduler takes the word of. */
+  readonly computeAddress: string;
   /** The address of the credit service's key, whose word on credit the core node takes. */
   readonly creditAddress: string;
   /** The same of the monitor. */
@@ -73,7 +75,8 @@ export interface Plan {
 
 export const daemonDataDir = (dataDir: string, name: DaemonName) => join(dataDir, name);
 
-export const daemonKeyFile = (dataDir: string, name: DaemonName) => join(daemonDataDir(dataDir, name), 'key');
+export const daemonKeyFile = (dataDir: string, name: DaemonName) =>
+  join(daemonDataDir(dataDir, name), name === 'compute' ? 'node.key' : 'key');
 
 /** Where the monitor finds the autonomous systems of this machine's own addresses. */
 export const systemsFile = (dataDir: string) => join(daemonDataDir(dataDir, 'monitor'), 'systems');
@@ -132,9 +135,15 @@ const SETTINGS_OF: Partial<
     ...unlessSet(plan, {
       SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
       SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: '127.0.0.0/8,::1',
+      SKERRY_CORE_ALLOW_PRIVATE: 'yes',
     }),
   }),
-  scheduler: (plan) => unlessSet(plan, { SKERRY_SCHEDULER_SCORE_PUBLISHERS: plan.monitorAddress }),
+  scheduler: (plan) => ({
+    // Its own node, so that the first machine waits for nobody's measurements.
+    SKERRY_SCHEDULER_NODES: joined(plan.computeAddress, plan.environment.SKERRY_SCHEDULER_NODES),
+    ...unlessSet(plan, { SKERRY_SCHEDULER_SCORE_PUBLISHERS: plan.monitorAddress }),
+  }),
+  gateway: (plan) => unlessSet(plan, { SKERRY_GATEWAY_ALLOW_PRIVATE: 'yes' }),
   monitor: (plan) => ({
     ...unlessSet(plan, {
       SKERRY_MONITOR_COMPUTE_FAMILY: 'any',

@@ -1,5 +1,6 @@
+export { type Answered, AskError, type Asker, type AskFailure, type AskOptions, createAsker } from './ask.ts';
 export { cached, within } from './cached.ts';
-export { type AddressSet, createAddressSet } from './client-address.ts';
+export { type AddressSet, clientKeyOf, createAddressSet } from './client-address.ts';
 export * from './config.ts';
 export { type ApiInfo, documentRoutes } from './document.ts';
 export { backoffMs, Failures, type FailuresOptions } from './failures.ts';
@@ -18,8 +19,16 @@ export { createLogger, type Logger } from './log.ts';
 export { type LoopOptions, pause, runLoop } from './loop.ts';
 export { createHttpObserver, createMetrics, type Metrics } from './metrics.ts';
 export { type SkerryPaths, skerryPaths } from './paths.ts';
-export type { LimitedClass, RateClass, RateLimitOptions } from './rate-limit.ts';
-export { createLookup, createReach, type Family, findAddresses, type MayReach } from './reach.ts';
+export { ClientTable, type LimitedClass, type RateClass, type RateLimitOptions } from './rate-limit.ts';
+export {
+  createLookup,
+  createReach,
+  type Family,
+  findAddresses,
+  isPublicAddress,
+  type MayReach,
+  resolveName,
+} from './reach.ts';
 export type { HttpObserver } from './request-trace.ts';
 export { Rests } from './rests.ts';
 export { type Host, type RunningService, runService, type Service } from './service.ts';

@@ -31,7 +31,12 @@ export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex, sha256H
 export { bytesToHex, hexToBytes } from './hex.ts';
 export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
 export { checkImage, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';
-export { type InstanceAddress, instanceAddress, parseIpv6Prefix } from './instance-address.ts';
+export {
+  type InstanceAddress,
+  instanceAddress,
+  isInstanceAddress,
+  parseIpv6Prefix,
+} from './instance-address.ts';
 export { canonicalJson } from './json/canonical.ts';
 export { scanJsonObject } from './json/scan.ts';
 export { LIMITS } from './limits.ts';
@@ -46,6 +51,7 @@ export * from './network-form/content.ts';
 export * from './network-form/convert.ts';
 export * from './network-form/item-hash.ts';
 export * from './network-form/message.ts';
+export * from './node-proof.ts';
 export {
   type ExpectedOperation,
   OPERATION_WINDOW_MS,

@@ -44,3 +44,13 @@ export function instanceAddress(nodePrefix: string, hash: string): InstanceAddre
   const at = (offset: number) => new ipaddr.IPv6([...upper, last + offset]).toRFC5952String();
   return { network: `${at(0)}/124`, host: at(0), guest: at(1) };
 }
+
+/** Whether an address is the one of this instance on some node. Gateways ask it of every instance. */
+export function isInstanceAddress(ipv6: string, hash: string): boolean {
+  if (!ipaddr.IPv6.isValid(ipv6) || ipv6.includes('%')) return false;
+  const [kind, ...own] = ipaddr.IPv6.parse(ipv6).parts.slice(4);
+  const group = (from: number, to: number) => Number.parseInt(hash.slice(from, to).padEnd(4, '0'), 16);
+  return (
+    kind === KIND_INSTANCE && own[0] === group(0, 4) && own[1] === group(4, 8) && own[2] === group(8, 11) + 1
+  );
+}

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { CoreClient } from '@skerry/client';
 import { type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
-import { normaliseAddress, OPERATION_WINDOW_MS, type Reason } from '@skerry/protocol';
+import { normaliseAddress, OPERATION_WINDOW_MS, parseNodeUrl, type Reason } from '@skerry/protocol';
 import { nodeContentOf, obstacleReason } from './announce.ts';
 import type { ComputeConfig } from './config.ts';
 import { DomainRegistry, type NamedInstance } from './domains/registry.ts';
@@ -24,16 +24,20 @@ import { ipv4LinkOf } from './network/ipv4.ts';
 import { networkNames } from './network/names.ts';
 import { NodeNetwork } from './network/network.ts';
 import { findHostIpv4, loadIpv4Pool } from './network/pool.ts';
+import { ProofAddress } from './network/proof-address.ts';
 import { OwnerAccess } from './owner/access.ts';
 import { BackupLinks } from './owner/links.ts';
 import { Replays } from './owner/replays.ts';
 import { openPrograms } from './programs/open.ts';
 import { loadIdentity } from './publish/identity.ts';
+import { addProofRoute } from './publish/proof.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
 import { MACHINE_FILES } from './vm/machine.ts';
 
 const SWEEP_EVERY_MS = 10 * 60_000;
+/** How often the address that proves the prefix is looked after. */
+const PROOF_ADDRESS_EVERY_MS = 30_000;
 const GIB = 1024 ** 3;
 const HOUR_MS = 3_600_000;
 /** Where nothing runs, nobody gets an address. */
@@ -129,7 +133,10 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const app = await createComputeServer({
     log,
     dataDir: config.dataDir,
-    addRoutes: programs.addRoutes,
+    addRoutes: async (server) => {
+      addProofRoute(server, { signer, nodeId, place: () => parseNodeUrl(announceUrl) });
+      await programs.addRoutes(server);
+    },
     keeper,
     core,
     nodeId,
@@ -167,11 +174,12 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
         (await readFile('/proc/sys/net/ipv6/conf/all/forwarding', 'utf8').catch(() => '')).trim() === '1',
       isAnsweringNeighbours: network.isAnsweringNeighbours,
       accelerator: accelerator.decided,
-      reason,
+      reason: reason ?? prefixTrouble,
     }),
   });
   const url = await listen(app, config.host, config.port);
   const announceUrl = config.announceUrl ?? url;
+  let prefixTrouble: Reason | null = null;
   const announce = () =>
     publisher.tellNode(
       nodeContentOf({
@@ -179,7 +187,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
         ipv6Prefix,
         capacity,
         accelerator: accelerator.decided,
-        reason,
+        reason: reason ?? prefixTrouble,
         programFeatures: programs.features,
         nowMs: Date.now(),
       }),
@@ -189,6 +197,21 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const leftovers = await removeLeftovers(config.dataDir);
   if (leftovers.length > 0) log.info({ leftovers }, 'what the last process did not finish was removed');
   await keeper.resume();
+  const proofAddress = new ProofAddress({
+    prefix: ipv6Prefix,
+    names,
+    log,
+    addRoutes: (server) => addProofRoute(server, { signer, nodeId, place: () => proofAddress.address }),
+  });
+  const keepProofAddress = async () => {
+    if (reason !== null) return;
+    const before = prefixTrouble;
+    prefixTrouble = await proofAddress.keep();
+    if (before?.message === prefixTrouble?.message) return;
+    if (prefixTrouble) log.error({ reason: prefixTrouble }, 'this node takes no virtual machines');
+    announce();
+  };
+  if (reason === null) prefixTrouble = await proofAddress.keep();
   announce();
   await backups.sweep(true);
   const jobs = [
@@ -200,6 +223,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       await backups.sweep(false);
     }),
     watchInstances({ core, keeper, nodeId, log, signal, onAggregate: () => domains?.wake() }),
+    runLoop({ name: 'proof address', intervalMs: PROOF_ADDRESS_EVERY_MS, signal, log }, keepProofAddress),
     domains?.work(),
     prepareImages(reason === null ? config.prepareImages : [], images, accelerator, log, signal),
   ];
@@ -209,6 +233,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
     async [Symbol.asyncDispose]() {
       ending.abort();
       await app.close();
+      await proofAddress[Symbol.asyncDispose]();
       const limit = AbortSignal.timeout(SETTLE_LIMIT_MS);
       const tooLong = new Promise<void>((resolve) =>
         limit.addEventListener('abort', () => resolve(), { once: true }),

@@ -126,6 +126,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   anchorFile: settings.optionalText(
     'a file that says which contracts name archives of messages, and whether this node makes some (docs/anchoring.md)',
   ),
+  allowPrivate: settings.flag(
+    false,
+    'whether programs are sent to compute nodes at private addresses; for devnets and private networks',
+  ),
   webhookTimeoutMs: settings.integer(
     100,
     30_000,

@@ -124,6 +124,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
     pendingHorizonMs: config.pendingHorizonSeconds * 1000,
     vrfKeyEpoch: config.vrfKeyEpoch,
     settings: routeSettingsOf(config),
+    allowPrivate: config.allowPrivate,
     webhooks: {
       timeoutMs: config.webhookTimeoutMs,
       allowHttp: config.webhookAllowHttp,

@@ -2,7 +2,7 @@ import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { createSigner } from '@skerry/client';
-import { cached, type Logger, loadOrCreateKeyFile } from '@skerry/kit';
+import { cached, createAsker, createReach, type Logger, loadOrCreateKeyFile } from '@skerry/kit';
 import { AppError, type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import { deriveCredits } from './credits/derive.ts';
 import type { Database } from './db/connect.ts';
@@ -58,6 +58,8 @@ export interface RoomOptions {
   readonly indexer: Indexer;
   readonly settings: RouteSettings;
   readonly webhooks?: SenderSettings | undefined;
+  /** Whether compute nodes at private addresses are asked. */
+  readonly allowPrivate?: boolean | undefined;
   readonly ipfs: IpfsSettings;
   /** How long files that nothing keeps stay. */
   readonly fileGraceMs: number;
@@ -179,6 +181,8 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   });
   metrics.tell(() => {
     const { peers, messages, behind } = sync.syncer.view();
+    const asker = createAsker({ mayReach: createReach(options.allowPrivate ?? false), keepAlive: true });
+    signal.addEventListener('abort', () => asker.close(), { once: true });
     return {
       pyaleph_status_peers_total: peers.filter(({ state }) => state === 'synced' || state === 'syncing')
         .length,
@@ -188,6 +192,8 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   });
   watchSync(metrics.own, sync.syncer);
   const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
+  const asker = createAsker({ mayReach: createReach(options.allowPrivate ?? false), keepAlive: true });
+  signal.addEventListener('abort', () => asker.close(), { once: true });
   return {
     db,
     pipeline,
@@ -208,6 +214,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     },
     deriveTrust: () => trust.derive({ pipeline, readContentFile }, signal),
     listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
+    forwarding: { asker, signal },
     sync,
     taker,
     onKept: (listener) => keptListeners.push(listener),

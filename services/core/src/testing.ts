@@ -83,6 +83,8 @@ export interface TestCoreOptions {
   readonly indexer?: IndexerSettings;
   readonly blobs?: BlobStore;
   readonly webhooks?: SenderSettings;
+  /** Whether programs are sent to nodes at private addresses; so unless said otherwise, since all of a test is on loopback. */
+  readonly allowPrivate?: boolean;
   readonly ipfs?: Partial<IpfsSettings>;
   readonly fileGraceMs?: number;
   readonly peers?: readonly PeerLink[];
@@ -143,6 +145,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       ...options.settings,
     },
     webhooks: options.webhooks,
+    allowPrivate: options.allowPrivate ?? true,
     ipfs: { ...ALONE, ...options.ipfs },
     fileGraceMs: options.fileGraceMs ?? 86_400_000,
     peers: options.peers,

@@ -35,6 +35,10 @@ export const gatewayConfig = defineConfig('SKERRY_GATEWAY', {
     false,
     'also connect to instances at loopback and link-local addresses: for tests only',
   ),
+  allowPrivate: settings.flag(
+    false,
+    'also connect to instances in private networks (fc00::/7); for devnets and private networks',
+  ),
   dataPlane: settings.choice(
     ['auto', 'native', 'typescript'],
     'auto',

@@ -51,7 +51,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
   const { log, signal } = host;
   await using stack = new AsyncDisposableStack();
   const stop = new AbortController();
-  const policy = { allowLocal: config.allowLocal };
+  const policy = { allowLocal: config.allowLocal, allowPrivate: config.allowPrivate };
   const fileKeys = config.apiKeyFile === undefined ? [] : await readKeyFile(config.apiKeyFile);
   const keys = createApiKeys([...config.apiKeys, ...fileKeys]);
 

@@ -7,21 +7,10 @@ import {
   parseEvmAddress,
   parseIpv6Prefix,
   parseNodeContent,
+  parseNodeUrl,
   parsePostContent,
 } from '@skerry/protocol';
 import type { Node } from './view.ts';
-
-/** The one spelling of a node's address on the web. It comes from a stranger and is fetched: only what can be extended by a path. */
-function parseNodeUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    throw new AppError(
-      'INVALID_CONTENT',
-      'url must be http or https, without credentials, query or fragment',
-    );
-  }
-  return url.href.replace(/\/+$/, '');
-}
 
 /**
  * A node from its `net-node` message. Its id follows from who signed, never from what is said.

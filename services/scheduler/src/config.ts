@@ -1,5 +1,6 @@
 import { defineConfig, type Setting, settings } from '@skerry/kit';
 import { parseEvmAddress } from '@skerry/protocol';
+import { TRUST_LEVELS, type TrustLevel } from './planning/trust.ts';
 
 export interface SchedulerConfig {
   host: string;
@@ -9,6 +10,8 @@ export interface SchedulerConfig {
   probePeriodSeconds: number;
   cpuOvercommit: number;
   nodes: readonly string[];
+  trust: TrustLevel;
+  allowPrivate: boolean;
   drain: readonly string[];
   graceSeconds: number;
   publicPrefixes: boolean;
@@ -35,7 +38,16 @@ export const schedulerConfig = defineConfig<SchedulerConfig>('SKERRY_SCHEDULER',
   cpuOvercommit: settings.integer(1, 64, 4, 'virtual cores to promise for each core of a compute node'),
   nodes: listOf(
     parseEvmAddress,
-    'addresses of the compute nodes to place on; all that announce themselves if empty',
+    'addresses of the compute nodes that the operator vouches for: all that they announce counts, and they may be at private addresses',
+  ),
+  trust: settings.choice(
+    TRUST_LEVELS,
+    'measured',
+    'which compute nodes get machines and programs: listed ones, also those that a publisher of scores gives one above zero (as much as they earned), or all that prove their key and network',
+  ),
+  allowPrivate: settings.flag(
+    false,
+    'whether compute nodes at private addresses and with private networks are used although they are not listed; for devnets',
   ),
   drain: listOf(
     parseEvmAddress,

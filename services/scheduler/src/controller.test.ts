@@ -22,7 +22,12 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     log,
   });
   const health = new Health({
-    probe: async ({ nodeId }) => (silent.has(nodeId) ? 'no answer' : undefined),
+    probe: async ({ nodeId }, asksPrefix) => {
+      const fault = silent.has(nodeId) ? { message: 'no answer', isSilent: true } : null;
+      return { key: fault, prefix: asksPrefix ? fault : undefined };
+    },
+    isAsked: (node) => controller.isAsked(node),
+    asksPrefix: () => true,
     onChange: (nodeId) => controller.onHealth(nodeId),
     now: () => nowMs,
     signal: stop.signal,
@@ -33,7 +38,9 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     outbox,
     cpuOvercommit: 4,
     manages: () => true,
-    rules: { graceMs: GRACE_MS, scoreMin: 0, privatePrefixes: true },
+    trust: 'listed',
+    isListed: () => true,
+    rules: { graceMs: GRACE_MS, scoreMin: 0, privatePrefixes: true, allowPrivate: false },
     isDrained: () => false,
     leads: () => leads,
     now: () => nowMs,
@@ -139,6 +146,7 @@ test('a node that takes its announcement back has left; with an older one it is 
   using trial = await createTrial(nodes, [instance]);
   const older = { ...first, ipv6Prefix: 'fd00:abc::/64', announcedAtMs: 0 };
   trial.controller.onNodeGone(first.nodeId, older);
+  await trial.health.probe(older);
   await trial.settle();
   assert.match(trial.controller.snapshot().planner.get(instance.instanceId)!.ipv6, /^fd00:abc::3:/);
   trial.controller.onNodeGone(first.nodeId, undefined);
@@ -150,7 +158,7 @@ test('a node that takes its announcement back has left; with an older one it is 
 test('scores change what is preferred, and move nothing', async () => {
   const instance = placedOn(first, 0);
   using trial = await createTrial(nodes, [instance]);
-  trial.controller.setScores(new Map([[nodes[2]!.nodeId, 1]]));
+  trial.controller.setScores(new Map([[nodes[2]!.nodeId, { score: 1, hours: 3 }]]));
   trial.controller.onInstance(instanceAt(1, small));
   await trial.settle();
   assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);

@@ -1,12 +1,21 @@
 import { type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { DecisionLog } from './decision-log.ts';
-import type { Health, Outage } from './health.ts';
+import type { Health } from './health.ts';
 import type { Outbox } from './outbox.ts';
 import { type Decision, Planner } from './planning/planner.ts';
 import { decideStanding, isSameStanding, type StandingRules } from './planning/standing.ts';
+import { countedRoom, decideTrust, type Trust, type TrustLevel } from './planning/trust.ts';
 import type { Scores } from './scores.ts';
-import { applyInstance, applyNode, type Instance, type Node, removeInstance, type View } from './view.ts';
+import {
+  applyInstance,
+  applyNode,
+  type Instance,
+  NODES_MAX,
+  type Node,
+  removeInstance,
+  type View,
+} from './view.ts';
 import type { Watcher } from './watch.ts';
 
 export interface ControllerOptions {
@@ -14,13 +23,16 @@ export interface ControllerOptions {
   readonly outbox: Outbox;
   readonly cpuOvercommit: number;
   readonly manages: (nodeAddress: string) => boolean;
+  readonly trust: TrustLevel;
+  /** Whether the operator vouches for the node of this address. */
+  readonly isListed: (nodeAddress: string) => boolean;
   readonly rules: Omit<StandingRules, 'mayDeclareDead'>;
   /** Whether the operator wants a node empty. */
   readonly isDrained: (node: Node) => boolean;
   /** Whether this scheduler speaks; one that does not only looks on. */
   readonly leads: () => boolean;
-  /** Told of the nodes, and of those out of reach, each time that it plans and speaks. */
-  readonly onNodes?: (nodes: Iterable<Node>, outages: ReadonlyMap<string, Outage>) => void;
+  /** Told of the nodes that are trusted and prove their key, each time that it plans and speaks. */
+  readonly onNodes?: (nodes: Iterable<Node>) => void;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -53,6 +65,8 @@ export class Controller implements Watcher {
   readonly #decisions = new DecisionLog();
   #view: View | undefined;
   #scores: Scores = new Map();
+  /** Nodes of which something else is known than when they were assessed. */
+  readonly #changed = new Set<string>();
   #checkedAtMs = 0;
   #isDue = false;
   #isProbed = false;
@@ -98,14 +112,36 @@ export class Controller implements Watcher {
     return this.#isCutOff;
   }
 
-  /** Nodes that were given up long ago and hold nothing say nothing of now. */
+  #trustOf({ nodeId, address }: Node): Trust {
+    const { trust: level, isListed } = this.#options;
+    return decideTrust({ level, isListed: isListed(address), earned: this.#scores.get(nodeId) ?? null });
+  }
+
+  /** Whether a node is asked for proofs: only where it matters, since a stranger may have announced any URL. */
+  isAsked(node: Node): boolean {
+    return this.#trustOf(node).against === null || this.#view?.holders.has(node.nodeId) === true;
+  }
+
+  /** Nodes that were given up long ago and hold nothing say nothing of now, nor do those that are not asked. */
   #lookAround(): void {
     const { health, now } = this.#options;
-    const counted = [...health.outages].filter(
-      ([nodeId, { sinceMs }]) => now() - sinceMs < GIVEN_UP_MS || this.#view?.holders.has(nodeId),
-    );
-    const inReach = (this.#view?.nodes.size ?? 0) - health.outages.size;
-    this.#isCutOff = counted.length > inReach;
+    let [lost, inReach] = [0, 0];
+    for (const node of this.nodes) {
+      if (!this.isAsked(node)) continue;
+      const outage = health.outageOf(node.nodeId);
+      if (!outage) inReach++;
+      else if (now() - outage.sinceMs < GIVEN_UP_MS || this.#view?.holders.has(node.nodeId)) lost++;
+    }
+    this.#isCutOff = lost > inReach;
+  }
+
+  /** The nodes that programs may be sent to. */
+  *#listProved(): Generator<Node> {
+    const { health } = this.#options;
+    for (const node of this.nodes) {
+      const isProved = health.proofOf(node).isKeyProved && !health.outageOf(node.nodeId);
+      if (isProved && this.#trustOf(node).against === null) yield node;
+    }
   }
 
   onView(view: View): void {
@@ -129,7 +165,7 @@ export class Controller implements Watcher {
 
   onNode(node: Node): void {
     this.#coreFailure = null;
-    if (!this.#view || !applyNode(this.#view, node)) return;
+    if (!this.#view || !applyNode(this.#view, node, NODES_MAX, this.#options.isListed)) return;
     void this.#options.health.probe(node);
     this.#assess(node, true);
     this.planSoon();
@@ -170,16 +206,15 @@ export class Controller implements Watcher {
     this.#disconnectedAtMs = this.#options.now();
   }
 
-  /** A node went out of reach or came back. */
+  /** A node proved something, went out of reach or came back. */
   onHealth(nodeId: string): void {
-    this.#lookAround();
-    const node = this.#view?.nodes.get(nodeId);
-    if (node) this.#assess(node, false);
+    this.#changed.add(nodeId);
     this.planSoon();
   }
 
   setScores(scores: Scores): void {
     this.#scores = scores;
+    void this.#options.health.probeAll(this.#listUnproved());
     for (const node of this.nodes) this.#assess(node, false);
     this.planSoon();
   }
@@ -198,6 +233,7 @@ export class Controller implements Watcher {
     this.#isDue = true;
     setImmediate(() => {
       this.#isDue = false;
+      this.#assessChanged();
       this.#planNow();
     });
   }
@@ -232,25 +268,47 @@ export class Controller implements Watcher {
     this.#planner.setInstance(placement ? { ...instance, ...placement } : instance);
   }
 
+  /** Many at once when a scheduler starts. */
+  #assessChanged(): void {
+    if (this.#changed.size === 0) return;
+    this.#lookAround();
+    for (const nodeId of this.#changed) {
+      const node = this.#view?.nodes.get(nodeId);
+      if (node) this.#assess(node, false);
+    }
+    this.#changed.clear();
+  }
+
+  #listUnproved(): Node[] {
+    return [...this.nodes].filter((node) => !this.#options.health.proofOf(node).isKeyProved);
+  }
+
   #assess(node: Node, isNew: boolean): void {
-    const { health, rules, isDrained, now } = this.#options;
+    const { health, rules, isDrained, isListed, now } = this.#options;
+    const [trust, proof] = [this.#trustOf(node), health.proofOf(node)];
     const facts = {
-      outage: health.outages.get(node.nodeId),
+      outage: health.outageOf(node.nodeId),
+      proof,
+      trust,
+      isListed: isListed(node.address),
       isDrained: isDrained(node),
-      score: this.#scores.get(node.nodeId) ?? null,
+      score: this.#scores.get(node.nodeId)?.score ?? null,
     };
     const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff }, now());
+    // What counts is what it proved and earned: addresses come from no other network.
+    const counted = { ...node, ipv6Prefix: proof.prefix, capacity: countedRoom(node.capacity, trust) };
     const load = this.#planner.loads.get(node.nodeId);
-    if (isNew || !load || !isSameStanding(load.standing, standing)) this.#planner.setNode(node, standing);
+    if (isNew || !load || load.node.ipv6Prefix !== proof.prefix || !isSameStanding(load.standing, standing))
+      this.#planner.setNode(counted, standing);
   }
 
   #planNow(): void {
-    const { leads, health, onNodes, signal, now } = this.#options;
+    const { leads, onNodes, signal, now } = this.#options;
     if (!this.#view || !this.#isProbed || signal.aborted) return;
     this.#hasRun = true;
     if (this.#checkedAtMs === 0) this.#checkedAtMs = now();
     if (!leads()) return;
-    onNodes?.(this.nodes, health.outages);
+    onNodes?.(this.#listProved());
     this.#tell(this.#planner.run());
   }
 

@@ -1,10 +1,15 @@
-import { type Logger, Slots } from '@skerry/kit';
+import { backoffMs, type Logger, Slots } from '@skerry/kit';
+import type { Fault, Findings } from './probe.ts';
 import type { Node } from './view.ts';
 
 export interface HealthOptions {
-  /** Why a node is out of reach, or undefined where it is not. */
-  readonly probe: (node: Node, signal: AbortSignal) => Promise<string | undefined>;
-  /** Told when a node went out of reach or came back. */
+  /** Has a node prove its key at its URL, and its prefix where that is asked for. */
+  readonly probe: (node: Node, asksPrefix: boolean, signal: AbortSignal) => Promise<Findings>;
+  /** Whether a node is asked at all: a stranger's that gets nothing anyway is not. */
+  readonly isAsked: (node: Node) => boolean;
+  /** Whether the prefix of a node is one that can be proved. */
+  readonly asksPrefix: (node: Node) => boolean;
+  /** Told when something that was known of a node has changed. */
   readonly onChange: (nodeId: string) => void;
   readonly now: () => number;
   readonly signal: AbortSignal;
@@ -12,31 +17,102 @@ export interface HealthOptions {
 }
 
 const PROBES_IN_FLIGHT_MAX = 64;
+/** A prefix that was proved is asked for again so often. */
+const PREFIX_FRESH_MS = 60_000;
+/** What never proved anything is asked ever less often: its URL may be that of somebody who has nothing to do with it. */
+const UNPROVED_BASE_MS = 10_000;
+const UNPROVED_MAX_MS = 600_000;
 
-/** A node that does not answer: since when (milliseconds since 1970), and what came of the last probe. */
+/** A node that does not prove its key: since when (milliseconds since 1970), and what came of the last probe. */
 export interface Outage {
   readonly sinceMs: number;
   readonly failure: string;
+  /** Nothing of it answers. */
+  readonly isSilent: boolean;
 }
 
-/** Which nodes are out of reach. A node that was never probed is not among them, so that a new one is of use at once. */
+/** What a node has proved. */
+export interface Proof {
+  readonly isKeyProved: boolean;
+  /** The network that it proved last; null where it proved none. */
+  readonly prefix: string | null;
+  /** Why the network that it announces does not count; null where it does. */
+  readonly prefixFault: string | null;
+}
+
+interface Known {
+  /** What the proofs were about. */
+  place: string;
+  isKeyProved: boolean;
+  prefix: string | null;
+  prefixProvedMs: number;
+  prefixFault: string | null;
+  outage: Outage | undefined;
+  failures: number;
+  retryMs: number;
+}
+
+const NOT_YET = 'the node was not asked for it yet';
+const UNKNOWN: Proof = { isKeyProved: false, prefix: null, prefixFault: NOT_YET };
+
+const placeOf = ({ url, ipv6Prefix }: Node) => `${url} ${ipv6Prefix}`;
+
+const createKnown = (place: string): Known => ({
+  place,
+  isKeyProved: false,
+  prefix: null,
+  prefixProvedMs: Number.NEGATIVE_INFINITY,
+  prefixFault: NOT_YET,
+  outage: undefined,
+  failures: 0,
+  retryMs: Number.NEGATIVE_INFINITY,
+});
+
+const isSameKnown = (a: Known, b: Known) =>
+  a.isKeyProved === b.isKeyProved &&
+  a.prefix === b.prefix &&
+  a.prefixFault === b.prefixFault &&
+  (a.outage === undefined) === (b.outage === undefined) &&
+  a.outage?.isSilent === b.outage?.isSilent;
+
+/** What every node has proved, and which are out of reach. Nothing is believed of one that was never asked. */
 export class Health {
   readonly #options: HealthOptions;
   readonly #slots = new Slots(PROBES_IN_FLIGHT_MAX);
-  readonly #outages = new Map<string, Outage>();
+  readonly #known = new Map<string, Known>();
+  /** Who proved a prefix last. An address answers with one key at a time, so it has the prefix. */
+  readonly #holders = new Map<string, string>();
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(options: HealthOptions) {
     this.#options = options;
   }
 
-  /** By node id. */
+  /** Nodes out of reach, by id. */
   get outages(): ReadonlyMap<string, Outage> {
-    return this.#outages;
+    return new Map(
+      [...this.#known].flatMap(([nodeId, { outage }]) => (outage ? [[nodeId, outage] as const] : [])),
+    );
+  }
+
+  outageOf(nodeId: string): Outage | undefined {
+    return this.#known.get(nodeId)?.outage;
+  }
+
+  /** What counts of a node's announcement. What it says anew it has to prove anew. */
+  proofOf(node: Node): Proof {
+    const known = this.#known.get(node.nodeId);
+    if (!known) return UNKNOWN;
+    const { isKeyProved, prefix, prefixFault } = known;
+    if (known.place === placeOf(node)) return { isKeyProved, prefix, prefixFault };
+    return { isKeyProved: false, prefix, prefixFault: NOT_YET };
   }
 
   /** Probes a node, or waits for the probe that is under way. Never rejects. */
   probe(node: Node): Promise<void> {
+    const { isAsked, now } = this.#options;
+    const known = this.#known.get(node.nodeId);
+    if (!isAsked(node) || (known?.place === placeOf(node) && known.retryMs > now())) return Promise.resolve();
     const running = this.#running.get(node.nodeId);
     if (running) return running;
     const started = this.#slots.run(() => this.#probe(node)).finally(() => this.#running.delete(node.nodeId));
@@ -50,26 +126,78 @@ export class Health {
 
   /** Drops what is known of nodes that are no longer in the network. */
   keepOnly(nodes: ReadonlyMap<string, Node>): void {
-    for (const nodeId of this.#outages.keys()) if (!nodes.has(nodeId)) this.#outages.delete(nodeId);
+    for (const nodeId of this.#known.keys()) if (!nodes.has(nodeId)) this.#known.delete(nodeId);
+    for (const [prefix, nodeId] of this.#holders) if (!nodes.has(nodeId)) this.#holders.delete(prefix);
   }
 
   async #probe(node: Node): Promise<void> {
-    const { probe, onChange, now, signal, log } = this.#options;
+    const { probe, asksPrefix, now, signal, log } = this.#options;
     if (signal.aborted) return;
-    let failure: string | undefined;
+    const known = this.#known.get(node.nodeId);
+    const isFresh =
+      known?.place === placeOf(node) &&
+      known.prefixFault === null &&
+      now() - known.prefixProvedMs < PREFIX_FRESH_MS;
     try {
-      failure = await probe(node, signal);
+      this.#learn(node, await probe(node, asksPrefix(node) && !isFresh, signal));
     } catch (error) {
       if (!signal.aborted) log.error({ err: error, node_id: node.nodeId }, 'a probe failed in itself');
+    }
+  }
+
+  #learn(node: Node, { key, prefix }: Findings): void {
+    const { now, onChange } = this.#options;
+    const { nodeId } = node;
+    const before = this.#known.get(nodeId);
+    const place = placeOf(node);
+    const next: Known = before ? { ...before, place } : createKnown(place);
+    if (before && before.place !== place) next.prefixFault = NOT_YET;
+    this.#learnKey(next, key, node);
+    if (prefix !== undefined) {
+      next.prefixFault = prefix?.message ?? null;
+      if (prefix === null) {
+        next.prefix = node.ipv6Prefix;
+        next.prefixProvedMs = now();
+      }
+    }
+    this.#known.set(nodeId, next);
+    if (prefix === null) this.#take(node.ipv6Prefix!, nodeId);
+    if (!before || !isSameKnown(before, next) || before.place !== place) onChange(nodeId);
+  }
+
+  #learnKey(next: Known, key: Fault | null, { nodeId, url }: Node): void {
+    const { now, log } = this.#options;
+    const before = next.outage;
+    if (key === null) {
+      if (before) log.info({ node_id: nodeId, url }, 'the node answers again');
+      Object.assign(next, {
+        isKeyProved: true,
+        outage: undefined,
+        failures: 0,
+        retryMs: Number.NEGATIVE_INFINITY,
+      });
       return;
     }
-    const { nodeId, url } = node;
-    const before = this.#outages.get(nodeId);
-    if (failure === undefined) this.#outages.delete(nodeId);
-    else this.#outages.set(nodeId, { sinceMs: before?.sinceMs ?? now(), failure });
-    if ((before === undefined) === (failure === undefined)) return;
-    if (failure === undefined) log.info({ node_id: nodeId, url }, 'the node answers again');
-    else log.warn({ node_id: nodeId, url, failure }, 'the node is out of reach and gets nothing new');
-    onChange(nodeId);
+    if (!before)
+      log.warn(
+        { node_id: nodeId, url, failure: key.message },
+        'the node is out of reach and gets nothing new',
+      );
+    next.outage = { sinceMs: before?.sinceMs ?? now(), failure: key.message, isSilent: key.isSilent };
+    next.failures++;
+    if (!next.isKeyProved) next.retryMs = now() + backoffMs(next.failures, UNPROVED_BASE_MS, UNPROVED_MAX_MS);
+  }
+
+  /** The one that had the prefix before has it no more. */
+  #take(prefix: string, nodeId: string): void {
+    const holder = this.#holders.get(prefix);
+    this.#holders.set(prefix, nodeId);
+    if (holder === undefined || holder === nodeId) return;
+    const known = this.#known.get(holder);
+    if (known?.prefix !== prefix) return;
+    this.#options.log.warn({ prefix, node_id: nodeId, before: holder }, 'another node proved a prefix');
+    known.prefix = null;
+    known.prefixFault = 'another node has proved since that it has this network';
+    this.#options.onChange(holder);
   }
 }

@@ -91,7 +91,7 @@ test('a peer’s words are read with care', () => {
     { node_id: 'x', total_score: 1 },
     null,
   ];
-  assert.deepEqual([...parseScores({ scores: { crn: rows } })], [[id, 0.5]]);
+  assert.deepEqual([...parseScores({ scores: { crn: rows } })], [[id, { score: 0.5, hours: 1 }]]);
   fc.assert(fc.property(fc.anything(), (value) => void parseScores(value)));
 });
 

@@ -1,101 +1,121 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { test } from 'node:test';
-import { createLogger } from '@skerry/kit';
+import { createAsker, createLogger, createReach } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { Health } from './health.ts';
-import { probeNode } from './probe.ts';
-import type { Node } from './view.ts';
+import { nodeAt, size } from './planning/testing.ts';
+import { type Findings, probeNode } from './probe.ts';
+import { createKey, nodeServer, serve } from './testing-nodes.ts';
 
-const nodeId = sha256Hex('node');
 const never = new AbortController().signal;
+const asker = createAsker({ mayReach: createReach(true) });
+const told = { asker, signal: never, isTold: true };
+const PROVED: Findings = { key: null, prefix: null };
 
-async function serve(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
-test('a node that answers as itself, or without a name, is in reach', async () => {
-  for (const body of [JSON.stringify({ node_hash: nodeId }), '{"node_hash":null}', 'null', 'ok']) {
-    await using server = await serve((request, response) => {
-      assert.equal(request.url, '/status/config');
-      response.end(body);
-    });
-    assert.equal(await probeNode({ nodeId, url: server.url }, never), undefined, body);
-  }
+test('a node whose key answers at its URL is in reach', async () => {
+  const key = createKey(1);
+  await using server = await serve(nodeServer(key));
+  assert.deepEqual(await probeNode({ ...key, url: server.url, ipv6Prefix: null }, true, told), {
+    key: null,
+    prefix: undefined,
+  });
 });
 
-test('everything else is out of reach, and says why', async () => {
+test('everything else is out of reach, and says why where the operator listed it', async () => {
   let visited = false;
+  const key = createKey(1);
   await using elsewhere = await serve((_request, response) => {
     visited = true;
     response.end('{}');
   });
-  const cases: [RequestListener, RegExp][] = [
-    [(_, response) => response.writeHead(500).end(), /answered 500/],
-    [(_, response) => response.writeHead(302, { location: elsewhere.url }).end(), /answered 302/],
-    [(_, response) => response.end(JSON.stringify({ node_hash: sha256Hex('another') })), /another node/],
-    [(_, response) => response.end(Buffer.alloc(1024 * 1024)), /more than 65536 bytes/],
-    [(request) => request.socket.destroy(), /does not answer/],
-    [() => {}, /did not answer in 100 ms/],
-    [(_, response) => void response.writeHead(200).write('{'), /did not answer in 100 ms/],
+  const config = JSON.stringify({ node_hash: key.nodeId });
+  const cases: [RequestListener, RegExp, boolean][] = [
+    [(_, response) => response.writeHead(500).end(), /answered 500/, true],
+    [(_, response) => response.writeHead(404).end(config), /answered 404/, true],
+    [(_, response) => response.writeHead(429).end(), /answered 429/, false],
+    // A node from before proofs is there, though nothing new is placed on it.
+    [
+      (request, response) => response.writeHead(request.url === '/status/config' ? 200 : 404).end(config),
+      /answered 404/,
+      false,
+    ],
+    [(_, response) => response.writeHead(302, { location: elsewhere.url }).end(), /answered 302/, true],
+    [(_, response) => response.end(config), /does not prove/, true],
+    [nodeServer(createKey(2)), /does not prove/, true],
+    [(_, response) => response.end(Buffer.alloc(1024 * 1024)), /more than 8192 bytes/, true],
+    [(request) => request.socket.destroy(), /does not answer/, true],
+    [() => {}, /no answer in 100 ms/, true],
+    [(_, response) => void response.writeHead(200).write('{'), /no answer in 100 ms/, true],
   ];
-  for (const [listener, told] of cases) {
+  for (const [listener, message, isSilent] of cases) {
     await using server = await serve(listener);
-    assert.match((await probeNode({ nodeId, url: server.url }, never, 100)) ?? 'in reach', told);
+    const node = { ...key, url: server.url, ipv6Prefix: null };
+    const found = await probeNode(node, false, { ...told, timeoutMs: 100 });
+    assert.match(found.key?.message ?? 'in reach', message);
+    assert.equal(found.key?.isSilent, isSilent, String(message));
   }
   assert.ok(!visited, 'a redirect was followed');
-  const { url } = elsewhere;
+  const node = { ...key, url: elsewhere.url, ipv6Prefix: null };
   await elsewhere[Symbol.asyncDispose]();
-  assert.match((await probeNode({ nodeId, url }, never)) ?? 'in reach', /ECONNREFUSED/);
+  assert.match((await probeNode(node, false, told)).key?.message ?? 'in reach', /ECONNREFUSED/);
 });
 
-test('health tells of changes only, and probes a node once at a time', async () => {
-  const answers = new Map<string, string | undefined>();
-  let probes = 0;
-  let changes = 0;
+function createHealth(answers: Map<string, Findings>) {
+  const seen = { probes: 0, changes: 0, nowMs: 7 };
   const health = new Health({
-    probe: async ({ nodeId: id }) => {
-      probes++;
-      return answers.get(id);
+    probe: async ({ nodeId }) => {
+      seen.probes++;
+      return answers.get(nodeId) ?? PROVED;
     },
-    onChange: () => changes++,
-    now: () => 7,
+    isAsked: () => true,
+    asksPrefix: () => true,
+    onChange: () => seen.changes++,
+    now: () => seen.nowMs,
     signal: never,
     log: createLogger('test', 'silent'),
   });
-  const nodes = Array.from(
-    { length: 200 },
-    (_, index) => ({ nodeId: sha256Hex(`${index}`), url: '' }) as Node,
-  );
-  const [first] = nodes as [Node];
-  await Promise.all([health.probeAll(nodes), health.probe(first)]);
-  assert.deepEqual([probes, changes, health.outages.size], [200, 0, 0]);
+  return { health, seen };
+}
 
-  answers.set(first.nodeId, 'no answer');
+test('health tells of changes only, and probes a node once at a time', async () => {
+  const answers = new Map<string, Findings>();
+  const { health, seen } = createHealth(answers);
+  const nodes = Array.from({ length: 200 }, (_, index) => nodeAt(index, size(1, 1, 1)));
+  const [first] = nodes;
+  await Promise.all([health.probeAll(nodes), health.probe(first!)]);
+  assert.deepEqual([seen.probes, seen.changes], [200, 200]);
+  assert.deepEqual(health.proofOf(first!), {
+    isKeyProved: true,
+    prefix: first!.ipv6Prefix,
+    prefixFault: null,
+  });
+
+  answers.set(first!.nodeId, { key: { message: 'no answer', isSilent: true }, prefix: undefined });
   await health.probeAll(nodes);
   await health.probeAll(nodes);
-  assert.deepEqual(
-    [changes, [...health.outages]],
-    [1, [[first.nodeId, { sinceMs: 7, failure: 'no answer' }]]],
-  );
+  assert.equal(seen.changes, 201);
+  assert.deepEqual(health.outageOf(first!.nodeId), { sinceMs: 7, failure: 'no answer', isSilent: true });
 
-  answers.delete(first.nodeId);
-  await health.probe(first);
-  assert.deepEqual([changes, health.outages.size], [2, 0]);
+  answers.delete(first!.nodeId);
+  await health.probe(first!);
+  assert.deepEqual([seen.changes, health.outageOf(first!.nodeId)], [202, undefined]);
 
-  answers.set(first.nodeId, 'no answer');
-  await health.probe(first);
   health.keepOnly(new Map());
-  assert.equal(health.outages.size, 0);
+  assert.equal(health.proofOf(first!).isKeyProved, false);
+});
+
+test('what never proved its key is asked ever less often', async () => {
+  const node = nodeAt(1, size(1, 1, 1));
+  const { health, seen } = createHealth(
+    new Map([[node.nodeId, { key: { message: 'no', isSilent: true }, prefix: undefined }]]),
+  );
+  for (let second = 0; second < 3_600; second += 10) {
+    seen.nowMs = second * 1000;
+    await health.probe(node);
+  }
+  assert.ok(seen.probes >= 8 && seen.probes <= 20, `${seen.probes} probes in an hour`);
+  const [before] = [seen.probes];
+  await health.probe({ ...node, url: 'http://another.test', itemHash: sha256Hex('new') });
+  assert.equal(seen.probes, before + 1, 'a new URL is asked at once');
 });

@@ -1,70 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { type Answered, AskError, type Asker } from '@skerry/kit';
+import {
+  NODE_PROOF_BYTES_MAX,
+  NODE_PROOF_PATH,
+  nodeProofAddress,
+  nodeProofUrl,
+  provesNode,
+} from '@skerry/protocol';
 import type { Node } from './view.ts';
 
-/** Every node serves it, with the node's own id (deployed nodes: `node_hash`). */
-const PROBE_PATH = '/status/config';
+/** Where nodes from before proofs say who they are (`node_hash`). */
+const CONFIG_PATH = '/status/config';
 const PROBE_TIMEOUT_MS = 2_000;
 /** Real answers are about 2 KiB. */
-const PROBE_BODY_BYTES_MAX = 64 * 1024;
+const CONFIG_BYTES_MAX = 64 * 1024;
+const CHALLENGE_BYTES = 32;
 
-async function readBody(response: Response): Promise<string | undefined> {
-  const decoder = new TextDecoder();
-  let bytes = 0;
-  let text = '';
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > PROBE_BODY_BYTES_MAX) return undefined;
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text;
+/** Why a node did not prove what it was asked to. */
+export interface Fault {
+  readonly message: string;
+  /** Nothing of the node answers there: after a while it counts as dead. */
+  readonly isSilent: boolean;
 }
 
-/** The id that whoever answers calls itself by; undefined where it says none. */
-function readNodeHash(body: string): string | undefined {
+/** What came of a probe; null where it was proved, undefined where it was not asked for. */
+export interface Findings {
+  readonly key: Fault | null;
+  readonly prefix: Fault | null | undefined;
+}
+
+export type Claimant = Pick<Node, 'nodeId' | 'address' | 'url' | 'ipv6Prefix'>;
+
+export interface ProbeOptions {
+  readonly asker: Asker;
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number;
+  /** Whether what went wrong is told; of a stranger's address nothing is, or it could look around in our network through us. */
+  readonly isTold: boolean;
+}
+
+const silent = (message: string): Fault => ({ message, isSilent: true });
+
+function askAt(base: string, path: string, bodyBytesMax: number, options: ProbeOptions): Promise<Answered> {
+  const { asker, signal, timeoutMs = PROBE_TIMEOUT_MS } = options;
+  const headers = { accept: 'application/json' };
+  return asker.ask(`${base}${path}`, { headers, bodyBytesMax, timeoutMs, signal });
+}
+
+/** Whether a node that has no such path says at least that it is the one. */
+async function saysItsName(node: Claimant, options: ProbeOptions): Promise<boolean> {
   try {
-    const { node_hash: hash } = JSON.parse(body) as { node_hash?: unknown };
-    return typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash) ? hash : undefined;
+    const { status, body } = await askAt(node.url, CONFIG_PATH, CONFIG_BYTES_MAX, options);
+    return (
+      status === 200 &&
+      (JSON.parse(body.toString('utf8')) as { node_hash?: unknown } | null)?.node_hash === node.nodeId
+    );
   } catch {
-    return undefined;
+    return false;
   }
 }
 
-function causeOf(error: unknown): string {
-  const { cause, message } = error as Error & { cause?: { code?: string } };
-  return cause?.code ?? message;
+/** Asks for a proof at a place, with a challenge that was never used. @returns the answer's status, or null for a proof */
+async function askProof(
+  node: Claimant,
+  base: string,
+  place: string,
+  options: ProbeOptions,
+): Promise<Fault | number | null> {
+  const challenge = randomBytes(CHALLENGE_BYTES).toString('hex');
+  try {
+    const path = `${NODE_PROOF_PATH}?challenge=${challenge}`;
+    const { status, body } = await askAt(base, path, NODE_PROOF_BYTES_MAX, options);
+    if (status !== 200) return status;
+    const isProved = provesNode(body, { nodeId: node.nodeId, place, challenge }, node.address);
+    return isProved ? null : silent(`what answers at ${place} does not prove that it is this node`);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    return silent(error instanceof AskError ? `${place}: ${error.message}` : `${place} cannot be asked`);
+  }
 }
+
+async function probeKey(node: Claimant, options: ProbeOptions): Promise<Fault | null> {
+  const found = await askProof(node, node.url, node.url, options);
+  if (typeof found !== 'number') return found;
+  const isSilent = found !== 429 && !(found === 404 && (await saysItsName(node, options)));
+  return { message: `the node answered ${found} to ${NODE_PROOF_PATH}`, isSilent };
+}
+
+async function probePrefix(node: Claimant, prefix: string, options: ProbeOptions): Promise<Fault | null> {
+  const found = await askProof(node, nodeProofUrl(prefix), nodeProofAddress(prefix), options);
+  return typeof found === 'number' ? silent(`${nodeProofAddress(prefix)} answered ${found}`) : found;
+}
+
+/** What a stranger is told, whatever went wrong. */
+const KEY_UNTOLD = `no proof of the node's key came from its URL (GET ${NODE_PROOF_PATH} there, at a public address, in ${PROBE_TIMEOUT_MS} ms, without a redirect)`;
+const PREFIX_UNTOLD =
+  "no proof of the node's key came from its address in the IPv6 network that it announces";
 
 /**
- * Asks a node for a sign of life. The url is a stranger's word: redirects are not followed, the time and the size of the
- * answer are limited, and nothing of the answer is passed on.
- *
- * @returns why the node counts as unreachable, or undefined where it answered
+ * Has a node prove that its key answers at its URL and, if asked, at its address inside its prefix. Both are a stranger's word:
+ * the asker decides where may be asked, and nothing of the answer is passed on.
  */
 export async function probeNode(
-  node: Pick<Node, 'nodeId' | 'url'>,
-  signal: AbortSignal,
-  timeoutMs = PROBE_TIMEOUT_MS,
-): Promise<string | undefined> {
-  const timeout = AbortSignal.timeout(timeoutMs);
-  try {
-    const response = await fetch(`${node.url}${PROBE_PATH}`, {
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, timeout]),
-      headers: { accept: 'application/json' },
-    });
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      return `the node answered ${response.status} to ${PROBE_PATH}`;
-    }
-    const body = await readBody(response);
-    if (body === undefined)
-      return `the node answered ${PROBE_PATH} with more than ${PROBE_BODY_BYTES_MAX} bytes`;
-    const answers = readNodeHash(body);
-    if (answers !== undefined && answers !== node.nodeId) return `another node answers at ${node.url}`;
-    return undefined;
-  } catch (error) {
-    signal.throwIfAborted();
-    return timeout.aborted
-      ? `the node did not answer in ${timeoutMs} ms`
-      : `the node does not answer (${causeOf(error)})`;
-  }
+  node: Claimant,
+  asksPrefix: boolean,
+  options: ProbeOptions,
+): Promise<Findings> {
+  const untold = (fault: Fault | null, message: string) =>
+    fault === null || options.isTold ? fault : { ...fault, message };
+  const { ipv6Prefix } = node;
+  const [key, prefix] = await Promise.all([
+    probeKey(node, options),
+    asksPrefix && ipv6Prefix !== null ? probePrefix(node, ipv6Prefix, options) : undefined,
+  ]);
+  return {
+    key: untold(key, KEY_UNTOLD),
+    prefix: prefix === undefined ? undefined : untold(prefix, PREFIX_UNTOLD),
+  };
 }

@@ -12,18 +12,17 @@ const RETRY_MAX_MS = 30_000;
 /** Nodes that come and go within this time are one change. */
 const GATHER_MS = 200;
 
-/** The nodes that programs may be sent to: those that run some, are reachable, and are ours to choose. Pure. */
-export function listRunners(
-  nodes: Iterable<Node>,
-  outages: ReadonlyMap<string, unknown>,
-  manages: (nodeAddress: string) => boolean,
-): Runner[] {
+/**
+ * The nodes that programs may be sent to. Pure.
+ * @param nodes those that proved their key and are trusted
+ */
+export function listRunners(nodes: Iterable<Node>): Runner[] {
   const runners: Runner[] = [];
   for (const { nodeId, address, url, features } of nodes) {
     const runtimes = features
       .filter((one) => one.startsWith(FEATURE))
       .map((one) => one.slice(FEATURE.length));
-    if (runtimes.length === 0 || outages.has(nodeId) || !manages(address)) continue;
+    if (runtimes.length === 0) continue;
     runners.push({ node_id: nodeId, node_address: address, url, runtimes: runtimes.toSorted() });
   }
   return runners.toSorted((a, b) => (a.node_id < b.node_id ? -1 : 1)).slice(0, RUNNERS_MAX);

@@ -21,6 +21,8 @@ test('settings: defaults, a list of nodes in one spelling, and every problem at 
     probePeriodSeconds: 10,
     cpuOvercommit: 4,
     nodes: [],
+    trust: 'measured',
+    allowPrivate: false,
     drain: [],
     graceSeconds: 900,
     publicPrefixes: false,

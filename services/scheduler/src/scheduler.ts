@@ -1,6 +1,14 @@
 import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
-import { type Host, listen, loadOrCreateKeyFile, type RunningService, runLoop } from '@skerry/kit';
+import {
+  createAsker,
+  createReach,
+  type Host,
+  listen,
+  loadOrCreateKeyFile,
+  type RunningService,
+  runLoop,
+} from '@skerry/kit';
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import type { SchedulerConfig } from './config.ts';
 import { Controller, type ControllerOptions } from './controller.ts';
@@ -8,10 +16,11 @@ import { Health } from './health.ts';
 import { createApi } from './http/api.ts';
 import { Leadership } from './leadership.ts';
 import { Outbox } from './outbox.ts';
+import { refusePrefix } from './planning/prefix.ts';
 import { probeNode } from './probe.ts';
 import { listRunners, RunnersTeller } from './runners.ts';
 import { readScores } from './scores.ts';
-import type { Placement } from './view.ts';
+import type { Node, Placement } from './view.ts';
 import { watchNetwork } from './watch.ts';
 
 /** Publishes decisions, each later than all before it even where the clock stands still. */
@@ -40,25 +49,28 @@ const PEERS_PERIOD_MS = 1_000;
 const SCORES_PERIOD_MS = 30_000;
 
 function createController(config: SchedulerConfig, { runners, ...parts }: Parts): Controller {
-  const { cpuOvercommit, nodes, drain } = config;
-  const [allowed, drained] = [new Set(nodes), new Set(drain)];
-  const manages = (address: string) => allowed.size === 0 || allowed.has(address);
+  const { cpuOvercommit, trust, drain } = config;
+  const drained = new Set(drain);
+  const manages = (address: string) => trust !== 'listed' || parts.isListed(address);
   return new Controller({
     ...parts,
     cpuOvercommit,
     manages,
-    onNodes: (known, outages) => runners.offer(listRunners(known, outages, manages)),
+    trust,
+    onNodes: (proved) => runners.offer(listRunners(proved)),
     rules: {
       graceMs: config.graceSeconds * 1000,
       scoreMin: config.scoreMinPercent / 100,
       privatePrefixes: !config.publicPrefixes,
+      allowPrivate: config.allowPrivate,
     },
     isDrained: ({ address }) => drained.has(address),
     now: Date.now,
   });
 }
 
-interface Parts extends Pick<ControllerOptions, 'health' | 'outbox' | 'leads' | 'signal' | 'log'> {
+interface Parts
+  extends Pick<ControllerOptions, 'health' | 'outbox' | 'isListed' | 'leads' | 'signal' | 'log'> {
   readonly runners: RunnersTeller;
 }
 
@@ -71,7 +83,33 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
   const outbox = new Outbox({ publish: createPublisher(core, Date.now), log });
   const onChange = (nodeId: string) => controller.onHealth(nodeId);
-  const health = new Health({ probe: probeNode, onChange, now: Date.now, signal, log });
+  const listed = new Set(config.nodes);
+  const isListed = (address: string) => listed.has(address);
+  const askers = {
+    // The operator says where listed nodes are.
+    listed: createAsker({ mayReach: createReach(true) }),
+    strangers: createAsker({ mayReach: createReach(config.allowPrivate) }),
+  };
+  const isPrefixRight = ({ ipv6Prefix, reason, address }: Node) =>
+    ipv6Prefix !== null &&
+    reason === null &&
+    refusePrefix(ipv6Prefix, isListed(address) || config.allowPrivate) === null;
+  const health = new Health({
+    probe: (node, asksPrefix) => {
+      const isTold = isListed(node.address);
+      return probeNode(node, asksPrefix, {
+        asker: isTold ? askers.listed : askers.strangers,
+        signal,
+        isTold,
+      });
+    },
+    isAsked: (node) => controller.isAsked(node),
+    asksPrefix: isPrefixRight,
+    onChange,
+    now: Date.now,
+    signal,
+    log,
+  });
   const leadership = new Leadership({
     address: signer.address,
     peerUrls: config.peers,
@@ -84,7 +122,15 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   });
   const leads = () => leadership.leads;
   const runners = new RunnersTeller({ core, now: Date.now, signal, log });
-  const controller: Controller = createController(config, { health, outbox, runners, leads, signal, log });
+  const controller: Controller = createController(config, {
+    health,
+    outbox,
+    runners,
+    isListed,
+    leads,
+    signal,
+    log,
+  });
 
   const app = await createApi(
     {
@@ -106,9 +152,9 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   log.info({ address: signer.address, core: config.coreUrl }, 'the scheduler signs with this address');
 
   const intervalMs = config.probePeriodSeconds * 1000;
-  const allowed = config.nodes.length === 0 ? undefined : new Set(config.nodes);
+  const allowed = config.trust === 'listed' ? listed : undefined;
   const tasks = [
-    watchNetwork({ core, nodes: () => controller.nodes, allowed, signal, log }, controller),
+    watchNetwork({ core, nodes: () => controller.nodes, allowed, listed, signal, log }, controller),
     runLoop({ name: 'probes', intervalMs, signal, log }, () => health.probeAll(controller.nodes)),
     runLoop({ name: 'peers', intervalMs: PEERS_PERIOD_MS, signal, log }, () => leadership.refresh()),
     runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, async () =>
@@ -128,6 +174,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     async [Symbol.asyncDispose]() {
       stop.abort();
       outbox[Symbol.dispose]();
+      for (const asker of Object.values(askers)) asker.close();
       await Promise.all([app.close(), ...tasks]);
     },
   };

@@ -1,8 +1,9 @@
 import { type CoreClient, requestJson } from '@skerry/client';
 import { SCORES_POST_TYPE } from '@skerry/protocol';
+import type { Earned } from './planning/trust.ts';
 
-/** Node id -> 0 to 1. */
-export type Scores = ReadonlyMap<string, number>;
+/** By node id. */
+export type Scores = ReadonlyMap<string, Earned>;
 
 interface PostsPage {
   readonly posts: readonly { readonly address: string; readonly content: unknown }[];
@@ -10,18 +11,27 @@ interface PostsPage {
 
 const NODE_ID = /^[0-9a-f]{64}$/;
 
+const HOURS_MAX = 100_000;
+/** Who published a score has measured; without a number it was an hour. */
+const hoursOf = (value: unknown) =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? Math.min(value as number, HOURS_MAX) : 1;
+
 /** The scores of compute nodes in what a publisher published; what has not the form is left out. */
 export function parseScores(content: unknown): Scores {
   const { scores } = (content ?? {}) as { scores?: { crn?: unknown } };
   const rows: unknown[] = Array.isArray(scores?.crn) ? scores.crn : [];
   return new Map(
-    rows.flatMap((row): [string, number][] => {
-      const { node_id: nodeId, total_score: score } = (row ?? {}) as {
-        node_id?: unknown;
-        total_score?: unknown;
-      };
+    rows.flatMap((row): [string, Earned][] => {
+      const {
+        node_id: nodeId,
+        total_score: score,
+        measurements,
+      } = (row ?? {}) as Readonly<Record<string, unknown>>;
       const isScore = typeof score === 'number' && score >= 0 && score <= 1;
-      return typeof nodeId === 'string' && NODE_ID.test(nodeId) && isScore ? [[nodeId, score]] : [];
+      const { record_count: hours } = (measurements ?? {}) as { record_count?: unknown };
+      return typeof nodeId === 'string' && NODE_ID.test(nodeId) && isScore
+        ? [[nodeId, { score, hours: hoursOf(hours) }]]
+        : [];
     }),
   );
 }

@@ -53,7 +53,7 @@ export interface View {
   readonly holders: Map<string, number>;
 }
 
-/** Announcing costs strangers nothing; a node that holds an instance is never turned away. */
+/** Announcing costs strangers nothing; a node that holds an instance or is listed is never turned away. */
 export const NODES_MAX = 10_000;
 
 export function createView(): View {
@@ -113,10 +113,15 @@ function isNewer(node: Node, known: Node): boolean {
 }
 
 /** Takes in an announcement: the newest of a sender by (timestamp, item hash) counts, in whatever order they come. Says whether it did. */
-export function applyNode(view: View, node: Node, nodesMax = NODES_MAX): boolean {
+export function applyNode(
+  view: View,
+  node: Node,
+  nodesMax = NODES_MAX,
+  isListed: (address: string) => boolean = () => false,
+): boolean {
   const known = view.nodes.get(node.nodeId);
-  if (known ? !isNewer(node, known) : view.nodes.size >= nodesMax && !view.holders.has(node.nodeId))
-    return false;
+  const isWelcome = view.nodes.size < nodesMax || view.holders.has(node.nodeId) || isListed(node.address);
+  if (known ? !isNewer(node, known) : !isWelcome) return false;
   view.nodes.set(node.nodeId, node);
   return true;
 }

@@ -14,6 +14,7 @@ import {
   applyNode,
   createView,
   type Instance,
+  NODES_MAX,
   type Node,
   parseInstance,
   type View,
@@ -38,6 +39,8 @@ export interface WatchOptions {
   readonly nodes: () => Iterable<Node>;
   /** Addresses whose nodes count; all where undefined. */
   readonly allowed: ReadonlySet<string> | undefined;
+  /** Addresses of nodes that are never left out. */
+  readonly listed: ReadonlySet<string>;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -102,15 +105,17 @@ function listMissingNodes(view: View): string[] {
 
 /** The whole network as it is now, and the cursor from which events go on: it is older than all that is read here, so nothing falls between. */
 async function readView(options: WatchOptions): Promise<{ view: View; cursor: string }> {
-  const { core, allowed } = options;
+  const { core, allowed, listed } = options;
   const view = createView();
   const { instances, cursor } = await core.readAllInstances();
   for (const instance of instances) applyInstance(view, parseInstance(instance));
   const take = (node: Node) => {
-    if (!allowed || allowed.has(node.address)) applyNode(view, node);
+    if (!allowed || allowed.has(node.address))
+      applyNode(view, node, NODES_MAX, (address) => listed.has(address));
   };
   if (allowed) await readAnnouncementsOf(options, [...allowed], take);
   else {
+    await readAnnouncementsOf(options, [...listed], take);
     await readAnnouncements(options, undefined, take);
     await readAnnouncementsOf(options, listMissingNodes(view), take);
   }

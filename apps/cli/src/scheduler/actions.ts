@@ -47,6 +47,7 @@ interface Explanation {
     readonly weight: number;
     readonly free_share: number;
     readonly score: number | null;
+    readonly trust: string;
     readonly against: Reason | null;
   }[];
 }
@@ -60,6 +61,7 @@ interface NodeList {
     readonly instances: number;
     readonly score: number | null;
     readonly weight: number;
+    readonly trust: string;
     readonly reason: Reason | null;
     readonly leaving: Reason | null;
   }[];
@@ -126,12 +128,13 @@ export async function explainPlacement(
     ]),
   );
   const table = renderTable(
-    ['CANDIDATE', 'WEIGHT', 'FREE', 'SCORE', 'AGAINST'],
+    ['CANDIDATE', 'WEIGHT', 'FREE', 'SCORE', 'TRUST', 'AGAINST'],
     candidates.map((one) => [
       shortOf(one.node_id),
       one.weight.toFixed(3),
       one.free_share.toFixed(3),
       scoreOf(one.score),
+      plainText(one.trust),
       whyOf(one.against),
     ]),
   );
@@ -148,9 +151,10 @@ export async function listSchedulerNodes(context: Context, options: SchedulerOpt
     `${sizeOf(node.free)} of ${sizeOf(node.limits)}`,
     scoreOf(node.score),
     node.weight.toFixed(3),
+    plainText(node.trust),
     whyOf(node.leaving ?? node.reason),
   ]);
-  const heads = ['NODE', 'URL', 'MACHINES', 'FREE', 'SCORE', 'WEIGHT', 'TAKES NOTHING NEW'];
+  const heads = ['NODE', 'URL', 'MACHINES', 'FREE', 'SCORE', 'WEIGHT', 'TRUST', 'TAKES NOTHING NEW'];
   context.output.result(answer, renderTable(heads, rows) || 'no compute node is known');
 }
 

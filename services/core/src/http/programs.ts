@@ -61,7 +61,7 @@ export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void
       const body = request.body as Buffer | undefined;
       const { variables = {} } = body && body.length > 0 ? parseRunBody(scanJsonObject(body).value) : {};
       const stored = await getProgram(rooms.db, hash);
-      const output = await forwardRun(await rooms.listRunners(), stored, variables, rooms.signal);
+      const output = await forwardRun(await rooms.listRunners(), stored, variables, rooms.forwarding);
       // Bytes of strangers, as files are: no page that this node serves.
       reply.headers({
         'content-security-policy': 'sandbox',

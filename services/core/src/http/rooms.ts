@@ -11,6 +11,7 @@ import type { Intake } from '../messages/intake.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
 import type { Kept } from '../messages/statement.ts';
 import type { CoreMetrics } from '../metrics/metrics.ts';
+import type { ForwardOptions } from '../programs/forward.ts';
 import type { Sync } from '../sync/sync.ts';
 import type { Taker } from '../sync/take.ts';
 import type { Trust } from '../trust/trust.ts';
@@ -45,6 +46,8 @@ export interface Rooms {
   readonly ipfs: IpfsFiles;
   /** The compute nodes that programs are sent to. */
   readonly listRunners: () => Promise<readonly Runner[]>;
+  /** How they are asked. */
+  readonly forwarding: ForwardOptions;
   readonly sync: Sync;
   /** What messages of other nodes go through. */
   readonly taker: Taker;

@@ -1,3 +1,4 @@
+import { AskError, type Asker, type AskFailure } from '@skerry/kit';
 import { AppError, isErrorCode, LIMITS, type Program, type Runner, sha256Hex } from '@skerry/protocol';
 import type { StoredProgram } from './read.ts';
 
@@ -16,7 +17,7 @@ const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
 /** By these a node says that it did not run the program, and another one may. */
 const ELSEWHERE = ['NO_RUNNER', 'OVERLOADED', 'SHUTTING_DOWN'];
 /** A connection was never made, so nothing was run. */
-const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
+const NOTHING_SENT: readonly AskFailure[] = ['refused', 'unconnected'];
 
 const runs = (runner: Runner, { runtime }: Program) =>
   runner.runtimes.includes(runtime.kind === 'named' ? runtime.runtime : 'python3');
@@ -34,21 +35,6 @@ export function orderRunners(runners: readonly Runner[], { programHash, program 
     .map(({ runner }) => runner);
 }
 
-async function readBody(response: Response): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const part of response.body ?? []) {
-    sizeBytes += part.length;
-    if (sizeBytes > OUTPUT_BYTES_MAX)
-      throw new AppError(
-        'PROGRAM_OUTPUT_TOO_LARGE',
-        `the program answered more than ${OUTPUT_BYTES_MAX} bytes`,
-      );
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
-}
-
 /** What a node answered where the program did not. It is a stranger: only words that we know are passed on. */
 function refusalOf(body: Buffer, status: number): AppError {
   try {
@@ -64,34 +50,45 @@ async function callRunner(
   runner: Runner,
   stored: StoredProgram,
   body: string,
-  signal: AbortSignal,
+  { asker, signal }: ForwardOptions,
 ): Promise<ProgramOutput> {
-  const timeoutMs = stored.program.timeoutSeconds * 1000 + OVERHEAD_MS;
-  const response = await fetch(`${runner.url.replace(/\/+$/, '')}/run/${stored.programHash}`, {
+  const answer = await asker.ask(`${runner.url.replace(/\/+$/, '')}/run/${stored.programHash}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body,
-    redirect: 'error',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    timeoutMs: stored.program.timeoutSeconds * 1000 + OVERHEAD_MS,
+    bodyBytesMax: OUTPUT_BYTES_MAX,
+    signal,
   });
-  const bytes = await readBody(response);
-  if (response.headers.get('net-program-outcome') !== 'answered') throw refusalOf(bytes, response.status);
-  const contentType = response.headers.get('content-type') ?? 'application/octet-stream';
-  return { status: response.status, contentType, body: bytes };
+  if (answer.headers['net-program-outcome'] !== 'answered') throw refusalOf(answer.body, answer.status);
+  const contentType = answer.headers['content-type'] ?? 'application/octet-stream';
+  return { status: answer.status, contentType, body: answer.body };
 }
 
-/** A failure of `fetch` in our words, and whether another node may be asked. */
+const FAILURES: Readonly<Record<AskFailure, (message: string) => AppError>> = {
+  // The same words for everything that is not asked: a stranger's URL is not to look around in our network.
+  refused: () => new AppError('NO_RUNNER', 'the compute node is not at an address that may be asked'),
+  unconnected: (message) => new AppError('NO_RUNNER', `the compute node ${message}`),
+  broken: (message) => new AppError('NO_RUNNER', `the compute node ${message}`),
+  timeout: () => new AppError('PROGRAM_TIMED_OUT', 'the compute node did not answer in time'),
+  too_large: () =>
+    new AppError('PROGRAM_OUTPUT_TOO_LARGE', `the program answered more than ${OUTPUT_BYTES_MAX} bytes`),
+};
+
+/** A failure in our words, and whether another node may be asked. */
 function readFailure(error: unknown): { failure: AppError; isElsewhere: boolean } {
   if (error instanceof AppError) return { failure: error, isElsewhere: ELSEWHERE.includes(error.code) };
-  const { cause, name, message } = error as Error & { cause?: { code?: string } };
-  if (name === 'TimeoutError')
-    return {
-      failure: new AppError('PROGRAM_TIMED_OUT', 'the compute node did not answer in time'),
-      isElsewhere: false,
-    };
-  const why = cause?.code ?? message;
-  const isElsewhere = NOT_CONNECTED.includes(cause?.code ?? '');
-  return { failure: new AppError('NO_RUNNER', `the compute node does not answer (${why})`), isElsewhere };
+  if (!(error instanceof AskError)) throw error;
+  return {
+    failure: FAILURES[error.failure](error.message),
+    isElsewhere: NOTHING_SENT.includes(error.failure),
+  };
+}
+
+export interface ForwardOptions {
+  /** Asks the nodes, at addresses that the operator lets be asked. */
+  readonly asker: Asker;
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -104,13 +101,13 @@ export async function forwardRun(
   runners: readonly Runner[],
   stored: StoredProgram,
   variables: unknown,
-  signal: AbortSignal,
+  options: ForwardOptions,
 ): Promise<ProgramOutput> {
   let last = new AppError('NO_RUNNER', 'no compute node of this network runs programs of this kind now');
   const body = JSON.stringify({ variables });
   for (const runner of orderRunners(runners, stored).slice(0, TRIES_MAX)) {
     try {
-      return await callRunner(runner, stored, body, signal);
+      return await callRunner(runner, stored, body, options);
     } catch (error) {
       const { failure, isElsewhere } = readFailure(error);
       if (!isElsewhere) throw failure;

@@ -6,9 +6,8 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { createAddressSet } from '@skerry/kit';
+import { createReach } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { isPublicAddress } from './public-address.ts';
 import { checkLiteralHost, createCheckedLookup } from './resolve.ts';
 import { type Attempted, type Failure, parseRetryAfterMs } from './schedule.ts';
 
@@ -82,8 +81,7 @@ function finishAnswer(answer: IncomingMessage, done: () => void): void {
 /** Sends to endpoints of strangers: https, public addresses, no redirects, one deadline over everything. */
 export function createSender(options: SenderSettings & { readonly now: () => number }): Sender {
   const { allowHttp = false, timeoutMs = TIMEOUT_MS, ca, allowedAddresses = [], dnsServers, now } = options;
-  const isAllowed = createAddressSet(allowedAddresses);
-  const mayCall = (address: string) => isPublicAddress(address) || isAllowed(address);
+  const mayCall = createReach(false, allowedAddresses);
   const agentOptions = {
     keepAlive: true,
     maxFreeSockets: IDLE_CONNECTIONS_PER_HOST,

@@ -10,7 +10,7 @@ import { hashOf, instance } from '../table/testing.ts';
 import { readState, type StoredState, writeState } from './store.ts';
 
 const log = createLogger('test', 'silent');
-const policy = { allowLocal: false };
+const policy = { allowLocal: true, allowPrivate: false };
 
 async function temporaryDirectory(): Promise<AsyncDisposable & { path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'skerry-gateway-'));

@@ -32,7 +32,7 @@ const toSource = (instance: Instance): SourceInstance => ({
   created_at: instance.createdAt,
   effective_at: instance.effectiveAt,
   placed: instance.placed,
-  ipv6: instance.ipv6 ?? '',
+  ipv6: instance.ipv6 ?? instance.refusedIpv6 ?? '',
   desired: instance.desired,
   ...(instance.proxyHeader ? { firewall: { proxyProtocol: true } } : {}),
   phase: instance.phase,

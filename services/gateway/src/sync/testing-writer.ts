@@ -12,6 +12,7 @@ const some = (index: number): Instance => ({
   effectiveAt: index,
   placed: true,
   ipv6: '2001:db8::1',
+  refusedIpv6: null,
   desired: 'running',
   proxyHeader: false,
   phase: 'running',

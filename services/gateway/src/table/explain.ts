@@ -1,6 +1,6 @@
 import { prefixOfHostname } from '@skerry/protocol';
 import type { Explanation, Failure } from '../dataplane/port.ts';
-import { type Instance, isBarred, whyHolder } from './instance.ts';
+import { explainNoAddress, type Instance, isBarred, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
 
 /** What the gateway last heard of an instance. */
@@ -50,7 +50,7 @@ function explainNotRouted(table: InstanceTable, hostname: string): Explanation {
     };
   return {
     code: 'INSTANCE_NOT_ROUTED',
-    message: `The instance ${subdomain} has no address yet. ${stateSentence(holder)}${shared}`,
+    message: `The instance ${subdomain} is not led to: ${explainNoAddress(holder)}. ${stateSentence(holder)}${shared}`,
   };
 }
 

@@ -11,7 +11,7 @@ test('S5: an instance that can never start is not active', () => {
           ...{ instance_id: hashOf('5330dcefe18'), created_at: 1, ipv6: '2001:db8::1', desired: 'running' },
           ...{ phase, reason: code === null ? null : { code, message: 'x' } },
         },
-        { allowLocal: false },
+        { allowLocal: true, allowPrivate: false },
       ),
     );
   assert.equal(routable('failed', 'UNKNOWN_IMAGE'), false);

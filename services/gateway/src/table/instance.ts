@@ -1,10 +1,12 @@
-import { BlockList, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
+import { createAddressSet, isPublicAddress } from '@skerry/kit';
 import {
   createParser,
   InstanceStatus,
   type InstanceView,
   type ItemHash,
   isBeyondStart,
+  isInstanceAddress,
   Phase,
   type Phase as PhaseName,
   Reason,
@@ -22,6 +24,8 @@ export interface Instance {
   readonly placed: boolean;
   /** Null while there is none, and where it is one that the gateway does not connect to. */
   readonly ipv6: string | null;
+  /** The address that is told and not connected to. */
+  readonly refusedIpv6: string | null;
   readonly desired: 'running' | 'stopped';
   /** Whether TLS connections to it begin with a header of the PROXY protocol. */
   readonly proxyHeader: boolean;
@@ -51,32 +55,39 @@ export type SourceInstance = Pick<
 
 const parseSource = createParser(SourceInstance, 'instance') as (value: unknown) => SourceInstance;
 
-/** Addresses that mean this machine or this link: an instance never has one, and a stranger must not reach them through us. */
-const LOCAL = new BlockList();
-LOCAL.addSubnet('::', 96, 'ipv6');
-LOCAL.addSubnet('::ffff:0:0', 96, 'ipv6');
-LOCAL.addSubnet('fe80::', 10, 'ipv6');
-LOCAL.addSubnet('ff00::', 8, 'ipv6');
+/** Networks that are routed within a private network: unique local addresses, and those of laboratories. */
+const PRIVATE = createAddressSet(['fc00::/7', '2001:db8::/32']);
 
 export interface AddressPolicy {
   /** For tests on one machine. */
   readonly allowLocal: boolean;
+  /** Instances may be in private networks. */
+  readonly allowPrivate: boolean;
 }
 
-export function isReachableAddress(ipv6: string, policy: AddressPolicy): boolean {
+/**
+ * Whether connections go to an address that a core node tells of an instance. It has to be the one that the instance's hash
+ * gives in a node's network (the scheduler allocates from those that nodes proved, docs/scheduling.md), and that network one
+ * that can be a node's: whoever gets something else told leads nobody to this machine, this link or another's machines.
+ */
+export function isReachableAddress(ipv6: string, hash: string, policy: AddressPolicy): boolean {
   if (!isIPv6(ipv6) || ipv6.includes('%')) return false;
-  return policy.allowLocal || !LOCAL.check(ipv6, 'ipv6');
+  if (policy.allowLocal) return true;
+  const isRouted = isPublicAddress(ipv6) || (policy.allowPrivate && PRIVATE(ipv6));
+  return isRouted && isInstanceAddress(ipv6, hash);
 }
 
 /** An instance from a core node's view of it, or from our own file. Throws INVALID_CONTENT. */
 export function parseInstance(view: unknown, policy: AddressPolicy): Instance {
   const source = parseSource(view);
+  const isReachable = isReachableAddress(source.ipv6, source.instance_id, policy);
   return {
     hash: source.instance_id as ItemHash,
     createdAt: source.created_at,
     effectiveAt: source.effective_at ?? source.created_at,
     placed: source.placed ?? source.ipv6 !== '',
-    ipv6: isReachableAddress(source.ipv6, policy) ? source.ipv6 : null,
+    ipv6: isReachable ? source.ipv6 : null,
+    refusedIpv6: isReachable || source.ipv6 === '' ? null : source.ipv6,
     desired: source.desired,
     proxyHeader: source.firewall?.proxyProtocol ?? false,
     phase: source.phase,
@@ -88,6 +99,12 @@ export function parseInstance(view: unknown, policy: AddressPolicy): Instance {
 /** It can never start as it is, whatever its owner wants. */
 export const isBarred = ({ phase, reasonCode }: Instance): boolean =>
   isBeyondStart(phase, reasonCode === null ? null : { code: reasonCode });
+
+/** Why an instance without an address that is connected to has none. */
+export const explainNoAddress = ({ refusedIpv6 }: Instance) =>
+  refusedIpv6 === null
+    ? 'it has no address yet'
+    : `its address ${refusedIpv6} is not its own one in a network that leads to a node, so nothing is sent there`;
 
 /** Routed, if the name is its own: the address is known, the owner wants it to run, and it can. */
 export function isRoutable(instance: Instance): boolean {
@@ -127,6 +144,7 @@ export function isSameInstance(one: Instance, other: Instance): boolean {
     one.effectiveAt === other.effectiveAt &&
     one.placed === other.placed &&
     one.ipv6 === other.ipv6 &&
+    one.refusedIpv6 === other.refusedIpv6 &&
     one.desired === other.desired &&
     one.proxyHeader === other.proxyHeader &&
     one.phase === other.phase &&

@@ -25,7 +25,7 @@ const told = (tail: string, more: Record<string, unknown> = {}): Instance =>
       reason: null,
       ...more,
     },
-    { allowLocal: false },
+    { allowLocal: true, allowPrivate: false },
   );
 const holderOf = (...instances: Instance[]) =>
   compile(instances, DOMAIN).get(`${NAME}.${DOMAIN}`)?.instanceHash;

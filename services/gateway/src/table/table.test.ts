@@ -139,13 +139,13 @@ describe('what a core node says', () => {
   const view = {
     instance_id: 'a'.repeat(64),
     created_at: 1,
-    ipv6: '2001:db8::1',
+    ipv6: '2a00:db8:0:1:3:aaaa:aaaa:aaa1',
     desired: 'running',
     phase: 'starting',
     reason: { code: 'X', message: 'why' },
     more: 'fields of newer nodes',
   };
-  const strict = { allowLocal: false };
+  const strict = { allowLocal: false, allowPrivate: false };
 
   test('is read, and refused where it is malformed', () => {
     assert.deepEqual(parseInstance(view, strict), {
@@ -153,7 +153,8 @@ describe('what a core node says', () => {
       createdAt: 1,
       effectiveAt: 1,
       placed: true,
-      ipv6: '2001:db8::1',
+      ipv6: view.ipv6,
+      refusedIpv6: null,
       desired: 'running',
       proxyHeader: false,
       phase: 'starting',
@@ -184,8 +185,7 @@ describe('what a core node says', () => {
       'fe80::1%eth0',
       'x',
     ])
-      assert.equal(isReachableAddress(local, strict), false, local);
-    assert.equal(isReachableAddress('fd00::1', strict), true);
-    assert.equal(isReachableAddress('::1', { allowLocal: true }), true);
+      assert.equal(isReachableAddress(local, view.instance_id, strict), false, local);
+    assert.equal(isReachableAddress('::1', view.instance_id, { ...strict, allowLocal: true }), true);
   });
 });

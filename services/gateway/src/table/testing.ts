@@ -13,6 +13,7 @@ export function instance(changes: Partial<Instance> = {}): Instance {
     effectiveAt: changes.createdAt ?? 1000,
     placed: true,
     ipv6: '2001:db8::1',
+    refusedIpv6: null,
     desired: 'running',
     proxyHeader: false,
     phase: 'running',

@@ -1,7 +1,7 @@
 import { type ErrorCode, hostnameOf, type ItemHash, parseItemHash, prefixOfHostname } from '@skerry/protocol';
 import type { Attempts, Failure } from '../dataplane/port.ts';
 import { fullHostname } from './compile.ts';
-import { type Instance, isBarred, isRoutable, sinceOf, whyHolder } from './instance.ts';
+import { explainNoAddress, type Instance, isBarred, isRoutable, sinceOf, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
 
 export const WHY_STEPS = ['message', 'name', 'desired', 'allocation', 'phase', 'connection'] as const;
@@ -103,7 +103,9 @@ function stepsOf(instance: Instance, named: readonly Instance[]): WhyStep[] {
       step: 'allocation',
       ok: instance.ipv6 !== null,
       detail:
-        instance.ipv6 === null ? `it has no address yet; phase ${state}` : `its address is ${instance.ipv6}`,
+        instance.ipv6 === null
+          ? `${explainNoAddress(instance)}; phase ${state}`
+          : `its address is ${instance.ipv6}`,
     },
     { step: 'phase', ok: instance.phase === 'running', detail: `its last known phase is ${state}` },
   ];

@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import type { Snapshot } from '../controller.ts';
 import type { Peer, Standpoint } from '../leadership.ts';
 import type { NodeLoad } from '../planning/load.ts';
+import { isDistrust } from '../planning/trust.ts';
 import type { StatusView } from './views.ts';
 
 export interface StatusInput {
@@ -28,12 +29,16 @@ function listSharedPrefixes(loads: Iterable<NodeLoad>): string[] {
   return [...shared].sort();
 }
 
+/** What strangers announce says nothing of the network's state. */
+const listTrusted = (loads: Iterable<NodeLoad>) =>
+  [...loads].filter(({ standing, instances }) => instances.size > 0 || !isDistrust(standing.unusable));
+
 function listNetworkReasons({ planner }: Snapshot): string[] {
-  const loads = [...planner.loads.values()];
+  const loads = listTrusted(planner.loads.values());
   const { waiting, leaving } = planner.count();
   const unusable = loads.filter(({ standing }) => standing.unusable !== null).length;
   const reasons: string[] = [];
-  if (loads.length === 0) reasons.push('no compute node is known');
+  if (loads.length === 0) reasons.push('no compute node is known that is listed or measured');
   if (unusable > 0)
     reasons.push(`${unusable} of ${loads.length} compute nodes can take no instance (see /api/v0/nodes)`);
   if (waiting > 0) reasons.push(`${waiting} of ${planner.size} instances have no node (see /api/v0/plan)`);
@@ -63,7 +68,7 @@ export function statusView(input: StatusInput): Static<typeof StatusView> {
   const { snapshot, standpoint, peers, address } = input;
   const reasons = listReasons(input);
   const planner = snapshot?.planner;
-  const loads = [...(planner?.loads.values() ?? [])];
+  const loads = listTrusted(planner?.loads.values() ?? []);
   const total = planner?.size ?? 0;
   const { waiting, leaving } = planner?.count() ?? { waiting: 0, leaving: 0 };
   return {

@@ -98,7 +98,7 @@ function nodeView(load: NodeLoad, view: View): NodeView {
     address: node.address,
     version: node.version,
     features: [...node.features],
-    capacity: resourcesView(node.capacity),
+    capacity: resourcesView(view.nodes.get(node.nodeId)?.capacity ?? node.capacity),
     limits: resourcesView(limits),
     used: resourcesView(used),
     free: resourcesView(freeOf(load)),
@@ -106,6 +106,7 @@ function nodeView(load: NodeLoad, view: View): NodeView {
     healthy: standing.unusable === null,
     reason: standing.unusable,
     leaving: standing.leaving,
+    trust: standing.trust,
     score: standing.score,
     weight: weightOf(load),
     announced_at: Math.floor(node.announcedAtMs / 1000),
@@ -123,6 +124,7 @@ const candidateView = ({ load, weight, freeShare, against }: Candidate): Static<
   free_share: freeShare,
   score: load.standing.score,
   free: resourcesView(freeOf(load)),
+  trust: load.standing.trust,
   against,
 });
 

@@ -108,7 +108,7 @@ describe('a new instance goes', () => {
 
   test('to no private network where only public ones will do', () => {
     const rules = { ...RULES, privatePrefixes: false };
-    const nodes = [nodeAt(0, size(8, 1024, 9)), nodeAt(1, size(1, 512, 9), { ipv6Prefix: '2001:db8::/64' })];
+    const nodes = [nodeAt(0, size(8, 1024, 9)), nodeAt(1, size(1, 512, 9), { ipv6Prefix: '2a00:db8::/64' })];
     assert.equal(
       only(planOf(nodes, [instanceAt(0, size(1, 512, 1))], withFacts({}, rules))).nodeId,
       nodes[1]!.nodeId,

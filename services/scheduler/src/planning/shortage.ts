@@ -2,6 +2,7 @@ import type { Reason } from '@skerry/protocol';
 import type { Resources } from '../view.ts';
 import type { CapacityTree } from './capacity-tree.ts';
 import type { NodeLoad } from './load.ts';
+import { isDistrust } from './trust.ts';
 
 const KINDS: readonly { key: keyof Resources; name: string; unit: string }[] = [
   { key: 'cpu', name: 'virtual cores', unit: '' },
@@ -12,15 +13,17 @@ const KINDS: readonly { key: keyof Resources; name: string; unit: string }[] = [
 const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 function describeUnusable(loads: Iterable<NodeLoad>): string {
-  let [total, unreachable] = [0, 0];
+  let [total, unreachable, strange] = [0, 0, 0];
   for (const { standing } of loads) {
     total++;
     if (standing.unusable?.code === 'NODE_UNREACHABLE') unreachable++;
+    if (isDistrust(standing.unusable)) strange++;
   }
   if (total === 0) return 'no compute node is known';
   const why = [
     unreachable > 0 ? `${unreachable} cannot be reached` : '',
-    total > unreachable ? `${total - unreachable} cannot run instances` : '',
+    strange > 0 ? `${strange} are not trusted (SKERRY_SCHEDULER_TRUST, SKERRY_SCHEDULER_NODES)` : '',
+    total > unreachable + strange ? `${total - unreachable - strange} cannot run instances` : '',
   ].filter((part) => part !== '');
   return `none of ${plural(total, 'compute node')} can take an instance: ${why.join(', ')}`;
 }

@@ -1,5 +1,7 @@
 import { LIMITS, type Reason } from '@skerry/protocol';
 import type { Node } from '../view.ts';
+import { isPrivatePrefix, refusePrefix } from './prefix.ts';
+import type { Trust } from './trust.ts';
 
 /** What a node may be used for, and how good it is. */
 export interface Standing {
@@ -9,12 +11,19 @@ export interface Standing {
   readonly leaving: Reason | null;
   /** 0 to 1 as published; null where nobody has scored it. */
   readonly score: number | null;
+  /** How far it is believed, in a sentence. */
+  readonly trust: string;
 }
 
 /** What is known of a node beside its announcement. */
 export interface NodeFacts {
-  /** Since when it does not answer (milliseconds since 1970), and how. */
-  readonly outage: { readonly sinceMs: number; readonly failure: string } | undefined;
+  /** Since when it does not prove its key (milliseconds since 1970), how, and whether nothing of it answers. */
+  readonly outage:
+    | { readonly sinceMs: number; readonly failure: string; readonly isSilent: boolean }
+    | undefined;
+  readonly proof: { readonly isKeyProved: boolean; readonly prefixFault: string | null };
+  readonly trust: Trust;
+  readonly isListed: boolean;
   /** The operator of the scheduler wants it empty. */
   readonly isDrained: boolean;
   readonly score: number | null;
@@ -25,8 +34,9 @@ export interface StandingRules {
   readonly graceMs: number;
   /** Nodes with a lower score get nothing new; those without a score do. */
   readonly scoreMin: number;
-  /** Whether a private prefix (fc00::/7) is good enough. */
+  /** Whether a private prefix (fc00::/7) is good enough at all, and of a node that is not listed. */
   readonly privatePrefixes: boolean;
+  readonly allowPrivate: boolean;
   /** False while so much is out of reach that the scheduler itself may be cut off. */
   readonly mayDeclareDead: boolean;
 }
@@ -39,19 +49,33 @@ const reasonOf = (code: string, message: string): Reason => ({
   message: message.slice(0, LIMITS.reasonChars),
 });
 
-const isPrivate = (prefix: string) => /^f[cd]/.test(prefix);
-
 function unusableReason(node: Node, facts: NodeFacts, rules: StandingRules): Reason | null {
+  if (facts.trust.against) return facts.trust.against;
   if (node.reason) return node.reason;
   if (facts.isDrained)
     return reasonOf(DRAINING, 'the node is being emptied by the operator of the scheduler');
   if (node.ipv6Prefix === null)
     return reasonOf('NODE_WITHOUT_PREFIX', 'the node has no IPv6 network for instances');
-  if (!rules.privatePrefixes && isPrivate(node.ipv6Prefix))
+  if (!rules.privatePrefixes && isPrivatePrefix(node.ipv6Prefix))
     return reasonOf('NODE_PREFIX_PRIVATE', `the IPv6 network ${node.ipv6Prefix} of the node is private`);
-  if (facts.outage) return reasonOf('NODE_UNREACHABLE', facts.outage.failure);
+  const refused = refusePrefix(node.ipv6Prefix, facts.isListed || rules.allowPrivate);
+  if (refused) return refused;
+  const unproved = unprovedReason(facts);
+  if (unproved) return unproved;
   if (facts.score !== null && facts.score < rules.scoreMin)
     return reasonOf('NODE_SCORE_LOW', `the score of the node is ${facts.score}, below ${rules.scoreMin}`);
+  return null;
+}
+
+function unprovedReason({ outage, proof }: NodeFacts): Reason | null {
+  if (outage) return reasonOf('NODE_UNREACHABLE', outage.failure);
+  if (!proof.isKeyProved)
+    return reasonOf('NODE_UNPROVED', 'the node has not proved yet that its key answers at its URL');
+  if (proof.prefixFault !== null)
+    return reasonOf(
+      'NODE_PREFIX_UNPROVED',
+      `the IPv6 network of the node is not proved: ${proof.prefixFault}`,
+    );
   return null;
 }
 
@@ -63,7 +87,7 @@ function leavingReason(
 ): Reason | null {
   if (facts.isDrained || node.reason?.code === DRAINING)
     return reasonOf(DRAINING, node.reason?.message ?? 'the node is being emptied');
-  if (facts.outage && mayDeclareDead && nowMs - facts.outage.sinceMs >= graceMs) {
+  if (facts.outage?.isSilent && mayDeclareDead && nowMs - facts.outage.sinceMs >= graceMs) {
     const minutes = Math.floor((nowMs - facts.outage.sinceMs) / 60_000);
     return reasonOf('NODE_DEAD', `out of reach for ${minutes} minutes: ${facts.outage.failure}`);
   }
@@ -76,10 +100,14 @@ export function decideStanding(node: Node, facts: NodeFacts, rules: StandingRule
     unusable: unusableReason(node, facts, rules),
     leaving: leavingReason(node, facts, rules, nowMs),
     score: facts.score,
+    trust: facts.trust.words,
   };
 }
 
 const isSameReason = (a: Reason | null, b: Reason | null) => a?.code === b?.code && a?.message === b?.message;
 
 export const isSameStanding = (a: Standing, b: Standing) =>
-  isSameReason(a.unusable, b.unusable) && isSameReason(a.leaving, b.leaving) && a.score === b.score;
+  isSameReason(a.unusable, b.unusable) &&
+  isSameReason(a.leaving, b.leaving) &&
+  a.score === b.score &&
+  a.trust === b.trust;

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { Instance, Node, Resources } from '../view.ts';
 import { type Plan, type PlanInput, plan } from './plan.ts';
 import { decideStanding, type NodeFacts, type StandingRules } from './standing.ts';
+import type { Trust } from './trust.ts';
 
 /** Networks for the tests of planning. */
 
@@ -45,11 +46,20 @@ export function instanceAt(index: number, needs: Resources, more: Partial<Instan
 
 export const onNode = ({ nodeId, address }: Node) => ({ nodeId, nodeAddress: address, ipv6: 'fd00::1' });
 
-export const NO_FACTS: NodeFacts = { outage: undefined, isDrained: false, score: null };
+const LISTED: Trust = { against: null, room: null, words: 'listed' };
+export const NO_FACTS: NodeFacts = {
+  outage: undefined,
+  proof: { isKeyProved: true, prefixFault: null },
+  trust: LISTED,
+  isListed: true,
+  isDrained: false,
+  score: null,
+};
 export const RULES: StandingRules = {
   graceMs: 60_000,
   scoreMin: 0,
   privatePrefixes: true,
+  allowPrivate: false,
   mayDeclareDead: true,
 };
 export const standingOf = (node: Node, facts: Partial<NodeFacts> = {}, rules = RULES) =>
@@ -59,7 +69,7 @@ export const planOf = (nodes: Node[], instances: Instance[], more: Partial<PlanI
   plan({ nodes, instances, cpuOvercommit: 4, manages: () => true, standingOf, ...more });
 
 export const unreachable = (failure: string, forMs = 0): Partial<NodeFacts> => ({
-  outage: { sinceMs: 1_000_000 - forMs, failure },
+  outage: { sinceMs: 1_000_000 - forMs, failure, isSilent: true },
 });
 
 const resources = (min: number, max: number): fc.Arbitrary<Resources> =>
@@ -89,6 +99,7 @@ export const anyNode = (index: number): fc.Arbitrary<{ node: Node; facts: NodeFa
         ...(condition === 3 ? { ipv6Prefix: `fd00:a${index}::/64` } : {}),
       }),
       facts: {
+        ...NO_FACTS,
         outage:
           condition === 4
             ? unreachable('no answer').outage

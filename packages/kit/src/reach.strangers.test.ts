@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { isPublicAddress } from './public-address.ts';
+import { createReach, isPublicAddress } from './reach.ts';
 
 const REFUSED: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.1', '127.255.255.254', '::1'],
@@ -30,10 +30,11 @@ const ACCEPTED = [
   '2a00:1450::1',
 ];
 
-describe('addresses that webhooks may be at', () => {
+describe('H3: addresses that are asked on a stranger’s word', () => {
   for (const [what, addresses] of Object.entries(REFUSED)) {
-    test(`not ${what}`, () => {
-      for (const address of addresses) assert.equal(isPublicAddress(address), false, address);
+    test(`H3: not ${what}`, () => {
+      const mayReach = createReach(false);
+      for (const address of addresses) assert.equal(mayReach(address), false, address);
     });
   }
 

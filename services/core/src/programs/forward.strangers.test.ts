@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { createAsker, createReach } from '@skerry/kit';
+import { NETWORK_CHANNEL, NETWORK_POST, nodeIdOf, type Runner } from '@skerry/protocol';
+import { createTestCore, signers } from '../testing.ts';
+import { forwardRun } from './forward.ts';
+
+const runnerAt = (url: string): Runner => ({
+  node_id: nodeIdOf(signers.node.address),
+  node_address: signers.node.address,
+  url,
+  runtimes: ['nodejs'],
+});
+
+async function startSecret() {
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    asked++;
+    response.writeHead(200, { 'net-program-outcome': 'answered' }).end('secret');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    get asked() {
+      return asked;
+    },
+    [Symbol.dispose]: () => void server.close(),
+  };
+}
+
+test('H3: a call of a program is not sent to this machine on a node’s word', async () => {
+  using secret = await startSecret();
+  await using core = await createTestCore({ allowPrivate: false });
+  const content = { name: 'a', code: 'x', runtime: 'nodejs', memory: 64, timeout: 1 };
+  const hash = (await core.send(signers.alice, { type: 'PROGRAM', content })).body.item_hash as string;
+  const list = { runners: [runnerAt(`http://127.0.0.1:${secret.port}`)], decided_at_ms: 1 };
+  await core.send(signers.scheduler, {
+    type: 'POST',
+    channel: NETWORK_CHANNEL.scheduling,
+    content: { type: NETWORK_POST.runners, content: list },
+  });
+  const { status, body } = await core.post(`/run/${hash}`, '{}');
+  assert.deepEqual([secret.asked, status, body.code], [0, 503, 'NO_RUNNER']);
+});
+
+test('H3: what is refused reads the same, whatever is there', async () => {
+  using secret = await startSecret();
+  const asker = createAsker({ mayReach: createReach(false) });
+  const options = { asker, signal: new AbortController().signal };
+  const stored = {
+    programHash: 'a'.repeat(64),
+    owner: signers.alice.address,
+    program: { runtime: { kind: 'named', runtime: 'nodejs' }, timeoutSeconds: 1 },
+  } as unknown as Parameters<typeof forwardRun>[1];
+  const said: string[] = [];
+  for (const url of [
+    `http://127.0.0.1:${secret.port}`,
+    'http://127.0.0.1:1',
+    `http://localhost:${secret.port}`,
+    `http://[::ffff:127.0.0.1]:${secret.port}`,
+    `http://[64:ff9b::7f00:1]:${secret.port}`,
+  ])
+    await forwardRun([runnerAt(url)], stored, {}, options).catch((error: Error) => said.push(error.message));
+  assert.deepEqual([secret.asked, said.length, new Set(said).size], [0, 5, 1]);
+});

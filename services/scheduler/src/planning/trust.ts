@@ -1,0 +1,100 @@
+import type { Reason } from '@skerry/protocol';
+import type { Resources } from '../view.ts';
+
+/** Whose nodes get what strangers created: those that are listed, those that were measured too, or all that proved what they say. */
+export const TRUST_LEVELS = ['listed', 'measured', 'all'] as const;
+export type TrustLevel = (typeof TRUST_LEVELS)[number];
+
+/** What trusted publishers say of a node. */
+export interface Earned {
+  /** 0 to 1. */
+  readonly score: number;
+  /** Hours of measurements that the score is made of. */
+  readonly hours: number;
+}
+
+export interface TrustFacts {
+  readonly level: TrustLevel;
+  /** The operator of this scheduler vouches for the node. */
+  readonly isListed: boolean;
+  readonly earned: Earned | null;
+}
+
+/** How far a node is believed. */
+export interface Trust {
+  /** Why it gets nothing, or null. */
+  readonly against: Reason | null;
+  /** The most of what it announces that counts; null where all does. */
+  readonly room: Resources | null;
+  /** In a sentence. */
+  readonly words: string;
+}
+
+/** What an hour at a perfect score is worth. */
+const ROOM_PER_HOUR: Resources = { cpu: 1, memoryMib: 2_048, diskGib: 20 };
+
+/** The room that was earned: it grows with the score and with the hours measured, and with nothing that the node says. Pure. */
+export function earnedRoom({ score, hours }: Earned): Resources {
+  const { cpu, memoryMib, diskGib } = ROOM_PER_HOUR;
+  const worth = score * hours;
+  return {
+    // Of a small node's first hour a core is left, or nothing would ever fit.
+    cpu: Math.ceil(worth * cpu),
+    memoryMib: Math.floor(worth * memoryMib),
+    diskGib: Math.floor(worth * diskGib),
+  };
+}
+
+const wordsOf = ({ cpu, memoryMib, diskGib }: Resources) =>
+  `${cpu} cores, ${memoryMib} MiB and ${diskGib} GiB`;
+
+/** Whether a node may get something new of strangers, and how much of what it announces counts. Pure. */
+export function decideTrust({ level, isListed, earned }: TrustFacts): Trust {
+  if (isListed)
+    return {
+      against: null,
+      room: null,
+      words: 'listed by the operator of the scheduler: all that it announces counts',
+    };
+  if (level === 'all')
+    return {
+      against: null,
+      room: null,
+      words: 'not listed; the scheduler takes every node that proves its key and its network',
+    };
+  if (level === 'listed') return refuse(NOT_LISTED, 'the operator of the scheduler has not listed the node');
+  if (earned === null || earned.score <= 0 || earned.hours <= 0)
+    return refuse(
+      NOT_MEASURED,
+      'the node is not listed, and no publisher of scores that the scheduler trusts gives it one above zero',
+    );
+  const room = earnedRoom(earned);
+  const { score, hours } = earned;
+  return {
+    against: null,
+    room,
+    words: `not listed; measured for ${hours} hours at a score of ${score}, which is worth up to ${wordsOf(room)}`,
+  };
+}
+
+const NOT_LISTED = 'NODE_NOT_LISTED';
+const NOT_MEASURED = 'NODE_NOT_MEASURED';
+/** Whether a reason says that the node is a stranger's that nothing is placed on. */
+export const isDistrust = (reason: Reason | null) =>
+  reason?.code === NOT_LISTED || reason?.code === NOT_MEASURED;
+
+const refuse = (code: string, message: string): Trust => ({
+  against: { code, message },
+  room: { cpu: 0, memoryMib: 0, diskGib: 0 },
+  words: message,
+});
+
+/** What counts of what a node announces. */
+export function countedRoom(claimed: Resources, { room }: Trust): Resources {
+  if (room === null) return claimed;
+  return {
+    cpu: Math.min(claimed.cpu, room.cpu),
+    memoryMib: Math.min(claimed.memoryMib, room.memoryMib),
+    diskGib: Math.min(claimed.diskGib, room.diskGib),
+  };
+}
