@@ -143,9 +143,9 @@ export const liarStatus = (instanceIds: readonly string[]): Actor => ({
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** A CIDv1 (raw, sha2-256) of bytes that nobody has. */
+/** A CIDv1 (dag-pb, sha2-256) of bytes that nobody has. */
 function unknownCid(): string {
-  const bytes = Uint8Array.from([0x01, 0x55, 0x12, 0x20, ...randomBytes(32)]);
+  const bytes = Uint8Array.from([0x01, 0x70, 0x12, 0x20, ...randomBytes(32)]);
   let bits = 0;
   let value = 0;
   let text = 'b';
