@@ -11,8 +11,8 @@ export interface Up {
 }
 
 /** `skerry up`, until it says that the network is up. */
-export async function startNetwork(): Promise<Up> {
-  const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json'], {
+export async function startNetwork(...args: string[]): Promise<Up> {
+  const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = (await Promise.race([

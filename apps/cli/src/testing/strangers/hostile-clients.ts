@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { signMessage } from '@skerry/client';
+import { codeOf, postForm, postJson } from './ask.ts';
+import { type Actor, api } from './places.ts';
+
+/** Strangers who take more than their share. */
+
+const STREAMS_AT_ONCE = 300;
+const UPLOAD_BYTES = 4 * 1024 * 1024;
+const PACE_MS = 50;
+
+const refusalOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'no answer';
+
+/** Opens event streams from the beginning and reads none of them. */
+export const streamHolder = (at: number): Actor => ({
+  who: 'streams that nobody reads',
+  async run({ places, caller, ledger, signal, pause }) {
+    const { hostname, port, host } = new URL(places.cores[at % places.cores.length]!);
+    const held = new Set<ReturnType<typeof connect>>();
+    signal.addEventListener('abort', () => {
+      for (const socket of held) socket.destroy();
+    });
+    while (!signal.aborted) {
+      if (held.size < STREAMS_AT_ONCE) {
+        const socket = connect({ host: hostname, port: Number(port), localAddress: caller.address });
+        held.add(socket);
+        socket.on('error', () => {});
+        socket.on('close', () => held.delete(socket));
+        socket.write(
+          `GET /api/v0/events?cursor=0 HTTP/1.1\r\nhost: ${host}\r\naccept: text/event-stream\r\n\r\n`,
+        );
+        // The head of the answer is looked at, then nothing is read any more.
+        socket.once('readable', () => {
+          const status = /^HTTP\/1\.1 (\d+)/.exec(String(socket.read(12) ?? ''))?.[1];
+          ledger.hostile('streams that nobody reads', status === '200' ? undefined : (status ?? 'closed'));
+        });
+      }
+      await pause(PACE_MS);
+    }
+  },
+});
+
+/** Fills the disk with files that no message keeps. */
+export const uploader = (at: number): Actor => ({
+  who: 'unsigned uploads',
+  async run({ places, caller, ledger, signal, pause }) {
+    const core = places.cores[at % places.cores.length]!;
+    while (!signal.aborted) {
+      const form = new FormData();
+      form.set('file', new Blob([randomBytes(UPLOAD_BYTES)]), 'junk');
+      try {
+        const asked = await caller.ask(`${api(core)}/storage/add_file`, await postForm(form));
+        ledger.hostile('unsigned uploads', asked.status < 300 ? undefined : codeOf(asked));
+      } catch (error) {
+        if (!signal.aborted) ledger.hostile('unsigned uploads', refusalOf(error));
+      }
+      await pause(4 * PACE_MS);
+    }
+  },
+});
+
+/** A program that takes all memory and sleeps, called directly and by a core node. */
+export const sleeper = (at: number): Actor => ({
+  who: 'programs that sleep',
+  async run({ places, caller, ledger, signer, signal, pause }) {
+    const core = places.cores[at % places.cores.length]!;
+    const content = {
+      name: 'sleeper',
+      runtime: 'python3',
+      code: 'import time\ndef main(variables, request): time.sleep(3000)\n',
+      memory: 950,
+      timeout: 3600,
+    };
+    const { body, itemHash } = signMessage({ type: 'PROGRAM', content }, signer);
+    await caller.ask(`${api(core)}/programs`, postJson(body)).catch(() => {});
+    const calls = new Set<Promise<void>>();
+    for (let n = 0; !signal.aborted; n++) {
+      const url =
+        n % 2 === 0
+          ? `${places.computes[n % places.computes.length]!}/vm/${itemHash}`
+          : `${api(core)}/run/${itemHash}`;
+      const question = n % 2 === 0 ? {} : postJson('{"variables":{}}');
+      const call = caller
+        .ask(url, question)
+        .then(
+          (asked) => ledger.hostile('programs that sleep', asked.status < 300 ? undefined : codeOf(asked)),
+          (error) => {
+            if (!signal.aborted) ledger.hostile('programs that sleep', refusalOf(error));
+          },
+        )
+        .finally(() => calls.delete(call));
+      calls.add(call);
+      await pause(20 * PACE_MS);
+    }
+  },
+});
+
+/** Asks what costs most, as often as it can. */
+export const hammer = (at: number): Actor => ({
+  who: 'heavy questions',
+  async run({ places, caller, ledger, signal, pause }) {
+    const base = api(places.cores[at % places.cores.length]!);
+    const paths = [
+      '/state/digest',
+      '/messages?limit=100&page=50',
+      '/instances?limit=100',
+      '/messages.json?pagination=100',
+    ];
+    for (let n = 0; !signal.aborted; n++) {
+      try {
+        const asked = await caller.ask(base + paths[n % paths.length]!);
+        ledger.hostile('heavy questions', asked.status < 300 ? undefined : codeOf(asked));
+      } catch (error) {
+        if (!signal.aborted) ledger.hostile('heavy questions', refusalOf(error));
+      }
+      await pause(PACE_MS);
+    }
+  },
+});
