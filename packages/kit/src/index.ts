@@ -14,7 +14,7 @@ export {
 } from './http.ts';
 export { createKeyFile, loadOrCreateKeyFile } from './key-file.ts';
 export { createLogger, type Logger } from './log.ts';
-export { backoffMs, type LoopOptions, pause, runLoop } from './loop.ts';
+export { backoffMs, type LoopOptions, type PersistOptions, pause, persist, runLoop } from './loop.ts';
 export { createHttpObserver, createMetrics, type Metrics } from './metrics.ts';
 export { type SkerryPaths, skerryPaths } from './paths.ts';
 export type { LimitedClass, RateClass, RateLimitOptions } from './rate-limit.ts';

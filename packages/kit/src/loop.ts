@@ -34,6 +34,30 @@ export async function runLoop(
   }
 }
 
+export interface PersistOptions {
+  readonly name: string;
+  /** Between tries: doubling from the one to the other. */
+  readonly baseMs: number;
+  readonly maxMs: number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Does `body` until it succeeds: after a failure again, later each time, for as long as the signal allows. */
+export async function persist(options: PersistOptions, body: () => Promise<void>): Promise<void> {
+  const { name, baseMs, maxMs, signal, log } = options;
+  for (let failures = 1; !signal.aborted; failures++) {
+    try {
+      return await body();
+    } catch (error) {
+      if (signal.aborted) return;
+      const retryMs = backoffMs(failures, baseMs, maxMs);
+      log.warn({ err: error, step: name, retry_ms: retryMs }, 'a step failed; it is tried again');
+      await pause(retryMs, signal);
+    }
+  }
+}
+
 /** Milliseconds before attempt `attempt` (from 1): doubling from `baseMs` up to `maxMs`, with up to a quarter of jitter. */
 export function backoffMs(
   attempt: number,

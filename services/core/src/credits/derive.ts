@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { lockForStart } from '../db/start-lock.ts';
 import type { Accepted } from '../messages/accepted.ts';
 import { acceptStored, type ReadContentFile, type StoredMessage } from '../messages/stored.ts';
 import {
@@ -39,12 +40,15 @@ export async function deriveCredits(
   readContentFile: ReadContentFile,
   isEnforced = false,
 ): Promise<void> {
-  const { rows } = await sql<{ publishers: string[]; enforcement: boolean }>`
-    select publishers, enforcement from credit_derivation`.execute(db);
-  const [before] = rows;
-  if (before && isSame(publishers, before.publishers) && before.enforcement === isEnforced) return;
+  const isDone = (before: Derivation | undefined) =>
+    before && isSame(publishers, before.publishers) && before.enforcement === isEnforced;
+  if (isDone(await findDerivation(db))) return;
   // All or nothing: a node that is killed here begins anew.
   await db.transaction().execute(async (trx) => {
+    // One of several nodes that start on one database does it; the others find it done.
+    await lockForStart(trx, 'credit_derivation');
+    const before = await findDerivation(trx);
+    if (isDone(before)) return;
     for (const table of TABLES) await trx.deleteFrom(table).execute();
     await sql`insert into credit_publishers select unnest(${[...publishers]}::text[])`.execute(trx);
     await rewritePrices(trx);
@@ -56,6 +60,16 @@ export async function deriveCredits(
     );
     if (isEnforced || before?.enforcement) await decideAgain(trx, isEnforced);
   });
+}
+
+interface Derivation {
+  readonly publishers: readonly string[];
+  readonly enforcement: boolean;
+}
+
+async function findDerivation(db: Kysely<Schema>): Promise<Derivation | undefined> {
+  const { rows } = await sql<Derivation>`select publishers, enforcement from credit_derivation`.execute(db);
+  return rows[0];
 }
 
 /** Other verdicts follow from other rules: whatever is a matter of credit is decided again. */

@@ -1,6 +1,7 @@
 import { METRICS_POST_TYPES, parseMetricsReport, SCORING_CHANNEL } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { lockForStart } from '../db/start-lock.ts';
 import { insertReports } from './write.ts';
 
 /** Messages that are read at once; each may be as large as a content file. */
@@ -12,13 +13,14 @@ const MESSAGES_PER_ROUND = 50;
  * @param publishers addresses
  */
 export async function syncPublishers(db: Kysely<Schema>, publishers: ReadonlySet<string>): Promise<void> {
-  const { rows } = await sql<{ address: string }>`select address from metrics_publishers`.execute(db);
-  const before = new Set(rows.map((row) => row.address));
-  const gone = [...before].filter((address) => !publishers.has(address));
-  const added = [...publishers].filter((address) => !before.has(address));
-  if (gone.length === 0 && added.length === 0) return;
+  if (!(await findChange(db, publishers))) return;
   // All or nothing: a node that is killed here begins anew.
   await db.transaction().execute(async (trx) => {
+    // One of several nodes that start on one database does it; the others find it done.
+    await lockForStart(trx, 'metrics_publishers');
+    const change = await findChange(trx, publishers);
+    if (!change) return;
+    const { gone, added } = change;
     await sql`
       delete from node_metrics r using metrics_messages m
       where r.message = m.id and m.owner = any(${gone}::text[])`.execute(trx);
@@ -27,6 +29,17 @@ export async function syncPublishers(db: Kysely<Schema>, publishers: ReadonlySet
     await sql`insert into metrics_publishers select unnest(${added}::text[])`.execute(trx);
     if (added.length > 0) await readMessages(trx, added);
   });
+}
+
+async function findChange(
+  db: Kysely<Schema>,
+  publishers: ReadonlySet<string>,
+): Promise<{ gone: string[]; added: string[] } | undefined> {
+  const { rows } = await sql<{ address: string }>`select address from metrics_publishers`.execute(db);
+  const before = new Set(rows.map((row) => row.address));
+  const gone = [...before].filter((address) => !publishers.has(address));
+  const added = [...publishers].filter((address) => !before.has(address));
+  return gone.length === 0 && added.length === 0 ? undefined : { gone, added };
 }
 
 /** Reads what new publishers had said before they were trusted. */

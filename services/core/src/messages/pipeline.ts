@@ -212,16 +212,25 @@ export class Pipeline {
       return true;
     } catch (error) {
       if (!asDatabaseError(error) && hashes.length > 0) return this.#decideApart(hashes, error);
-      this.#retry = setTimeout(() => this.#start(), RETRY_MS).unref();
-      return false;
+      return this.#decideLater();
     }
+  }
+
+  #decideLater(): false {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#start(), RETRY_MS).unref();
+    return false;
   }
 
   /** One message that cannot be decided must not stop the line; by itself it keeps the verdict that it had. */
   async #decideApart(hashes: readonly string[], error: unknown): Promise<boolean> {
     if (hashes.length > 1) return this.#decideLine(1);
     this.#options.log?.error({ err: error, item_hash: hashes[0] }, 'a message could not be decided again');
-    await takeFromLine(this.#options.db, hashes);
-    return true;
+    try {
+      await takeFromLine(this.#options.db, hashes);
+      return true;
+    } catch {
+      return this.#decideLater();
+    }
   }
 }
