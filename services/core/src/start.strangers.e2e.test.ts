@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -25,16 +25,28 @@ const LOOK_MS = 50;
 /** The keys of all messages are read by this, after the node has begun to serve. */
 const READS_KEYS = 'select item_hash, form, sender, channel, "time", tags from messages';
 
-/** Stands before the database; is told what the node says to it, statement by statement. */
-async function startProxy(server: TestServer, onSaid: (text: string) => void) {
+/**
+ * Stands before the database and is told what the node says to it, statement by statement. Where it should be killed, what was
+ * said does not reach it, and all its connections end with it.
+ */
+async function startProxy(server: TestServer, isKilledBy: (text: string) => boolean) {
   const url = new URL(server.url);
   const path = join(decodeURIComponent(url.hostname), `.s.PGSQL.${url.port}`);
+  const clients = new Set<Socket>();
   const proxy = createServer((client) => {
     const upstream = connect(path);
-    client.on('error', () => {}).on('close', () => upstream.destroy());
+    clients.add(client);
+    client.on('error', () => {}).on('close', () => upstream.destroy() && clients.delete(client));
     upstream.on('error', () => {}).on('close', () => client.destroy());
-    client.on('data', (bytes) => onSaid(bytes.toString('latin1')));
-    client.pipe(upstream).pipe(client);
+    client.on('data', (bytes) => {
+      if (!isKilledBy(bytes.toString('latin1'))) {
+        upstream.write(bytes);
+        return;
+      }
+      process.kill(server.pid, 'SIGKILL');
+      for (const one of clients) one.destroy();
+    });
+    upstream.pipe(client);
   });
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
@@ -68,9 +80,9 @@ test('F1: a database that is killed at any step of the start leaves a node that 
   let decideKill: (text: string) => boolean = () => false;
   const proxy = await startProxy(server, (text) => {
     said++;
-    if (isKilled || !decideKill(text)) return;
+    if (isKilled || !decideKill(text)) return false;
     isKilled = true;
-    process.kill(server.pid, 'SIGKILL');
+    return true;
   });
   t.after(() => proxy[Symbol.asyncDispose]());
 
