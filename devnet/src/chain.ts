@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createWallet } from '@skerry/client';
 import { messageArchive } from '@skerry/contracts';
-import { backoffMs, loadOrCreateKeyFile } from '@skerry/kit';
+import { backoffMs, loadOrCreateKeyFile, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 
 /** A chain of one's own for confirmations: anvil, with blocks made whenever there is a transaction. */
@@ -25,7 +25,9 @@ const START_MS = 15_000;
 const STOP_MS = 5_000;
 /** How often the state is written while it runs. */
 const DUMP_SECONDS = 5;
-const RESTARTS_MAX = 5;
+/** It is started again for ever, later each time; one that ran for long begins anew. */
+const RESTART_MS = { base: 200, max: 30_000 };
+const STEADY_MS = 30_000;
 const RECEIPT_LOOKS = 200;
 const RECEIPT_LOOK_MS = 50;
 const GAS = 3_000_000n;
@@ -160,23 +162,26 @@ export async function startChain(directory: string): Promise<DevnetChain | undef
   const stateFile = join(directory, 'state.json');
   let running = await spawnChain(program, stateFile, 0);
   const { url } = running;
-  let stopping = false;
-  let restarts = 0;
-  const watch = () => {
-    running.child.once('exit', () => {
-      if (stopping || restarts >= RESTARTS_MAX) return;
-      setTimeout(
-        async () => {
-          if (stopping) return;
-          restarts++;
-          running = await spawnChain(program, stateFile, Number(new URL(url).port)).catch(() => running);
-          watch();
-        },
-        backoffMs(restarts + 1, 200, 5_000),
-      );
-    });
+  const stopping = new AbortController();
+  const keepRunning = async (): Promise<void> => {
+    for (let failures = 1, sinceMs = Date.now(); ; failures++) {
+      const { child } = running;
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      if (Date.now() - sinceMs >= STEADY_MS) failures = 1;
+      if (!(await pause(backoffMs(failures, RESTART_MS.base, RESTART_MS.max), stopping.signal))) return;
+      sinceMs = Date.now();
+      // One that does not come up has ended, and is tried again later.
+      running = await spawnChain(program, stateFile, Number(new URL(url).port)).catch(() => running);
+      if (stopping.signal.aborted) return;
+    }
   };
-  watch();
+  const kept = keepRunning();
+  const stop = async () => {
+    stopping.abort();
+    await end(running.child);
+    await kept;
+    await end(running.child);
+  };
   try {
     const keyFile = join(directory, 'archive.key');
     const key = await loadOrCreateKeyFile(keyFile);
@@ -188,14 +193,10 @@ export async function startChain(directory: string): Promise<DevnetChain | undef
       url,
       contract,
       ...files,
-      async [Symbol.asyncDispose]() {
-        stopping = true;
-        await end(running.child);
-      },
+      [Symbol.asyncDispose]: stop,
     };
   } catch (error) {
-    stopping = true;
-    await end(running.child);
+    await stop();
     throw error;
   }
 }

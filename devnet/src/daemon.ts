@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { AppError } from '@skerry/protocol';
+import { describeLastWords } from './log-line.ts';
 import { decideRestart, RESTART_LIMITS, type RestartLimits } from './restart.ts';
 
 /** What is run, asked for anew at each start. */
@@ -12,6 +13,8 @@ export interface DaemonCommand {
 
 export type DaemonEvent =
   | { readonly kind: 'ready'; readonly urls: readonly string[]; readonly afterMs: number }
+  /** It never served yet and ended again and again; it is tried on. */
+  | { readonly kind: 'failing'; readonly why: string }
   | {
       readonly kind: 'ended';
       readonly code: number | null;
@@ -37,7 +40,10 @@ export interface Daemon {
   /** Of the process that runs now, if one does. */
   readonly pid: number | undefined;
   readonly urls: readonly string[] | undefined;
-  /** Resolves at the first readiness; rejects (DAEMON_FAILED) when it is given up or stopped before. */
+  /**
+   * Resolves at the first readiness; rejects (DAEMON_FAILED) when it ended too often before, is given up or is stopped. One that
+   * ended too often may still come to serve.
+   */
   readonly ready: Promise<readonly string[]>;
   /** Ends the process, kindly at first; resolves when it is gone. */
   stop(): Promise<void>;
@@ -55,7 +61,10 @@ interface Run {
   readonly ended: Promise<void>;
 }
 
-/** Starts a daemon and keeps it running: a process that ends is started again, later and later, until it is given up. */
+/** Lines of a daemon that are kept to say why it failed. */
+const LAST_LINES = 20;
+
+/** Starts a daemon and keeps it running: a process that ends is started again, later and later up to a maximum, for ever. */
 export function superviseDaemon(options: DaemonOptions): Daemon {
   const { name, limits = RESTART_LIMITS, stopDeadlineMs = STOP_DEADLINE_MS } = options;
   const first = Promise.withResolvers<readonly string[]>();
@@ -66,10 +75,17 @@ export function superviseDaemon(options: DaemonOptions): Daemon {
   let failures = 0;
   let restart: NodeJS.Timeout | undefined;
   let stopping = false;
+  const lastLines: string[] = [];
+
+  const onLine: DaemonOptions['onLine'] = (line, stream) => {
+    lastLines.push(line);
+    if (lastLines.length > LAST_LINES) lastLines.shift();
+    options.onLine(line, stream);
+  };
 
   const start = (): void => {
     restart = undefined;
-    const run = spawnRun(options, urls, {
+    const run = spawnRun({ ...options, onLine }, urls, {
       onReady: (ready) => {
         urls = ready;
         run.readyMs = Date.now();
@@ -90,14 +106,22 @@ export function superviseDaemon(options: DaemonOptions): Daemon {
       { code, signal, servedMs, hasServed: urls !== undefined, failures },
       limits,
     );
+    const said = describeLastWords(lastLines);
+    const fail = (why: string): string => {
+      const reason = said === '' ? why : `${why}; it last said: ${said}`;
+      first.reject(new AppError('DAEMON_FAILED', `${name} cannot be started: ${reason}`));
+      return reason;
+    };
     if ('giveUp' in decision) {
-      options.onEvent({ kind: 'given-up', why: decision.giveUp });
-      first.reject(new AppError('DAEMON_FAILED', `${name} cannot be started: ${decision.giveUp}`));
+      options.onEvent({ kind: 'given-up', why: fail(decision.giveUp) });
       return;
     }
     failures = decision.failures;
     restart = setTimeout(start, decision.restartAfterMs);
     options.onEvent({ kind: 'ended', code, signal, restartAfterMs: decision.restartAfterMs });
+    // Said once.
+    if (decision.isFailing && failures === limits.maxFirstFailures + 1)
+      options.onEvent({ kind: 'failing', why: fail(`it ended ${failures} times in a row`) });
   };
 
   start();

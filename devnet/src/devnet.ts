@@ -56,7 +56,7 @@ export interface Devnet extends AsyncDisposable {
   readonly processes: ReadonlyMap<DaemonName, Daemon>;
   /** There is none where anvil is not installed or could not be started: messages are not confirmed then. */
   readonly chain: DevnetChain | undefined;
-  /** Why daemons that do not run do not. */
+  /** Why daemons that do not serve do not; one that is tried on leaves this list when it serves. */
   readonly failures: ReadonlyMap<DaemonName, AppError>;
   /** Ends everything at once, without the daemons' own stop. */
   kill(): void;
@@ -110,6 +110,7 @@ function createDaemon(
   lock: Lock,
   log: LogFile,
   known: Partial<DevnetUrls>,
+  onEvent: (event: DaemonEvent) => void,
 ): Daemon {
   const [file, ...args] = options.command;
   return superviseDaemon({
@@ -124,7 +125,10 @@ function createDaemon(
       log.write(line);
       options.onLine?.(name, line);
     },
-    onEvent: (event) => options.onEvent?.(name, event),
+    onEvent: (event) => {
+      onEvent(event);
+      options.onEvent?.(name, event);
+    },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
 }
@@ -136,7 +140,7 @@ function urlsOf(processes: ReadonlyMap<DaemonName, Daemon>): Partial<DevnetUrls>
   return Object.fromEntries(entries);
 }
 
-/** Resolves when every daemon of the row serves or was given up. */
+/** Resolves when every daemon of the row serves or is not waited for any more. */
 async function startRow(
   row: readonly DaemonName[],
   start: (name: DaemonName) => Daemon,
@@ -163,7 +167,7 @@ async function startRow(
 
 /**
  * Starts a whole network as child processes of this one and keeps it running: the core node first, then all others.
- * A daemon that cannot be started is left out; without a core node there is nothing. Disposing stops them in reverse.
+ * A daemon that cannot be started is left out until it can; without a core node there is nothing. Disposing stops them in reverse.
  *
  * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED (the core node), SHUTTING_DOWN (the signal)
  */
@@ -210,7 +214,9 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   );
   const start = (name: DaemonName): Daemon => {
     const log = logs.get(name)!;
-    const daemon = createDaemon(name, options, plan, locks.daemons, log, urlsOf(processes));
+    const daemon = createDaemon(name, options, plan, locks.daemons, log, urlsOf(processes), ({ kind }) => {
+      if (kind === 'ready') failures.delete(name);
+    });
     processes.set(name, daemon);
     return daemon;
   };

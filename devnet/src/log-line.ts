@@ -46,6 +46,21 @@ function textOf(value: unknown): string {
   return plain(JSON.stringify(value) ?? String(value), VALUE_CHARS);
 }
 
+/** Sentences that say why a daemon failed; of more the last. */
+const LAST_WORDS = 2;
+
+/** What a daemon's last lines say of its trouble, as a sentence: warnings, errors, and what is no record of a log. */
+export function describeLastWords(lines: readonly string[]): string {
+  const words = lines.flatMap((line) => {
+    const record = parseRecord(line);
+    if (record === undefined) return line.trim() === '' ? [] : [plain(line.trim(), MESSAGE_CHARS)];
+    const { level = 30, msg = '', err } = record;
+    if (level < WARN) return [];
+    return [plain(err?.message ? `${msg}: ${err.message}` : msg, MESSAGE_CHARS)];
+  });
+  return [...new Set(words)].slice(-LAST_WORDS).join('; ');
+}
+
 const clockOf = (timeMs: number) => new Date(timeMs).toTimeString().slice(0, 8);
 
 /**

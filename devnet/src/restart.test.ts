@@ -9,24 +9,38 @@ const decide = (changes: Partial<Parameters<typeof decideRestart>[0]>) =>
 test('waits longer after each short life, up to a limit', () => {
   const waits = [0, 1, 2, 5, 8].map((failures) => decide({ failures }));
   assert.deepEqual(waits, [
-    { restartAfterMs: 200, failures: 1 },
-    { restartAfterMs: 400, failures: 2 },
-    { restartAfterMs: 800, failures: 3 },
-    { restartAfterMs: 6400, failures: 6 },
-    { restartAfterMs: 10_000, failures: 9 },
+    { restartAfterMs: 200, failures: 1, isFailing: false },
+    { restartAfterMs: 400, failures: 2, isFailing: false },
+    { restartAfterMs: 800, failures: 3, isFailing: false },
+    { restartAfterMs: 6400, failures: 6, isFailing: false },
+    { restartAfterMs: 30_000, failures: 9, isFailing: false },
   ]);
 });
 
 test('a long life forgets earlier failures', () => {
-  assert.deepEqual(decide({ servedMs: 30_000, failures: 9 }), { restartAfterMs: 200, failures: 1 });
-  assert.deepEqual(decide({ servedMs: 29_999, failures: 3 }), { restartAfterMs: 1600, failures: 4 });
+  assert.deepEqual(decide({ servedMs: 30_000, failures: 9 }), {
+    restartAfterMs: 200,
+    failures: 1,
+    isFailing: false,
+  });
+  assert.deepEqual(decide({ servedMs: 29_999, failures: 3 }), {
+    restartAfterMs: 1600,
+    failures: 4,
+    isFailing: false,
+  });
 });
 
-test('gives up after too many short lives, sooner where it never served', () => {
-  assert.ok('giveUp' in decide({ failures: 10 }));
-  assert.ok('restartAfterMs' in decide({ failures: 9 }));
-  assert.ok('giveUp' in decide({ failures: 4, hasServed: false }));
-  assert.ok('restartAfterMs' in decide({ failures: 3, hasServed: false }));
+test('says when one that never served should not be waited for, and tries on', () => {
+  const isFailing = (changes: Parameters<typeof decide>[0]) => {
+    const decision = decide(changes);
+    assert.ok('restartAfterMs' in decision);
+    return decision.isFailing;
+  };
+  assert.deepEqual(
+    [3, 4, 1_000].map((failures) => isFailing({ failures, hasServed: false })),
+    [false, true, true],
+  );
+  assert.equal(isFailing({ failures: 1_000 }), false);
 });
 
 test('a wrong setting is not tried again; the same exit code after it served is', () => {

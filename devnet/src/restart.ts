@@ -17,17 +17,14 @@ export interface RestartLimits {
   readonly maxMs: number;
   /** Serving for longer than this forgets earlier failures. */
   readonly steadyMs: number;
-  /** Short lives in a row after which it is left alone. */
-  readonly maxFailures: number;
-  /** The same for one that never served: more of the same does not help it, and people wait. */
+  /** Ends in a row after which whoever waits for the first readiness is told why; it is tried again all the same. */
   readonly maxFirstFailures: number;
 }
 
 export const RESTART_LIMITS: RestartLimits = {
   baseMs: 200,
-  maxMs: 10_000,
+  maxMs: 30_000,
   steadyMs: 30_000,
-  maxFailures: 10,
   maxFirstFailures: 4,
 };
 
@@ -35,9 +32,18 @@ export const RESTART_LIMITS: RestartLimits = {
 const WRONG_SETTING_EXIT_CODE = 2;
 
 export type RestartDecision =
-  | { readonly restartAfterMs: number; readonly failures: number }
+  | {
+      readonly restartAfterMs: number;
+      readonly failures: number;
+      /** Whether people who wait for it should wait no longer. */
+      readonly isFailing: boolean;
+    }
   | { readonly giveUp: string };
 
+/**
+ * A failure may pass (a full disk is emptied, a database comes back), so that a daemon is started again for ever. Only a wrong
+ * setting does not pass: settings are those that it was started with.
+ */
 export function decideRestart(
   exit: DaemonExit,
   limits: RestartLimits,
@@ -47,7 +53,9 @@ export function decideRestart(
     return { giveUp: 'a setting is wrong' };
   const steady = exit.servedMs !== undefined && exit.servedMs >= limits.steadyMs;
   const failures = steady ? 1 : exit.failures + 1;
-  const allowed = exit.hasServed ? limits.maxFailures : limits.maxFirstFailures;
-  if (failures > allowed) return { giveUp: `it ended ${failures} times in a row` };
-  return { restartAfterMs: backoffMs(failures, limits.baseMs, limits.maxMs, random), failures };
+  return {
+    restartAfterMs: backoffMs(failures, limits.baseMs, limits.maxMs, random),
+    failures,
+    isFailing: !exit.hasServed && failures > limits.maxFirstFailures,
+  };
 }

@@ -25,7 +25,6 @@ export const QUICK_LIMITS: RestartLimits = {
   baseMs: 1,
   maxMs: 5,
   steadyMs: 60_000,
-  maxFailures: 3,
   maxFirstFailures: 2,
 };
 

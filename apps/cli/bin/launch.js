@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
+import { ensureLibraries } from './libraries.js';
 
 const MINIMUM_MAJOR = 24;
 const FORWARDED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -31,6 +32,11 @@ export function launch(args) {
         'On Linux with glibc (x64, arm64) the right one comes with "npm ci": run it without --omit=optional.\n' +
         'Elsewhere, install a newer Node and try again.',
     );
+    process.exit(1);
+  }
+  const obstacle = node === process.execPath ? undefined : ensureLibraries(node);
+  if (obstacle !== undefined) {
+    console.error(obstacle);
     process.exit(1);
   }
   // The ipc channel closes when this process ends, also by SIGKILL: a daemon then stops too (kit's runService).

@@ -16,7 +16,7 @@ export {
 } from './http.ts';
 export { createKeyFile, loadOrCreateKeyFile } from './key-file.ts';
 export { createLogger, type Logger } from './log.ts';
-export { type LoopOptions, pause, runLoop } from './loop.ts';
+export { type LoopOptions, type PersistOptions, pause, persist, runLoop } from './loop.ts';
 export { createHttpObserver, createMetrics, type Metrics } from './metrics.ts';
 export { type SkerryPaths, skerryPaths } from './paths.ts';
 export { ClientTable, type LimitedClass, type RateClass, type RateLimitOptions } from './rate-limit.ts';

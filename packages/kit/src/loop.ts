@@ -49,3 +49,32 @@ export async function runLoop(
     if (!(await pause(waitMs, signal))) return;
   }
 }
+
+export interface PersistOptions {
+  readonly name: string;
+  /** Between tries: doubling from the one to the other. */
+  readonly baseMs: number;
+  readonly maxMs: number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Does `body` until it succeeds: after a failure again, later each time, for as long as the signal allows. */
+export async function persist(options: PersistOptions, body: () => Promise<void>): Promise<void> {
+  const { name, baseMs, maxMs, signal, log } = options;
+  const failures = new Failures({
+    log,
+    what: 'a step failed; it is tried again',
+    fields: { step: name },
+    baseMs,
+    maxMs,
+  });
+  while (!signal.aborted) {
+    try {
+      return await body();
+    } catch (error) {
+      if (signal.aborted) return;
+      await pause(failures.note(error), signal);
+    }
+  }
+}

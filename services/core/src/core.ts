@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Host, listen, type RunningService, runLoop } from '@skerry/kit';
+import { type Host, listen, persist, type RunningService, runLoop } from '@skerry/kit';
 import { parseEvmAddress } from '@skerry/protocol';
 import { startAnchoring } from './chain/anchoring.ts';
 import { watchAnchoring } from './chain/metrics.ts';
@@ -74,15 +74,14 @@ async function startFetching(rooms: Rooms, peers: readonly string[], { signal, l
   await fetcher.idle();
 }
 
+/** Between tries to read what is kept, while the database is away. */
+const LOAD_RETRY_MS = { baseMs: 500, maxMs: 15_000 };
+
 /** Answers do not wait for it; the node says that it is syncing. */
 async function startSyncing(sync: Sync, { signal, log }: Host): Promise<void> {
-  try {
-    await sync.load();
-    await sync.syncer.run(signal);
-  } catch (error) {
-    if (!signal.aborted)
-      log.error({ err: error }, 'the node cannot keep in step with its peers; start it again');
-  }
+  const options = { ...LOAD_RETRY_MS, signal, log };
+  await persist({ name: 'reading the keys of all messages', ...options }, () => sync.load());
+  await persist({ name: 'keeping in step with peers', ...options }, () => sync.syncer.run(signal));
 }
 
 /** Builds the core node from the floor up, and takes it down in reverse. */
@@ -103,6 +102,12 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   // The host's signal, or our own disposal: either way streams end and the node says that it stops.
   const stop = new AbortController();
   const stopping = AbortSignal.any([signal, stop.signal]);
+  /** What runs beside ends with the node, and with a start that fails half-way. */
+  const keep = (running: Promise<void>) =>
+    stack.defer(() => {
+      stop.abort();
+      return running;
+    });
   const { anchors, indexer: indexing } = await loadAnchorSettings(
     config.anchorFile,
     await loadIndexerSettings(config.indexerFile),
@@ -153,16 +158,13 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   // What an earlier process had left in line is decided before anybody asks.
   await pipeline.idle();
   await rooms.announce();
-  const trusting = startTrusting(rooms, { signal: stopping, log });
-  stack.defer(() => trusting);
-  const upkeep = runLoop(
-    { name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal: stopping, log },
-    async () => {
+  keep(startTrusting(rooms, { signal: stopping, log }));
+  keep(
+    runLoop({ name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal: stopping, log }, async () => {
       await pipeline.expire();
       await eraseForgotten(db, now());
-    },
+    }),
   );
-  stack.defer(() => upkeep);
   const sweep = new Sweep({ db, blobs, claims: rooms.files.claims, graceMs, now, log });
   stack.use(startSweeping(sweep, { signal: stopping, log }));
   const fetcher = stack.use(
@@ -189,10 +191,8 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   watchAnchoring(rooms.metrics, { db, pool: database.pool, anchors, anchoring });
   stack.use(startIpfsUpkeep(rooms.ipfs, { signal: stopping, log }));
   stack.use(startDeliverer({ ...rooms, observer: createDispatchObserver(rooms.metrics.own), log }));
-  const fetching = startFetching(rooms, urlsOf(config.peers), { signal: stopping, log });
-  stack.defer(() => fetching);
-  const syncing = startSyncing(rooms.sync, { signal: stopping, log });
-  stack.defer(() => syncing);
+  keep(startFetching(rooms, urlsOf(config.peers), { signal: stopping, log }));
+  keep(startSyncing(rooms.sync, { signal: stopping, log }));
   stack.use(await startGossip(rooms, config, { signal: stopping, log }));
   const api = await createApi(rooms, log);
   stack.defer(() => api.close());

@@ -35,7 +35,7 @@ export const signers = {
   otherNode: createSigner(`0x${'0e'.repeat(32)}`),
 } as const;
 
-const HEALTH_TIMEOUT_MS = 300;
+const HEALTH_TIMEOUT_MS = 3_000;
 
 export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;

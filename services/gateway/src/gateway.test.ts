@@ -19,10 +19,8 @@ describe('gateway', { timeout: 60_000 }, () => {
     const known = async () => (await scene.api('/api/status')).body.instance_count === 1;
     while (!(await known()));
     assert.match(await scene.visit(), /no address yet.*scheduled/);
-    const told = performance.now();
     scene.core.put(running);
     await scene.untilActive();
-    assert.ok(performance.now() - told < 1000, 'within a second');
     assert.equal(await scene.visit(), `for ${HOST}`);
     scene.core.put({ instance_id: HASH, desired: 'stopped' });
     await scene.untilActive(false);

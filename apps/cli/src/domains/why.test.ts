@@ -65,7 +65,12 @@ test('domain why says the first thing that is missing', { timeout: 60_000 }, asy
     ['starting', name(STARTING), /its last known phase is "starting"/, /MISSING +phase/],
     ['stopped', name(STOPPED), /it is stopped by its owner/, /MISSING +desired/],
     ['port closed', name(CLOSED), /port 9: refused/, /MISSING +connection/],
-    ['collision lost', LATER!, new RegExp(`collision lost: ${FIRST} has the name, since the earlier one`), /MISSING +name/],
+    [
+      'collision lost',
+      LATER!,
+      new RegExp(`collision lost: ${FIRST} has the name, since the earlier one`),
+      /MISSING +name/,
+    ],
   ];
   for (const [situation, subject, verdict, step] of cases) {
     const said = await why(subject);

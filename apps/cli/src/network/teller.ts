@@ -25,6 +25,8 @@ function recordOf(name: DaemonName, event: DaemonEvent): { level: number; msg: s
       const when = `${(event.restartAfterMs / 1000).toFixed(1)} s`;
       return { level: WARN, msg: `${name} ended (${how}); it is started again in ${when}` };
     }
+    case 'failing':
+      return { level: 50, msg: `${name} does not come to serve and is tried on: ${event.why}` };
     case 'given-up':
       return { level: 50, msg: `${name} is not started again: ${event.why}` };
   }

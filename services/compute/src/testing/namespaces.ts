@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { run } from '../host/run.ts';
 
-/** Longer than anything that answers takes; a firewall that drops never answers. */
-const CONNECT_MS = 700;
+/** Whoever should answer may be slow on a busy machine. */
+const ANSWER_MS = 30_000;
+/** A firewall that drops never answers: so long nothing must come. */
+const SILENCE_MS = 700;
 
 /** Another machine: a network namespace that ends with the small process that holds it. */
 export class Machine implements AsyncDisposable {
@@ -59,15 +61,25 @@ export class Machine implements AsyncDisposable {
     await once(server.stdout!, 'data');
   }
 
-  /** Whose address the server saw, or undefined where no connection came about. */
-  async greets(host: string, port: number): Promise<string | undefined> {
-    const code = `const s = require('net').connect(${port}, '${host}'); const end = (text) => { console.log(text); process.exit(); }; s.on('data', (d) => end(String(d).trim().split(' ').pop())); s.on('error', () => end('')); setTimeout(() => end(''), ${CONNECT_MS})`;
+  /** Whose address the server saw; undefined where the connection was refused or nothing came. */
+  greets(host: string, port: number): Promise<string | undefined> {
+    return this.#connect(host, port, ANSWER_MS);
+  }
+
+  /** Whether nobody answers there. */
+  async isShut(host: string, port: number): Promise<boolean> {
+    return (await this.#connect(host, port, SILENCE_MS)) === undefined;
+  }
+
+  async #connect(host: string, port: number, limitMs: number): Promise<string | undefined> {
+    const code = `const s = require('net').connect(${port}, '${host}'); const end = (text) => { console.log(text); process.exit(); }; s.on('data', (d) => end(String(d).trim().split(' ').pop())); s.on('error', () => end('')); setTimeout(() => end(''), ${limitMs})`;
     const seen = (await this.run(process.execPath, '-e', code)).trim();
     return seen === '' ? undefined : seen.replace('::ffff:', '');
   }
 
+  /** @param args of `ping`; `-W 1` where no answer is expected */
   async pings(address: string, ...args: string[]): Promise<boolean> {
-    return this.run('ping', '-c', '1', '-W', '1', ...args, address).then(
+    return this.run('ping', '-c', '1', '-W', String(ANSWER_MS / 1000), ...args, address).then(
       () => true,
       () => false,
     );

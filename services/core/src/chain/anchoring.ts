@@ -54,7 +54,12 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
   const { anchors, log, events } = options;
   const stop = new AbortController();
   const { signal } = stop;
+  await using stack = new AsyncDisposableStack();
   const running: Promise<void>[] = [];
+  stack.defer(async () => {
+    stop.abort();
+    await Promise.all(running);
+  });
   const processors: Processor[] = [];
 
   /** Runs `body` again and again; after a failure later. */
@@ -124,13 +129,11 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
       }),
     );
   }
+  const owned = stack.move();
   return {
     get invalid() {
       return processors.reduce((sum, one) => sum + one.invalid, 0);
     },
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await Promise.all(running);
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -1,6 +1,7 @@
 import { effectiveTime } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { lockForStart } from '../db/start-lock.ts';
 import type { Accepted } from '../messages/accepted.ts';
 import { acceptStored, type ReadContentFile, type StoredMessage } from '../messages/stored.ts';
 import {
@@ -29,10 +30,12 @@ export async function deriveCredits(
   readContentFile: ReadContentFile,
   isEnforced = false,
 ): Promise<void> {
-  const { rows } = await sql`select 1 from credit_derivation`.execute(db);
-  if (rows.length > 0) return;
+  if (await isDerived(db)) return;
   // All or nothing: a node that is killed here begins anew.
   await db.transaction().execute(async (trx) => {
+    // One of several nodes that start on one database does it; the others find it done.
+    await lockForStart(trx, 'credit_derivation');
+    if (await isDerived(trx)) return;
     for (const table of TABLES) await trx.deleteFrom(table).execute();
     await rewritePrices(trx);
     await readMessages(trx, readContentFile);
@@ -50,6 +53,11 @@ export async function enforceCredit(db: Kysely<Schema>, isEnforced: boolean): Pr
   const { numAffectedRows } = await sql`
     update credit_derivation set enforcement = ${isEnforced} where enforcement <> ${isEnforced}`.execute(db);
   if ((numAffectedRows ?? 0n) > 0n) await decideAgain(db, isEnforced);
+}
+
+async function isDerived(db: Kysely<Schema>): Promise<boolean> {
+  const { rows } = await sql`select 1 from credit_derivation`.execute(db);
+  return rows.length > 0;
 }
 
 /** Other verdicts follow from other rules: whatever is a matter of credit is decided again. */

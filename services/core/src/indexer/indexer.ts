@@ -35,16 +35,15 @@ export async function startIndexer({ pool, settings, log }: IndexerOptions): Pro
   const runners = settings.networks.map(
     (network) => new NetworkRunner({ settings: network, pool, decode, log, signal: stop.signal }),
   );
+  await using stack = new AsyncDisposableStack();
+  stack.use(decode);
   const running: Promise<void>[] = [];
-  for (const runner of runners) {
-    const id = await runner.prepare();
-    running.push(
-      runner.run(id).catch((error: unknown) => {
-        if (!stop.signal.aborted)
-          log.error({ err: error, network: runner.name }, 'the indexer of a network ended');
-      }),
-    );
-  }
+  stack.defer(async () => {
+    stop.abort();
+    await Promise.all(running);
+  });
+  for (const runner of runners) running.push(runner.run(await runner.prepare()));
+  const owned = stack.move();
   const wake = (network: string) => runners.find(({ name }) => name === network)?.wake();
   return {
     pool,
@@ -61,10 +60,6 @@ export async function startIndexer({ pool, settings, log }: IndexerOptions): Pro
     standings: () => new Map(runners.map((runner) => [runner.name, runner.standing])),
     stallMs: (network) =>
       settings.networks.find(({ name }) => name === network)?.stall_ms ?? DEFAULT_STALL_MS,
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await Promise.all(running);
-      await decode[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

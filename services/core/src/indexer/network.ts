@@ -125,9 +125,16 @@ export class NetworkRunner {
     const partitions = new Partitions(pool, networkId, settings.partition_blocks);
     const follow = async () => {
       await this.#retry('recognise', () => this.#recognise(networkId));
-      await Promise.all([this.#runTail(networkId, partitions), this.#runBackfill(networkId, partitions)]);
+      await Promise.all([
+        this.#retry('follow the head of', () => this.#runTail(networkId, partitions)),
+        this.#retry('read the past of', () => this.#runBackfill(networkId, partitions)),
+      ]);
     };
-    await Promise.all([follow(), this.#feed.run(), this.#runWatch()]);
+    await Promise.all([
+      follow(),
+      this.#retry('subscribe to', () => this.#feed.run()),
+      this.#retry('watch the progress of', () => this.#runWatch()),
+    ]);
   }
 
   /** The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. */

@@ -1,4 +1,4 @@
-import { bytesToHex, isItemHash64, type ShortKey, type SyncKey, syncKeyOf } from '@skerry/protocol';
+import { AppError, bytesToHex, isItemHash64, type ShortKey, type SyncKey, syncKeyOf } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import { fieldsOfRow, type KeyColumns, type Move } from '../messages/statement.ts';
@@ -7,6 +7,8 @@ import { SetIndex } from './set-index.ts';
 /** Rows that are read at once while the index is made. */
 const LOAD_ROWS = 20_000;
 const HASH_BYTES = 32;
+/** Changes that are kept while the keys are read; with more of them the reading begins again. */
+const EARLY_MOVES_MAX = 500_000;
 
 async function* readKeys(db: Kysely<Schema>): AsyncGenerator<KeyColumns[]> {
   let after = '';
@@ -25,30 +27,50 @@ export class NodeSet {
   #index = new SetIndex();
   /** Names of messages that are named by CID, by their hash in the index. */
   readonly #cids = new Map<string, string>();
-  /** What became durable while the index was being made. */
-  #early: Move[] | undefined = [];
+  /** What becomes durable while the keys are being read; undefined while they are not. */
+  #early: Move[] | undefined;
+  #isReady = false;
+  readonly #earlyMax: number;
 
-  /** Whether it knows all messages; before that it only takes note. */
+  constructor({ earlyMovesMax = EARLY_MOVES_MAX } = {}) {
+    this.#earlyMax = earlyMovesMax;
+  }
+
+  /** Whether it knows all messages. */
   get isReady(): boolean {
-    return this.#early === undefined;
+    return this.#isReady;
   }
 
   get index(): SetIndex {
     return this.#index;
   }
 
-  /** Reads every key once. `follow` must be connected before. */
+  /**
+   * Reads every key once. `follow` must be connected before. One that failed may be called again: what became durable before
+   * is read then. Throws OVERLOADED where too much changes meanwhile.
+   */
   async load(db: Kysely<Schema>): Promise<void> {
-    const keys: SyncKey[] = [];
-    for await (const rows of readKeys(db)) {
-      for (const row of rows) {
-        this.#note(row.item_hash);
-        keys.push(syncKeyOf(fieldsOfRow(row)));
+    const early: Move[] = [];
+    this.#isReady = false;
+    this.#early = early;
+    try {
+      const keys: SyncKey[] = [];
+      for await (const rows of readKeys(db)) {
+        for (const row of rows) {
+          this.#note(row.item_hash);
+          keys.push(syncKeyOf(fieldsOfRow(row)));
+        }
+        if (early.length > this.#earlyMax)
+          throw new AppError(
+            'OVERLOADED',
+            `more than ${this.#earlyMax} messages came in while those that are kept were read`,
+          );
       }
+      this.#index = SetIndex.of(keys);
+      this.#isReady = true;
+    } finally {
+      this.#early = undefined;
     }
-    this.#index = SetIndex.of(keys);
-    const early = this.#early ?? [];
-    this.#early = undefined;
     this.follow(early);
   }
 
@@ -67,8 +89,9 @@ export class NodeSet {
   }
 
   follow(moves: readonly Move[]): void {
-    if (this.#early) {
-      this.#early.push(...moves);
+    if (!this.#isReady) {
+      // One too many says that some are lacking.
+      if (this.#early && this.#early.length <= this.#earlyMax) this.#early.push(...moves);
       return;
     }
     for (const { itemHash, from, to } of moves) {
