@@ -7,6 +7,7 @@ import type { Schema } from '../db/schema.ts';
 import { parseCid } from '../ipfs/cid.ts';
 import { retryAfterMs } from '../ipfs/fetcher.ts';
 import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
+import { IPFS_LIMITS } from '../ipfs/limits.ts';
 import { confirmMessages } from '../messages/confirmations.ts';
 import type { Intake } from '../messages/intake.ts';
 import { type ArchivedMessage, parseArchive, parseSyncContent } from './archive.ts';
@@ -46,6 +47,10 @@ const MAY_PASS: ReadonlySet<ErrorCode> = new Set([
 /** Uploads are signed in this chain's way (specification, "Authentication" 3). */
 const UPLOAD_CHAIN = 'ETH';
 
+/** A clock that was set ends nothing: the archive was also tried as often as that time has tries. */
+const isPast = ({ seenMs, attempts }: AnchorEvent, horizonMs: number, nowMs: number) =>
+  nowMs - seenMs > horizonMs && attempts * 1000 * IPFS_LIMITS.retryMaxSeconds > horizonMs;
+
 /** Reads the archives of events that wait, and writes what they confirm. */
 export class Processor {
   readonly #options: ProcessorOptions;
@@ -75,7 +80,7 @@ export class Processor {
       if (!asError && !isTimeout)
         log.warn({ err: error, block: event.blockNumber }, 'an archive was not read');
       const { code, message } = asError ?? new AppError('IPFS_TIMEOUT', 'the archive did not come in time');
-      const isOver = now() - event.seenMs > settings.archiveHorizonMs;
+      const isOver = isPast(event, settings.archiveHorizonMs, now());
       if (asError && !MAY_PASS.has(code)) {
         const known = code === 'ARCHIVE_NESTED' || code === 'ARCHIVE_INVALID';
         await settleEvent(db, event, { refusal: { code: known ? code : 'ARCHIVE_INVALID', message } });
@@ -109,7 +114,7 @@ export class Processor {
         nowMs: now(),
       });
       if (!isWritten) return;
-      if (later === 0 || now() - event.seenMs > settings.archiveHorizonMs)
+      if (later === 0 || isPast(event, settings.archiveHorizonMs, now()))
         return settleEvent(writer.trx, event, { messages: named.length });
       const dueMs = now() + retryAfterMs(event.attempts, random());
       await postponeEvent(writer.trx, event, dueMs, {
