@@ -3,6 +3,7 @@ import { type ItemHash, sha256Hex } from '@skerry/protocol';
 import { digestState } from '../../state/digest.ts';
 import type { TestCore } from '../../testing.ts';
 import { describeConfirmations, findAnchorFaults } from './anchor.ts';
+import type { SimDatabases } from './databases.ts';
 import type { Traffic } from './network.ts';
 import type { Population } from './population.ts';
 import { World } from './world.ts';
@@ -134,17 +135,15 @@ async function findFaults(world: World): Promise<string[]> {
 }
 
 /** One run: a storm, then calm. */
-export async function simulate({
-  seed,
-  nodes,
-  steps,
-  isHostile = true,
-  populations = [],
-}: SimOptions): Promise<SimResult> {
+export async function simulate(
+  { seed, nodes, steps, isHostile = true, populations = [] }: SimOptions,
+  databases?: SimDatabases,
+): Promise<SimResult> {
   const startMs = performance.now();
   await using stack = new AsyncDisposableStack();
   const world = new World({ seed, isHostile, populations });
-  await world.create(nodes, stack);
+  stack.defer(() => databases?.takeBack());
+  await world.create(nodes, stack, databases);
   for (let step = 0; step < steps; step++) {
     world.nowMs += world.dice.below(STEP_MS);
     await world.wakeUp(step);

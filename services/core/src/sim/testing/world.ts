@@ -13,6 +13,7 @@ import { PACKING } from './anchor.ts';
 import { ChainView, createVirtualEmitter, EMITTER, STRANGER, unreachable, VirtualChain } from './chain.ts';
 import { type ClientMessage, Clients } from './clients.ts';
 import { SimClock } from './clock.ts';
+import type { SimDatabases } from './databases.ts';
 import { SeededDice } from './dice.ts';
 import { CALM, forge, STORM, type Traffic, throughWeather, type Weather } from './network.ts';
 import { type SimNode, startSimNode } from './node.ts';
@@ -106,12 +107,13 @@ export class World {
     return fate.chance(this.weather.forgery) ? 'changed' : 'through';
   }
 
-  async create(count: number, stack: AsyncDisposableStack): Promise<void> {
+  /** @param databases those to use; new ones where left out */
+  async create(count: number, stack: AsyncDisposableStack, databases?: SimDatabases): Promise<void> {
     const serverUrl = count > SHARED_SERVER_NODES ? await startOwnServer(stack) : undefined;
     for (let at = 0; at < count; at++) {
-      const database = stack.use(
-        await createTestDatabase<Schema>({ migrations: MIGRATIONS, serverUrl, log }),
-      );
+      const database = databases
+        ? await databases.lend()
+        : stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, serverUrl, log }));
       const links = Array.from({ length: count }, (_, other) => other)
         .filter((other) => other !== at)
         .map((other) =>
