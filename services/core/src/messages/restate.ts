@@ -32,6 +32,7 @@ async function findLaterStatements(
     .where('item_hash', '=', sql<string>`any(${[...uncovered.keys()]})`)
     .where('form', '<>', 'envelope')
     .where('status', '<>', 'forgotten')
+    .orderBy('item_hash')
     .execute();
   return rows.filter((row) => {
     const accepted = uncovered.get(row.item_hash)!;

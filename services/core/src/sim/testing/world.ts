@@ -266,8 +266,11 @@ export class World {
   async fetch(node = this.#pickUp()): Promise<void> {
     if (!node?.core) return;
     while ((await node.fetcher!.look(signal)) > 0) await node.fetcher!.idle();
+    // Each part after the one before has come to its end, or the run would not replay.
+    await node.core.rooms.pipeline.idle();
     node.view.look();
     await node.anchor!.follow();
+    await node.core.rooms.pipeline.idle();
     await node.anchor!.pack().catch(passOver);
     await node.core.rooms.pipeline.idle();
     this.trace.push(`fetch ${node.at} ${this.chain.height}`);
