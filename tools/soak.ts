@@ -9,14 +9,19 @@ import { soakNativeHellos } from './soak/hellos-native.ts';
 import { soakHttpHeads } from './soak/http-heads.ts';
 import type { SoakOptions } from './soak/options.ts';
 import { soakPlane } from './soak/plane.ts';
+import { soakSim } from './soak/sim.ts';
 import { ROOT } from './source.ts';
 
-/** `npm run soak [-- NAME ...] [--seconds N] [--seed N]`: what tests do briefly, for as long as wanted. */
+/**
+ * `npm run soak [-- NAME ...] [--seconds N] [--seed N]`: what tests do briefly, for as long as wanted. The whole name of one of
+ * these stands for it alone; `sim` takes `--seeds N`, too.
+ */
 const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
   hellos: soakHellos,
   'native-hellos': soakNativeHellos,
   'http-heads': soakHttpHeads,
   plane: soakPlane,
+  sim: soakSim,
 };
 /** Of long tests only, and the Debian packages they come in. */
 const SOAK_PROGRAMS = { caddy: 'caddy', pebble: 'pebble' };
@@ -38,23 +43,33 @@ async function runFiles(files: readonly string[]): Promise<void> {
 }
 
 const { values, positionals } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' } },
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string' },
+    seeds: { type: 'string' },
+  },
   allowPositionals: true,
 });
-const options = { seconds: Number(values.seconds), seed: Number(values.seed ?? Date.now() % 2 ** 31) };
+const options = {
+  seconds: Number(values.seconds),
+  seed: Number(values.seed ?? Date.now() % 2 ** 31),
+  seeds: values.seeds === undefined ? undefined : Number(values.seeds),
+};
 const isWanted = (name: string) =>
   positionals.length === 0 || positionals.some((part) => name.includes(part));
 const fuzzers = Object.keys(FUZZERS).filter(isWanted);
+const isFileWanted = (path: string) =>
+  positionals.length === 0 || positionals.some((part) => !(part in FUZZERS) && path.includes(part));
 const files = globSync('{packages,services,apps,devnet}/**/*.soak.test.ts', {
   cwd: ROOT,
   exclude: ['**/node_modules/**'],
 })
-  .filter(isWanted)
+  .filter(isFileWanted)
   .sort();
 
 if (fuzzers.length + files.length === 0 || !(options.seconds > 0)) {
   console.error(
-    `npm run soak -- [NAME ...] [--seconds N] [--seed N], where NAME is a part of ${Object.keys(FUZZERS).join(', ')} or of a file *.soak.test.ts`,
+    `npm run soak -- [NAME ...] [--seconds N] [--seed N] [--seeds N], where NAME is a part of ${Object.keys(FUZZERS).join(', ')} or of a file *.soak.test.ts`,
   );
   process.exitCode = 2;
 } else {

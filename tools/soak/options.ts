@@ -6,6 +6,8 @@ import { join } from 'node:path';
 export interface SoakOptions {
   readonly seconds: number;
   readonly seed: number;
+  /** How many runs, where it is told: then the seconds do not count. */
+  readonly seeds?: number | undefined;
 }
 
 /** Where the soaks keep what they build. */

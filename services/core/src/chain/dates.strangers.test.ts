@@ -35,7 +35,7 @@ test('H1, H2: what a settled block has was there by then, also for a node that f
   const other = stack.use(await createTestCore({ now, peers: [linkTo('follower', () => core)] }));
   const chain = new VirtualChain(new SeededDice(1), now);
   const view = new ChainView(chain);
-  const anchor = new NodeAnchor({ core, database, view, emitter: undefined, log });
+  const anchor = new NodeAnchor({ core, database, view, emitter: undefined, random: Math.random, log });
   const old = machine(0);
   const honest = machine(T);
   nowMs += 300_000;
@@ -69,7 +69,7 @@ test('H1, H2: a message that comes after the block that has it is dated by it, t
   const core = stack.use(await createTestCore({ database, now }));
   const chain = new VirtualChain(new SeededDice(1), now);
   const view = new ChainView(chain);
-  const anchor = new NodeAnchor({ core, database, view, emitter: undefined, log });
+  const anchor = new NodeAnchor({ core, database, view, emitter: undefined, random: Math.random, log });
   const { body, itemHash } = machine(T);
   chain.emit(
     EMITTER,

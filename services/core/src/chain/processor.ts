@@ -7,6 +7,7 @@ import type { Schema } from '../db/schema.ts';
 import { parseCid } from '../ipfs/cid.ts';
 import { reasonOfTry, retryAfterMs } from '../ipfs/fetcher.ts';
 import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
+import { IPFS_LIMITS } from '../ipfs/limits.ts';
 import { confirmMessages, listNotedAfter } from '../messages/confirmations.ts';
 import type { Intake } from '../messages/intake.ts';
 import { acceptStored } from '../messages/stored.ts';
@@ -59,6 +60,10 @@ const noFile = async () => undefined;
 const UPLOAD_CHAIN = 'ETH';
 
 const placeOf = ({ blockNumber, logIndex }: AnchorEvent) => `${blockNumber}:${logIndex}`;
+
+/** A clock that was set ends nothing: the archive was also tried as often as that time has tries. */
+const isPast = ({ seenMs, attempts }: AnchorEvent, horizonMs: number, nowMs: number) =>
+  nowMs - seenMs > horizonMs && attempts * 1000 * IPFS_LIMITS.retryMaxSeconds > horizonMs;
 
 /** Reads the archives of events that wait, and writes what they confirm. */
 export class Processor {
@@ -118,7 +123,7 @@ export class Processor {
       if (signal.aborted) return;
       const { isForeseen, code, message } = reasonOfTry(error);
       if (!isForeseen) this.#unforeseen.note(error);
-      const isOver = now() - event.seenMs > settings.archiveHorizonMs;
+      const isOver = isPast(event, settings.archiveHorizonMs, now());
       if (isForeseen && !MAY_PASS.has(code)) {
         const known = code === 'ARCHIVE_NESTED' || code === 'ARCHIVE_INVALID';
         await settleEvent(db, event, { refusal: { code: known ? code : 'ARCHIVE_INVALID', message } });
@@ -152,7 +157,7 @@ export class Processor {
         nowMs: now(),
       });
       if (!isWritten) return;
-      if (later === 0 || now() - event.seenMs > settings.archiveHorizonMs)
+      if (later === 0 || isPast(event, settings.archiveHorizonMs, now()))
         return settleEvent(writer.trx, event, { messages: named.length });
       const dueMs = now() + retryAfterMs(event.attempts, random());
       await postponeEvent(writer.trx, event, dueMs, {

@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema, VerdictReason } from '../db/schema.ts';
 import { storableJson } from '../db/values.ts';
+import { IPFS_LIMITS } from '../ipfs/limits.ts';
 import type { AnchorPlace } from '../messages/confirmations.ts';
 import type { KeptEvent } from './decide.ts';
 
@@ -13,6 +14,9 @@ export interface AnchorEvent extends KeptEvent {
   /** Milliseconds since 1970. */
   readonly seenMs: number;
 }
+
+/** No try is put off for longer: what is due later was put off by a clock that has been set back since. */
+const DUE_WITHIN_MS = 2 * 1_000 * IPFS_LIMITS.retryMaxSeconds;
 
 type Db = Kysely<Schema> | Transaction<Schema>;
 
@@ -98,7 +102,8 @@ export async function listWaiting(
   limit: number,
 ): Promise<AnchorEvent[]> {
   const { rows } = await sql<AnchorEvent>`
-    select ${COLUMNS} from anchor_events where network = ${network} and state = 'waiting' and due_ms <= ${nowMs}
+    select ${COLUMNS} from anchor_events where network = ${network} and state = 'waiting'
+      and (due_ms <= ${nowMs} or due_ms > ${nowMs + DUE_WITHIN_MS})
     order by due_ms, block_number, log_index limit ${limit}`.execute(db);
   return rows;
 }

@@ -46,7 +46,7 @@ async function listLacking(db: Kysely<Schema>): Promise<string[]> {
   const { rows } = await sql<{ key: string }>`
     select d.key from messages m join dependencies d on d.item_hash = m.item_hash
     where m.status = 'pending' and d.key >= 'file:' and d.key < 'file;' and length(d.key) = ${KEY_CHARS}
-    order by m.decide_by_ms limit ${WANTED_MAX}`.execute(db);
+    order by m.decide_by_ms, d.key limit ${WANTED_MAX}`.execute(db);
   return [...new Set(rows.map(({ key }) => key.slice('file:'.length)))];
 }
 
@@ -96,7 +96,9 @@ export class FileFetcher {
       if (this.#running.size >= parallel) break;
       const attempt = this.#attempts.get(name) ?? { attempts: 0, nextMs: 0, running: undefined };
       this.#attempts.set(name, attempt);
-      if (attempt.running || attempt.nextMs > now()) continue;
+      const waitMs = attempt.nextMs - now();
+      // Longer than any pause: the clock has been set back since.
+      if (attempt.running || (waitMs > 0 && waitMs <= RETRY_MAX_MS)) continue;
       this.#start(name, attempt, signal);
       begun++;
     }

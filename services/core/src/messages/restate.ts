@@ -68,6 +68,7 @@ async function readRows({ trx }: Writer<Schema>, hashes: readonly string[]): Pro
     .selectFrom('messages')
     .selectAll()
     .where('item_hash', '=', sql<string>`any(${hashes})`)
+    .orderBy('item_hash')
     .execute();
 }
 

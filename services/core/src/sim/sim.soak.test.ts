@@ -25,12 +25,11 @@ test('a seed that once did not replay: files came in whatever order the disk had
   assert.equal(first.trace, again.trace);
 });
 
-test('seeds by the clock, one after another', { timeout: DURATION_MS + HOUR_MS }, async (t) => {
-  const endMs = Date.now() + DURATION_MS / 2;
-  for (let seed = Math.floor(Date.now() / 1000); Date.now() < endMs; seed++) {
-    const options = { seed, nodes: 3 + (seed % 5), steps: STEPS };
+test('seeds that once had messages that nothing confirmed, for ever', { timeout: HOUR_MS }, async (t) => {
+  for (const seed of [770009, 770029]) {
+    const options = { seed, nodes: 4, steps: 150 };
     const result = await simulate(options);
     t.diagnostic(describeRun(options, result));
-    assert.deepEqual(result.faults, [], `seed ${seed} with ${options.nodes} nodes`);
+    assert.deepEqual(result.faults, [], `seed ${seed}`);
   }
 });

@@ -44,6 +44,7 @@ export interface NodeAnchorOptions {
   readonly view: ChainView;
   /** The node packs where there is one. */
   readonly emitter: Pick<Emitter, 'look' | 'prepare' | 'send'> | undefined;
+  readonly random: () => number;
   readonly log: Logger;
 }
 
@@ -53,13 +54,13 @@ export class NodeAnchor {
   readonly #packer: Packer | undefined;
   readonly #follow: () => ReturnType<typeof followOnce>;
 
-  constructor({ core, database, view, emitter, log }: NodeAnchorOptions) {
+  constructor({ core, database, view, emitter, random, log }: NodeAnchorOptions) {
     const { db, intake, ipfs: files, now } = core.rooms;
     const write = createWrite<Schema>(database.pool);
     const signal = new AbortController().signal;
     const common = { db, write, files, intake, now, signal, settings: SETTINGS!, log };
     this.#follow = () => followOnce({ ...common, chain: view });
-    this.#processor = new Processor({ ...common, random: () => 0 });
+    this.#processor = new Processor({ ...common, random });
     this.#packer = emitter && new Packer({ ...common, emitter, network: NETWORK, settings: PACKING });
   }
 

@@ -1,9 +1,25 @@
-import { type MessageDraft, type SignedBody, signMessage } from '@skerry/client';
-import { itemHashOf, sha256Hex } from '@skerry/protocol';
+import { buildNetworkMessage, type MessageDraft, type SignedBody, signMessage } from '@skerry/client';
+import { itemHashOf, LIMITS, sha256Hex } from '@skerry/protocol';
 import { instanceContent, signers } from '../../testing.ts';
 import type { SeededDice } from './dice.ts';
 
+/** Clients that date as they like, and those that send the network form. */
+const HOSTILE_SHARE = 0.2;
+const NETWORK_SHARE = 0.2;
+const YEAR_SECONDS = 365 * 86_400;
+/** What is dated further ahead is due after a run's end. */
+const AHEAD_SECONDS = 3 * 3_600;
+/** The largest that the wire takes. */
+const TIMESTAMP_MAX = 9_223_372_036;
+
 const OWNERS = [signers.alice, signers.bob] as const;
+
+export interface ClientMessage extends Pick<SignedBody, 'body' | 'itemHash'> {
+  /** `AMEND` for a POST that amends another one. */
+  readonly type: string;
+  /** Which of the run's owners sent it; -1 for nobody whose messages others refer to. */
+  readonly owner: number;
+}
 
 /** What clients of a run sent and had acknowledged. */
 export class Clients {
@@ -14,9 +30,30 @@ export class Clients {
   /** Everything that was ever signed: nothing else may be anywhere. */
   readonly signed = new Set<string>();
   #count = 0;
+  readonly #isHostile: boolean;
 
-  constructor(dice: SeededDice) {
+  /** @param isHostile whether some date their messages as far off as the wire allows */
+  constructor(dice: SeededDice, isHostile: boolean) {
     this.#dice = dice;
+    this.#isHostile = isHostile;
+  }
+
+  /** Unix seconds, by an honest clock mostly. */
+  #date(nowMs: number): number {
+    const nowSeconds = Math.floor(nowMs / 1000);
+    if (!this.#isHostile || !this.#dice.chance(HOSTILE_SHARE)) return nowSeconds - this.#dice.below(60);
+    const dates = [
+      0,
+      1,
+      nowSeconds - YEAR_SECONDS,
+      nowSeconds - this.#dice.below(AHEAD_SECONDS),
+      nowSeconds + LIMITS.futureSeconds,
+      nowSeconds + LIMITS.futureSeconds + 1,
+      // Nodes whose clocks are fast take it.
+      nowSeconds + this.#dice.below(AHEAD_SECONDS),
+      TIMESTAMP_MAX,
+    ];
+    return dates[this.#dice.below(dates.length)]!;
   }
 
   #draft(owner: number): { type: string; content: unknown } {
@@ -43,14 +80,22 @@ export class Clients {
   }
 
   /** The next message, dated by its client's clock. */
-  next(nowMs: number): SignedBody & { readonly type: string; readonly owner: number } {
+  next(nowMs: number): ClientMessage {
     const owner = this.#dice.below(OWNERS.length);
     const draft: MessageDraft = {
       ...this.#draft(owner),
-      timestamp: Math.floor(nowMs / 1000) - this.#dice.below(60),
+      timestamp: this.#date(nowMs),
       nonce: String(this.#count++),
     };
-    const signed = signMessage(draft, OWNERS[owner]!);
+    // Clients of deployed networks date with fractions of a second.
+    const isNetwork = draft.type === 'POST' && this.#dice.chance(NETWORK_SHARE);
+    const time = draft.timestamp! + this.#dice.fraction();
+    const signed = isNetwork
+      ? buildNetworkMessage(
+          { type: draft.type, content: draft.content as Record<string, unknown>, time },
+          OWNERS[owner]!,
+        )
+      : signMessage(draft, OWNERS[owner]!);
     this.signed.add(signed.itemHash);
     return { ...signed, type: draft.type === 'POST' && isAmend(draft) ? 'AMEND' : draft.type, owner };
   }

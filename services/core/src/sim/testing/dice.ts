@@ -15,6 +15,11 @@ export class SeededDice {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
+  /** In [0, 1), with as many digits as `Math.random` gives. */
+  fraction(): number {
+    return (this.below(2 ** 26) * 2 ** 27 + this.below(2 ** 27)) / 2 ** 53;
+  }
+
   /** A whole number below `count`. */
   below(count: number): number {
     return Math.floor(this.next() * count);

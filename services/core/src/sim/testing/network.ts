@@ -24,6 +24,9 @@ export interface Traffic {
   messageBytes: number;
 }
 
+/** Peers that lie about the time are up to half of this off. */
+const CLOCK_LIE_MS = 24 * 3_600_000;
+
 const gone = (name: string) => new AppError('UPSTREAM_UNAVAILABLE', `${name} does not answer`);
 
 /** One message as somebody would change it who cannot sign. */
@@ -55,7 +58,12 @@ export function throughWeather(
   };
   return {
     name: link.name,
-    greet: (signal) => cross(() => link.greet(signal)),
+    greet: async (signal) => {
+      const greeting = await cross(() => link.greet(signal));
+      if (!greeting.clock || !dice.chance(world.weather.forgery)) return greeting;
+      const lieMs = Math.floor((dice.next() - 0.5) * CLOCK_LIE_MS);
+      return { ...greeting, clock: { ...greeting.clock, timeMs: greeting.clock.timeMs + lieMs } };
+    },
     askRanges: async (question, signal) => {
       const answered = await cross(() => link.askRanges(question, signal));
       traffic.rangeBytes += answered.sizeBytes;

@@ -10,13 +10,13 @@ import type { PeerLink } from '../../sync/link.ts';
 import { createTestCore, type TestCore } from '../../testing.ts';
 import { NodeAnchor } from './anchor.ts';
 import type { ChainView } from './chain.ts';
+import { randomAt, type SimClock } from './clock.ts';
 
 /** A core node of the real code, on a real database, that can lose what it is writing. */
 export interface SimNode {
   readonly at: number;
   readonly database: Database<Schema>;
-  /** How far its clock is off. */
-  readonly skewMs: number;
+  readonly clock: SimClock;
   readonly links: readonly PeerLink[];
   /** Nobody can reach it: it can reach others. */
   readonly isHidden: boolean;
@@ -70,21 +70,27 @@ function tearable(database: Database<Schema>, findTorn: () => SimNode['torn']): 
   return { ...database, pool };
 }
 
-export async function startSimNode(node: SimNode, nowMs: () => number, log: Logger): Promise<TestCore> {
+/** @param world what the node's process takes from its machine */
+export async function startSimNode(
+  node: SimNode,
+  world: { readonly seed: number; readonly nowMs: number },
+  log: Logger,
+): Promise<TestCore> {
   const database = tearable(node.database, () => node.torn);
-  const now = () => nowMs() + node.skewMs;
+  const random = () => randomAt(world.seed, node.at, world.nowMs);
   const core = await createTestCore({
     database,
     blobs: await createDirectoryBlobStore(node.directory),
     ipfs: { source: node.blocks },
     peers: node.links,
-    now,
+    now: () => node.clock.read(world.nowMs),
+    uptime: () => world.nowMs,
     pendingHorizonMs: 7 * 24 * 3_600_000,
     log,
   });
   node.core = core;
   // One at a time: which of several comes first is the disk's to say, and the run would not replay.
-  node.fetcher = new FileFetcher({ ...core.rooms, sources: node.files, parallel: 1, random: () => 0.5, log });
-  node.anchor = new NodeAnchor({ core, database, view: node.view, emitter: node.emitter, log });
+  node.fetcher = new FileFetcher({ ...core.rooms, sources: node.files, parallel: 1, random, log });
+  node.anchor = new NodeAnchor({ core, database, view: node.view, emitter: node.emitter, random, log });
   return core;
 }

@@ -3,13 +3,18 @@ import { type ItemHash, sha256Hex } from '@skerry/protocol';
 import { digestState } from '../../state/digest.ts';
 import type { TestCore } from '../../testing.ts';
 import { describeConfirmations, findAnchorFaults } from './anchor.ts';
+import type { SimDatabases } from './databases.ts';
 import type { Traffic } from './network.ts';
+import type { Population } from './population.ts';
 import { World } from './world.ts';
 
 export interface SimOptions {
   readonly seed: number;
   readonly nodes: number;
   readonly steps: number;
+  /** Left out: hostile. */
+  readonly isHostile?: boolean;
+  readonly populations?: readonly Population[];
 }
 
 export interface SimResult {
@@ -47,6 +52,7 @@ async function act(world: World, step: number): Promise<void> {
   else if (roll < 0.86) world.turnChain();
   else if (roll < 0.9) world.partition();
   else if (roll < 0.94) await world.crash(step);
+  else if (roll < 0.96 && world.isHostile) world.turnClock();
   else world.nowMs += world.dice.below(120_000);
 }
 
@@ -104,6 +110,16 @@ async function findLacking(world: World): Promise<string[]> {
   return faults;
 }
 
+/** Nodes that do not say of themselves that they have everything. */
+function findUnsynced(world: World): string[] {
+  return world.nodes.flatMap(({ at, core }) => {
+    const { state, later, clock } = core!.rooms.sync.syncer.view();
+    return state === 'synced' && later === 0
+      ? []
+      : [`node ${at} says ${state} with ${later} later and a clock that is ${clock.state}`];
+  });
+}
+
 async function findFaults(world: World): Promise<string[]> {
   const faults: string[] = [];
   if (new Set(await digestsOf(world)).size !== 1) faults.push('the nodes differ');
@@ -119,11 +135,15 @@ async function findFaults(world: World): Promise<string[]> {
 }
 
 /** One run: a storm, then calm. */
-export async function simulate({ seed, nodes, steps }: SimOptions): Promise<SimResult> {
+export async function simulate(
+  { seed, nodes, steps, isHostile = true, populations = [] }: SimOptions,
+  databases?: SimDatabases,
+): Promise<SimResult> {
   const startMs = performance.now();
   await using stack = new AsyncDisposableStack();
-  const world = new World(seed);
-  await world.create(nodes, stack);
+  const world = new World({ seed, isHostile, populations });
+  stack.defer(() => databases?.takeBack());
+  await world.create(nodes, stack, databases);
   for (let step = 0; step < steps; step++) {
     world.nowMs += world.dice.below(STEP_MS);
     await world.wakeUp(step);
@@ -132,8 +152,9 @@ export async function simulate({ seed, nodes, steps }: SimOptions): Promise<SimR
   }
   await world.heal();
   const rounds = await settle(world);
+  const unsynced = findUnsynced(world);
   await settleChain(world);
-  const faults = await findFaults(world);
+  const faults = [...unsynced, ...(await findFaults(world))];
   const [digest] = await digestsOf(world);
   return {
     digest: sha256Hex(digest!),
@@ -151,8 +172,8 @@ export async function simulate({ seed, nodes, steps }: SimOptions): Promise<SimR
 }
 
 /** A line of the result table. */
-export function describeRun({ seed, nodes, steps }: SimOptions, result: SimResult): string {
+export function describeRun({ seed, nodes, steps, isHostile = true }: SimOptions, result: SimResult): string {
   const { acknowledged, messages, crashes, reorgs, files, rounds, traffic, elapsedMs } = result;
   const perNode = (bytes: number) => Math.round(bytes / nodes / Math.max(1, messages));
-  return `seed ${seed}, ${nodes} nodes, ${steps} steps: ${acknowledged} acknowledged, ${messages} kept, ${files} files, ${crashes} crashes, ${reorgs} reorganisations, agreed after ${rounds} rounds, ${traffic.calls} calls; a node and message: ${perNode(traffic.rangeBytes)} bytes of ranges, ${perNode(traffic.messageBytes)} of messages, ${(elapsedMs / nodes / Math.max(1, messages)).toFixed(1)} ms; trace ${result.trace.slice(0, 12)}`;
+  return `seed ${seed}, ${nodes} nodes, ${steps} steps, ${isHostile ? 'hostile' : 'honest'}: ${acknowledged} acknowledged, ${messages} kept, ${files} files, ${crashes} crashes, ${reorgs} reorganisations, agreed after ${rounds} rounds, ${traffic.calls} calls; a node and message: ${perNode(traffic.rangeBytes)} bytes of ranges, ${perNode(traffic.messageBytes)} of messages, ${(elapsedMs / nodes / Math.max(1, messages)).toFixed(1)} ms; trace ${result.trace.slice(0, 12)}`;
 }

@@ -11,18 +11,20 @@ import { linkTo } from '../../sync/testing.ts';
 import { MIGRATIONS } from '../../testing.ts';
 import { PACKING } from './anchor.ts';
 import { ChainView, createVirtualEmitter, EMITTER, STRANGER, unreachable, VirtualChain } from './chain.ts';
-import { Clients } from './clients.ts';
+import { type ClientMessage, Clients } from './clients.ts';
+import { SimClock } from './clock.ts';
+import type { SimDatabases } from './databases.ts';
 import { SeededDice } from './dice.ts';
 import { CALM, forge, STORM, type Traffic, throughWeather, type Weather } from './network.ts';
 import { type SimNode, startSimNode } from './node.ts';
+import type { Population } from './population.ts';
 import { type Crossing, createBlockSource, createFileSource } from './sources.ts';
 
 const START_MS = 1_700_000_000_000;
-const SKEW_MS = 900_000;
 /** With more nodes than this, nobody can reach the last one. */
 const HIDDEN_FROM = 3;
 /** After the storm so much time passes that no clock's error and no ban counts. */
-const HEALING_MS = 4 * 3_600_000;
+const HEALING_MS = 8 * 3_600_000;
 const DOWN_STEPS = 15;
 
 /** More have more connections than the server that tests share. */
@@ -48,6 +50,13 @@ const passOver = (): void => {};
 const startOwnServer = async (stack: AsyncDisposableStack) =>
   stack.use(await startTestServer(log, OWN_SERVER)).url;
 
+export interface WorldOptions {
+  readonly seed: number;
+  /** Clocks that are hours off and are set forward and back, and clients that date their messages as they like. */
+  readonly isHostile: boolean;
+  readonly populations: readonly Population[];
+}
+
 interface Delivery {
   readonly atMs: number;
   readonly order: number;
@@ -69,12 +78,16 @@ export class World {
   #islands: number[] = [];
   #deliveries: Delivery[] = [];
   #order = 0;
-  readonly #seed: number;
+  readonly seed: number;
+  readonly populations: readonly Population[];
+  readonly isHostile: boolean;
 
-  constructor(seed: number) {
+  constructor({ seed, isHostile, populations }: WorldOptions) {
     this.dice = new SeededDice(seed);
-    this.#seed = seed;
-    this.clients = new Clients(this.dice);
+    this.seed = seed;
+    this.populations = populations;
+    this.isHostile = isHostile;
+    this.clients = new Clients(this.dice, isHostile);
     this.chain = new VirtualChain(this.dice, () => this.nowMs);
   }
 
@@ -88,18 +101,19 @@ export class World {
   #cross(from: SimNode, to: SimNode, name: string): Crossing {
     if (!this.isReachable(from, to)) return 'lost';
     const fate = new SeededDice(
-      Number.parseInt(sha256Hex(`${this.#seed} ${this.nowMs} ${from.at} ${to.at} ${name}`).slice(0, 8), 16),
+      Number.parseInt(sha256Hex(`${this.seed} ${this.nowMs} ${from.at} ${to.at} ${name}`).slice(0, 8), 16),
     );
     if (fate.chance(this.weather.loss)) return 'lost';
     return fate.chance(this.weather.forgery) ? 'changed' : 'through';
   }
 
-  async create(count: number, stack: AsyncDisposableStack): Promise<void> {
+  /** @param databases those to use; new ones where left out */
+  async create(count: number, stack: AsyncDisposableStack, databases?: SimDatabases): Promise<void> {
     const serverUrl = count > SHARED_SERVER_NODES ? await startOwnServer(stack) : undefined;
     for (let at = 0; at < count; at++) {
-      const database = stack.use(
-        await createTestDatabase<Schema>({ migrations: MIGRATIONS, serverUrl, log }),
-      );
+      const database = databases
+        ? await databases.lend()
+        : stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, serverUrl, log }));
       const links = Array.from({ length: count }, (_, other) => other)
         .filter((other) => other !== at)
         .map((other) =>
@@ -109,10 +123,10 @@ export class World {
             () => this.isReachable(this.nodes[at]!, this.nodes[other]!),
           ),
         );
-      const skewMs = Math.round((this.dice.next() - 0.5) * 2 * SKEW_MS);
+      const clock = new SimClock(this.dice, this.nowMs, this.isHostile);
       const directory = await mkdtemp(join(tmpdir(), 'skerry-sim-'));
       stack.defer(() => rm(directory, { recursive: true, force: true }));
-      this.nodes.push(this.#createNode(at, count, { database, directory, skewMs, links }));
+      this.nodes.push(this.#createNode(at, count, { database, directory, clock, links }));
     }
     for (const node of this.nodes) await this.start(node);
     stack.defer(async () => {
@@ -123,7 +137,7 @@ export class World {
   #createNode(
     at: number,
     count: number,
-    own: Pick<SimNode, 'database' | 'directory' | 'skewMs' | 'links'>,
+    own: Pick<SimNode, 'database' | 'directory' | 'clock' | 'links'>,
   ): SimNode {
     const others = () => this.nodes.filter((node) => node.at !== at);
     const cross = (from: SimNode, name: string) => this.#cross(this.nodes[at]!, from, name);
@@ -151,7 +165,7 @@ export class World {
   }
 
   async start(node: SimNode): Promise<void> {
-    const core = await startSimNode(node, () => this.nowMs, log);
+    const core = await startSimNode(node, this, log);
     core.rooms.onKept(({ brought }) => {
       for (const { message } of brought) this.#gossip(node, sharedText(message)!);
     });
@@ -199,13 +213,20 @@ export class World {
   }
 
   async send(): Promise<void> {
+    const population = this.populations[this.dice.below(this.populations.length + 1)];
+    if (population) return population.act(this, this.dice);
+    await this.submit(this.clients.next(this.nowMs));
+  }
+
+  /** A client brings a message to a node that is up. @returns the status; undefined where none is up */
+  async submit({ body, itemHash, type, owner }: ClientMessage): Promise<number | undefined> {
     const node = this.#pickUp();
-    if (!node) return;
-    const { body, itemHash, type, owner } = this.clients.next(this.nowMs);
+    if (!node) return undefined;
     const { status } = await node.core!.post('/messages', body);
     await node.core!.rooms.pipeline.idle();
     if (status === 200 || status === 202) this.clients.acknowledged.push({ itemHash, type, owner });
     this.trace.push(`send ${node.at} ${itemHash.slice(0, 8)} ${status}`);
+    return status;
   }
 
   async sync(): Promise<void> {
@@ -245,8 +266,11 @@ export class World {
   async fetch(node = this.#pickUp()): Promise<void> {
     if (!node?.core) return;
     while ((await node.fetcher!.look(signal)) > 0) await node.fetcher!.idle();
+    // Each part after the one before has come to its end, or the run would not replay.
+    await node.core.rooms.pipeline.idle();
     node.view.look();
     await node.anchor!.follow();
+    await node.core.rooms.pipeline.idle();
     await node.anchor!.pack().catch(passOver);
     await node.core.rooms.pipeline.idle();
     this.trace.push(`fetch ${node.at} ${this.chain.height}`);
@@ -256,10 +280,18 @@ export class World {
   turnChain(): void {
     const roll = this.dice.next();
     if (roll < 0.2) this.chain.reorg();
+    else if (roll < 0.25) this.chain.forgetSome();
     else if (roll < 0.3) this.chain.emit(STRANGER, inlineArchive([]));
     else if (roll < 0.4) this.chain.emit(EMITTER, this.dice.chance(0.5) ? 'garbage' : LOST_ARCHIVE);
     else this.chain.mine();
     this.trace.push(`chain ${this.chain.height} ${this.chain.blocks.at(-1)!.hash.slice(0, 8)}`);
+  }
+
+  /** Somebody sets a node's clock, right or wrong. */
+  turnClock(): void {
+    const node = this.nodes[this.dice.below(this.nodes.length)]!;
+    node.clock.turn(this.dice, this.nowMs);
+    this.trace.push(`clock ${node.at} ${node.clock.read(this.nowMs) - this.nowMs}`);
   }
 
   partition(): void {
@@ -304,6 +336,8 @@ export class World {
   async heal(): Promise<void> {
     this.weather = CALM;
     this.#islands = [];
+    // Half of the time nobody sets the clocks right.
+    if (this.dice.chance(0.5)) for (const { clock } of this.nodes) clock.setRight(this.nowMs);
     await this.wakeUp(Number.POSITIVE_INFINITY);
     this.nowMs += HEALING_MS;
     await this.deliver();
