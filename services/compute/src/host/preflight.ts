@@ -1,6 +1,6 @@
 import { access, constants, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '@skerry/kit';
+import { backoffMs, type Logger, pause } from '@skerry/kit';
 import { programDirectories } from '../config.ts';
 import {
   type HostFacts,
@@ -15,6 +15,9 @@ import { run } from './run.ts';
 /** linux/capability.h */
 const CAP_NET_ADMIN = 12n;
 const INSTALL_TIMEOUT_MS = 15 * 60_000;
+/** A mirror may be away for a moment, and another apt-get may hold the lock. */
+const INSTALL_TRIES_MAX = 4;
+const INSTALL_RETRY_MS = { base: 2_000, max: 30_000 };
 
 /**
  * What keeps this machine from running virtual machines; empty when nothing does. As root on Debian, and where it is
@@ -103,12 +106,19 @@ async function installMissing(
     timeoutMs: INSTALL_TIMEOUT_MS,
     env: { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1' },
   };
-  try {
-    await run('apt-get', ['-q', 'update'], options);
-    await run('apt-get', ['-q', '-y', '--no-install-recommends', 'install', ...packages], options);
-    log.info({ packages }, 'installed');
-  } catch (error) {
-    signal.throwIfAborted();
-    log.error({ err: error }, 'the packages could not be installed');
-  }
+  for (let attempt = 1; ; attempt++)
+    try {
+      await run('apt-get', ['-q', 'update'], options);
+      await run('apt-get', ['-q', '-y', '--no-install-recommends', 'install', ...packages], options);
+      log.info({ packages }, 'installed');
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (attempt >= INSTALL_TRIES_MAX) {
+        log.error({ err: error }, 'the packages could not be installed');
+        return;
+      }
+      log.warn({ err: error, attempt }, 'the packages could not be installed; it is tried again');
+      await pause(backoffMs(attempt, INSTALL_RETRY_MS.base, INSTALL_RETRY_MS.max), signal);
+    }
 }
