@@ -15,6 +15,8 @@ const AFTER_REVOCATION_MS = 3_600_000;
 interface Signed {
   readonly itemHash: string;
   readonly type: string;
+  /** A node whose clock is behind may refuse it. */
+  readonly isTaken: boolean;
 }
 
 export interface HostileResult {
@@ -35,10 +37,6 @@ class Hostility {
     this.#dice = new SeededDice(seed ^ 0x5eed);
   }
 
-  get things(): readonly Signed[] {
-    return this.#things;
-  }
-
   get #seconds(): number {
     return Math.floor(this.#world.nowMs / 1000);
   }
@@ -52,14 +50,29 @@ class Hostility {
     const { body, itemHash } = signMessage(draft, by);
     this.#world.clients.signed.add(itemHash);
     const to = node ?? this.#pick(this.#world.nodes.filter(({ core }) => core));
-    await to?.core?.post('/messages', body);
+    const answer = await to?.core?.post('/messages', body);
     await to?.core?.rooms.pipeline.idle();
-    return { itemHash, type };
+    return { itemHash, type, isTaken: answer?.status === 200 };
   }
 
-  grant(...delegates: Signer[]): Promise<Signed> {
+  /** By the first node that takes it. */
+  async insist(send: (node: SimNode) => Promise<Signed>): Promise<Signed> {
+    for (const node of this.#world.nodes) {
+      const signed = await send(node);
+      if (signed.isTaken) return signed;
+    }
+    throw new Error('no node takes what the owner signs');
+  }
+
+  grant(delegates: readonly Signer[], node?: SimNode): Promise<Signed> {
     const authorizations = delegates.map(({ address }) => ({ address }));
-    return this.send(OWNER, 'AGGREGATE', { key: 'security', content: { authorizations } }, this.#seconds);
+    return this.send(
+      OWNER,
+      'AGGREGATE',
+      { key: 'security', content: { authorizations } },
+      this.#seconds,
+      node,
+    );
   }
 
   async make(node?: SimNode): Promise<Signed> {
@@ -99,8 +112,8 @@ class Hostility {
 
   async act(): Promise<void> {
     const roll = this.#dice.next();
-    if (roll < 0.15) await this.grant(DELEGATE);
-    else if (roll < 0.3) await this.grant();
+    if (roll < 0.15) await this.grant([DELEGATE]);
+    else if (roll < 0.3) await this.grant([]);
     else if (roll < 0.55) await this.make();
     // Anybody may date an instance of its own.
     else if (roll < 0.65)
@@ -148,8 +161,9 @@ export async function simulateHostile({ seed, nodes, steps }: SimOptions): Promi
     if (world.dice.chance(HOSTILE_STEPS)) await hostility.act();
   }
   await world.heal();
-  await hostility.grant();
-  const fresh = [await hostility.make(), await hostility.make(), await hostility.make()];
+  await hostility.insist((node) => hostility.grant([], node));
+  const fresh: Signed[] = [];
+  for (let made = 0; made < 3; made++) fresh.push(await hostility.insist((node) => hostility.make(node)));
   world.nowMs += AFTER_REVOCATION_MS;
   const strikes: Signed[] = [];
   // Some of the nodes have not heard of the revocation yet.
