@@ -9,6 +9,8 @@ import { World } from './world.ts';
 const OWNER = createSigner(`0x${'ca'.repeat(32)}`);
 const DELEGATE = createSigner(`0x${'ba'.repeat(32)}`);
 const HOSTILE_STEPS = 0.4;
+/** How long the last grant holds: longer than a revocation reaches back. */
+const GRANTED_MS = 1_200_000;
 /** What no clock of a run is off by, twice, and the time that a date may be chosen within. */
 const AFTER_REVOCATION_MS = 3_600_000;
 
@@ -30,6 +32,8 @@ class Hostility {
   readonly #world: World;
   readonly #dice: SeededDice;
   readonly #things: Signed[] = [];
+  /** Seconds at which the delegate had a permission. */
+  readonly #granted: number[] = [];
   #count = 0;
 
   constructor(world: World, seed: number) {
@@ -65,6 +69,7 @@ class Hostility {
   }
 
   grant(delegates: readonly Signer[], node?: SimNode): Promise<Signed> {
+    if (delegates.length > 0) this.#granted.push(this.#seconds);
     const authorizations = delegates.map(({ address }) => ({ address }));
     return this.send(
       OWNER,
@@ -86,7 +91,8 @@ class Hostility {
   /** At a date that is convenient, or none that anybody believes. */
   strike(target: Signed | undefined, node?: SimNode): Promise<Signed> {
     const now = this.#seconds;
-    const date = this.#pick([0, now - this.#dice.below(30_000), now - this.#dice.below(600), now + 500])!;
+    const granted = this.#granted.at(-1) ?? 0;
+    const date = this.#pick([0, now - this.#dice.below(600), now + 500, granted, granted, granted + 60])!;
     const inName = { address: OWNER.address };
     const roll = this.#dice.below(4);
     if (!target || roll === 0)
@@ -161,6 +167,8 @@ export async function simulateHostile({ seed, nodes, steps }: SimOptions): Promi
     if (world.dice.chance(HOSTILE_STEPS)) await hostility.act();
   }
   await world.heal();
+  await hostility.insist((node) => hostility.grant([DELEGATE], node));
+  world.nowMs += GRANTED_MS;
   await hostility.insist((node) => hostility.grant([], node));
   const fresh: Signed[] = [];
   for (let made = 0; made < 3; made++) fresh.push(await hostility.insist((node) => hostility.make(node)));
