@@ -25,8 +25,12 @@ export function createBenchSigner(number: number): BenchSigner {
   };
 }
 
+/** Dated within so many seconds, so that none comes late (LIMITS.lateSeconds). */
+const SPREAD_SECONDS = 200;
+
 /** Posts of some senders and channels, of the size of everyday messages; each body differs from every other. */
 export function createBodies(count: number, run: string, senders = 50): Buffer[] {
+  const startSeconds = Math.floor(Date.now() / 1000) - SPREAD_SECONDS;
   const signers = Array.from({ length: senders }, (_, index) => createBenchSigner(index));
   return Array.from({ length: count }, (_, n) => {
     const { address, sign } = signers[n % senders]!;
@@ -34,7 +38,7 @@ export function createBodies(count: number, run: string, senders = 50): Buffer[]
       chain: 'ETH',
       channel: `bench-${n % 7}`,
       type: 'POST',
-      timestamp: 1_700_000_000 + Math.floor(n / 10),
+      timestamp: startSeconds + (Math.floor(n / 10) % SPREAD_SECONDS),
       nonce: `${run}-${n}`,
       content: {
         type: 'note',

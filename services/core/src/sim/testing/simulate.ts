@@ -35,7 +35,7 @@ export interface SimResult {
   readonly faults: readonly string[];
 }
 
-const STEP_MS = 2_000;
+export const STEP_MS = 2_000;
 const CALM_ROUNDS_MAX = 12;
 const CHAIN_ROUNDS_MAX = 40;
 /** Between two rounds: files that could not be had are tried again, transactions are sent again. */
@@ -43,7 +43,7 @@ const CALM_ROUND_MS = 600_000;
 
 const signal = new AbortController().signal;
 
-async function act(world: World, step: number): Promise<void> {
+export async function act(world: World, step: number): Promise<void> {
   const roll = world.dice.next();
   if (roll < 0.55) await world.send();
   else if (roll < 0.6) await world.upload();
@@ -64,7 +64,7 @@ const digestOf = async ({ rooms }: TestCore) => {
 const digestsOf = (world: World) => Promise.all(world.nodes.map(({ core }) => digestOf(core!)));
 
 /** Sessions of every node with every other, until all agree. @returns how many rounds it took */
-async function settle(world: World): Promise<number> {
+export async function settle(world: World): Promise<number> {
   for (let round = 1; round <= CALM_ROUNDS_MAX; round++) {
     for (const { core } of world.nodes) {
       await core!.rooms.sync.syncer.round(signal);
@@ -78,7 +78,7 @@ async function settle(world: World): Promise<number> {
 }
 
 /** Blocks, until every message in force is confirmed everywhere. */
-async function settleChain(world: World): Promise<void> {
+export async function settleChain(world: World): Promise<void> {
   for (let round = 0; round < CHAIN_ROUNDS_MAX; round++) {
     world.nowMs += CALM_ROUND_MS;
     world.chain.mine();
@@ -120,7 +120,7 @@ function findUnsynced(world: World): string[] {
   });
 }
 
-async function findFaults(world: World): Promise<string[]> {
+export async function findFaults(world: World): Promise<string[]> {
   const faults: string[] = [];
   if (new Set(await digestsOf(world)).size !== 1) faults.push('the nodes differ');
   for (const { at, core } of world.nodes) {
