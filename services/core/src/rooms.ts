@@ -8,6 +8,7 @@ import { deriveCredits } from './credits/derive.ts';
 import type { Database } from './db/connect.ts';
 import { createWrite } from './db/copy.ts';
 import type { Schema } from './db/schema.ts';
+import { BOUNDLESS, type DiskReserve } from './disk/reserve.ts';
 import { createEventLog } from './events/log.ts';
 import type { BlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
@@ -54,6 +55,7 @@ export interface RoomOptions {
   readonly settings: RouteSettings;
   readonly webhooks?: SenderSettings | undefined;
   readonly ipfs: IpfsSettings;
+  readonly reserve?: DiskReserve | undefined;
   /** How long files that nothing keeps stay. */
   readonly fileGraceMs: number;
   /** API roots of peers, which may have blocks of IPFS. */
@@ -97,6 +99,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const { database, blobs, verifier, dataDir, schedulers, pendingHorizonMs, settings, now, signal, log } =
     options;
   const db = database.kysely;
+  const reserve = options.reserve ?? BOUNDLESS;
   await syncPublishers(db, options.publishers);
   const events = createEventLog(db);
   const metrics = await createCoreMetrics({ isProcess: options.isProcess });
@@ -111,6 +114,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     schedulers,
     pendingHorizonMs,
     readContentFile,
+    reserve,
     now,
     observer: metrics.pipeline,
     onKept: (kept) => {
@@ -182,11 +186,12 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
       db,
       pipeline,
       sync: sync.syncer,
-      dataDir,
+      reserve,
       signal,
       log,
       ...(options.healthTimeoutMs === undefined ? {} : { timeoutMs: options.healthTimeoutMs }),
     }),
+    reserve,
     now,
     signal,
     settings,

@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError, type ItemHash } from '@skerry/protocol';
+import type { DiskReserve } from '../disk/reserve.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import { asStorageError, openSpool } from './spool.ts';
 
@@ -61,8 +62,8 @@ async function* walk(root: string, after: string): AsyncGenerator<string> {
 }
 
 /** Blobs in a directory: `ab/cd/abcd...`, written beside as `incoming/...` and renamed when complete. */
-export async function createDirectoryBlobStore(directory: string): Promise<BlobStore> {
-  const spool = await openSpool(join(directory, INCOMING));
+export async function createDirectoryBlobStore(directory: string, reserve?: DiskReserve): Promise<BlobStore> {
+  const spool = await openSpool(join(directory, INCOMING), reserve);
   const pathOf = (hash: string) => join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
   return {
     async receive(source, limitBytes) {

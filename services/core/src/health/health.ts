@@ -1,7 +1,7 @@
-import { statfs } from 'node:fs/promises';
 import { cached, type Logger, within } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import type { DiskReserve } from '../disk/reserve.ts';
 import type { SyncState } from '../sync/view.ts';
 import { decideHealth, type HealthVerdict } from './decide.ts';
 
@@ -14,8 +14,7 @@ export interface HealthOptions {
   readonly db: Kysely<Schema>;
   readonly pipeline: { readonly queued: number; readonly queuedMax: number };
   readonly sync: { view(): { readonly state: SyncState } };
-  /** The file system of this directory is looked at. */
-  readonly dataDir: string;
+  readonly reserve: DiskReserve;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -26,7 +25,7 @@ export type Health = () => Promise<HealthVerdict>;
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, sync, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const { db, pipeline, sync, reserve, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       await sql`select 1`.execute(db);
@@ -36,21 +35,15 @@ export function createHealth(options: HealthOptions): Health {
       return 'the database does not answer';
     }
   });
-  const askDisk = cached(HEALTH_TTL_MS, async () => {
-    const { bavail, bsize } = await statfs(dataDir);
-    return bavail * bsize;
-  });
   return async () => {
     const late = `the database did not answer in ${timeoutMs} ms`;
-    const [databaseFailure, freeBytes] = await Promise.all([
-      within(timeoutMs, askDatabase(), late),
-      within(timeoutMs, askDisk(), null).catch(() => null),
-    ]);
+    const databaseFailure = await within(timeoutMs, askDatabase(), late);
     const { queued, queuedMax } = pipeline;
     return decideHealth({
       isStopping: signal.aborted,
       databaseFailure,
-      freeBytes,
+      disk: reserve.facts,
+      hasRoom: reserve.hasRoom,
       queued,
       queuedMax,
       syncState: sync.view().state,

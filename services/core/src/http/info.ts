@@ -45,6 +45,10 @@ const HealthView = Type.Object({
     disk: Type.Object({
       ...checkFields,
       free_bytes: Type.Union([Type.Integer(), Type.Null()], { description: 'of the data directory' }),
+      reserve_bytes: Type.Union([Type.Integer(), Type.Null()], {
+        description: 'below so much nothing new is taken',
+      }),
+      takes_writes: Type.Boolean({ description: 'whether messages and files are taken now' }),
     }),
     pipeline: Type.Object({
       ...checkFields,
