@@ -13,7 +13,7 @@ import {
 } from 'fastify';
 import type { Logger } from './log.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from './rate-limit.ts';
-import { type HttpObserver, noteAnswer, requestIdOf, traceAnswer } from './request-trace.ts';
+import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { VERSION } from './version.ts';
 
 export type HttpServer = FastifyInstance<
@@ -237,8 +237,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
     raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
   });
+  const slow = new SlowRequests(log);
   app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
-  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, observer));
+  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, slow, observer));
   answerErrors(app, options);
   finishOnClose(app, log, options.drainMs ?? DRAIN_MS);
   return app;

@@ -57,7 +57,16 @@ async function startFetching(rooms: Rooms, peers: readonly string[], { signal, l
     pyaleph_store_fetch_storage_failed_total: fetcher.counts.failed,
     pyaleph_store_fetch_storage_duration_ms_sum: Math.round(fetcher.counts.elapsedMs),
   }));
+  const heard = new Set<string>();
   await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {
+    let isBack = false;
+    for (const { name, state } of rooms.sync.syncer.view().peers) {
+      const answers = state === 'synced' || state === 'syncing';
+      if (answers && !heard.has(name)) isBack = true;
+      if (answers) heard.add(name);
+      else heard.delete(name);
+    }
+    if (isBack) fetcher.wake();
     await fetcher.look(signal);
   });
   await fetcher.idle();

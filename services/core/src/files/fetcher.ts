@@ -105,6 +105,11 @@ export class FileFetcher {
     return begun;
   }
 
+  /** A source answers again that did not: what waits for its next try is asked for at once. */
+  wake(): void {
+    for (const attempt of this.#attempts.values()) Object.assign(attempt, { attempts: 0, nextMs: 0 });
+  }
+
   /** Resolves when nothing is under way. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
