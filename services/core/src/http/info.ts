@@ -61,6 +61,8 @@ const HealthView = Type.Object({
   }),
 });
 
+export const HEALTH_PATHS = ['/health', '/api/v0/health'] as const;
+
 /** Whether the node can do its work, with the reason where it cannot. 503 tells a balancer to ask another one. */
 export async function healthRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   const answer = async (_request: unknown, reply: FastifyReply) => {
@@ -69,7 +71,7 @@ export async function healthRoutes(app: HttpServer, rooms: Rooms): Promise<void>
     const why = reason === undefined ? {} : { reason };
     return reply.header('cache-control', 'no-store').send({ status, ...why, version: VERSION, checks });
   };
-  for (const path of ['/health', '/api/v0/health']) {
+  for (const path of HEALTH_PATHS) {
     app.get(
       path,
       {
