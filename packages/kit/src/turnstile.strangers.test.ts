@@ -25,12 +25,18 @@ test('F9: a question for the health is answered although a crowd came before it'
     handledBefore = handled;
     return {};
   });
+  const { promise: allCame, resolve } = Promise.withResolvers<void>();
+  let connections = 0;
+  app.server.on('connection', () => {
+    if (++connections === CROWD + 1) resolve();
+  });
   const port = Number(new URL(await listen(app, '127.0.0.1', 0)).port);
   const sockets = await Promise.all(Array.from({ length: CROWD + 1 }, () => open(port)));
   t.after(async () => {
     for (const socket of sockets) socket.destroy();
     await app.close();
   });
+  await allCame;
   const asker = sockets.pop()!;
   const answers = sockets.map((socket) => once(socket, 'data'));
   for (const socket of sockets) socket.write(requestOf('/work'));
