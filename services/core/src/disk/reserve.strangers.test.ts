@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { decideLogBytes, decideReserveBytes } from '../db/disk-sizes.ts';
 import { createHttpLink } from '../sync/link.ts';
 import { createTestCore, signers } from '../testing.ts';
 import { Reserve } from './reserve.ts';
-import { decideLogBytes, decideReserveBytes } from './sizes.ts';
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;

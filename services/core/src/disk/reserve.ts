@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { type Logger, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { type DiskFacts, decideReserveBytes, mayWrite, mibOf } from './sizes.ts';
+import { type DiskFacts, decideReserveBytes, mayWrite, mibOf } from '../db/disk-sizes.ts';
 
 /** Between two looks what is written is counted, so that a fast writer does not outrun them. */
 const LOOK_MS = 500;

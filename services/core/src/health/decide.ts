@@ -1,4 +1,4 @@
-import { type DiskFacts, isFull, isLow } from '../disk/sizes.ts';
+import { type DiskFacts, isFull, isLow } from '../db/disk-sizes.ts';
 import type { SyncState } from '../sync/view.ts';
 
 export type HealthStatus = 'ok' | 'degraded' | 'unavailable';

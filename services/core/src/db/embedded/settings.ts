@@ -9,7 +9,7 @@ const MIN_LOG_MIB = 80;
 export type ServerSettings = Readonly<Record<string, string>>;
 
 /**
- * The server's settings for a machine with this much memory, and a disk on which the log may have `logMib` (disk/sizes.ts).
+ * The server's settings for a machine with this much memory, and a disk on which the log may have `logMib` (db/disk-sizes.ts).
  * They are given on the command line at every start, so
  * that nothing depends on a file written by an older release.
  */
