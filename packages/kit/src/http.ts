@@ -13,7 +13,8 @@ import {
 } from 'fastify';
 import type { Logger } from './log.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from './rate-limit.ts';
-import { type HttpObserver, noteAnswer, requestIdOf, traceAnswer } from './request-trace.ts';
+import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
+import { takeTurns } from './turnstile.ts';
 import { VERSION } from './version.ts';
 
 export type HttpServer = FastifyInstance<
@@ -41,6 +42,8 @@ export interface HttpServerOptions {
   /** With it every route must say its `config.rateClass`. */
   readonly limits?: RateLimitOptions;
   readonly observer?: HttpObserver | undefined;
+  /** Paths that are answered before everything that waits for its turn. */
+  readonly urgentPaths?: readonly string[] | undefined;
   /** How long requests that run may go on after `close`. */
   readonly drainMs?: number;
 }
@@ -236,6 +239,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     app.addHook('onRoute', checkRateClass);
     app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
   }
+  takeTurns(app.server, new Set(options.urgentPaths));
   app.addHook('onRequest', async ({ raw, routeOptions }) => {
     const hasBody =
       raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
@@ -243,8 +247,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
     raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
   });
+  const slow = new SlowRequests(log);
   app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
-  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, observer));
+  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, slow, observer));
   answerErrors(app, options);
   finishOnClose(app, log, options.drainMs ?? DRAIN_MS);
   return app;
@@ -269,9 +274,12 @@ export const urlOfListener = (scheme: 'http' | 'https', host: string, port: numb
   return `${scheme}://${name}:${port}`;
 };
 
+/** Connections that the kernel holds until they are accepted: a crowd that comes at once is not turned away for seconds. */
+const BACKLOG = 4_096;
+
 /** Listens, and says where: port 0 becomes the one the system chose. */
 export async function listen(app: HttpServer, host: string, port: number): Promise<string> {
-  await app.listen({ host, port });
+  await app.listen({ host, port, backlog: BACKLOG });
   const address = app.server.address();
   const actualPort = typeof address === 'object' && address ? address.port : port;
   return urlOfListener('http', host, actualPort);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { ErrorCode } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from './log.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -34,8 +35,57 @@ export function noteAnswer(reply: FastifyReply): void {
   begun.set(reply, reply.elapsedTime);
 }
 
+/** Slow requests are told one by one no more often than this; those in between are counted. */
+const SLOW_PERIOD_MS = 10_000;
+/** Routes that the count names; the rest counts together. */
+const SLOW_ROUTES_MAX = 20;
+
+/** Tells of slow requests: the first with all that is known of it, then how many there were. */
+export class SlowRequests {
+  readonly #log: Logger;
+  readonly #periodMs: number;
+  #routes = new Map<string, number>();
+  #slowestMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(log: Logger, periodMs = SLOW_PERIOD_MS) {
+    this.#log = log;
+    this.#periodMs = periodMs;
+  }
+
+  /** @param tell writes the line of this one */
+  note(route: string, answeredMs: number, tell: () => void): void {
+    if (this.#timer === undefined) {
+      tell();
+      this.#timer = setTimeout(() => this.#sum(), this.#periodMs).unref();
+      return;
+    }
+    const name = this.#routes.has(route) || this.#routes.size < SLOW_ROUTES_MAX ? route : 'others';
+    this.#routes.set(name, (this.#routes.get(name) ?? 0) + 1);
+    this.#slowestMs = Math.max(this.#slowestMs, answeredMs);
+  }
+
+  #sum(): void {
+    this.#timer = undefined;
+    if (this.#routes.size === 0) return;
+    const routes = Object.fromEntries(this.#routes);
+    const count = [...this.#routes.values()].reduce((sum, one) => sum + one, 0);
+    const line = { count, routes, slowest_ms: Math.round(this.#slowestMs), period_ms: this.#periodMs };
+    this.#log.warn(line, 'slow requests');
+    this.#routes = new Map();
+    this.#slowestMs = 0;
+    // What is still slow is summed, too: one line in each period.
+    this.#timer = setTimeout(() => this.#sum(), this.#periodMs).unref();
+  }
+}
+
 /** One line for each request, and a count. */
-export function traceAnswer(request: FastifyRequest, reply: FastifyReply, observer?: HttpObserver): void {
+export function traceAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  slow: SlowRequests,
+  observer?: HttpObserver,
+): void {
   // Answers that a route writes by itself (streams) begin at once and end when the reader goes.
   const answeredMs = begun.get(reply);
   const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
@@ -51,6 +101,7 @@ export function traceAnswer(request: FastifyRequest, reply: FastifyReply, observ
     answered_ms: answeredMs === undefined ? null : Math.round(answeredMs),
     total_ms: Math.round(reply.elapsedTime),
   };
-  if (isSlow) request.log.warn(line, 'a slow request');
+  if (isSlow)
+    slow.note(`${method} ${route}`, answeredMs ?? 0, () => request.log.warn(line, 'a slow request'));
   else request.log.debug(line, 'request');
 }

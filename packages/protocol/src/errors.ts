@@ -148,7 +148,12 @@ export const ERRORS = {
   FILE_NOT_FOUND: missing('No file has this hash'),
   FILE_TOO_LARGE: tooLarge('The file is larger than the upload limit'),
   FILE_CORRUPT: internal('The bytes received do not have the hash that was asked for'),
-  STORAGE_FULL: { httpStatus: 507, kind: 'unavailable', meaning: 'The disk has no room for the file' },
+  STORAGE_FULL: {
+    httpStatus: 507,
+    kind: 'unavailable',
+    meaning:
+      'The disk has no room for what is sent; the node goes on reading, and takes new things when there is room',
+  },
   STORAGE_UNAVAILABLE: unavailable('The object store that holds the files does not answer'),
   RANGE_NOT_SATISFIABLE: {
     httpStatus: 416,

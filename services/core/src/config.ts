@@ -87,6 +87,12 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     DAY_MINUTES,
     'how long a file that no message keeps stays before it is removed, in minutes',
   ),
+  diskReserveMib: settings.integer(
+    0,
+    1_048_576,
+    0,
+    'below so much free disk nothing new is taken, in MiB; 0 for what the size of the disk asks for (1024 from 20 GiB on, less on smaller ones)',
+  ),
   s3Endpoint: settings.optionalText(
     'an S3-compatible object store for the files instead of a directory: http(s)://host[:port]',
   ),

@@ -1,8 +1,9 @@
+import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Host, listen, persist, type RunningService, runLoop } from '@skerry/kit';
-import { parseEvmAddress } from '@skerry/protocol';
+import { AppError, parseEvmAddress } from '@skerry/protocol';
 import { startAnchoring } from './chain/anchoring.ts';
 import { watchAnchoring } from './chain/metrics.ts';
 import { loadAnchorSettings } from './chain/settings.ts';
@@ -11,6 +12,7 @@ import { openDatabase } from './db/connect.ts';
 import { createWrite } from './db/copy.ts';
 import { migrate } from './db/migrate.ts';
 import type { Schema } from './db/schema.ts';
+import { Reserve } from './disk/reserve.ts';
 import { openBlobStore } from './files/choose-store.ts';
 import { FileFetcher } from './files/fetcher.ts';
 import { Sweep, startSweeping } from './files/sweep.ts';
@@ -68,7 +70,16 @@ async function startFetching(rooms: Rooms, peers: readonly string[], { signal, l
     pyaleph_store_fetch_storage_failed_total: fetcher.counts.failed,
     pyaleph_store_fetch_storage_duration_ms_sum: Math.round(fetcher.counts.elapsedMs),
   }));
+  const heard = new Set<string>();
   await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {
+    let isBack = false;
+    for (const { name, state } of rooms.sync.syncer.view().peers) {
+      const answers = state === 'synced' || state === 'syncing';
+      if (answers && !heard.has(name)) isBack = true;
+      if (answers) heard.add(name);
+      else heard.delete(name);
+    }
+    if (isBack) fetcher.wake();
     await fetcher.look(signal);
   });
   await fetcher.idle();
@@ -84,10 +95,31 @@ async function startSyncing(sync: Sync, { signal, log }: Host): Promise<void> {
   await persist({ name: 'keeping in step with peers', ...options }, () => sync.syncer.run(signal));
 }
 
+/** What the node publishes is told at the start; a disk without room for it is no reason not to start. */
+function announceOnce(announce: () => Promise<unknown>, log: Host['log']): () => Promise<void> {
+  let isDone = false;
+  return async () => {
+    if (isDone) return;
+    try {
+      await announce();
+      isDone = true;
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'STORAGE_FULL') throw error;
+      log.warn(
+        { reason: error.message },
+        'the keys of this node are announced when there is room on its disk',
+      );
+    }
+  };
+}
+
 /** Builds the core node from the floor up, and takes it down in reverse. */
 export async function startCore(config: CoreConfig, { log, signal }: Host): Promise<RunningService> {
   const { dataDir } = config;
   await using stack = new AsyncDisposableStack();
+  const reserve = new Reserve({ setMib: config.diskReserveMib, log });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await reserve.watch(dataDir);
   const database = stack.use(
     await openDatabase<Schema>({
       databaseUrl: config.databaseUrl,
@@ -96,8 +128,9 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
       signal,
     }),
   );
+  if (database.directory !== undefined) await reserve.watch(database.directory);
   await migrate({ pool: database.pool, directory: MIGRATIONS, log });
-  const blobs = await openBlobStore(config, join(dataDir, 'files'));
+  const blobs = await openBlobStore(config, join(dataDir, 'files'), reserve);
   const verifier = stack.use(new VerifierPool({ workers: workersOf(config), log }));
   // The host's signal, or our own disposal: either way streams end and the node says that it stops.
   const stop = new AbortController();
@@ -108,11 +141,12 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
       stop.abort();
       return running;
     });
+  keep(reserve.run(stopping));
   const { anchors, indexer: indexing } = await loadAnchorSettings(
     config.anchorFile,
     await loadIndexerSettings(config.indexerFile),
   );
-  const indexer = stack.use(await startIndexer({ pool: database.pool, settings: indexing, log }));
+  const indexer = stack.use(await startIndexer({ pool: database.pool, settings: indexing, reserve, log }));
   const graceMs = config.fileGraceMinutes * 60_000;
   const rooms = await createRooms({
     indexer,
@@ -142,6 +176,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
       timeoutMs: config.ipfsTimeoutMs,
     },
     fileGraceMs: graceMs,
+    reserve,
     peers: urlsOf(config.peers).map(createHttpLink),
     peerUrls: () => urlsOf(config.peers).map((url) => `${url}/api/v0`),
     syncIntervalMs: config.syncIntervalSeconds * 1000,
@@ -157,10 +192,12 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
   await rooms.learnTrust();
   // What an earlier process had left in line is decided before anybody asks.
   await pipeline.idle();
-  await rooms.announce();
+  const announcing = announceOnce(rooms.announce, log);
+  await announcing();
   keep(startTrusting(rooms, { signal: stopping, log }));
   keep(
     runLoop({ name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal: stopping, log }, async () => {
+      await announcing();
       await pipeline.expire();
       await eraseForgotten(db, now());
     }),
@@ -174,6 +211,7 @@ export async function startCore(config: CoreConfig, { log, signal }: Host): Prom
       limitBytes: config.ipfsPinBytes,
       tryMs: config.ipfsPinSeconds * 1000,
       now,
+      reserve,
       log,
     }),
   );

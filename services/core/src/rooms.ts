@@ -8,6 +8,7 @@ import { deriveCredits } from './credits/derive.ts';
 import type { Database } from './db/connect.ts';
 import { createWrite } from './db/copy.ts';
 import type { Schema } from './db/schema.ts';
+import { BOUNDLESS, type DiskReserve } from './disk/reserve.ts';
 import { createEventLog } from './events/log.ts';
 import type { BlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
@@ -61,6 +62,7 @@ export interface RoomOptions {
   /** Whether compute nodes at private addresses are asked. */
   readonly allowPrivate?: boolean | undefined;
   readonly ipfs: IpfsSettings;
+  readonly reserve?: DiskReserve | undefined;
   /** How long files that nothing keeps stay. */
   readonly fileGraceMs: number;
   /** API roots of peers, which may have blocks of IPFS. */
@@ -126,6 +128,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   const { now } = clock;
   const db = database.kysely;
   const { trustUrls = [] } = options;
+  const reserve = options.reserve ?? BOUNDLESS;
   const trust = await Trust.open({ db, given: givenTrust(options), peers: trustUrls.length, log });
   const schedulers = trust.setOf('schedulers');
   const events = createEventLog(db);
@@ -141,6 +144,7 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     schedulers,
     pendingHorizonMs,
     readContentFile,
+    reserve,
     now,
     observer: metrics.pipeline,
     onKept: (kept) => {
@@ -226,11 +230,12 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
       pipeline,
       sync: sync.syncer,
       trust,
-      dataDir,
+      reserve,
       signal,
       log,
       ...(options.healthTimeoutMs === undefined ? {} : { timeoutMs: options.healthTimeoutMs }),
     }),
+    reserve,
     now,
     signal,
     settings,

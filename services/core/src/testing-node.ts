@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
@@ -16,11 +16,13 @@ export interface NodeProcess {
 /**
  * @param databaseUrl a server to use; the embedded one below `home` where left out
  * @param settings further variables of its environment
+ * @param options how the process is started, where not as Node itself
  */
 export async function startNode(
   home: string,
   databaseUrl?: string,
   settings: Readonly<Record<string, string>> = {},
+  options: Pick<ForkOptions, 'execPath' | 'execArgv' | 'stdio'> = {},
 ): Promise<NodeProcess> {
   const child = fork(PROCESS, [], {
     env: {
@@ -33,6 +35,7 @@ export async function startNode(
       ...settings,
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    ...options,
   });
   const [message] = (await Promise.race([
     once(child, 'message'),

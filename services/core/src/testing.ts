@@ -9,6 +9,7 @@ import { coreConfig } from './config.ts';
 import type { Database } from './db/connect.ts';
 import type { Schema } from './db/schema.ts';
 import { createTestDatabase } from './db/testing.ts';
+import { type DiskReserve, Reserve } from './disk/reserve.ts';
 import type { BlobStore } from './files/blob-store.ts';
 import { createDirectoryBlobStore } from './files/directory-store.ts';
 import { createApi } from './http/api.ts';
@@ -82,6 +83,7 @@ export interface TestCoreOptions {
   readonly settings?: Partial<RouteSettings>;
   readonly indexer?: IndexerSettings;
   readonly blobs?: BlobStore;
+  readonly reserve?: DiskReserve;
   readonly webhooks?: SenderSettings;
   /** Whether programs are sent to nodes at private addresses; so unless said otherwise, since all of a test is on loopback. */
   readonly allowPrivate?: boolean;
@@ -102,6 +104,13 @@ async function loseDatabase(pool: Pool): Promise<void> {
   client.release(true);
 }
 
+/** However full the machine is that runs the tests, they go on. */
+async function watchDisk(directory: string, log: Logger): Promise<DiskReserve> {
+  const reserve = new Reserve({ setMib: 1, log });
+  await reserve.watch(directory);
+  return reserve;
+}
+
 /** A whole core node without a socket, on a real database of its own. */
 export async function createTestCore(options: TestCoreOptions = {}): Promise<TestCore> {
   const log = options.log ?? createLogger('core', 'fatal');
@@ -111,7 +120,8 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const filesDir = await mkdtemp(join(tmpdir(), 'skerry-core-'));
   stack.defer(() => rm(filesDir, { recursive: true, force: true }));
   const stop = new AbortController();
-  const blobs = options.blobs ?? (await createDirectoryBlobStore(filesDir));
+  const reserve = options.reserve ?? (await watchDisk(filesDir, log));
+  const blobs = options.blobs ?? (await createDirectoryBlobStore(filesDir, reserve));
   const settings = routeSettingsOf(readConfig(coreConfig, {}));
   const indexer = stack.use(
     await startIndexer({ pool: database.pool, settings: options.indexer ?? NO_NETWORKS, log }),
@@ -148,6 +158,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     allowPrivate: options.allowPrivate ?? true,
     ipfs: { ...ALONE, ...options.ipfs },
     fileGraceMs: options.fileGraceMs ?? 86_400_000,
+    reserve,
     peers: options.peers,
     now: options.now ?? Date.now,
     uptime: options.uptime,
@@ -165,6 +176,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       limitBytes: 64 * 1024 * 1024,
       tryMs: 30_000,
       now: rooms.now,
+      reserve,
       log,
     }),
   );

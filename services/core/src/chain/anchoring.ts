@@ -6,6 +6,7 @@ import type { Kysely } from 'kysely';
 import type pg from 'pg';
 import type { Write } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
+import { BOUNDLESS, type DiskReserve } from '../disk/reserve.ts';
 import type { EventLog } from '../events/log.ts';
 import { RpcPool } from '../indexer/rpc/pool.ts';
 import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
@@ -30,6 +31,7 @@ export interface AnchoringOptions {
   readonly anchors: readonly AnchorSettings[];
   readonly now: () => number;
   readonly random?: (() => number) | undefined;
+  readonly reserve?: DiskReserve | undefined;
   readonly log: Logger;
 }
 
@@ -51,7 +53,7 @@ async function loadWallet({ keyFile }: PackingSettings) {
 
 /** Follows the contracts that the settings name, and packs where they say so. */
 export async function startAnchoring(options: AnchoringOptions): Promise<Anchoring> {
-  const { anchors, log, events } = options;
+  const { anchors, log, events, reserve = BOUNDLESS } = options;
   const stop = new AbortController();
   const { signal } = stop;
   await using stack = new AsyncDisposableStack();
@@ -73,6 +75,7 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
     while (!signal.aborted) {
       let waitMs = pollMs;
       try {
+        reserve.take();
         if (await body()) waitMs = 0;
         failures.clear();
       } catch (error) {

@@ -36,6 +36,8 @@ export interface Database<Schema> extends AsyncDisposable {
   readonly pool: pg.Pool;
   /** On the same pool. */
   readonly kysely: Kysely<Schema>;
+  /** Where the embedded database has its files; undefined for a server of its own. */
+  readonly directory?: string | undefined;
 }
 
 /**
@@ -68,6 +70,7 @@ export async function openPool<Schema>(
   return {
     pool,
     kysely,
+    directory: embedded?.directory,
     async [Symbol.asyncDispose]() {
       await pool.end();
       await embedded?.[Symbol.asyncDispose]();

@@ -21,7 +21,7 @@ describe("the database's edge", () => {
 
   test('F2: what a column cannot hold is refused before it is sent, by statements and by COPY', async () => {
     const { pool } = database;
-    for (const value of [1_795_332_607_957.082, Number.NaN, Number.POSITIVE_INFINITY, 'a\0b', ['a', 'b\0']]) {
+    for (const value of [1_795_332_607_957.082, Number.NaN, 'a\0b', ['a', 'b\0']]) {
       const refused = { code: 'INVALID_PARAMETERS', message: /^the database cannot hold/ };
       await assert.rejects(pool.query('select $1', [value]), refused);
       await assert.rejects(pool.query({ text: 'select $1', values: [value] }), refused);

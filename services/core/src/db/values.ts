@@ -15,8 +15,10 @@ export function findFault(value: unknown): string | undefined {
   if (typeof value === 'string')
     return value.includes('\0') ? 'a text that holds a NUL character' : undefined;
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) return `the number ${value}`;
-    if (Math.abs(value) >= WHOLE_FROM && !Number.isInteger(value)) return `the fraction ${value}`;
+    if (Number.isNaN(value)) return 'NaN';
+    // Infinity stands for a range of times without an end.
+    if (Number.isFinite(value) && Math.abs(value) >= WHOLE_FROM && !Number.isInteger(value))
+      return `the fraction ${value}`;
     return undefined;
   }
   if (Array.isArray(value)) {

@@ -1,4 +1,5 @@
 import { AppError } from '@skerry/protocol';
+import type { DiskReserve } from '../disk/reserve.ts';
 import type { BlobStore } from './blob-store.ts';
 import { createDirectoryBlobStore } from './directory-store.ts';
 import type { S3Settings } from './s3-request.ts';
@@ -50,7 +51,11 @@ export function parseS3Settings(settings: StoreSettings): S3Settings | undefined
 }
 
 /** The node's blobs: in `directory`, or in the object store that the settings name (then `directory` only receives). */
-export async function openBlobStore(settings: StoreSettings, directory: string): Promise<BlobStore> {
+export async function openBlobStore(
+  settings: StoreSettings,
+  directory: string,
+  reserve: DiskReserve,
+): Promise<BlobStore> {
   const s3 = parseS3Settings(settings);
-  return s3 ? createS3BlobStore(s3, directory) : createDirectoryBlobStore(directory);
+  return s3 ? createS3BlobStore(s3, directory, reserve) : createDirectoryBlobStore(directory, reserve);
 }

@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError, type ItemHash } from '@skerry/protocol';
+import type { DiskReserve } from '../disk/reserve.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import { asStorageError, openSpool } from './spool.ts';
 
@@ -20,14 +21,23 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Makes a directory below `root` durable: every name on the way that is new is on the disk when this resolves. */
-async function makeDurable(root: string, path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
-  if (first === undefined) return;
-  for (let parent = dirname(path); ; parent = dirname(parent)) {
-    await syncDirectory(parent);
-    if (parent === dirname(first) || parent === root) return;
-  }
+/**
+ * Makes directories below `root` durable: every name on the way is on the disk when this resolves. One that is there
+ * already proves nothing: who made it may have died, or be waiting for the disk.
+ */
+function createDurableDirectories(root: string): (path: string) => Promise<void> {
+  /** As many as there are directories, 65,792 at most. */
+  const durable = new Set<string>([root]);
+  return async (path) => {
+    if (durable.has(path)) return;
+    await mkdir(path, { recursive: true });
+    const made: string[] = [];
+    for (let one = path; !durable.has(one); one = dirname(one)) made.push(one);
+    for (const one of made.reverse()) {
+      await syncDirectory(dirname(one));
+      durable.add(one);
+    }
+  };
 }
 
 async function findAt(path: string, hash: ItemHash): Promise<KeptBlob | undefined> {
@@ -61,8 +71,9 @@ async function* walk(root: string, after: string): AsyncGenerator<string> {
 }
 
 /** Blobs in a directory: `ab/cd/abcd...`, written beside as `incoming/...` and renamed when complete. */
-export async function createDirectoryBlobStore(directory: string): Promise<BlobStore> {
-  const spool = await openSpool(join(directory, INCOMING));
+export async function createDirectoryBlobStore(directory: string, reserve?: DiskReserve): Promise<BlobStore> {
+  const spool = await openSpool(join(directory, INCOMING), reserve);
+  const makeDurable = createDurableDirectories(directory);
   const pathOf = (hash: string) => join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
   return {
     async receive(source, limitBytes) {
@@ -76,7 +87,7 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
           const target = pathOf(hash);
           try {
             // The content reached the disk when it was received; now its name does, before we say so.
-            await makeDurable(directory, dirname(target));
+            await makeDurable(dirname(target));
             await rename(path, target);
             isKept = true;
             await syncDirectory(dirname(target));

@@ -3,6 +3,7 @@ import { backoffMs, type Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { BOUNDLESS, type DiskReserve } from '../disk/reserve.ts';
 import type { Files } from './files.ts';
 
 /** Port: a place where files can be had by name. Adapters: other core nodes (sync/file-source.ts), IPFS. */
@@ -56,6 +57,7 @@ export interface FetcherOptions {
   readonly sources: readonly FileSource[];
   readonly now: () => number;
   readonly random?: () => number;
+  readonly reserve?: DiskReserve;
   /** Files that are fetched at the same time. */
   readonly parallel?: number;
   readonly log: Logger;
@@ -81,9 +83,9 @@ export class FileFetcher {
 
   /** Begins what is due, as much as may be under way. Does not wait for it. @returns how many were begun */
   async look(signal: AbortSignal): Promise<number> {
-    const { db, sources, now, parallel = PARALLEL } = this.#options;
+    const { db, sources, now, parallel = PARALLEL, reserve = BOUNDLESS } = this.#options;
     let begun = 0;
-    if (sources.length === 0) return begun;
+    if (sources.length === 0 || !reserve.hasRoom) return begun;
     const lacking = await listLacking(db);
     const wanted = new Set(lacking);
     for (const [name, { running }] of this.#attempts) {
@@ -103,6 +105,11 @@ export class FileFetcher {
       begun++;
     }
     return begun;
+  }
+
+  /** A source answers again that did not: what waits for its next try is asked for at once. */
+  wake(): void {
+    for (const attempt of this.#attempts.values()) Object.assign(attempt, { attempts: 0, nextMs: 0 });
   }
 
   /** Resolves when nothing is under way. */

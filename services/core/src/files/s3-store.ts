@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { AppError, parseItemHash } from '@skerry/protocol';
+import type { DiskReserve } from '../disk/reserve.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import { asS3Error, finish, readText, S3Client, type S3Settings } from './s3-request.ts';
 import { openSpool } from './spool.ts';
@@ -34,8 +35,12 @@ export function parseListing(xml: string): KeptBlob[] {
  * one PUT under its final name, whose signature holds its SHA-256 (the object store refuses other bytes), can be sent
  * again where the object store fails for a moment, and leaves nothing in the bucket when anybody dies half-way.
  */
-export async function createS3BlobStore(settings: S3Settings, spoolDirectory: string): Promise<BlobStore> {
-  const spool = await openSpool(spoolDirectory);
+export async function createS3BlobStore(
+  settings: S3Settings,
+  spoolDirectory: string,
+  reserve?: DiskReserve,
+): Promise<BlobStore> {
+  const spool = await openSpool(spoolDirectory, reserve);
   const client = new S3Client(settings);
   const bucket = await client.call({ method: 'HEAD', key: '' });
   await finish(bucket);

@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError, type ItemHash } from '@skerry/protocol';
+import { BOUNDLESS, type DiskReserve } from '../disk/reserve.ts';
 
 /** Bytes gathered for one write: a system call of this size costs little beside the copy that it makes. */
 const WRITE_BYTES = 1024 * 1024;
@@ -44,6 +45,7 @@ async function copy(
   source: AsyncIterable<Buffer>,
   handle: FileHandle,
   limitBytes: number,
+  reserve: DiskReserve,
 ): Promise<Omit<SpooledFile, 'path'>> {
   const digest = createHash('sha256');
   let sizeBytes = 0;
@@ -59,6 +61,7 @@ async function copy(
       gathered.push(chunk);
       gatheredBytes += chunk.length;
       if (gatheredBytes < WRITE_BYTES) continue;
+      reserve.take(gatheredBytes);
       await writing;
       writing = writeAll(handle, gathered);
       // A failure is met at the next `await`; until then nobody else may call it unhandled.
@@ -69,12 +72,13 @@ async function copy(
   } finally {
     await writing;
   }
+  reserve.take(gatheredBytes);
   await writeAll(handle, gathered);
   return { hash: digest.digest('hex') as ItemHash, sizeBytes };
 }
 
 /** Makes the directory, and empties it of what an earlier process was still receiving when it ended. */
-export async function openSpool(directory: string): Promise<Spool> {
+export async function openSpool(directory: string, reserve: DiskReserve = BOUNDLESS): Promise<Spool> {
   await mkdir(directory, { recursive: true });
   for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
   return {
@@ -84,8 +88,9 @@ export async function openSpool(directory: string): Promise<Spool> {
       const path = join(directory, randomUUID());
       let handle: FileHandle | undefined;
       try {
+        reserve.take();
         handle = await open(path, 'wx', 0o644);
-        const copied = await copy(source, handle, limitBytes);
+        const copied = await copy(source, handle, limitBytes, reserve);
         await handle.sync();
         await handle.close();
         return { path, ...copied };

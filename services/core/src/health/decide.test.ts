@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DISK_FULL_BYTES, DISK_LOW_BYTES, decideHealth, type HealthFacts } from './decide.ts';
+import { decideHealth, type HealthFacts } from './decide.ts';
 
+const RESERVE = 1_000_000;
+const diskOf = (freeBytes: number) => ({ freeBytes, reserveBytes: RESERVE });
 const WELL: HealthFacts = {
   isStopping: false,
   databaseFailure: undefined,
-  freeBytes: DISK_LOW_BYTES,
+  disk: diskOf(2 * RESERVE),
+  hasRoom: true,
   queued: 0,
   queuedMax: 100,
   syncState: 'alone',
@@ -18,12 +21,23 @@ test('the node is as well as its worst part', () => {
     return [status, checks.database.status, checks.disk.status, checks.pipeline.status];
   };
   assert.deepEqual(statusOf({}), ['ok', 'ok', 'ok', 'ok']);
-  assert.deepEqual(statusOf({ freeBytes: DISK_LOW_BYTES - 1 }), ['degraded', 'ok', 'degraded', 'ok']);
-  assert.deepEqual(statusOf({ freeBytes: DISK_FULL_BYTES - 1 }), ['unavailable', 'ok', 'unavailable', 'ok']);
-  assert.deepEqual(statusOf({ freeBytes: null }), ['degraded', 'ok', 'degraded', 'ok']);
+  assert.deepEqual(statusOf({ disk: diskOf(RESERVE) }), ['degraded', 'ok', 'degraded', 'ok']);
+  assert.deepEqual(statusOf({ disk: diskOf(RESERVE - 1), hasRoom: false }), [
+    'degraded',
+    'ok',
+    'degraded',
+    'ok',
+  ]);
+  assert.deepEqual(statusOf({ disk: diskOf(RESERVE / 5), hasRoom: false }), [
+    'unavailable',
+    'ok',
+    'unavailable',
+    'ok',
+  ]);
+  assert.deepEqual(statusOf({ disk: null }), ['degraded', 'ok', 'degraded', 'ok']);
   assert.deepEqual(statusOf({ queued: 50 }), ['degraded', 'ok', 'ok', 'degraded']);
   assert.deepEqual(statusOf({ queued: 100 }), ['unavailable', 'ok', 'ok', 'unavailable']);
-  assert.deepEqual(statusOf({ databaseFailure: 'away', freeBytes: null }), [
+  assert.deepEqual(statusOf({ databaseFailure: 'away', disk: null }), [
     'unavailable',
     'unavailable',
     'degraded',
@@ -38,11 +52,13 @@ test('what is not well says why', () => {
   const { checks } = decideHealth({
     ...WELL,
     databaseFailure: 'away',
-    freeBytes: 0,
+    disk: diskOf(0),
+    hasRoom: false,
     queued: 100,
     syncState: 'apart',
     clock: { state: 'off', offsetMs: -3_600_000, clocks: 3 },
     trustProblem: 'nobody told it yet',
   });
   for (const check of Object.values(checks)) assert.ok(check.reason);
+  assert.deepEqual([checks.disk.takes_writes, checks.disk.reserve_bytes], [false, RESERVE]);
 });

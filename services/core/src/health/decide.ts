@@ -1,3 +1,4 @@
+import { type DiskFacts, isFull, isLow } from '../db/disk-sizes.ts';
 import { adviseOnClock, type ClockVerdict } from '../sync/clock.ts';
 import type { SyncState } from '../sync/view.ts';
 
@@ -7,8 +8,10 @@ export interface HealthFacts {
   readonly isStopping: boolean;
   /** Why the database does not answer; undefined when it does. */
   readonly databaseFailure: string | undefined;
-  /** null where it could not be found out in time. */
-  readonly freeBytes: number | null;
+  /** null where it could not be found out. */
+  readonly disk: DiskFacts | null;
+  /** Whether something new is taken. */
+  readonly hasRoom: boolean;
   readonly queued: number;
   readonly queuedMax: number;
   readonly syncState: SyncState;
@@ -27,7 +30,11 @@ export interface HealthVerdict {
   readonly reason?: string;
   readonly checks: {
     readonly database: Check;
-    readonly disk: Check & { readonly free_bytes: number | null };
+    readonly disk: Check & {
+      readonly free_bytes: number | null;
+      readonly reserve_bytes: number | null;
+      readonly takes_writes: boolean;
+    };
     readonly pipeline: Check & { readonly queued: number };
     readonly trust: Check;
     readonly peers: Check & { readonly state: SyncState };
@@ -35,19 +42,18 @@ export interface HealthVerdict {
   };
 }
 
-/** Below it somebody should make room. */
-export const DISK_LOW_BYTES = 1024 ** 3;
-/** Below it PostgreSQL may not be able to write its log: the node takes no part any more. */
-export const DISK_FULL_BYTES = 64 * 1024 ** 2;
 /** A queue this full is not emptied as fast as it fills. */
 const QUEUE_LONG_SHARE = 0.5;
 
 const WORST: readonly HealthStatus[] = ['unavailable', 'degraded', 'ok'];
 
-function decideDisk(freeBytes: number | null): Check {
-  if (freeBytes === null) return { status: 'degraded', reason: 'the disk did not say how much is free' };
-  if (freeBytes < DISK_FULL_BYTES) return { status: 'unavailable', reason: 'the disk is full' };
-  if (freeBytes < DISK_LOW_BYTES) return { status: 'degraded', reason: 'the disk is nearly full' };
+function decideDisk(disk: DiskFacts | null, hasRoom: boolean): Check {
+  if (disk === null) return { status: 'degraded', reason: 'the disk did not say how much is free' };
+  // PostgreSQL may not be able to write its log: the node takes no part any more.
+  if (isFull(disk)) return { status: 'unavailable', reason: 'the disk is full' };
+  if (!hasRoom)
+    return { status: 'degraded', reason: 'the disk is nearly full: nothing new is taken, reading goes on' };
+  if (isLow(disk)) return { status: 'degraded', reason: 'the disk is nearly full' };
   return { status: 'ok' };
 }
 
@@ -76,13 +82,19 @@ function decideClock(clock: ClockVerdict): Check {
 
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, databaseFailure, freeBytes, queued, queuedMax, syncState, clock, trustProblem } = facts;
+  const { isStopping, databaseFailure, disk, hasRoom, queued, queuedMax, syncState, clock, trustProblem } =
+    facts;
   const ok: Check = { status: 'ok' };
   const database: Check =
     databaseFailure === undefined ? { status: 'ok' } : { status: 'unavailable', reason: databaseFailure };
   const checks = {
     database,
-    disk: { ...decideDisk(freeBytes), free_bytes: freeBytes },
+    disk: {
+      ...decideDisk(disk, hasRoom),
+      free_bytes: disk?.freeBytes ?? null,
+      reserve_bytes: disk?.reserveBytes ?? null,
+      takes_writes: hasRoom,
+    },
     pipeline: { ...decidePipeline(queued, queuedMax), queued },
     trust: trustProblem === undefined ? ok : { status: 'degraded' as const, reason: trustProblem },
     peers: { ...decidePeers(syncState), state: syncState },

@@ -1,7 +1,7 @@
-import { statfs } from 'node:fs/promises';
 import { cached, type Logger, within } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import type { DiskReserve } from '../disk/reserve.ts';
 import type { ClockView, SyncView } from '../sync/view.ts';
 import { decideHealth, type HealthVerdict } from './decide.ts';
 
@@ -17,8 +17,7 @@ export interface HealthOptions {
     view(): Pick<SyncView, 'state'> & { readonly clock: Pick<ClockView, 'state' | 'offset_ms' | 'clocks'> };
   };
   readonly trust: { problem(): string | undefined };
-  /** The file system of this directory is looked at. */
-  readonly dataDir: string;
+  readonly reserve: DiskReserve;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -29,7 +28,7 @@ export type Health = () => Promise<HealthVerdict>;
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, sync, trust, dataDir, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const { db, pipeline, sync, trust, reserve, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       await sql`select 1`.execute(db);
@@ -39,22 +38,16 @@ export function createHealth(options: HealthOptions): Health {
       return 'the database does not answer';
     }
   });
-  const askDisk = cached(HEALTH_TTL_MS, async () => {
-    const { bavail, bsize } = await statfs(dataDir);
-    return bavail * bsize;
-  });
   return async () => {
     const late = `the database did not answer in ${timeoutMs} ms`;
-    const [databaseFailure, freeBytes] = await Promise.all([
-      within(timeoutMs, askDatabase(), late),
-      within(timeoutMs, askDisk(), null).catch(() => null),
-    ]);
+    const databaseFailure = await within(timeoutMs, askDatabase(), late);
     const { queued, queuedMax } = pipeline;
     const { state: syncState, clock } = sync.view();
     return decideHealth({
       isStopping: signal.aborted,
       databaseFailure,
-      freeBytes,
+      disk: reserve.facts,
+      hasRoom: reserve.hasRoom,
       queued,
       queuedMax,
       syncState,

@@ -7,7 +7,7 @@ import { creditRoutes } from './credits.ts';
 import { completeDocument, type Document, noteRoute, type RouteConfigs } from './document.ts';
 import { eventRoutes } from './events.ts';
 import { indexerRoutes } from './indexer.ts';
-import { healthRoutes, infoRoutes, metricsRoutes } from './info.ts';
+import { HEALTH_PATHS, healthRoutes, infoRoutes, metricsRoutes } from './info.ts';
 import { instanceRoutes } from './instances.ts';
 import { ipfsRoutes } from './ipfs.ts';
 import { messageRoutes } from './messages.ts';
@@ -63,6 +63,7 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
     limits,
     drainMs,
     observer: rooms.metrics.http,
+    urgentPaths: HEALTH_PATHS,
   });
   app.addHook('onRequest', async ({ url }) => {
     if (url.includes('%00'))

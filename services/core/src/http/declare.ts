@@ -36,6 +36,7 @@ const SIGNED_ERRORS: readonly ErrorCode[] = [
   'INVALID_SIGNATURE',
   'NOT_PERMITTED',
   'OVERLOADED',
+  'STORAGE_FULL',
 ];
 
 /** A route that reads what is kept. @param errors what it may answer beside what every such route may */

@@ -64,6 +64,10 @@ const HealthView = Type.Object({
     disk: Type.Object({
       ...checkFields,
       free_bytes: Type.Union([Type.Integer(), Type.Null()], { description: 'of the data directory' }),
+      reserve_bytes: Type.Union([Type.Integer(), Type.Null()], {
+        description: 'below so much nothing new is taken',
+      }),
+      takes_writes: Type.Boolean({ description: 'whether messages and files are taken now' }),
     }),
     pipeline: Type.Object({
       ...checkFields,
@@ -83,6 +87,8 @@ const HealthView = Type.Object({
   }),
 });
 
+export const HEALTH_PATHS = ['/health', '/api/v0/health'] as const;
+
 /** Whether the node can do its work, with the reason where it cannot. 503 tells a balancer to ask another one. */
 export async function healthRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   const answer = async (_request: unknown, reply: FastifyReply) => {
@@ -91,7 +97,7 @@ export async function healthRoutes(app: HttpServer, rooms: Rooms): Promise<void>
     const why = reason === undefined ? {} : { reason };
     return reply.header('cache-control', 'no-store').send({ status, ...why, version: VERSION, checks });
   };
-  for (const path of ['/health', '/api/v0/health']) {
+  for (const path of HEALTH_PATHS) {
     app.get(
       path,
       {

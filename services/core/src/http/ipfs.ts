@@ -79,8 +79,8 @@ async function sendDirectory(found: IpfsDirectory, request: ReadRequest, reply: 
   return reply.send({ hash: found.hash, type: 'directory', entries, complete });
 }
 
-async function sendBlock(rooms: Rooms, id: BlockId, request: ReadRequest, reply: FastifyReply) {
-  const bytes = await rooms.ipfs.block(id, closing(request));
+async function sendBlock(rooms: Rooms, id: BlockId, reply: FastifyReply) {
+  const bytes = await rooms.ipfs.block(id, closing(reply));
   return reply
     .headers({
       'content-type': 'application/vnd.ipld.raw',
@@ -97,8 +97,8 @@ async function answerRead(rooms: Rooms, path: string, request: ReadRequest, repl
   const segments = path.split('/').filter((segment) => segment !== '');
   if (segments.length > IPFS_LIMITS.pathSegments)
     throw new AppError('INVALID_PARAMETERS', `a path may have ${IPFS_LIMITS.pathSegments} parts`);
-  if (request.query.format === 'raw' && segments.length === 0) return sendBlock(rooms, id, request, reply);
-  const found = await rooms.ipfs.open(id, segments, closing(request));
+  if (request.query.format === 'raw' && segments.length === 0) return sendBlock(rooms, id, reply);
+  const found = await rooms.ipfs.open(id, segments, closing(reply));
   reply.header('x-ipfs-path', `/ipfs/${[id.text, ...segments.map(encodeURIComponent)].join('/')}`);
   return found.kind === 'directory'
     ? sendDirectory(found, request, reply)
@@ -182,7 +182,7 @@ export async function ipfsRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
             rooms.ipfs.add(source, {
               cidVersion: 0,
               limitBytes: metadataLimit(rooms, fields),
-              signal: closing(request),
+              signal: closing(reply),
             }),
           discard: async () => {},
         },
@@ -241,13 +241,13 @@ export async function ipfsRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
         ),
         bodyLimit: LIMITS.unpinnedJsonBytes,
       },
-      async (request) => {
+      async (request, reply) => {
         const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
         checkJson(body);
         const { id } = await rooms.ipfs.add(Readable.from([body]), {
           cidVersion: 0,
           limitBytes: LIMITS.unpinnedJsonBytes,
-          signal: closing(request),
+          signal: closing(reply),
         });
         return { status: 'success' as const, hash: id.text };
       },

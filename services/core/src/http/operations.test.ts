@@ -4,6 +4,7 @@ import { createLogger, readConfig } from '@skerry/kit';
 import { coreConfig } from '../config.ts';
 import type { Schema } from '../db/schema.ts';
 import { createTestDatabase } from '../db/testing.ts';
+import { BOUNDLESS } from '../disk/reserve.ts';
 import { createHealth } from '../health/health.ts';
 import { routeSettingsOf } from '../route-settings.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing.ts';
@@ -184,7 +185,7 @@ describe('health of the core node', () => {
       pipeline,
       sync: ALONE,
       trust: { problem: () => undefined },
-      dataDir: '.',
+      reserve: BOUNDLESS,
       signal: new AbortController().signal,
       log,
       timeoutMs: 50,
@@ -203,14 +204,14 @@ describe('health of the core node', () => {
     for (const client of clients) client.release();
   });
 
-  test('a file system that cannot be asked is a reason too', async () => {
+  test('a file system that was not asked yet is a reason too', async () => {
     await using database = await createTestDatabase<Schema>({ log });
     const { status, checks } = await createHealth({
       db: database.kysely,
       pipeline: { queued: 0, queuedMax: 10 },
       sync: ALONE,
       trust: { problem: () => undefined },
-      dataDir: '/nowhere/at/all',
+      reserve: BOUNDLESS,
       signal: new AbortController().signal,
       log,
     })();

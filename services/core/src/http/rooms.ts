@@ -2,6 +2,7 @@ import type { RateLimitOptions } from '@skerry/kit';
 import type { Runner } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import type { DiskReserve } from '../disk/reserve.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Files } from '../files/files.ts';
 import type { Health } from '../health/health.ts';
@@ -31,6 +32,8 @@ export interface Rooms {
   readonly sender: Sender;
   readonly metrics: CoreMetrics;
   readonly health: Health;
+  /** Room on the disk that is left free. */
+  readonly reserve: DiskReserve;
   readonly randomness: Randomness;
   /** By which other nodes know this one: it signs what the node says of itself. */
   readonly nodeAddress: string;

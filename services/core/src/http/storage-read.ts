@@ -78,10 +78,10 @@ const safeHeaders = (etag: string, contentType: string) => ({
   'content-disposition': dispositionOf(contentType),
 });
 
-/** Ends when the caller is gone. */
-export function closing(request: Pick<FastifyRequest, 'raw'>): AbortSignal {
+/** Ends when the caller is gone, or has the answer. Not the socket is listened to: it outlives the request. */
+export function closing(reply: Pick<FastifyReply, 'raw'>): AbortSignal {
   const gone = new AbortController();
-  request.raw.socket.once('close', () => gone.abort());
+  reply.raw.once('close', () => gone.abort());
   return gone.signal;
 }
 
@@ -147,10 +147,10 @@ async function sendJson(file: StoredFile, request: Request, reply: FastifyReply)
 /** Reading files (specification, "Storage"; deployed form: design decision 10). */
 export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   /** By SHA-256 or by CID. */
-  const find = async (request: Request): Promise<StoredFile> => {
+  const find = async (request: Request, reply: FastifyReply): Promise<StoredFile> => {
     const { hash } = request.params;
     if (!isCidText(hash)) return rooms.files.get(parseItemHash(hash));
-    const found = await rooms.ipfs.open(parseCid(hash), [], closing(request));
+    const found = await rooms.ipfs.open(parseCid(hash), [], closing(reply));
     if (found.kind === 'file') return found;
     throw new AppError('NOT_UNIXFS', `${hash} is a directory; GET ${PREFIX}/ipfs/${hash} lists it`);
   };
@@ -169,7 +169,7 @@ export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<
     config: READS_BYTES,
     handler: async (request, reply) => {
       reply.header('vary', 'accept');
-      const file = await find(request);
+      const file = await find(request, reply);
       return prefersJson(request.headers.accept)
         ? sendJson(file, request, reply)
         : sendBytes(file, file.contentType, request, reply);
@@ -182,7 +182,8 @@ export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<
     exposeHeadRoute: false,
     schema: { summary: "A file's bytes", params: HashParams, response: BYTES_VIEWS },
     config: READS_BYTES,
-    handler: async (request, reply) => sendBytes(await find(request), RAW_CONTENT_TYPE, request, reply),
+    handler: async (request, reply) =>
+      sendBytes(await find(request, reply), RAW_CONTENT_TYPE, request, reply),
   });
 
   app.get(
@@ -191,8 +192,8 @@ export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<
       schema: { summary: 'Size and address of a file', params: HashParams, response: { 200: MetadataView } },
       config: reads('INVALID_HASH', 'FILE_NOT_FOUND', 'STORAGE_UNAVAILABLE', ...IPFS_READ_ERRORS),
     },
-    async (request) => {
-      const { hash, sizeBytes } = await find(request);
+    async (request, reply) => {
+      const { hash, sizeBytes } = await find(request, reply);
       return {
         file_hash: hash,
         type: 'file' as const,

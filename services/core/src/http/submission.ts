@@ -102,6 +102,7 @@ export async function submitBody(
   const message = await rooms.intake.verify(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
   if (check.type !== undefined) checkType(message, check.type);
   if (message.type === 'WEBHOOK') {
+    rooms.reserve.take();
     await registerWebhook({ ...rooms, checkUrl: rooms.sender.check }, message);
     rooms.events.wake();
     return { message, outcome: { status: 'processed', reason: null } };

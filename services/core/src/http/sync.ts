@@ -188,6 +188,7 @@ export async function syncRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
           'INVALID_PARAMETERS',
           'NOT_PERMITTED',
           'OVERLOADED',
+          'STORAGE_FULL',
         ),
         bodyLimit: OFFER_BODY_BYTES,
       },

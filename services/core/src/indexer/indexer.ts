@@ -1,5 +1,6 @@
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
+import type { DiskReserve } from '../disk/reserve.ts';
 import { DecodePool } from './decode/pool.ts';
 import { NetworkRunner, type NetworkStanding } from './network.ts';
 import type { EndpointReport } from './rpc/pool.ts';
@@ -9,6 +10,7 @@ import { unwatchContract, type WatchRequest, watchContract } from './watch.ts';
 export interface IndexerOptions {
   readonly pool: pg.Pool;
   readonly settings: IndexerSettings;
+  readonly reserve?: DiskReserve | undefined;
   readonly log: Logger;
 }
 
@@ -29,11 +31,11 @@ export interface Indexer extends AsyncDisposable {
 }
 
 /** Starts to index what the settings name. Resolves when the networks are known; the chains are read meanwhile. */
-export async function startIndexer({ pool, settings, log }: IndexerOptions): Promise<Indexer> {
+export async function startIndexer({ pool, settings, reserve, log }: IndexerOptions): Promise<Indexer> {
   const stop = new AbortController();
   const decode = new DecodePool(settings.decodeThreads);
   const runners = settings.networks.map(
-    (network) => new NetworkRunner({ settings: network, pool, decode, log, signal: stop.signal }),
+    (network) => new NetworkRunner({ settings: network, pool, decode, reserve, log, signal: stop.signal }),
   );
   await using stack = new AsyncDisposableStack();
   stack.use(decode);

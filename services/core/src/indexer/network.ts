@@ -1,5 +1,6 @@
 import { Failures, type Logger, pause } from '@skerry/kit';
 import type pg from 'pg';
+import { BOUNDLESS, type DiskReserve } from '../disk/reserve.ts';
 import { Backfill } from './backfill.ts';
 import { parseQuantity } from './chain/shape.ts';
 import { fetchHeaders } from './chain/source.ts';
@@ -36,6 +37,7 @@ export interface NetworkRunnerOptions {
   readonly settings: NetworkSettings;
   readonly pool: pg.Pool;
   readonly decode: DecodePool;
+  readonly reserve?: DiskReserve | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
@@ -173,7 +175,7 @@ export class NetworkRunner {
   }
 
   async #runTail(networkId: number, partitions: Partitions): Promise<void> {
-    const { settings, pool, log, signal } = this.#options;
+    const { settings, pool, log, signal, reserve = BOUNDLESS } = this.#options;
     const tail = new Tail({
       pool,
       rpc: this.#rpc,
@@ -188,6 +190,7 @@ export class NetworkRunner {
     while (!signal.aborted) {
       let outcome: StepOutcome = 'idle';
       try {
+        reserve.take();
         outcome = await tail.step();
         if (outcome === 'halted') await this.#unhalt(networkId);
         this.#worked(STEP_FAILED);
@@ -226,7 +229,7 @@ export class NetworkRunner {
   }
 
   async #runBackfill(networkId: number, partitions: Partitions): Promise<void> {
-    const { settings, pool, decode, signal } = this.#options;
+    const { settings, pool, decode, signal, reserve = BOUNDLESS } = this.#options;
     const backfill = new Backfill({
       pool,
       rpc: this.#rpc,
@@ -239,12 +242,16 @@ export class NetworkRunner {
     });
     while (!signal.aborted) {
       try {
+        reserve.take();
         const network = await loadNetwork(pool, networkId);
         const pass =
           network.haltCode === null ? decidePass(await listScans(pool, networkId), network.floor) : undefined;
         if (pass) {
           const isStale = () => signal.aborted || this.#changed.signal.aborted;
-          await backfill.run(pass, isStale, () => this.#worked(BACKFILL_FAILED));
+          await backfill.run(pass, isStale, () => {
+            this.#worked(BACKFILL_FAILED);
+            reserve.take();
+          });
           this.#worked(BACKFILL_FAILED);
           // What has come up to the window is joined by the step at the head.
           this.#feed.ring();

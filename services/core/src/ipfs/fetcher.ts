@@ -3,6 +3,7 @@ import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import { asDatabaseError } from '../db/failure.ts';
 import type { Schema, VerdictReason } from '../db/schema.ts';
+import { BOUNDLESS, type DiskReserve } from '../disk/reserve.ts';
 import {
   endWant,
   isAwaited,
@@ -25,6 +26,7 @@ export interface FetcherOptions {
   readonly tryMs: number;
   readonly now: () => number;
   readonly random?: () => number;
+  readonly reserve?: DiskReserve;
   readonly log: Logger;
 }
 
@@ -63,7 +65,7 @@ export function reasonOfTry(error: unknown): VerdictReason & { readonly isForese
  * its messages are not pending any more: how long that is, is the pipeline's pending horizon.
  */
 export function startFetcher(options: FetcherOptions): Fetcher {
-  const { db, files, limitBytes, tryMs, now, random = Math.random, log } = options;
+  const { db, files, limitBytes, tryMs, now, random = Math.random, reserve = BOUNDLESS, log } = options;
   const stop = new AbortController();
   const running = new Map<string, { readonly ended: Promise<void>; readonly gone: AbortController }>();
   const counts: FetchCounts = { fetched: 0, failed: 0, durationMs: 0 };
@@ -106,7 +108,7 @@ export function startFetcher(options: FetcherOptions): Fetcher {
       for (const hash of await listUnawaited(db, [...running.keys()])) running.get(hash)?.gone.abort();
     }
     const free = IPFS_LIMITS.parallelPins - running.size;
-    if (free === 0) return;
+    if (free === 0 || !reserve.hasRoom) return;
     for (const wanted of await listDue(db, now(), free, [...running.keys(), ...rests.list()])) {
       const gone = new AbortController();
       const ended = fetchOne(wanted, gone.signal)

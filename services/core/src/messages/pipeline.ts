@@ -4,6 +4,7 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Write } from '../db/copy.ts';
 import { asDatabaseError, databaseAway } from '../db/failure.ts';
 import type { Schema } from '../db/schema.ts';
+import { BOUNDLESS, type DiskReserve } from '../disk/reserve.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
 import { type Applied, applyAgain, applyBatch } from './apply.ts';
@@ -35,6 +36,7 @@ export interface PipelineOptions {
   /** How long a message may lack something before it is rejected, in milliseconds. */
   readonly pendingHorizonMs: number;
   readonly readContentFile: ReadContentFile;
+  readonly reserve?: DiskReserve | undefined;
   readonly now: () => number;
   readonly observer?: PipelineObserver | undefined;
   /** Told of what became durable, in order. */
@@ -83,6 +85,7 @@ export class Pipeline {
   #line = true;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
+  readonly #reserve: DiskReserve;
   readonly #failures: Failures | undefined;
   /** Nothing is asked of the line before, by whoever writes. */
   #lineRestsUntilMs = 0;
@@ -91,7 +94,8 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options;
-    const { log, now } = options;
+    const { log, now, reserve = BOUNDLESS } = options;
+    this.#reserve = reserve;
     const what = 'the line of messages to decide again stands still; it is tried again';
     this.#failures = log && new Failures({ log, what, maxMs: RETRY_MAX_MS });
     this.#unreadable = new Rests({ now, ...UNREADABLE });
@@ -105,10 +109,12 @@ export class Pipeline {
   }
 
   /**
-   * Resolves when the message is durable (also when it already was) with what became of it.
+   * Resolves when the message is durable (also when it already was) with what became of it. Throws OVERLOADED, STORAGE_FULL,
+   * DATABASE_UNAVAILABLE.
    * @param overrules what is said of it that nothing covers counts, also against an earlier word of this node
    */
-  submit(accepted: Accepted, from: Origin = 'client', overrules = false): Promise<Outcome> {
+  async submit(accepted: Accepted, from: Origin = 'client', overrules = false): Promise<Outcome> {
+    this.#reserve.take();
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`));
     }
@@ -288,7 +294,7 @@ export class Pipeline {
     let hashes: readonly string[] = [];
     try {
       const resting = this.#unreadable.list();
-      if (resting.length >= UNREADABLE.knownMax) {
+      if (resting.length >= UNREADABLE.knownMax || !this.#reserve.hasRoom) {
         this.#restLine(UNREADABLE_LOOK_MS);
         return false;
       }

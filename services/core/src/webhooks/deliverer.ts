@@ -1,6 +1,7 @@
 import { Failures, type Logger, type Metrics, pause, runLoop } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { BOUNDLESS, type DiskReserve } from '../disk/reserve.ts';
 import type { EventLog } from '../events/log.ts';
 import { findFullWebhooks } from './deliveries.ts';
 import { Dispatcher, type DispatchObserver } from './dispatcher.ts';
@@ -25,6 +26,7 @@ export interface DelivererOptions {
   readonly sender: Sender;
   readonly observer?: DispatchObserver | undefined;
   readonly now: () => number;
+  readonly reserve?: DiskReserve | undefined;
   readonly log: Logger;
   readonly backlogMax?: number;
 }
@@ -55,7 +57,7 @@ export function createDispatchObserver(own: Metrics): DispatchObserver {
 
 /** Plans and delivers until it is disposed of. */
 export function startDeliverer(options: DelivererOptions): AsyncDisposable {
-  const { db, events, secrets, sender, now, log, backlogMax = BACKLOG_MAX } = options;
+  const { db, events, secrets, sender, now, log, backlogMax = BACKLOG_MAX, reserve = BOUNDLESS } = options;
   const book = new EndpointBook(secrets);
   const settler = new Settler({ db, now, log });
   const dispatcher = new Dispatcher({ ...options, book, settler });
@@ -85,6 +87,7 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
       // Asked for before looking, so that nothing written in between is slept through.
       const more = events.waitForMore(signal);
       try {
+        reserve.take();
         const isMore = await plan();
         failures.clear();
         if (!isMore) await more;

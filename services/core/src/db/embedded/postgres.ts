@@ -1,8 +1,9 @@
-import { mkdir, realpath, rm } from 'node:fs/promises';
+import { mkdir, realpath, rm, statfs } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { decideLogBytes, mibOf } from '../disk-sizes.ts';
 import { type Binaries, checkRunnable, copyPackage, findPackageDir, prepareBinaries } from './binaries.ts';
 import {
   checkClusterVersion,
@@ -41,6 +42,8 @@ export interface EmbeddedPostgresOptions {
 export interface EmbeddedPostgres extends AsyncDisposable {
   /** For a pg client. The database is there but may be empty of tables. */
   readonly connection: Connection;
+  /** Where its files are. */
+  readonly directory: string;
   /** Of the server's first process. Another one after a restart. */
   readonly pid: number;
 }
@@ -87,20 +90,25 @@ async function startLocked(options: LockedOptions): Promise<EmbeddedPostgres> {
   await ensureCluster(layout, binaries, identity, options);
   const port = Number(options.settings?.port ?? SOCKET_PORT);
   const socketDir = await prepareSocketDir(layout, identity, port);
+  const disk = await measure(layout.cluster);
+  warnOfFullDisk(log, layout.cluster, disk);
   const settings = {
-    ...decideSettings(totalmem() / 2 ** 20, socketDir),
+    ...decideSettings(totalmem() / 2 ** 20, socketDir, mibOf(decideLogBytes(disk.sizeBytes))),
     port: String(port),
     ...options.settings,
   };
   const connection = { host: socketDir, port, user: SUPERUSER, database: MAINTENANCE_DATABASE };
   const plan = { binaries, identity, cluster: layout.cluster, settings, connection, lockFd: lock.fd, log };
-  const supervisor = await superviseServer((starting) => startServer(plan, starting), { log, signal });
+  const supervisor = await superviseServer((starting) => startServer(plan, starting), { log, signal }).catch(
+    async (error) => Promise.reject(asFullDisk(error, layout.cluster, await measure(layout.cluster))),
+  );
   log.info(
     { pid: supervisor.pid, cluster: layout.cluster, runs: identity.kind },
     'the embedded database is ready',
   );
   return {
     connection,
+    directory: layout.cluster,
     get pid() {
       return supervisor.pid;
     },
@@ -110,6 +118,40 @@ async function startLocked(options: LockedOptions): Promise<EmbeddedPostgres> {
       lock.release();
     },
   };
+}
+
+interface DiskSize {
+  readonly freeBytes: number;
+  readonly sizeBytes: number;
+}
+
+async function measure(directory: string): Promise<DiskSize> {
+  const { bavail, blocks, bsize } = await statfs(directory);
+  return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize };
+}
+
+/** Recovery after a crash writes as much as the log holds, before any of it can be let go. */
+const isTight = ({ freeBytes, sizeBytes }: DiskSize) => freeBytes < decideLogBytes(sizeBytes);
+
+function warnOfFullDisk(log: Logger, cluster: string, disk: DiskSize): void {
+  if (!isTight(disk)) return;
+  const fields = {
+    cluster,
+    free_mib: mibOf(disk.freeBytes),
+    wanted_mib: mibOf(decideLogBytes(disk.sizeBytes)),
+  };
+  log.warn(fields, 'the disk of the embedded database is nearly full; if it does not start, make room');
+}
+
+/** A server that does not start on a full disk says many things; what helps is said first. */
+function asFullDisk(error: unknown, cluster: string, disk: DiskSize): unknown {
+  if (!isTight(disk)) return error;
+  const { message } = error as Error;
+  return new AppError(
+    'STORAGE_FULL',
+    `The embedded database did not start, and only ${mibOf(disk.freeBytes)} MiB of the disk of ${cluster} are free: make ${mibOf(decideLogBytes(disk.sizeBytes))} MiB of room and start again. ${message}`,
+    { cause: error },
+  );
 }
 
 /** An existing cluster stays where it is and with the user it belongs to; a new one goes to a place that its user can reach. */

@@ -1,14 +1,19 @@
 /** Memory that the server's processes share; the pages that are not used cost nothing. */
 const SHARED_BUFFERS_MIB = { min: 32, max: 128 };
 const SHARED_BUFFERS_PART_OF_MEMORY = 32;
+/** Of a disk whose size is not known. */
+const LOG_MIB = 512;
+/** PostgreSQL's own default. */
+const MIN_LOG_MIB = 80;
 
 export type ServerSettings = Readonly<Record<string, string>>;
 
 /**
- * The server's settings for a machine with this much memory. They are given on the command line at every start, so
+ * The server's settings for a machine with this much memory, and a disk on which the log may have `logMib` (db/disk-sizes.ts).
+ * They are given on the command line at every start, so
  * that nothing depends on a file written by an older release.
  */
-export function decideSettings(memoryMib: number, socketDir: string): ServerSettings {
+export function decideSettings(memoryMib: number, socketDir: string, logMib = LOG_MIB): ServerSettings {
   const { min, max } = SHARED_BUFFERS_MIB;
   const sharedBuffersMib = Math.min(
     max,
@@ -24,7 +29,9 @@ export function decideSettings(memoryMib: number, socketDir: string): ServerSett
     shared_buffers: `${sharedBuffersMib}MB`,
     effective_cache_size: `${Math.max(64, Math.floor(memoryMib / 4))}MB`,
     max_connections: '40',
-    max_wal_size: '512MB',
+    max_wal_size: `${logMib}MB`,
+    // Log that is let go is given back to the disk instead of being kept for later.
+    min_wal_size: `${Math.min(MIN_LOG_MIB, logMib)}MB`,
     // Files in the cluster instead of /dev/shm, which is small in containers and keeps what a kill -9 left.
     dynamic_shared_memory_type: 'mmap',
     // Three processes fewer; the page cache serves a database of this size.
