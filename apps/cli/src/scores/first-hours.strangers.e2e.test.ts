@@ -159,4 +159,12 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
       assert.ok(body.refused.length > 0, what);
     }
   });
+
+  // A node that holds no machine takes its network out of the kernel when it stops.
+  await client.forget([machine.instance_id]);
+  const executions = `${net.urls.compute}/v2/about/executions/list`;
+  await until('the machine is let go', TIMEOUT_MS, async () => {
+    const held = await fetch(executions).then((answer) => answer.json());
+    return Object.keys(held as object).length === 0;
+  });
 });
