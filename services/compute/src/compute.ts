@@ -20,6 +20,7 @@ import { type GraceMs, sweepReleased } from './instances/released.ts';
 import { Slots } from './instances/slots.ts';
 import { watchInstances } from './instances/watch.ts';
 import { AddressBook } from './network/address-book.ts';
+import { type DiagnosticMachine, startDiagnosticMachine } from './network/diagnostic-machine.ts';
 import { ipv4LinkOf } from './network/ipv4.ts';
 import { networkNames } from './network/names.ts';
 import { NodeNetwork } from './network/network.ts';
@@ -87,6 +88,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   );
   const machine = await readMachine(config.dataDir, disks);
   const capacity = decideCapacity(config, withoutMemory(machine, programs.memoryMib));
+  const addresses = new AddressBook({ table: names.table, ports });
   const keeper: Keeper = new Keeper({
     capacity,
     nodeId,
@@ -100,7 +102,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       nameServers: config.nameServers,
       images,
       network,
-      addresses: new AddressBook({ table: names.table, ports }),
+      addresses,
       ipv4Pool,
       accelerator,
       starts: new Slots(availableParallelism()),
@@ -111,6 +113,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
     },
   });
 
+  let diagnosticMachine: DiagnosticMachine = { ipv6: null, reason: 'the node is starting' };
   const hostIpv4 = reason === null ? await findHostIpv4() : undefined;
   const domains =
     config.domainZone === undefined
@@ -175,6 +178,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       isAnsweringNeighbours: network.isAnsweringNeighbours,
       accelerator: accelerator.decided,
       reason: reason ?? prefixTrouble,
+      diagnosticMachine,
     }),
   });
   const url = await listen(app, config.host, config.port);
@@ -212,6 +216,11 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
     announce();
   };
   if (reason === null) prefixTrouble = await proofAddress.keep();
+  diagnosticMachine = await startDiagnosticMachine({
+    ...{ names, ipv6Prefix, ipv4Pool, network, addresses, log },
+    obstacle: reason,
+    runsPrograms: programs.programs !== undefined,
+  });
   announce();
   await backups.sweep(true);
   const jobs = [

@@ -49,7 +49,7 @@ const addressesOf = (texts: readonly string[] | undefined) =>
   texts && new Set<string>(texts.map(parseEvmAddress));
 
 /** How often peers are asked whom they trust. */
-const TRUST_INTERVAL_MS = 30_000;
+const TRUST_INTERVAL_MS = 10_000;
 
 /** What is stored is derived again beside everything else. */
 const startTrusting = (rooms: Rooms, { signal, log }: Host) =>

@@ -61,9 +61,10 @@ async function serve(
     const url = new URL(request.url!, 'http://core');
     const file = files.get(url.pathname.split('/').at(-1)!);
     if (file !== undefined) return void response.end(file);
+    response.setHeader('content-type', 'application/json');
+    if (url.pathname.startsWith('/api/v0/messages/')) return void response.end(JSON.stringify(scores()));
     const isScores = url.searchParams.has('hashes');
     const messages = isScores ? [scores()].filter(Boolean) : metrics();
-    response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ messages, next_cursor: null }));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

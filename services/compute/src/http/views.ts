@@ -5,6 +5,7 @@ import { type DiskUsage, readAvailableMemory } from '../host/capacity.ts';
 import type { GpuDevice, Processor } from '../host/processor.ts';
 import type { Place } from '../instances/place.ts';
 import type { PhaseTimes } from '../instances/record.ts';
+import type { DiagnosticMachine } from '../network/diagnostic-machine.ts';
 import type { HostPorts } from '../network/host-ports.ts';
 import type { Ipv4Link } from '../network/ipv4.ts';
 import type { AccelDecision } from '../vm/accel.ts';
@@ -142,11 +143,14 @@ export interface NodeFacts {
   readonly isAnsweringNeighbours: boolean;
   readonly accelerator: AccelDecision | undefined;
   readonly reason: Reason | null;
+  /** What monitors ping. */
+  readonly diagnosticMachine: DiagnosticMachine;
 }
 
 /** `GET /status/config`, with the accelerator and the reason for having no capacity beside what deployed nodes say. */
 export function configView(facts: NodeFacts): Record<string, unknown> {
-  const { announceUrl, nodeId, coreUrl, ipv6Prefix, isForwarding, accelerator, reason } = facts;
+  const { announceUrl, nodeId, coreUrl, ipv6Prefix, isForwarding, accelerator, reason, diagnosticMachine } =
+    facts;
   return {
     DOMAIN_NAME: new URL(announceUrl).hostname,
     node_hash: nodeId,
@@ -165,6 +169,7 @@ export function configView(facts: NodeFacts): Record<string, unknown> {
       IPV6_FORWARDING_ENABLED: isForwarding,
       USE_NDP_PROXY: facts.isAnsweringNeighbours,
     },
+    diagnostic_machine: diagnosticMachine,
     computing: {
       ENABLE_QEMU_SUPPORT: reason === null,
       INSTANCE_DEFAULT_HYPERVISOR: 'qemu',

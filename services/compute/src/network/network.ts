@@ -13,6 +13,9 @@ const SETTINGS = '/proc/sys/net/ipv6/conf';
 const IPV4_FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 /** The lowest priority there is: any other route to the prefix wins. */
 const UNREACHABLE_METRIC = '2147483647';
+/** The other end of a cable, and the length of a guest's network. */
+const INSIDE = 'eth0';
+const NETWORK_LENGTH = 124;
 const NEIGHBOUR_DEADLINE_MS = 5_000;
 const NEIGHBOUR_POLL_MS = 100;
 
@@ -54,6 +57,7 @@ export class NodeNetwork {
       await run('nft', ['-f', '-'], { input: sharesRuleset(this.#options.names, this.#options.share) });
       const taps = await this.#listTaps();
       for (const tap of taps) if (!this.#guests.has(tap)) await run('ip', ['link', 'delete', tap]);
+      await this.#dropNamespaces((name) => !this.#guests.has(name));
       await this.#startProxy();
       for (const guest of guests) {
         await this.#ensureTap(guest, taps);
@@ -79,6 +83,7 @@ export class NodeNetwork {
       this.#guests.delete(tap);
       if (guest) await this.#dropProxy(guest.guest);
       if ((await this.#listTaps()).includes(tap)) await run('ip', ['link', 'delete', tap]);
+      if (guest?.isNamespace) await this.#dropNamespaces((name) => name === tap);
       await this.#applyRules();
     });
   }
@@ -89,6 +94,7 @@ export class NodeNetwork {
       for (const { guest } of this.#guests.values()) await this.#dropProxy(guest);
       this.#guests.clear();
       for (const tap of await this.#listTaps()) await run('ip', ['link', 'delete', tap]);
+      await this.#dropNamespaces(() => true);
       // Put before it is taken: `delete` alone would fail where there is none.
       for (const verb of ['replace', 'delete']) await this.#unreachable(verb);
       await run('nft', ['-f', '-'], {
@@ -112,11 +118,42 @@ export class NodeNetwork {
     }
   }
 
-  async #ensureTap({ tap }: GuestLink, taps: readonly string[]): Promise<void> {
-    if (!taps.includes(tap)) await run('ip', ['tuntap', 'add', 'dev', tap, 'mode', 'tap']);
+  async #ensureTap(link: GuestLink, taps: readonly string[]): Promise<void> {
+    const { tap } = link;
+    if (link.isNamespace) await this.#ensureNamespace(link, taps.includes(tap));
+    else if (!taps.includes(tap)) await run('ip', ['tuntap', 'add', 'dev', tap, 'mode', 'tap']);
     // The guest is no router: nothing that it announces is believed.
     for (const setting of ['accept_ra', 'accept_redirects'])
       await writeFile(`${SETTINGS}/${tap}/${setting}`, '0');
+  }
+
+  /** A cable in place of the tap, and a namespace with the guest's address at its other end. */
+  async #ensureNamespace({ tap, guest }: GuestLink, hasCable: boolean): Promise<void> {
+    const enter = () => run('ip', ['-netns', tap, 'link', 'show', 'lo']).catch(() => undefined);
+    if ((await enter()) === undefined) {
+      // A name can outlive its namespace.
+      await this.#dropNamespaces((name) => name === tap);
+      await run('ip', ['netns', 'add', tap]);
+    }
+    const [own, inside] = [`name ${tap}`, `name ${INSIDE} netns ${tap}`];
+    if (!hasCable) await run('ip', `link add ${own} type veth peer ${inside}`.split(' '));
+    const commands = [
+      'link set dev lo up',
+      `link set dev ${INSIDE} up`,
+      `address replace ${guest}/${NETWORK_LENGTH} dev ${INSIDE} nodad`,
+      `route replace default via ${GATEWAY} dev ${INSIDE}`,
+    ];
+    await run('ip', ['-6', '-netns', tap, '-batch', '-'], { input: `${commands.join('\n')}\n` });
+  }
+
+  async #listNamespaces(): Promise<string[]> {
+    const shown = JSON.parse((await run('ip', ['-j', 'netns', 'list'])) || '[]') as { name: string }[];
+    return shown.map(({ name }) => name).filter((name) => name.startsWith(this.#options.names.tapPrefix));
+  }
+
+  async #dropNamespaces(isOver: (name: string) => boolean): Promise<void> {
+    for (const name of await this.#listNamespaces())
+      if (isOver(name)) await run('ip', ['netns', 'delete', name]);
   }
 
   async #putUp({ tap, network, guest, ipv4 }: GuestLink): Promise<void> {

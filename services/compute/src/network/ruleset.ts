@@ -16,6 +16,8 @@ export interface GuestLink {
   readonly allowedPorts: readonly number[];
   readonly ipv4: Ipv4Link;
   readonly hostPorts: HostPorts;
+  /** A network namespace of this machine, named like its tap, in place of a virtual machine. */
+  readonly isNamespace?: boolean;
 }
 
 export interface RuleSettings {

@@ -12,8 +12,6 @@ import type {
   WebhookFilters,
 } from '@skerry/protocol';
 import type { ColumnType, Generated } from 'kysely';
-import type { TrustSource } from '../trust/decide.ts';
-import type { Place } from '../trust/place.ts';
 
 /** Which message a part of the state was taken from: [when, item hash]. The greater stamp wins, whatever arrived first. */
 export type Stamp = readonly [number, string];
@@ -37,6 +35,17 @@ export interface InstanceStamps {
 export interface VerdictReason {
   readonly code: ErrorCode;
   readonly message: string;
+}
+
+/** Where it comes from whom a node trusts: its own settings, what its peers do, or nobody said anything. */
+export type TrustSource = 'setting' | 'peers' | 'unset';
+
+/** A place in the messages of one kind: newest first. */
+export interface Place {
+  /** Of the kinds of content that are looked at. */
+  readonly kind: number;
+  readonly time: number;
+  readonly itemHash: string;
 }
 
 export type WebhookStatus = 'active' | 'paused' | 'disabled' | 'deleted';

@@ -4,7 +4,7 @@ import { readTold, type Told, TRUST_NAMES, type TrustName } from './decide.ts';
 export type PeerTrust = Partial<Readonly<Record<TrustName, Told>>>;
 
 /** How long a peer may take. The node waits for it before it serves for the first time. */
-const TIMEOUT_MS = 3_000;
+const TIMEOUT_MS = 5_000;
 const ANSWER_CHARS_MAX = 64 * 1024;
 
 /**

@@ -1,4 +1,5 @@
 import { parseEvmAddress } from '@skerry/protocol';
+import type { TrustSource } from '../db/schema.ts';
 
 /** Lists of addresses whose word counts. */
 export const TRUST_LISTS = [
@@ -15,9 +16,6 @@ export type TrustName = (typeof TRUST_NAMES)[number];
 
 /** A list of addresses in order; for `credit_enforcement` the one word `yes`, or nothing. */
 export type TrustValue = readonly string[];
-
-/** `setting`: by this node's settings; `peers`: because its peers do; `unset`: nobody said anything. */
-export type TrustSource = 'setting' | 'peers' | 'unset';
 
 export interface Held {
   readonly value: TrustValue;

@@ -1,8 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { rewritePrices } from '../credits/write.ts';
-import type { Schema } from '../db/schema.ts';
+import type { Place, Schema } from '../db/schema.ts';
 import type { Held, TrustName, TrustValue } from './decide.ts';
-import type { Place } from './place.ts';
 
 export interface TrustRow extends Held {
   /** What the stored state was derived for; null: not known. */

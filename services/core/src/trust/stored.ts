@@ -1,9 +1,8 @@
 import { CREDIT_POST, METRICS_POST_TYPES, NETWORK_POST } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import type { Schema } from '../db/schema.ts';
+import type { Place, Schema } from '../db/schema.ts';
 import type { StoredMessage } from '../messages/stored.ts';
 import type { TrustName, TrustValue } from './decide.ts';
-import type { Place } from './place.ts';
 
 /** Messages whose effects hang on whom the node trusts. */
 interface Kind {

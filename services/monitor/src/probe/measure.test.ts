@@ -112,7 +112,7 @@ describe('a measurement', () => {
     if (record.ipv6 === undefined) assert.equal(logins(sixth), 0);
     else {
       assert.deepEqual([logins(fourth), logins(sixth)], [1, 1]);
-      assert.deepEqual(pinged, ['::1:1234:5678:9ab1']);
+      assert.deepEqual(pinged, ['fd00:1:2:3:1:1234:5678:9ab1']);
       assert.ok(!sixth.requests.every(({ path }) => path !== `/vm/${VM}`));
       assert.ok(fourth.requests.every(({ path }) => path !== `/vm/${VM}`));
     }

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { startDaemon, startUp } from '../testing/parts.ts';
+import { run, SKERRY, say, until } from '../testing/shell.ts';
+
+/** A devnet as it comes, its first short hours, and a second core node set up by the steps of docs/operating.md. */
+
+const HOUR = '8s';
+const TIMEOUT_MS = 180_000;
+const ASK_AGAIN_MS = 500;
+
+interface Row {
+  readonly node_id: string;
+  readonly total_score: number;
+  readonly measurements: { readonly record_count: number };
+}
+
+/** Stands before a core node, and changes what it says of measurements. */
+async function startLiar(target: string, lie: (row: Record<string, unknown>) => unknown) {
+  const server = createServer(async (request, response) => {
+    const inner = await fetch(`${target}${request.url}`).catch(() => undefined);
+    if (!inner) return void response.destroy();
+    let body = Buffer.from(await inner.arrayBuffer());
+    if (request.url!.includes('/messages.json') && request.url!.includes('metrics')) {
+      const page = JSON.parse(body.toString()) as { messages: Record<string, unknown>[] };
+      const messages = page.messages.map((row, at) => (at === 0 ? lie(row) : row));
+      body = Buffer.from(JSON.stringify({ ...page, messages }));
+    }
+    response.writeHead(inner.status, { 'content-type': inner.headers.get('content-type') ?? '' });
+    response.end(body);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test('S2, S3, S17, M13: scores out of the box, a second core node that answers like the first, and one that lies', {
+  timeout: 2 * TIMEOUT_MS,
+}, async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-first-hours-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(home, { recursive: true, force: true }));
+  const net = stack.use(
+    await startUp({ SKERRY_HOME: home, SKERRY_COMPUTE_INSTALL_PACKAGES: 'no' }, [
+      ...['--hour', HOUR, '--data-dir', join(home, 'net')],
+    ]),
+  );
+  const first = net.urls.core!;
+  const skerry = async (url: string, ...args: string[]) => {
+    const { code, stdout, stderr } = await run(process.execPath, [SKERRY, '--core', url, '--json', ...args]);
+    return { code, stderr, body: JSON.parse(stdout || stderr) };
+  };
+  const owner = createSigner(generatePrivateKey());
+  const client = new CoreClient({ url: first, signer: owner });
+
+  const latest = async () => (await skerry(first, 'score', 'latest')).body;
+  let published = await latest();
+  await until('scores of both kinds from three hours', TIMEOUT_MS, async () => {
+    await setTimeout(ASK_AGAIN_MS);
+    published = await latest();
+    const rows: Row[] = [...(published.scores?.ccn ?? []), ...(published.scores?.crn ?? [])];
+    return rows.length === 2 && rows.every((row) => row.measurements.record_count >= 3);
+  });
+
+  await t.test('S2: the scores of core and compute nodes are above zero within three hours', () => {
+    for (const row of [...published.scores.ccn, ...published.scores.crn] as Row[])
+      assert.ok(row.total_score > 0, `${row.node_id} has ${row.total_score}`);
+  });
+
+  await t.test('S17: the explanation of a score counts the hours that the score counts', async () => {
+    // Between the two questions an hour may begin: then both are asked again.
+    for (let tries = 0; ; tries++) {
+      const { publisher, scores, item_hash: itemHash } = await latest();
+      const row: Row = scores.crn[0];
+      const told = (await skerry(first, 'score', 'explain', row.node_id, '--publisher', publisher)).body;
+      if (told.scores !== itemHash && tries < 5) continue;
+      assert.equal(told.hours.length, row.measurements.record_count);
+      assert.equal(told.score.total_score, row.total_score);
+      return;
+    }
+  });
+
+  const machine = await client.createInstance({
+    ...{ name: 'a', cpu: 1, memory: 512, disk: 4, image: 'a'.repeat(64) },
+    ssh_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz test@skerry',
+  });
+  const keyFile = join(home, 'net', 'credit', 'key');
+  const granted = await skerry(first, 'credit', 'grant', owner.address, '$5', '--key-file', keyFile);
+  assert.equal(granted.code, 0, granted.stderr);
+
+  // The steps of docs/operating.md, "A second core node".
+  const second = stack.use(
+    await startDaemon('core', {
+      SKERRY_CORE_PEERS: first,
+      SKERRY_CORE_PORT: '0',
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_CORE_DATA_DIR: join(home, 'second'),
+      SKERRY_CORE_SYNC_INTERVAL_SECONDS: '1',
+    }),
+  );
+  let status = (await skerry(second.url, 'node', 'status')).body;
+  await until('the second node is in step', TIMEOUT_MS, async () => {
+    status = (await skerry(second.url, 'node', 'status')).body;
+    return status.sync.state === 'synced';
+  });
+  say('a second core node is in step');
+
+  await t.test('S3: a second core node with nothing but its peer set answers like the first', async () => {
+    for (const name of ['schedulers', 'scoring_publishers', 'credit_publishers'])
+      assert.deepEqual([status.trust[name].source, status.trust[name].value.length], ['peers', 1], name);
+    // Messages keep coming: the two are compared at a moment when both have the same.
+    let difference = (await skerry(first, 'node', 'diff', first, second.url)).body;
+    await until('the two do not differ', TIMEOUT_MS, async () => {
+      difference = (await skerry(first, 'node', 'diff', first, second.url)).body;
+      return difference.same;
+    });
+    assert.deepEqual([difference.differing_trust, difference.differing_parts], [[], []]);
+    const other = new CoreClient({ url: second.url });
+    const [here, there] = await Promise.all(
+      [client, other].map((one) => one.getInstance(machine.instance_id)),
+    );
+    assert.deepEqual(there, here);
+    assert.notEqual(there!.reason?.code, 'AWAITING_NODE');
+    const at = String(Math.floor(Date.now() / 1000));
+    const balanceAt = async (url: string) =>
+      (await skerry(url, 'credit', 'balance', owner.address, '--at', at)).body;
+    const [ours, theirs] = [await balanceAt(first), await balanceAt(second.url)];
+    assert.deepEqual(theirs, ours);
+    assert.ok(ours.credit_balance > 0);
+    const verified = await skerry(second.url, 'score', 'verify', published.item_hash);
+    assert.deepEqual([verified.code, verified.body.isSame, verified.body.refused], [0, true, []]);
+  });
+
+  await t.test('M13: a core node that changes one byte, or makes up who measured, is caught', async () => {
+    const lies: Record<string, (row: Record<string, unknown>) => unknown> = {
+      'one byte': (row) => ({
+        ...row,
+        item_content: String(row.item_content).replace('"version"', '"versjon"'),
+      }),
+      'another sender': (row) => ({ ...row, sender: owner.address }),
+    };
+    for (const [what, lie] of Object.entries(lies)) {
+      await using liar = await startLiar(second.url, lie);
+      const { code, body } = await skerry(liar.url, 'score', 'verify', published.item_hash);
+      assert.deepEqual([code, body.isSame], [1, false], what);
+      assert.ok(body.refused.length > 0, what);
+    }
+  });
+
+  // A node that holds no machine takes its network out of the kernel when it stops.
+  await client.forget([machine.instance_id]);
+  const executions = `${net.urls.compute}/v2/about/executions/list`;
+  await until('the machine is let go', TIMEOUT_MS, async () => {
+    const held = await fetch(executions).then((answer) => answer.json());
+    return Object.keys(held as object).length === 0;
+  });
+});
