@@ -148,7 +148,13 @@ export const ERRORS = {
   FILE_NOT_FOUND: missing('No file has this hash'),
   FILE_TOO_LARGE: tooLarge('The file is larger than the upload limit'),
   FILE_CORRUPT: internal('The bytes received do not have the hash that was asked for'),
-  STORAGE_FULL: { httpStatus: 507, kind: 'unavailable', meaning: 'The disk has no room for the file' },
+  STORAGE_FULL: { httpStatus: 507, kind: 'unavailable', meaning: 'The node has no room for the file' },
+  UPLOAD_SHARE_USED: {
+    httpStatus: 429,
+    kind: 'unavailable',
+    meaning:
+      'The client left as many files here without a message as one may; a file with its signed STORE message is taken',
+  },
   STORAGE_UNAVAILABLE: unavailable('The object store that holds the files does not answer'),
   RANGE_NOT_SATISFIABLE: {
     httpStatus: 416,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
+import type { Held } from '@skerry/kit';
 import { AppError, LIMITS } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReceivedBlob } from '../files/blob-store.ts';
@@ -201,7 +202,9 @@ export async function withFormOf<Received, T>(
   const form: Form<Received> = { fields: new Map(), file: undefined };
   const { uploadLimitBytes } = rooms.settings;
   const stopWatching = watchBody(raw);
+  let place: Held | undefined;
   try {
+    place = rooms.uploads.begin(rooms.standingOf(request));
     if (!request.isMultipart())
       throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
     if (Number(raw.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
@@ -210,6 +213,7 @@ export async function withFormOf<Received, T>(
     return await act(form);
   } finally {
     stopWatching();
+    place?.release();
     linger(raw, reply.raw);
     if (form.file) await reader.discard(form.file.blob);
   }
