@@ -6,6 +6,7 @@ import { AppError, LIMITS } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReceivedBlob } from '../files/blob-store.ts';
 import type { UploadFields } from '../files/upload.ts';
+import { checkChannel } from '../messages/intake.ts';
 import type { Rooms } from './rooms.ts';
 
 export const DEFAULT_CHANNEL = 'skerry';
@@ -75,7 +76,8 @@ export function fieldsOf(given: ReadonlyMap<string, string>): UploadFields {
     .filter((tag) => tag !== '');
   if (channel.length > LIMITS.channelChars)
     throw invalid(`channel is longer than ${LIMITS.channelChars} characters`);
-  if (/\0/.test(channel + tags.join())) throw invalid('channel and tags may not hold NUL characters');
+  checkChannel(channel);
+  if (/\0/.test(tags.join())) throw invalid('tags may not hold NUL characters');
   return { address: given.get('address')!, signature: given.get('signature')!, channel, tags };
 }
 
