@@ -38,9 +38,16 @@ export interface InstanceCreated extends SubmitView {
   ipv6: string;
 }
 
+/** `item_hash` is the STORE message. */
 export interface FileStored extends SubmitView {
-  message_hash: string;
+  file_hash: string;
 }
+
+const FILE_TAG = /^"([0-9a-f]{64})"$/;
+
+/** The SHA-256 that the bytes of an answer should have: by the core node's word, where a message was asked for. */
+export const fileHashOf = (response: Response, asked: string): string =>
+  FILE_TAG.exec(response.headers.get('etag') ?? '')?.[1] ?? asked;
 
 const UPLOAD_TIMEOUT_MS = 3_600_000;
 const LIST_PAGE_SIZE = 100;
@@ -226,7 +233,10 @@ export class CoreClient {
     });
   }
 
-  /** The file's bytes as a stream. The caller checks the hash. */
+  /**
+   * The file's bytes as a stream. The caller checks the hash (`fileHashOf`).
+   * @param hash of the file, or of the STORE message that keeps it
+   */
   getFile(hash: string): Promise<Response> {
     return request(`${this.#base}/storage/raw/${hash}`, {
       signal: this.#signal,

@@ -10,6 +10,7 @@ export {
   CoreClient,
   type CoreClientOptions,
   type FileStored,
+  fileHashOf,
   type InstanceCreated,
   type InstanceList,
 } from './core-client.ts';

@@ -12,6 +12,7 @@ import {
   type RawServerDefault,
 } from 'fastify';
 import type { Logger } from './log.ts';
+import { Methods } from './methods.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from './rate-limit.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
@@ -100,6 +101,12 @@ export function asAppError(error: unknown): AppError {
     const where = validationContext === 'querystring' ? 'query' : (validationContext ?? 'request');
     return describeMismatch(where, 'INVALID_PARAMETERS', validation as never);
   }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new AppError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      "the body must be JSON and say so: send the header content-type: application/json (curl -H 'content-type: application/json' -d '{...}')",
+      { cause: error },
+    );
   const known = code === undefined ? undefined : FRAMEWORK_CODES[code];
   if (known)
     return new AppError(
@@ -150,6 +157,8 @@ function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): AppError | 
 
 /** Every failure in our form; a fault of ours is logged, and its answer carries only the id to find it by. */
 function answerErrors(app: HttpServer, { translateError, observer }: HttpServerOptions): void {
+  const methods = new Methods();
+  app.addHook('onRoute', (route) => methods.note(route));
   app.setErrorHandler((error, request, reply) => {
     const known = translateError?.(error) ?? asAppError(error);
     observer?.refused(known.code);
@@ -163,11 +172,16 @@ function answerErrors(app: HttpServer, { translateError, observer }: HttpServerO
     void reply.status(known.httpStatus).send(body);
   });
   app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0]!.slice(0, 200);
-    observer?.refused('ROUTE_NOT_FOUND');
-    void reply
-      .status(404)
-      .send(errorBody(new AppError('ROUTE_NOT_FOUND', `there is no ${request.method} ${path}`)));
+    const path = request.url.split('?', 1)[0]!;
+    const allowed = methods.of(path);
+    const shown = path.slice(0, 200);
+    const refusal =
+      allowed.length === 0
+        ? new AppError('ROUTE_NOT_FOUND', `there is no ${request.method} ${shown}`)
+        : new AppError('METHOD_NOT_ALLOWED', `${shown} takes ${allowed.join(', ')}, not ${request.method}`);
+    observer?.refused(refusal.code);
+    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
+    void reply.status(refusal.httpStatus).send(errorBody(refusal));
   });
 }
 
@@ -208,7 +222,14 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
     // Strict validation: nothing is dropped in silence; text of a query may become the number that it is.
     ajv: {
-      customOptions: { removeAdditional: false, coerceTypes: true, useDefaults: true, allErrors: false },
+      // Verbose: an error knows its schema, and names what is allowed.
+      customOptions: {
+        removeAdditional: false,
+        coerceTypes: true,
+        useDefaults: true,
+        allErrors: false,
+        verbose: true,
+      },
     },
     forceCloseConnections: 'idle',
     return503OnClosing: false,

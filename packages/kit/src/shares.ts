@@ -35,9 +35,13 @@ export class Shares {
     return this.#held;
   }
 
+  heldBy(key: string): number {
+    return this.#byClient.get(key) ?? 0;
+  }
+
   take({ key, isExempt }: Pick<Standing, 'key' | 'isExempt'>, amount = 1): Held | NoShare {
     const { total, reserve, perClient } = this.#limits;
-    const had = this.#byClient.get(key) ?? 0;
+    const had = this.heldBy(key);
     if (!isExempt && had + amount > perClient) return 'share';
     const byStranger = isExempt ? 0 : amount;
     if (this.#held + amount > total) return 'all';

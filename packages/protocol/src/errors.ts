@@ -152,7 +152,13 @@ export const ERRORS = {
     httpStatus: 507,
     kind: 'unavailable',
     meaning:
-      'The disk has no room for what is sent; the node goes on reading, and takes new things when there is room',
+      'There is no room for what is sent; the node goes on reading, and takes new things when there is room',
+  },
+  UPLOAD_SHARE_USED: {
+    httpStatus: 429,
+    kind: 'unavailable',
+    meaning:
+      'The client left as many files here without a message as one may; a file with its signed STORE message is taken',
   },
   STORAGE_UNAVAILABLE: unavailable('The object store that holds the files does not answer'),
   RANGE_NOT_SATISFIABLE: {

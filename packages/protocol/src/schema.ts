@@ -11,7 +11,7 @@ export function createParser<T extends TSchema>(
   const validator = Compile(schema);
   return (value) => {
     if (validator.Check(value)) return value as Static<T>;
-    throw describeMismatch(what, code, validator.Errors(value) as SchemaError[]);
+    throw describeMismatch(what, code, validator.Errors(value) as SchemaError[], schema);
   };
 }
 
@@ -20,6 +20,8 @@ interface SchemaError {
   readonly instancePath: string;
   readonly message: string;
   readonly params: Readonly<Record<string, unknown>>;
+  /** Ajv's, where it is told to be verbose. */
+  readonly parentSchema?: object;
 }
 
 const MAX_REPORTED = 8;
@@ -32,27 +34,61 @@ function namesOf(params: SchemaError['params'], many: string, one: string): stri
   return (params[many] as string[] | undefined) ?? (params[one] === undefined ? [] : [String(params[one])]);
 }
 
-function sentenceOf(what: string, error: SchemaError): string {
+/** The fields of the object at a place of a schema, where that place is one. */
+function fieldsAt(schema: object, pointer: string): string[] {
+  let at = schema as { properties?: Record<string, object>; items?: object } | undefined;
+  for (const part of pointer.split('/').slice(1)) at = at?.properties?.[part] ?? at?.items;
+  return Object.keys(at?.properties ?? {});
+}
+
+/** Values that would do, of a field that has alternatives: each alternative is an error of its own. */
+function allowedAt(errors: readonly SchemaError[], pointer: string): unknown[] {
+  const said = errors
+    .filter(
+      ({ instancePath, keyword }) => instancePath === pointer && (keyword === 'const' || keyword === 'enum'),
+    )
+    .flatMap(({ params }) => (params.allowedValues as unknown[] | undefined) ?? [params.allowedValue]);
+  return [...new Set(said)];
+}
+
+function sentenceOf(
+  what: string,
+  error: SchemaError,
+  errors: readonly SchemaError[],
+  schema: object | undefined,
+): string {
   const field = dotted(error.instancePath);
   if (error.keyword === 'additionalProperties') {
     const names = namesOf(error.params, 'additionalProperties', 'additionalProperty');
-    return `${field ? `${what}.${field}` : what} has no field ${names.map((name) => JSON.stringify(name)).join(', ')}`;
+    const known = error.parentSchema
+      ? fieldsAt(error.parentSchema, '')
+      : fieldsAt(schema ?? {}, error.instancePath);
+    const allowed = known.length > 0 ? `; fields: ${known.join(', ')}` : '';
+    return `${field ? `${what}.${field}` : what} has no field ${names.map((name) => JSON.stringify(name)).join(', ')}${allowed}`;
   }
+  const values = allowedAt(errors, error.instancePath);
+  if (values.length > 0 && ['const', 'enum', 'anyOf'].includes(error.keyword))
+    return `${field ? `${what}.${field}` : what} must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
   if (error.keyword === 'required') {
     const names = namesOf(error.params, 'requiredProperties', 'missingProperty');
     return `${field ? `${what}.${field}` : what} lacks ${names.map((name) => JSON.stringify(name)).join(', ')}`;
   }
-  if (error.keyword === 'enum') {
-    const values = (error.params.allowedValues as unknown[] | undefined) ?? [];
-    return `${field ? `${what}.${field}` : what} must be one of ${values.join(', ')}`;
-  }
   return `${field ? `${what}.${field}` : what} ${error.message}`;
 }
 
-export function describeMismatch(what: string, code: ErrorCode, errors: readonly SchemaError[]): AppError {
+/** What is wrong comes before what is too much: a value that lacks a field is not one with unknown fields. */
+export function describeMismatch(
+  what: string,
+  code: ErrorCode,
+  errors: readonly SchemaError[],
+  schema?: object,
+): AppError {
+  const isUnknown = ({ keyword }: SchemaError) => keyword === 'additionalProperties';
   const real = errors.filter((error) => error.keyword !== 'boolean');
-  const sentences = [...new Set((real.length > 0 ? real : errors).map((error) => sentenceOf(what, error)))];
-  const unknown = errors.some((error) => error.keyword === 'additionalProperties');
+  const told = real.length > 0 ? real : errors;
+  const sorted = [...told.filter((error) => !isUnknown(error)), ...told.filter(isUnknown)];
+  const sentences = [...new Set(sorted.map((error) => sentenceOf(what, error, errors, schema)))];
+  const unknown = told.length > 0 && told.every(isUnknown);
   return new AppError(unknown ? 'UNKNOWN_FIELD' : code, sentences[0] ?? `${what} has the wrong form`, {
     details: { errors: sentences.slice(0, MAX_REPORTED) },
   });

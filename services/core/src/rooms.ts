@@ -2,7 +2,14 @@ import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { createSigner } from '@skerry/client';
-import { cached, createAsker, createReach, type Logger, loadOrCreateKeyFile } from '@skerry/kit';
+import {
+  cached,
+  createAsker,
+  createReach,
+  createStandings,
+  type Logger,
+  loadOrCreateKeyFile,
+} from '@skerry/kit';
 import { AppError, type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import { deriveCredits } from './credits/derive.ts';
 import type { Database } from './db/connect.ts';
@@ -12,6 +19,7 @@ import { BOUNDLESS, type DiskReserve } from './disk/reserve.ts';
 import { createEventLog } from './events/log.ts';
 import type { BlobStore } from './files/blob-store.ts';
 import { Files } from './files/files.ts';
+import { Uploads } from './files/uploads.ts';
 import { createHealth } from './health/health.ts';
 import type { Rooms, RouteSettings } from './http/rooms.ts';
 import type { Indexer } from './indexer/indexer.ts';
@@ -204,6 +212,8 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
     intake,
     events,
     files,
+    uploads: new Uploads(db, settings.uploads),
+    standingOf: createStandings(settings.limits),
     ipfs,
     secrets: createSealedBox(new Uint8Array(hkdfSync('sha256', sealingKey, '', SEALING_PURPOSE, KEY_BYTES))),
     randomness,

@@ -8,6 +8,12 @@ export function routeSettingsOf(config: CoreConfig): RouteSettings {
     nodeName,
     allocationWaitMs,
     uploadLimitBytes,
+    uploads: {
+      uploads: config.uploads,
+      uploadsPerClient: config.uploadsPerClient,
+      unpinnedBytes: config.unpinnedBytes,
+      unpinnedBytesPerClient: config.unpinnedBytesPerClient,
+    },
     maxStreams: config.maxStreams,
     streamReserve: config.streamReserve,
     streamsPerClient: config.streamsPerClient,

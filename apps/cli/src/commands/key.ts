@@ -19,6 +19,22 @@ export function addKeyCommands(program: Command, bind: Bind): void {
     );
 
   key
+    .command('import')
+    .description('keep a key that was made elsewhere')
+    .argument('<file>', 'a file with the private key in hexadecimal; - for standard input')
+    .option('--name <name>', 'what to call it (default: the key in use)')
+    .option('--force', 'replace a key of this name; the old one is put aside, not deleted')
+    .addHelpText(
+      'after',
+      examples('skerry key import wallet.key', 'skerry key import - --name work < wallet.key'),
+    )
+    .action(
+      bind<KeyNewOptions>(async (context, options, [file]) =>
+        (await import('../keys/actions.ts')).importKey(context, file!, options),
+      ),
+    );
+
+  key
     .command('show')
     .description('the address of a key, and where it is kept')
     .addHelpText('after', examples('skerry key show', 'skerry key show --key work --json'))

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { open, rename, unlink } from 'node:fs/promises';
+import { fileHashOf } from '@skerry/client';
 import { AppError, parseItemHash } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { type Progress, startProgress } from '../output/progress.ts';
@@ -82,9 +83,10 @@ async function writeTo(stream: NodeJS.WriteStream, chunk: Uint8Array): Promise<v
 
 export async function getFile(context: Context, text: string, options: FileGetOptions): Promise<void> {
   const { reader, output } = context;
-  const hash = parseItemHash(text);
+  const asked = parseItemHash(text);
   using progress: Progress = startProgress(output.stderr);
-  const response = await reader.getFile(hash);
+  const response = await reader.getFile(asked);
+  const hash = fileHashOf(response, asked);
   const total = Number(response.headers.get('content-length') ?? 0);
   const body = response.body as unknown as AsyncIterable<Uint8Array>;
   const show = (bytes: number) => {
@@ -100,5 +102,5 @@ export async function getFile(context: Context, text: string, options: FileGetOp
   const path = options.output;
   const bytes = await writeToFile(path, copy);
   progress[Symbol.dispose]();
-  output.result({ item_hash: hash, path, size: bytes }, `${path}: ${renderBytes(bytes)}`);
+  output.result({ file_hash: hash, path, size: bytes }, `${path}: ${renderBytes(bytes)}`);
 }

@@ -48,5 +48,5 @@ export async function putFile(context: Context, path: string, options: FilePutOp
     ...(channel === undefined ? {} : { channel }),
   });
   progress[Symbol.dispose]();
-  context.output.result(stored, stored.item_hash);
+  context.output.result(stored, stored.file_hash);
 }

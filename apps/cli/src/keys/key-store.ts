@@ -71,9 +71,52 @@ async function readKeyFile(path: string, name: string): Promise<string> {
  * @throws AppError KEY_EXISTS
  */
 export async function createKey(configDir: string, name: string, force: boolean): Promise<KeyInfo> {
+  return keepKey(configDir, name, generatePrivateKey(), force);
+}
+
+const DIGITS = /^(?:0x)?([0-9a-fA-F]{64})$/;
+
+/**
+ * Keeps a key that was made elsewhere. What is wrong with its text is never quoted: it may be somebody's secret.
+ * @param text 64 hexadecimal digits, with or without 0x
+ * @throws AppError INVALID_PARAMETERS, KEY_EXISTS
+ */
+export async function importKey(
+  configDir: string,
+  name: string,
+  text: string,
+  force: boolean,
+): Promise<KeyInfo> {
+  const privateKey = readKey(text);
+  if (privateKey === undefined)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      'that is no private key: 64 hexadecimal digits, with or without 0x before them; words are not read',
+    );
+  return keepKey(configDir, name, privateKey, force);
+}
+
+/** In the one spelling of key files; undefined where it is no key of the curve. */
+function readKey(text: string): string | undefined {
+  const digits = DIGITS.exec(text.trim())?.[1];
+  if (digits === undefined) return undefined;
+  try {
+    const privateKey = `0x${digits.toLowerCase()}`;
+    createSigner(privateKey);
+    return privateKey;
+  } catch {
+    return undefined;
+  }
+}
+
+async function keepKey(
+  configDir: string,
+  name: string,
+  privateKey: string,
+  force: boolean,
+): Promise<KeyInfo> {
   const path = pathOf(configDir, name);
   if (force) await putAside(configDir, name, path);
-  const privateKey = generatePrivateKey();
   if (!(await createKeyFile(path, privateKey))) {
     throw new AppError('KEY_EXISTS', `there is a key named ${name} already`, {
       details: { hint: '--name makes another one beside it, --force replaces it' },

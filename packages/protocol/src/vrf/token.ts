@@ -40,6 +40,11 @@ export interface VrfClaim {
   readonly value?: number | undefined;
   readonly values?: readonly number[] | undefined;
   readonly proof: string;
+  /** What else the claim says of the token: it must be so. */
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+  readonly count?: number | undefined;
+  readonly public_key?: string | undefined;
 }
 
 export type VrfReasonCode =
@@ -112,6 +117,19 @@ const refuse = (code: VrfReasonCode, message: string, statement: Partial<VrfStat
   ...statement,
 });
 
+/** What the claim says of the token and the token does not. */
+function statementFault(
+  claim: VrfClaim,
+  said: VrfRange & { readonly public_key: string },
+): string | undefined {
+  for (const name of ['min', 'max', 'count', 'public_key'] as const) {
+    const claimed = claim[name];
+    if (claimed !== undefined && claimed !== said[name])
+      return `${name} is ${said[name]} in the proof, not ${claimed}`;
+  }
+  return undefined;
+}
+
 function valueFault({ value, values }: VrfClaim, drawn: readonly number[]): string | undefined {
   if (value === undefined && values === undefined) return 'there is no value to verify';
   if (value !== undefined && value !== drawn[0]) return `the first value is ${drawn[0]}, not ${value}`;
@@ -136,7 +154,8 @@ export function verifyVrfToken(claim: VrfClaim, engine: VrfEngine = pureVrfEngin
   if (!output)
     return refuse('VRF_PROOF_REFUTED', 'the proof does not hold for this seed, range and key', statement);
   const values = reduceToRange(output, range);
-  const fault = valueFault(claim, values);
+  const fault =
+    statementFault(claim, { ...range, public_key: statement.publicKey }) ?? valueFault(claim, values);
   if (fault !== undefined) return refuse('VRF_VALUE_MISMATCH', fault, statement);
   return { valid: true, values, ...statement };
 }

@@ -41,8 +41,16 @@ export const VrfClaimBody = Type.Object(
     value: Type.Optional(Type.Integer({ description: 'the first value' })),
     values: Type.Optional(Values),
     proof: Type.String({ maxLength: TOKEN_CHARS_MAX }),
+    min: Type.Optional(Type.Integer()),
+    max: Type.Optional(Type.Integer()),
+    count: Type.Optional(Type.Integer()),
+    public_key: Type.Optional(Type.String({ maxLength: TOKEN_CHARS_MAX })),
+    status: Type.Optional(Type.Literal('success', { description: 'of the answer; means nothing here' })),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    description: 'the answer of POST /vrf/generate, or as much of it as one has',
+  },
 );
 export type VrfClaimBody = Static<typeof VrfClaimBody>;
 

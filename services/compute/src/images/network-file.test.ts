@@ -30,7 +30,7 @@ test('an image by hash is fetched, verified and converted once; what is no image
   const put = async (bytes: Uint8Array) => {
     const file = createHash('sha256').update(bytes).digest('hex');
     const blob = new Blob([bytes as BlobPart]);
-    const { message_hash: message } = await core.client.storeFile(blob, 'disk', file);
+    const { item_hash: message } = await core.client.storeFile(blob, 'disk', file);
     return { file, message };
   };
   try {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CoreClient } from '@skerry/client';
+import { type CoreClient, fileHashOf } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
 import { convertDisk, readBootKind, readDiskFormat } from './convert.ts';
 import { IMAGE_FILES } from './image.ts';
@@ -49,7 +49,8 @@ export async function makeFileImage(
 /** The file itself, or what the message with that hash stored. */
 async function findFile(files: FileSource, name: string): Promise<{ hash: string; response: Response }> {
   try {
-    return { hash: name, response: await files.getFile(name) };
+    const response = await files.getFile(name);
+    return { hash: fileHashOf(response, name), response };
   } catch (error) {
     if (!(error instanceof AppError) || error.kind !== 'missing') throw error;
     const message = await files.getMessage(name).catch((failure: unknown) => {

@@ -65,11 +65,7 @@ describe('the code of a program', () => {
     assert.equal(await (await fetch(`${url}/vm/${inline}`)).text(), 'inline');
     const archive = storedZip({ 'main.py': 'def main(v):\n  return "from a file"' });
     const hash = sha256Hex(archive);
-    const { message_hash: stored } = await owner.storeFile(
-      new Blob([new Uint8Array(archive)]),
-      'a.zip',
-      hash,
-    );
+    const { item_hash: stored } = await owner.storeFile(new Blob([new Uint8Array(archive)]), 'a.zip', hash);
     for (const ref of [hash, stored]) {
       const answer = await fetch(`${url}/vm/${await publish(ref)}/`);
       assert.deepEqual(

@@ -13,7 +13,14 @@ import { Machine } from './namespaces.ts';
 
 const PREFIX = '2001:db8:5:1::/64';
 const names = networkNames('abcdef0123456789'.repeat(4));
-const options = { names, prefix: PREFIX, ipv4Pool: '172.20.16.0/20', isLanOpen: false };
+const options = {
+  names,
+  prefix: PREFIX,
+  ipv4Pool: '172.20.16.0/20',
+  isLanOpen: false,
+  openNetworks: [],
+  share: { connections: 0, mbit: 0 },
+};
 const log = createLogger('scenario', 'fatal');
 
 const start = (network: Pick<NodeNetwork, 'add'>, more: object = {}) =>

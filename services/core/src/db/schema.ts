@@ -239,6 +239,7 @@ export interface Schema {
     time: number;
   };
   files: { hash: string; size_bytes: number; content_type: string; stored_at: Generated<Date> };
+  unpinned_uploads: { hash: string; client: string; bytes: number };
   file_pins: { file_hash: string; message_hash: string; owner: string };
   ipfs_dags: { root: string; complete: boolean; touched_ms: number };
   ipfs_blocks: { block: Buffer; root: string };

@@ -56,6 +56,14 @@ export async function findFileByName(
   return rows[0] && { ref: `${owner}/${name}`, ...rows[0] };
 }
 
+/** The first STORE messages in force of a file, the oldest first. */
+export async function listMessagesOfFile(db: Kysely<Schema>, hash: string, limit: number): Promise<string[]> {
+  const { rows } = await sql<{ item_hash: string }>`
+    select m.item_hash from file_pins p join messages m on m.item_hash = p.message_hash
+    where p.file_hash = ${hash} and ${inForce} order by m."time", m.item_hash limit ${limit}`.execute(db);
+  return rows.map((row) => row.item_hash);
+}
+
 /** How many messages keep a file. */
 export async function countPins(db: Kysely<Schema>, hash: string): Promise<number> {
   const { rows } = await sql<{ total: number }>`

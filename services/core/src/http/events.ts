@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { createStandings, type HttpServer, type NoShare, Shares } from '@skerry/kit';
+import { type HttpServer, type NoShare, Shares } from '@skerry/kit';
 import { AppError, LIMITS } from '@skerry/protocol';
 import Type from 'typebox';
 import { EventFeed } from '../events/feed.ts';
@@ -132,7 +132,6 @@ export async function eventRoutes(app: HttpServer, rooms: Rooms): Promise<void> 
     reserve: settings.streamReserve,
     perClient: settings.streamsPerClient,
   });
-  const standingOf = createStandings(settings.limits);
   const feed = new EventFeed(rooms.events);
   const turns = new Turns(PIECES_A_TURN);
 
@@ -155,7 +154,7 @@ export async function eventRoutes(app: HttpServer, rooms: Rooms): Promise<void> 
         const events = await rooms.events.read(cursor, request.query.limit);
         return { events, next_cursor: events.at(-1)?.cursor ?? cursor };
       }
-      const place = shares.take(standingOf(request));
+      const place = shares.take(rooms.standingOf(request));
       if (typeof place === 'string') throw refusalOf(place, settings);
       metrics.streams.opened();
       const gone = new AbortController();

@@ -55,7 +55,8 @@ const EventsQuery = Type.Object(
     ),
     args: Type.Optional(
       Type.String({
-        description: 'a JSON object: every value named in it has to be that one',
+        description:
+          'a JSON object: every value named in it has to be that one; `args.NAME=` and `args[NAME]=` say one each',
         maxLength: 16_384,
       }),
     ),
@@ -155,6 +156,24 @@ const StatusView = Type.Object({
 
 /** Throws INVALID_ADDRESS. */
 const parseOptional = (text: string | undefined) => (text === undefined ? undefined : parseEvmAddress(text));
+
+const ONE_ARGUMENT = /^args(?:\.(.+)|\[(.+)\])$/;
+
+/** `args[to]=` and `args.to=` as members of the JSON that `args` takes. Throws INVALID_PARAMETERS. */
+async function gatherArgs({ query }: { query: unknown }): Promise<void> {
+  const given = query as Record<string, unknown>;
+  const members: Record<string, unknown> = Object.create(null);
+  for (const [key, value] of Object.entries(given)) {
+    const match = ONE_ARGUMENT.exec(key);
+    if (!match) continue;
+    const name = (match[1] ?? match[2])!;
+    if (typeof value !== 'string' || name in members || 'args' in given)
+      throw new AppError('INVALID_PARAMETERS', `query.args says ${JSON.stringify(name)} twice`);
+    members[name] = value === 'true' || value === 'false' ? value === 'true' : value;
+    delete given[key];
+  }
+  if (Object.keys(members).length > 0) given.args = JSON.stringify(members);
+}
 
 /** Throws INVALID_PARAMETERS. */
 function parseArgs(text: string | undefined): string[] | undefined {
@@ -280,6 +299,7 @@ export async function indexerRoutes(app: HttpServer, rooms: Rooms): Promise<void
         querystring: EventsQuery,
         response: { 200: Type.Object({ events: Type.Array(EventView), ...listView }) },
       },
+      preValidation: gatherArgs,
       config: reads('NETWORK_NOT_FOUND', 'INVALID_ADDRESS', 'INVALID_CURSOR', 'CURSOR_REORGED'),
     },
     async ({ params: { network }, query }) => {

@@ -10,7 +10,7 @@ import type { IpfsDirectory, KeptNode } from '../ipfs/ipfs-files.ts';
 import { IPFS_LIMITS } from '../ipfs/limits.ts';
 import { findMessage } from '../messages/read.ts';
 import { takesBody, takesSigned } from './declare.ts';
-import { metadataLimit, readMetadata, STORE_ERRORS, submitStore } from './network-storage.ts';
+import { guardedReader, readMetadata, STORE_ERRORS, submitStore } from './network-storage.ts';
 import type { Rooms } from './rooms.ts';
 import { checkJson } from './storage.ts';
 import { formOptions, withFormOf } from './storage-form.ts';
@@ -65,7 +65,12 @@ const FormatQuery = Type.Object(
   },
   { additionalProperties: false },
 );
-const WRITES_IPFS = ['STORAGE_FULL', 'STORAGE_UNAVAILABLE', ...IPFS_READ_ERRORS] as const;
+const WRITES_IPFS = [
+  'UPLOAD_SHARE_USED',
+  'STORAGE_FULL',
+  'STORAGE_UNAVAILABLE',
+  ...IPFS_READ_ERRORS,
+] as const;
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 type ReadRequest = FastifyRequest<{ Params: { hash: string }; Querystring: { format?: 'raw' } }>;
@@ -176,23 +181,25 @@ export async function ipfsRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
         request,
         reply,
         rooms,
-        {
-          fields: ['metadata'],
-          receive: (source, fields) =>
-            rooms.ipfs.add(source, {
-              cidVersion: 0,
-              limitBytes: metadataLimit(rooms, fields),
-              signal: closing(reply),
-            }),
-          discard: async () => {},
-        },
+        guardedReader(
+          rooms,
+          request,
+          (source, limitBytes) =>
+            rooms.ipfs.add(source, { cidVersion: 0, limitBytes, signal: closing(reply) }),
+          async () => {},
+          // What is kept before its message is judged: of who sent too much that no message kept, nothing more.
+          () => rooms.uploads.checkShare(rooms.standingOf(request)),
+        ),
         async ({ fields, file }) => {
           if (!file) throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
-          const { id, sizeBytes } = file.blob satisfies KeptNode;
-          const metadata = await readMetadata(rooms, fields, sizeBytes);
+          const { id, sizeBytes } = file.blob.value satisfies KeptNode;
           const named = { hash: id.text, name: id.text, size: sizeBytes };
-          if (!metadata) return { status: 'success' as const, ...named };
-          return submitStore(reply, metadata, id.text, named, (accepted) => rooms.pipeline.submit(accepted));
+          // Kept already, for the grace period: the client's until a message keeps it.
+          await rooms.uploads.note(rooms.standingOf(request), id.text, sizeBytes);
+          const accepted = file.blob.accepted ?? (await readMetadata(rooms, fields));
+          if (accepted)
+            return submitStore(reply, accepted, id.text, named, () => rooms.pipeline.submit(accepted));
+          return { status: 'success' as const, ...named };
         },
       ),
   );
@@ -244,12 +251,19 @@ export async function ipfsRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
       async (request, reply) => {
         const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
         checkJson(body);
-        const { id } = await rooms.ipfs.add(Readable.from([body]), {
-          cidVersion: 0,
-          limitBytes: LIMITS.unpinnedJsonBytes,
-          signal: closing(reply),
-        });
-        return { status: 'success' as const, hash: id.text };
+        const standing = rooms.standingOf(request);
+        const held = await rooms.uploads.beginUnpinned(standing, body.length);
+        try {
+          const { id, sizeBytes } = await rooms.ipfs.add(Readable.from([body]), {
+            cidVersion: 0,
+            limitBytes: LIMITS.unpinnedJsonBytes,
+            signal: closing(reply),
+          });
+          await rooms.uploads.note(standing, id.text, sizeBytes);
+          return { status: 'success' as const, hash: id.text };
+        } finally {
+          held.release();
+        }
       },
     );
   });

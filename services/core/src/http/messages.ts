@@ -1,6 +1,7 @@
 import type { HttpServer } from '@skerry/kit';
 import { AppError, MessageStatusView, MessageView, PaginationView, parseMessageHash } from '@skerry/protocol';
 import Type from 'typebox';
+import { listMessagesOfFile } from '../files/references.ts';
 import { totalMessages } from '../lists/count.ts';
 import { type MessageFilter, resolveFilter } from '../lists/filter.ts';
 import { parseJsonPath } from '../lists/json-path.ts';
@@ -70,10 +71,17 @@ function filterOf(query: Type.Static<typeof ListQuery>): MessageFilter {
   };
 }
 
+/** Messages that are named to somebody who asks for a file where messages are. */
+const STORES_NAMED = 10;
+
 async function getMessage(rooms: Rooms, hash: string) {
   const row = await findMessage(rooms.db, hash);
-  if (!row) throw new AppError('MESSAGE_NOT_FOUND', `there is no message ${hash} here`);
-  return row;
+  if (row) return row;
+  const stores = await listMessagesOfFile(rooms.db, hash, STORES_NAMED);
+  if (stores.length === 0) throw new AppError('MESSAGE_NOT_FOUND', `there is no message ${hash} here`);
+  throw new AppError('MESSAGE_NOT_FOUND', `${hash} is a file; the message ${stores[0]} stores it`, {
+    details: { file_hash: hash, messages: stores },
+  });
 }
 
 /** Messages: submit, get, list (specification, "Messages"). */

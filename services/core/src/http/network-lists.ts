@@ -1,5 +1,5 @@
 import type { HttpServer } from '@skerry/kit';
-import { AppError, METRICS_POST_TYPES, parseMessageHash } from '@skerry/protocol';
+import { AppError, LIMITS, METRICS_POST_TYPES, parseMessageHash } from '@skerry/protocol';
 import Type from 'typebox';
 import { totalMessages } from '../lists/count.ts';
 import { type MessageFilter, resolveFilter } from '../lists/filter.ts';
@@ -39,6 +39,13 @@ const common = {
     default: PAGE_SIZE_DEFAULT,
     description: 'page size',
   }),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.pageSizeMax,
+      description: 'page size, as in the other lists',
+    }),
+  ),
   page: Type.Integer({ minimum: 1, maximum: PAGE_MAX, default: 1 }),
   cursor: Type.Optional(
     Type.String({
@@ -70,11 +77,14 @@ function checkDates({ startDate, endDate }: CommonQuery): void {
     throw new AppError('INVALID_PARAMETERS', 'query.endDate is before query.startDate');
 }
 
+/** The page size has a name in either form. */
+const sizeOf = ({ limit, pagination }: CommonQuery) => limit ?? pagination;
+
 function pageOf(query: CommonQuery) {
   const after = placeCursor.read(query.cursor);
   return {
-    limit: query.pagination,
-    offset: query.cursor === undefined ? (query.page - 1) * query.pagination : 0,
+    limit: sizeOf(query),
+    offset: query.cursor === undefined ? (query.page - 1) * sizeOf(query) : 0,
     after: after && { time: after.t, itemHash: after.h },
     oldestFirst: query.sortOrder === 1,
   };
@@ -82,7 +92,7 @@ function pageOf(query: CommonQuery) {
 
 /** Totals by page, or a cursor alone: as deployed nodes answer. */
 const paginationFields = async (query: CommonQuery, item: string, total: () => Promise<number>) => ({
-  pagination_per_page: query.pagination,
+  pagination_per_page: sizeOf(query),
   pagination_item: item,
   ...(query.cursor === undefined ? { pagination_page: query.page, pagination_total: await total() } : {}),
 });
@@ -151,7 +161,7 @@ export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<
       return {
         messages: rows.map((row) => networkViewOf(row, confirmations)),
         ...(await paginationFields(query, 'messages', () => totalMessages(rooms.db, filter))),
-        next_cursor: nextCursorOf(rows, query.pagination, (last) =>
+        next_cursor: nextCursorOf(rows, sizeOf(query), (last) =>
           placeCursor.write({ t: last.time, h: last.item_hash }),
         ),
       };
@@ -178,7 +188,7 @@ export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<
       return {
         posts: rows.map((row) => postViewOf(row, confirmations)),
         ...(await paginationFields(query, 'posts', () => totalPosts(rooms.db, filter))),
-        next_cursor: nextCursorOf(rows, query.pagination, ({ original, updated }) =>
+        next_cursor: nextCursorOf(rows, sizeOf(query), ({ original, updated }) =>
           placeCursor.write({ t: updated, h: original.item_hash }),
         ),
       };

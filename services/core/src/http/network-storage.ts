@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import multipart from '@fastify/multipart';
-import type { HttpServer } from '@skerry/kit';
+import type { Held, HttpServer } from '@skerry/kit';
 import { AppError, parseMessageHash } from '@skerry/protocol';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import {
   countPins,
@@ -18,7 +18,7 @@ import type { Outcome } from '../messages/judged.ts';
 import { reads, takesBody } from './declare.ts';
 import { normalizeAddress } from './filters.ts';
 import type { Rooms } from './rooms.ts';
-import { type FormFile, formOptions, withFormOf } from './storage-form.ts';
+import { type FormFile, type FormReader, formOptions, withFormOf } from './storage-form.ts';
 import { unsignedLimitOf } from './storage-read.ts';
 
 /** What deployed nodes take and answer about files beside the specification's paths. */
@@ -44,6 +44,8 @@ export const STORE_ERRORS = [
   'NOT_PERMITTED',
   'FILE_TOO_LARGE',
   'MESSAGE_FORGOTTEN',
+  'UPLOAD_SHARE_USED',
+  'STORAGE_FULL',
   'OVERLOADED',
 ] as const;
 
@@ -75,25 +77,68 @@ const ReferenceView = Type.Object({
   download_url: Type.String({ description: 'path below this host' }),
 });
 
-export const metadataLimit = (rooms: Rooms, fields: ReadonlyMap<string, string>): number =>
-  fields.has(METADATA) ? rooms.settings.uploadLimitBytes : unsignedLimitOf(rooms.settings);
-
-/** The message that came beside a file, verified. Undefined without one. Throws what verifying a message throws, FILE_TOO_LARGE. */
+/** The message that came beside a file, verified. Undefined without one. Throws what verifying a message throws. */
 export async function readMetadata(
   rooms: Rooms,
   fields: ReadonlyMap<string, string>,
-  sizeBytes: number,
 ): Promise<Accepted | undefined> {
   const text = fields.get(METADATA);
-  if (text === undefined) {
-    const limit = unsignedLimitOf(rooms.settings);
-    if (sizeBytes <= limit) return undefined;
-    throw new AppError('FILE_TOO_LARGE', `without a signed message a file may have ${limit} bytes`);
-  }
+  if (text === undefined) return undefined;
   const message = await rooms.intake.verify(Buffer.from(text));
   checkType(message, 'STORE');
   return rooms.intake.accept(message);
 }
+
+/** A file that was received for somebody. */
+export interface Guarded<T> {
+  readonly value: T;
+  /** The message that came with it. */
+  readonly accepted: Accepted | undefined;
+  /** Of the client's share, where none came; given back with the file. */
+  readonly held: Held;
+}
+
+const NOTHING_HELD: Held = { release: () => {} };
+
+/** What is taken at most of a file without a message, and how much of the client's share that is. */
+function unsignedBytes(rooms: Rooms, { headers }: FastifyRequest): { limit: number; atMost: number } {
+  const limit = unsignedLimitOf(rooms.settings);
+  return { limit, atMost: Math.min(limit, Number(headers['content-length'] ?? limit)) };
+}
+
+/**
+ * Receives a file with the message before it, or within the share of a client that sends none. The message is verified
+ * before a byte of the file is kept.
+ */
+export const guardedReader = <T>(
+  rooms: Rooms,
+  request: FastifyRequest,
+  receive: (source: Readable, limitBytes: number) => Promise<T>,
+  discard: (value: T) => Promise<void>,
+  checkSigned: () => Promise<void> = async () => {},
+): FormReader<Guarded<T>> => ({
+  fields: [METADATA],
+  async receive(source, fields) {
+    const accepted = await readMetadata(rooms, fields);
+    if (accepted) {
+      await checkSigned();
+      const value = await receive(source, rooms.settings.uploadLimitBytes);
+      return { value, accepted, held: NOTHING_HELD };
+    }
+    const { limit, atMost } = unsignedBytes(rooms, request);
+    const held = await rooms.uploads.beginUnpinned(rooms.standingOf(request), atMost);
+    try {
+      return { value: await receive(source, limit), accepted, held };
+    } catch (error) {
+      held.release();
+      throw error;
+    }
+  },
+  async discard({ value, held }) {
+    held.release();
+    await discard(value);
+  },
+});
 
 /** Submits the message of a file that is here now, and answers as deployed nodes do. */
 export async function submitStore<T extends object>(
@@ -131,20 +176,24 @@ export async function networkStorageRoutes(app: HttpServer, rooms: Rooms): Promi
   const { db, files } = rooms;
 
   const keep = async (
+    request: FastifyRequest,
     reply: FastifyReply,
-    file: FormFile<Received> | undefined,
+    file: FormFile<Guarded<Received>> | undefined,
     fields: ReadonlyMap<string, string>,
   ) => {
     if (!file) throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
-    const { hash, sizeBytes } = file.blob;
-    const metadata = await readMetadata(rooms, fields, sizeBytes);
-    if (!metadata) {
-      await files.storeUnpinned(file.blob, file.contentType);
-      return { status: 'success' as const, hash };
+    const { value: blob } = file.blob;
+    const { hash, sizeBytes } = blob;
+    // Deployed clients send it after the file.
+    const accepted = file.blob.accepted ?? (await readMetadata(rooms, fields));
+    if (accepted) {
+      return submitStore(reply, accepted, hash, { hash }, () =>
+        files.storeFor(blob, file.contentType, accepted),
+      );
     }
-    return submitStore(reply, metadata, hash, { hash }, (accepted) =>
-      files.storeFor(file.blob, file.contentType, accepted),
-    );
+    await files.storeUnpinned(blob, file.contentType);
+    await rooms.uploads.note(rooms.standingOf(request), hash, sizeBytes);
+    return { status: 'success' as const, hash };
   };
 
   await app.register(async (child) => {
@@ -160,28 +209,35 @@ export async function networkStorageRoutes(app: HttpServer, rooms: Rooms): Promi
           response: { 200: AddedView, 202: AddedView },
         },
         config: {
-          ...takesBody('general', ADD_BODY, ...STORE_ERRORS, 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'),
+          ...takesBody('general', ADD_BODY, ...STORE_ERRORS, 'STORAGE_UNAVAILABLE'),
           slowAfterMs: Infinity,
           watchesItsBody: true,
         },
         bodyLimit: Number.MAX_SAFE_INTEGER,
       },
       async (request, reply) => {
+        const reader = guardedReader(
+          rooms,
+          request,
+          (source, limitBytes) => files.receive(source, limitBytes),
+          (blob) => blob.discard(),
+        );
         if (request.headers['content-type']?.startsWith(BYTES)) {
-          const blob = await files.receive(request.body as Readable, unsignedLimitOf(rooms.settings));
+          const place = rooms.uploads.begin(rooms.standingOf(request));
           try {
-            return await keep(reply, { blob, contentType: BYTES }, new Map());
+            const blob = await reader.receive(request.body as Readable, new Map());
+            try {
+              return await keep(request, reply, { blob, contentType: BYTES }, new Map());
+            } finally {
+              await reader.discard(blob);
+            }
           } finally {
-            await blob.discard();
+            place.release();
           }
         }
-        const reader = {
-          fields: [METADATA],
-          receive: (source: Readable, fields: ReadonlyMap<string, string>) =>
-            files.receive(source, metadataLimit(rooms, fields)),
-          discard: (blob: Received) => blob.discard(),
-        };
-        return withFormOf(request, reply, rooms, reader, ({ file, fields }) => keep(reply, file, fields));
+        return withFormOf(request, reply, rooms, reader, ({ file, fields }) =>
+          keep(request, reply, file, fields),
+        );
       },
     );
   });
@@ -237,11 +293,17 @@ export async function networkStorageRoutes(app: HttpServer, rooms: Rooms): Promi
     {
       schema: {
         summary: 'How many messages keep a file',
-        params: Type.Object({ hash: Type.String({ description: 'SHA-256, or a CID' }) }),
+        params: Type.Object({
+          hash: Type.String({ description: 'SHA-256 or CID of the file, or item hash of a STORE message' }),
+        }),
         response: { 200: Type.Integer() },
       },
       config: reads('INVALID_HASH'),
     },
-    async ({ params: { hash } }) => countPins(db, isCidText(hash) ? hash : parseMessageHash(hash).hash),
+    async ({ params }) => {
+      if (isCidText(params.hash)) return countPins(db, params.hash);
+      const { hash } = parseMessageHash(params.hash);
+      return countPins(db, (await findFileOfMessage(db, hash))?.fileHash ?? hash);
+    },
   );
 }

@@ -1,10 +1,12 @@
-import type { RateLimitOptions } from '@skerry/kit';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { RateLimitOptions, Standing } from '@skerry/kit';
 import type { Runner } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
 import type { DiskReserve } from '../disk/reserve.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Files } from '../files/files.ts';
+import type { UploadLimits, Uploads } from '../files/uploads.ts';
 import type { Health } from '../health/health.ts';
 import type { Indexer } from '../indexer/indexer.ts';
 import type { IpfsFiles } from '../ipfs/ipfs-files.ts';
@@ -27,6 +29,13 @@ export interface Rooms {
   readonly intake: Intake;
   readonly events: EventLog;
   readonly files: Files;
+  /** What clients may have this node receive. */
+  readonly uploads: Uploads;
+  /** Who asks, for whatever is shared among clients. */
+  readonly standingOf: (request: {
+    readonly socket: { readonly remoteAddress?: string | undefined };
+    readonly headers: IncomingHttpHeaders;
+  }) => Standing;
   readonly secrets: SealedBox;
   /** Calls the endpoints of webhooks. */
   readonly sender: Sender;
@@ -70,6 +79,7 @@ export interface RouteSettings {
   /** How long POST /instances waits for the scheduler before it answers without an address. */
   readonly allocationWaitMs: number;
   readonly uploadLimitBytes: number;
+  readonly uploads: UploadLimits;
   /** How long POST /ipfs/pin waits for the file before it answers that it is pending. */
   readonly ipfsPinWaitMs: number;
   /** Event streams open at once, of all clients. */

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
+import type { Held } from '@skerry/kit';
 import { AppError, LIMITS } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReceivedBlob } from '../files/blob-store.ts';
 import type { UploadFields } from '../files/upload.ts';
+import { checkChannel } from '../messages/intake.ts';
 import type { Rooms } from './rooms.ts';
 
 export const DEFAULT_CHANNEL = 'skerry';
@@ -74,7 +76,8 @@ export function fieldsOf(given: ReadonlyMap<string, string>): UploadFields {
     .filter((tag) => tag !== '');
   if (channel.length > LIMITS.channelChars)
     throw invalid(`channel is longer than ${LIMITS.channelChars} characters`);
-  if (/\0/.test(channel + tags.join())) throw invalid('channel and tags may not hold NUL characters');
+  checkChannel(channel);
+  if (/\0/.test(tags.join())) throw invalid('tags may not hold NUL characters');
   return { address: given.get('address')!, signature: given.get('signature')!, channel, tags };
 }
 
@@ -201,7 +204,9 @@ export async function withFormOf<Received, T>(
   const form: Form<Received> = { fields: new Map(), file: undefined };
   const { uploadLimitBytes } = rooms.settings;
   const stopWatching = watchBody(raw);
+  let place: Held | undefined;
   try {
+    place = rooms.uploads.begin(rooms.standingOf(request));
     if (!request.isMultipart())
       throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
     if (Number(raw.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
@@ -210,6 +215,7 @@ export async function withFormOf<Received, T>(
     return await act(form);
   } finally {
     stopWatching();
+    place?.release();
     linger(raw, reply.raw);
     if (form.file) await reader.discard(form.file.blob);
   }

@@ -3,6 +3,7 @@ import { AppError, parseItemHash } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { StoredFile } from '../files/files.ts';
+import { findFileOfMessage } from '../files/references.ts';
 import { isCidText, parseCid } from '../ipfs/cid.ts';
 import { answersFromMemory, reads } from './declare.ts';
 import type { Rooms, RouteSettings } from './rooms.ts';
@@ -48,7 +49,9 @@ export const READS_BYTES = {
   slowAfterMs: Infinity,
 };
 
-const HashParams = Type.Object({ hash: Type.String() });
+const HashParams = Type.Object({
+  hash: Type.String({ description: 'SHA-256 or CID of the file, or item hash of its STORE message' }),
+});
 const MetadataView = Type.Object({
   file_hash: Type.String(),
   type: Type.Literal('file'),
@@ -146,13 +149,27 @@ async function sendJson(file: StoredFile, request: Request, reply: FastifyReply)
 
 /** Reading files (specification, "Storage"; deployed form: design decision 10). */
 export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
-  /** By SHA-256 or by CID. */
-  const find = async (request: Request, reply: FastifyReply): Promise<StoredFile> => {
-    const { hash } = request.params;
+  const open = async (hash: string, reply: FastifyReply): Promise<StoredFile> => {
     if (!isCidText(hash)) return rooms.files.get(parseItemHash(hash));
     const found = await rooms.ipfs.open(parseCid(hash), [], closing(reply));
     if (found.kind === 'file') return found;
     throw new AppError('NOT_UNIXFS', `${hash} is a directory; GET ${PREFIX}/ipfs/${hash} lists it`);
+  };
+  /** By SHA-256, by CID, or by the hash of the STORE message that keeps it. */
+  const find = async (request: Request, reply: FastifyReply): Promise<StoredFile> => {
+    const { hash } = request.params;
+    try {
+      return await open(hash, reply);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'FILE_NOT_FOUND') throw error;
+      const named = await findFileOfMessage(rooms.db, parseItemHash(hash));
+      if (!named)
+        throw new AppError(
+          'FILE_NOT_FOUND',
+          `there is no file ${hash} here, and no STORE message of that hash`,
+        );
+      return open(named.fileHash, reply);
+    }
   };
   const method: ('GET' | 'HEAD')[] = ['GET', 'HEAD'];
 

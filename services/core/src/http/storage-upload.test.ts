@@ -134,7 +134,7 @@ describe('uploads over a socket', () => {
     const { status, body } = await post(
       Buffer.concat([part('name="file"', content), ...signedParts(content), END]),
     );
-    assert.deepEqual([status, body.item_hash], [200, hashOf(content)], 'fields may come after the file');
+    assert.deepEqual([status, body.file_hash], [200, hashOf(content)], 'fields may come after the file');
     const read = await core.get(`/storage/${hashOf(content)}`);
     assert.deepEqual([read.headers['content-type'], read.body.toString()], ['text/plain', content]);
   });

@@ -51,7 +51,7 @@ describe('storage', () => {
       { name: 'tags', value: 'a, b' },
     ]);
     const stored = await upload(parts);
-    assert.deepEqual([stored.status, stored.body.item_hash, stored.body.status], [200, hash, 'success']);
+    assert.deepEqual([stored.status, stored.body.file_hash, stored.body.status], [200, hash, 'success']);
     for (const path of [`/storage/${hash}`, `/storage/raw/${hash}`]) {
       const { status, headers, body } = await core.get(path);
       assert.equal(status, 200);
@@ -65,7 +65,7 @@ describe('storage', () => {
       (await core.get(`/storage/raw/${hash}`)).headers['content-type'],
       'application/octet-stream',
     );
-    const { body: message } = await core.get(`/messages/${stored.body.message_hash}`);
+    const { body: message } = await core.get(`/messages/${stored.body.item_hash}`);
     assert.deepEqual(
       [message.type, message.channel, message.sender, message.signed_text],
       ['STORE', 'files', signers.alice.address, hash],
@@ -83,7 +83,7 @@ describe('storage', () => {
 
   test('an empty file is a file', async () => {
     const { status, body } = await upload(form(Buffer.alloc(0), signers.alice));
-    assert.deepEqual([status, body.item_hash], [200, sha256(Buffer.alloc(0))]);
+    assert.deepEqual([status, body.file_hash], [200, sha256(Buffer.alloc(0))]);
   });
 
   test('forged, incomplete, oversized and malformed uploads are refused and leave nothing', async () => {

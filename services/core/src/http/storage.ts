@@ -11,8 +11,10 @@ import { readBodiesAsBytes } from './submission.ts';
 
 const StoredView = Type.Object({
   ...SubmitView.properties,
-  item_hash: Type.String({ description: "the file's SHA-256: its name in GET /storage/{hash}" }),
-  message_hash: Type.String({ description: 'the STORE message that keeps it' }),
+  item_hash: Type.String({
+    description: 'the STORE message that keeps the file; GET /storage/{hash} takes it',
+  }),
+  file_hash: Type.String({ description: "the file's SHA-256; GET /storage/{hash} takes it, too" }),
 });
 const AddedView = Type.Object({ status: Type.Literal('success'), hash: Type.String() });
 
@@ -82,7 +84,7 @@ export async function storageRoutes(app: HttpServer, rooms: Rooms): Promise<void
             'MESSAGE_FORGOTTEN',
             `its owner forgot this file: ${outcome.reason?.message ?? ''}`,
           );
-        return { item_hash: file.blob.hash, status: 'success' as const, message_hash: messageHash };
+        return { item_hash: messageHash, status: 'success' as const, file_hash: file.blob.hash };
       }),
   );
 
@@ -96,19 +98,26 @@ export async function storageRoutes(app: HttpServer, rooms: Rooms): Promise<void
           summary: 'Keep a JSON body as a file; it goes after a grace period unless a message keeps it',
           response: { 200: AddedView },
         },
-        config: takesBody('general', ANY_JSON, 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'),
+        config: takesBody('general', ANY_JSON, 'UPLOAD_SHARE_USED', 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'),
         bodyLimit: LIMITS.unpinnedJsonBytes,
       },
       async (request) => {
         const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
         checkJson(body);
-        const blob = await rooms.files.receive(Readable.from([body]), LIMITS.unpinnedJsonBytes);
+        const standing = rooms.standingOf(request);
+        const held = await rooms.uploads.beginUnpinned(standing, body.length);
         try {
-          await rooms.files.storeUnpinned(blob, 'application/json');
+          const blob = await rooms.files.receive(Readable.from([body]), LIMITS.unpinnedJsonBytes);
+          try {
+            await rooms.files.storeUnpinned(blob, 'application/json');
+          } finally {
+            await blob.discard();
+          }
+          await rooms.uploads.note(standing, blob.hash, blob.sizeBytes);
+          return { status: 'success' as const, hash: blob.hash };
         } finally {
-          await blob.discard();
+          held.release();
         }
-        return { status: 'success' as const, hash: blob.hash };
       },
     );
   });

@@ -192,7 +192,7 @@ export async function syncRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
         ),
         bodyLimit: OFFER_BODY_BYTES,
       },
-      (request) => sync.offers.take(bytesOf(request.body), request.ip),
+      (request) => sync.offers.take(bytesOf(request.body), rooms.standingOf(request).key),
     );
   });
 }

@@ -16,6 +16,21 @@ export interface Intake {
   submit(accepted: Accepted, from?: Origin): Promise<Outcome>;
 }
 
+/** Control characters of ASCII and Latin-1 (C0, DEL, C1): they would end lines of logs and lists where a name is shown. */
+const CONTROL = /\p{Cc}/u;
+
+/**
+ * Asked where clients send messages, and not where nodes pass them on: what another node took once is taken by all, so
+ * that all have the same messages.
+ */
+export function checkChannel(channel: string | null): void {
+  if (channel !== null && CONTROL.test(channel))
+    throw new AppError(
+      'INVALID_ENVELOPE',
+      'message.channel must be printable text, without control characters',
+    );
+}
+
 export function createIntake(options: {
   readonly verifier: Verifier;
   readonly pipeline: Pipeline;
@@ -25,7 +40,11 @@ export function createIntake(options: {
   const { verifier, pipeline, readContentFile, now } = options;
   const nowSeconds = () => Math.floor(now() / 1000);
   return {
-    verify: (body) => verifier.verify(body, nowSeconds()),
+    async verify(body) {
+      const message = await verifier.verify(body, nowSeconds());
+      checkChannel(message.channel);
+      return message;
+    },
     accept: async (message) => acceptMessage(await withContent(message, readContentFile, nowSeconds())),
     submit: (accepted, from) => pipeline.submit(accepted, from),
   };

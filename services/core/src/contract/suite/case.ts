@@ -159,7 +159,11 @@ export const given = {
     await core.rooms.pipeline.idle();
     return hash;
   },
-  file: (core: TestCore) => itemHashOf(core, uploadCall()),
+  /** Its SHA-256. */
+  async file(core: TestCore): Promise<string> {
+    await itemHashOf(core, uploadCall());
+    return sha256Hex(FILE_BYTES);
+  },
   /** A STORE message of alice, with the name `contract`. */
   async stored(core: TestCore): Promise<string> {
     const hash = await given.file(core);

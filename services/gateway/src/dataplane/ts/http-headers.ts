@@ -16,9 +16,67 @@ const HOP_BY_HOP = new Set([
 /** What a `Connection` header must not take away: the message would change its meaning. */
 const NEVER_DROPPED = new Set(['host', 'content-length', 'expect']);
 
-/** Strangers may write anything here; the instance shall be able to trust what the gateway says. */
-const SAID_BY_GATEWAY = new Set(['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']);
-export const isSaidByGateway = (name: string) => SAID_BY_GATEWAY.has(name);
+/**
+ * By these, and by whatever begins with `x-forwarded-`, programs learn from a proxy who asked and for what. Strangers may
+ * write anything there; the instance shall be able to trust what the gateway says, and what it does not say.
+ */
+const SAID_BY_PROXIES = new Set([
+  'forwarded',
+  'forwarded-for',
+  'x-forwarded',
+  'x-original-forwarded-for',
+  'x-real-ip',
+  'x-client-ip',
+  'client-ip',
+  'true-client-ip',
+  'x-cluster-client-ip',
+  'x-remote-ip',
+  'x-remote-addr',
+  'x-originating-ip',
+  'x-proxyuser-ip',
+  'wl-proxy-client-ip',
+  'proxy-client-ip',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'fastly-client-ip',
+  'x-azure-clientip',
+  'x-appengine-user-ip',
+  'x-envoy-external-address',
+  'x-original-url',
+  'x-original-uri',
+  'x-original-host',
+  'x-rewrite-url',
+  'x-host',
+  'x-scheme',
+  'x-url-scheme',
+  'front-end-https',
+  // In CGI it becomes HTTP_PROXY, which programs take for a setting (httpoxy).
+  'proxy',
+]);
+
+/** @param name in lower case. To CGI and its heirs `_` and `-` are the same. */
+export const isSaidByProxies = (name: string) => {
+  const plain = name.replaceAll('_', '-');
+  return plain.startsWith('x-forwarded-') || SAID_BY_PROXIES.has(plain);
+};
+
+/** What a trailer must not say: it would come after the message was framed, routed or let in (RFC 9110 §6.5.1). */
+const NOT_IN_TRAILERS = new Set([
+  ...HOP_BY_HOP,
+  'host',
+  'content-length',
+  'content-encoding',
+  'content-type',
+  'content-range',
+  'trailer',
+  'expect',
+  'max-forwards',
+  'authorization',
+  'cookie',
+]);
+/** @param name in lower case */
+export const mayBeTrailer = (name: string) =>
+  !name.startsWith(':') && !NOT_IN_TRAILERS.has(name) && !isSaidByProxies(name);
 
 /** Methods that Node sends with a chunked body unless it is told that there is none. */
 const BODILESS_BY_DEFAULT = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
@@ -93,7 +151,7 @@ export function forwardedHeaders(clientAddress: string, authority: string): [str
 /** The headers of the request that the instance gets. */
 export function requestHeaders(head: RequestHead): string[] {
   const { method, rawHeaders, authority, clientAddress, upgrade } = head;
-  const headers = keepHeaders(endToEndHeaders(rawHeaders), isSaidByGateway);
+  const headers = keepHeaders(endToEndHeaders(rawHeaders), isSaidByProxies);
   headers.push(...forwardedHeaders(clientAddress, authority).flat());
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
   if (headerValues(rawHeaders, 'transfer-encoding').length > 0) headers.push('Transfer-Encoding', 'chunked');

@@ -11,7 +11,7 @@ import {
 import type { Explanation, Failure } from '../port.ts';
 import { connectInstance, failureOf } from './connect.ts';
 import type { Forwarding } from './http-forward.ts';
-import { forwardedHeaders, isSaidByGateway } from './http-headers.ts';
+import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './http-headers.ts';
 import type { RequestTarget } from './http-host.ts';
 
 /** Connections to instances that one client's connection may have at a time. */
@@ -23,6 +23,7 @@ export interface StreamExchange {
   readonly headers: IncomingHttpHeaders;
   readonly target: RequestTarget;
   readonly ipv6: string;
+  readonly clientAddress: string;
   /** Answers with a page, where nothing has been answered yet. */
   readonly refuse: (explanation: Explanation) => void;
 }
@@ -69,16 +70,15 @@ export class InstanceSessions {
 }
 
 /** The headers of the request that the instance gets. */
-function requestHeaders({ headers, target, stream }: StreamExchange): OutgoingHttpHeaders {
-  const kept = Object.entries(headers).filter(([name]) => !isSaidByGateway(name) && name !== 'host');
-  const client = stream.session?.socket?.remoteAddress ?? '';
+function requestHeaders({ headers, target, clientAddress }: StreamExchange): OutgoingHttpHeaders {
+  const kept = Object.entries(headers).filter(([name]) => !isSaidByProxies(name) && name !== 'host');
   return {
     ...Object.fromEntries(kept),
     ':authority': target.authority,
     ':path': target.path,
     ':scheme': 'http',
     ...Object.fromEntries(
-      forwardedHeaders(client, target.authority).map(([name, value]) => [name.toLowerCase(), value]),
+      forwardedHeaders(clientAddress, target.authority).map(([name, value]) => [name.toLowerCase(), value]),
     ),
   };
 }
@@ -120,7 +120,7 @@ function passRequest(stream: ServerHttp2Stream, upstream: ClientHttp2Stream): vo
   if (stream.endAfterHeaders) return;
   let trailers: OutgoingHttpHeaders = {};
   stream.once('trailers', (found) => {
-    trailers = found;
+    trailers = Object.fromEntries(Object.entries(found).filter(([name]) => mayBeTrailer(name)));
   });
   upstream.once('wantTrailers', () => upstream.sendTrailers(trailers));
   pump(stream, upstream);

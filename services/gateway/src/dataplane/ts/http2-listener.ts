@@ -1,4 +1,5 @@
 import {
+  constants,
   createServer,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
@@ -13,10 +14,16 @@ import { classOf, type HttpJournal } from './http-journal.ts';
 import { findPage, NOT_HTTP, notePage, pageOf } from './http-page.ts';
 import { forwardStream, InstanceSessions } from './http2-forward.ts';
 
+const { NGHTTP2_CANCEL } = constants;
+
 /** What a client that knows of HTTP/2 beforehand sends first (RFC 9113 §3.4). */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 const MAX_CONCURRENT_STREAMS = 128;
 const MAX_HEADER_LIST_BYTES = 16 * 1024;
+/** Streams that a client may take back: so many at once, and so many a second (CVE-2023-44487). Beyond it the connection ends. */
+const RESETS = { burst: MAX_CONCURRENT_STREAMS, perSecond: 33 } as const;
+/** With more streams open than this, the next ones are looked at after what came with them: many may be taken back already. */
+const CALM_STREAMS = 16;
 /** Listeners of Node's HTTP/1.1 server on a socket. `close` stays: it frees the parser. */
 const HTTP1_EVENTS = ['data', 'end', 'drain', 'timeout', 'error', 'resume', 'pause'];
 
@@ -39,6 +46,8 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   const taken = new WeakSet<Socket>();
   const sessions = new Set<ServerHttp2Session>();
   const server = createServer({
+    streamResetBurst: RESETS.burst,
+    streamResetRate: RESETS.perSecond,
     settings: {
       maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
       maxHeaderListSize: MAX_HEADER_LIST_BYTES,
@@ -81,6 +90,8 @@ function serveSession(
 ): void {
   const { limits } = forwarding;
   const instances = new InstanceSessions(forwarding);
+  // The socket does not know it any more once it ended, and streams may come to us after that.
+  const clientAddress = session.socket?.remoteAddress ?? '';
   let open = 0;
   session.setTimeout(limits.helloTimeoutMs);
   session.on('timeout', () => session.destroy());
@@ -91,7 +102,7 @@ function serveSession(
     counters.requests++;
     const over = journal.begin({
       class: classOf(headers[':path'], 'http2'),
-      clientAddress: session.socket?.remoteAddress ?? '',
+      clientAddress,
       method: headers[':method'] ?? '',
       authority: headers[':authority'] ?? null,
     });
@@ -102,7 +113,13 @@ function serveSession(
       over({ status, refusedWith: findPage(stream) });
       if (--open === 0 && !session.destroyed) session.setTimeout(limits.keepAliveTimeoutMs);
     });
-    serveStream(stream, headers, forwarding, instances);
+    const serve = () => {
+      // Nobody waits for it, or nobody can be named who asked.
+      if (stream.destroyed || stream.aborted || clientAddress === '') stream.close(NGHTTP2_CANCEL);
+      else serveStream(stream, headers, clientAddress, forwarding, instances);
+    };
+    if (open > CALM_STREAMS) setImmediate(serve);
+    else serve();
   });
 }
 
@@ -110,6 +127,7 @@ function serveSession(
 function serveStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
+  clientAddress: string,
   forwarding: Forwarding,
   instances: InstanceSessions,
 ): void {
@@ -129,7 +147,7 @@ function serveStream(
       refuse(forwarding.explain(target.hostname, 'not_routed'));
     } else if (forwarding.perInstance.enter(target.hostname)) {
       stream.once('close', () => forwarding.perInstance.leave(target.hostname));
-      forwardStream({ stream, headers, target, ipv6, refuse }, forwarding, instances);
+      forwardStream({ stream, headers, target, ipv6, clientAddress, refuse }, forwarding, instances);
     } else {
       refuse(OVERLOADED);
     }

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import {
+  type ClientHttp2Session,
+  connect,
+  createServer,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { describe, test } from 'node:test';
+import { askRaw, serveHttp } from './suite/testing-http-client.ts';
+import { type Instance, NAME_A, openWorld, until, type World } from './suite/testing-world.ts';
+import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './ts/http-headers.ts';
+import { TsDataPlane } from './ts/plane.ts';
+
+const FORGED = [
+  'Forwarded',
+  'X-Forwarded-For',
+  'X_Forwarded_For',
+  'X-Forwarded_Port',
+  'X-Forwarded-Ssl',
+  'X-Forwarded-Prefix',
+  'X-Real-IP',
+  'X_Real_IP',
+  'True-Client-IP',
+  'X-Client-IP',
+  'CF-Connecting-IP',
+  'X-Original-URL',
+  'X-Rewrite-URL',
+  'Proxy',
+];
+const create = (options: ConstructorParameters<typeof TsDataPlane>[0]) => new TsDataPlane(options);
+
+function serveHttp2(
+  instance: Instance,
+  handler: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
+) {
+  const server = createServer();
+  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    stream.on('error', () => {});
+    handler(stream, headers);
+  });
+  instance.handle = (socket) => void server.emit('connection', socket);
+}
+
+async function openHttp2(world: World): Promise<Disposable & { readonly session: ClientHttp2Session }> {
+  const session = connect(`http://127.0.0.1:${world.ports.http}`);
+  session.on('error', () => {});
+  await once(session, 'connect');
+  return { session, [Symbol.dispose]: () => session.destroy() };
+}
+
+const textOf = async (stream: NodeJS.ReadableStream) => {
+  let text = '';
+  for await (const chunk of stream) text += chunk;
+  return text;
+};
+
+describe('what strangers say to instances', () => {
+  test('L1: no client names itself by a header that proxies write, in any spelling, over HTTP/1.1', async () => {
+    await using world = await openWorld(create);
+    serveHttp(world.httpA, (request, response) => response.end(JSON.stringify(request.rawHeaders)));
+    const wire = ['GET / HTTP/1.1', `Host: ${NAME_A}`, 'Connection: close', 'X-Kept: 1']
+      .concat(FORGED.map((name) => `${name}: 6.6.6.6`))
+      .concat('', '')
+      .join('\r\n');
+    const answer = await askRaw(world.ports.http, wire);
+    const raw = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)) as string[];
+    assert.ok(!raw.some((text) => text.includes('6.6.6.6')), raw.join(' '));
+    assert.ok(raw.includes('X-Kept') && raw[raw.indexOf('X-Forwarded-For') + 1] === '127.0.0.1');
+  });
+
+  test('L1: nor over HTTP/2, in its trailers neither', async () => {
+    await using world = await openWorld(create);
+    serveHttp2(world.httpA, (stream, headers) => {
+      let trailers: IncomingHttpHeaders = {};
+      stream.once('trailers', (found) => {
+        trailers = found;
+      });
+      stream
+        .resume()
+        .once('end', () => setImmediate(() => stream.end(JSON.stringify({ headers, trailers }))));
+    });
+    using opened = await openHttp2(world);
+    const forged = Object.fromEntries(FORGED.map((name) => [name.toLowerCase(), '6.6.6.6']));
+    const asked = opened.session.request(
+      { ':authority': NAME_A, ':method': 'POST', ':path': '/', ...forged } as OutgoingHttpHeaders,
+      { waitForTrailers: true },
+    );
+    asked.once('wantTrailers', () =>
+      asked.sendTrailers({ ...forged, host: 'other.example', authorization: '6.6.6.6', 'x-kept': '1' }),
+    );
+    asked.end('body');
+    const { headers, trailers } = JSON.parse(await textOf(asked));
+    assert.equal(headers['x-forwarded-for'], '127.0.0.1');
+    assert.ok(!JSON.stringify(headers).includes('6.6.6.6'), JSON.stringify(headers));
+    assert.deepEqual(trailers, { 'x-kept': '1' });
+  });
+
+  test('L1: what is taken back at once reaches no instance, and who goes on taking back is cut off', async () => {
+    await using world = await openWorld(create);
+    let reached = 0;
+    const nameless: string[] = [];
+    serveHttp2(world.httpA, (stream, headers) => {
+      reached++;
+      if (!headers['x-forwarded-for']) nameless.push(String(headers.forwarded));
+      stream.respond({ ':status': 200 });
+    });
+    using opened = await openHttp2(world);
+    const { session } = opened;
+    const flood = async () => {
+      for (let n = 0; n < 100; n++) {
+        const stream = session.request({ ':authority': NAME_A, ':path': '/' });
+        stream.on('error', () => {});
+        stream.close(8);
+      }
+      await new Promise(setImmediate);
+    };
+    for (let round = 0; round < 20 && !session.destroyed && !session.closed; round++) await flood();
+    await until(() => session.destroyed || session.closed);
+    await until(() => world.plane.stats().httpOpen === 0);
+    assert.ok(reached <= 300, `${reached} reached the instance`);
+    assert.deepEqual(nameless, []);
+  });
+});
+
+test('L1: a trailer neither frames, routes nor names anybody', () => {
+  for (const name of [
+    'host',
+    'x-forwarded-for',
+    'x_forwarded_for',
+    'content-length',
+    ':path',
+    'cookie',
+    'te',
+  ])
+    assert.equal(mayBeTrailer(name), false, name);
+  assert.equal(mayBeTrailer('grpc-status'), true);
+  for (const [name] of forwardedHeaders('192.0.2.1', 'a.example'))
+    assert.ok(isSaidByProxies(name.toLowerCase()), name);
+});
