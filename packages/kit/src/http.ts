@@ -38,7 +38,7 @@ export interface HttpServerOptions {
   readonly bodyLimitBytes?: number;
   /** Knows failures of the service's own floor, such as a database that is away. */
   readonly translateError?: (error: unknown) => AppError | undefined;
-  /** With it every route must say its `config.rateClass`. */
+  /** With it every route must say its `config.rateClass`, unless `isGeneralByDefault`. */
   readonly limits?: RateLimitOptions;
   readonly observer?: HttpObserver | undefined;
   /** How long requests that run may go on after `close`. */
@@ -225,7 +225,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   }
   if (limits) {
     const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
-    app.addHook('onRoute', checkRateClass);
+    if (!limits.isGeneralByDefault) app.addHook('onRoute', checkRateClass);
     app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
   }
   app.addHook('onRequest', async ({ raw, routeOptions }) => {

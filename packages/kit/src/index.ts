@@ -1,5 +1,6 @@
 export { cached, within } from './cached.ts';
 export { type AddressSet, createAddressSet } from './client-address.ts';
+export { type ClientName, createClientNames } from './client-names.ts';
 export * from './config.ts';
 export { type ApiInfo, documentRoutes } from './document.ts';
 export { escapeHtml } from './html.ts';

@@ -24,6 +24,8 @@ export interface RateLimitOptions {
   readonly trustedProxies: readonly string[];
   /** Clients that are not limited: addresses and CIDR ranges. */
   readonly exempt: readonly string[];
+  /** Routes that say no class count as general, instead of being refused at the start. */
+  readonly isGeneralByDefault?: boolean;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
@@ -79,7 +81,7 @@ function headersOf(rateClass: LimitedClass, perMinute: number, taken: Taken): Re
 }
 
 /** Other marks of a proxy say that there is somebody behind the peer, not who. */
-function forwardedForOf(headers: IncomingHttpHeaders): string | undefined {
+export function forwardedForOf(headers: IncomingHttpHeaders): string | undefined {
   const isProxied = headers.forwarded ?? headers['x-real-ip'] ?? headers.via;
   const forwardedFor = headers['x-forwarded-for'] ?? (isProxied === undefined ? undefined : 'unknown');
   return forwardedFor === undefined ? undefined : String(forwardedFor);

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import type { HttpServer } from '@skerry/kit';
+import { cached, type HttpServer } from '@skerry/kit';
 import { AppError, programOf, sha256Hex } from '@skerry/protocol';
 import type { LoadedProgram } from './code/library.ts';
-import type { ProgramAnswer, Programs } from './programs.ts';
+import { OWN, type ProgramAnswer, type Programs } from './programs.ts';
 import { LogTail } from './sandbox/log-tail.ts';
 
 const SOURCE = new URL('./inside/diagnostic.mjs', import.meta.url);
@@ -61,25 +61,31 @@ const NEEDED = ['index', 'environ', 'error_handling', 'lifespan'];
 
 async function runChecks(programs: Programs, hash: string): Promise<Record<string, boolean>> {
   const ask = (path: string) =>
-    programs.run(hash, {
-      ...{ method: 'GET', path, query: '', headers: {}, variables: {} },
-      isRun: false,
-      body: Buffer.alloc(0),
-    });
+    programs.run(
+      hash,
+      {
+        ...{ method: 'GET', path, query: '', headers: {}, variables: {} },
+        isRun: false,
+        body: Buffer.alloc(0),
+      },
+      OWN,
+    );
   const results: Record<string, boolean> = {};
   // One after the other, in one sandbox: the cache is that sandbox's.
   for (const [name, check] of Object.entries(CHECKS)) results[name] = await check(ask);
   return results;
 }
 
+/** However often it is asked for, the program is not run more often. */
+const KEEP_MS = 5_000;
+
 /** `GET /status/check/fastapi`: runs the diagnostic program through all its paths. 200 where all that is needed works, else 503. */
-export async function diagnosticRoutes(app: HttpServer, programs: Programs, nodeId: string): Promise<void> {
-  const diagnostic = await loadDiagnosticProgram(nodeId);
-  programs.library.add(diagnostic);
+export function diagnosticRoutes(app: HttpServer, programs: Programs, hash: string): void {
+  const check = cached(KEEP_MS, () => runChecks(programs, hash));
   app.get<{ Querystring: Record<string, string> }>('/status/check/fastapi', async (request, to) => {
     let results: Record<string, boolean>;
     try {
-      results = await runChecks(programs, diagnostic.hash);
+      results = { ...(await check()) };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       return to.status(503).send({ error: error.message, status: 'error', code: error.code });

@@ -1,4 +1,6 @@
-import type { HttpServer } from '@skerry/kit';
+import { createHmac, randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { createClientNames, type HttpServer } from '@skerry/kit';
 import { createParser, ProgramContent, parseMessageHash, scanJsonObject } from '@skerry/protocol';
 import Type from 'typebox';
 import { forwardRun } from '../programs/forward.ts';
@@ -13,9 +15,16 @@ const RunBody = Type.Object(
 );
 const parseRunBody = createParser(RunBody, 'body', 'INVALID_PARAMETERS');
 
+const CALLER_BYTES = 16;
+
 /** Programs: keep and run (specification, "Programs"). */
 export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   readBodiesAsBytes(app);
+  const clientOf = createClientNames(rooms.settings.limits);
+  // Compute nodes are told callers apart, and nothing else of them.
+  const key = randomBytes(CALLER_BYTES);
+  const callerOf = (request: IncomingMessage) =>
+    createHmac('sha256', key).update(clientOf(request).key).digest().toString('hex', 0, CALLER_BYTES);
 
   app.post(
     '/programs',
@@ -61,7 +70,13 @@ export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void
       const body = request.body as Buffer | undefined;
       const { variables = {} } = body && body.length > 0 ? parseRunBody(scanJsonObject(body).value) : {};
       const stored = await getProgram(rooms.db, hash);
-      const output = await forwardRun(await rooms.listRunners(), stored, variables, rooms.signal);
+      const output = await forwardRun(
+        await rooms.listRunners(),
+        stored,
+        variables,
+        callerOf(request.raw),
+        rooms.signal,
+      );
       // Bytes of strangers, as files are: no page that this node serves.
       reply.headers({
         'content-security-policy': 'sandbox',

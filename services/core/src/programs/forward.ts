@@ -15,6 +15,8 @@ const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
 
 /** By these a node says that it did not run the program, and another one may. */
 const ELSEWHERE = ['NO_RUNNER', 'OVERLOADED', 'SHUTTING_DOWN'];
+/** A node that does not know this one as a service of its network counts all its callers as one. */
+const LIMITED = 'RATE_LIMITED';
 /** A connection was never made, so nothing was run. */
 const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
 
@@ -53,6 +55,8 @@ async function readBody(response: Response): Promise<Buffer> {
 function refusalOf(body: Buffer, status: number): AppError {
   try {
     const { error, code, details } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
+    if (code === LIMITED)
+      return new AppError('OVERLOADED', 'the compute node takes no more runs of this node now');
     if (isErrorCode(code)) return new AppError(code, String(error).slice(0, LIMITS.reasonChars), { details });
   } catch {
     // Not a node of this network, or a proxy before one.
@@ -64,12 +68,13 @@ async function callRunner(
   runner: Runner,
   stored: StoredProgram,
   body: string,
+  caller: string,
   signal: AbortSignal,
 ): Promise<ProgramOutput> {
   const timeoutMs = stored.program.timeoutSeconds * 1000 + OVERHEAD_MS;
   const response = await fetch(`${runner.url.replace(/\/+$/, '')}/run/${stored.programHash}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', 'net-program-caller': caller },
     body,
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
@@ -97,6 +102,7 @@ function readFailure(error: unknown): { failure: AppError; isElsewhere: boolean 
 /**
  * Runs a program on one of the compute nodes that can. Never twice: another node is asked only where the one before did not run it.
  *
+ * @param caller which of this node's callers it is for: nodes that believe it share themselves out among callers
  * @throws AppError NO_RUNNER, OVERLOADED, PROGRAM_FAILED, PROGRAM_CRASHED, PROGRAM_TIMED_OUT, PROGRAM_OUTPUT_TOO_LARGE,
  *   PROGRAM_UNSUPPORTED
  */
@@ -104,13 +110,14 @@ export async function forwardRun(
   runners: readonly Runner[],
   stored: StoredProgram,
   variables: unknown,
+  caller: string,
   signal: AbortSignal,
 ): Promise<ProgramOutput> {
   let last = new AppError('NO_RUNNER', 'no compute node of this network runs programs of this kind now');
   const body = JSON.stringify({ variables });
   for (const runner of orderRunners(runners, stored).slice(0, TRIES_MAX)) {
     try {
-      return await callRunner(runner, stored, body, signal);
+      return await callRunner(runner, stored, body, caller, signal);
     } catch (error) {
       const { failure, isElsewhere } = readFailure(error);
       if (!isElsewhere) throw failure;
