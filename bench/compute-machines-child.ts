@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../services/compute/src/host/run.ts';
+import { machineUid } from '../services/compute/src/host/users.ts';
 import { IMAGE_FILES } from '../services/compute/src/images/image.ts';
 import type { InstanceRecord } from '../services/compute/src/instances/record.ts';
 import type { AnnouncedNode } from '../services/compute/src/testing/real-core.ts';
@@ -127,10 +128,14 @@ async function startBare(world: VmWorld, subject: Subject, record: InstanceRecor
       mac,
     };
     const sinceMs = Date.now();
-    child.qemu = spawn(QEMU, qemuArguments(machine, 'tcg'), {
-      cwd: directory,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    child.qemu = spawn(
+      QEMU,
+      qemuArguments(machine, 'tcg', { uid: machineUid(machine.id), root: directory }),
+      {
+        cwd: directory,
+        stdio: ['ignore', 'ignore', 'inherit'],
+      },
+    );
     await firstByte(BARE_ADDRESS);
     return { wholeMs: Date.now() - sinceMs, beforeQemuMs: 0, nodeMs: 0 };
   } finally {

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
+import { createHttpServer, createLogger, createStandings, type HttpServer, listen } from '@skerry/kit';
 import type { RuntimeName } from '@skerry/protocol';
 import { programRoutes } from '../services/compute/src/programs/routes.ts';
 import { FrameReader, renderFrame } from '../services/compute/src/programs/sandbox/frames.ts';
@@ -98,7 +98,8 @@ class Room {
   static async open(spares: number): Promise<Room> {
     const programs = await TestPrograms.open({ spares, memoryMib: 8_192 });
     const app = await createHttpServer({ log: createLogger('bench', 'error') });
-    await app.register(async (scope) => programRoutes(scope as HttpServer, programs.programs));
+    const clientOf = createStandings({ trustedProxies: [], exempt: [] });
+    await app.register(async (scope) => programRoutes(scope as HttpServer, programs.programs, clientOf, []));
     return new Room(programs, app, await listen(app, '127.0.0.1', 0));
   }
 

@@ -40,7 +40,7 @@ export interface HttpServerOptions {
   readonly bodyLimitBytes?: number;
   /** Knows failures of the service's own floor, such as a database that is away. */
   readonly translateError?: (error: unknown) => AppError | undefined;
-  /** With it every route must say its `config.rateClass`. */
+  /** With it every route must say its `config.rateClass`, unless `isGeneralByDefault`. */
   readonly limits?: RateLimitOptions;
   readonly observer?: HttpObserver | undefined;
   /** Paths that are answered before everything that waits for its turn. */
@@ -257,7 +257,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   }
   if (limits) {
     const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
-    app.addHook('onRoute', checkRateClass);
+    if (!limits.isGeneralByDefault) app.addHook('onRoute', checkRateClass);
     app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
   }
   takeTurns(app.server, new Set(options.urgentPaths));

@@ -19,6 +19,8 @@ export interface RateLimitOptions extends StandingOptions {
   readonly isEnabled: boolean;
   /** Requests of one client in a minute. */
   readonly perMinute: Readonly<Record<LimitedClass, number>>;
+  /** Routes that say no class count as general, instead of being refused at the start. */
+  readonly isGeneralByDefault?: boolean;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }

@@ -2,13 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { CoreClient } from '@skerry/client';
-import { type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
+import { createStandings, type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
 import { normaliseAddress, OPERATION_WINDOW_MS, parseNodeUrl, type Reason } from '@skerry/protocol';
 import { nodeContentOf, obstacleReason } from './announce.ts';
 import type { ComputeConfig } from './config.ts';
 import { DomainRegistry, type NamedInstance } from './domains/registry.ts';
 import { decideCapacity, readMachine, withoutMemory } from './host/capacity.ts';
 import { preflight } from './host/preflight.ts';
+import { readLimits } from './http/limits.ts';
 import { createComputeServer } from './http/routes.ts';
 import { IMAGE_FILES } from './images/image.ts';
 import { ImageStore } from './images/store.ts';
@@ -129,6 +130,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   await domains?.load();
   const links = await BackupLinks.load(config.dataDir);
   const backups = new Backups({ dataDir: config.dataDir, signal, now: Date.now });
+  const limits = await readLimits(config);
+  const clientOf = createStandings(limits);
   const replays = await Replays.load(
     { windowMs: OPERATION_WINDOW_MS, path: join(config.dataDir, 'operations.jsonl'), log },
     Date.now(),
@@ -136,9 +139,11 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const app = await createComputeServer({
     log,
     dataDir: config.dataDir,
+    limits,
+    clientOf,
     addRoutes: async (server) => {
       addProofRoute(server, { signer, nodeId, place: () => parseNodeUrl(announceUrl) });
-      await programs.addRoutes(server);
+      await programs.addRoutes(server, clientOf);
     },
     keeper,
     core,

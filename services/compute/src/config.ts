@@ -77,6 +77,18 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
     'resolvers that find the name servers of custom domains',
   ),
   nameServers: settings.list(['2606:4700:4700::1111', '1.1.1.1'], 'resolvers that guests are told to use'),
+  rateLimits: settings.flag(true, 'whether requests are counted and refused beyond their rate'),
+  rateGeneral: settings.integer(1, 1_000_000, 100, 'general requests of one client in a minute'),
+  rateAuthenticated: settings.integer(1, 1_000_000, 300, 'signed requests of one client in a minute'),
+  rateHeavy: settings.integer(1, 1_000_000, 10, 'calls of programs of one client in a minute'),
+  rateExempt: settings.addressRanges(
+    ['127.0.0.0/8', '::1'],
+    'services of this network, which are not limited and are believed about their callers: addresses and ranges, comma-separated; the core node that is followed is always one',
+  ),
+  trustedProxies: settings.addressRanges(
+    [],
+    'proxies whose X-Forwarded-For is believed: addresses and ranges, comma-separated',
+  ),
   cpu: settings.optionalInteger(0, HARD_CPU_MAX, 'virtual cores to offer; all of the machine by default'),
   memoryMib: settings.optionalInteger(
     0,

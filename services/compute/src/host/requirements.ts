@@ -24,6 +24,7 @@ export const PROGRAMS: Readonly<Record<string, string>> = {
   setpriv: 'util-linux',
   unshare: 'util-linux',
   prlimit: 'util-linux',
+  bwrap: 'bubblewrap',
   xz: 'xz-utils',
   chroot: 'coreutils',
   'dpkg-deb': 'dpkg',

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { HttpServer, Logger } from '@skerry/kit';
+import type { HttpServer, Logger, Standing } from '@skerry/kit';
 import { AppError, OWNER_HEADERS } from '@skerry/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Keeper } from '../instances/keeper.ts';
@@ -12,6 +12,7 @@ const FRAME_BYTES_MAX = 32 * 1024;
 /** Until the first frame says who asks. */
 const AUTH_LIMIT_MS = 10_000;
 const STREAMS_MAX = 256;
+const STREAMS_PER_CLIENT = 16;
 /** Lines from before that a new reader gets. */
 const PAST_LINES = 1_000;
 /** A reader that does not keep up is let go rather than remembered for. */
@@ -24,6 +25,7 @@ export interface LogStreamSources {
   readonly keeper: Keeper;
   readonly access: OwnerAccess;
   readonly log: Logger;
+  readonly clientOf: (request: IncomingMessage) => Standing;
 }
 
 /**
@@ -32,14 +34,23 @@ export interface LogStreamSources {
  */
 export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
   const server = new WebSocketServer({ noServer: true, maxPayload: FRAME_BYTES_MAX });
+  const held = new Map<string, number>();
   app.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const ref = PATH.exec((request.url ?? '').split('?', 1)[0] ?? '')?.[1];
-    if (ref === undefined || server.clients.size >= STREAMS_MAX) {
+    const { key } = sources.clientOf(request);
+    const own = held.get(key) ?? 0;
+    if (ref === undefined || server.clients.size >= STREAMS_MAX || own >= STREAMS_PER_CLIENT) {
       socket.end(
         `HTTP/1.1 ${ref === undefined ? '404 Not Found' : '503 Service Unavailable'}\r\nConnection: close\r\n\r\n`,
       );
       return;
     }
+    held.set(key, own + 1);
+    socket.once('close', () => {
+      const left = (held.get(key) ?? 1) - 1;
+      if (left > 0) held.set(key, left);
+      else held.delete(key);
+    });
     server.handleUpgrade(
       request,
       socket,

@@ -54,6 +54,9 @@ const snapshotView = ({ name, createdAtMs }: Snapshot) => ({ name, created_at: i
 /** What only the owner of an instance may ask of its node. Every request is signed (docs/operating.md, "Owner operations"). */
 export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
   const { keeper, access } = routes;
+  app.addHook('onRoute', (route) => {
+    route.config = { ...route.config, rateClass: 'authenticated' };
+  });
   const bodies = new KeptBodies();
   const signedOf = (request: FastifyRequest) =>
     signedRequestOf(request, isFile(request) ? undefined : bodies.of(request));

@@ -1,16 +1,22 @@
 import { readFile } from 'node:fs/promises';
-import { createHttpServer, type HttpServer, type Logger } from '@skerry/kit';
+import { createHttpServer, type HttpServer, type Logger, type RateLimitOptions } from '@skerry/kit';
 import { readDiskUsage } from '../host/capacity.ts';
 import { listGpus, parseCpuinfo } from '../host/processor.ts';
 import { type AllocationSources, addAllocationRoutes } from './allocations.ts';
 import { addDomainRoutes, type DomainSources } from './domains.ts';
-import { addLogStream } from './log-stream.ts';
+import { addLogStream, type LogStreamSources } from './log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from './machines.ts';
 import { addStatusRoutes, type StatusSources } from './status.ts';
 import { capabilityView, type Execution, executionsV1, executionsV2, usageView } from './views.ts';
 
-export interface RouteSources extends MachineRoutes, AllocationSources, StatusSources, DomainSources {
+export interface RouteSources
+  extends MachineRoutes,
+    AllocationSources,
+    StatusSources,
+    DomainSources,
+    LogStreamSources {
   readonly log: Logger;
+  readonly limits: RateLimitOptions;
   readonly executions: () => Execution[];
   readonly hostIpv4: () => string | undefined;
   /** What other rooms answer. */
@@ -19,8 +25,11 @@ export interface RouteSources extends MachineRoutes, AllocationSources, StatusSo
 
 /** The node's HTTP interface: what monitors, front-ends, schedulers and owners ask a compute node. */
 export async function createComputeServer(sources: RouteSources): Promise<HttpServer> {
-  const { log, dataDir, executions, hostIpv4, addRoutes } = sources;
-  const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] });
+  const { log, limits, dataDir, executions, hostIpv4, addRoutes } = sources;
+  const app = await createHttpServer({
+    ...{ log, limits },
+    corsMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+  });
   const readProcessor = async () => parseCpuinfo(await readFile('/proc/cpuinfo', 'utf8').catch(() => ''));
   // Measurers take the 401 as the sign of life of a compute node.
   app.get('/about/login', async (_request, reply) => reply.status(401).send({ success: false }));

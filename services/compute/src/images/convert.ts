@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { AppError } from '@skerry/protocol';
 import { readDiskUsage } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
-import { run } from '../host/run.ts';
+import { runImageTool, type ToolFiles } from '../host/image-tool.ts';
 import { type DiskFormat, HEAD_BYTES, hasBootSector, parseDiskFormat } from './disk-format.ts';
 
 /** What a tool may take that reads a stranger's file: a crafted image has made them eat all memory and time before. */
@@ -44,7 +44,11 @@ export async function convertDisk(
 ): Promise<void> {
   try {
     const { required } = JSON.parse(
-      await runLimited(['measure', '--output=json', '-f', format, '-O', 'qcow2', source], signal),
+      await runLimited(
+        ['measure', '--output=json', '-f', format, '-O', 'qcow2', source],
+        { reads: [source] },
+        signal,
+      ),
     ) as { required: number };
     const { availableBytes } = await readDiskUsage(dirname(target));
     if (required > availableBytes - RESERVE_BYTES)
@@ -52,7 +56,8 @@ export async function convertDisk(
         'STORAGE_FULL',
         `the disk needs ${required} bytes, and this machine has ${Math.max(0, availableBytes - RESERVE_BYTES)} to give`,
       );
-    await runLimited(['convert', '-f', format, '-O', 'qcow2', source, target], signal);
+    const files = { reads: [source], writes: [target] };
+    await runLimited(['convert', '-f', format, '-O', 'qcow2', source, target], files, signal);
   } catch (error) {
     signal?.throwIfAborted();
     if (isDiskFull(error) || (error instanceof AppError && error.code === 'HOST_NOT_READY')) throw error;
@@ -62,9 +67,13 @@ export async function convertDisk(
   }
 }
 
-function runLimited(args: readonly string[], signal: AbortSignal | undefined): Promise<string> {
-  const limits = [`--as=${ADDRESS_SPACE_BYTES}`, `--cpu=${CPU_SECONDS}`];
-  return run('prlimit', [...limits, 'qemu-img', ...args], { signal, timeoutMs: CONVERT_TIMEOUT_MS });
+function runLimited(
+  args: readonly string[],
+  files: ToolFiles,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const limits = { addressSpaceBytes: ADDRESS_SPACE_BYTES, cpuSeconds: CPU_SECONDS };
+  return runImageTool(['qemu-img', ...args], files, { ...limits, signal, timeoutMs: CONVERT_TIMEOUT_MS });
 }
 
 /** How a disk of ours boots, by its first sectors. */
@@ -72,7 +81,7 @@ export async function readBootKind(disk: string): Promise<BootKind> {
   const head = `${disk}.head`;
   const part = [`bs=${HEAD_BYTES}`, 'count=1', `if=${disk}`, `of=${head}`];
   try {
-    await run('qemu-img', ['dd', '-f', 'qcow2', '-O', 'raw', ...part]);
+    await runImageTool(['qemu-img', 'dd', '-f', 'qcow2', '-O', 'raw', ...part], { writes: [disk, head] });
     const { head: bytes } = await readHead(head);
     return hasBootSector(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength))
       ? 'firmware'

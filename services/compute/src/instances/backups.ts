@@ -1,15 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, type Reason } from '@skerry/protocol';
 import { isMissing, writeFileAtomically } from '../host/atomic-file.ts';
 import { readDiskUsage } from '../host/capacity.ts';
-import { run } from '../host/run.ts';
+import { runImageTool, type ToolFiles } from '../host/image-tool.ts';
+import { machineUid } from '../host/users.ts';
 import { copyDiskLive } from '../vm/disk-jobs.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import type { Bench } from './errands.ts';
-import { needDisk } from './snapshots.ts';
+import { backingOf, needDisk } from './snapshots.ts';
 import { reasonOf } from './trouble.ts';
 
 /** A copy of an instance's disk, in one file that needs no other. */
@@ -118,6 +119,7 @@ export class Backups {
     const file = this.#path(instanceId, begun.id, 'file');
     try {
       await copy((bench) => this.#copyDisk(bench, draft, begun.id));
+      await chown(draft, process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
       await rename(draft, file);
       const sha256 = await digestOf(file);
       const { size: sizeBytes } = await stat(file);
@@ -131,7 +133,9 @@ export class Backups {
   async #copyDisk(bench: Bench, target: string, id: string): Promise<void> {
     needDisk(bench);
     const disk = join(bench.directory, MACHINE_FILES.disk);
-    const { required, virtualBytes } = await measure(disk);
+    const uid = machineUid(bench.record.id);
+    const reads = [disk, ...backingOf(bench)];
+    const { required, virtualBytes } = await measure(disk, { uid, reads });
     const free = (await readDiskUsage(this.#options.dataDir)).availableBytes - RESERVE_BYTES;
     if (required > free)
       throw new AppError(
@@ -140,11 +144,21 @@ export class Backups {
       );
     if (!bench.vm) {
       const args = ['convert', '-f', 'qcow2', '-O', 'qcow2', disk, target];
-      await run('qemu-img', args, { timeoutMs: COPY_TIMEOUT_MS, signal: this.#options.signal });
+      const limits = { timeoutMs: COPY_TIMEOUT_MS, signal: this.#options.signal };
+      await runImageTool(['qemu-img', ...args], { uid, reads, writes: [target] }, limits);
       return;
     }
-    await run('qemu-img', ['create', '-q', '-f', 'qcow2', target, `${virtualBytes}`]);
-    await copyDiskLive(bench.vm, target, `backup-${id}`, this.#options.signal, () => {});
+    // QEMU sees its own directory and nothing else: the copy is made there, and moved.
+    const name = `backup-${id}.qcow2.tmp`;
+    const copied = join(bench.directory, name);
+    try {
+      const create = ['qemu-img', 'create', '-q', '-f', 'qcow2', copied, `${virtualBytes}`];
+      await runImageTool(create, { uid, writes: [copied] });
+      await copyDiskLive(bench.vm, name, `backup-${id}`, this.#options.signal, () => {});
+      await rename(copied, target);
+    } finally {
+      await rm(copied, { force: true });
+    }
   }
 
   /** Throws BACKUP_NOT_FOUND. */
@@ -178,12 +192,12 @@ export class Backups {
 const CUT_OFF: Reason = { code: 'INTERNAL', message: 'the compute node was restarted meanwhile' };
 
 /** What a copy of a disk takes, and how large the disk is, in bytes. */
-async function measure(disk: string): Promise<{ required: number; virtualBytes: number }> {
+async function measure(disk: string, files: ToolFiles): Promise<{ required: number; virtualBytes: number }> {
   const share = ['--output=json', '--force-share', '-f', 'qcow2'];
-  const { required } = JSON.parse(await run('qemu-img', ['measure', ...share, '-O', 'qcow2', disk])) as {
-    required: number;
-  };
-  const info = JSON.parse(await run('qemu-img', ['info', ...share, disk])) as { 'virtual-size': number };
+  const ask = async (...args: string[]): Promise<unknown> =>
+    JSON.parse(await runImageTool(['qemu-img', ...args], files));
+  const { required } = (await ask('measure', ...share, '-O', 'qcow2', disk)) as { required: number };
+  const info = (await ask('info', ...share, disk)) as { 'virtual-size': number };
   return { required, virtualBytes: info['virtual-size'] };
 }
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { copyFile, link, mkdir, rename, rm, stat, utimes } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { hostnameOf } from '@skerry/protocol';
 import { isMissing, syncDirectory } from '../host/atomic-file.ts';
-import { run } from '../host/run.ts';
+import { runImageTool } from '../host/image-tool.ts';
+import { machineUid } from '../host/users.ts';
 import { filesOf, IMAGE_FILES, type Image } from '../images/image.ts';
 import type { Ipv4Link } from '../network/ipv4.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
@@ -75,30 +76,22 @@ export async function makeDisks(
     nameServers,
   };
   const [made] = await Promise.all([
-    makeDisk(dataDir, base, directory, wanted.diskGib),
+    makeDisk(dataDir, base, place.id, wanted.diskGib),
     writeSeed(seed, join(directory, MACHINE_FILES.seed)),
   ]);
   return made;
 }
 
-async function makeDisk(dataDir: string, base: string, directory: string, sizeGib: number): Promise<string> {
+async function makeDisk(dataDir: string, base: string, id: string, sizeGib: number): Promise<string> {
+  const directory = instanceDirectory(dataDir, id);
   const disk = join(directory, MACHINE_FILES.disk);
   if (await isThere(disk)) return (await baseOf(dataDir, disk)) ?? base;
   const temporary = `${disk}.tmp`;
   await rm(temporary, { force: true });
   const backing = join(dataDir, base, IMAGE_FILES.disk);
-  await run('qemu-img', [
-    'create',
-    '-q',
-    '-f',
-    'qcow2',
-    '-F',
-    'qcow2',
-    '-b',
-    backing,
-    temporary,
-    `${sizeGib}G`,
-  ]);
+  const create = ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', backing, temporary, `${sizeGib}G`];
+  const files = { uid: machineUid(id), reads: [backing], writes: [temporary] };
+  await runImageTool(['qemu-img', ...create], files);
   await rename(temporary, disk);
   await syncDirectory(directory);
   return base;
@@ -106,7 +99,11 @@ async function makeDisk(dataDir: string, base: string, directory: string, sizeGi
 
 /** Of a disk from before, whose making or removal was cut off: its image may be an older one than the name means now. */
 async function baseOf(dataDir: string, disk: string): Promise<string | undefined> {
-  const shown = await run('qemu-img', ['info', '--force-share', '--output=json', '-f', 'qcow2', disk]);
+  const info = ['info', '--force-share', '--output=json', '-f', 'qcow2', disk];
+  const shown = await runImageTool(['qemu-img', ...info], {
+    uid: machineUid(basename(dirname(disk))),
+    reads: [disk],
+  });
   const backing = (JSON.parse(shown) as { 'backing-filename'?: string })['backing-filename'];
   if (backing === undefined) return undefined;
   const base = relative(dataDir, dirname(backing));

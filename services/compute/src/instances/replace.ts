@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '@skerry/protocol';
 import { syncDirectory } from '../host/atomic-file.ts';
-import { run } from '../host/run.ts';
+import { runImageTool } from '../host/image-tool.ts';
 import { convertDisk, readBootKind, readDiskFormat } from '../images/convert.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import type { Bench } from './errands.ts';
@@ -40,7 +40,9 @@ export async function restoreDisk(
   const draft = join(directory, `${MACHINE_FILES.disk}.new`);
   try {
     await convertDisk(source, format, draft);
-    await run('qemu-img', ['resize', '-q', '-f', 'qcow2', draft, `${sizeBytes}`]);
+    await runImageTool(['qemu-img', 'resize', '-q', '-f', 'qcow2', draft, `${sizeBytes}`], {
+      writes: [draft],
+    });
     const boot = await readBootKind(draft);
     await bench.stop();
     await putDiskAside(dataDir, record, nowMs);

@@ -1,6 +1,8 @@
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { AppError } from '@skerry/protocol';
-import { run } from '../host/run.ts';
+import { runImageTool } from '../host/image-tool.ts';
+import { machineUid } from '../host/users.ts';
+import { IMAGE_FILES } from '../images/image.ts';
 import { deleteSnapshotLive, snapshotLive } from '../vm/disk-jobs.ts';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import type { Bench } from './errands.ts';
@@ -34,7 +36,11 @@ export function parseSnapshotName(name: unknown): string {
 export async function listSnapshots(directory: string): Promise<Snapshot[]> {
   const disk = join(directory, MACHINE_FILES.disk);
   // QEMU may hold the disk: only its header is read.
-  const shown = await run('qemu-img', ['info', '--force-share', '--output=json', '-f', 'qcow2', disk]);
+  const info = ['info', '--force-share', '--output=json', '-f', 'qcow2', disk];
+  const shown = await runImageTool(['qemu-img', ...info], {
+    uid: machineUid(basename(directory)),
+    reads: [disk],
+  });
   const { snapshots = [] } = JSON.parse(shown) as ShownImage;
   return snapshots.map((one) => ({ name: one.name, createdAtMs: one['date-sec'] * 1000 }));
 }
@@ -78,8 +84,17 @@ async function needSnapshot(bench: Bench, name: string): Promise<void> {
     throw new AppError('SNAPSHOT_NOT_FOUND', `the instance has no snapshot ${name}`);
 }
 
-async function change({ directory }: Bench, flag: string, name: string): Promise<void> {
-  await run('qemu-img', ['snapshot', flag, name, join(directory, MACHINE_FILES.disk)], {
-    timeoutMs: TIMEOUT_MS,
-  });
+async function change(bench: Bench, flag: string, name: string): Promise<void> {
+  const disk = join(bench.directory, MACHINE_FILES.disk);
+  await runImageTool(
+    ['qemu-img', 'snapshot', flag, name, disk],
+    { uid: machineUid(bench.record.id), writes: [disk], reads: backingOf(bench) },
+    { timeoutMs: TIMEOUT_MS },
+  );
+}
+
+/** The files that an instance's disk builds on. */
+export function backingOf({ directory, record }: Pick<Bench, 'directory' | 'record'>): string[] {
+  const dataDir = dirname(dirname(directory));
+  return record.base === null ? [] : [join(dataDir, record.base, IMAGE_FILES.disk)];
 }

@@ -1,16 +1,19 @@
 import { readFile } from 'node:fs/promises';
-import type { HttpServer } from '@skerry/kit';
+import { cached, type HttpServer } from '@skerry/kit';
 import { AppError, DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programOf, sha256Hex } from '@skerry/protocol';
 import type { LoadedProgram } from './code/library.ts';
-import type { ProgramAnswer, Programs } from './programs.ts';
+import { OWN, type ProgramAnswer, type Programs } from './programs.ts';
 import { LogTail } from './sandbox/log-tail.ts';
 
 const SOURCE = new URL('./inside/diagnostic.mjs', import.meta.url);
 const MEMORY_MIB = 64;
 const TIMEOUT_SECONDS = 10;
 
-/** The program that tells whether programs work here. Known to every node without a message. */
-export async function loadDiagnosticProgram(nodeId: string): Promise<LoadedProgram> {
+/**
+ * The program that tells whether programs work here, under the hash of its text and under those that monitors ask for. Known
+ * to every node without a message.
+ */
+export async function loadDiagnosticPrograms(nodeId: string): Promise<LoadedProgram[]> {
   const text = await readFile(SOURCE, 'utf8');
   const hash = sha256Hex(text);
   const program = programOf({
@@ -20,7 +23,7 @@ export async function loadDiagnosticProgram(nodeId: string): Promise<LoadedProgr
     memory: MEMORY_MIB,
     timeout: TIMEOUT_SECONDS,
   });
-  return {
+  const diagnostic: LoadedProgram = {
     ...{ hash, owner: '', program, runtime: 'nodejs', codeRef: hash },
     code: {
       bytes: Buffer.from(text),
@@ -32,6 +35,7 @@ export async function loadDiagnosticProgram(nodeId: string): Promise<LoadedProgr
     },
     log: new LogTail(),
   };
+  return [hash, ...DIAGNOSTIC_VMS].map((name) => ({ ...diagnostic, hash: name }));
 }
 
 type Check = (ask: (path: string) => Promise<ProgramAnswer>) => Promise<boolean>;
@@ -61,26 +65,31 @@ const NEEDED = ['index', 'environ', 'error_handling', 'lifespan'];
 
 async function runChecks(programs: Programs, hash: string): Promise<Record<string, boolean>> {
   const ask = (path: string) =>
-    programs.run(hash, {
-      ...{ method: 'GET', path, query: '', headers: {}, variables: {} },
-      isRun: false,
-      body: Buffer.alloc(0),
-    });
+    programs.run(
+      hash,
+      {
+        ...{ method: 'GET', path, query: '', headers: {}, variables: {} },
+        isRun: false,
+        body: Buffer.alloc(0),
+      },
+      OWN,
+    );
   const results: Record<string, boolean> = {};
   // One after the other, in one sandbox: the cache is that sandbox's.
   for (const [name, check] of Object.entries(CHECKS)) results[name] = await check(ask);
   return results;
 }
 
+/** However often it is asked for, the program is not run more often. */
+const KEEP_MS = 5_000;
+
 /** `GET /status/check/fastapi`: runs the diagnostic program through all its paths. 200 where all that is needed works, else 503. */
-export async function diagnosticRoutes(app: HttpServer, programs: Programs, nodeId: string): Promise<void> {
-  const diagnostic = await loadDiagnosticProgram(nodeId);
-  // Under the hash of its text and under those that monitors ask for.
-  for (const hash of [diagnostic.hash, ...DIAGNOSTIC_VMS]) programs.library.add({ ...diagnostic, hash });
+export function diagnosticRoutes(app: HttpServer, programs: Programs): void {
+  const check = cached(KEEP_MS, () => runChecks(programs, DIAGNOSTIC_VM));
   app.get<{ Querystring: Record<string, string> }>('/status/check/fastapi', async (request, to) => {
     let results: Record<string, boolean>;
     try {
-      results = await runChecks(programs, DIAGNOSTIC_VM);
+      results = { ...(await check()) };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       return to.status(503).send({ error: error.message, status: 'error', code: error.code });

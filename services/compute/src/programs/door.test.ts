@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { CoreClient, createSigner, generatePrivateKey, requestJson } from '@skerry/client';
-import { createHttpServer, createLogger, listen, readConfig } from '@skerry/kit';
+import { createHttpServer, createLogger, createStandings, listen, readConfig } from '@skerry/kit';
 import { AppError, type MessageView, sha256Hex } from '@skerry/protocol';
 import { computeConfig } from '../config.ts';
 import { RealCore } from '../testing/real-core.ts';
@@ -45,7 +45,7 @@ before(async () => {
   owner = new CoreClient({ url: core.url, signer: createSigner(generatePrivateKey()) });
   door = closing.use(await openDoor(core.url, home));
   const app = await createHttpServer({ log });
-  await door.addRoutes(app);
+  await door.addRoutes(app, createStandings({ trustedProxies: [], exempt: ['127.0.0.1'] }));
   url = await listen(app, '127.0.0.1', 0);
   closing.defer(() => app.close());
   const reporting = door.work();
@@ -79,7 +79,7 @@ describe('the code of a program', () => {
     const hash = await publish('def main(v):\n  return 1');
     await owner.postMessage({ type: 'FORGET', content: { hashes: [hash] } });
     await assert.rejects(
-      door.programs!.run(hash, callOf()),
+      door.programs!.run(hash, callOf(), 'test'),
       (error: AppError) => error.code === 'MESSAGE_FORGOTTEN' || error.code === 'PROGRAM_NOT_FOUND',
     );
     const note = await owner.postMessage({ type: 'POST', content: { type: 'note', content: 1 } });
@@ -108,7 +108,7 @@ describe('the code of a program', () => {
     closing.defer(() => liar.closeAllConnections());
     for (lie = 0; lie < lies.length; lie++)
       await assert.rejects(
-        own.programs!.run(hash, callOf()),
+        own.programs!.run(hash, callOf(), 'test'),
         (error) => error instanceof AppError && error.code === 'HASH_MISMATCH',
       );
     liar.close();
@@ -201,7 +201,7 @@ test('a node that may not run programs says so, and announces none', async () =>
   });
   assert.deepEqual(closed.features, []);
   const app = await createHttpServer({ log });
-  await closed.addRoutes(app);
+  await closed.addRoutes(app, createStandings({ trustedProxies: [], exempt: ['127.0.0.1'] }));
   const answer = await app.inject({ url: `/vm/${'0'.repeat(64)}` });
   assert.deepEqual([answer.statusCode, answer.json().code], [503, 'NO_RUNNER']);
   await app.close();

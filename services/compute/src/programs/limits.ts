@@ -27,6 +27,8 @@ export const PROGRAM_LIMITS = {
   waiting: 512,
   /** How long a call waits for a sandbox. */
   waitMs: 30_000,
+  /** While others wait, a call that takes more than its caller's share of the node ends after this. */
+  contendedMs: 10_000,
   /** Beyond this a warm sandbox is replaced, whatever its program leaks. */
   callsPerSandbox: 100_000,
 } as const;

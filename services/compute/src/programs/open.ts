@@ -3,10 +3,10 @@ import type { HttpServer, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
 import { listMissingSandboxPrograms } from '../host/preflight.ts';
-import { diagnosticRoutes } from './diagnostic.ts';
+import { diagnosticRoutes, loadDiagnosticPrograms } from './diagnostic.ts';
 import { Programs } from './programs.ts';
 import { RunReports } from './reports.ts';
-import { programRoutes } from './routes.ts';
+import { type ClientOf, programRoutes } from './routes.ts';
 
 export interface ProgramDoorOptions {
   readonly config: ComputeConfig;
@@ -23,7 +23,7 @@ export interface ProgramDoor extends AsyncDisposable {
   readonly programs: Programs | undefined;
   /** What programs may have together; no virtual machine is promised it. */
   readonly memoryMib: number;
-  addRoutes(app: HttpServer): Promise<void>;
+  addRoutes(app: HttpServer, clientOf: ClientOf): Promise<void>;
   /** Reports runs until the signal ends. */
   work(): Promise<void>;
 }
@@ -96,9 +96,12 @@ export async function openPrograms(options: ProgramDoorOptions): Promise<Program
     features: programs.runtimes.map((runtime) => `program:${runtime}`),
     programs,
     memoryMib: config.programMemoryMib,
-    async addRoutes(app) {
-      await app.register(async (scope) => programRoutes(scope as HttpServer, programs));
-      await diagnosticRoutes(app, programs, nodeId);
+    async addRoutes(app, clientOf) {
+      const diagnostics = await loadDiagnosticPrograms(nodeId);
+      for (const program of diagnostics) programs.library.add(program);
+      const hashes = diagnostics.map(({ hash }) => hash);
+      await app.register(async (scope) => programRoutes(scope as HttpServer, programs, clientOf, hashes));
+      diagnosticRoutes(app, programs);
     },
     work: () => reports.work(),
     [Symbol.asyncDispose]: () => programs[Symbol.asyncDispose](),

@@ -1,5 +1,6 @@
 import type { Logger } from '@skerry/kit';
 import { AppError, type RuntimeName } from '@skerry/protocol';
+import { chooseToEnd, chooseToRefuse, type Held, orderWaiters } from './fair-shares.ts';
 import { PROGRAM_LIMITS } from './limits.ts';
 import type { ControlGroups } from './sandbox/control-groups.ts';
 import type { LogTail } from './sandbox/log-tail.ts';
@@ -19,12 +20,16 @@ export interface PoolOptions {
   /** How long a program stays warm after its last call. */
   readonly idleMs: number;
   readonly log: Logger;
+  /** As PROGRAM_LIMITS has it by default. */
+  readonly contendedMs?: number | undefined;
 }
 
 /** A program that wants a sandbox. */
 export interface Order {
   /** The same for everything that may share a sandbox. */
   readonly key: string;
+  /** Who calls: what there is is shared out among these. */
+  readonly client: string;
   readonly runtime: RuntimeName;
   readonly code: SandboxCode;
   readonly log: LogTail;
@@ -42,10 +47,15 @@ interface Place {
   sandbox: Sandbox | undefined;
   state: 'starting' | 'idle' | 'busy' | 'ending';
   idleSinceMs: number;
+  /** Whose call runs in it, and since when, while it is busy. */
+  client: string;
+  busySinceMs: number;
 }
 
 interface Waiter {
   readonly order: Order;
+  readonly client: string;
+  readonly key: string;
   grant(place: Place): void;
   refuse(error: AppError): void;
 }
@@ -53,6 +63,8 @@ interface Waiter {
 const SANDBOXES_MAX = 256;
 const SPARE_DELAY_MS = 200;
 const LOOK_MS = 5_000;
+/** While calls wait: how often it is looked whether others hold more than their share. */
+const SHARE_LOOK_MS = 500;
 
 /** Keeps programs warm within the memory that there is. Who has not been called for longest makes room. */
 export class Pool implements AsyncDisposable {
@@ -62,6 +74,7 @@ export class Pool implements AsyncDisposable {
   readonly #waiters: Waiter[] = [];
   readonly #looking: NodeJS.Timeout;
   #refilling: NodeJS.Timeout | undefined;
+  #sharing: NodeJS.Timeout | undefined;
   #isClosed = false;
   #made = 0;
 
@@ -106,6 +119,7 @@ export class Pool implements AsyncDisposable {
     this.#isClosed = true;
     clearInterval(this.#looking);
     clearTimeout(this.#refilling);
+    clearTimeout(this.#sharing);
     for (const waiter of this.#waiters.splice(0))
       waiter.refuse(new AppError('SHUTTING_DOWN', 'the node is stopping'));
     await Promise.all([...this.#places].map((place) => this.#end(place)));
@@ -133,21 +147,22 @@ export class Pool implements AsyncDisposable {
     if (this.#isClosed) throw new AppError('SHUTTING_DOWN', 'the node is stopping');
     const idle = [...this.#places].filter(({ state }) => state === 'idle');
     const warm = idle.find(({ key }) => key === order.key);
-    if (warm?.sandbox?.isUsable) {
-      warm.state = 'busy';
-      return warm;
-    }
+    if (warm?.sandbox?.isUsable) return this.#occupy(warm, order);
     if (this.countOf(order.key) >= PROGRAM_LIMITS.sandboxesPerProgram) return undefined;
     const spare = idle.find(
       ({ key, runtime, sandbox }) => key === null && runtime === order.runtime && sandbox?.isUsable,
     );
     if (this.#makeRoom(need - (spare?.reservedMib ?? 0), spare) && (spare || this.#freeSlots.length > 0)) {
       const place = spare ?? this.#addPlace(order.runtime, need);
-      Object.assign(place, { state: 'busy', reservedMib: need });
+      place.reservedMib = need;
       if (!spare) place.key = order.key;
-      return place;
+      return this.#occupy(place, order);
     }
     return undefined;
+  }
+
+  #occupy(place: Place, { client }: Order): Place {
+    return Object.assign(place, { state: 'busy', client, busySinceMs: Date.now() });
   }
 
   /** Whether there is room now; if not, those go that were idle for longest, and there will be when they are gone. */
@@ -174,6 +189,8 @@ export class Pool implements AsyncDisposable {
       sandbox: undefined,
       state: 'starting',
       idleSinceMs: 0,
+      client: '',
+      busySinceMs: 0,
     };
     this.#places.add(place);
     return place;
@@ -220,28 +237,78 @@ export class Pool implements AsyncDisposable {
   }
 
   async #wait(order: Order): Promise<Place> {
-    const own = this.#waiters.filter((waiter) => waiter.order.key === order.key).length;
-    if (own >= PROGRAM_LIMITS.waitingPerProgram || this.#waiters.length >= PROGRAM_LIMITS.waiting)
-      throw new AppError('OVERLOADED', 'too many calls of programs wait already');
+    const { client, key } = order;
+    this.#admit(order);
     const { promise, resolve, reject } = Promise.withResolvers<Place>();
-    const waiter: Waiter = { order, grant: resolve, refuse: reject };
-    const timer = setTimeout(() => {
-      this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-      waiter.refuse(new AppError('OVERLOADED', 'no sandbox became free in time'));
-    }, PROGRAM_LIMITS.waitMs);
+    const waiter: Waiter = { order, client, key, grant: resolve, refuse: reject };
+    const timer = setTimeout(
+      () => this.#refuse(waiter, 'no sandbox became free in time'),
+      PROGRAM_LIMITS.waitMs,
+    );
     this.#waiters.push(waiter);
+    this.#shareSoon();
     return promise.finally(() => clearTimeout(timer));
   }
 
-  /** Serves who can be served now, in the order in which they came. */
+  /** Makes a place in the line. Throws OVERLOADED. */
+  #admit({ client, key }: Order): void {
+    const countOf = (isSo: (waiter: Waiter) => boolean) => this.#waiters.filter(isSo).length;
+    const isOwn = (waiter: Waiter) => waiter.key === key;
+    const program = countOf(isOwn) >= PROGRAM_LIMITS.waitingPerProgram;
+    if (!program && this.#waiters.length < PROGRAM_LIMITS.waiting) return;
+    const other = chooseToRefuse(program ? this.#waiters.filter(isOwn) : this.#waiters, client);
+    if (!other) throw new AppError('OVERLOADED', 'too many calls of programs wait already');
+    this.#refuse(other, 'too many calls of programs wait already, and most of them are of one caller');
+  }
+
+  #refuse(waiter: Waiter, why: string): void {
+    const at = this.#waiters.indexOf(waiter);
+    if (at < 0) return;
+    this.#waiters.splice(at, 1);
+    waiter.refuse(new AppError('OVERLOADED', why));
+  }
+
+  /** Serves who can be served now: who holds least first, then in the order in which they came. */
   #grant(): void {
     if (this.#isClosed) return;
-    for (const waiter of [...this.#waiters]) {
+    for (const waiter of orderWaiters(this.#waiters, this.#held())) {
       const place = this.#take(waiter.order);
       if (!place) continue;
       this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
       waiter.grant(place);
     }
+  }
+
+  #held(): (Held & { readonly place: Place })[] {
+    return [...this.#places].flatMap((place) =>
+      place.state === 'busy' && place.key !== null
+        ? [
+            {
+              ...{ place, client: place.client, key: place.key },
+              ...{ memoryMib: place.reservedMib, sinceMs: place.busySinceMs },
+            },
+          ]
+        : [],
+    );
+  }
+
+  /** While calls wait, those end that hold more than their share for long enough, one at a time. */
+  #shareSoon(): void {
+    this.#sharing ??= setTimeout(() => {
+      this.#sharing = undefined;
+      if (this.#waiters.length === 0 || this.#isClosed) return;
+      const { memoryMib, contendedMs = PROGRAM_LIMITS.contendedMs } = this.#options;
+      const rules = { memoryMib, contendedMs, sandboxesPerProgram: PROGRAM_LIMITS.sandboxesPerProgram };
+      const isOneLeaving = [...this.#places].some(({ state }) => state === 'ending');
+      const over = isOneLeaving ? undefined : chooseToEnd(this.#held(), this.#waiters, rules, Date.now());
+      over?.place.sandbox?.end(
+        new AppError(
+          'PROGRAM_TIMED_OUT',
+          `others wait: a call that takes more than its caller's share of the node has ${contendedMs / 1000} s then`,
+        ),
+      );
+      this.#shareSoon();
+    }, SHARE_LOOK_MS);
   }
 
   #endIdle(): void {

@@ -272,7 +272,7 @@ describe('the room', () => {
     while (own.programs.spares < own.programs.runtimes.length)
       await new Promise((done) => setTimeout(done, 20));
     const hash = own.add('python3', 'def main(v):\n  return 1');
-    assert.equal((await own.programs.run(hash, callOf())).start, 'spare');
+    assert.equal((await own.programs.run(hash, callOf(), 'test')).start, 'spare');
   });
 
   test('a node that is killed takes its sandboxes along, and clears up when it is back', async () => {

@@ -22,6 +22,8 @@ export interface ProgramsOptions {
   readonly idleMs: number;
   /** Told of each run of a program that came by a message. */
   readonly onRun: (run: ProgramRun) => void;
+  /** How long a call may take more than its share while others wait; as PROGRAM_LIMITS has it by default. */
+  readonly contendedMs?: number;
   readonly log: Logger;
 }
 
@@ -39,6 +41,8 @@ const UID_BASE = 0x60000000;
 const UID_DIGITS = 5;
 const UIDS_PER_NODE = 256;
 
+/** The node itself, among callers. */
+export const OWN = 'node';
 const PROBE_TIMEOUT_MS = 20_000;
 const PROBE = { encoding: 'plain', entrypoint: null, environment: {}, memoryMib: 64, cpus: 1 } as const;
 const PROBE_CALL: SandboxCall = {
@@ -56,13 +60,13 @@ export class Programs implements AsyncDisposable {
   readonly #pool: Pool;
 
   private constructor(options: ProgramsOptions, groups: ControlGroups, filterPath: string) {
-    const { core, nodeId, cacheDir, memoryMib, spares, idleMs, log } = options;
+    const { core, nodeId, cacheDir, memoryMib, spares, idleMs, contendedMs, log } = options;
     const kits = findRuntimes();
     this.#options = options;
     this.#groups = groups;
     this.runtimes = [...kits.keys()];
     this.#pool = new Pool({
-      ...{ kits, groups, filterPath, memoryMib, spares, idleMs, log },
+      ...{ kits, groups, filterPath, memoryMib, spares, idleMs, contendedMs, log },
       uidBase: UID_BASE + Number.parseInt(nodeId.slice(0, UID_DIGITS), 16) * UIDS_PER_NODE,
     });
     this.library = new Library({
@@ -99,17 +103,18 @@ export class Programs implements AsyncDisposable {
   /**
    * Calls a program and waits for its answer.
    *
+   * @param client who calls: callers share the node out among themselves
    * @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, PROGRAM_UNSUPPORTED, NO_RUNNER, OVERLOADED,
    *   PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE
    */
-  async run(hash: string, call: SandboxCall): Promise<ProgramAnswer> {
+  async run(hash: string, call: SandboxCall, client: string): Promise<ProgramAnswer> {
     const program = await this.library.get(hash);
     if (!this.runtimes.includes(program.runtime))
       throw new AppError('NO_RUNNER', `this node has no runtime ${program.runtime}`);
     const { runtime, code, log } = program;
     const timeoutMs = program.program.timeoutSeconds * 1000;
     const runId = randomUUID();
-    return this.#pool.use({ key: hash, runtime, code, log }, async (sandbox, start) => {
+    return this.#pool.use({ key: hash, client, runtime, code, log }, async (sandbox, start) => {
       const startedAtMs = Date.now();
       const tell = (outcome: ProgramRun['outcome'], status: number, reason: ProgramRun['reason']) => {
         const durationMs = Date.now() - startedAtMs;
@@ -136,7 +141,7 @@ export class Programs implements AsyncDisposable {
   async check(): Promise<void> {
     const log = new LogTail();
     const code = { ...PROBE, bytes: Buffer.from('function main() {}') };
-    const order = { key: 'probe', runtime: 'nodejs', code, log } as const;
+    const order = { key: 'probe', client: OWN, runtime: 'nodejs', code, log } as const;
     await this.#pool.use(order, (sandbox) => sandbox.call(PROBE_CALL, PROBE_TIMEOUT_MS));
     this.#pool.drop(order.key);
   }

@@ -1,4 +1,4 @@
-import type { HttpServer } from '@skerry/kit';
+import type { HttpServer, Standing } from '@skerry/kit';
 import { AppError, createParser, parseMessageHash, scanJsonObject } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
@@ -15,11 +15,27 @@ const RunBody = Type.Object(
 );
 const parseRunBody = createParser(RunBody, 'body', 'INVALID_PARAMETERS');
 
+/**
+ * By which a core node says which of its callers a run is for, in a word that says nothing else of them. Believed from
+ * services of this network only (SKERRY_COMPUTE_RATE_EXEMPT).
+ */
+const CALLER_HEADER = 'net-program-caller';
+const CALLER = /^[0-9a-f]{32}$/;
+
+export type ClientOf = (request: FastifyRequest['raw']) => Standing;
+
+function callerOf(request: FastifyRequest, clientOf: ClientOf): string {
+  const { key, isExempt } = clientOf(request.raw);
+  const caller = request.headers[CALLER_HEADER];
+  return isExempt && typeof caller === 'string' && CALLER.test(caller) ? `${key} ${caller}` : key;
+}
+
 /** Told with every answer of a program, so that nobody takes its status for the node's. */
 export const OUTCOME_HEADER = 'net-program-outcome';
 
 interface ProgramParams {
-  readonly hash: string;
+  /** Absent where the route names the program. */
+  readonly hash?: string;
 }
 
 const failureOf = (traceback: string) =>
@@ -42,13 +58,13 @@ function reply({ program, result, start, runId }: ProgramAnswer, to: FastifyRepl
 }
 
 /** `/vm/{hash}/...` as the program hears of it. */
-function passedCall(request: FastifyRequest<{ Params: ProgramParams }>): SandboxCall {
+function passedCall(request: FastifyRequest<{ Params: ProgramParams }>, hash: string): SandboxCall {
   const { method, headers, params } = request;
   const [path = '', query = ''] = splitOnce(request.raw.url ?? '', '?');
   const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
   return {
     method,
-    path: path.slice(`/vm/${params.hash}`.length) || '/',
+    path: path.slice(`/vm/${params.hash ?? hash}`.length) || '/',
     query,
     headers: callHeaders(headers),
     variables: variablesOf(body, query),
@@ -77,28 +93,45 @@ function runCall(body: Buffer): SandboxCall {
 }
 
 /** Programs over HTTP: anything that a program answers to, and runs with variables as core nodes send them. */
-export async function programRoutes(app: HttpServer, programs: Programs): Promise<void> {
+export async function programRoutes(
+  app: HttpServer,
+  programs: Programs,
+  clientOf: ClientOf,
+  diagnosticHashes: readonly string[],
+): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
-  const pass = async (request: FastifyRequest<{ Params: ProgramParams }>, to: FastifyReply) => {
-    const { hash } = parseMessageHash(request.params.hash);
-    const answer = await programs.run(hash, passedCall(request));
+  const pass = async (
+    named: string | undefined,
+    request: FastifyRequest<{ Params: ProgramParams }>,
+    to: FastifyReply,
+  ) => {
+    const hash = named ?? parseMessageHash(request.params.hash ?? '').hash;
+    const answer = await programs.run(hash, passedCall(request, hash), callerOf(request, clientOf));
     if (answer.result.kind === 'failed' && wantsJson(request)) throw failureOf(answer.result.traceback);
     return reply(answer, to);
   };
-  for (const url of ['/vm/:hash', '/vm/:hash/*'])
-    app.route<{ Params: ProgramParams }>({
-      method: [...METHODS],
-      url,
-      bodyLimit: PROGRAM_LIMITS.inputBytes,
-      handler: pass,
-    });
+  for (const named of [undefined, ...diagnosticHashes])
+    for (const url of [`/vm/${named ?? ':hash'}`, `/vm/${named ?? ':hash'}/*`])
+      app.route<{ Params: ProgramParams }>({
+        method: [...METHODS],
+        url,
+        // What monitors measure a node by costs little and is asked often.
+        config: { rateClass: named === undefined ? 'heavy' : 'general' },
+        bodyLimit: PROGRAM_LIMITS.inputBytes,
+        handler: (request, to) => pass(named, request, to),
+      });
 
-  app.post<{ Params: ProgramParams }>('/run/:hash', async (request, to) => {
-    const { hash } = parseMessageHash(request.params.hash);
-    const answer = await programs.run(hash, runCall((request.body as Buffer | undefined) ?? Buffer.alloc(0)));
-    if (answer.result.kind === 'failed') throw failureOf(answer.result.traceback);
-    return reply(answer, to);
-  });
+  app.post<{ Params: ProgramParams }>(
+    '/run/:hash',
+    { config: { rateClass: 'heavy' } },
+    async (request, to) => {
+      const { hash } = parseMessageHash(request.params.hash ?? '');
+      const call = runCall((request.body as Buffer | undefined) ?? Buffer.alloc(0));
+      const answer = await programs.run(hash, call, callerOf(request, clientOf));
+      if (answer.result.kind === 'failed') throw failureOf(answer.result.traceback);
+      return reply(answer, to);
+    },
+  );
 }

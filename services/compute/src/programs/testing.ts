@@ -78,8 +78,13 @@ export class TestPrograms implements AsyncDisposable {
     return hash;
   }
 
-  run(hash: string, variables: unknown = {}, more: Partial<SandboxCall> = {}): Promise<ProgramAnswer> {
-    return this.programs.run(hash, callOf(variables, more));
+  run(
+    hash: string,
+    variables: unknown = {},
+    more: Partial<SandboxCall> = {},
+    client = 'test',
+  ): Promise<ProgramAnswer> {
+    return this.programs.run(hash, callOf(variables, more), client);
   }
 
   async outcomeOf(hash: string, variables: unknown = {}, more: Partial<SandboxCall> = {}): Promise<Outcome> {

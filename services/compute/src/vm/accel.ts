@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { access, constants, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { programEnvironment } from '../config.ts';
 import { isMissing } from '../host/atomic-file.ts';
+import { QEMU_LIMITS, TOOLS_UID } from '../host/users.ts';
 import { PROBE_MARKER, PROBE_WORD } from '../images/initrd.ts';
 import { probeArguments } from './command-line.ts';
 import type { Accelerator } from './machine.ts';
@@ -65,7 +67,9 @@ export function runProbe(
   accelerator: Accelerator,
   limitMs = PROBE_LIMIT_MS,
 ): Promise<string | undefined> {
-  const child = spawn(QEMU, probeArguments(kernel, initrd, PROBE_WORD, accelerator), {
+  const confines = { uid: TOOLS_UID, root: dirname(kernel) };
+  const args = probeArguments(kernel, initrd, PROBE_WORD, accelerator, confines);
+  const child = spawn('prlimit', [...QEMU_LIMITS, '--', QEMU, ...args], {
     env: programEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -19,21 +19,23 @@ function valuesOf(args: readonly string[], option: string): string[] {
   return args.flatMap((arg, index) => (arg === option ? [args[index + 1] ?? ''] : []));
 }
 
+const confines = { uid: 1_879_048_192, root: '/data/instances/a' };
+
 describe('qemuArguments', () => {
   test('software emulation has a bounded translation cache', () => {
-    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg'), '-accel'), ['tcg,tb-size=64']);
-    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg'), '-cpu'), ['max']);
+    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg', confines), '-accel'), ['tcg,tb-size=64']);
+    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg', confines), '-cpu'), ['max']);
   });
 
   test('hardware differs in nothing but the accelerator and the processor', () => {
-    const differing = qemuArguments(machine, 'kvm').filter(
-      (arg, index) => arg !== qemuArguments(machine, 'tcg')[index],
+    const differing = qemuArguments(machine, 'kvm', confines).filter(
+      (arg, index) => arg !== qemuArguments(machine, 'tcg', confines)[index],
     );
     assert.deepEqual(differing, ['kvm', 'host']);
   });
 
   test('the machine is what was asked for, in a sandbox, and nothing of QEMU runs by default', () => {
-    const args = qemuArguments(machine, 'tcg');
+    const args = qemuArguments(machine, 'tcg', confines);
     assert.deepEqual(valuesOf(args, '-smp'), ['cpus=2']);
     assert.deepEqual(valuesOf(args, '-m'), ['size=512M']);
     assert.match(valuesOf(args, '-sandbox')[0] ?? '', /^on,.*spawn=deny/);
@@ -44,23 +46,25 @@ describe('qemuArguments', () => {
   });
 
   test('paths of sockets stay short, whatever the data directory is', () => {
-    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg'), '-qmp'), ['unix:qmp.sock,server=on,wait=off']);
+    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg', confines), '-qmp'), [
+      'unix:qmp.sock,server=on,wait=off',
+    ]);
   });
 
   test("a comma in a file's name does not become an option", () => {
-    const drives = valuesOf(qemuArguments({ ...machine, disk: 'a,readonly=on' }, 'tcg'), '-drive');
+    const drives = valuesOf(qemuArguments({ ...machine, disk: 'a,readonly=on' }, 'tcg', confines), '-drive');
     assert.match(drives[0] ?? '', /file=a,,readonly=on,/);
   });
 
   test('no argument comes from a stranger: the guest is known by its hash', () => {
-    const args = qemuArguments(machine, 'tcg');
+    const args = qemuArguments(machine, 'tcg', confines);
     assert.deepEqual(valuesOf(args, '-uuid'), ['00112233-4455-6677-8899-aabbccddeeff']);
     assert.equal(uuidOf(machine.machineId), '00112233-4455-6677-8899-aabbccddeeff');
   });
 });
 
 test('the self-test asks the initrd to say that it is alive', () => {
-  const args = probeArguments('/k', '/i', 'word', 'kvm');
+  const args = probeArguments('/k', '/i', 'word', 'kvm', confines);
   assert.match(valuesOf(args, '-append')[0] ?? '', / word$/);
   assert.deepEqual(valuesOf(args, '-accel'), ['kvm']);
 });

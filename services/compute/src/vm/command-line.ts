@@ -30,7 +30,7 @@ const value = (text: string) => text.replaceAll(',', ',,');
  * Where the image is of the node's making, its kernel is given directly: no firmware screen, no boot loader. A guest that powers off leaves QEMU paused, so that a
  * compute node which was away still learns that it was the guest's own wish.
  */
-export function qemuArguments(machine: Machine, accelerator: Accelerator): string[] {
+export function qemuArguments(machine: Machine, accelerator: Accelerator, confines: Confines): string[] {
   const { id, machineId, cpu, memoryMib, boot, disk, seed, tap, mac } = machine;
   return [
     ['-name', `guest=${processNameOf(id)},process=${processNameOf(id)}`],
@@ -59,7 +59,7 @@ export function qemuArguments(machine: Machine, accelerator: Accelerator): strin
     ['-device', `virtio-blk-pci,drive=${DISK_DEVICE}${boot === 'firmware' ? ',bootindex=0' : ''}`],
     ['-drive', `id=seed0,if=none,file=${value(seed)},format=raw,readonly=on`],
     ['-device', 'virtio-blk-pci,drive=seed0'],
-    ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
+    ...confinedArguments(confines),
   ].flat();
 }
 
@@ -82,6 +82,7 @@ export function probeArguments(
   initrd: string,
   probeWord: string,
   accelerator: Accelerator,
+  confines: Confines,
 ): string[] {
   return [
     ['-nodefaults'],
@@ -95,8 +96,29 @@ export function probeArguments(
     ['-initrd', initrd],
     ['-append', `console=ttyS0 quiet panic=-1 ${probeWord}`],
     ['-serial', 'stdio'],
-    ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
+    ...confinedArguments(confines),
   ].flat();
+}
+
+/** Where QEMU lives, once it has opened what it was given. */
+export interface Confines {
+  /** User and group that only this machine has. */
+  readonly uid: number;
+  /** Its root. */
+  readonly root: string;
+}
+
+/**
+ * QEMU opens its disks, its tap and /dev/kvm, then shuts itself in and becomes a user without rights, before the guest's
+ * first instruction. The filter of system calls lets it change its user, which it has to; without capabilities, and with
+ * no_new_privs, which the filter brings along, that gains nothing any more.
+ */
+function confinedArguments({ uid, root }: Confines): string[][] {
+  return [
+    ['-chroot', root],
+    ['-runas', `${uid}:${uid}`],
+    ['-sandbox', 'on,obsolete=deny,spawn=deny,resourcecontrol=deny'],
+  ];
 }
 
 function acceleratorArguments(accelerator: Accelerator): string[] {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { programEnvironment } from '../config.ts';
+import { giveTo, machineUid, QEMU_LIMITS } from '../host/users.ts';
 import { CHARDEV, qemuArguments } from './command-line.ts';
 import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
 import { findQemu, isQemuOf, searchQemu } from './process.ts';
@@ -68,7 +69,10 @@ export class Vm {
     for (const name of [MACHINE_FILES.qmp, MACHINE_FILES.pid])
       await rm(join(directory, name), { force: true });
     const log = openSync(join(directory, MACHINE_FILES.log), 'w', 0o600);
-    const child = spawn(QEMU, qemuArguments(machine, accelerator), {
+    const uid = machineUid(machine.id);
+    await giveTo(uid, directory, [machine.disk, machine.seed]);
+    const args = qemuArguments(machine, accelerator, { uid, root: directory });
+    const child = spawn('prlimit', [...QEMU_LIMITS, '--', QEMU, ...args], {
       cwd: directory,
       env: programEnvironment(),
       detached: true,

@@ -1,3 +1,5 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { HttpServer } from '@skerry/kit';
 import { createParser, ProgramContent, parseMessageHash, scanJsonObject } from '@skerry/protocol';
 import Type from 'typebox';
@@ -13,9 +15,15 @@ const RunBody = Type.Object(
 );
 const parseRunBody = createParser(RunBody, 'body', 'INVALID_PARAMETERS');
 
+const CALLER_BYTES = 16;
+
 /** Programs: keep and run (specification, "Programs"). */
 export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   readBodiesAsBytes(app);
+  // Compute nodes are told callers apart, and nothing else of them.
+  const key = randomBytes(CALLER_BYTES);
+  const callerOf = (request: IncomingMessage) =>
+    createHmac('sha256', key).update(rooms.standingOf(request).key).digest().toString('hex', 0, CALLER_BYTES);
 
   app.post(
     '/programs',
@@ -61,7 +69,10 @@ export async function programRoutes(app: HttpServer, rooms: Rooms): Promise<void
       const body = request.body as Buffer | undefined;
       const { variables = {} } = body && body.length > 0 ? parseRunBody(scanJsonObject(body).value) : {};
       const stored = await getProgram(rooms.db, hash);
-      const output = await forwardRun(await rooms.listRunners(), stored, variables, rooms.forwarding);
+      const output = await forwardRun(await rooms.listRunners(), stored, variables, {
+        ...rooms.forwarding,
+        caller: callerOf(request.raw),
+      });
       // Bytes of strangers, as files are: no page that this node serves.
       reply.headers({
         'content-security-policy': 'sandbox',

@@ -59,7 +59,7 @@ export interface Rooms {
   /** The compute nodes that programs are sent to. */
   readonly listRunners: () => Promise<readonly Runner[]>;
   /** How they are asked. */
-  readonly forwarding: ForwardOptions;
+  readonly forwarding: Omit<ForwardOptions, 'caller'>;
   readonly sync: Sync;
   /** What messages of other nodes go through. */
   readonly taker: Taker;

@@ -49,7 +49,7 @@ test('H3: a call of a program is not sent to this machine on a node’s word', a
 test('H3: what is refused reads the same, whatever is there', async () => {
   using secret = await startSecret();
   const asker = createAsker({ mayReach: createReach(false) });
-  const options = { asker, signal: new AbortController().signal };
+  const options = { caller: 'somebody', asker, signal: new AbortController().signal };
   const stored = {
     programHash: 'a'.repeat(64),
     owner: signers.alice.address,

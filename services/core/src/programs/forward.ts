@@ -16,6 +16,8 @@ const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
 
 /** By these a node says that it did not run the program, and another one may. */
 const ELSEWHERE = ['NO_RUNNER', 'OVERLOADED', 'SHUTTING_DOWN'];
+/** A node that does not know this one as a service of its network counts all its callers as one. */
+const LIMITED = 'RATE_LIMITED';
 /** A connection was never made, so nothing was run. */
 const NOTHING_SENT: readonly AskFailure[] = ['refused', 'unconnected'];
 
@@ -39,6 +41,8 @@ export function orderRunners(runners: readonly Runner[], { programHash, program 
 function refusalOf(body: Buffer, status: number): AppError {
   try {
     const { error, code, details } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
+    if (code === LIMITED)
+      return new AppError('OVERLOADED', 'the compute node takes no more runs of this node now');
     if (isErrorCode(code)) return new AppError(code, String(error).slice(0, LIMITS.reasonChars), { details });
   } catch {
     // Not a node of this network, or a proxy before one.
@@ -50,11 +54,11 @@ async function callRunner(
   runner: Runner,
   stored: StoredProgram,
   body: string,
-  { asker, signal }: ForwardOptions,
+  { asker, caller, signal }: ForwardOptions,
 ): Promise<ProgramOutput> {
   const answer = await asker.ask(`${runner.url.replace(/\/+$/, '')}/run/${stored.programHash}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', 'net-program-caller': caller },
     body,
     timeoutMs: stored.program.timeoutSeconds * 1000 + OVERHEAD_MS,
     bodyBytesMax: OUTPUT_BYTES_MAX,
@@ -86,6 +90,8 @@ function readFailure(error: unknown): { failure: AppError; isElsewhere: boolean 
 }
 
 export interface ForwardOptions {
+  /** Whom the run is counted for, as the node may know it. */
+  readonly caller: string;
   /** Asks the nodes, at addresses that the operator lets be asked. */
   readonly asker: Asker;
   readonly signal: AbortSignal;
@@ -94,6 +100,7 @@ export interface ForwardOptions {
 /**
  * Runs a program on one of the compute nodes that can. Never twice: another node is asked only where the one before did not run it.
  *
+ * @param caller which of this node's callers it is for: nodes that believe it share themselves out among callers
  * @throws AppError NO_RUNNER, OVERLOADED, PROGRAM_FAILED, PROGRAM_CRASHED, PROGRAM_TIMED_OUT, PROGRAM_OUTPUT_TOO_LARGE,
  *   PROGRAM_UNSUPPORTED
  */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
 /** A file or directory of the machine that the inside sees, read-only. */
@@ -24,13 +25,23 @@ const SHELL_BLOCK_BYTES = 1024;
 /**
  * Before anything else the shell puts itself into the control groups, so that there is no moment without limits; lets go
  * of files that this process was started with and did not open itself; then it becomes bubblewrap. File 3 is the channel
- * to the runtime, file 9 the filter.
+ * to the runtime, file 8 holds the options of bubblewrap, file 9 the filter.
  */
 const ENTER = `filter=$1; shift
 while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit 125; shift; done; shift
 for file in /proc/self/fd/*; do file=\${file##*/}; [ "$file" -le 3 ] || eval "exec $file>&-"; done
 ulimit -c 0; ulimit -f ${PROGRAM_LIMITS.fileBytes / SHELL_BLOCK_BYTES}; ulimit -n ${PROGRAM_LIMITS.openFiles}
-exec "$@" 9<"$filter"`;
+count=$1; shift; options=("\${@:1:count}"); shift "$count"
+exec 8< <(printf '%s\\0' "\${options[@]}")
+exec bwrap --args 8 -- "$@" 9<"$filter"`;
+
+/** What the kernel tells everybody of the machine and of what others do on it, and no runtime reads. */
+const MASKED = [
+  ...['cmdline', 'config.gz', 'diskstats', 'interrupts', 'modules', 'partitions', 'schedstat', 'softirqs'],
+  ...['swaps', 'timer_list', 'zoneinfo', 'sys/kernel/random/boot_id'],
+]
+  .map((name) => `/proc/${name}`)
+  .filter((path) => existsSync(path));
 
 /** What the inside is given of its surroundings beside the runtime: empty, private, small. */
 const ROOM = [
@@ -38,6 +49,8 @@ const ROOM = [
   // bubblewrap makes parents that are missing unreadable to others.
   ...['/usr', '/usr/bin', '/usr/lib', '/skerry'].map((path) => ['--dir', path]),
   ['--proc', '/proc'],
+  // A device that cannot be opened there: reading is refused.
+  ...MASKED.map((path) => ['--ro-bind', '/dev/null', path]),
   ['--dev', '/dev'],
   ['--perms', '1777', '--size', String(PROGRAM_LIMITS.sharedMemoryBytes), '--tmpfs', '/dev/shm'],
   ['--perms', '1777', '--size', String(PROGRAM_LIMITS.fileBytes), '--tmpfs', '/tmp'],
@@ -47,7 +60,8 @@ const ROOM = [
 const SETPRIV_CAPABILITIES = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
 
 /**
- * The command that starts a sandbox, for `spawn`. Root makes the namespaces, so that nothing of the machine needs to be
+ * The command that starts a sandbox, for `spawn`. bubblewrap reads its options from file 8: its command line, which the inside
+ * can read, would tell of the machine. Root makes the namespaces, so that nothing of the machine needs to be
  * readable by others and no user namespace is needed; what runs inside is a user of its own without capabilities, who
  * can gain none.
  */
@@ -59,8 +73,8 @@ export function sandboxCommand({ mounts, argv, uid, groups, filterPath }: Sandbo
     '--unshare-uts',
     '--unshare-cgroup-try',
   ];
-  const bwrap = [
-    ...['bwrap', ...isolation, '--die-with-parent', '--new-session', '--hostname', 'program', '--clearenv'],
+  const options = [
+    ...[...isolation, '--die-with-parent', '--new-session', '--hostname', 'program', '--clearenv'],
     ...['--setenv', 'PATH', '/usr/bin', '--setenv', 'HOME', '/tmp', '--setenv', 'LANG', 'C.UTF-8'],
     ...ROOM,
     ...mounts.flatMap(({ from, to }) => ['--ro-bind', from, to]),
@@ -77,11 +91,12 @@ export function sandboxCommand({ mounts, argv, uid, groups, filterPath }: Sandbo
       '/tmp',
     ],
     ...['--cap-drop', 'ALL', ...SETPRIV_CAPABILITIES.flatMap((name) => ['--cap-add', name])],
-    ...['--seccomp', '9', '--'],
+    ...['--seccomp', '9'],
   ];
   const setpriv = [
     ...['/usr/bin/setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'],
     ...['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'],
   ];
-  return ['/bin/bash', '-c', ENTER, 'sandbox', filterPath, ...groups, '--', ...bwrap, ...setpriv, ...argv];
+  const room = [String(options.length), ...options];
+  return ['/bin/bash', '-c', ENTER, 'sandbox', filterPath, ...groups, '--', ...room, ...setpriv, ...argv];
 }

@@ -182,6 +182,11 @@ export class Sandbox {
     this.#fail(new AppError('PROGRAM_CRASHED', why));
   }
 
+  /** Ends it, and the call that runs with this failure. */
+  end(failure: AppError): void {
+    this.#fail(failure);
+  }
+
   /** Ends it and waits until nothing of it is left. */
   async destroy(): Promise<void> {
     this.kill();

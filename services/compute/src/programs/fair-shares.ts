@@ -1,0 +1,67 @@
+/** A call that runs, or one that waits where it holds nothing. */
+export interface Share {
+  /** Who called (client-names.ts of the kit). */
+  readonly client: string;
+  /** The program. */
+  readonly key: string;
+}
+
+export interface Held extends Share {
+  readonly memoryMib: number;
+  readonly sinceMs: number;
+}
+
+export interface FairRules {
+  /** What all calls may have together. */
+  readonly memoryMib: number;
+  readonly sandboxesPerProgram: number;
+  /** So long may a call run that is more than its caller's share, while others wait. */
+  readonly contendedMs: number;
+}
+
+const sumOf = (held: readonly Held[], client: string) =>
+  held.reduce((sum, one) => sum + (one.client === client ? one.memoryMib : 0), 0);
+const countOf = (list: readonly Share[], client: string) =>
+  list.filter((one) => one.client === client).length;
+const clientsOf = (list: readonly Share[]) => new Set(list.map(({ client }) => client)).size;
+
+/** Those who hold least first; among these, who came first. Pure. */
+export function orderWaiters<T extends Share>(waiters: readonly T[], held: readonly Held[]): T[] {
+  const sums = new Map(waiters.map(({ client }) => [client, sumOf(held, client)]));
+  return waiters.toSorted((one, other) => sums.get(one.client)! - sums.get(other.client)!);
+}
+
+/**
+ * The call that ends so that others get their turn; undefined while everybody who holds something holds a share of it. A share
+ * is the same part for each who runs or waits: of the memory, and of the sandboxes of the program that is waited for. Pure.
+ */
+export function chooseToEnd<H extends Held>(
+  held: readonly H[],
+  waiters: readonly Share[],
+  rules: FairRules,
+  nowMs: number,
+): H | undefined {
+  const share = rules.memoryMib / clientsOf([...held, ...waiters]);
+  const isOver = (one: Held, waiter: Share) => {
+    if (one.client === waiter.client || nowMs - one.sinceMs < rules.contendedMs) return false;
+    if (sumOf(held, one.client) > share) return true;
+    const same = held.filter(({ key }) => key === waiter.key);
+    const clients = clientsOf([...same, waiter]);
+    return one.key === waiter.key && countOf(same, one.client) > rules.sandboxesPerProgram / clients;
+  };
+  const over = held.filter((one) => waiters.some((waiter) => isOver(one, waiter)));
+  const [most] = over.toSorted(
+    (one, other) => sumOf(held, other.client) - sumOf(held, one.client) || one.sinceMs - other.sinceMs,
+  );
+  return most;
+}
+
+/** Where no more may wait: whose newest waiter goes for a newcomer; undefined where the newcomer has to. Pure. */
+export function chooseToRefuse<T extends Share>(waiters: readonly T[], client: string): T | undefined {
+  const counts = new Map<string, number>();
+  for (const one of waiters) counts.set(one.client, (counts.get(one.client) ?? 0) + 1);
+  const [[greedy, most] = ['', 0]] = [...counts].toSorted(([, one], [, other]) => other - one);
+  return most > (counts.get(client) ?? 0) + 1
+    ? waiters.findLast((waiter) => waiter.client === greedy)
+    : undefined;
+}
