@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { CoreClient } from '@skerry/client';
-import { type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
+import { createReach, type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
 import { normaliseAddress, parseNodeUrl, type Reason } from '@skerry/protocol';
 import { nodeContentOf, obstacleReason } from './announce.ts';
 import type { ComputeConfig } from './config.ts';
@@ -110,7 +110,11 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       : new DomainRegistry({
           coreUrl: config.coreUrl,
           dataDir: config.dataDir,
-          rules: { zone: config.domainZone, resolvers: config.domainResolvers },
+          rules: {
+            zone: config.domainZone,
+            resolvers: config.domainResolvers,
+            mayReach: createReach(config.allowPrivate),
+          },
           instances: () => listNamed(keeper, ipv4Pool),
           log,
           signal,

@@ -60,6 +60,10 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
     ['9.9.9.9', '1.1.1.1'],
     'resolvers that find the name servers of custom domains',
   ),
+  allowPrivate: settings.flag(
+    false,
+    'whether name servers of custom domains are asked at private addresses; for private networks',
+  ),
   nameServers: settings.list(['2606:4700:4700::1111', '1.1.1.1'], 'resolvers that guests are told to use'),
   cpu: settings.optionalInteger(0, HARD_CPU_MAX, 'virtual cores to offer; all of the machine by default'),
   memoryMib: settings.optionalInteger(
