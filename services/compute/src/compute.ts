@@ -2,7 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { CoreClient } from '@skerry/client';
-import { createStandings, type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
+import {
+  createReach,
+  createStandings,
+  type Host,
+  type Logger,
+  listen,
+  type RunningService,
+  runLoop,
+} from '@skerry/kit';
 import { normaliseAddress, OPERATION_WINDOW_MS, parseNodeUrl, type Reason } from '@skerry/protocol';
 import { nodeContentOf, obstacleReason } from './announce.ts';
 import type { ComputeConfig } from './config.ts';
@@ -122,7 +130,11 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       : new DomainRegistry({
           coreUrl: config.coreUrl,
           dataDir: config.dataDir,
-          rules: { zone: config.domainZone, resolvers: config.domainResolvers },
+          rules: {
+            zone: config.domainZone,
+            resolvers: config.domainResolvers,
+            mayReach: createReach(config.allowPrivate),
+          },
           instances: () => listNamed(keeper, ipv4Pool),
           log,
           signal,

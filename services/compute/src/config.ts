@@ -76,6 +76,10 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
     ['9.9.9.9', '1.1.1.1'],
     'resolvers that find the name servers of custom domains',
   ),
+  allowPrivate: settings.flag(
+    false,
+    'whether name servers of custom domains are asked at private addresses; for private networks',
+  ),
   nameServers: settings.list(['2606:4700:4700::1111', '1.1.1.1'], 'resolvers that guests are told to use'),
   rateLimits: settings.flag(true, 'whether requests are counted and refused beyond their rate'),
   rateGeneral: settings.integer(1, 1_000_000, 100, 'general requests of one client in a minute'),

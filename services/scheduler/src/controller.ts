@@ -122,15 +122,16 @@ export class Controller implements Watcher {
     return this.#trustOf(node).against === null || this.#view?.holders.has(node.nodeId) === true;
   }
 
-  /** Nodes that were given up long ago and hold nothing say nothing of now, nor do those that are not asked. */
+  /** What was given up long ago and holds nothing says nothing of now, nor does what never proved that it is there. */
   #lookAround(): void {
     const { health, now } = this.#options;
     let [lost, inReach] = [0, 0];
     for (const node of this.nodes) {
-      if (!this.isAsked(node)) continue;
+      const isHolder = this.#view?.holders.has(node.nodeId) === true;
+      if (!this.isAsked(node) || !(isHolder || health.proofOf(node).isKeyProved)) continue;
       const outage = health.outageOf(node.nodeId);
       if (!outage) inReach++;
-      else if (now() - outage.sinceMs < GIVEN_UP_MS || this.#view?.holders.has(node.nodeId)) lost++;
+      else if (isHolder || now() - outage.sinceMs < GIVEN_UP_MS) lost++;
     }
     this.#isCutOff = lost > inReach;
   }

@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises';
+import type { MayReach } from '@skerry/kit';
 import type { DomainProof } from './claims.ts';
 
 export interface DomainRules {
@@ -6,6 +7,8 @@ export interface DomainRules {
   readonly zone: string;
   /** Resolvers that find the name servers of a domain: addresses, with a port where it is not 53. */
   readonly resolvers: readonly string[];
+  /** Which of the name servers that a stranger's domain names are asked. */
+  readonly mayReach: MayReach;
 }
 
 const TIMEOUT_MS = 3_000;
@@ -19,7 +22,7 @@ const NO_SUCH = new Set(['ENODATA', 'ENOTFOUND']);
  * once. TXT `_control.{name}` names the owner.
  */
 export async function readProof(name: string, owner: string, rules: DomainRules): Promise<DomainProof> {
-  const servers = await findServers(name, rules.resolvers);
+  const servers = await findServers(name, rules);
   if (servers.length === 0) return { cname: 'unknown', ownerProof: 'unknown' };
   const resolver = makeResolver(servers);
   const target = `${name}.${rules.zone}`.toLowerCase();
@@ -48,7 +51,7 @@ function makeResolver(servers: readonly string[]): Resolver {
 }
 
 /** Addresses of the name servers of the closest domain that has some; none where nobody answers. */
-async function findServers(name: string, resolvers: readonly string[]): Promise<string[]> {
+async function findServers(name: string, { resolvers, mayReach }: DomainRules): Promise<string[]> {
   const resolver = makeResolver(resolvers);
   const labels = name.split('.');
   for (let skipped = 0; skipped < labels.length - 1; skipped++) {
@@ -60,7 +63,7 @@ async function findServers(name: string, resolvers: readonly string[]): Promise<
         return (await Promise.all(families.map((one) => one.catch(() => [])))).flat();
       }),
     );
-    return found.flat().slice(0, SERVERS_MAX);
+    return found.flat().filter(mayReach).slice(0, SERVERS_MAX);
   }
   return [];
 }

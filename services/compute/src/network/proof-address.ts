@@ -84,7 +84,8 @@ export class ProofAddress {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#app?.close();
-    if (!this.#isOurs) return;
+    // Where another one answers there, the address is its own.
+    if (!this.#isOurs || !this.#app) return;
     const { log } = this.#options;
     const undo = async () => {
       if (this.#onLink) await this.#proxy('delete', this.#onLink).catch(() => {});

@@ -12,13 +12,16 @@ export interface ProofSource {
   readonly nodeId: string;
   /** The URL or the address that this server proves. */
   readonly place: () => string;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number;
 }
 
 /**
  * `GET /status/proof?challenge=`: that this node's key answers here. What is signed holds this place and no other, whatever
  * the request says, so that a proof that is passed on is worth nothing.
  */
-export function addProofRoute(app: HttpServer, { signer, nodeId, place }: ProofSource): void {
+export function addProofRoute(app: HttpServer, source: ProofSource): void {
+  const { signer, nodeId, place, now = () => performance.now() } = source;
   const [clients, all] = [new ClientTable(PER_CLIENT_PER_MINUTE), new ClientTable(ALL_PER_MINUTE, 1)];
   app.get(
     NODE_PROOF_PATH,
@@ -31,7 +34,7 @@ export function addProofRoute(app: HttpServer, { signer, nodeId, place }: ProofS
     },
     async (request, reply) => {
       const challenge = parseChallenge(request.query.challenge);
-      const nowMs = performance.now();
+      const nowMs = now();
       const client = clients.take(clientKeyOf(request.socket.remoteAddress ?? ''), nowMs);
       const taken = client.isAllowed ? all.take('', nowMs) : client;
       if (!taken.isAllowed) {

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
-import { createHttpServer, createLogger, listen } from '@skerry/kit';
+import { createHttpServer, createLogger, createReach, listen } from '@skerry/kit';
 import { DomainRegistry, type NamedInstance } from '../domains/registry.ts';
 import { run } from '../host/run.ts';
 import { addDomainRoutes } from '../http/domains.ts';
@@ -182,7 +182,7 @@ async function scenario(directory: string): Promise<void> {
     new DomainRegistry({
       coreUrl: core.url,
       dataDir: directory,
-      rules: { zone: ZONE, resolvers: [NODE4] },
+      rules: { zone: ZONE, resolvers: [NODE4], mayReach: createReach(true) },
       instances: () => instances,
       log,
       signal: new AbortController().signal,

@@ -201,7 +201,7 @@ describe('bad nodes', () => {
       '100.64.0.1',
     ];
     assert.deepEqual(refused.filter(mayReach), []);
-    assert.deepEqual(['192.0.2.1', '8.8.8.8', '2001:db8::1'].map(mayReach), [true, true, true]);
+    assert.deepEqual(['193.0.2.1', '8.8.8.8', '2a00:db8::1'].map(mayReach), [true, true, true]);
     // A name that leads to such an address is no way around.
     await using node = await startNode(core);
     await measureNode(nodeAt('core', `http://localhost:${node.port}/`), probeOptionsOf({ mayReach }));

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { createSigner, generatePrivateKey } from '@skerry/client';
+import { createHttpServer, createLogger } from '@skerry/kit';
+import { NODE_PROOF_PATH, nodeIdOf, nodeProofUrl, provesNode } from '@skerry/protocol';
+import { run } from '../host/run.ts';
+import { randomUlaPrefix } from '../publish/identity.ts';
+import { addProofRoute } from '../publish/proof.ts';
+import { networkNames } from './names.ts';
+import { ProofAddress } from './proof-address.ts';
+
+const isRoot = process.platform === 'linux' && process.geteuid?.() === 0;
+const log = createLogger('test', 'silent');
+const ask = (base: string, challenge: string) => fetch(`${base}${NODE_PROOF_PATH}?challenge=${challenge}`);
+const newChallenge = () => randomBytes(32).toString('hex');
+
+function createNode(prefix: string) {
+  const signer = createSigner(generatePrivateKey());
+  const nodeId = nodeIdOf(signer.address);
+  const place: ProofAddress = new ProofAddress({
+    prefix,
+    names: networkNames(nodeId),
+    log,
+    addRoutes: (app) => addProofRoute(app, { signer, nodeId, place: () => place.address }),
+  });
+  return { signer, nodeId, place };
+}
+
+test('H3: a node holds the address inside its prefix, proves it there, and leaves nothing behind', {
+  skip: isRoot ? false : 'needs root on Linux',
+}, async () => {
+  const prefix = randomUlaPrefix();
+  const { signer, nodeId, place } = createNode(prefix);
+  const shown = () => run('ip', ['-6', 'address', 'show', 'dev', 'lo']);
+  assert.equal(await place.keep(), null);
+  assert.equal(await place.keep(), null);
+  const challenge = newChallenge();
+  const body = await (await ask(nodeProofUrl(prefix), challenge)).bytes();
+  const claim = { nodeId, place: place.address, challenge };
+  assert.ok(provesNode(body, claim, signer.address));
+  assert.ok(!provesNode(body, { ...claim, challenge: newChallenge() }, signer.address));
+
+  // Whatever configures this machine's network took the address away.
+  await run('ip', ['-6', 'address', 'delete', `${place.address}/128`, 'dev', 'lo']);
+  assert.equal(await place.keep(), null);
+  assert.equal((await ask(nodeProofUrl(prefix), challenge)).status, 200);
+
+  // Another node of this machine that has been given the same prefix is told so.
+  const other = createNode(prefix);
+  const reason = await other.place.keep();
+  assert.equal(reason?.code, 'PREFIX_NOT_HELD');
+  assert.match(reason.message, /EADDRINUSE/);
+
+  await other.place[Symbol.asyncDispose]();
+  assert.ok((await shown()).includes(place.address));
+  await place[Symbol.asyncDispose]();
+  assert.ok(!(await shown()).includes(place.address));
+});
+
+test('H3: a node signs its own place whatever it is asked, and only so often', async () => {
+  const signer = createSigner(generatePrivateKey());
+  const nodeId = nodeIdOf(signer.address);
+  const app = await createHttpServer({ log });
+  addProofRoute(app, { signer, nodeId, place: () => 'https://node.example', now: () => 0 });
+  const get = (query: string) => app.inject(`${NODE_PROOF_PATH}?${query}`);
+  for (const bad of [
+    '',
+    'challenge=',
+    `challenge=${'AB'.repeat(32)}`,
+    `challenge=${'ab'.repeat(33)}`,
+    'challenge=%0a',
+  ])
+    assert.equal((await get(bad)).statusCode, 400, bad);
+  const challenge = newChallenge();
+  const answer = await get(`challenge=${challenge}&place=https%3A%2F%2Fliar.example`);
+  assert.equal(answer.json().place, 'https://node.example');
+  const statuses = new Set<number>();
+  for (let asked = 0; asked <= 1_300; asked++) statuses.add((await get(`challenge=${challenge}`)).statusCode);
+  assert.deepEqual([...statuses], [200, 429]);
+  await app.close();
+});
