@@ -35,11 +35,11 @@ export const deriveStatements = (heavyFrom: number): readonly (readonly [what: s
   [
     'instances',
     `insert into instances (instance_id, owner, name, description, cpu, memory_mib, disk_gib, image, ssh_key, firewall,
-       desired, ipv6, phase, reason, created_at, updated_at, stamps)
+       desired, ipv6, phase, reason, created_at, effective_at, updated_at, stamps)
      select item_hash, owner, content ->> 'name', '', 1, 512, 4, content ->> 'image', content ->> 'ssh_key',
        '{"allowedPorts": [22]}', 'running', '',
        case when hashtext(item_hash) % 3 = 0 then 'running' else 'scheduled' end, null,
-       "time", "time", '{"name": null, "description": null, "firewall": null, "desired": null, "restart": null, "allocation": null, "status": null}'
+       "time", "time", "time", '{"name": null, "description": null, "firewall": null, "desired": null, "restart": null, "allocation": null, "address": null, "status": null}'
      from messages where status = 'processed' and type = 'INSTANCE'`,
   ],
   ...totalStatements(heavyFrom),

@@ -151,7 +151,13 @@ export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]):
     mayStop: await loadStoppable(db, controlsOf(batch, known)),
     note: (accepted, { status }) => {
       affordance.note(accepted.message.itemHash, status === 'processed');
-      heads.set(accepted.message.itemHash, { ...headOf(accepted), status });
+      const head = headOf(accepted);
+      // What was erased was read before it was forgotten.
+      heads.set(accepted.message.itemHash, {
+        ...head,
+        status,
+        isRead: head.isRead || status === 'forgotten',
+      });
       if (status !== 'processed') return;
       for (const change of accepted.changes) {
         if (change.kind === 'file') files.add(change.file.hash);

@@ -100,7 +100,7 @@ describe('FORGET of what is pending, in any order', () => {
   const stored = storeOf(file, 13);
   const kept = storeOf(file, 14);
   const never = storeOf(MISSING, 15);
-  const delegated = storeOf(MISSING, 41, bob, { address: alice.address });
+  const delegated = storeOf(MISSING, -585, bob, { address: alice.address });
   const world = [
     post,
     amend,
@@ -113,12 +113,13 @@ describe('FORGET of what is pending, in any order', () => {
       alice,
       'AGGREGATE',
       { key: 'security', content: { authorizations: [{ address: bob.address }] } },
-      40,
+      -590,
     ),
     signed(alice, 'AGGREGATE', { key: 'security', content: { authorizations: [] } }, 45),
     forget(alice, 20, orphan, stored),
     forget(alice, 50, never),
-    forget(bob, 42, amend),
+    // Earlier than the revocation reaches back.
+    forget(bob, -580, amend),
     // Not permitted any more, so all or nothing of it is nothing.
     forget(bob, 47, kept, delegated),
   ];
@@ -139,7 +140,8 @@ describe('FORGET of what is pending, in any order', () => {
   };
   let core: TestCore;
   before(async () => {
-    core = await createTestCore();
+    // Nothing of the world comes late.
+    core = await createTestCore({ now: () => T0 * 1000 });
   });
   after(() => core[Symbol.asyncDispose]());
 

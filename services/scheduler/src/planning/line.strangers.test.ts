@@ -12,6 +12,7 @@ const told = (name: string, more: Partial<InstanceView>) =>
     cpu: 1,
     memory: 1_024,
     disk: 10,
+    image: 'debian:12',
     node_id: null,
     node_address: null,
     ipv6: '',
