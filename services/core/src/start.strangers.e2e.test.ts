@@ -23,7 +23,7 @@ const KILLS = 8;
 const WHOLE_WITHIN_MS = 60_000;
 const LOOK_MS = 50;
 /** The keys of all messages are read by this, after the node has begun to serve. */
-const READS_KEYS = 'select item_hash, form, sender, channel, "time", tags from messages';
+const READS_KEYS = 'select item_hash, form, sender, channel, "time", tags, noted_ms from messages';
 
 /**
  * Stands before the database and is told what the node says to it, statement by statement. Where it should be killed, what was
