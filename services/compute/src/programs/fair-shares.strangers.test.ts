@@ -91,7 +91,7 @@ test('M7: who kept the node busy of late waits behind who did not, however many 
   recent.note({ client: 'modest', key: 'q', memoryMib: 150, sinceMs: 9_000 }, 10_000);
   const line = ['busy', 'busy', 'modest', 'new'].map((client) => ({ client, key: 'p' }));
   const order = (nowMs: number) =>
-    orderWaiters(line, [], (client) => recent.of(client, nowMs)).map(({ client }) => client);
+    orderWaiters(line, [], ({ client }) => recent.of(client, nowMs)).map(({ client }) => client);
   assert.deepEqual(order(20_000), ['new', 'modest', 'busy', 'busy']);
   assert.ok(recent.of('busy', 70_000) <= recent.of('busy', 10_000) / 2, 'what was long ago counts less');
 });

@@ -25,15 +25,18 @@ const countOf = (list: readonly Share[], client: string) =>
   list.filter((one) => one.client === client).length;
 const clientsOf = (list: readonly Share[]) => new Set(list.map(({ client }) => client)).size;
 
-/** Those who hold least first; among these, who had least of late; then who came first. Pure. */
+/**
+ * Those who hold least first; among these, those who will have had least of late; then who came first. Pure.
+ * @param dueOf what the caller had of late and what this call may take of it
+ */
 export function orderWaiters<T extends Share>(
   waiters: readonly T[],
   held: readonly Held[],
-  usedBy: (client: string) => number = () => 0,
+  dueOf: (waiter: T) => number = () => 0,
 ): T[] {
-  const sums = new Map(waiters.map(({ client }) => [client, [sumOf(held, client), usedBy(client)] as const]));
-  return waiters.toSorted(({ client: one }, { client: other }) => {
-    const [a, b] = [sums.get(one)!, sums.get(other)!];
+  const ranks = new Map(waiters.map((one) => [one, [sumOf(held, one.client), dueOf(one)] as const]));
+  return waiters.toSorted((one, other) => {
+    const [a, b] = [ranks.get(one)!, ranks.get(other)!];
     return a[0] - b[0] || a[1] - b[1];
   });
 }

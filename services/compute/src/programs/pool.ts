@@ -135,6 +135,10 @@ export class Pool implements AsyncDisposable {
     return this.#options.kits.get(runtime)!.allowanceMib + code.memoryMib;
   }
 
+  get #contendedMs(): number {
+    return this.#options.contendedMs ?? PROGRAM_LIMITS.contendedMs;
+  }
+
   get #reservedMib(): number {
     let sum = 0;
     for (const { reservedMib } of this.#places) sum += reservedMib;
@@ -279,8 +283,9 @@ export class Pool implements AsyncDisposable {
   #grant(): void {
     if (this.#isClosed) return;
     const nowMs = Date.now();
-    const usedBy = (client: string) => this.#recent.of(client, nowMs);
-    for (const waiter of orderWaiters(this.#waiters, this.#held(), usedBy)) {
+    const dueOf = ({ client, order }: Waiter) =>
+      this.#recent.of(client, nowMs) + this.#needOf(order) * this.#contendedMs;
+    for (const waiter of orderWaiters(this.#waiters, this.#held(), dueOf)) {
       const place = this.#take(waiter.order);
       if (!place) continue;
       this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
@@ -299,7 +304,8 @@ export class Pool implements AsyncDisposable {
     this.#sharing ??= setTimeout(() => {
       this.#sharing = undefined;
       if (this.#waiters.length === 0 || this.#isClosed) return;
-      const { memoryMib, contendedMs = PROGRAM_LIMITS.contendedMs } = this.#options;
+      const { memoryMib } = this.#options;
+      const contendedMs = this.#contendedMs;
       const rules = { memoryMib, contendedMs, sandboxesPerProgram: PROGRAM_LIMITS.sandboxesPerProgram };
       const isOneLeaving = [...this.#places].some(({ state }) => state === 'ending');
       const over = isOneLeaving ? undefined : chooseToEnd(this.#held(), this.#waiters, rules, Date.now());
