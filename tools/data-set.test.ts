@@ -47,7 +47,9 @@ async function ingest({ kysely, pool }: TestDatabase<Schema>): Promise<void> {
     now: Date.now,
   });
   const numbers = Array.from({ length: set.count }, (_, index) => index);
-  await Promise.all(numbers.map((index) => pipeline.submit(acceptMessage(makeMessage(set, index).message))));
+  await Promise.all(
+    numbers.map((index) => pipeline.submit(acceptMessage(makeMessage(set, index).message), 'peer')),
+  );
   await pipeline.idle();
   await pipeline.close();
 }

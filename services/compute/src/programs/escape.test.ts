@@ -58,7 +58,7 @@ function check(attack: Attack): void {
     const [outcome, slowestMs] = await Promise.all([attempt, watchNeighbour(attempt)]);
     const line = outcome.text.trim().split('\n').at(-1)!.slice(0, LINE_CHARS);
     t.diagnostic(`${outcome.code}: ${line} (neighbour: ${slowestMs.toFixed(0)} ms at most)`);
-    assert.equal(outcome.code, expected, outcome.text);
+    assert.ok([expected].flat().includes(outcome.code), `${outcome.code}: ${outcome.text}`);
     assert.match(outcome.text, says);
     assert.ok(slowestMs < NEIGHBOUR_LIMIT_MS, `the neighbour waited ${slowestMs} ms`);
   });
@@ -78,7 +78,7 @@ describe('what a program cannot reach', () => {
       await t.test(attack.name, async (own) => {
         const outcome = await room.outcomeOf(room.add(attack.runtime, attack.code));
         own.diagnostic(`${outcome.code}: ${outcome.text.slice(0, LINE_CHARS)}`);
-        assert.equal(outcome.code, attack.expected, outcome.text);
+        assert.ok([attack.expected].flat().includes(outcome.code), `${outcome.code}: ${outcome.text}`);
         assert.match(outcome.text, attack.says);
       });
     assert.equal(visitors, 0, 'something came through');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createHttpServer, createLogger, createStandings, type HttpServer, listen } from '@skerry/kit';
 import fc from 'fast-check';
-import { chooseToEnd, chooseToRefuse, type Held, orderWaiters } from './fair-shares.ts';
+import { chooseToEnd, chooseToRefuse, type Held, orderWaiters, RecentUse } from './fair-shares.ts';
 import { programRoutes } from './routes.ts';
 import { TestPrograms } from './testing.ts';
 
@@ -83,6 +83,17 @@ test('M7: who holds least is served first, and a line that is full lets go of wh
   assert.deepEqual(chooseToRefuse(line, 'c'), line[2]);
   assert.equal(chooseToRefuse(line, 'a'), undefined);
   assert.equal(chooseToRefuse([], 'a'), undefined);
+});
+
+test('M7: who kept the node busy of late waits behind who did not, however many calls it has in the line', () => {
+  const recent = new RecentUse();
+  recent.note({ client: 'busy', key: 'p', memoryMib: 950, sinceMs: 0 }, 10_000);
+  recent.note({ client: 'modest', key: 'q', memoryMib: 150, sinceMs: 9_000 }, 10_000);
+  const line = ['busy', 'busy', 'modest', 'new'].map((client) => ({ client, key: 'p' }));
+  const order = (nowMs: number) =>
+    orderWaiters(line, [], (client) => recent.of(client, nowMs)).map(({ client }) => client);
+  assert.deepEqual(order(20_000), ['new', 'modest', 'busy', 'busy']);
+  assert.ok(recent.of('busy', 70_000) <= recent.of('busy', 10_000) / 2, 'what was long ago counts less');
 });
 
 async function openServer(exempt: string[]): Promise<{ app: HttpServer; url: string }> {

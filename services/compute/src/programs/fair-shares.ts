@@ -25,10 +25,40 @@ const countOf = (list: readonly Share[], client: string) =>
   list.filter((one) => one.client === client).length;
 const clientsOf = (list: readonly Share[]) => new Set(list.map(({ client }) => client)).size;
 
-/** Those who hold least first; among these, who came first. Pure. */
-export function orderWaiters<T extends Share>(waiters: readonly T[], held: readonly Held[]): T[] {
-  const sums = new Map(waiters.map(({ client }) => [client, sumOf(held, client)]));
-  return waiters.toSorted((one, other) => sums.get(one.client)! - sums.get(other.client)!);
+/** Those who hold least first; among these, who had least of late; then who came first. Pure. */
+export function orderWaiters<T extends Share>(
+  waiters: readonly T[],
+  held: readonly Held[],
+  usedBy: (client: string) => number = () => 0,
+): T[] {
+  const sums = new Map(waiters.map(({ client }) => [client, [sumOf(held, client), usedBy(client)] as const]));
+  return waiters.toSorted(({ client: one }, { client: other }) => {
+    const [a, b] = [sums.get(one)!, sums.get(other)!];
+    return a[0] - b[0] || a[1] - b[1];
+  });
+}
+
+/** What a client had counts half after this. */
+const HALF_LIFE_MS = 60_000;
+/** Clients whose use is remembered; beyond it the one that was silent longest is forgotten. */
+const CLIENTS_MAX = 10_000;
+
+/** What clients had of late: memory times time. Who asks seldom and little is served before who keeps the node busy. */
+export class RecentUse {
+  readonly #uses = new Map<string, { readonly amount: number; readonly atMs: number }>();
+
+  /** MiB times milliseconds, older ones counted less. */
+  of(client: string, nowMs: number): number {
+    const use = this.#uses.get(client);
+    return use === undefined ? 0 : use.amount * 0.5 ** ((nowMs - use.atMs) / HALF_LIFE_MS);
+  }
+
+  note({ client, memoryMib, sinceMs }: Held, nowMs: number): void {
+    const amount = this.of(client, nowMs) + memoryMib * Math.max(0, nowMs - sinceMs);
+    this.#uses.delete(client);
+    this.#uses.set(client, { amount, atMs: nowMs });
+    if (this.#uses.size > CLIENTS_MAX) this.#uses.delete(this.#uses.keys().next().value!);
+  }
 }
 
 /**

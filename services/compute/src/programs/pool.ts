@@ -1,6 +1,6 @@
 import type { Logger } from '@skerry/kit';
 import { AppError, type RuntimeName } from '@skerry/protocol';
-import { chooseToEnd, chooseToRefuse, type Held, orderWaiters } from './fair-shares.ts';
+import { chooseToEnd, chooseToRefuse, type Held, orderWaiters, RecentUse } from './fair-shares.ts';
 import { PROGRAM_LIMITS } from './limits.ts';
 import type { ControlGroups } from './sandbox/control-groups.ts';
 import type { LogTail } from './sandbox/log-tail.ts';
@@ -66,12 +66,18 @@ const LOOK_MS = 5_000;
 /** While calls wait: how often it is looked whether others hold more than their share. */
 const SHARE_LOOK_MS = 500;
 
+const heldBy = ({ client, key, reservedMib, busySinceMs }: Place): Held => ({
+  ...{ client, key: key ?? '' },
+  ...{ memoryMib: reservedMib, sinceMs: busySinceMs },
+});
+
 /** Keeps programs warm within the memory that there is. Who has not been called for longest makes room. */
 export class Pool implements AsyncDisposable {
   readonly #options: PoolOptions;
   readonly #places = new Set<Place>();
   readonly #freeSlots = Array.from({ length: SANDBOXES_MAX }, (_, index) => SANDBOXES_MAX - 1 - index);
   readonly #waiters: Waiter[] = [];
+  readonly #recent = new RecentUse();
   readonly #looking: NodeJS.Timeout;
   #refilling: NodeJS.Timeout | undefined;
   #sharing: NodeJS.Timeout | undefined;
@@ -217,6 +223,7 @@ export class Pool implements AsyncDisposable {
   }
 
   #release(place: Place): void {
+    this.#recent.note(heldBy(place), Date.now());
     if (place.state === 'ending') return;
     if (!place.sandbox?.isUsable || this.#isClosed) void this.#end(place);
     else {
@@ -268,10 +275,12 @@ export class Pool implements AsyncDisposable {
     waiter.refuse(new AppError('OVERLOADED', why));
   }
 
-  /** Serves who can be served now: who holds least first, then in the order in which they came. */
+  /** Serves who can be served now: who holds and had least first, then in the order in which they came. */
   #grant(): void {
     if (this.#isClosed) return;
-    for (const waiter of orderWaiters(this.#waiters, this.#held())) {
+    const nowMs = Date.now();
+    const usedBy = (client: string) => this.#recent.of(client, nowMs);
+    for (const waiter of orderWaiters(this.#waiters, this.#held(), usedBy)) {
       const place = this.#take(waiter.order);
       if (!place) continue;
       this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
@@ -281,14 +290,7 @@ export class Pool implements AsyncDisposable {
 
   #held(): (Held & { readonly place: Place })[] {
     return [...this.#places].flatMap((place) =>
-      place.state === 'busy' && place.key !== null
-        ? [
-            {
-              ...{ place, client: place.client, key: place.key },
-              ...{ memoryMib: place.reservedMib, sinceMs: place.busySinceMs },
-            },
-          ]
-        : [],
+      place.state === 'busy' && place.key !== null ? [{ ...heldBy(place), place }] : [],
     );
   }
 

@@ -66,3 +66,27 @@ test('H3: what is refused reads the same, whatever is there', async () => {
     await forwardRun([runnerAt(url)], stored, {}, options).catch((error: Error) => said.push(error.message));
   assert.deepEqual([secret.asked, said.length, new Set(said).size], [0, 5, 1]);
 });
+
+test('a program that a compute node has not heard of yet runs once it has', async () => {
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    if (++asked < 3)
+      response.writeHead(404).end(JSON.stringify({ error: 'no such program', code: 'PROGRAM_NOT_FOUND' }));
+    else response.writeHead(200, { 'net-program-outcome': 'answered' }).end('well');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const stored = {
+      programHash: '1'.repeat(64),
+      owner: signers.alice.address,
+      program: { runtime: { kind: 'named', runtime: 'nodejs' }, timeoutSeconds: 1 },
+    } as unknown as Parameters<typeof forwardRun>[1];
+    const asker = createAsker({ mayReach: createReach(true) });
+    const runner = runnerAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const options = { caller: 'somebody', asker, signal: new AbortController().signal };
+    const output = await forwardRun([runner], stored, {}, options);
+    assert.deepEqual([output.body.toString(), asked], ['well', 3]);
+  } finally {
+    server.close();
+  }
+});

@@ -1,4 +1,4 @@
-import { AskError, type Asker, type AskFailure } from '@skerry/kit';
+import { AskError, type Asker, type AskFailure, pause } from '@skerry/kit';
 import { AppError, isErrorCode, LIMITS, type Program, type Runner, sha256Hex } from '@skerry/protocol';
 import type { StoredProgram } from './read.ts';
 
@@ -15,7 +15,10 @@ const OVERHEAD_MS = 60_000;
 const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
 
 /** By these a node says that it did not run the program, and another one may. */
-const ELSEWHERE = ['NO_RUNNER', 'OVERLOADED', 'SHUTTING_DOWN'];
+const ELSEWHERE = ['NO_RUNNER', 'OVERLOADED', 'SHUTTING_DOWN', 'PROGRAM_NOT_FOUND'];
+/** A compute node that follows another core node hears of a program a moment later than this one. */
+const UNHEARD = 'PROGRAM_NOT_FOUND';
+const UNHEARD_PAUSES_MS = [200, 400, 800, 1_600, 3_200];
 /** A node that does not know this one as a service of its network counts all its callers as one. */
 const LIMITED = 'RATE_LIMITED';
 /** A connection was never made, so nothing was run. */
@@ -110,8 +113,24 @@ export async function forwardRun(
   variables: unknown,
   options: ForwardOptions,
 ): Promise<ProgramOutput> {
-  let last = new AppError('NO_RUNNER', 'no compute node of this network runs programs of this kind now');
   const body = JSON.stringify({ variables });
+  for (const pauseMs of [...UNHEARD_PAUSES_MS, 0]) {
+    const tried = await tryRunners(runners, stored, body, options);
+    if (!(tried instanceof AppError)) return tried;
+    if (tried.code !== UNHEARD) throw tried;
+    if (pauseMs > 0 && !(await pause(pauseMs, options.signal))) break;
+  }
+  throw new AppError('NO_RUNNER', 'no compute node has heard of the program yet; try again in a moment');
+}
+
+/** One node after another, until one ran it. @returns why none did */
+async function tryRunners(
+  runners: readonly Runner[],
+  stored: StoredProgram,
+  body: string,
+  options: ForwardOptions,
+): Promise<ProgramOutput | AppError> {
+  let last = new AppError('NO_RUNNER', 'no compute node of this network runs programs of this kind now');
   for (const runner of orderRunners(runners, stored).slice(0, TRIES_MAX)) {
     try {
       return await callRunner(runner, stored, body, options);
@@ -121,5 +140,5 @@ export async function forwardRun(
       last = failure;
     }
   }
-  throw last;
+  return last;
 }
