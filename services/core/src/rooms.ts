@@ -193,8 +193,6 @@ export async function createRooms(options: RoomOptions): Promise<Rooms> {
   });
   metrics.tell(() => {
     const { peers, messages, behind } = sync.syncer.view();
-    const asker = createAsker({ mayReach: createReach(options.allowPrivate ?? false), keepAlive: true });
-    signal.addEventListener('abort', () => asker.close(), { once: true });
     return {
       pyaleph_status_peers_total: peers.filter(({ state }) => state === 'synced' || state === 'syncing')
         .length,

@@ -1,8 +1,22 @@
-import type { Reason } from '@skerry/protocol';
-import type { Capacity } from '../host/capacity.ts';
+import { isBeyondStart, type Reason } from '@skerry/protocol';
+import { type Capacity, NO_CAPACITY } from '../host/capacity.ts';
+import type { InstanceRecord } from './record.ts';
+import { needOf } from './wanted.ts';
 
 /** Virtual cores are promised so many times over, as schedulers do; memory and disk once. */
 export const CPU_OVERCOMMIT = 4;
+
+/**
+ * What a node promised to an instance that it has. One that can never start and has no disk is promised nothing, as schedulers
+ * count it: else files that are no images, asked for by strangers, would keep every other machine out. Pure.
+ */
+export function promisedTo({
+  wanted,
+  base,
+  failure,
+}: Pick<InstanceRecord, 'wanted' | 'base' | 'failure'>): Capacity {
+  return base === null && isBeyondStart('failed', failure) ? NO_CAPACITY : needOf(wanted);
+}
 
 /**
  * Whether a node takes one more instance: null, or why not. An instance that is stopped keeps what was promised to it.

@@ -1,9 +1,9 @@
 import type { Logger } from '@skerry/kit';
-import type { InstanceStatusContent, InstanceView, Reason } from '@skerry/protocol';
+import { type InstanceStatusContent, type InstanceView, isBeyondStart, type Reason } from '@skerry/protocol';
 import type { Capacity } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
 import type { NetworkNames } from '../network/names.ts';
-import { decideAdmission } from './admission.ts';
+import { decideAdmission, promisedTo } from './admission.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
 import {
   type InstanceRecord,
@@ -151,7 +151,7 @@ export class Keeper {
   }
 
   #promised(): Capacity[] {
-    return this.list().map(({ record }) => needOf(record.wanted));
+    return this.list().map(({ record }) => promisedTo(record));
   }
 
   async #admit(view: InstanceView, place: Place): Promise<void> {
@@ -194,6 +194,8 @@ export class Keeper {
       observed_at_ms: observedAtMs,
       restart_id: restartId,
     });
+    // It takes no room any more.
+    if (isBeyondStart(phase, reason)) this.#tryLater();
   }
 
   /** Resolves when no worker works any more; the signal must have ended. */
