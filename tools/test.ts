@@ -78,9 +78,8 @@ const tally: Tally = { passed: 0, failed: [], skipped: [] };
 const running = new Set<string>();
 const stop = new AbortController();
 
-/** Runs files of a queue, so many at once; what one prints is shown when it has ended. */
-async function runTests(files: readonly string[], concurrency: number, limitMs: number): Promise<void> {
-  const queue = [...files];
+/** Takes files from a queue, which others may do as well, so many at once; what one prints is shown when it has ended. */
+async function runTests(queue: string[], concurrency: number, limitMs: number): Promise<void> {
   const work = async (): Promise<void> => {
     for (let path = queue.shift(); path !== undefined && !stop.signal.aborted; path = queue.shift()) {
       running.add(path);
@@ -147,6 +146,9 @@ await ensurePrograms();
 if (positionals.length === 0) tally.failed.push(...(await checkSources()));
 // One database server for all files; each test makes a database of its own on it.
 process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();
-await runTests(quick, QUICK_CONCURRENCY, QUICK_LIMIT_MS);
-await Promise.all([runTests(machines, 1, END_TO_END_LIMIT_MS), runTests(endToEnd, 1, END_TO_END_LIMIT_MS)]);
+await runTests([...quick], QUICK_CONCURRENCY, QUICK_LIMIT_MS);
+const others = [...endToEnd];
+const lane = (queue: string[]) => runTests(queue, 1, END_TO_END_LIMIT_MS);
+// Whoever is done with the machines helps with the others.
+await Promise.all([lane([...machines]).then(() => lane(others)), lane(others)]);
 finish();
