@@ -7,6 +7,8 @@ export interface MeasuredNode {
   readonly nodeId: string;
   /** http or https, ending with `/`. */
   readonly url: string;
+  /** The address of the key that announced the node, from which its id follows; none of a node that is listed. */
+  readonly address?: string;
 }
 
 /** More is no network but an attack on the monitor. */
