@@ -36,8 +36,8 @@ export interface ChoiceOptions {
  */
 export function chooseNodes(nodes: readonly MeasuredNode[], options: ChoiceOptions): MeasuredNode[] {
   const { answered, seed, window, concurrency } = options;
-  const isNewcomer = ({ kind, nodeId, address }: MeasuredNode) =>
-    address !== undefined && !answered.has(keyOf(kind, nodeId));
+  const isNewcomer = ({ kind, nodeId, address, isListed }: MeasuredNode) =>
+    address !== undefined && !isListed && !answered.has(keyOf(kind, nodeId));
   const turnOf = ({ kind, nodeId }: MeasuredNode) =>
     createHmac('sha256', seed).update(`turn\n${kind}\n${nodeId}`).digest('hex');
   const newcomers = nodes
