@@ -8,12 +8,13 @@ const INSTANCES_PER_NODE = 100;
 const CHANGES = 200;
 const NODE_CHANGES = 20;
 const MIB = 1024 ** 2;
-const USABLE: Standing = { unusable: null, leaving: null, score: null, trust: 'listed' };
+const USABLE: Standing = { unusable: null, leaving: null, score: null, trust: 'listed', isBelieved: true };
 const DEAD: Standing = {
   unusable: { code: 'NODE_UNREACHABLE', message: 'no answer' },
   leaving: { code: 'NODE_DEAD', message: 'no answer' },
   score: null,
   trust: 'listed',
+  isBelieved: true,
 };
 const NEEDS = [
   { cpu: 1, memoryMib: 512, diskGib: 4 },

@@ -1,5 +1,6 @@
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { chooseNodes, keyOf, noteAnswers } from './choice.ts';
 import { type Clock, followPlan } from './follow-plan.ts';
 import { type Journal, type SignedReport, WAITING_MAX } from './journal.ts';
 import { distinctNodes, type MeasuredNode } from './node-list.ts';
@@ -95,12 +96,14 @@ export class Hours {
     const { clock, concurrency, seed, journal, signal, measure, log } = this.#options;
     await this.#refreshNodes();
     const measured = new Set(
-      (await journal.read(window.startMs)).map(({ kind, record }) => `${kind}:${record.node_id}`),
+      (await journal.read(window.startMs)).map(({ kind, record }) => keyOf(kind, record.node_id)),
     );
-    const visits = planHour(this.#nodes, seed, window).filter(
-      ({ node }) => !measured.has(`${node.kind}:${node.nodeId}`),
+    const answered = await journal.readAnswered();
+    const chosen = chooseNodes(this.#nodes, { answered, seed, window, concurrency });
+    const visits = planHour(chosen, seed, window).filter(
+      ({ node }) => !measured.has(keyOf(node.kind, node.nodeId)),
     );
-    log.info({ nodes: this.#nodes.length, left: visits.length }, 'begins an hour');
+    log.info({ nodes: this.#nodes.length, chosen: chosen.length, left: visits.length }, 'begins an hour');
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
     const idle = new AbortController();
@@ -140,6 +143,8 @@ export class Hours {
     const { clock, hourMs, journal, sign } = this.#options;
     const entries = await journal.read(startMs);
     if (entries.length === 0) return;
+    // Not before the hour is over: until then its plan follows from what was known when it began.
+    await journal.keepAnswered(noteAnswers(await journal.readAnswered(), entries, startMs, hourMs));
     await journal.sign(startMs, sign(entries, Math.min(clock.now(), startMs + hourMs - 1) / 1000));
   }
 

@@ -51,6 +51,8 @@ export function parseJournal(text: string): JournalEntry[] {
   });
 }
 
+const ANSWERED = 'answered.json';
+
 /**
  * What this monitor measured and has not published: a file for each hour, a line for each node, on disk before the next
  * one. An hour goes from `measuring` to `signed` to `done`, and never back.
@@ -98,6 +100,20 @@ export class Journal {
   async read(startMs: number): Promise<JournalEntry[]> {
     const text = await readFile(this.#path(startMs, 'jsonl'), 'utf8').catch(() => '');
     return parseJournal(text);
+  }
+
+  /** Which nodes answered lately, and in which hour. What cannot be read is as good as nothing: it is learned again. */
+  async readAnswered(): Promise<Map<string, number>> {
+    const text = await readFile(join(this.#dir, ANSWERED), 'utf8').catch(() => '');
+    try {
+      return new Map(Object.entries(JSON.parse(text) as Record<string, number>));
+    } catch {
+      return new Map();
+    }
+  }
+
+  async keepAnswered(answered: ReadonlyMap<string, number>): Promise<void> {
+    await writeWhole(join(this.#dir, ANSWERED), JSON.stringify(Object.fromEntries(answered)));
   }
 
   async sign(startMs: number, report: SignedReport): Promise<void> {

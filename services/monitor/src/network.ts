@@ -30,9 +30,9 @@ export async function readListedNodes(
 export async function listAnnouncedNodes({ core, signal }: NetworkOptions): Promise<MeasuredNode[]> {
   const announced = await readAnnouncedNodes(core, signal);
   return distinctNodes(
-    announced.flatMap(({ nodeId, url }): MeasuredNode[] => {
+    announced.flatMap(({ nodeId, address, url }): MeasuredNode[] => {
       const base = parseBaseUrl(url);
-      return base === undefined ? [] : [{ kind: 'compute', nodeId, url: base }];
+      return base === undefined ? [] : [{ kind: 'compute', nodeId, url: base, address }];
     }),
   );
 }

@@ -7,6 +7,10 @@ export interface MeasuredNode {
   readonly nodeId: string;
   /** http or https, ending with `/`. */
   readonly url: string;
+  /** The address of the key that announced the node at this URL, from which its id follows. */
+  readonly address?: string;
+  /** Of an announced node: somebody else whom the monitor believes names it, too. */
+  readonly isListed?: true;
 }
 
 /** More is no network but an attack on the monitor. */
@@ -69,12 +73,16 @@ export function parseCoreNode(text: string): MeasuredNode {
   return { kind: 'core', nodeId, url };
 }
 
-/** Each node once: the first that names an id has it. */
+/** Each node once: the first that names an id has it. Where its own key announced the same URL, it can prove that. */
 export function distinctNodes(nodes: Iterable<MeasuredNode>): MeasuredNode[] {
   const byId = new Map<string, MeasuredNode>();
   for (const node of nodes) {
     const id = `${node.kind}:${node.nodeId}`;
-    if (!byId.has(id) && byId.size < NODES_MAX) byId.set(id, node);
+    const known = byId.get(id);
+    if (known === undefined) {
+      if (byId.size < NODES_MAX) byId.set(id, node);
+    } else if (known.address === undefined && node.address !== undefined && node.url === known.url)
+      byId.set(id, { ...known, address: node.address, isListed: true });
   }
   return [...byId.values()];
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { InstanceView } from '@skerry/protocol';
 import { Planner } from './planning/planner.ts';
 import { nodeAt, size, standingOf } from './planning/testing.ts';
+import { countedRoom, decideTrust } from './planning/trust.ts';
 import { parseInstance } from './view.ts';
 
 const node = nodeAt(0, size(1, 4_096, 100));
@@ -52,4 +53,44 @@ test('S5: what failed for good holds no room; what may start again does', () => 
   assert.equal(planner.get('b'.repeat(64))?.nodeId, node.nodeId);
   // It keeps the node that it has: what its owner forgets is taken from there.
   assert.equal(planner.get('a'.repeat(64))?.nodeId, node.nodeId);
+});
+
+test('H3: a measured node that says of everything that it never starts gets no more than it earned', () => {
+  const planner = new Planner(OPTIONS);
+  const believe = (isListed: boolean) => {
+    const trust = decideTrust({ level: 'measured', isListed, earned: { score: 1, hours: 2 } });
+    const large = nodeAt(0, size(1_000, 1_000_000, 10_000));
+    const counted = { ...large, capacity: countedRoom(large.capacity, trust) };
+    planner.setNode(counted, standingOf(counted, { trust }));
+  };
+  believe(false);
+  const ids = ['0', '1', '2', '3', '4', '5'];
+  const place = (id: string, code: string) => {
+    const changes = { created_at: Number(id) };
+    planner.setInstance(parseInstance(view(id, changes)));
+    planner.run();
+    const { nodeId, nodeAddress, ipv6 } = planner.get(id.repeat(64))!;
+    if (nodeId === null) return;
+    const failure = { phase: 'failed', reason: { code, message: 'x' } } as const;
+    const at = { node_id: nodeId, node_address: nodeAddress, ipv6 };
+    planner.setInstance(parseInstance(view(id, { ...changes, ...at, ...failure })));
+    planner.run();
+  };
+  for (const [index, id] of ids.entries())
+    place(id, ['INVALID_IMAGE', 'DISK_TOO_SMALL', 'UNKNOWN_IMAGE'][index % 3]!);
+  const count = () => ids.filter((id) => planner.get(id.repeat(64))!.nodeId !== null).length;
+  assert.equal(count(), 2);
+  assert.equal(planner.loads.get(node.nodeId)!.used.cpu, 2);
+  // An operator who lists it believes it, and takes that back.
+  believe(true);
+  planner.run();
+  assert.deepEqual([count(), planner.loads.get(node.nodeId)!.used.cpu], [6, 4]);
+  believe(false);
+  assert.equal(planner.loads.get(node.nodeId)!.used.cpu, 6);
+  // What anybody can see holds nothing, whoever says so.
+  const told = view('0', { image: 'fedora', node_id: node.nodeId, node_address: node.address });
+  planner.setInstance(
+    parseInstance({ ...told, phase: 'failed', reason: { code: 'UNKNOWN_IMAGE', message: 'x' } }),
+  );
+  assert.equal(planner.loads.get(node.nodeId)!.used.cpu, 5);
 });

@@ -43,6 +43,8 @@ export interface Instance extends Placement {
   readonly createdAt: number;
   /** Why no node could start it; it keeps the place that it has, and gets none. */
   readonly barred?: Reason;
+  /** The node that says it can never start. Whether that frees its room hangs on how far the node is believed. */
+  readonly failedOn?: string;
 }
 
 /** All that the scheduler knows of the network. Nothing in it is the scheduler's own: it can be read again at any time. */
@@ -76,10 +78,9 @@ function share<T>(known: Map<string, T>, key: string, value: T): T {
 const shareText = (text: string | null) => (text === null ? null : share(sharedTexts, text, text));
 
 /** Of what can never start. */
-const NOTHING: Resources = { cpu: 0, memoryMib: 0, diskGib: 0 };
+export const NOTHING: Resources = { cpu: 0, memoryMib: 0, diskGib: 0 };
 
-function needsOf({ cpu, memory: memoryMib, disk: diskGib, phase, reason }: InstanceView): Resources {
-  if (isBeyondStart(phase, reason)) return NOTHING;
+function needsOf({ cpu, memory: memoryMib, disk: diskGib }: InstanceView): Resources {
   return share(sharedSizes, `${cpu} ${memoryMib} ${diskGib}`, { cpu, memoryMib, diskGib });
 }
 
@@ -95,12 +96,16 @@ function barOf({ image }: InstanceView): Reason | undefined {
 
 export function parseInstance(view: InstanceView): Instance {
   const barred = barOf(view);
+  const nodeId = shareText(view.node_id);
+  const isFailed = isBeyondStart(view.phase, view.reason);
   return {
     instanceId: view.instance_id,
-    needs: needsOf(view),
+    // What anybody can judge needs nobody's word.
+    needs: barred && isFailed ? NOTHING : needsOf(view),
     ...(barred && { barred }),
+    ...(isFailed && nodeId !== null && { failedOn: nodeId }),
     createdAt: view.effective_at ?? view.created_at,
-    nodeId: shareText(view.node_id),
+    nodeId,
     nodeAddress: shareText(view.node_address),
     ipv6: view.ipv6,
     reason: view.reason,

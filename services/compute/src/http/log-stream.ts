@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { HttpServer, Logger, Standing } from '@skerry/kit';
-import { AppError, OWNER_HEADERS } from '@skerry/protocol';
+import { type Held, type HttpServer, type Logger, Shares, type Standing } from '@skerry/kit';
+import { AppError, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Keeper } from '../instances/keeper.ts';
 import type { Worker } from '../instances/worker.ts';
@@ -9,10 +9,14 @@ import { type OwnerAccess, signedRequestOf } from '../owner/access.ts';
 
 const PATH = /^\/control\/machine\/([0-9a-f]{64})\/stream_logs$/;
 const FRAME_BYTES_MAX = 32 * 1024;
-/** Until the first frame says who asks. */
-const AUTH_LIMIT_MS = 10_000;
-const STREAMS_MAX = 256;
-const STREAMS_PER_CLIENT = 16;
+/** Until the first frame says who asks: a client has it ready when it connects. */
+const AUTH_LIMIT_MS = 3_000;
+/** Until the other end of a stream that is refused has closed it, too. */
+const CLOSE_LIMIT_MS = 1_000;
+/** Streams that have not proved who asks; where there are more, the one that has waited longest for its first frame goes. */
+const UNPROVED = { total: 256, reserve: 0, perClient: 4 } as const;
+/** Streams whose reader proved to be permitted. A client is an owner here: addresses cost nothing. */
+const READERS = { total: 256, reserve: 0, perClient: 16 } as const;
 /** Lines from before that a new reader gets. */
 const PAST_LINES = 1_000;
 /** A reader that does not keep up is let go rather than remembered for. */
@@ -34,28 +38,26 @@ export interface LogStreamSources {
  */
 export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
   const server = new WebSocketServer({ noServer: true, maxPayload: FRAME_BYTES_MAX });
-  const held = new Map<string, number>();
+  const places: Places = {
+    unproved: new Shares(UNPROVED),
+    readers: new Shares(READERS),
+    waiting: new Map(),
+  };
   app.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const ref = PATH.exec((request.url ?? '').split('?', 1)[0] ?? '')?.[1];
-    const { key } = sources.clientOf(request);
-    const own = held.get(key) ?? 0;
-    if (ref === undefined || server.clients.size >= STREAMS_MAX || own >= STREAMS_PER_CLIENT) {
+    const place = ref === undefined ? 'share' : takePlace(places, sources.clientOf(request));
+    if (ref === undefined || typeof place === 'string') {
       socket.end(
         `HTTP/1.1 ${ref === undefined ? '404 Not Found' : '503 Service Unavailable'}\r\nConnection: close\r\n\r\n`,
       );
       return;
     }
-    held.set(key, own + 1);
-    socket.once('close', () => {
-      const left = (held.get(key) ?? 1) - 1;
-      if (left > 0) held.set(key, left);
-      else held.delete(key);
-    });
+    socket.once('close', () => place.release());
     server.handleUpgrade(
       request,
       socket,
       head,
-      (client) => void serve(client, ref, request.url ?? '', sources),
+      (client) => void serve({ client, ref, url: request.url ?? '', place }, places, sources),
     );
   });
   app.addHook('preClose', async () => {
@@ -64,30 +66,75 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
   });
 }
 
+interface Places {
+  readonly unproved: Shares;
+  readonly readers: Shares;
+  /** Those whose first frame has not come, the oldest first. */
+  readonly waiting: Map<WebSocket, Held>;
+}
+
+interface Visitor {
+  readonly client: WebSocket;
+  readonly ref: string;
+  readonly url: string;
+  /** Until it proved who asks. */
+  readonly place: Held;
+}
+
+function takePlace({ unproved, waiting }: Places, standing: Standing): ReturnType<Shares['take']> {
+  const place = unproved.take(standing);
+  const [oldest] = waiting;
+  if (place !== 'all' || !oldest) return place;
+  const [client, held] = oldest;
+  waiting.delete(client);
+  held.release();
+  client.terminate();
+  return unproved.take(standing);
+}
+
+/** A place among the readers instead of that among strangers. */
+function becomeReader({ client, place }: Visitor, { readers }: Places, owner: string): void {
+  place.release();
+  if (client.readyState !== client.OPEN) return;
+  const held = readers.take({ key: normaliseAddress(owner), isExempt: false });
+  if (typeof held === 'string')
+    throw new AppError(
+      'OVERLOADED',
+      `logs are read by too many: ${READERS.perClient} at once for the machines of one owner, ${READERS.total} on this node`,
+    );
+  client.once('close', () => held.release());
+}
+
 async function serve(
-  client: WebSocket,
-  ref: string,
-  url: string,
+  visitor: Visitor,
+  places: Places,
   { keeper, access, log }: LogStreamSources,
 ): Promise<void> {
+  const { client, ref, url, place } = visitor;
   client.on('error', (error) => log.debug({ err: error }, 'a reader of logs went away'));
+  places.waiting.set(client, place);
+  client.once('close', () => places.waiting.delete(client));
   try {
-    const auth = await readAuth(client);
+    const auth = await readAuth(client).finally(() => places.waiting.delete(client));
     const worker = keeper.find(ref);
     const headers = {
       [OWNER_HEADERS.publicKey]: auth['X-SignedPubKey'],
       [OWNER_HEADERS.operation]: auth['X-SignedOperation'],
     };
     const signed = { ...signedRequestOf({ headers, method: 'GET', url }, NO_BODY), isStream: true };
-    if (worker) await access.permit(signed, worker.record.wanted.owner);
+    const owner = worker?.record.wanted.owner;
+    if (worker) await access.permit(signed, owner);
     else await access.identify(signed);
-    if (!worker)
+    if (!worker || owner === undefined)
       throw new AppError('INSTANCE_NOT_FOUND', 'this node does not look after an instance with this id');
+    becomeReader(visitor, places, owner);
     client.send(JSON.stringify({ status: 'connected' }));
     await follow(client, worker);
   } catch (error) {
     const reason = error instanceof AppError ? error.message : 'the node failed';
     client.send(JSON.stringify({ status: 'failed', reason }), () => client.close(CLOSE_REFUSED));
+    // Who does not answer the close would hold its connection for half a minute.
+    setTimeout(() => client.terminate(), CLOSE_LIMIT_MS).unref();
   }
 }
 

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { type Family, findAddresses, type MayReach } from '@skerry/kit';
-import { parseIpv6Prefix, programAddress } from '@skerry/protocol';
+import { NODE_PROOF_PATH, parseIpv6Prefix, parseNodeUrl, programAddress, provesNode } from '@skerry/protocol';
 import type { FindSystem } from '../asn.ts';
 import type { MeasuredNode } from '../node-list.ts';
 import { type Answer, type GetOptions, pick, readJson, Session } from './session.ts';
@@ -29,8 +30,14 @@ export interface ProbeOptions {
 export type PublishedRecord = Readonly<Record<string, unknown>> & { readonly node_id: string };
 
 /** Milliseconds (facts of deployed monitors). */
-const TIMEOUT = { usual: 10_000, fullCheck: 20_000, about: 5_000 } as const;
+const TIMEOUT = { usual: 10_000, fullCheck: 20_000, about: 5_000, proof: 5_000 } as const;
+/** The longest visit to a node that announced itself: what took longer is missing. */
+export const VISIT_MS_MAX = 60_000;
+/** A packet that was lost costs no hour. */
+const PROOF_TRIES = 2;
+const CHALLENGE_BYTES = 32;
 const VERSION_WAITS_MS = [1_000, 2_000];
+const NODE_ID = /^[0-9a-f]{64}$/;
 const VERSION = /^[\x21-\x7e]{1,64}$/;
 const FEATURES_MAX = 64;
 const FEATURE = /^[\x21-\x7e]{1,64}$/;
@@ -159,9 +166,43 @@ const featuresOf = (value: unknown) =>
     ? value.slice(0, FEATURES_MAX).filter((one) => typeof one === 'string' && FEATURE.test(one))
     : [];
 
+/**
+ * Whether the key that announced the node answers at its URL. A node from before proofs (404) is measured without. No answer
+ * is none to any other question either, so that silent nodes take little time.
+ */
+async function isAtItsUrl(node: MeasuredNode, options: ProbeOptions): Promise<boolean> {
+  const { nodeId, url, address } = node;
+  if (address === undefined) return true;
+  using session = openSession(node, 0, options);
+  for (let tries = 0; tries < PROOF_TRIES; tries++) {
+    const challenge = randomBytes(CHALLENGE_BYTES).toString('hex');
+    const path = `${NODE_PROOF_PATH.slice(1)}?challenge=${challenge}`;
+    const answer = await session.get(path, { timeoutMs: TIMEOUT.proof });
+    if (answer === undefined) continue;
+    if (answer.status !== 200) return answer.status === 404;
+    return provesNode(answer.body, { nodeId, place: parseNodeUrl(url), challenge }, address);
+  }
+  return false;
+}
+
+/** The record of a node that does not answer, or of an answer that is another's: it must not pass for the other. */
+const silentRecord = (node: MeasuredNode, measured_at: number): PublishedRecord => ({
+  measured_at,
+  node_id: node.nodeId,
+  url: node.url,
+  codes: [
+    MEASUREMENT_CODES.IPV4_CHECK_FAILED,
+    MEASUREMENT_CODES.IPV6_CHECK_FAILED,
+    MEASUREMENT_CODES.VERSION_UNAVAILABLE,
+    MEASUREMENT_CODES.DIAG_VM_UNREACHABLE,
+    MEASUREMENT_CODES.FULL_CHECK_FAILED,
+  ],
+});
+
 /** Requests to a compute node, strictly one after another: over IPv6, and one of them again over IPv4. */
 export async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
   const measured_at = options.now() / 1000;
+  if (!(await isAtItsUrl(node, options))) return silentRecord(node, measured_at);
   const place = await locate(node, options);
   const version = await readVersion(node, options);
   using session = openSession(node, options.computeFamily, options);
@@ -172,12 +213,14 @@ export async function measureCompute(node: MeasuredNode, options: ProbeOptions):
   const about: GetOptions = { expect: 200, timeoutMs: TIMEOUT.about };
   const usage = readJson(await session.get('about/usage/system', about));
   const config = readJson(await session.get('status/config', about));
+  const said = pick(config, 'node_hash');
+  const claimed = typeof said === 'string' && NODE_ID.test(said) ? said : undefined;
+  if (claimed !== undefined && claimed !== node.nodeId) return silentRecord(node, measured_at);
   const ipv6_pool = poolOf(pick(config, 'networking', 'IPV6_ADDRESS_POOL'));
   const pinged = vm ? await pingMachine(ipv6_pool, place.ipv6, options) : undefined;
   using fourth = openSession(node, 4, options);
   await fourth.get('', anyStatus);
   const base4 = await fourth.get('about/login', usual(401));
-  const claimed = pick(config, 'node_hash');
   const missing: [unknown, number][] = [
     [place.ipv4, MEASUREMENT_CODES.DNS_IPV4_FAIL],
     [place.ipv6, MEASUREMENT_CODES.DNS_IPV6_FAIL],
@@ -204,13 +247,18 @@ export async function measureCompute(node: MeasuredNode, options: ProbeOptions):
     ipv4: place.ipv4,
     ipv6: place.ipv6,
     ipv6_pool,
-    config_node_hash: typeof claimed === 'string' && /^[0-9a-f]{64}$/.test(claimed) ? claimed : undefined,
+    config_node_hash: claimed,
     ...(codes.length > 0 ? { codes } : {}),
   };
 }
 
 /** A node's record, also of one that made the monitor itself fail. */
-export async function measureNode(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
+export async function measureNode(node: MeasuredNode, given: ProbeOptions): Promise<PublishedRecord> {
+  const signal =
+    node.address === undefined
+      ? given.signal
+      : AbortSignal.any([given.signal, AbortSignal.timeout(VISIT_MS_MAX)]);
+  const options = { ...given, signal };
   try {
     return await (node.kind === 'core' ? measureCore(node, options) : measureCompute(node, options));
   } catch {

@@ -1,5 +1,12 @@
 import type { Reason } from '@skerry/protocol';
-import { type Instance, isSamePlacement, type Node, type Placement, type Resources } from '../view.ts';
+import {
+  type Instance,
+  isSamePlacement,
+  NOTHING,
+  type Node,
+  type Placement,
+  type Resources,
+} from '../view.ts';
 import { CapacityTree } from './capacity-tree.ts';
 import { addLoad, addressOn, createLoad, isAddressTaken, limitsOf, type NodeLoad } from './load.ts';
 import { explainShortage, NO_CAPACITY, NO_NODES } from './shortage.ts';
@@ -33,6 +40,8 @@ interface Entry extends Waiter {
   /** What the network was told, or is being told. */
   said: Placement;
   load: NodeLoad | null;
+  /** What is booked for it on its node. */
+  held: Resources;
   ticket: Ticket<Entry> | null;
 }
 
@@ -43,13 +52,18 @@ function kindOf(from: string | null, to: string | null): DecisionKind {
 }
 
 /** Most of what is told is what was decided. */
-const isSameInstance = ({ needs, createdAt, placement, said }: Entry, instance: Instance) =>
+const isSameInstance = ({ needs, createdAt, placement, said, instance: known }: Entry, instance: Instance) =>
   createdAt === instance.createdAt &&
+  known.failedOn === instance.failedOn &&
   needs.cpu === instance.needs.cpu &&
   needs.memoryMib === instance.needs.memoryMib &&
   needs.diskGib === instance.needs.diskGib &&
   isSamePlacement(placement, instance) &&
   isSamePlacement(said, instance);
+
+/** What an instance takes of a node. Only the node itself can say that it never starts there, so only of one that is believed it counts. */
+const heldOn = ({ needs, instance }: Entry, { node, standing }: NodeLoad): Resources =>
+  instance.failedOn === node.nodeId && standing.isBelieved ? NOTHING : needs;
 
 const NODE_GONE: Reason = { code: 'NODE_GONE', message: 'the node that it was on has left the network' };
 
@@ -131,11 +145,12 @@ export class Planner {
     }
     const isElsewhere = node.ipv6Prefix !== load.node.ipv6Prefix || node.address !== load.node.address;
     const wasLeaving = load.standing.leaving !== null;
+    const wasBelieved = load.standing.isBelieved;
     load.node = node;
     load.limits = limitsOf(node, this.#options.cpuOvercommit);
     load.standing = standing;
     this.#touch(load);
-    if (isElsewhere) this.#rebook([...load.instances]);
+    if (isElsewhere || wasBelieved !== standing.isBelieved) this.#rebook([...load.instances]);
     else if (wasLeaving !== (standing.leaving !== null))
       for (const instanceId of load.instances) this.#lineUp(this.#entries.get(instanceId)!);
   }
@@ -167,6 +182,7 @@ export class Planner {
       placement: instance,
       said: instance,
       load: null,
+      held: NOTHING,
       ticket: null,
     };
     this.#entries.set(instanceId, entry);
@@ -263,14 +279,15 @@ export class Planner {
 
   #hold(entry: Entry, load: NodeLoad): void {
     entry.load = load;
-    addLoad(load, entry.needs, entry.instanceId);
+    entry.held = heldOn(entry, load);
+    addLoad(load, entry.held, entry.instanceId);
     if (!this.#isTreeOld) this.#tree.update(load);
   }
 
   #release(entry: Entry): void {
     const { load, ticket, placement } = entry;
     if (load) {
-      addLoad(load, entry.needs, entry.instanceId, -1);
+      addLoad(load, entry.held, entry.instanceId, -1);
       this.#touch(load);
       entry.load = null;
     } else if (placement.nodeId !== null) this.#forgetOrphan(entry, placement.nodeId);

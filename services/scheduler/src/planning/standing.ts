@@ -13,6 +13,8 @@ export interface Standing {
   readonly score: number | null;
   /** How far it is believed, in a sentence. */
   readonly trust: string;
+  /** Whether its word frees the room of what it says can never start. Who has only the room that it earned would have room without end. */
+  readonly isBelieved: boolean;
 }
 
 /** What is known of a node beside its announcement. */
@@ -101,6 +103,7 @@ export function decideStanding(node: Node, facts: NodeFacts, rules: StandingRule
     leaving: leavingReason(node, facts, rules, nowMs),
     score: facts.score,
     trust: facts.trust.words,
+    isBelieved: facts.trust.room === null,
   };
 }
 
@@ -110,4 +113,5 @@ export const isSameStanding = (a: Standing, b: Standing) =>
   isSameReason(a.unusable, b.unusable) &&
   isSameReason(a.leaving, b.leaving) &&
   a.score === b.score &&
-  a.trust === b.trust;
+  a.trust === b.trust &&
+  a.isBelieved === b.isBelieved;

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { afterEach, beforeEach, test } from 'node:test';
+import { createSigner, generatePrivateKey, OwnerPass, type Signer } from '@skerry/client';
+import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
+import { OPERATION_WINDOW_MS } from '@skerry/protocol';
+import { WebSocket } from 'ws';
+import { OwnerAccess } from '../owner/access.ts';
+import { Replays } from '../owner/replays.ts';
+import { addLogStream } from './log-stream.ts';
+
+const log = createLogger('test', 'silent');
+const ID = 'c'.repeat(64);
+const PATH = `/control/machine/${ID}/stream_logs`;
+const NODE = { domain: '127.0.0.1', nodeId: 'a'.repeat(64) };
+const owner = createSigner(generatePrivateKey());
+const worker = {
+  record: { wanted: { owner: owner.address }, status: { phase: 'running' } },
+  console: { read: async () => [], listen: () => () => {} },
+};
+
+let app: HttpServer;
+let url: string;
+const sockets: WebSocket[] = [];
+
+beforeEach(async () => {
+  app = await createHttpServer({ log });
+  const access = new OwnerAccess({
+    coreUrl: 'http://127.0.0.1:1',
+    domain: () => NODE.domain,
+    nodeId: NODE.nodeId,
+    replays: new Replays({ windowMs: OPERATION_WINDOW_MS }),
+    now: Date.now,
+  });
+  addLogStream(app, {
+    ...{ keeper: { find: () => worker } as never, access, log },
+    // Loopback is one address: a client is who its header says.
+    clientOf: ({ headers }) => ({ key: String(headers['x-client']), isExempt: false, isRelayed: false }),
+  });
+  url = await listen(app, '127.0.0.1', 0);
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.terminate();
+  await app.close();
+});
+
+/** @returns the open socket, or the status that it was refused with */
+function connect(client: string): Promise<WebSocket | number> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}${PATH}`, { headers: { 'x-client': client } });
+  sockets.push(socket);
+  return new Promise((resolve) => {
+    socket.once('open', () => resolve(socket));
+    socket.once('unexpected-response', (_request, response) => resolve(response.statusCode ?? 0));
+    socket.on('error', () => {});
+  });
+}
+
+let nowMs = Date.now();
+async function follow(client: string, by: Signer = owner): Promise<{ socket: WebSocket; status: string }> {
+  const socket = await connect(client);
+  assert.ok(socket instanceof WebSocket, `refused with ${String(socket)}`);
+  const pass = await OwnerPass.create(by, NODE, nowMs);
+  // Each counts once: no two are signed for the same time.
+  const auth = await pass.sign({ method: 'GET', path: PATH }, nowMs++);
+  const said = once(socket, 'message');
+  socket.send(JSON.stringify({ auth }));
+  const [data] = (await said) as [Buffer];
+  return { socket, status: (JSON.parse(String(data)) as { status: string }).status };
+}
+
+test('M5: who has not proved anything has few places, and those of many addresses are nobody else’s', async () => {
+  const reader = await follow('owner');
+  assert.equal(reader.status, 'connected');
+  const hoard = await Promise.all(Array.from({ length: 8 }, () => connect('one stranger')));
+  assert.deepEqual(hoard.map((one) => (typeof one === 'number' ? one : 101)).sort(), [
+    ...Array(4).fill(101),
+    ...Array(4).fill(503),
+  ]);
+  for (let index = 0; index < 320; index++) await connect(`stranger ${index % 80}`);
+  // The places of strangers are taken; owners come and stay.
+  for (let index = 0; index < 3; index++) assert.equal((await follow(`new ${index}`)).status, 'connected');
+  assert.equal(reader.socket.readyState, WebSocket.OPEN);
+});
+
+test('M5: who says nothing, or nothing that is true, is let go soon', async () => {
+  const begunMs = performance.now();
+  const [silent, liar] = [await connect('silent'), await connect('liar')] as [WebSocket, WebSocket];
+  liar.send('{"auth":{}}');
+  await Promise.all([once(silent, 'close'), once(liar, 'close')]);
+  assert.ok(performance.now() - begunMs < 9_000);
+  // One that never answers a close gives its place back, too.
+  const raw = request(`${url}${PATH}`, {
+    headers: {
+      ...{ 'x-client': 'raw', connection: 'Upgrade', upgrade: 'websocket' },
+      ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' },
+    },
+  });
+  raw.end();
+  const [, socket] = await once(raw, 'upgrade');
+  socket.resume();
+  await once(socket, 'close');
+  assert.ok(performance.now() - begunMs < 18_000);
+});
+
+test('M5: an owner has a share of readers, from whatever addresses', async () => {
+  const statuses: string[] = [];
+  for (let index = 0; index < 18; index++) statuses.push((await follow(`address ${index}`)).status);
+  assert.deepEqual(statuses, [...Array(16).fill('connected'), 'failed', 'failed']);
+});

@@ -1,0 +1,72 @@
+import { createHmac } from 'node:crypto';
+import type { JournalEntry } from './journal.ts';
+import type { MeasuredNode } from './node-list.ts';
+import type { HourWindow } from './plan.ts';
+import { type PublishedRecord, VISIT_MS_MAX } from './probe/measure.ts';
+
+/** When each node that announced itself answered last: the beginning of that hour, by `KIND:ID`. */
+export type Answered = ReadonlyMap<string, number>;
+
+export const keyOf = (kind: MeasuredNode['kind'], nodeId: string) => `${kind}:${nodeId}`;
+
+/** Announcing costs nothing: those that have not answered yet get this part of the hour. */
+const NEWCOMERS_PART = 0.25;
+/** Of each hour, however short it is. */
+const NEWCOMERS_MIN = 100;
+/** Hours for which a node that fell silent is still visited in each. */
+const REMEMBERED_HOURS = 24;
+
+/** How many newcomers an hour has time for where each takes as long as it may. */
+export const newcomersMax = ({ startMs, lastVisitMs }: HourWindow, concurrency: number): number =>
+  Math.max(
+    NEWCOMERS_MIN,
+    Math.floor((NEWCOMERS_PART * concurrency * (lastVisitMs - startMs)) / VISIT_MS_MAX),
+  );
+
+export interface ChoiceOptions {
+  readonly answered: Answered;
+  readonly seed: string;
+  readonly window: HourWindow;
+  readonly concurrency: number;
+}
+
+/**
+ * Whom to measure in an hour: all that are listed, all that answered lately, and of those that only announced themselves as
+ * many as there is time for, hour by hour the next ones. Follows from its arguments; nobody can foretell or choose a turn.
+ */
+export function chooseNodes(nodes: readonly MeasuredNode[], options: ChoiceOptions): MeasuredNode[] {
+  const { answered, seed, window, concurrency } = options;
+  const isNewcomer = ({ kind, nodeId, address, isListed }: MeasuredNode) =>
+    address !== undefined && !isListed && !answered.has(keyOf(kind, nodeId));
+  const turnOf = ({ kind, nodeId }: MeasuredNode) =>
+    createHmac('sha256', seed).update(`turn\n${kind}\n${nodeId}`).digest('hex');
+  const newcomers = nodes
+    .filter(isNewcomer)
+    .map((node) => ({ node, turn: turnOf(node) }))
+    .sort((a, b) => (a.turn < b.turn ? -1 : 1))
+    .map(({ node }) => node);
+  const count = Math.min(newcomers.length, newcomersMax(window, concurrency));
+  const hour = Math.floor(window.startMs / (window.endMs - window.startMs));
+  const first = newcomers.length === 0 ? 0 : (hour * count) % newcomers.length;
+  const chosen = [...newcomers.slice(first), ...newcomers.slice(0, first)].slice(0, count);
+  return [...nodes.filter((node) => !isNewcomer(node)), ...chosen];
+}
+
+const hasAnswered = (record: PublishedRecord) =>
+  record.base_latency !== undefined || record.base_latency_ipv4 !== undefined;
+
+/** What is known after an hour. Told twice it is the same. */
+export function noteAnswers(
+  answered: Answered,
+  entries: readonly JournalEntry[],
+  startMs: number,
+  hourMs: number,
+): Map<string, number> {
+  const oldest = startMs - REMEMBERED_HOURS * hourMs;
+  const after = new Map([...answered].filter(([, hour]) => hour >= oldest));
+  for (const { kind, record } of entries) {
+    const key = keyOf(kind, record.node_id);
+    if (hasAnswered(record)) after.set(key, Math.max(startMs, after.get(key) ?? startMs));
+  }
+  return after;
+}

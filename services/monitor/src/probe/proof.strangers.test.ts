@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import { test } from 'node:test';
+import { createSigner, generatePrivateKey } from '@skerry/client';
+import { createNodeProof, NODE_PROOF_PATH, nodeIdOf, parseNodeUrl } from '@skerry/protocol';
+import type { MeasuredNode } from '../node-list.ts';
+import { type Handler, probeOptionsOf, startNode } from '../testing.ts';
+import { measureNode } from './measure.ts';
+
+const [owner, thief] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
+const announced = ({ address }: typeof owner, url: string): MeasuredNode => ({
+  kind: 'compute',
+  nodeId: nodeIdOf(address),
+  url,
+  address,
+});
+
+/** A compute node with this key. @param place where it says it is; undefined where it is from before proofs */
+const nodeOf =
+  (signer: typeof owner, place: (port: number) => string | undefined): Handler =>
+  (request, response) => {
+    const url = new URL(request.url ?? '', 'http://here');
+    const at = place(request.socket.localPort!);
+    const nodeId = nodeIdOf(signer.address);
+    if (url.pathname === NODE_PROOF_PATH && at !== undefined) {
+      const claim = { nodeId, place: parseNodeUrl(at), challenge: url.searchParams.get('challenge')! };
+      response.end(JSON.stringify(createNodeProof(claim, signer.sign)));
+    } else if (url.pathname === NODE_PROOF_PATH) response.writeHead(404).end('{}');
+    else if (url.pathname === '/about/login') response.writeHead(401).end('{}');
+    else response.end(JSON.stringify(url.pathname === '/status/config' ? { node_hash: nodeId } : {}));
+  };
+const proving = nodeOf(owner, (port) => `http://127.0.0.1:${port}/`);
+const old = nodeOf(owner, () => undefined);
+
+async function isMeasured(handler: Handler, who: typeof owner): Promise<boolean> {
+  await using node = await startNode(handler);
+  const record = await measureNode(announced(who, node.url), probeOptionsOf());
+  const fields = ['base_latency', 'base_latency_ipv4', 'diagnostic_vm_latency', 'config_node_hash', 'ipv4'];
+  const has = fields.filter((field) => record[field] !== undefined);
+  assert.ok(has.length === 0 || has.length === fields.length, has.join());
+  return has.length > 0;
+}
+
+test('H3: hours are earned by the key that answers at the URL', async () => {
+  assert.ok(await isMeasured(proving, owner));
+  // Who announced another's URL.
+  assert.equal(await isMeasured(proving, thief), false);
+  // A proof for another place, and one that is none.
+  const elsewhere = nodeOf(owner, () => 'http://elsewhere.test/');
+  assert.equal(await isMeasured(elsewhere, owner), false);
+  assert.equal(await isMeasured((_request, response) => response.end('{}'), owner), false);
+});
+
+test('H3: who passes the questions on to another’s node is not measured', async () => {
+  await using real = await startNode(proving);
+  const relay: Handler = (request, response) => {
+    get(`${real.url.replace(/\/$/, '')}${request.url}`, (answer) => {
+      response.writeHead(answer.statusCode!);
+      answer.pipe(response);
+    });
+  };
+  for (const who of [thief, owner]) assert.equal(await isMeasured(relay, who), false);
+});
+
+test('H3: a node from before proofs is measured as itself only', async () => {
+  assert.ok(await isMeasured(old, owner));
+  assert.equal(await isMeasured(old, thief), false);
+});
+
+test('M6: a node that does not answer is asked nothing else', async () => {
+  await using node = await startNode((request) => request.socket.destroy());
+  const record = await measureNode(announced(owner, node.url), probeOptionsOf());
+  assert.deepEqual(record.codes, [2003, 2004, 2005, 2006, 2007]);
+  assert.ok(node.requests.every(({ path }) => path.startsWith(NODE_PROOF_PATH)));
+});
