@@ -15,7 +15,7 @@ const { alice, scheduler, bob, node, credit } = signers;
 const NODE_ID = 'a'.repeat(64);
 const NOBODY = { schedulers: undefined, publishers: undefined, coreNodes: undefined };
 
-async function place(core: TestCore, instanceId: string, by = scheduler): Promise<void> {
+async function place(core: TestCore, instanceId: string, by = scheduler): Promise<string> {
   const allocation = {
     ...{ instance_id: instanceId, node_id: NODE_ID, node_address: node.address, reason: null },
     ...{ ipv6: '2001:db8::3:0:0:1', decided_at_ms: Date.now() },
@@ -26,6 +26,7 @@ async function place(core: TestCore, instanceId: string, by = scheduler): Promis
     content: { type: NETWORK_POST.allocation, content: allocation },
   });
   assert.equal(status, 200, JSON.stringify(body));
+  return body.item_hash;
 }
 
 async function createMachine(core: TestCore, at: number): Promise<string> {
@@ -116,6 +117,38 @@ describe('a list that is set later', () => {
       assert.deepEqual([row.derived, row.place], [[bob.address], null]);
     // Of three rounds the first is not done again; the two kinds of measurements and the three of credit have one each.
     assert.equal(rounds, 2 + 2 + 3);
+  });
+
+  test('what is forgotten while it is derived again stays without effect', async () => {
+    await using core = await createTestCore();
+    const id = await createMachine(core, 0);
+    const allocation = await place(core, id, bob);
+    const given = {
+      schedulers: [bob.address],
+      scoring_publishers: [],
+      credit_publishers: [],
+      known_core_nodes: [],
+      credit_enforcement: [],
+    };
+    const { db, pipeline } = core.rooms;
+    let isForgotten = false;
+    const tools = {
+      readContentFile: async () => undefined,
+      pipeline: {
+        resume: () => {},
+        derive: async (...all: Parameters<typeof pipeline.derive>) => {
+          if (!isForgotten) {
+            isForgotten = true;
+            const content = { hashes: [allocation] };
+            assert.equal((await core.send(bob, { type: 'FORGET', content })).status, 200);
+          }
+          return pipeline.derive(...all);
+        },
+      },
+    };
+    await (await Trust.open({ db, given, peers: 0, log })).derive(tools);
+    assert.ok(isForgotten);
+    assert.equal((await core.get(`/instances/${id}`)).body.ipv6, '');
   });
 });
 

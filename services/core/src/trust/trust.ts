@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { enforceCredit } from '../credits/derive.ts';
 import type { Schema } from '../db/schema.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
-import { acceptStored, type ReadContentFile } from '../messages/stored.ts';
+import type { ReadContentFile } from '../messages/stored.ts';
 import type { PeerTrust } from './ask.ts';
 import {
   decideTrust,
@@ -20,7 +20,7 @@ import {
   viewOfTrust,
 } from './decide.ts';
 import { readTrust, type TrustRow, writeDerived, writePlace, writeTrust } from './store.ts';
-import { countStored, hasStored, readStored } from './stored.ts';
+import { countStored, hasStored, prepareReading, readStored } from './stored.ts';
 
 /** What the node's own settings say, by name; what is left out may be learned from peers. */
 export type GivenTrust = Partial<Readonly<Record<TrustName, TrustValue>>>;
@@ -192,8 +192,8 @@ export class Trust {
         // Another change came in between: begin anew.
         if (signal?.aborted || !isSameValue(row.value, value)) return;
         const { rows, next } = await readStored(db, name, changed, row.place);
-        const accepted = await Promise.all(rows.map((one) => acceptStored(one, tools.readContentFile)));
-        await tools.pipeline.derive(accepted, (trx) =>
+        const read = await prepareReading(rows, tools.readContentFile);
+        await tools.pipeline.derive(read, (trx) =>
           next ? writePlace(trx, name, next, value) : writeDerived(trx, name, value),
         );
         const now = this.#rows.get(name)!;
