@@ -30,6 +30,8 @@ export interface TrustOptions {
   readonly given: GivenTrust;
   /** How many peers can be asked. */
   readonly peers: number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly uptime?: () => number;
   readonly log: Logger;
 }
 
@@ -38,6 +40,8 @@ export interface DerivingTools {
   readonly readContentFile: ReadContentFile;
 }
 
+/** How long a node that knows no list yet waits for most of its peers to answer, before those that do decide. */
+export const FIRST_ANSWERS_MS = 600_000;
 /** A line of the log for so many messages. */
 const TELL_EVERY = 5_000;
 
@@ -59,10 +63,14 @@ export class Trust {
     Record<TrustList, Set<string>>
   >;
   readonly #problems = new Map<TrustName, string>();
+  readonly #uptime: () => number;
+  readonly #openedMs: number;
   #deriving: { readonly name: TrustName; readonly total: number; done: number } | undefined;
 
   private constructor(options: TrustOptions, rows: Map<TrustName, TrustRow>) {
     this.#options = options;
+    this.#uptime = options.uptime ?? (() => performance.now());
+    this.#openedMs = this.#uptime();
     this.#rows = rows;
     for (const name of TRUST_NAMES) this.#fill(name);
   }
@@ -126,6 +134,7 @@ export class Trust {
           return said ? [said] : [];
         }),
         peers,
+        hasWaited: this.#uptime() - this.#openedMs >= FIRST_ANSWERS_MS,
         isUnion: name === 'known_core_nodes',
       });
       onProblem(name, verdict.problem);
