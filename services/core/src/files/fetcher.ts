@@ -42,13 +42,19 @@ export interface FetchCounts {
 /** `file:` and a SHA-256. What is named by a CID comes by IPFS (ipfs/fetcher.ts), and has another hash than its name. */
 const KEY_CHARS = 'file:'.length + 64;
 
-/** Names of files that pending messages lack, those that expire first at the front. */
+/**
+ * Names of files that pending messages lack. Senders take turns, so that however many files one of them names, only its
+ * own wait for it; of each, those that expire first are at the front.
+ */
 async function listLacking(db: Kysely<Schema>): Promise<string[]> {
   const { rows } = await sql<{ key: string }>`
-    select d.key from messages m join dependencies d on d.item_hash = m.item_hash
-    where m.status = 'pending' and d.key >= 'file:' and d.key < 'file;' and length(d.key) = ${KEY_CHARS}
-    order by m.decide_by_ms, d.key limit ${WANTED_MAX}`.execute(db);
-  return [...new Set(rows.map(({ key }) => key.slice('file:'.length)))];
+    select key from (
+      select d.key, m.decide_by_ms,
+        row_number() over (partition by m.sender order by m.decide_by_ms, d.key) as turn
+      from messages m join dependencies d on d.item_hash = m.item_hash
+      where m.status = 'pending' and d.key >= 'file:' and d.key < 'file;' and length(d.key) = ${KEY_CHARS}) as lacking
+    group by key order by min(turn), min(decide_by_ms), key limit ${WANTED_MAX}`.execute(db);
+  return rows.map(({ key }) => key.slice('file:'.length));
 }
 
 export interface FetcherOptions {

@@ -31,7 +31,11 @@ export interface WantedFile {
   readonly attempts: number;
 }
 
-/** Those whose turn it is, the longest due first. */
+/**
+ * Those that are due, the longest due first. Senders take turns, and what is under way for one counts as its turn: however
+ * many files one of them names, only its own wait for it.
+ * @param except what is under way
+ */
 export async function listDue(
   db: Kysely<Schema>,
   nowMs: number,
@@ -39,8 +43,19 @@ export async function listDue(
   except: readonly string[],
 ): Promise<WantedFile[]> {
   const { rows } = await sql<WantedFile>`
-    select hash, attempts from wanted_files where due_ms <= ${nowMs} and hash <> all(${except}::text[])
-    order by due_ms, hash limit ${limit}`.execute(db);
+    with due as (
+      select hash, attempts, due_ms, hash = any(${except}::text[]) as is_begun from wanted_files
+      where due_ms <= ${nowMs} or hash = any(${except}::text[])),
+    waiting as (
+      select distinct due.hash, due.due_ms, due.is_begun, m.sender
+      from due join dependencies d on d.key = 'file:' || due.hash join messages m using (item_hash)
+      where m.status = 'pending'),
+    turns as (
+      select hash, row_number() over (partition by sender order by is_begun desc, due_ms, hash) as turn from waiting)
+    select due.hash, due.attempts from due left join turns using (hash)
+    where not due.is_begun
+    group by due.hash, due.attempts, due.due_ms
+    order by coalesce(min(turns.turn), 0), due.due_ms, due.hash limit ${limit}`.execute(db);
   return rows;
 }
 

@@ -6,10 +6,12 @@ import {
   decodeQuestion,
   encodeRanges,
   RANGES_BODY_BYTES,
+  type Range,
   WANTED_BODY_BYTES,
 } from '@skerry/protocol';
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
+import { Budget, RANGES_BUDGET } from '../sync/budget.ts';
 import { encodeFrames } from '../sync/frames.ts';
 import { NEXT_PLACE_HEADER } from '../sync/link.ts';
 import { OFFER_BODY_BYTES } from '../sync/offers.ts';
@@ -28,6 +30,10 @@ const binaryView = (description: string) => ({
 });
 /** Bodies of messages that are being read at once: each may have megabytes. */
 const READS_MAX = 4;
+
+/** What comparing ranges costs: each of them, and each key that is listed. */
+const costOf = (ranges: readonly Range[]) =>
+  ranges.reduce((cost, range) => cost + 1 + (range.kind === 'keys' ? range.keys.length : 0), 0);
 
 const PeerView = Type.Object({
   name: Type.String(),
@@ -86,6 +92,7 @@ const PageQuery = Type.Object(
 /** Keeping in step: what core nodes ask each other (docs/peers.md). */
 export async function syncRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   const { db, sync } = rooms;
+  const budget = new Budget(RANGES_BUDGET, rooms.settings.limits.now);
   let reading = 0;
 
   /** Bounds what is read at once; who comes beyond it is told to come back. */
@@ -151,8 +158,12 @@ export async function syncRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
       },
       async (request, reply) => {
         if (!sync.set.isReady) throw new AppError('OVERLOADED', 'the node is still counting its messages');
+        const standing = rooms.standingOf(request);
+        budget.check(standing);
         const question = decodeQuestion(bytesOf(request.body));
-        return sendBinary(reply, encodeRanges(answerRanges(sync.set.index, question)));
+        const answer = answerRanges(sync.set.index, question);
+        budget.charge(standing, costOf(question) + costOf(answer));
+        return sendBinary(reply, encodeRanges(answer));
       },
     );
 

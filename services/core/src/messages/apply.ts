@@ -1,4 +1,5 @@
 import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
+import type { Transaction } from 'kysely';
 import type { Writer } from '../db/copy.ts';
 import type { Schema } from '../db/schema.ts';
 import { appendEvents, type EventDraft, lockEvents } from '../events/append.ts';
@@ -112,20 +113,24 @@ async function writeSteps(
   return { events, ...(await writeEffects(writer.trx, changed, schedulers, events)) };
 }
 
+/** Reads messages in force, as they are in the transaction. */
+export type ReadInForce = (trx: Transaction<Schema>) => Promise<readonly Accepted[]>;
+
 /**
  * Derives again what follows from messages in force, because other senders are trusted now, with the events that tell of
- * it. @returns whether messages stand in line to be decided again because of it
+ * it. They are read under the lock of all who write: what was forgotten a moment ago stays without effect.
+ * @returns whether messages stand in line to be decided again because of it
  */
 export async function applyAgain(
   writer: Writer<Schema>,
-  inForce: readonly Accepted[],
+  read: ReadInForce,
   schedulers: ReadonlySet<string>,
   nowMs: number,
 ): Promise<boolean> {
   const { trx } = writer;
   const lastSeq = await lockEvents(trx);
   const events: EventDraft[] = [];
-  const { changedKeys, reconsider } = await rewriteEffects(trx, inForce, schedulers, events);
+  const { changedKeys, reconsider } = await rewriteEffects(trx, await read(trx), schedulers, events);
   if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
   return putInLine(trx, [...changedKeys], [...reconsider]);
 }

@@ -7,7 +7,7 @@ import type { Schema } from '../db/schema.ts';
 import { BOUNDLESS, type DiskReserve } from '../disk/reserve.ts';
 import type { EventLog } from '../events/log.ts';
 import type { Accepted } from './accepted.ts';
-import { type Applied, applyAgain, applyBatch } from './apply.ts';
+import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply.ts';
 import type { Candidate, Outcome } from './judged.ts';
 import { findExpired, putInLine, readLine, takeFromLine } from './line.ts';
 import type { PipelineObserver } from './observer.ts';
@@ -133,15 +133,13 @@ export class Pipeline {
 
   /**
    * Derives again what follows from messages in force.
+   * @param read reads them, once nobody else writes
    * @param within is written in the same transaction
    */
-  async derive(
-    inForce: readonly Accepted[],
-    within: (trx: Transaction<Schema>) => Promise<void>,
-  ): Promise<void> {
+  async derive(read: ReadInForce, within: (trx: Transaction<Schema>) => Promise<void>): Promise<void> {
     const { write, schedulers, now } = this.#options;
     const moreInLine = await write(async (writer) => {
-      const more = await applyAgain(writer, inForce, schedulers, now());
+      const more = await applyAgain(writer, read, schedulers, now());
       await within(writer.trx);
       return more;
     });

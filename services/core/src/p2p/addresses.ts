@@ -1,13 +1,12 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../db/schema.ts';
+import { askGreeting } from '../sync/greeting.ts';
 
 /** The aggregate in which the network's nodes are listed (facts of deployed nodes: `nodes[].multiaddress`). */
 const NODE_LIST_KEY = 'corechannel';
 const NODE_LIST_FIELD = 'nodes';
 const ADDRESSES_MAX = 1_000;
 const ADDRESS_CHARS_MAX = 256;
-const GREETING_TIMEOUT_MS = 5_000;
-const GREETING_CHARS_MAX = 64 * 1024;
 const MULTIADDR = /^\/(ip4|ip6|dns|dns4|dns6)\/[^/\s]+\/tcp\/[0-9]{1,5}\/p2p\/[A-Za-z0-9]+$/;
 
 /** Addresses of a form that can be called; anything may stand in what strangers say. */
@@ -20,13 +19,7 @@ export function pickAddresses(values: readonly unknown[]): string[] {
 
 /** What a core node says of itself over HTTP. */
 async function askAddresses(url: string, signal: AbortSignal): Promise<string[]> {
-  const response = await fetch(`${url.replace(/\/+$/, '')}/api/v0/info/public.json`, {
-    redirect: 'error',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(GREETING_TIMEOUT_MS)]),
-  });
-  const text = await response.text();
-  if (text.length > GREETING_CHARS_MAX) return [];
-  const { node_multi_addresses: addresses } = JSON.parse(text) as { node_multi_addresses?: unknown };
+  const { node_multi_addresses: addresses } = await askGreeting(url, signal);
   return Array.isArray(addresses) ? pickAddresses(addresses) : [];
 }
 

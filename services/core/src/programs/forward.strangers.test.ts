@@ -90,3 +90,28 @@ test('a program that a compute node has not heard of yet runs once it has', asyn
     server.close();
   }
 });
+
+test('of the details of a node’s refusal only a bounded traceback is passed on', async () => {
+  const server = createServer((_request, response) => {
+    const details = { traceback: 'x'.repeat(1_000_000), other: 'y'.repeat(1_000_000) };
+    response.writeHead(500).end(JSON.stringify({ error: 'it failed', code: 'PROGRAM_FAILED', details }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const stored = {
+      programHash: '1'.repeat(64),
+      owner: signers.alice.address,
+      program: { runtime: { kind: 'named', runtime: 'nodejs' }, timeoutSeconds: 1 },
+    } as unknown as Parameters<typeof forwardRun>[1];
+    const asker = createAsker({ mayReach: createReach(true) });
+    const runner = runnerAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const options = { caller: 'somebody', asker, signal: new AbortController().signal };
+    await assert.rejects(forwardRun([runner], stored, {}, options), (error: unknown) => {
+      const { code, details } = error as { code: string; details: object };
+      assert.deepEqual([code, Object.keys(details)], ['PROGRAM_FAILED', ['traceback']]);
+      return JSON.stringify(details).length < 100_000;
+    });
+  } finally {
+    server.close();
+  }
+});

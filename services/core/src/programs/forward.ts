@@ -40,13 +40,25 @@ export function orderRunners(runners: readonly Runner[], { programHash, program 
     .map(({ runner }) => runner);
 }
 
+/** Of a traceback that a node tells, so much is passed on. */
+const TRACEBACK_CHARS_MAX = 64 * 1024;
+
+/** The only detail of a run that callers are told of. */
+function detailsOf(details: unknown): { traceback: string } | undefined {
+  const { traceback } = (details ?? {}) as { traceback?: unknown };
+  return typeof traceback === 'string' ? { traceback: traceback.slice(0, TRACEBACK_CHARS_MAX) } : undefined;
+}
+
 /** What a node answered where the program did not. It is a stranger: only words that we know are passed on. */
 function refusalOf(body: Buffer, status: number): AppError {
   try {
     const { error, code, details } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
     if (code === LIMITED)
       return new AppError('OVERLOADED', 'the compute node takes no more runs of this node now');
-    if (isErrorCode(code)) return new AppError(code, String(error).slice(0, LIMITS.reasonChars), { details });
+    if (isErrorCode(code))
+      return new AppError(code, String(error).slice(0, LIMITS.reasonChars), {
+        details: detailsOf(details),
+      });
   } catch {
     // Not a node of this network, or a proxy before one.
   }

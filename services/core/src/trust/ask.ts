@@ -1,14 +1,12 @@
+import { askGreeting } from '../sync/greeting.ts';
 import { readTold, type Told, TRUST_NAMES, type TrustName } from './decide.ts';
 
 /** What a peer trusts, by name; a peer of an older release tells nothing. */
 export type PeerTrust = Partial<Readonly<Record<TrustName, Told>>>;
 
-/** How long a peer may take. The node waits for it before it serves for the first time. */
-const TIMEOUT_MS = 5_000;
-const ANSWER_CHARS_MAX = 64 * 1024;
-
 /**
- * Asks a peer whom it trusts, by what it says of itself. Undefined where it does not answer.
+ * Asks a peer whom it trusts, by what it says of itself. Undefined where it does not answer. The node waits for it before
+ * it serves for the first time.
  * @param ownAddress of this node: it is not told by itself
  */
 export async function askTrust(
@@ -17,14 +15,7 @@ export async function askTrust(
   signal: AbortSignal,
 ): Promise<PeerTrust | undefined> {
   try {
-    const response = await fetch(`${url.replace(/\/+$/, '')}/api/v0/info/public.json`, {
-      redirect: 'error',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-    });
-    const text = await response.text();
-    if (!response.ok || text.length > ANSWER_CHARS_MAX) return undefined;
-    const said = JSON.parse(text) as { address?: unknown; trust?: unknown };
-    return readPeerTrust(url, said, ownAddress);
+    return readPeerTrust(url, await askGreeting(url, signal), ownAddress);
   } catch {
     return undefined;
   }

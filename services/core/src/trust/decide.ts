@@ -48,6 +48,8 @@ export interface TrustFacts {
   readonly told: readonly Told[];
   /** How many peers there are to be asked. */
   readonly peers: number;
+  /** Whether it was long enough that those who did not answer need not be waited for. */
+  readonly hasWaited: boolean;
   /** Each peer vouches for what it tells, as for its own keys: they need not agree. */
   readonly isUnion?: boolean;
 }
@@ -58,39 +60,44 @@ export interface TrustVerdict {
   readonly problem?: string;
 }
 
+/** A list as a person reads it. */
+const textOf = ({ url, value }: Told) => `${url} says ${value.length === 0 ? 'nobody' : value.join(', ')}`;
+
 /**
- * What counts. A setting always does. Without one a node believes what its peers do, for as long as they agree: a peer
- * that was told by its operator outweighs those that only heard of it. What was once learned changes only when every
- * peer tells the same other thing. Pure.
+ * What counts. A setting always does. Without one a node believes what its peers do, where all that answer and have an
+ * opinion agree: what they say of where they have it from makes no difference, since a liar would say the best. The first
+ * list takes answers of most peers, or a while. What was once learned changes only when every peer tells the same other
+ * thing. Pure.
  */
-export function decideTrust({ given, held, told, peers, isUnion }: TrustFacts): TrustVerdict {
+export function decideTrust({ given, held, told, peers, hasWaited, isUnion }: TrustFacts): TrustVerdict {
   if (given) return { held: { value: given, source: 'setting', toldBy: [] } };
   if (peers === 0) return { held: UNSET };
   const kept = held?.source === 'peers' ? held : UNSET;
   const known = told.filter(({ source }) => source !== 'unset');
-  const firsthand = known.filter(({ source }) => source === 'setting');
-  const pool = firsthand.length > 0 ? firsthand : known;
-  const [first] = pool;
+  const [first] = known;
   if (!first)
     return told.length < peers && kept === UNSET
       ? { held: kept, problem: 'it is not set, and no peer has told it yet' }
       : { held: kept };
+  const toldBy = known.map(({ url }) => url);
   if (isUnion) {
     const value = orderedAddresses([
       ...known.flatMap((one) => one.value),
       ...(told.length < peers ? kept.value : []),
     ]);
-    return { held: { value, source: 'peers', toldBy: known.map(({ url }) => url) } };
+    return { held: { value, source: 'peers', toldBy } };
   }
-  if (pool.some(({ value }) => !isSameValue(value, first.value)))
+  if (known.some(({ value }) => !isSameValue(value, first.value)))
+    return { held: kept, problem: `it is not set, and peers differ: ${known.map(textOf).join('; ')}` };
+  if (kept === UNSET && told.length * 2 <= peers && !hasWaited)
     return {
       held: kept,
-      problem: `it is not set, and peers differ (${pool.map(({ url }) => url).join(', ')})`,
+      problem: `it is not set, and only ${told.length} of ${peers} peers have answered yet`,
     };
   const isOther = kept !== UNSET && !isSameValue(kept.value, first.value);
   if (isOther && told.length < peers)
     return { held: kept, problem: `${first.url} tells another list, and not every peer answers` };
-  return { held: { value: first.value, source: 'peers', toldBy: pool.map(({ url }) => url) } };
+  return { held: { value: first.value, source: 'peers', toldBy } };
 }
 
 /** As a node tells it: lists of addresses, and whether credit is enforced. */

@@ -1,7 +1,8 @@
 import { CREDIT_POST, METRICS_POST_TYPES, NETWORK_POST } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Place, Schema } from '../db/schema.ts';
-import type { StoredMessage } from '../messages/stored.ts';
+import type { ReadInForce } from '../messages/apply.ts';
+import { acceptStored, type ReadContentFile, type StoredMessage } from '../messages/stored.ts';
 import type { TrustName, TrustValue } from './decide.ts';
 
 /** Messages whose effects hang on whom the node trusts. */
@@ -68,4 +69,27 @@ export async function readStored(
   if (rows.length === MESSAGES_PER_ROUND)
     return { rows, next: { kind: at, time: last!.time, itemHash: last!.item_hash } };
   return { rows, next: at + 1 < kind.contentTypes.length ? { kind: at + 1, time: 0, itemHash: '' } : null };
+}
+
+/**
+ * Reads the contents that are files before anybody has to wait. @returns what reads those of the messages that are still
+ * in force, as they are then
+ */
+export async function prepareReading(
+  rows: readonly StoredMessage[],
+  readContentFile: ReadContentFile,
+): Promise<ReadInForce> {
+  const contents = new Map<string, Uint8Array | undefined>();
+  await Promise.all(
+    rows
+      .filter(({ content }) => content === null)
+      .map(async ({ item_hash: hash }) => contents.set(hash, await readContentFile(hash))),
+  );
+  const hashes = rows.map(({ item_hash: hash }) => hash);
+  return async (trx) => {
+    const { rows: inForce } = await sql<StoredMessage>`
+      select * from messages where item_hash = any(${hashes}::text[]) and status = 'processed'
+      order by "time" desc, item_hash`.execute(trx);
+    return Promise.all(inForce.map((row) => acceptStored(row, async (hash) => contents.get(hash))));
+  };
 }

@@ -8,14 +8,14 @@ import { digestState } from '../state/digest.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../testing.ts';
 import { readPeerTrust } from './ask.ts';
 import { decideTrust, type Held, type Told, UNSET } from './decide.ts';
-import { Trust } from './trust.ts';
+import { FIRST_ANSWERS_MS, Trust } from './trust.ts';
 
 const log = createLogger('core', 'fatal');
 const { alice, scheduler, bob, node, credit } = signers;
 const NODE_ID = 'a'.repeat(64);
 const NOBODY = { schedulers: undefined, publishers: undefined, coreNodes: undefined };
 
-async function place(core: TestCore, instanceId: string, by = scheduler): Promise<void> {
+async function place(core: TestCore, instanceId: string, by = scheduler): Promise<string> {
   const allocation = {
     ...{ instance_id: instanceId, node_id: NODE_ID, node_address: node.address, reason: null },
     ...{ ipv6: '2001:db8::3:0:0:1', decided_at_ms: Date.now() },
@@ -26,6 +26,7 @@ async function place(core: TestCore, instanceId: string, by = scheduler): Promis
     content: { type: NETWORK_POST.allocation, content: allocation },
   });
   assert.equal(status, 200, JSON.stringify(body));
+  return body.item_hash;
 }
 
 async function createMachine(core: TestCore, at: number): Promise<string> {
@@ -117,6 +118,38 @@ describe('a list that is set later', () => {
     // Of three rounds the first is not done again; the two kinds of measurements and the three of credit have one each.
     assert.equal(rounds, 2 + 2 + 3);
   });
+
+  test('what is forgotten while it is derived again stays without effect', async () => {
+    await using core = await createTestCore();
+    const id = await createMachine(core, 0);
+    const allocation = await place(core, id, bob);
+    const given = {
+      schedulers: [bob.address],
+      scoring_publishers: [],
+      credit_publishers: [],
+      known_core_nodes: [],
+      credit_enforcement: [],
+    };
+    const { db, pipeline } = core.rooms;
+    let isForgotten = false;
+    const tools = {
+      readContentFile: async () => undefined,
+      pipeline: {
+        resume: () => {},
+        derive: async (...all: Parameters<typeof pipeline.derive>) => {
+          if (!isForgotten) {
+            isForgotten = true;
+            const content = { hashes: [allocation] };
+            assert.equal((await core.send(bob, { type: 'FORGET', content })).status, 200);
+          }
+          return pipeline.derive(...all);
+        },
+      },
+    };
+    await (await Trust.open({ db, given, peers: 0, log })).derive(tools);
+    assert.ok(isForgotten);
+    assert.equal((await core.get(`/instances/${id}`)).body.ipv6, '');
+  });
 });
 
 describe('a list that peers tell', () => {
@@ -131,7 +164,7 @@ describe('a list that peers tell', () => {
 
   test('S3: a setting wins; peers count while they agree; what was learned changes only when all say so', () => {
     const decide = (facts: Partial<Parameters<typeof decideTrust>[0]>) =>
-      decideTrust({ given: undefined, held: undefined, told: [], peers: 2, ...facts });
+      decideTrust({ given: undefined, held: undefined, told: [], peers: 2, hasWaited: true, ...facts });
     assert.equal(decide({ given: [], told: [told('x', [A])] }).held.source, 'setting');
     assert.deepEqual(decide({ told: [told('x', [A])] }).held.value, [A]);
     assert.match(decide({}).problem!, /no peer has told it/);
@@ -140,12 +173,48 @@ describe('a list that peers tell', () => {
     assert.deepEqual(decide({ told: [told('x', [], 'unset'), told('y', [], 'unset')] }), { held: UNSET });
     const torn = decide({ held: learned([A]), told: [told('x', [A]), told('y', [B])] });
     assert.deepEqual(torn.held.value, [A]);
-    assert.match(torn.problem!, /peers differ \(x, y\)/);
-    // Hearsay does not outweigh who was told by its operator.
-    assert.deepEqual(decide({ told: [told('x', [A]), told('y', [B], 'peers')] }).held.value, [A]);
+    assert.match(torn.problem!, new RegExp(`x says ${A}; y says ${B}`));
     const alone = decide({ held: learned([A]), told: [told('x', [B])] });
     assert.deepEqual([alone.held.value, typeof alone.problem], [[A], 'string']);
     assert.deepEqual(decide({ held: learned([A]), told: [told('x', [B]), told('y', [B])] }).held.value, [B]);
+  });
+
+  test('a peer that says its operator set its list outweighs nobody', () => {
+    const facts = { given: undefined, peers: 4, hasWaited: true };
+    const honest = ['x', 'y', 'z'].map((url) => told(url, [A], 'peers'));
+    const liar = told('liar', [B], 'setting');
+    for (const held of [undefined, learned([A])]) {
+      const verdict = decideTrust({ ...facts, held, told: [liar, ...honest] });
+      assert.deepEqual(verdict.held.value, held ? [A] : []);
+      assert.match(verdict.problem!, new RegExp(`liar says ${B}; x says ${A}`));
+    }
+    // Who has no opinion contradicts nobody.
+    const silent = decideTrust({ ...facts, held: undefined, told: [...honest, told('w', [], 'unset')] });
+    assert.deepEqual([silent.held.value, silent.problem], [[A], undefined]);
+  });
+
+  test('who answers first at the first start decides nothing, until most peers answered or a while passed', async () => {
+    await using core = await createTestCore({ trust: { ...NOBODY } });
+    const { db } = core.rooms;
+    let nowMs = 5_000;
+    const options = { db, given: {}, peers: 3, uptime: () => nowMs, log };
+    const trust = await Trust.open(options);
+    const says = (url: string, value: readonly string[]) => ({ schedulers: told(url, value) });
+    await trust.hear([says('liar', [B])]);
+    assert.deepEqual([...trust.setOf('schedulers')], []);
+    assert.match(trust.problem()!, /only 1 of 3 peers have answered/);
+    await trust.hear([says('x', [A]), says('y', [A])]);
+    assert.deepEqual([...trust.setOf('schedulers')], [A]);
+    // One of one is most of them.
+    const one = decideTrust({
+      ...{ given: undefined, held: undefined, told: [told('x', [A])], peers: 1, hasWaited: false },
+    });
+    assert.deepEqual(one.held.value, [A]);
+    await db.deleteFrom('trust').execute();
+    const again = await Trust.open(options);
+    nowMs += FIRST_ANSWERS_MS;
+    await again.hear([says('x', [A])]);
+    assert.deepEqual([...again.setOf('schedulers')], [A]);
   });
 
   test('S3: what has not the form of a list of addresses is not believed', () => {

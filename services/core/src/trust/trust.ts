@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { enforceCredit } from '../credits/derive.ts';
 import type { Schema } from '../db/schema.ts';
 import type { Pipeline } from '../messages/pipeline.ts';
-import { acceptStored, type ReadContentFile } from '../messages/stored.ts';
+import type { ReadContentFile } from '../messages/stored.ts';
 import type { PeerTrust } from './ask.ts';
 import {
   decideTrust,
@@ -20,7 +20,7 @@ import {
   viewOfTrust,
 } from './decide.ts';
 import { readTrust, type TrustRow, writeDerived, writePlace, writeTrust } from './store.ts';
-import { countStored, hasStored, readStored } from './stored.ts';
+import { countStored, hasStored, prepareReading, readStored } from './stored.ts';
 
 /** What the node's own settings say, by name; what is left out may be learned from peers. */
 export type GivenTrust = Partial<Readonly<Record<TrustName, TrustValue>>>;
@@ -30,6 +30,8 @@ export interface TrustOptions {
   readonly given: GivenTrust;
   /** How many peers can be asked. */
   readonly peers: number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly uptime?: () => number;
   readonly log: Logger;
 }
 
@@ -38,6 +40,8 @@ export interface DerivingTools {
   readonly readContentFile: ReadContentFile;
 }
 
+/** How long a node that knows no list yet waits for most of its peers to answer, before those that do decide. */
+export const FIRST_ANSWERS_MS = 600_000;
 /** A line of the log for so many messages. */
 const TELL_EVERY = 5_000;
 
@@ -59,10 +63,14 @@ export class Trust {
     Record<TrustList, Set<string>>
   >;
   readonly #problems = new Map<TrustName, string>();
+  readonly #uptime: () => number;
+  readonly #openedMs: number;
   #deriving: { readonly name: TrustName; readonly total: number; done: number } | undefined;
 
   private constructor(options: TrustOptions, rows: Map<TrustName, TrustRow>) {
     this.#options = options;
+    this.#uptime = options.uptime ?? (() => performance.now());
+    this.#openedMs = this.#uptime();
     this.#rows = rows;
     for (const name of TRUST_NAMES) this.#fill(name);
   }
@@ -126,6 +134,7 @@ export class Trust {
           return said ? [said] : [];
         }),
         peers,
+        hasWaited: this.#uptime() - this.#openedMs >= FIRST_ANSWERS_MS,
         isUnion: name === 'known_core_nodes',
       });
       onProblem(name, verdict.problem);
@@ -192,8 +201,8 @@ export class Trust {
         // Another change came in between: begin anew.
         if (signal?.aborted || !isSameValue(row.value, value)) return;
         const { rows, next } = await readStored(db, name, changed, row.place);
-        const accepted = await Promise.all(rows.map((one) => acceptStored(one, tools.readContentFile)));
-        await tools.pipeline.derive(accepted, (trx) =>
+        const read = await prepareReading(rows, tools.readContentFile);
+        await tools.pipeline.derive(read, (trx) =>
           next ? writePlace(trx, name, next, value) : writeDerived(trx, name, value),
         );
         const now = this.#rows.get(name)!;
