@@ -20,7 +20,7 @@ import {
   startAcme,
 } from './acme.ts';
 import { end, startNetwork } from './network.ts';
-import { findProcesses, listDescendants } from './processes.ts';
+import { findProcesses, killAll, listDescendants } from './processes.ts';
 import { say, skerry, succeed, until } from './shell.ts';
 
 const DOMAIN = 'apps.test';
@@ -143,7 +143,7 @@ try {
   process.exitCode = 1;
 } finally {
   const machine = findMachine();
-  if (machine !== undefined) process.kill(machine, 'SIGKILL');
-  for (const { pid } of listDescendants(process.pid)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
+  if (machine !== undefined) killAll([{ pid: machine }]);
+  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
   await rm(home, { recursive: true, force: true });
 }

@@ -10,7 +10,7 @@ import { skerryPaths } from '@skerry/kit';
 import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
 import { end, startNetwork, type Up } from './network.ts';
-import { findProcesses, listDescendants, residentMib } from './processes.ts';
+import { findProcesses, killAll, listDescendants, residentMib } from './processes.ts';
 import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
 
 const CORE = 'http://127.0.0.1:4024';
@@ -297,7 +297,7 @@ try {
   process.exitCode = 1;
 } finally {
   const machine = findMachine();
-  if (machine !== undefined) process.kill(machine, 'SIGKILL');
-  for (const { pid } of listDescendants(process.pid)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
+  if (machine !== undefined) killAll([{ pid: machine }]);
+  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
   await rm(home, { recursive: true, force: true });
 }

@@ -8,7 +8,7 @@ import { skerryPaths } from '@skerry/kit';
 import { hostnameOf } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
 import { end, startNetwork } from './network.ts';
-import { findProcesses, listDescendants } from './processes.ts';
+import { findProcesses, killAll, listDescendants } from './processes.ts';
 import { run, say, skerry, succeed, until } from './shell.ts';
 
 const SOON_MS = 120_000;
@@ -96,7 +96,7 @@ try {
   console.error(error);
   process.exitCode = 1;
 } finally {
-  for (const { pid } of findProcesses(new RegExp(`^qemu-system.*${home}`))) process.kill(pid, 'SIGKILL');
-  for (const { pid } of listDescendants(process.pid)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
+  killAll(findProcesses(new RegExp(`^qemu-system.*${home}`)));
+  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
   await rm(home, { recursive: true, force: true });
 }

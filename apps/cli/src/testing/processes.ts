@@ -37,6 +37,17 @@ export function listDescendants(root: number): Process[] {
   return found;
 }
 
+/** Ends all of them at once; some may end with the others before their turn. */
+export function killAll(processes: readonly Pick<Process, 'pid'>[]): void {
+  for (const { pid } of processes) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
 /** The memory that these processes hold, shared pages counted in parts, MiB. */
 export function residentMib(processes: readonly Process[]): number {
   const kib = processes.map(({ pid }) => {

@@ -12,7 +12,7 @@ import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../../config.ts';
 import { end, startNetwork } from '../network.ts';
 import { startDaemon } from '../parts.ts';
-import { findProcesses, listDescendants } from '../processes.ts';
+import { findProcesses, killAll, listDescendants } from '../processes.ts';
 import { say, succeed, until } from '../shell.ts';
 import { createCaller } from './ask.ts';
 import { follower, keeper, owner, runner, writer } from './honest.ts';
@@ -273,7 +273,7 @@ try {
   console.error(error);
   process.exitCode = 1;
 } finally {
-  for (const { pid } of findProcesses(new RegExp(`^qemu-system.*${home}`))) process.kill(pid, 'SIGKILL');
-  for (const { pid } of listDescendants(process.pid)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
+  killAll(findProcesses(new RegExp(`^qemu-system.*${home}`)));
+  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
   await rm(home, { recursive: true, force: true });
 }
