@@ -11,7 +11,10 @@ test('a peer whose greeting does not end is not read to the end', async () => {
   const server = createServer((_request, response) => {
     const piece = Buffer.alloc(64 * 1024, ' ');
     const send = () => {
-      while (!response.destroyed && response.write(piece)) sentBytes += piece.length;
+      while (!response.destroyed) {
+        sentBytes += piece.length;
+        if (!response.write(piece)) return;
+      }
     };
     response.on('drain', send);
     response.once('close', gone.resolve);
