@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import {
@@ -161,6 +161,24 @@ describe('house rules', () => {
     const listed = new Set([...page.matchAll(/^\| `([^`]+)`/gm)].map((match) => match[1]!));
     none([...names].filter((name) => !listed.has(name)).map((name) => `${name} has no line`));
     none([...listed].filter((name) => !names.has(name)).map((name) => `${name} has a line and is not used`));
+  });
+
+  test('a page or a decision that is cited is there', () => {
+    const numbers = new Set(
+      [...readFileSync(join(ROOT, 'docs/decisions.md'), 'utf8').matchAll(/^(\d+)\. /gm)].map(
+        (match) => match[1]!,
+      ),
+    );
+    const isThere = (page: string, number: string | undefined) =>
+      existsSync(join(ROOT, page)) && (number === undefined || numbers.has(number));
+    const problems = (file: SourceFile) =>
+      [
+        ...file.text.matchAll(/(docs\/[a-z-]+\.(?:md|json))(?: (\d+))?/g),
+        ...file.text.matchAll(/design (decision)/g),
+      ]
+        .filter(([, page, number]) => !isThere(page!, number))
+        .map(([cited]) => `${file.path} cites ${cited}`);
+    none(sources.filter(({ path }) => path !== 'tools/house.test.ts').flatMap(problems));
   });
 
   test('no unfinished marks, no skipped or focused tests, no file that is too long', () => {

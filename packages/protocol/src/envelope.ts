@@ -70,7 +70,7 @@ export interface VerifiedMessage {
 /**
  * Reads and verifies a signed envelope `{message, signature, address}`. Everything here is decidable from the bytes and
  * the clock alone. The signature may cover the exact bytes of `message` in the body, or their compact re-serialisation
- * (design decision 2).
+ * (docs/decisions.md 1).
  *
  * @param body the request body, UTF-8
  * @param nowSeconds the node's clock, Unix seconds

@@ -44,7 +44,7 @@ export function parseItemHash(text: string): ItemHash {
 }
 
 /**
- * The item hash of a signed message (design decision 3): SHA-256 of `chain "\n" sender "\n" signedText`.
+ * The item hash of a signed message (docs/decisions.md 2): SHA-256 of `chain "\n" sender "\n" signedText`.
  * The sender is part of it because the signed text does not name who signed it.
  */
 export function itemHashOf(chain: string, sender: string, signedText: string): ItemHash {

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { AppError } from './errors.ts';
 import { parseItemHash } from './hash.ts';
 
-/** The fourth-and-a-half part of an instance's address that says "instance" (design decision 20). */
+/** The fourth-and-a-half part of an instance's address that says "instance" (docs/decisions.md 15). */
 const KIND_INSTANCE = 3;
 
 export interface InstanceAddress {
@@ -35,7 +35,7 @@ export function parseIpv6Prefix(prefix: string): string {
   return `${new ipaddr.IPv6([...parseNodePrefix(prefix), 0, 0, 0, 0]).toRFC5952String()}/64`;
 }
 
-/** Where an instance lives on a node: node /64, then 3, then the first 44 bits of its hash; a /124 (design decision 20). */
+/** Where an instance lives on a node: node /64, then 3, then the first 44 bits of its hash; a /124 (docs/decisions.md 15). */
 export function instanceAddress(nodePrefix: string, hash: string): InstanceAddress {
   const digits = parseItemHash(hash);
   const group = (from: number, to: number) => Number.parseInt(digits.slice(from, to).padEnd(4, '0'), 16);

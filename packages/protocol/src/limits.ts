@@ -6,7 +6,7 @@ export const LIMITS = {
   unpinnedJsonBytes: 4 * 1024 * 1024,
   /** Nesting of arrays and objects in a JSON body. */
   jsonDepth: 64,
-  /** How far a timestamp may be ahead of the node's clock (design decision 6). */
+  /** How far a timestamp may be ahead of the node's clock (docs/decisions.md 4). */
   futureSeconds: 600,
   /** A message that is there only so long after its timestamp is late: its date may have been chosen (effective-time.ts). */
   lateSeconds: 600,

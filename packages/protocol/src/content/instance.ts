@@ -31,7 +31,7 @@ const Name = Type.String({ minLength: 1, maxLength: LIMITS.instanceNameChars, pa
 const Description = Type.String({ maxLength: LIMITS.instanceDescriptionChars });
 const InstanceId = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
-/** INSTANCE (specification, "Instances"; units of design decision 18). */
+/** INSTANCE (specification, "Instances"; units of docs/decisions.md 13). */
 export const InstanceContent = Type.Object(
   {
     name: Name,

@@ -39,7 +39,7 @@ export const Reason = Type.Object(
 );
 export type Reason = Static<typeof Reason>;
 
-/** How far an instance is (design decision 19). */
+/** How far an instance is (docs/decisions.md 14). */
 export const Phase = Type.Union([
   Type.Literal('scheduled'),
   Type.Literal('preparing'),

@@ -6,7 +6,7 @@ export const PRINTABLE = '^[^\\u0000-\\u001f\\u007f]*$';
 
 /**
  * `address` in a content: whose message it is, where that is not its signer. Whether the signer may speak for that
- * address is decided from the address's `security` aggregate (design decision 8), not here.
+ * address is decided from the address's `security` aggregate (docs/decisions.md 6), not here.
  */
 export const OnBehalfOf = Type.String({
   minLength: 1,

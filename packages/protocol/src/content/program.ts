@@ -5,7 +5,7 @@ import { isCid, isItemHash64 } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
 
-/** PROGRAM (specification, "Program content"; units of design decision 18). */
+/** PROGRAM (specification, "Program content"; units of docs/decisions.md 13). */
 export const ProgramContent = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: LIMITS.programNameChars, pattern: PRINTABLE }),

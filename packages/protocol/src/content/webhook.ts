@@ -42,7 +42,10 @@ const Secret = Type.String({
   description: 'deliveries are signed with it: `whsec_` and base64, or any text',
 });
 
-/** WEBHOOK: tell this address of these events. It carries a secret, so it is never listed and never passed on (design decision 7). */
+/**
+ * WEBHOOK: tell this address of these events. It carries a secret, so it is never listed and never passed on
+ * (docs/decisions.md 5).
+ */
 export const WebhookContent = Type.Object(
   {
     url: Type.String({ maxLength: LIMITS.urlChars, description: 'http or https' }),

@@ -1,6 +1,6 @@
 /**
  * Node metrics: what a monitor measured in one hour (specification, "Node metrics"). Published as a POST on
- * `net-scoring`; `net-network-metrics` is a second name of the same type (design decision 15).
+ * `net-scoring`; `net-network-metrics` is a second name of the same type (docs/decisions.md 11).
  */
 export const METRICS_POST_TYPES = ['net-scoring-metrics', 'net-network-metrics'] as const;
 export const SCORES_POST_TYPE = 'net-scoring-scores';

@@ -178,7 +178,7 @@ function checkClock(time: number, nowSeconds: number, what: string): void {
 const millisecondsOf = (timeSeconds: number) => Math.floor(Math.round(timeSeconds * 1e6) / 1e3);
 
 /**
- * Verifies the signature and judges both times by the node's clock (design decision 6).
+ * Verifies the signature and judges both times by the node's clock (docs/decisions.md 4).
  *
  * @param nowSeconds the node's clock, Unix seconds
  * @throws AppError UNKNOWN_CHAIN, INVALID_ADDRESS, TIMESTAMP_IN_FUTURE, INVALID_SIGNATURE

@@ -67,7 +67,7 @@ const PostsQuery = Type.Object({ ...common, types: list('types of POST contents'
 
 type CommonQuery = Type.Static<typeof PostsQuery>;
 
-/** Two names of one thing (design decision 15): either finds both. */
+/** Two names of one thing (docs/decisions.md 11): either finds both. */
 const METRICS_TYPES: readonly string[] = METRICS_POST_TYPES;
 const withSecondNames = (types: readonly string[] | undefined) =>
   types?.some((type) => METRICS_TYPES.includes(type)) ? [...new Set([...types, ...METRICS_TYPES])] : types;
@@ -142,7 +142,7 @@ function postFilterOf(query: CommonQuery): PostFilter {
   };
 }
 
-/** Lists in the form of deployed nodes (design decision 16), which clients and measurement programs read. */
+/** Lists in the form of deployed nodes (docs/decisions.md 12), which clients and measurement programs read. */
 export async function networkListRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   app.get(
     '/messages.json',

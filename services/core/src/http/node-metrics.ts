@@ -53,7 +53,7 @@ const asColumns = (kind: NodeKind, rows: readonly MetricsRow[]) =>
 const asRows = (rows: readonly MetricsRow[]) =>
   rows.map((row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)));
 
-/** What trusted monitors measured of one node (specification, "Node metrics lookup"; design decision 14). */
+/** What trusted monitors measured of one node (specification, "Node metrics lookup"; docs/decisions.md 10). */
 export async function nodeMetricsRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   for (const kind of ['core', 'compute'] as const) {
     app.get(

@@ -2,7 +2,7 @@ import { AppError, LIMITS, type PaginationView } from '@skerry/protocol';
 import Type from 'typebox';
 import type { Page } from '../db/page.ts';
 
-/** `page`, `limit` and `cursor` of every list (specification, "Limits"; design decision 12). */
+/** `page`, `limit` and `cursor` of every list (specification, "Limits"; docs/decisions.md 9). */
 export const pageQuery = {
   page: Type.Integer({ minimum: 1, maximum: LIMITS.pageMax, default: 1 }),
   limit: Type.Integer({ minimum: 1, maximum: LIMITS.pageSizeMax, default: LIMITS.pageSizeDefault }),

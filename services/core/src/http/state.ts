@@ -12,7 +12,7 @@ const SetDigest = Type.Object({
   }),
 });
 
-/** State: what two nodes compare to see that they agree (design decision 5). */
+/** State: what two nodes compare to see that they agree (docs/decisions.md 3). */
 export async function stateRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   // Reading everything has a price; while nothing changed the answer is the same, and callers at once share one reading.
   let last: { readonly mark: string; readonly digest: Promise<StateDigest> } | undefined;

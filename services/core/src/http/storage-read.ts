@@ -147,7 +147,7 @@ async function sendJson(file: StoredFile, request: Request, reply: FastifyReply)
   return request.method === 'HEAD' ? reply.send() : reply.send(encodeAsJson(file.hash, await file.open()));
 }
 
-/** Reading files (specification, "Storage"; deployed form: design decision 10). */
+/** Reading files (specification, "Storage"; deployed form: docs/decisions.md 7). */
 export async function storageReadRoutes(app: HttpServer, rooms: Rooms): Promise<void> {
   const open = async (hash: string, reply: FastifyReply): Promise<StoredFile> => {
     if (!isCidText(hash)) return rooms.files.get(parseItemHash(hash));

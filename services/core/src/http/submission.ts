@@ -57,7 +57,7 @@ export const submissionViews = {
   202: Type.Object({ ...PendingView.properties, ...publication }),
 };
 
-/** How deployed nodes refuse a message (design decision 11: 422). */
+/** How deployed nodes refuse a message (docs/decisions.md 8: 422). */
 export const RefusalView = Type.Object({
   error: Type.String(),
   status: Type.Literal('error'),

@@ -13,7 +13,7 @@ import type { InstanceStamps, Stamp } from '../db/schema.ts';
 import { type InstanceState, isLater } from './state.ts';
 
 /**
- * The fold of an instance (design decision 5): each function takes the state and one valid message and gives the next
+ * The fold of an instance (docs/decisions.md 3): each function takes the state and one valid message and gives the next
  * state. Every part of the state belongs to the latest message that speaks of it, so the order of arrival never matters.
  */
 

@@ -7,7 +7,7 @@ import { digestState } from '../state/digest.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing.ts';
 
 /**
- * Any order of arrival, any duplication and any restart end in the same state (design decision 5): every sequence below
+ * Any order of arrival, any duplication and any restart end in the same state (docs/decisions.md 3): every sequence below
  * is a world of messages that grant, revoke, forget, amend and change each other, sent in many orders.
  */
 

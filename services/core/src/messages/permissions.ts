@@ -1,7 +1,7 @@
 import { LIMITS } from '@skerry/protocol';
 
 /**
- * Delegation (design decision 8): an owner's aggregate `security` lists who may sign on the owner's behalf.
+ * Delegation (docs/decisions.md 6): an owner's aggregate `security` lists who may sign on the owner's behalf.
  * `authorizations` is one of its fields, so the latest element that has the field counts, as of the message's effective time.
  * Only the owner may write that aggregate: what it permits then never hangs on itself.
  */

@@ -46,7 +46,7 @@ export class Randomness {
     return createVrfAnswer(request, this.#prover);
   }
 
-  /** Valid only where the key is one that a known core node has published (design decision 26). */
+  /** Valid only where the key is one that a known core node has published (docs/decisions.md 18). */
   async verify(claim: VrfClaim): Promise<VrfVerdict> {
     const verdict = verifyVrfToken(claim, this.#engine);
     if (!verdict.valid) return verdict;

@@ -16,7 +16,10 @@ import type { SealedBox } from './sealed-box.ts';
 export const WEBHOOKS_PER_OWNER_MAX = 100;
 const CONCURRENCY_DEFAULT = 8;
 
-/** Throws NOT_PERMITTED where the signer may not speak for the owner (design decision 8). Nobody noted it before this node. */
+/**
+ * Throws NOT_PERMITTED where the signer may not speak for the owner (docs/decisions.md 6). Nobody noted it before this
+ * node.
+ */
 export async function checkMaySpeakFor(
   db: Kysely<Schema>,
   message: VerifiedMessage,
@@ -39,7 +42,7 @@ export interface RegisterOptions {
 }
 
 /**
- * A WEBHOOK message carries a secret (design decision 7): it is verified and applied, and neither kept among the public
+ * A WEBHOOK message carries a secret (docs/decisions.md 5): it is verified and applied, and neither kept among the public
  * messages nor told to anybody. The secret is sealed with the node's own key before it reaches the database. Sent twice
  * it is the same webhook, also after that was deleted.
  */

@@ -45,7 +45,7 @@ export const SyncRecord = Type.Object({
 });
 export type SyncRecord = Static<typeof SyncRecord>;
 
-/** Why a name answers or does not: the chain from the message to the last connection (design decision 23). */
+/** Why a name answers or does not: the chain from the message to the last connection (docs/decisions.md 17). */
 export const WhyRecord = Type.Object({
   hostname: Type.String(),
   instance_hash: Type.Union([Type.String(), Type.Null()]),
@@ -63,7 +63,7 @@ export const WhyRecord = Type.Object({
 });
 export type WhyRecord = Static<typeof WhyRecord>;
 
-/** For any hash, known or not: its name is a pure function of it (design decision 22). */
+/** For any hash, known or not: its name is a pure function of it (docs/decisions.md 16). */
 export function recordOfHash(table: InstanceTable, hash: ItemHash): DomainRecord {
   const subdomain = hostnameOf(hash);
   const instance = table.find(hash);

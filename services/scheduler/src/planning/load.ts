@@ -62,7 +62,7 @@ export function freeShareOf(load: NodeLoad): number {
 /** How much a usable node is preferred: its free share, halved for a score of 0 or none. */
 export const weightOf = (load: NodeLoad) => (freeShareOf(load) * (1 + (load.standing.score ?? 0))) / 2;
 
-/** The bits of an instance's id that are in its address (design decision 20). */
+/** The bits of an instance's id that are in its address (docs/decisions.md 15). */
 const ID_DIGITS_IN_ADDRESS = 11;
 const prefixKey = (instanceId: string) => Number.parseInt(instanceId.slice(0, ID_DIGITS_IN_ADDRESS), 16);
 
