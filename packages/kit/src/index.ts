@@ -19,7 +19,13 @@ export { createLogger, type Logger } from './log.ts';
 export { type LoopOptions, type PersistOptions, pause, persist, runLoop } from './loop.ts';
 export { createHttpObserver, createMetrics, type Metrics } from './metrics.ts';
 export { type SkerryPaths, skerryPaths } from './paths.ts';
-export { ClientTable, type LimitedClass, type RateClass, type RateLimitOptions } from './rate-limit.ts';
+export {
+  ClientTable,
+  type LimitedClass,
+  type RateClass,
+  type RateLimitOptions,
+  rateLimitsOf,
+} from './rate-limit.ts';
 export {
   createLookup,
   createReach,

@@ -25,6 +25,27 @@ export interface RateLimitOptions extends StandingOptions {
   readonly now?: () => number;
 }
 
+/** What a daemon's settings say of rates (docs/operating.md, "Limits"). */
+interface RateConfig {
+  readonly rateLimits: boolean;
+  readonly rateGeneral: number;
+  readonly rateAuthenticated: number;
+  readonly rateHeavy: number;
+  readonly rateExempt: readonly string[];
+  readonly trustedProxies: readonly string[];
+}
+
+export const rateLimitsOf = (config: RateConfig): RateLimitOptions => ({
+  isEnabled: config.rateLimits,
+  perMinute: {
+    general: config.rateGeneral,
+    authenticated: config.rateAuthenticated,
+    heavy: config.rateHeavy,
+  },
+  trustedProxies: config.trustedProxies,
+  exempt: config.rateExempt,
+});
+
 /**
  * Clients remembered in each class, 25 MB of them, 60 where all ask again and again. Beyond it the one that was silent longest is forgotten. To have
  * one's own requests forgotten that way takes a request from this many other addresses, all within the minute after

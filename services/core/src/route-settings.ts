@@ -1,3 +1,4 @@
+import { rateLimitsOf } from '@skerry/kit';
 import type { CoreConfig } from './config.ts';
 import type { RouteSettings } from './http/rooms.ts';
 
@@ -20,15 +21,6 @@ export function routeSettingsOf(config: CoreConfig): RouteSettings {
     streamStallMs: config.streamStallMs,
     drainMs,
     ipfsPinWaitMs,
-    limits: {
-      isEnabled: config.rateLimits,
-      perMinute: {
-        general: config.rateGeneral,
-        authenticated: config.rateAuthenticated,
-        heavy: config.rateHeavy,
-      },
-      trustedProxies: config.trustedProxies,
-      exempt: config.rateExempt,
-    },
+    limits: rateLimitsOf(config),
   };
 }

@@ -27,6 +27,7 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
       return { key: fault, prefix: asksPrefix ? fault : undefined };
     },
     isAsked: (node) => controller.isAsked(node),
+    isListed: () => true,
     asksPrefix: () => true,
     onChange: (nodeId) => controller.onHealth(nodeId),
     now: () => nowMs,

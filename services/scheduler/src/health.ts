@@ -7,6 +7,8 @@ export interface HealthOptions {
   readonly probe: (node: Node, asksPrefix: boolean, signal: AbortSignal) => Promise<Findings>;
   /** Whether a node is asked at all: a stranger's that gets nothing anyway is not. */
   readonly isAsked: (node: Node) => boolean;
+  /** Whether the operator lists it. */
+  readonly isListed: (node: Node) => boolean;
   /** Whether the prefix of a node is one that can be proved. */
   readonly asksPrefix: (node: Node) => boolean;
   /** Told when something that was known of a node has changed. */
@@ -165,8 +167,9 @@ export class Health {
     if (!before || !isSameKnown(before, next) || before.place !== place) onChange(nodeId);
   }
 
-  #learnKey(next: Known, key: Fault | null, { nodeId, url }: Node): void {
+  #learnKey(next: Known, key: Fault | null, node: Node): void {
     const { now, log } = this.#options;
+    const { nodeId, url } = node;
     const before = next.outage;
     if (key === null) {
       if (before) log.info({ node_id: nodeId, url }, 'the node answers again');
@@ -178,8 +181,10 @@ export class Health {
       });
       return;
     }
+    // A stranger that never proved anything is no news: whoever announces writes no lines of this log.
+    const level = next.isKeyProved || this.#options.isListed(node) ? 'warn' : 'debug';
     if (!before)
-      log.warn(
+      log[level](
         { node_id: nodeId, url, failure: key.message },
         'the node is out of reach and gets nothing new',
       );

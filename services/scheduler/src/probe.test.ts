@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { test } from 'node:test';
-import { createAsker, createLogger, createReach } from '@skerry/kit';
+import { createAsker, createReach, type Logger } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { Health } from './health.ts';
 import { nodeAt, size } from './planning/testing.ts';
@@ -61,19 +61,20 @@ test('everything else is out of reach, and says why where the operator listed it
   assert.match((await probeNode(node, false, told)).key?.message ?? 'in reach', /ECONNREFUSED/);
 });
 
-function createHealth(answers: Map<string, Findings>) {
-  const seen = { probes: 0, changes: 0, nowMs: 7 };
+function createHealth(answers: Map<string, Findings>, isListed = true) {
+  const seen = { probes: 0, changes: 0, nowMs: 7, warnings: 0 };
   const health = new Health({
     probe: async ({ nodeId }) => {
       seen.probes++;
       return answers.get(nodeId) ?? PROVED;
     },
     isAsked: () => true,
+    isListed: () => isListed,
     asksPrefix: () => true,
     onChange: () => seen.changes++,
     now: () => seen.nowMs,
     signal: never,
-    log: createLogger('test', 'silent'),
+    log: { debug() {}, info() {}, warn: () => seen.warnings++ } as unknown as Logger,
   });
   return { health, seen };
 }
@@ -103,6 +104,23 @@ test('health tells of changes only, and probes a node once at a time', async () 
 
   health.keepOnly(new Map());
   assert.equal(health.proofOf(first!).isKeyProved, false);
+});
+
+test('H3: who announces nodes that prove nothing writes no lines of the log', async () => {
+  const node = nodeAt(1, size(1, 1, 1));
+  const silent: Findings = { key: { message: 'no answer', isSilent: true }, prefix: undefined };
+  const warningsOf = async (isListed: boolean, ...found: Findings[]) => {
+    const answers = new Map<string, Findings>();
+    const { health, seen } = createHealth(answers, isListed);
+    for (const findings of found) {
+      answers.set(node.nodeId, findings);
+      await health.probe(node);
+    }
+    return seen.warnings;
+  };
+  assert.equal(await warningsOf(false, silent), 0);
+  assert.equal(await warningsOf(true, silent), 1, 'the operator hears of a node that is listed');
+  assert.equal(await warningsOf(false, PROVED, silent), 1, 'and of one that was there');
 });
 
 test('what never proved its key is asked ever less often', async () => {

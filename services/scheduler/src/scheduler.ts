@@ -104,6 +104,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
       });
     },
     isAsked: (node) => controller.isAsked(node),
+    isListed: ({ address }) => isListed(address),
     asksPrefix: isPrefixRight,
     onChange,
     now: Date.now,

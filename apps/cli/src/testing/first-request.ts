@@ -8,7 +8,7 @@ import { skerryPaths } from '@skerry/kit';
 import { hostnameOf } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
 import { end, startNetwork } from './network.ts';
-import { findProcesses, killAll, listDescendants } from './processes.ts';
+import { endAllOf } from './processes.ts';
 import { run, say, skerry, succeed, until } from './shell.ts';
 
 const SOON_MS = 120_000;
@@ -96,7 +96,6 @@ try {
   console.error(error);
   process.exitCode = 1;
 } finally {
-  killAll(findProcesses(new RegExp(`^qemu-system.*${home}`)));
-  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
+  endAllOf(home);
   await rm(home, { recursive: true, force: true });
 }

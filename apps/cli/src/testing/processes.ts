@@ -48,6 +48,12 @@ export function killAll(processes: readonly Pick<Process, 'pid'>[]): void {
   }
 }
 
+/** Ends the machines of a network that keeps its data below `home`, and everything that this process started. */
+export function endAllOf(home: string): void {
+  killAll(findProcesses(new RegExp(`^qemu-system.*${home}`)));
+  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
+}
+
 /** The memory that these processes hold, shared pages counted in parts, MiB. */
 export function residentMib(processes: readonly Process[]): number {
   const kib = processes.map(({ pid }) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createAsker, createReach } from '@skerry/kit';
@@ -13,6 +13,18 @@ const runnerAt = (url: string): Runner => ({
   node_address: signers.node.address,
   url,
   runtimes: ['nodejs'],
+});
+
+const STORED = {
+  programHash: 'a'.repeat(64),
+  owner: signers.alice.address,
+  program: { runtime: { kind: 'named', runtime: 'nodejs' }, timeoutSeconds: 1 },
+} as unknown as Parameters<typeof forwardRun>[1];
+
+const optionsOf = (allowPrivate: boolean) => ({
+  caller: 'somebody',
+  asker: createAsker({ mayReach: createReach(allowPrivate) }),
+  signal: new AbortController().signal,
 });
 
 async function startSecret() {
@@ -48,13 +60,7 @@ test('H3: a call of a program is not sent to this machine on a node’s word', a
 
 test('H3: what is refused reads the same, whatever is there', async () => {
   using secret = await startSecret();
-  const asker = createAsker({ mayReach: createReach(false) });
-  const options = { caller: 'somebody', asker, signal: new AbortController().signal };
-  const stored = {
-    programHash: 'a'.repeat(64),
-    owner: signers.alice.address,
-    program: { runtime: { kind: 'named', runtime: 'nodejs' }, timeoutSeconds: 1 },
-  } as unknown as Parameters<typeof forwardRun>[1];
+  const options = optionsOf(false);
   const said: string[] = [];
   for (const url of [
     `http://127.0.0.1:${secret.port}`,
@@ -63,55 +69,40 @@ test('H3: what is refused reads the same, whatever is there', async () => {
     `http://[::ffff:127.0.0.1]:${secret.port}`,
     `http://[64:ff9b::7f00:1]:${secret.port}`,
   ])
-    await forwardRun([runnerAt(url)], stored, {}, options).catch((error: Error) => said.push(error.message));
+    await forwardRun([runnerAt(url)], STORED, {}, options).catch((error: Error) => said.push(error.message));
   assert.deepEqual([secret.asked, said.length, new Set(said).size], [0, 5, 1]);
 });
 
+/** Runs a program on a node that answers so. */
+async function runOn(answer: RequestListener) {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const runner = runnerAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return await forwardRun([runner], STORED, {}, optionsOf(true));
+  } finally {
+    server.close();
+  }
+}
+
 test('a program that a compute node has not heard of yet runs once it has', async () => {
   let asked = 0;
-  const server = createServer((_request, response) => {
+  const output = await runOn((_request, response) => {
     if (++asked < 3)
       response.writeHead(404).end(JSON.stringify({ error: 'no such program', code: 'PROGRAM_NOT_FOUND' }));
     else response.writeHead(200, { 'net-program-outcome': 'answered' }).end('well');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  try {
-    const stored = {
-      programHash: '1'.repeat(64),
-      owner: signers.alice.address,
-      program: { runtime: { kind: 'named', runtime: 'nodejs' }, timeoutSeconds: 1 },
-    } as unknown as Parameters<typeof forwardRun>[1];
-    const asker = createAsker({ mayReach: createReach(true) });
-    const runner = runnerAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    const options = { caller: 'somebody', asker, signal: new AbortController().signal };
-    const output = await forwardRun([runner], stored, {}, options);
-    assert.deepEqual([output.body.toString(), asked], ['well', 3]);
-  } finally {
-    server.close();
-  }
+  });
+  assert.deepEqual([output.body.toString(), asked], ['well', 3]);
 });
 
 test('of the details of a node’s refusal only a bounded traceback is passed on', async () => {
-  const server = createServer((_request, response) => {
-    const details = { traceback: 'x'.repeat(1_000_000), other: 'y'.repeat(1_000_000) };
+  const details = { traceback: 'x'.repeat(1_000_000), other: 'y'.repeat(1_000_000) };
+  const failed = runOn((_request, response) => {
     response.writeHead(500).end(JSON.stringify({ error: 'it failed', code: 'PROGRAM_FAILED', details }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  try {
-    const stored = {
-      programHash: '1'.repeat(64),
-      owner: signers.alice.address,
-      program: { runtime: { kind: 'named', runtime: 'nodejs' }, timeoutSeconds: 1 },
-    } as unknown as Parameters<typeof forwardRun>[1];
-    const asker = createAsker({ mayReach: createReach(true) });
-    const runner = runnerAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    const options = { caller: 'somebody', asker, signal: new AbortController().signal };
-    await assert.rejects(forwardRun([runner], stored, {}, options), (error: unknown) => {
-      const { code, details } = error as { code: string; details: object };
-      assert.deepEqual([code, Object.keys(details)], ['PROGRAM_FAILED', ['traceback']]);
-      return JSON.stringify(details).length < 100_000;
-    });
-  } finally {
-    server.close();
-  }
+  });
+  await assert.rejects(failed, (error: unknown) => {
+    const { code, details: passed } = error as { code: string; details: object };
+    assert.deepEqual([code, Object.keys(passed)], ['PROGRAM_FAILED', ['traceback']]);
+    return JSON.stringify(passed).length < 100_000;
+  });
 });

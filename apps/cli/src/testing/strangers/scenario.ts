@@ -12,7 +12,7 @@ import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../../config.ts';
 import { end, startNetwork } from '../network.ts';
 import { startDaemon } from '../parts.ts';
-import { findProcesses, killAll, listDescendants } from '../processes.ts';
+import { endAllOf } from '../processes.ts';
 import { say, succeed, until } from '../shell.ts';
 import { createCaller } from './ask.ts';
 import { follower, keeper, owner, runner, writer } from './honest.ts';
@@ -273,7 +273,6 @@ try {
   console.error(error);
   process.exitCode = 1;
 } finally {
-  killAll(findProcesses(new RegExp(`^qemu-system.*${home}`)));
-  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
+  endAllOf(home);
   await rm(home, { recursive: true, force: true });
 }
