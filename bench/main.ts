@@ -1,16 +1,16 @@
-import { benchCompute } from './compute.ts';
-import { benchGateway } from './gateway.ts';
-import { benchIndexer } from './indexer.ts';
-import { benchIngest } from './ingest.ts';
+import { benchCompute } from './compute/compute.ts';
+import { benchGateway } from './gateway/gateway.ts';
+import { benchIndexer } from './indexer/indexer.ts';
+import { benchIngest } from './messages/ingest.ts';
+import { benchVerify } from './messages/verify.ts';
 import { benchMetrics } from './metrics.ts';
-import { benchQuery } from './query.ts';
+import { benchQuery } from './query/query.ts';
 import { benchSchedule } from './schedule.ts';
 import { benchScore } from './score.ts';
-import { benchStorage } from './storage.ts';
-import { benchSync } from './sync.ts';
-import { benchVerify } from './verify.ts';
+import { benchStorage } from './storage/storage.ts';
+import { benchSync } from './sync/sync.ts';
 import { benchVrf } from './vrf.ts';
-import { benchWebhooks } from './webhooks.ts';
+import { benchWebhooks } from './webhooks/webhooks.ts';
 
 /** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {

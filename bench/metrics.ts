@@ -1,11 +1,11 @@
 import { createLogger, listen } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { sql } from 'kysely';
-import type { Schema } from '../services/core/src/db/schema.ts';
-import { createTestDatabase } from '../services/core/src/db/testing.ts';
-import { startTestServer } from '../services/core/src/db/testing-server.ts';
-import { createTestCore, MIGRATIONS, signers, type TestCore } from '../services/core/src/testing.ts';
-import { Times, timeOf } from './query-measure.ts';
+import { createTestDatabase } from '../packages/database/src/testing/database.ts';
+import { startTestServer } from '../packages/database/src/testing/server.ts';
+import type { Schema } from '../services/core/src/store/schema.ts';
+import { createTestCore, MIGRATIONS, signers, type TestCore } from '../services/core/src/testing/core.ts';
+import { Times, timeOf } from './measure/queries.ts';
 
 const NODES = 1_000;
 const HOURS = 8_760;

@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createWrite } from '@skerry/database';
+import { createTestDatabase, type TestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { sql } from 'kysely';
-import { type DataSet, FILES, fileHashOf, makeMessage } from '../bench/data-set.ts';
-import { loadDataSet } from '../bench/data-set-load.ts';
-import { createDice } from '../bench/dice.ts';
-import { createWrite } from '../services/core/src/db/copy.ts';
-import { MIGRATIONS } from '../services/core/src/db/directory.ts';
-import type { Schema } from '../services/core/src/db/schema.ts';
-import { createTestDatabase, type TestDatabase } from '../services/core/src/db/testing.ts';
-import { createEventLog } from '../services/core/src/events/log.ts';
-import { HEAVY } from '../services/core/src/lists/totals.ts';
-import { acceptMessage } from '../services/core/src/messages/kinds.ts';
-import { Pipeline } from '../services/core/src/messages/pipeline.ts';
+import { type DataSet, FILES, fileHashOf, makeMessage } from '../bench/data-set/data-set.ts';
+import { createDice } from '../bench/data-set/dice.ts';
+import { loadDataSet } from '../bench/data-set/load.ts';
+import { acceptMessage } from '../services/core/src/intake/accept.ts';
+import { Pipeline } from '../services/core/src/intake/pipeline/pipeline.ts';
+import { createEventLog } from '../services/core/src/notify/events/log.ts';
+import { SINGLE_LABELS, TAG_LABEL } from '../services/core/src/state/lists/labels.ts';
+import { HEAVY } from '../services/core/src/state/lists/totals.ts';
+import { MIGRATIONS } from '../services/core/src/store/directory.ts';
+import type { Schema } from '../services/core/src/store/schema.ts';
 
 /** The bench's data set, loaded by COPY and derived in SQL, is what the pipeline makes of the same messages. */
 
@@ -47,9 +48,7 @@ async function ingest({ kysely, pool }: TestDatabase<Schema>): Promise<void> {
     now: Date.now,
   });
   const numbers = Array.from({ length: set.count }, (_, index) => index);
-  await Promise.all(
-    numbers.map((index) => pipeline.submit(acceptMessage(makeMessage(set, index).message), 'peer')),
-  );
+  await Promise.all(numbers.map((index) => pipeline.submit(acceptMessage(makeMessage(set, index).message))));
   await pipeline.idle();
   await pipeline.close();
 }
@@ -81,9 +80,8 @@ async function readTable({ kysely }: TestDatabase<Schema>, table: string): Promi
 async function countTotals({ kysely }: TestDatabase<Schema>): Promise<string[]> {
   const { rows } = await sql<{ a: string; b: string; total: number; counted: number }>`
     with labels as materialized (
-      select item_hash, array['s:' || sender, 't:' || type, 'c:' || channel, 'p:' || content_type, 'k:' || shape,
-        'z:' || lpad(floor("time" / 86400)::bigint::text, 6, '0'), '']
-        || array(select 'g:' || tag from (select distinct unnest(tags) as tag) t) as labels
+      select item_hash, array[${sql.raw(SINGLE_LABELS.map(({ label }) => label).join(', '))}, '']
+        || array(select ${sql.raw(TAG_LABEL.label)} from (select distinct unnest(tags) as tag) t) as labels
       from messages where status = 'processed')
     select a, b, total, count(l.item_hash) as counted from totals
     left join labels l on a = any(l.labels) and b = any(l.labels)

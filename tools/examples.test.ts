@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { createTestDatabase } from '../services/core/src/db/testing.ts';
+import { createTestDatabase } from '../packages/database/src/testing/database.ts';
 import { compareShape, findUnmarked, readExamples } from './examples.ts';
 import { ROOT } from './source.ts';
 
 /** Pages are run: each `sh example` block by a shell, in order, against a core node of its own. */
 
 const PAGES = ['README.md', ...globSync('docs/*.md', { cwd: ROOT }).sort()];
-const CORE = join(ROOT, 'services/core/src/testing-process.ts');
+const CORE = join(ROOT, 'services/core/src/testing/process.ts');
 /** Between the outputs of two blocks. */
 const MARK = '\x1e';
 const PAGE_TIMEOUT_MS = 100_000;

@@ -1,11 +1,32 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { describeApi as describeComputeApi } from '@skerry/compute';
 import { describeApi } from '@skerry/core';
+import { describeApi as describeCreditApi } from '@skerry/credit';
+import { describeApi as describeGatewayApi } from '@skerry/gateway';
 import { ERRORS } from '@skerry/protocol';
 import { describeApi as describeSchedulerApi } from '@skerry/scheduler';
 import { describeApi as describeStatusApi } from '@skerry/status';
 import { compileContract } from './compile-contract.ts';
+import { describeNativeLayout } from './native-layout.ts';
 import { ROOT } from './source.ts';
+
+const LINE_CHARS = 110;
+
+/** JSON to be read and compared: what fits stands on one line. */
+function layOut(value: unknown, indent = ''): string {
+  const text = JSON.stringify(value);
+  if (typeof value !== 'object' || value === null || indent.length + text.length <= LINE_CHARS) return text;
+  const deeper = `${indent}  `;
+  const lines = Array.isArray(value)
+    ? value.map((one) => layOut(one, deeper))
+    : Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}: ${layOut(one, deeper)}`);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  return `${open}\n${deeper}${lines.join(`,\n${deeper}`)}\n${indent}${close}`;
+}
+
+/** Without what JSON leaves out. */
+const asDocument = (document: object) => `${layOut(JSON.parse(JSON.stringify(document)))}\n`;
 
 /** Documents that are made from the code. `npm run generate` writes them; a test compares. */
 export const GENERATED: Readonly<Record<string, () => Promise<string>>> = {
@@ -16,8 +37,21 @@ export const GENERATED: Readonly<Record<string, () => Promise<string>>> = {
     );
     return `# Errors
 
-Every error body is \`{error, status: "error", code}\`, sometimes with \`details\`. \`error\` is a sentence for people, \`code\` is for programs and never changes its meaning.
-This page is generated from \`packages/protocol/src/errors.ts\` by \`npm run generate\`.
+What does an error code mean, and should I try again? Every error body is \`{error, status: "error", code}\`, sometimes with \`details\`.
+\`error\` is a sentence for people. \`code\` is for programs and never changes its meaning.
+
+| kind | what to do |
+|---|---|
+| invalid | correct the request |
+| unauthorized | sign the request, or sign it with the right key |
+| refused | do not repeat the request; it is not permitted |
+| missing | check the name or hash; it may not exist here yet |
+| conflict | look at the current state, then decide |
+| too large | send less |
+| unavailable | try again later; wait as long as \`Retry-After\` says if it is present |
+| internal | report it to the node's operator |
+
+\`npm run generate\` writes this page from \`packages/protocol/src/errors.ts\`.
 
 | code | HTTP status | kind | meaning |
 |---|---|---|---|
@@ -25,9 +59,13 @@ ${rows.join('\n')}
 `;
   },
   'contracts/MessageArchive.json': async () => compileContract('MessageArchive'),
-  'docs/openapi.json': async () => `${JSON.stringify(await describeApi(), null, 2)}\n`,
-  'docs/openapi-status.json': async () => `${JSON.stringify(await describeStatusApi(), null, 2)}\n`,
-  'docs/openapi-scheduler.json': async () => `${JSON.stringify(await describeSchedulerApi(), null, 2)}\n`,
+  'services/gateway/native/layout.h': async () => describeNativeLayout(),
+  'docs/openapi.json': async () => asDocument(await describeApi()),
+  'docs/openapi-status.json': async () => asDocument(describeStatusApi()),
+  'docs/openapi-scheduler.json': async () => asDocument(describeSchedulerApi()),
+  'docs/openapi-compute.json': async () => asDocument(describeComputeApi()),
+  'docs/openapi-credit.json': async () => asDocument(describeCreditApi()),
+  'docs/openapi-gateway.json': async () => asDocument(describeGatewayApi()),
 };
 
 export function readGenerated(path: string): string | undefined {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type pg from 'pg';
-import { fillIndexer, listQuestions } from '../bench/indexer-queries.ts';
-import { explain, type Query } from '../bench/query-measure.ts';
-import { createIndexerDatabase } from '../services/core/src/indexer/testing/setup.ts';
+import { fillIndexer, listQuestions } from '../bench/indexer/queries.ts';
+import { explain, type Query } from '../bench/measure/queries.ts';
+import { createIndexerDatabase } from '../packages/indexer/src/testing/setup.ts';
 
 const BLOCKS = 50;
 const ROWS = /^indexer_(events|transactions)_n/;

@@ -2,18 +2,20 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { Kysely, PostgresDialect } from 'kysely';
-import { type DataSet, hashOf } from '../bench/data-set.ts';
-import { loadDataSet } from '../bench/data-set-load.ts';
-import { createDice } from '../bench/dice.ts';
-import { explain, type Query, recordQueries } from '../bench/query-measure.ts';
-import { combine, listContentTypes, listProperties, type Property } from '../bench/query-values.ts';
-import { MIGRATIONS } from '../services/core/src/db/directory.ts';
-import type { Schema } from '../services/core/src/db/schema.ts';
-import { createTestDatabase, type TestDatabase } from '../services/core/src/db/testing.ts';
-import { totalMessages } from '../services/core/src/lists/count.ts';
-import { type MessageFilter, resolveFilter } from '../services/core/src/lists/filter.ts';
-import { listMessages, type MessagePage } from '../services/core/src/lists/messages.ts';
-import { HEAVY } from '../services/core/src/lists/totals.ts';
+import { type DataSet, hashOf } from '../bench/data-set/data-set.ts';
+import { createDice } from '../bench/data-set/dice.ts';
+import { loadDataSet } from '../bench/data-set/load.ts';
+import { explain, type Query, recordQueries } from '../bench/measure/queries.ts';
+import { combine, listContentTypes, listProperties, type Property } from '../bench/query/values.ts';
+import type { TimedPage } from '../packages/database/src/page.ts';
+import { createTestDatabase, type TestDatabase } from '../packages/database/src/testing/database.ts';
+import { totalMessages } from '../services/core/src/state/lists/count.ts';
+import { resolveFilter } from '../services/core/src/state/lists/filter.ts';
+import { listMessages } from '../services/core/src/state/lists/messages.ts';
+import type { MessageFilter } from '../services/core/src/state/lists/properties.ts';
+import { HEAVY } from '../services/core/src/state/lists/totals.ts';
+import { MIGRATIONS } from '../services/core/src/store/directory.ts';
+import type { Schema } from '../services/core/src/store/schema.ts';
 
 /** What the planner makes of every filter, alone and in pairs: no plan reads a whole table, and none reads many pages. */
 
@@ -23,7 +25,7 @@ const SMALL = ['shapes'];
 /** Pages that a request may read. Looking through all messages of a large value reads more. */
 const PAGES_MAX = 2_000;
 
-const PLACES: readonly (readonly [name: string, page: MessagePage])[] = [
+const PLACES: readonly (readonly [name: string, page: TimedPage])[] = [
   ['first page', { limit: 20, offset: 0 }],
   ['page 50', { limit: 20, offset: 980 }],
   ['cursor', { limit: 20, offset: 0, after: { time: 1_700_000_000, itemHash: hashOf(set.dice, 0) } }],
@@ -68,7 +70,7 @@ describe('plans of lists', () => {
     let count = 0;
     for (const { values } of combine(properties))
       for (const { name, filter } of values) {
-        const list = async (page: MessagePage, of: MessageFilter) =>
+        const list = async (page: TimedPage, of: MessageFilter) =>
           listMessages(db, await resolveFilter(db, of), page);
         for (const [place, page] of PLACES)
           most = Math.max(most, await check(`${name}; ${place}`, () => list(page, filter)));

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseSync } from 'oxc-parser';
+import { parseSync, Visitor } from 'oxc-parser';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const GROUPS = ['packages', 'services', 'apps'];
@@ -21,6 +21,10 @@ export interface SourceFile {
   readonly isTest: boolean;
   /** What it imports or re-exports, types included, as written. */
   readonly specifiers: readonly string[];
+  /** Names of values that it makes and exports. */
+  readonly exports: readonly string[];
+  /** Of the specifiers, which names are taken from each; undefined for all of them. */
+  readonly taken: readonly { readonly specifier: string; readonly name: string | undefined }[];
 }
 
 function readPackage(dir: string): Package {
@@ -55,17 +59,37 @@ function listTypeScript(dir: string): string[] {
 function readSource(path: string, owner: Package): SourceFile {
   const text = readFileSync(join(ROOT, path), 'utf8');
   const { module } = parseSync(path, text);
+  const dynamic = module.dynamicImports.flatMap(
+    (one) => /^(['"`])(.*)\1$/.exec(text.slice(one.moduleRequest.start, one.moduleRequest.end))?.[2] ?? [],
+  );
   const specifiers = [
     ...module.staticImports.map((one) => one.moduleRequest.value),
     ...module.staticExports.flatMap((one) =>
       one.entries.flatMap((entry) => entry.moduleRequest?.value ?? []),
     ),
-    ...module.dynamicImports.flatMap(
-      (one) => /^(['"`])(.*)\1$/.exec(text.slice(one.moduleRequest.start, one.moduleRequest.end))?.[2] ?? [],
-    ),
+    ...dynamic,
   ];
-  const isTest = /(\.test|\/testing[\w-]*|\/suite)\.ts$|\/(testing|suite)\//.test(path);
-  return { path, package: owner, text, isTest, specifiers: [...new Set(specifiers)] };
+  const taken = [
+    ...module.staticImports.flatMap((one) =>
+      one.entries.map((entry) => ({
+        specifier: one.moduleRequest.value,
+        name: entry.importName.kind === 'Default' ? 'default' : (entry.importName.name ?? undefined),
+      })),
+    ),
+    ...module.staticExports.flatMap((one) =>
+      one.entries.flatMap(({ moduleRequest, importName }) =>
+        moduleRequest ? [{ specifier: moduleRequest.value, name: importName.name ?? undefined }] : [],
+      ),
+    ),
+    ...dynamic.map((specifier) => ({ specifier, name: undefined })),
+  ];
+  const exports = module.staticExports.flatMap((one) =>
+    one.entries.flatMap((entry) =>
+      entry.moduleRequest || entry.isType ? [] : [entry.exportName.name ?? 'default'],
+    ),
+  );
+  const isTest = /\.test\.ts$|\/testing\//.test(path);
+  return { path, package: owner, text, isTest, specifiers: [...new Set(specifiers)], exports, taken };
 }
 
 export function listSources(): SourceFile[] {
@@ -89,4 +113,20 @@ export function packageOf(specifier: string): string {
 /** The file that a relative specifier means, relative to the root. */
 export function resolveRelative(from: SourceFile, specifier: string): string {
   return relative(ROOT, resolve(ROOT, dirname(from.path), specifier));
+}
+
+/** The functions of a file that are longer than so many lines, as `path:line (lines)`. */
+export function listLongFunctions({ path, text }: SourceFile, maxLines: number): string[] {
+  const lineOf = (offset: number) => text.slice(0, offset).split('\n').length;
+  const found: string[] = [];
+  const measure = ({ start, end }: { readonly start: number; readonly end: number }) => {
+    const [first, last] = [lineOf(start), lineOf(end)];
+    if (last - first + 1 > maxLines) found.push(`${path}:${first} (${last - first + 1} lines)`);
+  };
+  new Visitor({
+    FunctionDeclaration: measure,
+    FunctionExpression: measure,
+    ArrowFunctionExpression: measure,
+  }).visit(parseSync(path, text).program);
+  return found;
 }

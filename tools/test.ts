@@ -1,9 +1,11 @@
 import { existsSync, globSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createLogger } from '@skerry/kit';
-import { startTestServer } from '../services/core/src/db/testing-server.ts';
+import { startTestServer } from '../packages/database/src/testing/server.ts';
 import { checkSources } from './check.ts';
 import { ensurePrograms } from './prerequisites.ts';
+import { makeRunDirectory } from './runner/directory.ts';
 import { runFile } from './runner/file.ts';
 import {
   busyFactor,
@@ -16,9 +18,9 @@ import { ProcessTree } from './runner/processes.ts';
 import { ROOT } from './source.ts';
 
 /**
- * `npm test`: format, lint and types; then every test: quick ones side by side, then end-to-end ones in two lanes, each one
- * after another. Those that boot machines (`*.vm.e2e.test.ts`) have a lane of their own, since an emulated one keeps one core
- * busy and the other idle.
+ * `npm test`: format, lint and types; then every test, in lanes in which one file runs after another. Those that boot machines
+ * (`*.vm.e2e.test.ts`) have a lane, since an emulated one keeps one core busy; the other end-to-end ones have one, since they
+ * wait most of their time; quick ones fill what is left. A lane that is done helps the others.
  * `npm test -- --quick` leaves the end-to-end ones out; `npm test -- PATTERN ...` runs the files whose path holds a pattern, or
  * the file that it names. Whatever a file does, the run ends: each file has a limit, and so has the whole
  * (`--file-limit`, `--idle-limit` and `--run-limit`, in seconds).
@@ -33,7 +35,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 
-const QUICK_CONCURRENCY = 2;
+/** Beside those of machines and end-to-end tests. */
+const QUICK_LANES = 1;
 /** Ending everything may take this long at most. */
 const END_LIMIT_MS = 30_000;
 
@@ -42,11 +45,20 @@ const fileLimitMs = secondsOf(values['file-limit']);
 const idleLimitMs = secondsOf(values['idle-limit']);
 const runLimitMs = secondsOf(values['run-limit']) ?? RUN_LIMIT_MS;
 
+/** Leaves the image that the other machines boot. */
+const BUILDS_IMAGE = 'services/compute/src/images/images.vm.e2e.test.ts';
+
 interface Tally {
   passed: number;
   /** A line each. */
   failed: string[];
   skipped: string[];
+}
+
+/** Files that may take as long. */
+interface Queue {
+  readonly files: string[];
+  readonly limitMs: number;
 }
 
 interface Files {
@@ -65,23 +77,25 @@ function listTests(): Files {
   const all = [...new Set([...named, ...found])].sort();
   const isEndToEnd = (path: string) => path.endsWith('.e2e.test.ts');
   const isMachine = (path: string) => /[./]vm\.e2e\.test\.ts$/.test(path);
+  const machines = values.quick ? [] : all.filter(isMachine);
   return {
     quick: all.filter((path) => !isEndToEnd(path)),
     endToEnd: values.quick ? [] : all.filter((path) => isEndToEnd(path) && !isMachine(path)),
-    machines: values.quick ? [] : all.filter(isMachine),
+    machines: machines.sort((one, other) => Number(other === BUILDS_IMAGE) - Number(one === BUILDS_IMAGE)),
   };
 }
 
 const startMs = performance.now();
+const directory = await makeRunDirectory();
 const tally: Tally = { passed: 0, failed: [], skipped: [] };
 /** What runs now. */
 const running = new Set<string>();
 const stop = new AbortController();
 
-/** Takes files from a queue, which others may do as well, so many at once; what one prints is shown when it has ended. */
-async function runTests(queue: string[], concurrency: number, limitMs: number): Promise<void> {
-  const work = async (): Promise<void> => {
-    for (let path = queue.shift(); path !== undefined && !stop.signal.aborted; path = queue.shift()) {
+/** Takes files from queues, one after another, which others may do as well; what one prints is shown when it has ended. */
+async function runLane(queues: readonly Queue[]): Promise<void> {
+  for (const { files, limitMs } of queues) {
+    for (let path = files.shift(); path !== undefined && !stop.signal.aborted; path = files.shift()) {
       running.add(path);
       const outcome = await runFile({
         path,
@@ -95,9 +109,8 @@ async function runTests(queue: string[], concurrency: number, limitMs: number): 
       tally.skipped.push(...outcome.skipped);
       console.log(`\n${path} (${(outcome.elapsedMs / 1000).toFixed(1)} s)\n${outcome.output.trimEnd()}`);
     }
-    tally.failed.push(...queue.splice(0).map((path) => `${path} was not run`));
-  };
-  await Promise.all(Array.from({ length: concurrency }, work));
+    tally.failed.push(...files.splice(0).map((path) => `${path} was not run`));
+  }
 }
 
 /** Ends with this process. */
@@ -113,6 +126,8 @@ function finish(): never {
     `\n${quick.length} quick and ${endToEnd.length + machines.length} end-to-end files in ${Math.round((performance.now() - startMs) / 1000)} s`,
   );
   console.log(`${tally.passed} passed, ${tally.failed.length} failed, ${tally.skipped.length} skipped`);
+  // After what others do at the end: the database server's files are in it.
+  process.once('exit', () => directory[Symbol.dispose]());
   process.exit(tally.failed.length > 0 || tally.passed === 0 ? 1 : 0);
 }
 
@@ -143,12 +158,21 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 process.once('disconnect', () => endRun('lost whoever started it'));
 
 await ensurePrograms();
+process.env.TMPDIR = directory.path;
+// A test file, and each of the many processes that some start, is half of its time at compiling what all share.
+process.env.NODE_COMPILE_CACHE = join(directory.path, 'compiled');
 if (positionals.length === 0) tally.failed.push(...(await checkSources()));
 // One database server for all files; each test makes a database of its own on it.
 process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();
-await runTests([...quick], QUICK_CONCURRENCY, QUICK_LIMIT_MS);
-const others = [...endToEnd];
-const lane = (queue: string[]) => runTests(queue, 1, END_TO_END_LIMIT_MS);
-// Whoever is done with the machines helps with the others.
-await Promise.all([lane([...machines]).then(() => lane(others)), lane(others)]);
+const queueOf = (files: readonly string[], limitMs: number): Queue => ({ files: [...files], limitMs });
+const queues = {
+  quick: queueOf(quick, QUICK_LIMIT_MS),
+  endToEnd: queueOf(endToEnd, END_TO_END_LIMIT_MS),
+  machines: queueOf(machines, END_TO_END_LIMIT_MS),
+};
+await Promise.all([
+  runLane([queues.machines, queues.endToEnd, queues.quick]),
+  runLane([queues.endToEnd, queues.quick]),
+  ...Array.from({ length: QUICK_LANES }, () => runLane([queues.quick, queues.endToEnd])),
+]);
 finish();

@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs';
 import { truncate, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { createCertificate } from '../../services/gateway/src/dataplane/suite/testing-certificate.ts';
+import { createCertificate } from '../../services/gateway/src/dataplane/testing/suite/certificate.ts';
 import { INSTANCE_PORT, type Subject, spawnPinned } from './subjects.ts';
 
 /** TLS as it is on the wire: nginx as the instance, which sends records of 16 KiB, and curl, which decrypts each. */

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startChain } from './chain.ts';
-import { createTestDir } from './testing.ts';
+import { createTestDir } from './testing/network.ts';
 
 async function ask(url: string, method: string, ...params: unknown[]): Promise<string> {
   const response = await fetch(url, {

@@ -52,7 +52,7 @@ async function call<T>(url: string, method: string, ...params: unknown[]): Promi
     signal: AbortSignal.timeout(START_MS),
   });
   const { result, error } = (await response.json()) as { result?: T; error?: { message: string } };
-  if (error) throw new AppError('UPSTREAM_UNAVAILABLE', `the chain refuses ${method}: ${error.message}`);
+  if (error) throw new AppError('UPSTREAM_UNAVAILABLE', `the chain refused ${method}: ${error.message}`);
   return result as T;
 }
 
@@ -73,7 +73,7 @@ async function spawnChain(program: string, stateFile: string, port: number) {
     return undefined;
   })();
   const url = await Promise.race([listening, failed.catch(() => undefined)]);
-  if (url === undefined) throw new AppError('DAEMON_FAILED', 'the chain could not be started');
+  if (url === undefined) throw new AppError('DAEMON_FAILED', 'the chain did not start');
   child.stdout!.resume();
   return { child, url };
 }
@@ -85,7 +85,7 @@ async function findReceipt(url: string, hash: string): Promise<{ contractAddress
     if (receipt) return receipt;
     await wait(RECEIPT_LOOK_MS);
   }
-  throw new AppError('UPSTREAM_UNAVAILABLE', `the chain made no block of ${hash}`);
+  throw new AppError('UPSTREAM_UNAVAILABLE', `the chain did not include ${hash} in a block`);
 }
 
 /** The contract of an earlier start where the chain still has it, or a new one. */

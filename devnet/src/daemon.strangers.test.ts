@@ -4,7 +4,7 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type DaemonEvent, superviseDaemon } from './daemon.ts';
-import { createTestDir, QUICK_LIMITS, TEST_DAEMON, until } from './testing.ts';
+import { createTestDir, QUICK_LIMITS, TEST_DAEMON, until } from './testing/network.ts';
 
 /** More ends in a row than a supervisor that gives up would have borne. */
 const ENDS = 15;

@@ -3,7 +3,7 @@ import { openSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { test } from 'node:test';
 import { type DaemonEvent, type DaemonOptions, superviseDaemon } from './daemon.ts';
-import { isAlive, QUICK_LIMITS, TEST_DAEMON, until } from './testing.ts';
+import { isAlive, QUICK_LIMITS, TEST_DAEMON, until } from './testing/network.ts';
 
 const lockFd = openSync(devNull, 'r');
 
@@ -58,7 +58,7 @@ test('one that cannot start is waited for only a few tries, and its words are pa
   const { daemon, events, lines } = supervise('crash');
   await assert.rejects(daemon.ready, {
     code: 'DAEMON_FAILED',
-    message: 'core cannot be started: it ended 3 times in a row; it last said: no good',
+    message: 'cannot start core: it exited 3 times in a row; its last output: no good',
   });
   assert.deepEqual(
     events.map(({ kind }) => kind),
@@ -78,7 +78,7 @@ test('a program that does not exist fails like one that ends', async () => {
   const command = () => ({ file: '/nonexistent/program', args: [], environment: {} });
   const { daemon, lines } = supervise(undefined, { command });
   await assert.rejects(daemon.ready, { code: 'DAEMON_FAILED' });
-  assert.match(lines[0]!, /could not be run/);
+  assert.match(lines[0]!, /cannot run/);
   await daemon.stop();
 });
 

@@ -66,91 +66,114 @@ const LAST_LINES = 20;
 
 /** Starts a daemon and keeps it running: a process that ends is started again, later and later up to a maximum, for ever. */
 export function superviseDaemon(options: DaemonOptions): Daemon {
-  const { name, limits = RESTART_LIMITS, stopDeadlineMs = STOP_DEADLINE_MS } = options;
-  const first = Promise.withResolvers<readonly string[]>();
-  // Whoever does not wait for it learns of a failure by the event.
-  first.promise.catch(() => {});
-  let current: Run | undefined;
-  let urls: readonly string[] | undefined;
-  let failures = 0;
-  let restart: NodeJS.Timeout | undefined;
-  let stopping = false;
-  const lastLines: string[] = [];
+  const daemon = new SupervisedDaemon(options);
+  daemon.start();
+  return daemon;
+}
 
-  const onLine: DaemonOptions['onLine'] = (line, stream) => {
-    lastLines.push(line);
-    if (lastLines.length > LAST_LINES) lastLines.shift();
-    options.onLine(line, stream);
-  };
+class SupervisedDaemon implements Daemon {
+  readonly #options: DaemonOptions;
+  readonly #limits: RestartLimits;
+  readonly #first = Promise.withResolvers<readonly string[]>();
+  readonly #lastLines: string[] = [];
+  #current: Run | undefined;
+  #urls: readonly string[] | undefined;
+  #failures = 0;
+  #restart: NodeJS.Timeout | undefined;
+  #isStopping = false;
 
-  const start = (): void => {
-    restart = undefined;
-    const run = spawnRun({ ...options, onLine }, urls, {
+  constructor(options: DaemonOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? RESTART_LIMITS;
+    // Whoever does not wait for it learns of a failure by the event.
+    this.#first.promise.catch(() => {});
+  }
+
+  get name(): DaemonOptions['name'] {
+    return this.#options.name;
+  }
+
+  get pid(): number | undefined {
+    return this.#current?.child.pid;
+  }
+
+  get urls(): readonly string[] | undefined {
+    return this.#urls;
+  }
+
+  get ready(): Promise<readonly string[]> {
+    return this.#first.promise;
+  }
+
+  start(): void {
+    this.#restart = undefined;
+    const onLine: DaemonOptions['onLine'] = (line, stream) => this.#hear(line, stream);
+    const run = spawnRun({ ...this.#options, onLine }, this.#urls, {
       onReady: (ready) => {
-        urls = ready;
+        this.#urls = ready;
         run.readyMs = Date.now();
-        options.onEvent({ kind: 'ready', urls: ready, afterMs: run.readyMs - run.startedMs });
-        first.resolve(ready);
+        this.#options.onEvent({ kind: 'ready', urls: ready, afterMs: run.readyMs - run.startedMs });
+        this.#first.resolve(ready);
       },
       onEnd: (code, signal) => {
-        current = undefined;
-        if (!stopping) endOf(run, code, signal);
+        this.#current = undefined;
+        if (!this.#isStopping) this.#restartAfter(run, code, signal);
       },
     });
-    current = run;
-  };
+    this.#current = run;
+  }
 
-  const endOf = (run: Run, code: number | null, signal: NodeJS.Signals | null): void => {
-    const servedMs = run.readyMs === undefined ? undefined : Date.now() - run.readyMs;
+  kill(): void {
+    this.#isStopping = true;
+    clearTimeout(this.#restart);
+    this.#current?.child.kill('SIGKILL');
+  }
+
+  async stop(): Promise<void> {
+    const { stopDeadlineMs = STOP_DEADLINE_MS } = this.#options;
+    this.#isStopping = true;
+    clearTimeout(this.#restart);
+    this.#first.reject(new AppError('SHUTTING_DOWN', `${this.name} was stopped`));
+    const run = this.#current;
+    if (run === undefined) return;
+    run.child.kill('SIGTERM');
+    const deadline = setTimeout(() => run.child.kill('SIGKILL'), stopDeadlineMs);
+    await run.ended;
+    clearTimeout(deadline);
+  }
+
+  #hear(...[line, stream]: Parameters<DaemonOptions['onLine']>): void {
+    this.#lastLines.push(line);
+    if (this.#lastLines.length > LAST_LINES) this.#lastLines.shift();
+    this.#options.onLine(line, stream);
+  }
+
+  #restartAfter({ readyMs }: Run, code: number | null, signal: NodeJS.Signals | null): void {
+    const { onEvent } = this.#options;
+    const servedMs = readyMs === undefined ? undefined : Date.now() - readyMs;
     const decision = decideRestart(
-      { code, signal, servedMs, hasServed: urls !== undefined, failures },
-      limits,
+      { code, signal, servedMs, hasServed: this.#urls !== undefined, failures: this.#failures },
+      this.#limits,
     );
-    const said = describeLastWords(lastLines);
-    const fail = (why: string): string => {
-      const reason = said === '' ? why : `${why}; it last said: ${said}`;
-      first.reject(new AppError('DAEMON_FAILED', `${name} cannot be started: ${reason}`));
-      return reason;
-    };
     if ('giveUp' in decision) {
-      options.onEvent({ kind: 'given-up', why: fail(decision.giveUp) });
+      onEvent({ kind: 'given-up', why: this.#fail(decision.giveUp) });
       return;
     }
-    failures = decision.failures;
-    restart = setTimeout(start, decision.restartAfterMs);
-    options.onEvent({ kind: 'ended', code, signal, restartAfterMs: decision.restartAfterMs });
+    this.#failures = decision.failures;
+    this.#restart = setTimeout(() => this.start(), decision.restartAfterMs);
+    onEvent({ kind: 'ended', code, signal, restartAfterMs: decision.restartAfterMs });
     // Said once.
-    if (decision.isFailing && failures === limits.maxFirstFailures + 1)
-      options.onEvent({ kind: 'failing', why: fail(`it ended ${failures} times in a row`) });
-  };
+    if (decision.isFailing && this.#failures === this.#limits.maxFirstFailures + 1)
+      onEvent({ kind: 'failing', why: this.#fail(`it exited ${this.#failures} times in a row`) });
+  }
 
-  start();
-  return {
-    name,
-    get pid() {
-      return current?.child.pid;
-    },
-    get urls() {
-      return urls;
-    },
-    ready: first.promise,
-    kill() {
-      stopping = true;
-      clearTimeout(restart);
-      current?.child.kill('SIGKILL');
-    },
-    async stop() {
-      stopping = true;
-      clearTimeout(restart);
-      first.reject(new AppError('SHUTTING_DOWN', `${name} was stopped`));
-      const run = current;
-      if (run === undefined) return;
-      run.child.kill('SIGTERM');
-      const deadline = setTimeout(() => run.child.kill('SIGKILL'), stopDeadlineMs);
-      await run.ended;
-      clearTimeout(deadline);
-    },
-  };
+  /** Who waits for the first start learns why there is none. Returns the reason with what the daemon said last. */
+  #fail(why: string): string {
+    const said = describeLastWords(this.#lastLines);
+    const reason = said === '' ? why : `${why}; its last output: ${said}`;
+    this.#first.reject(new AppError('DAEMON_FAILED', `cannot start ${this.name}: ${reason}`));
+    return reason;
+  }
 }
 
 interface RunEvents {
@@ -176,7 +199,7 @@ function spawnRun(options: DaemonOptions, urls: readonly string[] | undefined, e
     events.onEnd(code, signal);
   };
   child.on('error', (error) => {
-    options.onLine(`${file} could not be run: ${error.message}`, 'stderr');
+    options.onLine(`cannot run ${file}: ${error.message}`, 'stderr');
     if (child.pid === undefined) end(1, null);
   });
   // 'close' comes after the last line of output, 'exit' may come before it. Something that the daemon left running

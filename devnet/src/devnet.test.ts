@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createSigner } from '@skerry/client';
 import { type DevnetOptions, startDevnet } from './devnet.ts';
-import { ANY_PORTS, createTestDir, isAlive, QUICK_LIMITS, TEST_DAEMON, until } from './testing.ts';
+import { ANY_PORTS, createTestDir, isAlive, QUICK_LIMITS, TEST_DAEMON, until } from './testing/network.ts';
 
 type Settings = Record<string, string>;
 
@@ -136,7 +136,7 @@ test('giving up while it starts stops what was started', async () => {
 
 /** A devnet in a process of its own that prints the pids of its daemons. */
 async function startOutside(dataDir: string): Promise<{ parent: ChildProcess; pids: number[] }> {
-  const program = fileURLToPath(new URL('./testing-parent.ts', import.meta.url));
+  const program = fileURLToPath(new URL('./testing/parent.ts', import.meta.url));
   const parent = spawn(process.execPath, [program, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [chunk] = (await once(parent.stdout!, 'data')) as [Buffer];
   return { parent, pids: JSON.parse(chunk.toString()) as number[] };

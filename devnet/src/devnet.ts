@@ -1,11 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSigner } from '@skerry/client';
-import { loadOrCreateKeyFile } from '@skerry/kit';
+import { acquireLock, type Lock, loadOrCreateKeyFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type DevnetChain, startChain } from './chain.ts';
 import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
-import { acquireLock, type Lock, readLockHolder } from './lock.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import {
   COMMANDS,
@@ -75,22 +75,23 @@ interface Locks extends Disposable {
 
 async function lockDataDir(dataDir: string, onWait: () => void): Promise<Locks> {
   const file = join(dataDir, 'devnet.lock');
-  const own = await acquireLock(file, STOPPING_WAIT_MS);
+  const own = await acquireLock(file, { waitMs: STOPPING_WAIT_MS });
   if (own === undefined) {
     throw new AppError(
       'DEVNET_RUNNING',
-      `another devnet (process ${readLockHolder(file)}) uses ${dataDir}; stop it, or choose another directory`,
+      `another devnet (process ${readFileSync(file, 'utf8').trim()}) uses ${dataDir}; stop it, or choose another directory`,
     );
   }
+  own.write(`${process.pid}\n`);
   const shared = join(dataDir, 'daemons.lock');
-  let daemons = await acquireLock(shared, 0);
+  let daemons = await acquireLock(shared, { waitMs: 0 });
   if (daemons === undefined) {
     onWait();
-    daemons = await acquireLock(shared, LEFTOVER_WAIT_MS);
+    daemons = await acquireLock(shared, { waitMs: LEFTOVER_WAIT_MS });
   }
   if (daemons === undefined) {
     own[Symbol.dispose]();
-    throw new AppError('DEVNET_RUNNING', `a daemon of an earlier devnet still uses ${dataDir}`);
+    throw new AppError('DEVNET_RUNNING', `a daemon of a previous devnet still uses ${dataDir}`);
   }
   const held = daemons;
   return {
@@ -148,7 +149,7 @@ async function startRow(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(new AppError('SHUTTING_DOWN', 'stopped while it was starting'));
+  const onAbort = () => aborted.reject(new AppError('SHUTTING_DOWN', 'stopped during start-up'));
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
     if (signal?.aborted) onAbort();
@@ -165,6 +166,29 @@ async function startRow(
   }
 }
 
+async function tryChain({ dataDir, onLine }: DevnetOptions) {
+  try {
+    return await startChain(join(dataDir, 'chain'));
+  } catch (error) {
+    onLine?.('core', `messages are not confirmed: the chain did not start: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+async function makePlan(options: DevnetOptions, chain: Plan['chain']): Promise<Plan> {
+  const { dataDir, ports, environment, hourSeconds, cores = 1 } = options;
+  const addressOf = async (name: DaemonName) =>
+    createSigner(await loadOrCreateKeyFile(daemonKeyFile(dataDir, name))).address;
+  return {
+    ...{ dataDir, ports, environment, hourSeconds, chain },
+    corePorts: await chooseCorePorts(ports.core, cores),
+    schedulerAddress: await addressOf('scheduler'),
+    computeAddress: await addressOf('compute'),
+    creditAddress: await addressOf('credit'),
+    monitorAddress: await addressOf('monitor'),
+  };
+}
+
 /**
  * Starts a whole network as child processes of this one and keeps it running: the core node first, then all others.
  * A daemon that cannot be started is left out until it can; without a core node there is nothing. Disposing stops them in reverse.
@@ -172,39 +196,16 @@ async function startRow(
  * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED (the core node), SHUTTING_DOWN (the signal)
  */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
-  const { dataDir, ports, environment, cores = 1 } = options;
+  const { dataDir, ports, cores = 1 } = options;
   await using stack = new AsyncDisposableStack();
   const logDir = join(dataDir, 'logs');
   await mkdir(logDir, { recursive: true, mode: 0o700 });
   const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
   await checkPorts(ports);
   const order = startOrderOf(cores);
-  const corePorts = await chooseCorePorts(ports.core, cores);
-  const addressOf = async (name: DaemonName) =>
-    createSigner(await loadOrCreateKeyFile(daemonKeyFile(dataDir, name))).address;
-  const chain =
-    options.chain === true
-      ? await startChain(join(dataDir, 'chain')).catch((error: Error) => {
-          options.onLine?.(
-            'core',
-            `messages are not confirmed: the chain could not be started: ${error.message}`,
-          );
-          return undefined;
-        })
-      : undefined;
+  const chain = options.chain === true ? await tryChain(options) : undefined;
   if (chain) stack.use(chain);
-  const plan: Plan = {
-    dataDir,
-    ports,
-    corePorts,
-    environment,
-    schedulerAddress: await addressOf('scheduler'),
-    computeAddress: await addressOf('compute'),
-    creditAddress: await addressOf('credit'),
-    monitorAddress: await addressOf('monitor'),
-    hourSeconds: options.hourSeconds,
-    chain,
-  };
+  const plan = await makePlan(options, chain);
   await writeFile(systemsFile(dataDir), SYSTEMS);
 
   const processes = new Map<DaemonName, Daemon>();

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLogFile } from './log-file.ts';
-import { createTestDir } from './testing.ts';
+import { createTestDir } from './testing/network.ts';
 
 test('rotates at the limit, keeps three files, and loses no line between them', async () => {
   await using dir = await createTestDir();

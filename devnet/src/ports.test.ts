@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { checkPorts, choosePorts } from './ports.ts';
-import { ANY_PORTS } from './testing.ts';
+import { ANY_PORTS } from './testing/network.ts';
 
 test('an option wins over the variable, the variable over the usual port', () => {
   const ports = choosePorts(
@@ -68,6 +68,6 @@ test('one port for two doors is refused', async () => {
   await assert.rejects(
     checkPorts({ ...ANY_PORTS, core: port, compute: port }),
     (error: AppError) =>
-      error instanceof AppError && error.message.includes('both the core node and the compute node'),
+      error instanceof AppError && error.message.startsWith('the core node and the compute node both use'),
   );
 });

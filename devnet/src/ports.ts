@@ -135,7 +135,7 @@ export async function checkPorts(ports: DevnetPorts): Promise<void> {
     const other = seen.get(port);
     seen.set(port, name);
     if (other !== undefined) {
-      sentences.push(`port ${port} is given to both the ${PORTS[other].describe} and the ${describe}`);
+      sentences.push(`the ${PORTS[other].describe} and the ${describe} both use port ${port}`);
       continue;
     }
     const problem = await findPortProblem(port);

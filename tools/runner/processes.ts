@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Carries the tree's mark to every process that inherits its environment, through any number of sessions. */
-export const MARK_VARIABLE = 'SKERRY_TEST_TREE';
+const MARK_VARIABLE = 'SKERRY_TEST_TREE';
 const ROUND_MS = 50;
 const LAST_WORDS_BYTES = 2_000;
 

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { buildNativePlane, SANITIZER_FLAGS } from '../../services/gateway/src/dataplane/native/build.ts';
-import { mutate, randomFrom, readCut } from '../../services/gateway/src/tls/testing-fuzz.ts';
-import { readNatively } from '../../services/gateway/src/tls/testing-native-reader.ts';
+import { mutate, randomFrom, readCut } from '../../services/gateway/src/tls/testing/fuzz.ts';
+import { buildNativeReader, readNatively } from '../../services/gateway/src/tls/testing/native-reader.ts';
 import { type SoakOptions, withDirectory } from './options.ts';
 
 const BATCH = 20_000;
-const REAL = new URL('../../services/gateway/src/tls/testing-real-hellos.json', import.meta.url);
+const REAL = new URL('../../services/gateway/src/tls/testing/real-hellos.json', import.meta.url);
 
 /** Damaged ClientHellos through both readers, the native one under the sanitizers: they must say the same. */
 export async function soakHellos({ seconds, seed }: SoakOptions): Promise<void> {
   await withDirectory(async (directory) => {
-    const built = await buildNativePlane(directory, SANITIZER_FLAGS);
-    if ('missing' in built) throw new Error(`the native reader cannot be built: ${built.missing}`);
+    const reader = await buildNativeReader(directory);
     const corpus = Object.values(JSON.parse(readFileSync(REAL, 'utf8')) as Record<string, string>).map(
       (wire) => new Uint8Array(Buffer.from(wire, 'base64')),
     );
@@ -21,7 +19,7 @@ export async function soakHellos({ seconds, seed }: SoakOptions): Promise<void> 
     let count = 0;
     for (const end = performance.now() + seconds * 1000; performance.now() < end; count += BATCH) {
       const hellos = Array.from({ length: BATCH }, () => mutate(random, corpus));
-      const theirs = await readNatively(built.path, hellos);
+      const theirs = await readNatively(reader, hellos);
       for (const [index, hello] of hellos.entries()) {
         assert.deepEqual(theirs[index], readCut(hello), Buffer.from(hello.wire).toString('hex'));
         kinds.set(theirs[index]!.kind, (kinds.get(theirs[index]!.kind) ?? 0) + 1);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { openHttpFuzz } from '../../services/gateway/src/dataplane/suite/testing-http-fuzz.ts';
+import { openHttpFuzz } from '../../services/gateway/src/dataplane/testing/suite/http-fuzz.ts';
 import { TsDataPlane } from '../../services/gateway/src/dataplane/ts/plane.ts';
 import type { SoakOptions } from './options.ts';
 

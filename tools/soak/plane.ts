@@ -13,9 +13,9 @@ import {
   openWorld,
   readAll,
   until,
-} from '../../services/gateway/src/dataplane/suite/testing-world.ts';
-import { mutate, randomFrom } from '../../services/gateway/src/tls/testing-fuzz.ts';
-import { helloWire } from '../../services/gateway/src/tls/testing-hello.ts';
+} from '../../services/gateway/src/dataplane/testing/suite/world.ts';
+import { mutate, randomFrom } from '../../services/gateway/src/tls/testing/fuzz.ts';
+import { helloWire } from '../../services/gateway/src/tls/testing/hello.ts';
 import { type SoakOptions, withDirectory } from './options.ts';
 
 const AT_ONCE = 60;
@@ -75,7 +75,7 @@ export async function soakPlane({ seconds, seed }: SoakOptions): Promise<void> {
       }
     };
     await Promise.all([changer(), ...Array.from({ length: AT_ONCE }, visitor)]);
-    await until(() => world.plane.stats().tlsOpen === 0, 30_000);
+    await until(() => world.plane.stats().tls.figures.open === 0, 30_000);
     await world.plane.close();
     assert.deepEqual(troubles, []);
     console.log(

@@ -12,7 +12,7 @@ const HONEST_SHARE = 0.25;
 const RUN_LIMIT_MS = 30 * 60_000;
 
 /** What a run is like follows from its seed, so that the seed alone repeats it. */
-export function shapeOf(seed: number): SimOptions {
+function shapeOf(seed: number): SimOptions {
   const dice = new SeededDice(seed ^ 0x5a5a_5a5a);
   return {
     seed,

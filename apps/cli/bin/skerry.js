@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isNodeNewEnough, launch } from './launch.js';
 
-/** Compiled code is kept beside what else can be made again (packages/kit/src/paths.ts): a third less time and memory at a start. */
+/** Compiled code is kept beside what else can be made again (packages/kit/src/daemon/paths.ts): a third less time and memory at a start. */
 function compileCacheDirectory() {
   const { SKERRY_CACHE, SKERRY_HOME, XDG_CACHE_HOME } = process.env;
   const cache =

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createTestDir } from './testing.ts';
+import { createTestDir } from './testing/run.ts';
 
 const BIN = fileURLToPath(new URL('../bin/skerry.js', import.meta.url));
 const RUNNER = fileURLToPath(new URL('../bin/node.js', import.meta.url));
@@ -51,7 +51,7 @@ test('wrong use ends with 2 and names the help', async () => {
     [['nonsense'], /unknown command 'nonsense'.*\nhint: see "skerry --help"/],
     [['key', 'nwe'], /hint: see "skerry key --help"/],
     [['instance', 'create'], /required option '--name <name>'.*\nhint: see "skerry instance create --help"/],
-    [['instance', 'create', '--name', 'x', '--memory', 'lots'], /Memory is a whole number of MiB/],
+    [['instance', 'create', '--name', 'x', '--memory', 'lots'], /Expected whole MiB/],
     [['instance', 'start'], /missing required argument/],
     [['message', 'get', 'abc'], /\(INVALID_HASH\)/],
     [['message', 'post', '--content', '[]'], /\(INVALID_CONTENT\)/],
@@ -99,7 +99,7 @@ test('no core node: 5, for people and for programs', async () => {
   await using home = await createTestDir();
   const people = await run(home.path, 'message', 'list', '--core', NOWHERE);
   assert.equal(people.code, 5);
-  assert.match(people.err, /does not answer.*\(UPSTREAM_UNAVAILABLE\)\nhint: is the network up\?/);
+  assert.match(people.err, /does not answer.*\(UPSTREAM_UNAVAILABLE\)\nhint: is the network running\?/);
   const programs = await run(home.path, 'message', 'list', '--core', NOWHERE, '--json');
   assert.equal((JSON.parse(programs.err) as { code: string }).code, 'UPSTREAM_UNAVAILABLE');
 });
@@ -123,7 +123,7 @@ test('a setting that is wrong is wrong use', async () => {
   const child = spawn(process.execPath, [BIN, 'core'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   assert.equal(code, 2);
-  assert.match(err, /SKERRY_CORE_PROT is not a setting \(INVALID_CONFIG\)/);
+  assert.match(err, /SKERRY_CORE_PROT is not a known setting \(INVALID_CONFIG\)/);
 });
 
 test('the launcher passes on arguments, exit codes and signals', async () => {

@@ -40,7 +40,7 @@ function chooseUrl(given: string | undefined, environment: Environment, variable
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new AppError(
       'INVALID_CONFIG',
-      `${variable} is an http or https address, not ${JSON.stringify(url)}`,
+      `${variable} must be an http or https URL, not ${JSON.stringify(url)}`,
     );
   return url.replace(/\/+$/, '');
 }

@@ -11,8 +11,8 @@ export interface Failure {
 /** What a person can do about it, where that is the same wherever the code comes from. */
 const HINTS: Partial<Record<ErrorCode, string>> = {
   UPSTREAM_UNAVAILABLE:
-    'is the network up? "skerry up" starts one here; --core and --gateway say where one is',
-  DEVNET_RUNNING: 'a second one needs its own --data-dir and its own ports',
+    'is the network running? "skerry up" starts one here; --core and --gateway select another',
+  DEVNET_RUNNING: 'a second network needs its own --data-dir and ports',
   TIMESTAMP_IN_FUTURE: "set this machine's clock",
 };
 
@@ -58,7 +58,7 @@ export function describeFailure(error: unknown): Failure {
       status: 'error',
       code: 'INTERNAL',
     },
-    hint: 'this is a fault of the skerry command',
+    hint: 'this is a bug in the skerry command',
     exitCode: EXIT.failed,
   };
 }

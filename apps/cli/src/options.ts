@@ -14,13 +14,13 @@ const PORT_MAX = 65535;
 /** Readers of option values: each throws commander's own error, so that a wrong value is wrong use (exit code 2). */
 
 export function parseWhole(text: string): number {
-  if (!/^[0-9]{1,15}$/.test(text)) throw new InvalidArgumentError('It is a whole number.');
+  if (!/^[0-9]{1,15}$/.test(text)) throw new InvalidArgumentError('Expected a whole number.');
   return Number(text);
 }
 
 export function parsePositive(text: string): number {
   const value = parseWhole(text);
-  if (value === 0) throw new InvalidArgumentError('It is at least 1.');
+  if (value === 0) throw new InvalidArgumentError('Expected a number of at least 1.');
   return value;
 }
 
@@ -28,15 +28,14 @@ export function parsePositive(text: string): number {
 export function parseMemoryMib(text: string): number {
   const [, digits, unit] = /^([0-9]{1,9})(?:([MG])(?:i?B)?)?$/i.exec(text) ?? [];
   if (digits === undefined)
-    throw new InvalidArgumentError('Memory is a whole number of MiB, or such as 512M or 2G.');
+    throw new InvalidArgumentError('Expected whole MiB, or a unit such as 512M or 2G.');
   return Number(digits) * (unit?.toUpperCase() === 'G' ? MIB_PER_GIB : 1);
 }
 
 /** `4`, `4G`, `4GiB`, `1T` -> GiB */
 export function parseDiskGib(text: string): number {
   const [, digits, unit] = /^([0-9]{1,9})(?:([GT])(?:i?B)?)?$/i.exec(text) ?? [];
-  if (digits === undefined)
-    throw new InvalidArgumentError('A disk is a whole number of GiB, or such as 4G or 1T.');
+  if (digits === undefined) throw new InvalidArgumentError('Expected whole GiB, or a unit such as 4G or 1T.');
   return Number(digits) * (unit?.toUpperCase() === 'T' ? 1024 : 1);
 }
 
@@ -46,7 +45,7 @@ export function parsePorts(text: string): number[] {
   const ports = text.split(',').map((part) => {
     const port = Number(part.trim());
     if (!/^\s*[0-9]{1,5}\s*$/.test(part) || port < 1 || port > PORT_MAX)
-      throw new InvalidArgumentError('Ports are numbers from 1 to 65535, such as 22,80,443, or "none".');
+      throw new InvalidArgumentError('Expected ports from 1 to 65535, such as 22,80,443, or "none".');
     return port;
   });
   return [...new Set(ports)].sort((a, b) => a - b);
@@ -55,7 +54,7 @@ export function parsePorts(text: string): number[] {
 export function parseListenPort(text: string): number {
   const port = parseWhole(text);
   if (port > PORT_MAX)
-    throw new InvalidArgumentError('A port is a number from 0 to 65535; 0 lets the system choose.');
+    throw new InvalidArgumentError('Expected a port from 0 to 65535; 0 lets the system choose.');
   return port;
 }
 
@@ -63,7 +62,7 @@ export function parseListenPort(text: string): number {
 export function parseDurationMs(text: string): number {
   const [, digits, unit = 's'] = /^([0-9]{1,7})([smh])?$/.exec(text) ?? [];
   if (digits === undefined || Number(digits) === 0)
-    throw new InvalidArgumentError('A duration is a number of seconds, or such as 90s, 15m or 1h.');
+    throw new InvalidArgumentError('Expected seconds, or a unit such as 90s, 15m or 1h.');
   return Number(digits) * { s: 1_000, m: 60_000, h: 3_600_000 }[unit as 's' | 'm' | 'h'];
 }
 
@@ -76,6 +75,6 @@ export function parseTags(text: string): string[] {
 
 export function parseHttpUrl(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new InvalidArgumentError('It is an http or https address, such as http://localhost:4024.');
+    throw new InvalidArgumentError('Expected an http or https address, such as http://localhost:4024.');
   return text.replace(/\/+$/, '');
 }

@@ -6,36 +6,20 @@ import {
   sha256Hex,
   sha256HexOf,
 } from '@skerry/protocol';
+import {
+  type BackupView,
+  type LogLineView,
+  MACHINES_API,
+  type SnapshotView,
+} from '@skerry/protocol/api/compute/machines';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
+import type { AnswerOf, Operation } from '@skerry/protocol/api/operation';
+import { type CallInput, type CallOptions, call, urlOfCall } from './call.ts';
 import type { CoreClient } from './core-client.ts';
 import { OwnerPass } from './owner-pass.ts';
-import { type RequestOptions, request, requestJson } from './request.ts';
+import { request, requestJson } from './request.ts';
 import type { Signer } from './signer.ts';
 
-export interface BackupShown {
-  backup_id: string;
-  state: 'running' | 'done' | 'failed';
-  reason: { code: string; message: string } | null;
-  size: number | null;
-  /** `sha256:` and 64 hexadecimal digits. */
-  checksum: string | null;
-  created_at: string;
-  expires_at: string;
-  /** A path at the node. */
-  download_url: string | null;
-}
-
-export interface SnapshotShown {
-  name: string;
-  created_at: string;
-}
-
-export interface LogLine {
-  MESSAGE: string;
-  /** Microseconds since 1970. */
-  __REALTIME_TIMESTAMP: string;
-}
-
-type Method = 'GET' | 'POST' | 'DELETE';
 const LONG_TIMEOUT_MS = 3_600_000;
 const PAGE_SIZE = 100;
 const OCTETS = 'application/octet-stream';
@@ -56,9 +40,16 @@ export async function findNodeUrl(core: CoreClient, nodeAddress: string): Promis
     .sort((one, other) => other.announced_at_ms - one.announced_at_ms);
   const url = announced[0]?.url;
   if (url === undefined)
-    throw new AppError('NODE_NOT_FOUND', `the compute node ${nodeAddress} has not said where it is`);
+    throw new AppError('NODE_NOT_FOUND', `the compute node ${nodeAddress} has not announced its URL`);
   return url.replace(/\/+$/, '');
 }
+
+const ACTIONS = {
+  stop: MACHINES_API.stopMachine,
+  reboot: MACHINES_API.rebootMachine,
+  reinstall: MACHINES_API.reinstallMachine,
+  erase: MACHINES_API.eraseMachine,
+} as const;
 
 /** What an owner asks the compute node of an instance. Every request is signed; every failure is an AppError. */
 export class MachineClient {
@@ -73,36 +64,42 @@ export class MachineClient {
   }
 
   static async open(url: string, instanceId: string, signer: Signer): Promise<MachineClient> {
-    const { DOMAIN_NAME: domain, node_hash: nodeId } = await requestJson<{
-      DOMAIN_NAME: string;
-      node_hash?: string;
-    }>(`${url}/status/config`);
+    const { DOMAIN_NAME: domain, node_hash: nodeId } = await call(url, NODE_API.getNodeConfig, {});
     return new MachineClient(url, instanceId, await OwnerPass.create(signer, { domain, nodeId }));
   }
 
-  async #ask<T>(method: Method, action: string, body?: unknown, options: RequestOptions = {}): Promise<T> {
-    const path = `/control/machine/${this.#instanceId}/${action}`;
+  async #ask<O extends Operation>(
+    operation: O,
+    input: CallInput<O>,
+    options: CallOptions = {},
+  ): Promise<AnswerOf<O>> {
+    const { body: value } = input as { readonly body?: unknown };
+    const body = value === undefined || value instanceof Blob ? value : JSON.stringify(value);
     const bodySha256 =
       body === undefined
         ? undefined
-        : await (body instanceof Blob ? sha256HexOf(body.stream()) : sha256Hex(JSON.stringify(body)));
+        : await (body instanceof Blob ? sha256HexOf(body.stream()) : sha256Hex(body));
     // Signed when all is at hand: an operation is good for two minutes.
-    const headers = await this.#pass.headers({ method, path, bodySha256 });
-    return requestJson<T>(this.url + path, {
-      method,
+    const path = urlOfCall('', operation, input);
+    const headers = await this.#pass.headers({ method: operation.method, path, bodySha256 });
+    const sent = (body === undefined ? input : { ...(input as object), body }) as CallInput<O>;
+    return call(this.url, operation, sent, {
       ...options,
       headers: { ...headers, ...(body instanceof Blob ? { 'content-type': OCTETS } : {}) },
-      ...(body === undefined ? {} : { body: body instanceof Blob ? body : JSON.stringify(body) }),
     });
   }
 
-  /** `stop`: power down until it is started again; `reboot`; `reinstall`: a new disk from the image; `erase`: what was put aside. */
-  act(action: 'stop' | 'reboot' | 'reinstall' | 'erase'): Promise<Record<string, unknown>> {
-    return this.#ask('POST', action, undefined, { timeoutMs: LONG_TIMEOUT_MS });
+  get #params() {
+    return { ref: this.#instanceId };
   }
 
-  readLogs(limit: number): Promise<LogLine[]> {
-    return this.#ask('GET', `logs?limit=${limit}`);
+  /** `stop`: power down until it is started again; `reboot`; `reinstall`: a new disk from the image; `erase`: what was put aside. */
+  act(action: keyof typeof ACTIONS): Promise<Record<string, unknown>> {
+    return this.#ask(ACTIONS[action], { params: this.#params }, { timeoutMs: LONG_TIMEOUT_MS });
+  }
+
+  readLogs(limit: number): Promise<LogLineView[]> {
+    return this.#ask(MACHINES_API.readMachineLogs, { params: this.#params, query: { limit } });
   }
 
   /** The address of the log stream, and the first frame that it wants. */
@@ -114,33 +111,34 @@ export class MachineClient {
     };
   }
 
-  async listSnapshots(): Promise<SnapshotShown[]> {
-    return (await this.#ask<{ snapshots: SnapshotShown[] }>('GET', 'snapshots')).snapshots;
+  async listSnapshots(): Promise<SnapshotView[]> {
+    return (await this.#ask(MACHINES_API.listSnapshots, { params: this.#params })).snapshots;
   }
 
-  async createSnapshot(name: string): Promise<SnapshotShown[]> {
-    return (await this.#ask<{ snapshots: SnapshotShown[] }>('POST', 'snapshots', { name })).snapshots;
+  async createSnapshot(name: string): Promise<SnapshotView[]> {
+    const input = { params: this.#params, body: { name } };
+    return (await this.#ask(MACHINES_API.createSnapshot, input)).snapshots;
   }
 
-  async deleteSnapshot(name: string): Promise<SnapshotShown[]> {
-    const path = `snapshots/${encodeURIComponent(name)}`;
-    return (await this.#ask<{ snapshots: SnapshotShown[] }>('DELETE', path)).snapshots;
+  async deleteSnapshot(name: string): Promise<SnapshotView[]> {
+    const input = { params: { ...this.#params, name } };
+    return (await this.#ask(MACHINES_API.deleteSnapshot, input)).snapshots;
   }
 
-  async listBackups(): Promise<BackupShown[]> {
-    return (await this.#ask<{ backups: BackupShown[] }>('GET', 'backup')).backups;
+  async listBackups(): Promise<BackupView[]> {
+    return (await this.#ask(MACHINES_API.listBackups, { params: this.#params })).backups;
   }
 
-  startBackup(): Promise<BackupShown> {
-    return this.#ask('POST', 'backup');
+  startBackup(): Promise<BackupView> {
+    return this.#ask(MACHINES_API.startBackup, { params: this.#params });
   }
 
   deleteBackup(id: string): Promise<Record<string, unknown>> {
-    return this.#ask('DELETE', `backup/${id}`);
+    return this.#ask(MACHINES_API.deleteBackup, { params: { ...this.#params, id } });
   }
 
   /** The bytes of a backup that is done. The caller checks them. */
-  fetchBackup({ download_url: link }: BackupShown): Promise<Response> {
+  fetchBackup({ download_url: link }: BackupView): Promise<Response> {
     return request(`${this.url}${link}`, { timeoutMs: LONG_TIMEOUT_MS });
   }
 
@@ -148,11 +146,16 @@ export class MachineClient {
   restore(
     from: { snapshot: string } | { backup_id: string } | { volume_ref: string },
   ): Promise<Record<string, unknown>> {
-    return this.#ask('POST', 'restore', from, { timeoutMs: LONG_TIMEOUT_MS });
+    return this.#restore(from);
   }
 
   /** From a disk image. @param file a Blob, which may be backed by a file */
   restoreFile(file: Blob): Promise<Record<string, unknown>> {
-    return this.#ask('POST', 'restore', file, { timeoutMs: LONG_TIMEOUT_MS });
+    return this.#restore(file);
+  }
+
+  #restore(body: object): Promise<Record<string, unknown>> {
+    const input = { params: this.#params, body };
+    return this.#ask(MACHINES_API.restoreMachine, input, { timeoutMs: LONG_TIMEOUT_MS });
   }
 }

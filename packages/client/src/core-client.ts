@@ -1,15 +1,22 @@
 import type {
   InstanceView,
   MessageStatusView,
-  MessageView,
   NetworkEvent,
-  PaginationView,
-  SubmitView,
   VrfAnswerView,
   VrfClaimBody,
   VrfVerdictView,
 } from '@skerry/protocol';
 import { AppError, LIMITS } from '@skerry/protocol';
+import { INDEXER_API, type NetworkStatusView, type NetworkView } from '@skerry/protocol/api/core/indexer';
+import { INSTANCES_API, type InstanceListView } from '@skerry/protocol/api/core/instances';
+import { type JudgedMessageView, MESSAGES_API } from '@skerry/protocol/api/core/messages';
+import { type InfoView, NODE_API } from '@skerry/protocol/api/core/node';
+import { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
+import { STORAGE_API, type StoredFileView } from '@skerry/protocol/api/core/storage';
+import { VRF_API } from '@skerry/protocol/api/core/vrf';
+import { WEBHOOKS_API, type WebhookAnswers } from '@skerry/protocol/api/core/webhooks';
+import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/api/operation';
+import { type CallInput, call, callRaw, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
 import { type MessageDraft, signMessage } from './message.ts';
 import { request, requestJson } from './request.ts';
@@ -24,24 +31,8 @@ export interface CoreClientOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-type Query = Readonly<Record<string, string | number | undefined>>;
-
-export interface InstanceList {
-  instances: InstanceView[];
-  pagination: PaginationView;
-  /** Events after this cursor are not in the list yet. */
-  cursor: string;
-}
-
-export interface InstanceCreated extends SubmitView {
-  instance_id: string;
-  ipv6: string;
-}
-
-/** `item_hash` is the STORE message. */
-export interface FileStored extends SubmitView {
-  file_hash: string;
-}
+type SubmittedMessage = AnswerOf<typeof MESSAGES_API.submitMessage>;
+type InstanceQuery = SentQuery<typeof INSTANCES_API.listInstances>;
 
 const FILE_TAG = /^"([0-9a-f]{64})"$/;
 
@@ -49,113 +40,123 @@ const FILE_TAG = /^"([0-9a-f]{64})"$/;
 export const fileHashOf = (response: Response, asked: string): string =>
   FILE_TAG.exec(response.headers.get('etag') ?? '')?.[1] ?? asked;
 
-const UPLOAD_TIMEOUT_MS = 3_600_000;
+const FILE_TIMEOUT_MS = 3_600_000;
 const LIST_PAGE_SIZE = 100;
 /** The longest that a program may take, and some time for its start. */
 const RUN_TIMEOUT_MS = (LIMITS.programTimeoutSecondsMax + 120) * 1000;
 
-function queryOf(query: Query): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return given.length === 0
-    ? ''
-    : `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}`;
-}
+/** What an owner asks of a webhook of its own. */
+const WEBHOOK_ACTIONS = {
+  show: WEBHOOKS_API.showWebhook,
+  pause: WEBHOOKS_API.pauseWebhook,
+  resume: WEBHOOKS_API.resumeWebhook,
+  test: WEBHOOKS_API.testWebhook,
+  rotate: WEBHOOKS_API.rotateWebhook,
+  delete: WEBHOOKS_API.deleteWebhook,
+  deliveries: WEBHOOKS_API.listDeliveries,
+  replay: WEBHOOKS_API.replayWebhook,
+} as const;
+type OwnWebhookAction = keyof typeof WEBHOOK_ACTIONS;
 
 /** A core node's public API (docs/openapi.json). Every failure is an AppError with the node's code. */
 export class CoreClient {
   readonly url: string;
-  readonly #base: string;
   readonly #signer: Signer | undefined;
   readonly #signal: AbortSignal | undefined;
 
   constructor(options: CoreClientOptions) {
     this.url = options.url.replace(/\/+$/, '');
-    this.#base = `${this.url}/api/v0`;
     this.#signer = options.signer;
     this.#signal = options.signal;
   }
 
   get signer(): Signer {
-    if (!this.#signer) throw new AppError('SIGNATURE_REQUIRED', 'this needs a key to sign with');
+    if (!this.#signer) throw new AppError('SIGNATURE_REQUIRED', 'this requires a signing key');
     return this.#signer;
   }
 
-  async #get<T>(path: string, query: Query = {}): Promise<T> {
-    return requestJson<T>(`${this.#base}${path}${queryOf(query)}`, { signal: this.#signal });
+  /** A file may take long. */
+  get #fileOptions() {
+    return { signal: this.#signal, timeoutMs: FILE_TIMEOUT_MS };
+  }
+
+  #call<O extends Operation>(operation: O, input: CallInput<O>): Promise<AnswerOf<O>> {
+    return call(this.url, operation, input, { signal: this.#signal });
+  }
+
+  #sign(draft: MessageDraft): string {
+    return signMessage(draft, this.signer).body;
   }
 
   /**
    * A change of an instance, dated after the last one that the caller knows of: within one second, the resolution of a
    * timestamp, the item hash would decide which of two changes counts.
    */
-  #change<T>(method: 'POST' | 'PUT', path: string, draft: MessageDraft, after = 0): Promise<T> {
+  #signChange(draft: MessageDraft, after = 0): string {
     const timestamp = Math.max(Math.floor(Date.now() / 1000), after + 1);
-    return this.#send(method, path, { ...draft, timestamp });
-  }
-
-  #post<T>(path: string, body: unknown): Promise<T> {
-    const options = { method: 'POST', body: JSON.stringify(body), signal: this.#signal } as const;
-    return requestJson<T>(`${this.#base}${path}`, options);
-  }
-
-  async #send<T>(method: 'POST' | 'PUT', path: string, draft: MessageDraft): Promise<T> {
-    const { body } = signMessage(draft, this.signer);
-    return requestJson<T>(`${this.#base}${path}`, { method, body, signal: this.#signal });
+    return this.#sign({ ...draft, timestamp });
   }
 
   /** Whether the node answers, and what it says of itself. */
-  getInfo(): Promise<Record<string, unknown>> {
-    return this.#get('/info/public.json');
+  getInfo(): Promise<InfoView> {
+    return this.#call(NODE_API.getInfo, {});
   }
 
-  postMessage(draft: MessageDraft): Promise<SubmitView> {
-    return this.#send('POST', '/messages', draft);
+  postMessage(draft: MessageDraft): Promise<SubmittedMessage> {
+    return this.#call(MESSAGES_API.submitMessage, { body: this.#sign(draft) });
   }
 
   /** Takes messages of the signer back: instances end, programs run no more, files are not kept for it. */
-  forget(hashes: readonly string[], reason?: string): Promise<SubmitView> {
+  forget(hashes: readonly string[], reason?: string): Promise<SubmittedMessage> {
     return this.postMessage({
       type: 'FORGET',
       content: { hashes, ...(reason === undefined ? {} : { reason }) },
     });
   }
 
-  getMessage(hash: string): Promise<MessageView> {
-    return this.#get(`/messages/${hash}`);
+  getMessage(hash: string): Promise<JudgedMessageView> {
+    return this.#call(MESSAGES_API.getMessage, { params: { hash } });
   }
 
   /** What became of a message, and why. */
   getMessageStatus(hash: string): Promise<MessageStatusView> {
-    return this.#get(`/messages/${hash}/status`);
+    return this.#call(MESSAGES_API.getMessageStatus, { params: { hash } });
   }
 
-  listMessages(query: Query = {}): Promise<{ messages: MessageView[]; pagination: PaginationView }> {
-    return this.#get('/messages', query);
+  listMessages(
+    query: SentQuery<typeof MESSAGES_API.listMessages> = {},
+  ): Promise<AnswerOf<typeof MESSAGES_API.listMessages>> {
+    return this.#call(MESSAGES_API.listMessages, { query });
   }
 
   /** Random values by the node's key. Check them with verifyVrfToken: that needs no node. */
-  generateRandom(request: Readonly<Record<string, unknown>>): Promise<VrfAnswerView> {
-    return this.#post('/vrf/generate', request);
+  generateRandom(body: SentBody<typeof VRF_API.generateRandom>): Promise<VrfAnswerView> {
+    return this.#call(VRF_API.generateRandom, { body });
   }
 
   /** Also says whether a known core node has published the key. */
-  verifyRandom(claim: VrfClaimBody): Promise<VrfVerdictView> {
-    return this.#post('/vrf/verify', claim);
+  verifyRandom(body: VrfClaimBody): Promise<VrfVerdictView> {
+    return this.#call(VRF_API.verifyRandom, { body });
   }
 
-  /** How far chains are indexed; of one network with its contracts and endpoints. */
-  getIndexerStatus(network?: string): Promise<Record<string, unknown>> {
-    return this.#get(network === undefined ? '/indexer' : `/indexer/${encodeURIComponent(network)}`);
+  /** How far chains are indexed. */
+  async listNetworks(): Promise<NetworkView[]> {
+    return (await this.#call(INDEXER_API.listNetworks, {})).networks;
   }
 
-  createProgram(content: Record<string, unknown>): Promise<SubmitView> {
-    return this.#send('POST', '/programs', { type: 'PROGRAM', content });
+  /** How far one chain is indexed, with its contracts and endpoints. */
+  getNetwork(network: string): Promise<NetworkStatusView> {
+    return this.#call(INDEXER_API.getNetwork, { params: { network } });
+  }
+
+  createProgram(content: Record<string, unknown>): Promise<AnswerOf<typeof PROGRAMS_API.createProgram>> {
+    return this.#call(PROGRAMS_API.createProgram, { body: this.#sign({ type: 'PROGRAM', content }) });
   }
 
   /** What the program answers, whatever status it gives it. Throws where it did not answer: PROGRAM_FAILED, PROGRAM_TIMED_OUT, ... */
   runProgram(hash: string, variables: Readonly<Record<string, unknown>>): Promise<Response> {
-    return request(`${this.#base}/run/${hash}`, {
-      method: 'POST',
+    return request(urlOfCall(this.url, PROGRAMS_API.runProgram, { params: { program_hash: hash } }), {
+      method: PROGRAMS_API.runProgram.method,
       body: JSON.stringify({ variables }),
       signal: this.#signal,
       timeoutMs: RUN_TIMEOUT_MS,
@@ -163,20 +164,27 @@ export class CoreClient {
     });
   }
 
-  createInstance(content: Record<string, unknown>, channel?: string): Promise<InstanceCreated> {
-    return this.#send('POST', '/instances', { type: 'INSTANCE', content, ...(channel ? { channel } : {}) });
+  createInstance(
+    content: Record<string, unknown>,
+    channel?: string,
+  ): Promise<AnswerOf<typeof INSTANCES_API.createInstance>> {
+    const body = this.#sign({ type: 'INSTANCE', content, ...(channel ? { channel } : {}) });
+    return this.#call(INSTANCES_API.createInstance, { body });
   }
 
   getInstance(instanceId: string): Promise<InstanceView> {
-    return this.#get(`/instances/${instanceId}`);
+    return this.#call(INSTANCES_API.getInstance, { params: { instance_id: instanceId } });
   }
 
-  listInstances(query: Query = {}): Promise<InstanceList> {
-    return this.#get('/instances', query);
+  listInstances(query: InstanceQuery = {}): Promise<InstanceListView> {
+    // What of a list has not its form is for the caller to leave out: one instance must not hide the others.
+    return requestJson<InstanceListView>(urlOfCall(this.url, INSTANCES_API.listInstances, { query }), {
+      signal: this.#signal,
+    });
   }
 
   /** Every instance that a query fits, page after page, with the cursor from which events go on. */
-  async readAllInstances(query: Query = {}): Promise<{ instances: InstanceView[]; cursor: string }> {
+  async readAllInstances(query: InstanceQuery = {}): Promise<{ instances: InstanceView[]; cursor: string }> {
     const instances = new Map<string, InstanceView>();
     let cursor: string | undefined;
     for (let page = 1; ; page++) {
@@ -189,9 +197,14 @@ export class CoreClient {
   }
 
   /** @param after the `updated_at` of the instance as the caller saw it */
-  updateInstance(instanceId: string, changes: Record<string, unknown>, after?: number): Promise<SubmitView> {
+  updateInstance(
+    instanceId: string,
+    changes: Record<string, unknown>,
+    after?: number,
+  ): Promise<AnswerOf<typeof INSTANCES_API.updateInstance>> {
     const content = { instance_id: instanceId, ...changes };
-    return this.#change('PUT', `/instances/${instanceId}`, { type: 'INSTANCE_UPDATE', content }, after);
+    const body = this.#signChange({ type: 'INSTANCE_UPDATE', content }, after);
+    return this.#call(INSTANCES_API.updateInstance, { params: { instance_id: instanceId }, body });
   }
 
   /** @param after the `updated_at` of the instance as the caller saw it */
@@ -199,14 +212,10 @@ export class CoreClient {
     instanceId: string,
     action: 'start' | 'stop' | 'restart',
     after?: number,
-  ): Promise<SubmitView> {
+  ): Promise<AnswerOf<typeof INSTANCES_API.controlInstance>> {
     const content = { instance_id: instanceId, action };
-    return this.#change(
-      'POST',
-      `/instances/${instanceId}/control`,
-      { type: 'INSTANCE_CONTROL', content },
-      after,
-    );
+    const body = this.#signChange({ type: 'INSTANCE_CONTROL', content }, after);
+    return this.#call(INSTANCES_API.controlInstance, { params: { instance_id: instanceId }, body });
   }
 
   /**
@@ -218,19 +227,14 @@ export class CoreClient {
     name: string,
     hash: string,
     options: { channel?: string; tags?: string[] } = {},
-  ): Promise<FileStored> {
+  ): Promise<StoredFileView> {
     const form = new FormData();
     form.set('address', this.signer.address);
     form.set('signature', this.signer.sign(hash));
     if (options.channel) form.set('channel', options.channel);
     if (options.tags && options.tags.length > 0) form.set('tags', options.tags.join(','));
     form.set('file', file, name);
-    return requestJson(`${this.#base}/storage/store`, {
-      method: 'POST',
-      body: form,
-      signal: this.#signal,
-      timeoutMs: UPLOAD_TIMEOUT_MS,
-    });
+    return call(this.url, STORAGE_API.storeFile, { body: form }, this.#fileOptions);
   }
 
   /**
@@ -238,29 +242,33 @@ export class CoreClient {
    * @param hash of the file, or of the STORE message that keeps it
    */
   getFile(hash: string): Promise<Response> {
-    return request(`${this.#base}/storage/raw/${hash}`, {
-      signal: this.#signal,
-      timeoutMs: UPLOAD_TIMEOUT_MS,
-    });
+    return callRaw(this.url, STORAGE_API.getRawFile, { params: { hash } }, this.#fileOptions);
   }
 
   /** The message is private: the node neither keeps nor lists it. */
-  registerWebhook(content: Record<string, unknown>): Promise<{ webhook_id: string; status: 'success' }> {
-    return this.#send('POST', '/webhooks', { type: 'WEBHOOK', content });
+  registerWebhook(content: Record<string, unknown>): Promise<AnswerOf<typeof WEBHOOKS_API.registerWebhook>> {
+    return this.#call(WEBHOOKS_API.registerWebhook, { body: this.#sign({ type: 'WEBHOOK', content }) });
   }
 
-  listWebhooks<T>(more: Record<string, unknown> = {}): Promise<T> {
-    return this.#send('POST', '/webhooks/list', { type: 'WEBHOOK', content: { action: 'list', ...more } });
+  listWebhooks(more: Record<string, unknown> = {}): Promise<WebhookAnswers['list']> {
+    const body = this.#sign({ type: 'WEBHOOK', content: { action: 'list', ...more } });
+    return this.#call(WEBHOOKS_API.listWebhooks, { body });
   }
 
   /** What an owner may ask of a webhook (docs/webhooks.md). */
-  askWebhook<T>(webhookId: string, action: string, more: Record<string, unknown> = {}): Promise<T> {
+  askWebhook<A extends OwnWebhookAction>(
+    webhookId: string,
+    action: A,
+    more: Record<string, unknown> = {},
+  ): Promise<AnswerOf<(typeof WEBHOOK_ACTIONS)[A]>> {
     const content = { action, webhook_id: webhookId, ...more };
-    return this.#send('POST', `/webhooks/${webhookId}/${action}`, { type: 'WEBHOOK', content });
+    const body = this.#sign({ type: 'WEBHOOK', content });
+    const input = { params: { webhook_id: webhookId }, body };
+    return this.#call(WEBHOOK_ACTIONS[action], input as CallInput<(typeof WEBHOOK_ACTIONS)[A]>);
   }
 
   /** Changes from a cursor on, then live (see watchEvents). */
   events(options: WatchOptions): AsyncGenerator<NetworkEvent> {
-    return watchEvents(`${this.#base}/events`, options);
+    return watchEvents(this.url, options);
   }
 }

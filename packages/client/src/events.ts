@@ -1,6 +1,7 @@
 import { AppError, type NetworkEvent } from '@skerry/protocol';
+import { EVENTS_API } from '@skerry/protocol/api/core/events';
 import { createParser as createEventParser } from 'eventsource-parser';
-import { request } from './request.ts';
+import { callRaw } from './call.ts';
 
 export interface WatchOptions {
   /** The cursor of the last event seen; from the beginning where it is left out. */
@@ -30,7 +31,7 @@ const pause = (milliseconds: number, signal: AbortSignal) =>
 
 /** One connection to the stream: events until it ends. Throws when it breaks, falls silent, or is refused. */
 async function* readConnection(
-  url: string,
+  coreUrl: string,
   cursor: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<NetworkEvent> {
@@ -38,12 +39,12 @@ async function* readConnection(
   let watchdog = setTimeout(() => silence.abort(), SILENCE_LIMIT_MS);
   const ended = AbortSignal.any([signal, silence.signal]);
   try {
-    const target = cursor === undefined ? url : `${url}?cursor=${encodeURIComponent(cursor)}`;
-    const response = await request(target, {
+    const options = {
       headers: { accept: 'text/event-stream' },
       signal: ended,
       timeoutMs: CONNECT_TIMEOUT_MS,
-    });
+    };
+    const response = await callRaw(coreUrl, EVENTS_API.listEvents, { query: { cursor } }, options);
     const queue: NetworkEvent[] = [];
     const parser = createEventParser({
       onEvent: (event) => queue.push(JSON.parse(event.data) as NetworkEvent),
@@ -64,14 +65,14 @@ async function* readConnection(
  * Every change of the network from a cursor on, then live, in order and each once: a lost connection is taken up again
  * at the last cursor. Ends when the signal does. Throws only what a retry cannot mend (a refused cursor).
  */
-export async function* watchEvents(url: string, options: WatchOptions): AsyncGenerator<NetworkEvent> {
+export async function* watchEvents(coreUrl: string, options: WatchOptions): AsyncGenerator<NetworkEvent> {
   const { signal } = options;
   let { cursor } = options;
   let failures = 0;
   while (!signal.aborted) {
     let failure: unknown = new AppError('UPSTREAM_UNAVAILABLE', 'the stream ended');
     try {
-      for await (const event of readConnection(url, cursor, signal)) {
+      for await (const event of readConnection(coreUrl, cursor, signal)) {
         failures = 0;
         cursor = event.cursor;
         yield event;

@@ -1,18 +1,10 @@
 export { type AnnouncedNode, readAnnouncedNodes } from './announced-nodes.ts';
-export {
-  type BackupShown,
-  findNodeUrl,
-  type LogLine,
-  MachineClient,
-  type SnapshotShown,
-} from './compute-client.ts';
+export { type CallInput, type CallOptions, call, callRaw, urlOfCall } from './call.ts';
+export { findNodeUrl, MachineClient } from './compute-client.ts';
 export {
   CoreClient,
   type CoreClientOptions,
-  type FileStored,
   fileHashOf,
-  type InstanceCreated,
-  type InstanceList,
 } from './core-client.ts';
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
 export { DEFAULT_CHANNEL, type MessageDraft, type SignedBody, signMessage } from './message.ts';
@@ -41,7 +33,7 @@ export {
   readRegistrations,
   readVersionTable,
   type ScoringSource,
-} from './scoring/read.ts';
+} from './scoring/published.ts';
 export {
   type PublishedScores,
   readLatestScores,

@@ -98,7 +98,7 @@ export async function diffNodes(first: string, second: string): Promise<NodeDiff
   let rounds = 0;
   const spend = () => {
     if (++rounds > ROUNDS_MAX)
-      throw new AppError('UPSTREAM_UNAVAILABLE', 'the nodes differ in more than can be told');
+      throw new AppError('UPSTREAM_UNAVAILABLE', 'the nodes differ in too many messages to list');
   };
   const ranges = await findRanges(first, second, spend);
   const [inFirst, inSecond] = await Promise.all(

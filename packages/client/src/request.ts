@@ -17,9 +17,8 @@ function causeOf(error: unknown): string {
   return cause?.code ?? cause?.message ?? message;
 }
 
-/** What a node answered, when it was not a success, as our error. */
-async function refusalOf(response: Response, url: string): Promise<AppError> {
-  const text = await response.text().catch(() => '');
+/** What a service answered, when it was not a success, as our error. */
+export function readRefusal(text: string, { status, url }: Pick<Response, 'status' | 'url'>): AppError {
   try {
     const body = JSON.parse(text) as Partial<ErrorBody>;
     if (isErrorCode(body.code))
@@ -27,10 +26,7 @@ async function refusalOf(response: Response, url: string): Promise<AppError> {
   } catch {
     // Not ours: some proxy between, or another kind of server.
   }
-  return new AppError(
-    'UPSTREAM_UNAVAILABLE',
-    `${url} answered ${response.status} without a reason that Skerry knows`,
-  );
+  return new AppError('UPSTREAM_UNAVAILABLE', `${url} returned ${status} with an unknown reason`);
 }
 
 /** A request whose failure is always an AppError: the node's own code, or UPSTREAM_UNAVAILABLE where no node answered. */
@@ -47,12 +43,13 @@ export async function request(url: string, options: RequestOptions = {}): Promis
     });
   } catch (error) {
     signal?.throwIfAborted();
-    const why = timeout.aborted ? `no answer in ${timeoutMs} ms` : causeOf(error);
+    const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : causeOf(error);
     throw new AppError('UPSTREAM_UNAVAILABLE', `${new URL(url).origin} does not answer (${why})`, {
       cause: error,
     });
   }
-  if (!response.ok && !options.isAnswer?.(response)) throw await refusalOf(response, url);
+  if (!response.ok && !options.isAnswer?.(response))
+    throw readRefusal(await response.text().catch(() => ''), { status: response.status, url });
   return response;
 }
 

@@ -7,7 +7,9 @@ import {
   type VerifiedMessage,
   verifySubmission,
 } from '@skerry/protocol';
-import { request, requestJson } from './request.ts';
+import { STORAGE_API } from '@skerry/protocol/api/core/storage';
+import { callRaw } from './call.ts';
+import { requestJson } from './request.ts';
 
 /** A message as a core node lists it in the network form (`GET /messages.json`). */
 export interface ListedMessage {
@@ -36,7 +38,7 @@ async function readContentOf(
 ): Promise<Uint8Array> {
   const listed = new TextEncoder().encode(JSON.stringify(content) ?? '');
   if (sha256Hex(listed) === hash) return listed;
-  const response = await request(`${coreUrl}/api/v0/storage/raw/${hash}`, { signal });
+  const response = await callRaw(coreUrl, STORAGE_API.getRawFile, { params: { hash } }, { signal });
   return new Uint8Array(await response.arrayBuffer());
 }
 
@@ -48,7 +50,10 @@ async function verifyNetworkRow(source: SignedMessageSource, row: ListedMessage)
   const { itemHash, sender, signedSender, time } = message;
   const { itemType } = parseMessageHash(itemHash);
   if (itemType === 'ipfs')
-    throw new AppError('INVALID_CONTENT', `the content of ${itemHash} is on IPFS, where it is not verified`);
+    throw new AppError(
+      'INVALID_CONTENT',
+      `the content of ${itemHash} is on IPFS, which cannot be verified here`,
+    );
   const bytes = await readContentOf(source, row, itemHash);
   const content = parseContentFile(
     bytes,
@@ -72,11 +77,14 @@ async function verifyEnvelopeRow(
   const view = await requestJson<SignedView>(`${coreUrl}/api/v0/messages/${hash}`, { signal });
   const { sender: address, signature, signed_text: text } = view;
   if (typeof text !== 'string' || !text.startsWith('{'))
-    throw new AppError('INVALID_SIGNATURE', `the core node has no text that the signature of ${hash} covers`);
+    throw new AppError(
+      'INVALID_SIGNATURE',
+      `the core node has no text that matches the signature of ${hash}`,
+    );
   const rest = JSON.stringify({ signature, address }).slice(1);
   const message = verifySubmission(`{"message":${text},${rest}`, ANY_TIME);
   if (message.form === 'envelope' && message.itemHash === hash) return message;
-  throw new AppError('HASH_MISMATCH', `the message that the core node gave as ${hash} is another one`);
+  throw new AppError('HASH_MISMATCH', `the core node returned another message for ${hash}`);
 }
 
 /** Whether the row has what its hash covers: only the network form's hash is that of the content. */

@@ -55,7 +55,7 @@ function headOf(length: number, short: number): Uint8Array {
 }
 
 /** Recursive Length Prefix (Yellow Paper, appendix B). */
-export function encodeRlp(value: Rlp): Uint8Array {
+function encodeRlp(value: Rlp): Uint8Array {
   if (value instanceof Uint8Array) {
     if (value.length === 1 && value[0]! < 0x80) return value;
     return concat([headOf(value.length, 0x80), value]);

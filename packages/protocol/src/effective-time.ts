@@ -13,7 +13,7 @@ export const isLate = ({ time, notedMs }: Dated): boolean =>
   notedMs != null && notedMs > (time + LIMITS.lateSeconds) * 1000;
 
 /**
- * The time that counts wherever a date decides about what is somebody else's (docs/architecture.md, "Dates"), Unix
+ * The time that counts wherever a date decides about what is somebody else's (docs/messages.md, "Dates"), Unix
  * seconds: the message's own, or when it was first there where it came late.
  */
 export const effectiveTime = (dated: Dated): number => (isLate(dated) ? dated.notedMs! / 1000 : dated.time);

@@ -90,6 +90,7 @@ export {
 } from './sync/key.ts';
 export * from './sync/ranges.ts';
 export * from './sync/shared.ts';
+export { verifyUpload } from './upload.ts';
 export * from './views.ts';
 export type { Ecvrf, VrfProver } from './vrf/ecvrf.ts';
 export { loadVrfEngine } from './vrf/native.ts';

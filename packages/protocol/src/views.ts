@@ -15,72 +15,84 @@ const MessageHash = Type.String({ pattern: ANY_HASH_PATTERN, description: 'SHA-2
 export const MessageStatus = Type.Enum(['pending', 'processed', 'rejected', 'forgotten']);
 export type MessageStatus = Static<typeof MessageStatus>;
 
-export const PaginationView = Type.Object({
-  total: Type.Integer(),
-  page: Type.Integer(),
-  per_page: Type.Integer(),
-  total_pages: Type.Integer(),
-});
+export const PaginationView = Type.Object(
+  {
+    total: Type.Integer(),
+    page: Type.Integer(),
+    per_page: Type.Integer(),
+    total_pages: Type.Integer(),
+  },
+  { title: 'Pagination' },
+);
 export type PaginationView = Static<typeof PaginationView>;
 
-export const MessageView = Type.Object({
-  item_hash: MessageHash,
-  chain: Type.String(),
-  sender: Type.String(),
-  type: Type.String(),
-  channel: Type.Union([Type.String(), Type.Null()]),
-  timestamp: Type.Integer({ description: 'Unix seconds' }),
-  content: Type.Unknown({ description: 'null once the message is forgotten' }),
-  signature: Type.String(),
-  signed_text: Type.Union([Type.String(), Type.Null()], {
-    description: 'the exact text that the signature covers; null once the message is forgotten',
-  }),
-  confirmations: Type.Array(
-    Type.Object({ chain: Type.String(), height: Type.Integer(), hash: Type.String() }),
-  ),
-});
+export const MessageView = Type.Object(
+  {
+    item_hash: MessageHash,
+    chain: Type.String(),
+    sender: Type.String(),
+    type: Type.String(),
+    channel: Type.Union([Type.String(), Type.Null()]),
+    timestamp: Type.Integer({ description: 'Unix seconds' }),
+    content: Type.Unknown({ description: 'null once the message is forgotten' }),
+    signature: Type.String(),
+    signed_text: Type.Union([Type.String(), Type.Null()], {
+      description: 'the exact text that the signature covers; null once the message is forgotten',
+    }),
+    confirmations: Type.Array(
+      Type.Object({ chain: Type.String(), height: Type.Integer(), hash: Type.String() }),
+    ),
+  },
+  { title: 'Message' },
+);
 export type MessageView = Static<typeof MessageView>;
 
 /** `GET /messages/{hash}/status`. */
-export const MessageStatusView = Type.Object({
-  item_hash: MessageHash,
-  status: MessageStatus,
-  reception_time: Type.String({ format: 'date-time' }),
-  reason: Type.Union([Reason, Type.Null()]),
-});
+export const MessageStatusView = Type.Object(
+  {
+    item_hash: MessageHash,
+    status: MessageStatus,
+    reception_time: Type.String({ format: 'date-time' }),
+    reason: Type.Union([Reason, Type.Null()]),
+  },
+  { title: 'MessageStatus' },
+);
 export type MessageStatusView = Static<typeof MessageStatusView>;
 
 export const InstanceStatus = Type.Union([Type.Literal('running'), Type.Literal('stopped')]);
 
-export const InstanceView = Type.Object({
-  instance_id: Hash,
-  owner: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  cpu: Type.Integer({ description: 'virtual cores' }),
-  memory: Type.Integer({ description: 'MiB' }),
-  disk: Type.Integer({ description: 'GiB' }),
-  image: Type.String(),
-  ipv6: Type.String({ description: 'empty while no node was chosen' }),
-  status: InstanceStatus,
-  created_at: Type.Integer({ description: 'Unix seconds' }),
-  updated_at: Type.Integer({ description: 'Unix seconds' }),
-  effective_at: Type.Optional(
-    Type.Integer({
-      description:
-        'Unix seconds: what names, queues and prices go by. It is created_at, or, where the message came more than ten minutes after its timestamp, when a core node first had it',
-    }),
-  ),
-  placed: Type.Optional(Type.Boolean({ description: 'whether it ever had an address' })),
-  ssh_key: Type.String(),
-  firewall: Firewall,
-  desired: InstanceStatus,
-  restart_id: Type.Union([Hash, Type.Null()], { description: 'the message that last asked for a restart' }),
-  node_id: Type.Union([Hash, Type.Null()]),
-  node_address: Type.Union([Type.String(), Type.Null()]),
-  phase: Phase,
-  reason: Type.Union([Reason, Type.Null()]),
-});
+export const InstanceView = Type.Object(
+  {
+    instance_id: Hash,
+    owner: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    cpu: Type.Integer({ description: 'virtual cores' }),
+    memory: Type.Integer({ description: 'MiB' }),
+    disk: Type.Integer({ description: 'GiB' }),
+    image: Type.String(),
+    ipv6: Type.String({ description: 'empty while no node was chosen' }),
+    status: InstanceStatus,
+    created_at: Type.Integer({ description: 'Unix seconds' }),
+    updated_at: Type.Integer({ description: 'Unix seconds' }),
+    effective_at: Type.Optional(
+      Type.Integer({
+        description:
+          'Unix seconds: what names, queues and prices go by. It is created_at, or, where the message came more than ten minutes after its timestamp, when a core node first had it',
+      }),
+    ),
+    placed: Type.Optional(Type.Boolean({ description: 'whether it ever had an address' })),
+    ssh_key: Type.String(),
+    firewall: Firewall,
+    desired: InstanceStatus,
+    restart_id: Type.Union([Hash, Type.Null()], { description: 'the message that last asked for a restart' }),
+    node_id: Type.Union([Hash, Type.Null()]),
+    node_address: Type.Union([Type.String(), Type.Null()]),
+    phase: Phase,
+    reason: Type.Union([Reason, Type.Null()]),
+  },
+  { title: 'Instance' },
+);
 export type InstanceView = Static<typeof InstanceView>;
 
 export const SubmitView = Type.Object({ item_hash: MessageHash, status: Type.Literal('success') });

@@ -7,6 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { OwnerPass } from '@skerry/client';
+import { checkOperation, overHttp } from '@skerry/kit/testing';
+import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
+import { MACHINES_API } from '@skerry/protocol/api/compute/machines';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
 import { RealCore } from './testing/real-core.ts';
 import { until } from './testing/wait.ts';
 
@@ -91,6 +96,22 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     assert.equal(ipv4!.http, true, 'the node reaches itself');
     assert.deepEqual(await (await fetch(`${url}/domains/list`)).json(), []);
     await checkDoors(url, core);
+
+    const send = overHttp(() => url);
+    for (const operation of Object.values({ ...NODE_API, ...COUNTED_REFERENCE_API }))
+      await checkOperation(
+        send,
+        operation,
+        operation === NODE_API.checkVersion ? { query: { reference: '0.1.0' } } : {},
+      );
+    const unknown = { body: { instance: '0'.repeat(64) } };
+    const notified = await checkOperation(send, ALLOCATIONS_API.notifyAllocation, unknown);
+    assert.equal(notified.statusCode, 503);
+    for (const operation of Object.values(MACHINES_API)) {
+      const params = { ref: '0'.repeat(64), id: '0'.repeat(16), name: 'x' };
+      const refused = await checkOperation(send, operation, { params });
+      assert.ok(refused.statusCode >= 400, operation.path);
+    }
 
     const missing = await fetch(`${url}/about/nothing`);
     assert.equal(missing.status, 404);

@@ -1,57 +1,31 @@
-import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { CoreClient } from '@skerry/client';
-import {
-  createReach,
-  createStandings,
-  type Host,
-  type Logger,
-  listen,
-  type RunningService,
-  runLoop,
-} from '@skerry/kit';
-import { normaliseAddress, OPERATION_WINDOW_MS, parseNodeUrl, type Reason } from '@skerry/protocol';
-import { nodeContentOf, obstacleReason } from './announce.ts';
+import { type Host, type Logger, listen, type RunningService, runLoop, Slots } from '@skerry/kit';
 import type { ComputeConfig } from './config.ts';
-import { DomainRegistry, type NamedInstance } from './domains/registry.ts';
-import { decideCapacity, readMachine, withoutMemory } from './host/capacity.ts';
-import { preflight } from './host/preflight.ts';
-import { readLimits } from './http/limits.ts';
-import { createComputeServer } from './http/routes.ts';
-import { IMAGE_FILES } from './images/image.ts';
+import { openDomains } from './domains/open.ts';
+import { findObstacle } from './host/obstacle.ts';
+import { openServer } from './http/open.ts';
+import { prepareImages } from './images/prepare.ts';
 import { ImageStore } from './images/store.ts';
-import { Backups } from './instances/backups.ts';
-import { Keeper } from './instances/keeper.ts';
-import { removeLeftovers } from './instances/leftovers.ts';
-import { instanceDirectory, readRecords } from './instances/record.ts';
-import { type GraceMs, sweepReleased } from './instances/released.ts';
-import { Slots } from './instances/slots.ts';
+import { readNodeCapacity } from './instances/capacity.ts';
+import { Backups } from './instances/disks/backups.ts';
+import { removeLeftovers } from './instances/disks/leftovers.ts';
+import { sweepDisks } from './instances/disks/sweep.ts';
+import { Instances } from './instances/instances.ts';
 import { watchInstances } from './instances/watch.ts';
-import { AddressBook } from './network/address-book.ts';
-import { type DiagnosticMachine, startDiagnosticMachine } from './network/diagnostic-machine.ts';
-import { ipv4LinkOf } from './network/ipv4.ts';
-import { networkNames } from './network/names.ts';
-import { NodeNetwork } from './network/network.ts';
-import { findHostIpv4, loadIpv4Pool } from './network/pool.ts';
+import { DiagnosticMachine } from './network/diagnostic-machine.ts';
+import { type GuestNetwork, openNetwork } from './network/open.ts';
 import { ProofAddress } from './network/proof-address.ts';
-import { OwnerAccess } from './owner/access.ts';
-import { BackupLinks } from './owner/links.ts';
-import { Replays } from './owner/replays.ts';
 import { openPrograms } from './programs/open.ts';
-import { loadIdentity } from './publish/identity.ts';
+import { Announcer } from './publish/announcer.ts';
+import { type Identity, loadIdentity } from './publish/identity.ts';
 import { addProofRoute } from './publish/proof.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
-import { MACHINE_FILES } from './vm/machine.ts';
 
-const SWEEP_EVERY_MS = 10 * 60_000;
 /** How often the address that proves the prefix is looked after. */
 const PROOF_ADDRESS_EVERY_MS = 30_000;
 const GIB = 1024 ** 3;
-const HOUR_MS = 3_600_000;
-/** Where nothing runs, nobody gets an address. */
-const NO_POOL = '172.16.0.0/20';
 /** After the signal to stop, what is in the middle of a step gets this long. All of it can be gone on with later. */
 const SETTLE_LIMIT_MS = 5_000;
 
@@ -60,199 +34,24 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const { log } = host;
   const ending = new AbortController();
   const signal = AbortSignal.any([host.signal, ending.signal]);
-  const identity = await loadIdentity(config.dataDir, config.ipv6Prefix);
-  const { nodeId, ipv6Prefix, signer } = identity;
-  const names = networkNames(nodeId);
-  const accelerator = new AcceleratorChoice(config.accel, log);
-  const reason = await findObstacle(config, accelerator, log, signal);
-  const ipv4Pool = reason === null ? await loadIpv4Pool(config.dataDir, config.ipv4Pool) : NO_POOL;
-  const network = new NodeNetwork({
-    names,
-    prefix: ipv6Prefix,
-    ipv4Pool,
-    isLanOpen: config.lanOpen,
-    openNetworks: config.openNetworks,
-    share: { connections: config.guestConnections, mbit: config.guestMbit },
-  });
-  const ports = { first: config.hostPortFirst, last: config.hostPortLast };
-
-  const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const programs = await openPrograms({ config, core, nodeId, log, signal });
-  const images = new ImageStore({
-    cacheDir: config.cacheDir,
-    mirrors: config,
-    log,
-    signal,
-    files: core,
-    fileLimitBytes: config.imageLimitGib * GIB,
-  });
-  const publisher = new Publisher({
-    core,
-    log,
-    signal,
-    onAccepted: async (status) => keeper.find(status.instance_id)?.noteAccepted(status.observed_at_ms),
-  });
-  const disks = (await readRecords(config.dataDir, log)).map(({ id }) =>
-    join(instanceDirectory(config.dataDir, id), MACHINE_FILES.disk),
-  );
-  const machine = await readMachine(config.dataDir, disks);
-  const capacity = decideCapacity(config, withoutMemory(machine, programs.memoryMib));
-  const addresses = new AddressBook({ table: names.table, ports });
-  const keeper: Keeper = new Keeper({
-    capacity,
-    nodeId,
-    ipv6Prefix,
-    names,
-    log,
-    obstacle: reason,
-    tell: (status) => publisher.tellStatus(status),
-    shop: {
-      dataDir: config.dataDir,
-      nameServers: config.nameServers,
-      images,
-      network,
-      addresses,
-      ipv4Pool,
-      accelerator,
-      starts: new Slots(availableParallelism()),
-      log,
-      signal,
-      now: Date.now,
-      onStatus: (id, status) => keeper.tell(id, status),
-    },
-  });
-
-  let diagnosticMachine: DiagnosticMachine = { ipv6: null, reason: 'the node is starting' };
-  const hostIpv4 = reason === null ? await findHostIpv4() : undefined;
-  const domains =
-    config.domainZone === undefined
-      ? undefined
-      : new DomainRegistry({
-          coreUrl: config.coreUrl,
-          dataDir: config.dataDir,
-          rules: {
-            zone: config.domainZone,
-            resolvers: config.domainResolvers,
-            mayReach: createReach(config.allowPrivate),
-          },
-          instances: () => listNamed(keeper, ipv4Pool),
-          log,
-          signal,
-        });
-  await domains?.load();
-  const links = await BackupLinks.load(config.dataDir);
-  const backups = new Backups({ dataDir: config.dataDir, signal, now: Date.now });
-  const limits = await readLimits(config);
-  const clientOf = createStandings(limits);
-  const replays = await Replays.load(
-    { windowMs: OPERATION_WINDOW_MS, path: join(config.dataDir, 'operations.jsonl'), log },
-    Date.now(),
-  );
-  const app = await createComputeServer({
-    log,
-    dataDir: config.dataDir,
-    limits,
-    clientOf,
-    addRoutes: async (server) => {
-      addProofRoute(server, { signer, nodeId, place: () => parseNodeUrl(announceUrl) });
-      await programs.addRoutes(server, clientOf);
-    },
-    keeper,
-    core,
-    nodeId,
-    signers: config.schedulers.map(normaliseAddress),
-    images,
-    backups,
-    links,
-    now: Date.now,
-    access: new OwnerAccess({
-      coreUrl: config.coreUrl,
-      domain: () => new URL(announceUrl).hostname,
-      nodeId,
-      replays,
-      now: Date.now,
-    }),
-    announceUrl: () => announceUrl,
-    probes: { ipv4: config.probeIpv4, ipv6: config.probeIpv6, name: config.probeName },
-    reachesInstance: () => reachesInstance(keeper, network),
-    executions: () =>
-      keeper.list().map(({ place, record }) => ({
-        place,
-        phase: record.status?.phase,
-        times: record.phaseTimesMs,
-        ipv4: record.ipv4 && { ...ipv4LinkOf(ipv4Pool, record.ipv4.link), ...record.ipv4 },
-      })),
-    hostIpv4: () => config.announceIpv4 ?? hostIpv4,
-    domains,
-    zone: config.domainZone,
-    facts: async () => ({
-      announceUrl,
-      nodeId,
-      coreUrl: config.coreUrl,
-      ipv6Prefix,
-      isForwarding:
-        (await readFile('/proc/sys/net/ipv6/conf/all/forwarding', 'utf8').catch(() => '')).trim() === '1',
-      isAnsweringNeighbours: network.isAnsweringNeighbours,
-      accelerator: accelerator.decided,
-      reason: reason ?? prefixTrouble,
-      diagnosticMachine,
-    }),
-  });
+  const node = await createNode(config, log, signal);
+  const { identity, obstacle, capacity, announcer } = node;
+  const app = await openServer(config, node);
   const url = await listen(app, config.host, config.port);
-  const announceUrl = config.announceUrl ?? url;
-  let prefixTrouble: Reason | null = null;
-  const announce = () =>
-    publisher.tellNode(
-      nodeContentOf({
-        url: announceUrl,
-        ipv6Prefix,
-        capacity,
-        accelerator: accelerator.decided,
-        reason: reason ?? prefixTrouble,
-        programFeatures: programs.features,
-        nowMs: Date.now(),
-      }),
-    );
-  accelerator.onDecided = announce;
+  announcer.listensAt(url);
 
   const leftovers = await removeLeftovers(config.dataDir);
-  if (leftovers.length > 0) log.info({ leftovers }, 'what the last process did not finish was removed');
-  await keeper.resume();
-  const proofAddress = new ProofAddress({
-    prefix: ipv6Prefix,
-    names,
-    log,
-    addRoutes: (server) => addProofRoute(server, { signer, nodeId, place: () => proofAddress.address }),
-  });
-  const keepProofAddress = async () => {
-    if (reason !== null) return;
-    const before = prefixTrouble;
-    prefixTrouble = await proofAddress.keep();
-    if (before?.message === prefixTrouble?.message) return;
-    if (prefixTrouble) log.error({ reason: prefixTrouble }, 'this node takes no virtual machines');
-    announce();
-  };
-  if (reason === null) prefixTrouble = await proofAddress.keep();
-  diagnosticMachine = await startDiagnosticMachine({
-    ...{ names, ipv6Prefix, ipv4Pool, network, addresses, log },
-    obstacle: reason,
-    runsPrograms: programs.programs !== undefined,
-  });
-  announce();
-  await backups.sweep(true);
-  const jobs = [
-    publisher.work(),
-    programs.work(),
-    runLoop({ name: 'sweep', intervalMs: SWEEP_EVERY_MS, signal, log }, async () => {
-      const records = keeper.list().map(({ record }) => record);
-      await sweepReleased(config.dataDir, graceOf(config), records, Date.now(), log);
-      await backups.sweep(false);
-    }),
-    watchInstances({ core, keeper, nodeId, log, signal, onAggregate: () => domains?.wake() }),
-    runLoop({ name: 'proof address', intervalMs: PROOF_ADDRESS_EVERY_MS, signal, log }, keepProofAddress),
-    domains?.work(),
-    prepareImages(reason === null ? config.prepareImages : [], images, accelerator, log, signal),
-  ];
+  if (leftovers.length > 0) log.info({ leftovers }, 'removed unfinished files of the last process');
+  await node.instances.resume();
+  const proofAddress = openProofAddress(identity, node.guests, log);
+  const keepProofAddress = async () => announcer.setPrefixObstacle(await proofAddress.keep());
+  if (obstacle === null) await keepProofAddress();
+  await node.diagnosticMachine.start();
+  announcer.announce();
+  await node.backups.sweep(true);
+
+  const jobs = startJobs(config, node, obstacle === null ? keepProofAddress : undefined);
+  const { nodeId, ipv6Prefix, signer } = identity;
   log.info({ nodeId, address: signer.address, ipv6Prefix, capacity }, 'this compute node');
   return {
     urls: [url],
@@ -260,81 +59,113 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       ending.abort();
       await app.close();
       await proofAddress[Symbol.asyncDispose]();
-      const limit = AbortSignal.timeout(SETTLE_LIMIT_MS);
-      const tooLong = new Promise<void>((resolve) =>
-        limit.addEventListener('abort', () => resolve(), { once: true }),
-      );
-      await Promise.race([Promise.allSettled([...jobs, keeper.settled()]), tooLong]);
-      await programs[Symbol.asyncDispose]();
-      // With instances, taps and rules stay as the machines do; without any, nothing of this node stays in the kernel.
-      if (reason === null && keeper.list().length === 0) {
-        await network
-          .clear()
-          .catch((error) => log.warn({ err: error }, 'the firewall table was left behind'));
-      }
+      await settle([...jobs, node.instances.settled()]);
+      await node.programs[Symbol.asyncDispose]();
+      if (obstacle === null) await clearNetwork(node);
     },
   };
 }
 
-function listNamed(keeper: Keeper, ipv4Pool: string): NamedInstance[] {
-  return keeper.list().flatMap(({ place, record: { wanted, ipv4 } }) =>
-    wanted.owner === undefined
-      ? []
-      : [
-          {
-            id: place.id,
-            owner: wanted.owner,
-            ipv6: place.guest,
-            ipv4: ipv4 ? ipv4LinkOf(ipv4Pool, ipv4.link).guest : null,
-          },
-        ],
-  );
+/** Everything that the node consists of; nothing of it works yet. */
+async function createNode(config: ComputeConfig, log: Logger, signal: AbortSignal) {
+  const { dataDir } = config;
+  const identity = await loadIdentity(dataDir, config.ipv6Prefix);
+  const { nodeId, ipv6Prefix, signer } = identity;
+  const accelerator = new AcceleratorChoice(config.accel, log);
+  const obstacle = await findObstacle(config.installPackages, accelerator, log, signal);
+  const guests = await openNetwork(config, identity, obstacle);
+  const { names, ipv4Pool, network, addresses } = guests;
+  const core = new CoreClient({ url: config.coreUrl, signer, signal });
+  const programs = await openPrograms({ config, core, nodeId, log, signal });
+  const images = new ImageStore({
+    ...{ cacheDir: config.cacheDir, mirrors: config, files: core, log, signal },
+    fileLimitBytes: config.imageLimitGib * GIB,
+  });
+  const publisher = new Publisher({ core, log, signal });
+  const capacity = await readNodeCapacity(config, programs.memoryMib, log);
+  const now = Date.now;
+  const starts = new Slots(availableParallelism());
+  const instances = new Instances({
+    ...{ capacity, nodeId, ipv6Prefix, names, obstacle },
+    tell: (status) => publisher.tellStatus(status),
+    deps: {
+      ...{ dataDir, nameServers: config.nameServers, images, network, addresses, ipv4Pool, accelerator },
+      ...{ starts, log, signal, now },
+    },
+  });
+  const announcer = new Announcer({
+    ...{ publisher, ipv6Prefix, capacity, accelerator, obstacle, log },
+    programFeatures: programs.features,
+    announceUrl: config.announceUrl,
+  });
+  const diagnosticMachine = new DiagnosticMachine({
+    ...{ names, ipv6Prefix, ipv4Pool, network, addresses, obstacle, log },
+    runsPrograms: programs.programs !== undefined,
+  });
+  const domains = await openDomains(config, { instances, ipv4Pool, log, signal });
+  const backups = new Backups({ dataDir, signal, now });
+  return {
+    ...{ identity, obstacle, accelerator, guests, core, programs, images, publisher, capacity, instances },
+    ...{ announcer, diagnosticMachine, domains, backups, log, signal },
+  };
 }
 
-function graceOf({ releasedGraceHours, movedGraceHours }: ComputeConfig): GraceMs {
-  const own = releasedGraceHours * HOUR_MS;
-  return { forgotten: own, replaced: own, moved: movedGraceHours * HOUR_MS };
-}
+type Node = Awaited<ReturnType<typeof createNode>>;
 
-/** Whether some instance that runs answers at its IPv6; null where none runs. */
-async function reachesInstance(keeper: Keeper, network: NodeNetwork): Promise<boolean | null> {
-  const running = keeper.list().find(({ record }) => record.status?.phase === 'running');
-  return running ? network.answers(running.place.tap, running.place.guest, running.place.mac) : null;
-}
-
-/** Why this machine cannot run virtual machines; said once, with all that is missing. */
-async function findObstacle(
+/** Each ends with the signal. @param keepProofAddress undefined where the node takes no virtual machines */
+function startJobs(
   config: ComputeConfig,
-  accelerator: AcceleratorChoice,
-  log: Logger,
-  signal: AbortSignal,
-): Promise<Reason | null> {
-  const obstacles = await preflight(config.installPackages, log, signal);
-  if (obstacles.length === 0)
-    await accelerator.start().catch((error: Error) => obstacles.push(error.message));
-  const reason = obstacleReason(obstacles);
-  if (reason) log.warn({ obstacles }, `this node runs no virtual machines: ${reason.message}`);
-  return reason;
+  {
+    identity,
+    accelerator,
+    core,
+    programs,
+    images,
+    publisher,
+    instances,
+    domains,
+    backups,
+    log,
+    signal,
+  }: Node,
+  keepProofAddress: (() => Promise<void>) | undefined,
+): (Promise<void> | undefined)[] {
+  return [
+    publisher.work(async (status) => instances.find(status.instance_id)?.noteAccepted(status.observed_at_ms)),
+    programs.work(),
+    sweepDisks(config, { instances, backups, log, signal }),
+    watchInstances({
+      ...{ core, instances, nodeId: identity.nodeId, log, signal },
+      onAggregate: () => domains?.wake(),
+    }),
+    keepProofAddress &&
+      runLoop({ name: 'proof address', intervalMs: PROOF_ADDRESS_EVERY_MS, signal, log }, keepProofAddress),
+    domains?.work(),
+    prepareImages(keepProofAddress ? config.prepareImages : [], images, accelerator, log, signal),
+  ];
 }
 
-/** Builds images ahead of their first use, and uses the first kernel to settle how guests run. */
-async function prepareImages(
-  names: readonly string[],
-  images: ImageStore,
-  accelerator: AcceleratorChoice,
+function openProofAddress(
+  { signer, nodeId, ipv6Prefix }: Identity,
+  { names }: GuestNetwork,
   log: Logger,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const name of names) {
-    try {
-      const image = await images.ensure(name, () => {});
-      await accelerator.decide(
-        join(image.directory, IMAGE_FILES.kernel),
-        join(image.directory, IMAGE_FILES.initrd),
-      );
-    } catch (error) {
-      if (!signal.aborted)
-        log.error({ err: error, image: name }, 'an image could not be built ahead of its use');
-    }
-  }
+): ProofAddress {
+  return new ProofAddress({
+    ...{ prefix: ipv6Prefix, names, log },
+    addRoutes: (server, address) => addProofRoute(server, { signer, nodeId, place: () => address }),
+  });
+}
+
+async function settle(jobs: readonly (Promise<void> | undefined)[]): Promise<void> {
+  const limit = AbortSignal.timeout(SETTLE_LIMIT_MS);
+  const tooLong = new Promise<void>((resolve) =>
+    limit.addEventListener('abort', () => resolve(), { once: true }),
+  );
+  await Promise.race([Promise.allSettled(jobs), tooLong]);
+}
+
+/** With instances, taps and rules stay as the machines do; without any, nothing of this node stays in the kernel. */
+async function clearNetwork({ instances, guests: { network }, log }: Node): Promise<void> {
+  if (instances.list().length > 0) return;
+  await network.clear().catch((error) => log.warn({ err: error }, 'the firewall table was not removed'));
 }

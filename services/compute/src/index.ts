@@ -1,9 +1,13 @@
-import type { Service } from '@skerry/kit';
+import { rateLimitsOf, readConfig, type Service } from '@skerry/kit';
 import { startCompute } from './compute.ts';
 import { type ComputeConfig, computeConfig } from './config.ts';
+import { describeRoutes } from './http/routes.ts';
 
 export { type ComputeConfig, computeConfig } from './config.ts';
 export { prepareImage } from './images/prepare.ts';
+
+/** The OpenAPI 3.1 document of a compute node with the default settings. */
+export const describeApi = () => describeRoutes(rateLimitsOf(readConfig(computeConfig, {})).perMinute);
 
 export const computeService: Service<ComputeConfig> = {
   name: 'compute',

@@ -7,7 +7,7 @@ export type { CoreConfig } from './config.ts';
 /** The core node: keeps, shares and answers messages. */
 export const coreService: Service<CoreConfig> = {
   name: 'core',
-  summary: 'the core node: keeps, shares and answers messages',
+  summary: 'the core node: stores, exchanges and serves messages',
   config: coreConfig,
   start: startCore,
 };

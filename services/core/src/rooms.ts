@@ -1,93 +1,74 @@
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
-import { createSigner } from '@skerry/client';
+import { createSigner, type Signer } from '@skerry/client';
+import { createWrite, type Database, type DiskReserve } from '@skerry/database';
+import { type Indexer, watchIndexer } from '@skerry/indexer';
 import {
   cached,
   createAsker,
+  createClientOf,
   createReach,
-  createStandings,
   type Logger,
   loadOrCreateKeyFile,
 } from '@skerry/kit';
-import { AppError, type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
-import { deriveCredits } from './credits/derive.ts';
-import type { Database } from './db/connect.ts';
-import { createWrite } from './db/copy.ts';
-import type { Schema } from './db/schema.ts';
-import { BOUNDLESS, type DiskReserve } from './disk/reserve.ts';
-import { createEventLog } from './events/log.ts';
-import type { BlobStore } from './files/blob-store.ts';
-import { Files } from './files/files.ts';
-import { Uploads } from './files/uploads.ts';
-import { createHealth } from './health/health.ts';
-import type { Rooms, RouteSettings } from './http/rooms.ts';
-import type { Indexer } from './indexer/indexer.ts';
-import { watchIndexer } from './indexer/metrics.ts';
-import { chooseIpfs, type IpfsSettings } from './ipfs/choose-ipfs.ts';
-import { IpfsFiles } from './ipfs/ipfs-files.ts';
-import { createIntake } from './messages/intake.ts';
-import { Pipeline } from './messages/pipeline.ts';
-import type { Kept } from './messages/statement.ts';
-import { createCoreMetrics, watchCore, watchSync } from './metrics/metrics.ts';
-import { readRunners } from './programs/runners.ts';
-import { NetworkClock } from './sync/clock.ts';
-import type { PeerLink } from './sync/link.ts';
-import { NodeSet } from './sync/node-set.ts';
-import { createSync } from './sync/sync.ts';
-import { askTrust } from './trust/ask.ts';
-import { enforcementOf, orderedAddresses } from './trust/decide.ts';
-import { type GivenTrust, Trust } from './trust/trust.ts';
-import type { Verifier } from './verify/verifier.ts';
-import { knownFromRegistry, publishVrfKeys } from './vrf/published-keys.ts';
-import { openRandomness } from './vrf/randomness.ts';
-import { createSealedBox, KEY_BYTES } from './webhooks/sealed-box.ts';
-import { createSender, type SenderSettings } from './webhooks/send.ts';
+import { parseEvmAddress } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type { Rooms, RouteSettings } from './api/rooms.ts';
+import type { CoreConfig } from './config.ts';
+import { createIntake, type Intake } from './intake/intake.ts';
+import { Pipeline, type PipelineOptions } from './intake/pipeline/pipeline.ts';
+import type { Committed } from './intake/pipeline/statement.ts';
+import type { IntakeOptions } from './intake/sources.ts';
+import type { Verifier } from './intake/verify/verifier.ts';
+import { createHealth } from './node/health/health.ts';
+import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
+import { knownFromRegistry, publishVrfKeys } from './node/vrf/published-keys.ts';
+import { openRandomness } from './node/vrf/randomness.ts';
+import { createEventLog, type EventLog } from './notify/events/log.ts';
+import { createSender, type Sender } from './notify/webhooks/delivery/send.ts';
+import { registerWebhook } from './notify/webhooks/register.ts';
+import { createSealedBox, KEY_BYTES, type SealedBox } from './notify/webhooks/sealed-box.ts';
+import { NetworkClock } from './peers/sync/clock.ts';
+import type { PeerLink } from './peers/sync/link.ts';
+import { NodeSet } from './peers/sync/node-set.ts';
+import { createSync, type Sync } from './peers/sync/sync.ts';
+import { askTrust } from './peers/trust/ask.ts';
+import { enforcementOf, orderedAddresses } from './peers/trust/decide.ts';
+import { type GivenTrust, Trust } from './peers/trust/trust.ts';
+import { deriveCredits } from './state/credits/derive.ts';
+import { readRunners } from './state/programs/runners.ts';
+import { createContentReader } from './store/content-reader.ts';
+import type { BlobStore } from './store/files/blob-store.ts';
+import type { Claims } from './store/files/claims.ts';
+import { Files } from './store/files/files.ts';
+import { Uploads } from './store/files/uploads.ts';
+import { chooseIpfs } from './store/ipfs/choose-ipfs.ts';
+import type { BlockSource } from './store/ipfs/gateways.ts';
+import { IpfsFiles } from './store/ipfs/ipfs-files.ts';
+import type { Schema } from './store/schema.ts';
 
-export interface RoomOptions {
+/** What the rooms stand on; it is started before them. */
+export interface Ground {
   readonly database: Database<Schema>;
   readonly blobs: BlobStore;
   readonly verifier: Verifier;
-  readonly dataDir: string;
-  /** Addresses whose allocations count; here and below: undefined, whom the peers trust. */
-  readonly schedulers: ReadonlySet<string> | undefined;
-  /** Addresses whose measurements the metrics lookup serves. */
-  readonly publishers: ReadonlySet<string> | undefined;
-  /** Addresses whose word on credit counts. */
-  readonly creditPublishers?: ReadonlySet<string> | undefined;
-  /** Whether what an owner has not the credit for is refused. */
-  readonly creditEnforcement?: boolean | undefined;
-  readonly pendingHorizonMs: number;
-  /** Addresses of other core nodes whose published keys for random values count. */
-  readonly coreNodes: ReadonlySet<string> | undefined;
-  /** Core nodes that are asked whom they trust, by URL. */
-  readonly trustUrls?: readonly string[] | undefined;
-  /** Raised to retire the key for random values. */
-  readonly vrfKeyEpoch: number;
   readonly indexer: Indexer;
-  readonly settings: RouteSettings;
-  readonly webhooks?: SenderSettings | undefined;
-  /** Whether compute nodes at private addresses are asked. */
-  readonly allowPrivate?: boolean | undefined;
-  readonly ipfs: IpfsSettings;
-  readonly reserve?: DiskReserve | undefined;
-  /** How long files that nothing keeps stay. */
-  readonly fileGraceMs: number;
-  /** API roots of peers, which may have blocks of IPFS. */
-  readonly peerUrls?: (() => readonly string[]) | undefined;
+  readonly reserve: DiskReserve;
   /** Core nodes to keep in step with. */
-  readonly peers?: readonly PeerLink[] | undefined;
-  readonly syncIntervalMs?: number | undefined;
+  readonly links: readonly PeerLink[];
+  readonly settings: RouteSettings;
   /** This machine's clock, milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds since whenever; never set. */
+  /** Milliseconds since whenever, never set; the process's own where left out. */
   readonly uptime?: (() => number) | undefined;
+  /** In the place of gateways and peers: another way to ask for blocks of IPFS. */
+  readonly blockSource?: BlockSource | undefined;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** Whether the metrics of the process are this node's. */
   readonly isProcess: boolean;
-  readonly healthTimeoutMs?: number | undefined;
+  readonly healthTimeoutMs?: number;
 }
 
 /** A change of the list of runners is seen within this time. */
@@ -97,155 +78,240 @@ const NODE_KEY_FILE = 'node.key';
 const SEALING_KEY_FILE = 'sealing.key';
 const SEALING_PURPOSE = 'skerry webhook secrets';
 
-/** The content file of a message; larger ones are no contents. Throws STORAGE_UNAVAILABLE. */
-async function readBlob(blobs: BlobStore, hash: string): Promise<Uint8Array | undefined> {
-  try {
-    const blob = await blobs.find(hash as ItemHash);
-    if (!blob) return undefined;
-    if (blob.sizeBytes > LIMITS.contentFileBytes) return new Uint8Array(LIMITS.contentFileBytes + 1);
-    return await buffer(await blobs.read(hash as ItemHash));
-  } catch (error) {
-    // It went between the two looks.
-    if (error instanceof AppError && error.code === 'FILE_NOT_FOUND') return undefined;
-    if (error instanceof AppError) throw error;
-    throw new AppError('STORAGE_UNAVAILABLE', 'the files cannot be read now', { cause: error });
-  }
-}
+/** API roots of peers. Those that are named by a multiaddr are gossiped with alone. */
+export const urlsOf = ({ peers }: Pick<CoreConfig, 'peers'>) => peers.filter((peer) => !peer.startsWith('/'));
+
+/** How long files that nothing keeps stay. */
+export const graceMsOf = ({ fileGraceMinutes }: Pick<CoreConfig, 'fileGraceMinutes'>) =>
+  fileGraceMinutes * 60_000;
+
+export type TrustConfig = Pick<
+  CoreConfig,
+  'schedulers' | 'scoringPublishers' | 'creditPublishers' | 'knownCoreNodes' | 'creditEnforcement'
+>;
 
 /** What the settings say of whom the node trusts; what they leave out is not in it. */
-function givenTrust({
-  schedulers,
-  publishers,
-  creditPublishers,
-  coreNodes,
-  creditEnforcement,
-}: RoomOptions): GivenTrust {
+function givenTrust(config: TrustConfig): GivenTrust {
+  const { schedulers, scoringPublishers, creditPublishers, knownCoreNodes, creditEnforcement } = config;
+  const parse = (texts: readonly string[]) => orderedAddresses(new Set(texts.map(parseEvmAddress)));
   return {
-    ...(schedulers && { schedulers: orderedAddresses(schedulers) }),
-    ...(publishers && { scoring_publishers: orderedAddresses(publishers) }),
-    ...(creditPublishers && { credit_publishers: orderedAddresses(creditPublishers) }),
-    ...(coreNodes && { known_core_nodes: orderedAddresses(coreNodes) }),
+    ...(schedulers && { schedulers: parse(schedulers) }),
+    ...(scoringPublishers && { scoring_publishers: parse(scoringPublishers) }),
+    ...(creditPublishers && { credit_publishers: parse(creditPublishers) }),
+    ...(knownCoreNodes && { known_core_nodes: parse(knownCoreNodes) }),
     ...(creditEnforcement !== undefined && { credit_enforcement: enforcementOf(creditEnforcement) }),
   };
 }
 
-/** Everything behind the doors, each part given what it needs of the others. */
-export async function createRooms(options: RoomOptions): Promise<Rooms> {
-  const { database, blobs, verifier, dataDir, pendingHorizonMs, settings, signal, log } = options;
-  const clock = new NetworkClock({ machineNow: options.now, uptime: options.uptime, log });
-  const { now } = clock;
-  const db = database.kysely;
-  const { trustUrls = [] } = options;
-  const reserve = options.reserve ?? BOUNDLESS;
-  const trust = await Trust.open({ db, given: givenTrust(options), peers: trustUrls.length, log });
-  const schedulers = trust.setOf('schedulers');
-  const events = createEventLog(db);
-  const metrics = await createCoreMetrics({ isProcess: options.isProcess });
-  const readContentFile = (hash: string) =>
-    isItemHash64(hash) ? readBlob(blobs, hash) : ipfs.readContent(hash);
+const openTrust = (
+  config: TrustConfig & Pick<CoreConfig, 'peers'>,
+  parts: { readonly db: Kysely<Schema>; readonly log: Logger },
+) => Trust.open({ ...parts, given: givenTrust(config), peers: urlsOf(config).length });
+
+/** Asks the peers whom they trust, where the settings leave it open. */
+function createLearning(
+  config: Pick<CoreConfig, 'peers'>,
+  { trust, nodeAddress, signal }: { trust: Trust; nodeAddress: string; signal: AbortSignal },
+): () => Promise<void> {
+  const urls = urlsOf(config);
+  return async () => {
+    if (urls.length === 0 || !trust.isAsking) return;
+    const told = await Promise.all(urls.map((url) => askTrust(url, nodeAddress, signal)));
+    if (!signal.aborted) await trust.hear(told.filter((one) => one !== undefined));
+  };
+}
+
+/** What writes messages, the set of those that are durable, and who else is told of them. */
+function openPipeline(
+  { pendingHorizonSeconds }: Pick<CoreConfig, 'pendingHorizonSeconds'>,
+  parts: Omit<PipelineOptions, 'pendingHorizonMs' | 'onCommitted'>,
+) {
   const set = new NodeSet();
-  const keptListeners: ((kept: Kept) => void)[] = [];
+  const listeners: ((committed: Committed) => void)[] = [];
   const pipeline = new Pipeline({
-    db,
-    write: createWrite(database.pool),
-    events,
-    schedulers,
-    pendingHorizonMs,
-    readContentFile,
-    reserve,
-    now,
-    observer: metrics.pipeline,
-    onKept: (kept) => {
-      set.follow(kept.moves);
-      for (const tell of keptListeners) tell(kept);
+    ...parts,
+    pendingHorizonMs: pendingHorizonSeconds * 1000,
+    onCommitted: (committed) => {
+      set.follow(committed.moves);
+      for (const tell of listeners) tell(committed);
     },
-    log,
   });
-  const files = new Files({ db, blobs, pipeline, now, uploadLimitBytes: settings.uploadLimitBytes });
-  const ipfs = new IpfsFiles({
-    db,
-    ipfs: chooseIpfs(options.ipfs, { db, blobs, claims: files.claims, now, peers: options.peerUrls }),
+  return {
     pipeline,
+    set,
+    onCommitted: (listener: (committed: Committed) => void) => listeners.push(listener),
+  };
+}
+
+/** Keeps the secrets of webhooks. */
+async function openSecrets({ dataDir }: Pick<CoreConfig, 'dataDir'>): Promise<SealedBox> {
+  const key = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
+  return createSealedBox(new Uint8Array(hkdfSync('sha256', key, '', SEALING_PURPOSE, KEY_BYTES)));
+}
+
+const openSender = (
+  config: Pick<CoreConfig, 'webhookTimeoutMs' | 'webhookAllowHttp' | 'webhookAllowAddresses'>,
+  now: () => number,
+): Sender =>
+  createSender({
+    timeoutMs: config.webhookTimeoutMs,
+    allowHttp: config.webhookAllowHttp,
+    allowedAddresses: config.webhookAllowAddresses,
     now,
-    graceMs: options.fileGraceMs,
-    timeoutMs: options.ipfs.timeoutMs,
   });
-  await deriveCredits(db, readContentFile, trust.isCreditEnforced);
-  watchCore(metrics, { db, pool: database.pool, pipeline });
-  watchIndexer(metrics.own, options.indexer, now);
-  const intake = createIntake({ verifier, pipeline, readContentFile, now });
-  const signer = createSigner(await loadOrCreateKeyFile(join(dataDir, NODE_KEY_FILE)));
+
+interface IntakeParts extends Omit<IntakeOptions, 'carryOut'> {
+  readonly db: Kysely<Schema>;
+  readonly reserve: DiskReserve;
+  readonly secrets: SealedBox;
+  readonly sender: Sender;
+  readonly events: EventLog;
+}
+
+const openIntake = ({ db, reserve, secrets, sender, events, ...parts }: IntakeParts): Intake =>
+  createIntake({
+    ...parts,
+    async carryOut(message) {
+      reserve.take();
+      await registerWebhook({ db, secrets, now: parts.now, checkUrl: sender.check }, message);
+      events.wake();
+    },
+  });
+
+interface IpfsParts {
+  readonly db: Kysely<Schema>;
+  readonly blobs: BlobStore;
+  readonly claims: Claims;
+  readonly pipeline: Pipeline;
+  readonly source: BlockSource | undefined;
+  readonly now: () => number;
+}
+
+function openIpfs(
+  config: Pick<
+    CoreConfig,
+    'ipfsRpcUrl' | 'ipfsRpcAuthorization' | 'ipfsGateways' | 'ipfsTimeoutMs' | 'fileGraceMinutes' | 'peers'
+  >,
+  parts: IpfsParts,
+): IpfsFiles {
+  const { db, blobs, claims, pipeline, source, now } = parts;
+  const timeoutMs = config.ipfsTimeoutMs;
+  // Peers may have blocks, too.
+  const peers = urlsOf(config).map((url) => `${url}/api/v0`);
+  const ipfs = chooseIpfs(config, { db, blobs, claims, now, peers, source });
+  return new IpfsFiles({ db, ipfs, pipeline, now, graceMs: graceMsOf(config), timeoutMs });
+}
+
+/** By which key other nodes know this one, and the keys of its random values, which it publishes. */
+async function openIdentity(
+  { dataDir, vrfKeyEpoch }: Pick<CoreConfig, 'dataDir' | 'vrfKeyEpoch'>,
+  { db, trust, intake, now }: { db: Kysely<Schema>; trust: Trust; intake: Intake; now: () => number },
+) {
+  const signer: Signer = createSigner(await loadOrCreateKeyFile(join(dataDir, NODE_KEY_FILE)));
   const randomness = await openRandomness({
     dataDir,
-    epoch: options.vrfKeyEpoch,
+    epoch: vrfKeyEpoch,
     nowSeconds: Math.floor(now() / 1000),
     alsoKnown: knownFromRegistry(db, trust.setOf('known_core_nodes')),
   });
-  const taker = { verifier, pipeline, readContentFile, now };
-  const sync = createSync({
-    db,
-    set,
-    taker,
-    links: options.peers ?? [],
-    intervalMs: options.syncIntervalMs ?? 120_000,
-    clock,
-    log,
-  });
-  metrics.tell(() => {
-    const { peers, messages, behind } = sync.syncer.view();
-    return {
-      pyaleph_status_peers_total: peers.filter(({ state }) => state === 'synced' || state === 'syncing')
-        .length,
-      pyaleph_status_sync_messages_reference_total: messages + behind,
-      pyaleph_status_sync_messages_remaining_total: behind,
-    };
-  });
-  watchSync(metrics.own, sync.syncer);
-  const sealingKey = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
-  const asker = createAsker({ mayReach: createReach(options.allowPrivate ?? false), keepAlive: true });
+  const announce = () => publishVrfKeys({ db, intake, signer, keys: randomness.keys, now });
+  return { nodeAddress: signer.address, randomness, announce };
+}
+
+/** How programs are sent to compute nodes. */
+function openForwarding({ allowPrivate }: Pick<CoreConfig, 'allowPrivate'>, signal: AbortSignal) {
+  const asker = createAsker({ mayReach: createReach(allowPrivate), keepAlive: true });
   signal.addEventListener('abort', () => asker.close(), { once: true });
-  return {
+  return { asker, signal };
+}
+
+interface WatchedParts {
+  readonly database: Database<Schema>;
+  readonly pipeline: Pipeline;
+  readonly indexer: Indexer;
+  readonly sync: Sync;
+  readonly now: () => number;
+}
+
+/** Tells the metrics what the parts of the node know. */
+function watchRooms(metrics: CoreMetrics, { database, pipeline, indexer, sync, now }: WatchedParts): void {
+  watchCore(metrics, { db: database.kysely, pool: database.pool, pipeline });
+  watchIndexer(metrics.own, indexer, now);
+  watchSync(metrics, sync.syncer);
+}
+
+export type RoomConfig = TrustConfig &
+  Parameters<typeof openIpfs>[0] &
+  Parameters<typeof openSender>[0] &
+  Pick<
+    CoreConfig,
+    'dataDir' | 'peers' | 'pendingHorizonSeconds' | 'vrfKeyEpoch' | 'syncIntervalSeconds' | 'allowPrivate'
+  >;
+
+export type CoreRooms = Awaited<ReturnType<typeof openRooms>>;
+
+/** Everything behind the doors: each room is given its settings and what it uses of those above it. */
+export async function openRooms(config: RoomConfig, ground: Ground) {
+  const { database, blobs, verifier, indexer, reserve, settings, signal, log } = ground;
+  const db = database.kysely;
+  const clock = new NetworkClock({ machineNow: ground.now, uptime: ground.uptime, log });
+  const { now } = clock;
+  const metrics = await createCoreMetrics({ isProcess: ground.isProcess });
+  const events = createEventLog(db);
+  const readContentFile = createContentReader(db, blobs);
+  const trust = await openTrust(config, { db, log });
+  const schedulers = trust.setOf('schedulers');
+  const { pipeline, set, onCommitted } = openPipeline(config, {
+    ...{ db, write: createWrite(database.pool), events, schedulers, readContentFile, reserve, now, log },
+    observer: metrics.pipeline,
+  });
+  const secrets = await openSecrets(config);
+  const sender = openSender(config, now);
+  const intake = openIntake({
     db,
+    verifier,
     pipeline,
-    intake,
+    readContentFile,
+    reserve,
+    secrets,
+    sender,
     events,
-    files,
+    now,
+  });
+  const { uploadLimitBytes } = settings;
+  const files = new Files({ db, blobs, intake, pipeline, uploadLimitBytes });
+  const { claims } = files;
+  const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
+  await deriveCredits(db, readContentFile, trust.isCreditEnforced);
+  const { nodeAddress, randomness, announce } = await openIdentity(config, { db, trust, intake, now });
+  const intervalMs = config.syncIntervalSeconds * 1000;
+  const sync = createSync({ db, set, intake, links: ground.links, intervalMs, clock, log });
+  watchRooms(metrics, { database, pipeline, indexer, sync, now });
+  const { healthTimeoutMs: timeoutMs } = ground;
+  return {
+    ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
+    ...{ nodeAddress, randomness, announce, onCommitted, reserve, now, signal, settings },
     uploads: new Uploads(db, settings.uploads),
-    standingOf: createStandings(settings.limits),
-    ipfs,
-    secrets: createSealedBox(new Uint8Array(hkdfSync('sha256', sealingKey, '', SEALING_PURPOSE, KEY_BYTES))),
-    randomness,
-    nodeAddress: signer.address,
-    announce: () => publishVrfKeys({ db, intake, signer, keys: randomness.keys, now }),
-    indexer: options.indexer,
-    trust,
-    async learnTrust() {
-      if (trustUrls.length === 0 || !trust.isAsking) return;
-      const told = await Promise.all(trustUrls.map((url) => askTrust(url, signer.address, signal)));
-      if (!signal.aborted) await trust.hear(told.filter((one) => one !== undefined));
-    },
+    clientOf: createClientOf(settings.limits),
+    learnTrust: createLearning(config, { trust, nodeAddress, signal }),
+    /** Makes what is stored that of those who are trusted now; resolves when nothing is left. */
     deriveTrust: () => trust.derive({ pipeline, readContentFile }, signal),
     listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
-    forwarding: { asker, signal },
-    sync,
-    taker,
-    onKept: (listener) => keptListeners.push(listener),
-    network: { addresses: () => [] },
-    sender: createSender({ ...options.webhooks, now }),
-    metrics,
+    forwarding: openForwarding(config, signal),
     health: createHealth({
-      db,
-      pipeline,
-      sync: sync.syncer,
-      trust,
-      reserve,
-      signal,
-      log,
-      ...(options.healthTimeoutMs === undefined ? {} : { timeoutMs: options.healthTimeoutMs }),
+      ...{ db, pipeline, sync: sync.syncer, trust, reserve, signal, log },
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),
-    reserve,
-    now,
-    signal,
-    settings,
+  };
+}
+
+/** What the routes may use. */
+export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms {
+  const { db, intake, events, files, uploads, clientOf, secrets, metrics, health, randomness } = rooms;
+  const { nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings } = rooms;
+  return {
+    ...{ db, intake, events, files, uploads, clientOf, secrets, metrics, health, randomness },
+    ...{ nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings },
+    network,
   };
 }

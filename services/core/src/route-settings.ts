@@ -1,6 +1,6 @@
 import { rateLimitsOf } from '@skerry/kit';
+import type { RouteSettings } from './api/rooms.ts';
 import type { CoreConfig } from './config.ts';
-import type { RouteSettings } from './http/rooms.ts';
 
 /** The part of the settings that the routes need. */
 export function routeSettingsOf(config: CoreConfig): RouteSettings {

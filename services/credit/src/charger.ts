@@ -1,6 +1,6 @@
 import { CHARGE_PERIOD_SECONDS, periodOf, RESOURCE_KINDS, type ResourceKind } from '@skerry/protocol';
-import type { Journal } from './journal.ts';
 import type { Network } from './network.ts';
+import type { PurchaseStore } from './purchase-store.ts';
 
 /** Messages of one round and kind. */
 const MESSAGES_MAX = 1_000;
@@ -14,19 +14,19 @@ const PERIODS_MAX = 48;
  */
 export class Charger {
   readonly #network: Network;
-  readonly #journal: Journal;
+  readonly #store: PurchaseStore;
   readonly #now: () => number;
   /** Kind -> when it was looked at last, Unix seconds. */
   #charged: Readonly<Record<string, number>>;
 
   constructor(
     network: Network,
-    journal: Journal,
+    store: PurchaseStore,
     charged: Readonly<Record<string, number>>,
     now: () => number,
   ) {
     this.#network = network;
-    this.#journal = journal;
+    this.#store = store;
     this.#charged = charged;
     this.#now = now;
   }
@@ -44,7 +44,7 @@ export class Charger {
     );
     if (!isNewPeriod) return;
     this.#charged = Object.fromEntries(RESOURCE_KINDS.map((kind) => [kind, now]));
-    await this.#journal.writeProgress({ charged: this.#charged });
+    await this.#store.writeProgress({ charged: this.#charged });
   }
 
   async #charge(kind: ResourceKind, time: number): Promise<void> {

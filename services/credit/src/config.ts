@@ -5,22 +5,25 @@ export const creditConfig = defineConfig('SKERRY_CREDIT', {
   host: settings.text('localhost', 'address to listen on; "::" for every address'),
   port: settings.port(4032, 'HTTP port'),
   coreUrl: settings.url('http://localhost:4024', 'the core node to read from and publish to'),
-  dataDir: settings.directory('data', 'credit', 'where the key and the purchases are'),
-  salesFile: settings.optionalText(
-    'a file that says which tokens are taken on which chains (docs/credit.md)',
+  dataDir: settings.directory('data', 'credit', 'directory for the key and the purchases; back up the key'),
+  salesFile: settings.optionalText('file that lists the tokens accepted on each chain (docs/credit.md)'),
+  pollMs: settings.integer(50, 600_000, 2_000, 'time between two checks for transfers, in ms'),
+  charging: settings.flag(true, 'whether to charge for instances, programs and files'),
+  chargeSeconds: settings.integer(1, 3_600, 10, 'time between two checks for charges, in seconds'),
+  watchSeconds: settings.integer(1, 86_400, 60, 'time between two checks of balances, in seconds'),
+  lowHours: settings.integer(
+    1,
+    8_760,
+    72,
+    'announce a balance as low when it lasts less than this, in hours',
   ),
-  pollMs: settings.integer(50, 600_000, 2_000, 'how often transfers are looked for, in ms'),
-  charging: settings.flag(true, 'whether instances, programs and files are charged'),
-  chargeSeconds: settings.integer(1, 3_600, 10, 'how often it is looked for what to charge, in seconds'),
-  watchSeconds: settings.integer(1, 86_400, 60, 'how often balances are looked at, in seconds'),
-  lowHours: settings.integer(1, 8_760, 72, 'a balance is announced as low when it lasts for less, in hours'),
   graceHours: settings.integer(
     0,
     8_760,
     24,
-    'how long an announced low balance may be before instances are stopped, in hours',
+    'time between announcing a low balance and stopping instances, in hours',
   ),
-  enforcement: settings.flag(false, 'whether instances of owners without credit are stopped'),
+  enforcement: settings.flag(false, 'whether to stop instances of owners without credit'),
 });
 
 export type CreditConfig = ConfigOf<typeof creditConfig>;

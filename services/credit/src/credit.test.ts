@@ -1,21 +1,24 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createSigner } from '@skerry/client';
-import { createHttpServer, createLogger, type HttpServer } from '@skerry/kit';
+import { createHttpServer, createLogger, type HttpServer, serveAll } from '@skerry/kit';
+import { testContract } from '@skerry/kit/testing';
 import { AppError, verifySubmission } from '@skerry/protocol';
+import type { AccountView } from '@skerry/protocol/api/core/credits';
+import { CREDIT_API } from '@skerry/protocol/api/credit';
 import fc from 'fast-check';
-import { addRoutes } from './http/routes.ts';
-import { Journal, parseLines } from './journal.ts';
-import type { Account } from './network.ts';
+import { handlersOf } from './http/routes.ts';
 import { type Purchase, quoteTransfer, signPurchase } from './purchase.ts';
+import { PurchaseStore } from './purchase-store.ts';
 import { Purchases } from './purchases.ts';
 import { parseSales, type Sale } from './sales.ts';
 import type { Transfer } from './transfers.ts';
 import { decideNotice, type WatchSettings } from './watcher.ts';
 
+const log = createLogger('credit', 'silent');
 const BUYER = `0x${'ab'.repeat(20)}`;
 const OTHER = `0x${'ef'.repeat(20)}`;
 const RECEIVER = `0x${'cd'.repeat(20)}`;
@@ -74,8 +77,8 @@ describe('purchases', () => {
     ].map(({ refusal, credits }) => [refusal?.split(' ').slice(0, 4).join(' '), credits]);
     assert.deepEqual(refusals, [
       ['it is worth less', 0],
-      ['the tokens were made', 0],
-      ['the receiver sent to', 0],
+      ['the tokens were minted,', 0],
+      ['the receiver sent the', 0],
       ['it is worth more', 0],
     ]);
     assert.equal(purchaseOf(5).refusal, null);
@@ -129,50 +132,67 @@ describe('purchases', () => {
 
 describe('the journal', () => {
   test('gives back what was written whole, also after a line that was cut off anywhere', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-journal-'));
+    const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-store-'));
     try {
-      const { journal } = await Journal.open(dir);
-      await journal.addPurchases([purchaseOf(1), purchaseOf(2)]);
-      await journal.settle({ id: purchaseOf(1).id, itemHash: 'h', settledAtMs: 9 });
-      await journal.writeProgress({ scanned: { a: 7 } });
-      await journal.writeProgress({ charged: { instance: 3 } });
+      const { store } = await PurchaseStore.open(dir, log);
+      await store.addPurchases([purchaseOf(1), purchaseOf(2)]);
+      await store.settle({ id: purchaseOf(1).id, itemHash: 'h', settledAtMs: 9 });
+      await store.writeProgress({ scanned: { a: 7 } });
+      await store.writeProgress({ charged: { instance: 3 } });
       const torn = JSON.stringify({ purchase: purchaseOf(3) });
       for (const cut of [1, 20, torn.length - 1]) {
         await appendFile(join(dir, 'purchases.jsonl'), `\n${torn.slice(0, cut)}`);
-        const { content } = await Journal.open(dir);
-        assert.deepEqual(content.purchases, [purchaseOf(1), purchaseOf(2)]);
-        assert.deepEqual(content.settlements.length, 1);
-        assert.deepEqual(content.progress, { scanned: { a: 7 }, charged: { instance: 3 } });
+        const { records } = await PurchaseStore.open(dir, log);
+        assert.deepEqual(records.purchases, [purchaseOf(1), purchaseOf(2)]);
+        assert.deepEqual(records.settlements.length, 1);
+        assert.deepEqual(records.progress, { scanned: { a: 7 }, charged: { instance: 3 } });
       }
-      await (await Journal.open(dir)).journal.addPurchases([purchaseOf(3)]);
-      assert.equal((await Journal.open(dir)).content.purchases.length, 3);
+      await (await PurchaseStore.open(dir, log)).store.addPurchases([purchaseOf(3)]);
+      assert.equal((await PurchaseStore.open(dir, log)).records.purchases.length, 3);
     } finally {
       await rm(dir, { recursive: true, force: true });
     }
   });
 
-  test('whatever is in the file, reading it does not fail', () => {
-    fc.assert(fc.property(fc.string(), (text) => void parseLines(text)));
-    fc.assert(fc.property(fc.array(fc.json()), (lines) => void parseLines(lines.join('\n'))));
+  test('whatever is in the file, reading it does not fail', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-store-'));
+    const file = fc.oneof(
+      fc.string(),
+      fc.array(fc.json()).map((lines) => lines.join('\n')),
+    );
+    try {
+      await fc.assert(
+        fc.asyncProperty(file, async (text) => {
+          await writeFile(join(dir, 'purchases.jsonl'), text);
+          const { records } = await PurchaseStore.open(dir, log);
+          assert.ok(records.purchases.every(({ id }) => typeof id === 'string'));
+        }),
+      );
+    } finally {
+      await rm(dir, { recursive: true, force: true });
+    }
   });
 });
 
 describe('notices', () => {
   const settings: WatchSettings = { lowSeconds: 100, graceSeconds: 50, enforcement: true };
-  const account = (more: Partial<Account>): Account => ({
+  const account = (more: Partial<AccountView>): AccountView => ({
     address: BUYER,
     credit_balance: 1,
     credit_balance_nano: '1000000000',
     credit_rate_nano: '1',
+    credit_hold: 1,
+    credit_available: 0,
     credit_state: null,
     credit_state_since: null,
     runs_out_at: null,
+    time: 1000,
     ...more,
   });
   const empty = { credit_balance_nano: '-1', runs_out_at: 1000 };
 
   test('low comes first, exhausted after the grace period and with enforcement alone, ok when it lasts again', () => {
-    const decide = (more: Partial<Account>, now: number, own = settings) =>
+    const decide = (more: Partial<AccountView>, now: number, own = settings) =>
       decideNotice(account(more), now, own);
     assert.equal(decide({ runs_out_at: 1200 }, 1000), undefined);
     assert.equal(decide({ runs_out_at: 1099 }, 1000), 'low');
@@ -198,7 +218,8 @@ describe('routes', () => {
     const sales = parseSales({
       networks: [{ ...FILE.networks[0], tokens: [{ ...TOKEN, bonus_basis_points: 2_000 }] }],
     });
-    addRoutes(app, { sales, purchases, now: () => 5, reasons: () => [], address: BUYER, enforcement: false });
+    const source = { sales, purchases, now: () => 5, reasons: () => [], address: BUYER, enforcement: false };
+    serveAll(app, CREDIT_API, handlersOf(source));
   });
   after(() => app.close());
 
@@ -264,6 +285,24 @@ describe('routes', () => {
       assert.deepEqual([answer.status, answer.body.code], [status, code], JSON.stringify(body));
     }
     assert.equal((await get('/nowhere')).body.code, 'ROUTE_NOT_FOUND');
+  });
+
+  const named = { blockchain: 'ethereum', token: 'USDC' };
+  const requests = {
+    listPurchases: [{ query: { address: BUYER, limit: 1 } }],
+    estimateCredits: [{ body: { ...named, amount: '9580000' } }],
+    estimateTokens: [{ body: { ...named, creditAmount: 1 } }],
+    listSalePrices: [{ query: { blockchain: 'ethereum' } }, {}],
+  };
+  testContract(() => app, CREDIT_API, {
+    ...requests,
+    listPurchasesUnversioned: requests.listPurchases,
+    estimateCreditsUnversioned: requests.estimateCredits,
+    estimateTokensUnversioned: requests.estimateTokens,
+    listSalePricesUnversioned: requests.listSalePrices,
+    getCreditStatus: [{}],
+    getDocument: [{}],
+    getReference: [{}],
   });
 
   test('GET /status says what is sold', async () => {

@@ -2,6 +2,7 @@ import type { Service } from '@skerry/kit';
 import { type CreditConfig, creditConfig } from './config.ts';
 import { startCredit } from './service.ts';
 
+export { describeApi } from './http/routes.ts';
 export type { CreditConfig };
 
 /** Credit: purchases on chains become credits, and what is used is charged. Known to the network by the key in `<dataDir>/key`. */

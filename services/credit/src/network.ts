@@ -1,4 +1,4 @@
-import { type CoreClient, type RequestOptions, requestJson } from '@skerry/client';
+import { type CallOptions, type CoreClient, call } from '@skerry/client';
 import {
   AppError,
   CREDIT_CHANNEL,
@@ -7,45 +7,20 @@ import {
   NETWORK_POST,
   type ResourceKind,
 } from '@skerry/protocol';
+import { type AccountView, type ChargesView, CREDITS_API } from '@skerry/protocol/api/core/credits';
+import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { type Purchase, signPurchase } from './purchase.ts';
 import type { Sale } from './sales.ts';
 import { indexWish } from './transfers.ts';
 
 /** What the service says to the core node, and asks of it. */
 
-export interface Account {
-  readonly address: string;
-  readonly credit_balance: number;
-  readonly credit_balance_nano: string;
-  readonly credit_rate_nano: string;
-  readonly credit_state: CreditState | null;
-  readonly credit_state_since: number | null;
-  readonly runs_out_at: number | null;
-}
-
-export interface Charges {
-  readonly start_date: number;
-  readonly end_date: number;
-  readonly credits: readonly {
-    readonly address: string;
-    readonly ref: string;
-    readonly nanocredits: string;
-  }[];
-}
-
 const ACCOUNTS_PAGE = 100;
-
-interface History {
-  readonly credit_history: readonly {
-    readonly log_index: number | null;
-    readonly chain_id: number | null;
-    readonly credit_ref: string;
-  }[];
-}
+const HISTORY_PAGE = 100;
 
 export class Network {
   readonly #core: CoreClient;
-  readonly #options: RequestOptions;
+  readonly #options: CallOptions;
 
   constructor(core: CoreClient, signal: AbortSignal) {
     this.#core = core;
@@ -56,17 +31,13 @@ export class Network {
     return this.#core.url;
   }
 
-  #get<T>(path: string): Promise<T> {
-    return requestJson<T>(`${this.#core.url}/api/v0${path}`, this.#options);
-  }
-
   /** The core node's own word on which chain a network is. Throws NETWORK_NOT_FOUND. */
   async checkChain({ network, chainId }: Sale): Promise<void> {
-    const status = await this.#core.getIndexerStatus(network);
+    const status = await this.#core.getNetwork(network);
     if (status.chain_id === chainId) return;
     throw new AppError(
       'INVALID_CONFIG',
-      `the core node's network ${network} is chain ${status.chain_id}, the sales file says ${chainId}`,
+      `the core node's network ${network} is chain ${status.chain_id}, but the sales file says ${chainId}`,
     );
   }
 
@@ -81,38 +52,45 @@ export class Network {
   /** Sends the message that credits a purchase: the same one, however often. */
   async sendPurchase(purchase: Purchase): Promise<void> {
     const { body } = signPurchase(purchase, this.#core.signer);
-    await requestJson(`${this.#core.url}/api/v0/messages`, { ...this.#options, method: 'POST', body });
+    await call(this.#core.url, MESSAGES_API.submitMessage, { body }, this.#options);
   }
 
   /** The message by which the core node credits a purchase; undefined where it does not. */
   async findCredit({ address, transactionHash, logIndex, chainId }: Purchase): Promise<string | undefined> {
-    const { credit_history: rows } = await this.#get<History>(
-      `/addresses/${address}/credit_history?kind=purchase&limit=100&ref=${transactionHash}`,
+    const input = {
+      params: { address },
+      query: { kind: 'purchase', limit: HISTORY_PAGE, ref: transactionHash },
+    } as const;
+    const { credit_history: rows } = await call(
+      this.#core.url,
+      CREDITS_API.listCreditHistory,
+      input,
+      this.#options,
     );
     return rows.find((row) => row.log_index === logIndex && row.chain_id === chainId)?.credit_ref;
   }
 
   /** What is not charged yet of the period that a moment lies in. @param time Unix seconds */
-  readCharges(kind: ResourceKind, time: number): Promise<Charges> {
-    return this.#get<Charges>(`/credits/charges?kind=${kind}&time=${time}`);
+  readCharges(kind: ResourceKind, time: number): Promise<ChargesView> {
+    return call(this.#core.url, CREDITS_API.listCharges, { query: { kind, time } }, this.#options);
   }
 
-  async postExpense(expense: Charges): Promise<void> {
+  async postExpense(expense: ChargesView): Promise<void> {
     const content = { type: CREDIT_POST.expense, content: { expense } };
     await this.#core.postMessage({ type: 'POST', channel: CREDIT_CHANNEL, content });
   }
 
-  async postNotice(account: Account, state: CreditState): Promise<void> {
+  async postNotice(account: AccountView, state: CreditState): Promise<void> {
     const { address, credit_balance: credits, runs_out_at } = account;
     const notice = { address, state, credits, runs_out_at };
     const content = { type: CREDIT_POST.notice, content: { notice } };
     await this.#core.postMessage({ type: 'POST', channel: CREDIT_CHANNEL, content });
   }
 
-  async *readAccounts(): AsyncGenerator<Account> {
+  async *readAccounts(): AsyncGenerator<AccountView> {
     for (let after = ''; ; ) {
-      const query = new URLSearchParams({ after, limit: String(ACCOUNTS_PAGE) });
-      const { accounts } = await this.#get<{ accounts: Account[] }>(`/credits/accounts?${query}`);
+      const query = { after, limit: ACCOUNTS_PAGE };
+      const { accounts } = await call(this.#core.url, CREDITS_API.listAccounts, { query }, this.#options);
       yield* accounts;
       if (accounts.length < ACCOUNTS_PAGE) return;
       after = accounts.at(-1)!.address;

@@ -34,10 +34,10 @@ const NOBODY = `0x${'0'.repeat(40)}`;
 const CREDITS_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 function refusalOf(transfer: Transfer, sale: Sale, credits: bigint): string | null {
-  if (transfer.from === NOBODY) return 'the tokens were made and not sent: there is nobody to credit';
-  if (transfer.from === sale.receiver) return 'the receiver sent to itself';
+  if (transfer.from === NOBODY) return 'the tokens were minted, not sent, so there is nobody to credit';
+  if (transfer.from === sale.receiver) return 'the receiver sent the tokens to itself';
   if (credits < 1n) return 'it is worth less than one credit';
-  return credits > CREDITS_MAX ? 'it is worth more credits than one purchase can have' : null;
+  return credits > CREDITS_MAX ? 'it is worth more credits than one purchase can contain' : null;
 }
 
 /** What a transfer buys at the sale's price. */

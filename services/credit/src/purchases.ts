@@ -1,5 +1,5 @@
-import type { Settlement } from './journal.ts';
 import type { Purchase } from './purchase.ts';
+import type { Settlement } from './purchase-store.ts';
 
 /** How far a purchase is, in the words of deployed clients. */
 export type PurchaseStatus = 'CREATED' | 'CANCELLED' | 'PROCESSING' | 'COMPLETED' | 'FAILED';

@@ -77,7 +77,7 @@ export function parseSales(value: unknown): Sale[] {
     })),
   );
   if (new Set(sales.map(placeOf)).size !== sales.length)
-    throw new AppError('INVALID_CONFIG', 'the sales file names a token of a network twice');
+    throw new AppError('INVALID_CONFIG', 'the sales file lists a token of a network twice');
   return sales;
 }
 
@@ -89,6 +89,6 @@ export async function loadSales(path: string | undefined): Promise<Sale[]> {
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
     const { code = 'it is not JSON' } = cause as NodeJS.ErrnoException;
-    throw new AppError('INVALID_CONFIG', `the sales file ${path} cannot be read (${code})`, { cause });
+    throw new AppError('INVALID_CONFIG', `cannot read the sales file ${path} (${code})`, { cause });
   }
 }

@@ -1,9 +1,10 @@
-import { requestJson } from '@skerry/client';
+import { call } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { Journal } from './journal.ts';
+import { NODE_API } from '@skerry/protocol/api/core/node';
 import type { Network } from './network.ts';
 import { type Purchase, quoteTransfer } from './purchase.ts';
+import type { PurchaseStore } from './purchase-store.ts';
 import type { Purchases } from './purchases.ts';
 import { placeOf, type Sale } from './sales.ts';
 import { readTransfers } from './transfers.ts';
@@ -11,7 +12,7 @@ import { readTransfers } from './transfers.ts';
 export interface SellerOptions {
   readonly sales: readonly Sale[];
   readonly network: Network;
-  readonly journal: Journal;
+  readonly store: PurchaseStore;
   readonly purchases: Purchases;
   readonly scanned: Readonly<Record<string, number>>;
   readonly now: () => number;
@@ -88,17 +89,17 @@ export class Seller {
 
   /** @returns whether there may be more final blocks; undefined where the core node does not know the token */
   async #readSpan(sale: Sale, place: string, next: number): Promise<boolean | undefined> {
-    const { network, journal, purchases, now, signal } = this.#options;
+    const { network, store, purchases, now, signal } = this.#options;
     const list = await readTransfers(network.coreUrl, sale, next, { signal });
     if (list === undefined) return undefined;
     const quote = (transfer: (typeof list.final)[number]) => quoteTransfer(transfer, sale);
     const bought = list.final.map(quote).filter(({ id }) => !purchases.has(id));
-    if (bought.length > 0) await journal.addPurchases(bought);
+    if (bought.length > 0) await store.addPurchases(bought);
     for (const purchase of bought) purchases.add(purchase);
     purchases.setFresh(sale.network, sale.contract, list.fresh.map(quote), now());
     if (list.finalBlock < next) return false;
     this.#scanned[place] = list.finalBlock;
-    await journal.writeProgress({ scanned: this.#scanned });
+    await store.writeProgress({ scanned: this.#scanned });
     return list.fresh.length === 0 && list.final.length > 0;
   }
 
@@ -107,7 +108,7 @@ export class Seller {
     for (const purchase of this.#options.purchases.listWaiting().slice(0, SENT_PER_ROUND)) {
       try {
         if (!(await this.#send(purchase)))
-          trouble ??= 'the core node took a purchase without effect; it may not trust this service';
+          trouble ??= 'the core node stored a purchase without effect; it may not trust this service';
       } catch (error) {
         // One that is refused, as for a clock that is wrong, does not hold up the others.
         if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
@@ -119,7 +120,7 @@ export class Seller {
 
   /** @returns whether the core node credits it now */
   async #send(purchase: Purchase): Promise<boolean> {
-    const { network, journal, purchases, now } = this.#options;
+    const { network, store, purchases, now } = this.#options;
     let itemHash = await network.findCredit(purchase);
     if (itemHash === undefined) {
       await network.sendPurchase(purchase);
@@ -127,12 +128,11 @@ export class Seller {
     }
     if (itemHash === undefined) return false;
     const settlement = { id: purchase.id, itemHash, settledAtMs: now() };
-    await journal.settle(settlement);
+    await store.settle(settlement);
     purchases.settle(settlement);
     return true;
   }
 }
 
 /** Whether the core node answers. Throws UPSTREAM_UNAVAILABLE. */
-export const ping = (coreUrl: string, signal: AbortSignal) =>
-  requestJson(`${coreUrl}/api/v0/info/public.json`, { signal });
+export const ping = (coreUrl: string, signal: AbortSignal) => call(coreUrl, NODE_API.getInfo, {}, { signal });

@@ -2,17 +2,20 @@ import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
 import {
   createHttpServer,
+  expectAll,
   type Host,
   listen,
   loadOrCreateKeyFile,
   type RunningService,
   runLoop,
+  serveAll,
 } from '@skerry/kit';
+import { CREDIT_API } from '@skerry/protocol/api/credit';
 import { Charger } from './charger.ts';
 import type { CreditConfig } from './config.ts';
-import { addRoutes } from './http/routes.ts';
-import { Journal } from './journal.ts';
+import { handlersOf } from './http/routes.ts';
 import { Network } from './network.ts';
+import { PurchaseStore } from './purchase-store.ts';
 import { Purchases } from './purchases.ts';
 import { loadSales } from './sales.ts';
 import { ping, Seller } from './seller.ts';
@@ -21,38 +24,34 @@ import { Watcher } from './watcher.ts';
 const HOUR_SECONDS = 3_600;
 const NO_CHAIN = 'no chain is configured: nothing can be bought (SKERRY_CREDIT_SALES_FILE)';
 
+const watchOf = ({ lowHours, graceHours, enforcement }: CreditConfig) => ({
+  lowSeconds: lowHours * HOUR_SECONDS,
+  graceSeconds: graceHours * HOUR_SECONDS,
+  enforcement,
+});
+
 /** The whole credit service. Known to the network by the key in `<dataDir>/key`. */
 export async function startCredit(config: CreditConfig, host: Host): Promise<RunningService> {
   const { log } = host;
   const sales = await loadSales(config.salesFile);
   const signer = createSigner(await loadOrCreateKeyFile(join(config.dataDir, 'key')));
-  const { journal, content } = await Journal.open(config.dataDir);
-  const purchases = new Purchases(content.purchases, content.settlements);
+  const { store, records } = await PurchaseStore.open(config.dataDir, log);
+  const purchases = new Purchases(records.purchases, records.settlements);
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const network = new Network(new CoreClient({ url: config.coreUrl, signer, signal }), signal);
   const now = Date.now;
   const seller = new Seller({
-    sales,
-    network,
-    journal,
-    purchases,
-    scanned: content.progress.scanned,
-    now,
-    signal,
-    log,
+    ...{ sales, network, store, purchases, now, signal, log },
+    scanned: records.progress.scanned,
   });
-  const charger = new Charger(network, journal, content.progress.charged, now);
-  const watch = {
-    lowSeconds: config.lowHours * HOUR_SECONDS,
-    graceSeconds: config.graceHours * HOUR_SECONDS,
-    enforcement: config.enforcement,
-  };
-  const watcher = new Watcher(network, watch, now, log);
+  const charger = new Charger(network, store, records.progress.charged, now);
+  const watcher = new Watcher(network, watchOf(config), now, log);
   let coreFailure: string | null = null;
 
   const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD', 'POST'] });
-  addRoutes(app, {
+  expectAll(app, CREDIT_API);
+  const handlers = handlersOf({
     sales,
     purchases,
     now,
@@ -60,10 +59,11 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
     enforcement: config.enforcement,
     reasons: () => [
       ...(sales.length === 0 ? [NO_CHAIN] : []),
-      ...(coreFailure === null ? [] : [`the core node cannot be read: ${coreFailure}`]),
+      ...(coreFailure === null ? [] : [`cannot read the core node: ${coreFailure}`]),
       ...seller.troubles,
     ],
   });
+  serveAll(app, CREDIT_API, handlers);
   const url = await listen(app, config.host, config.port);
   log.info({ address: signer.address, core: config.coreUrl }, 'the credit service signs with this address');
   if (sales.length === 0) log.info(NO_CHAIN);
@@ -72,13 +72,11 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
     runLoop({ name, intervalMs, signal, log }, body);
   const tasks = [
     loop('core', config.chargeSeconds * 1000, async () => {
-      coreFailure = await ping(config.coreUrl, signal).then(
-        () => null,
-        (error: Error) => error.message,
-      );
+      const isThere = ping(config.coreUrl, signal).then(() => null);
+      coreFailure = await isThere.catch((error: Error) => error.message);
     }),
-    ...(sales.length === 0 ? [] : [loop('sales', config.pollMs, () => seller.runRound())]),
-    ...(config.charging ? [loop('charges', config.chargeSeconds * 1000, () => charger.runRound())] : []),
+    sales.length > 0 && loop('sales', config.pollMs, () => seller.runRound()),
+    config.charging && loop('charges', config.chargeSeconds * 1000, () => charger.runRound()),
     loop('balances', config.watchSeconds * 1000, () => watcher.runRound()),
   ];
   return {

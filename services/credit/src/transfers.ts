@@ -1,5 +1,7 @@
-import { type RequestOptions, requestJson } from '@skerry/client';
+import { type CallOptions, call } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
+import { type EventView, INDEXER_API } from '@skerry/protocol/api/core/indexer';
+import type { AnswerOf } from '@skerry/protocol/api/operation';
 import type { Sale } from './sales.ts';
 
 /** A transfer of a token to the receiver, as the core node's indexer tells of it. */
@@ -32,22 +34,7 @@ export const indexWish = ({ network, contract, startBlock }: Sale) => ({
   start_block: startBlock,
 });
 
-interface EventPage {
-  readonly events: readonly {
-    readonly transaction_hash: string;
-    readonly log_index: number;
-    readonly block_number: number;
-    readonly timestamp: number;
-    readonly args: Readonly<Record<string, unknown>>;
-  }[];
-  readonly cursor: string | null;
-  readonly finalized: number | null;
-  readonly coverage: readonly {
-    readonly kind: string;
-    readonly from_block: number;
-    readonly to_block: number | null;
-  }[];
-}
+type EventPage = AnswerOf<typeof INDEXER_API.listChainEvents>;
 
 const PAGE_SIZE = 100;
 /** Blocks of one look while much is behind: what is read at once stays small. */
@@ -58,7 +45,7 @@ const PAGES_MAX = 1_000;
 const digits = /^[0-9]{1,78}$/;
 
 /** The arguments have the names of TRANSFER_ABI. */
-function transferOf(event: EventPage['events'][number], receiver: string): Transfer[] {
+function transferOf(event: EventView, receiver: string): Transfer[] {
   const { from, to, value } = event.args;
   const isTransfer =
     typeof from === 'string' && to === receiver && typeof value === 'string' && digits.test(value);
@@ -85,21 +72,22 @@ export async function readTransfers(
   coreUrl: string,
   sale: Sale,
   fromBlock: number,
-  options: RequestOptions,
+  options: CallOptions,
 ): Promise<TransferList | undefined> {
-  const query = new URLSearchParams({
+  const query = {
     contract: sale.contract,
     event_name: 'Transfer(address,address,uint256)',
     args: JSON.stringify({ to: sale.receiver }),
-    from_block: String(fromBlock),
-    to_block: String(fromBlock + SPAN_BLOCKS - 1),
-    limit: String(PAGE_SIZE),
-  });
+    from_block: fromBlock,
+    to_block: fromBlock + SPAN_BLOCKS - 1,
+    limit: PAGE_SIZE,
+  };
+  let cursor: string | undefined;
   const transfers: Transfer[] = [];
   let finalBlock: number | undefined;
   for (let page = 0; ; page++) {
-    const url = `${coreUrl}/api/v0/indexer/${sale.network}/events?${query}`;
-    const answer = await requestJson<EventPage>(url, options);
+    const input = { params: { network: sale.network }, query: { ...query, cursor } };
+    const answer: EventPage = await call(coreUrl, INDEXER_API.listChainEvents, input, options);
     finalBlock ??= finalBlockOf(answer, fromBlock);
     if (finalBlock === undefined) return undefined;
     transfers.push(...answer.events.flatMap((event) => transferOf(event, sale.receiver)));
@@ -109,7 +97,7 @@ export async function readTransfers(
         'OVERLOADED',
         `more than ${PAGES_MAX * PAGE_SIZE} transfers in ${SPAN_BLOCKS} blocks`,
       );
-    query.set('cursor', answer.cursor);
+    cursor = answer.cursor;
   }
   const settled = finalBlock;
   return {

@@ -1,6 +1,7 @@
 import type { Logger } from '@skerry/kit';
 import type { CreditState } from '@skerry/protocol';
-import type { Account, Network } from './network.ts';
+import type { AccountView } from '@skerry/protocol/api/core/credits';
+import type { Network } from './network.ts';
 
 export interface WatchSettings {
   /** A balance that lasts for less is low. */
@@ -18,7 +19,7 @@ const RECOVERED_FACTOR = 1.25;
  * long as the grace period is.
  */
 export function decideNotice(
-  account: Account,
+  account: AccountView,
   now: number,
   settings: WatchSettings,
 ): CreditState | undefined {
@@ -55,14 +56,14 @@ export class Watcher {
         await this.#network.postNotice(account, state);
         this.#log.info(
           { address: account.address, state, credits: account.credit_balance },
-          'credit was announced',
+          'announced a credit state',
         );
       }
       const isExhausted = (state ?? account.credit_state) === 'exhausted';
       if (!isExhausted || !this.#settings.enforcement) continue;
       const stopped = await this.#network.stopInstances(account.address);
       if (stopped > 0)
-        this.#log.warn({ address: account.address, stopped }, 'instances without credit were stopped');
+        this.#log.warn({ address: account.address, stopped }, 'stopped instances without credit');
     }
   }
 }

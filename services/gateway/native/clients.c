@@ -1,12 +1,22 @@
-/* How many connections each client has: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has. */
-#include <arpa/inet.h>
+#include "clients.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include "conn.h"
+#include "memory.h"
+#include "options.h"
 
 enum { BUCKETS = 1 << 14 };
+
+struct client {
+  struct client *next;
+  uint64_t prefix; /* of an IPv6 address the first 64 bits, of an IPv4 address all */
+  bool is_ipv4;
+  uint32_t open;
+};
 
 static struct client *buckets[BUCKETS];
 static uint64_t seed;
@@ -18,7 +28,6 @@ static struct client **bucket_of(uint64_t prefix) {
   return &buckets[hash >> 50];
 }
 
-/* Counts one more; NULL where that is one too many. */
 struct client *client_enter(int fd, struct sockaddr_in6 *address) {
   struct sockaddr_storage raw = {0};
   socklen_t length = sizeof raw;

@@ -1,25 +1,28 @@
-/* What the TypeScript side says (standard input) and is told (standard output): a length, a type, a payload; little endian. */
+#include "control.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
-#include "plane.h"
+#include "handover.h"
+#include "hello.h"
+#include "listen.h"
+#include "loop.h"
+#include "options.h"
+#include "stats.h"
 
+enum { CONTROL_INPUT = 0, CONTROL_OUTPUT = 1, CONTROL_HANDOVER = 2 };
 enum { MAX_FRAME_BYTES = 1024 * 1024, HEADER_BYTES = 5, MAX_OUTPUT_BYTES = 8 * 1024 * 1024, READ_BYTES = 64 * 1024 };
-
-uint32_t log_every;
-bool draining;
 
 static struct {
   uint8_t *bytes;
   uint32_t length, capacity;
 } input, output;
 
-static struct table staged;
-static bool is_staging, is_orphan, has_deadline;
+static struct table routes, staged;
+static bool is_staging, is_orphan, is_draining, has_deadline;
 static uint32_t deadline_ms;
 static uint64_t read_bytes;
 
@@ -47,13 +50,12 @@ static void flush_output(void) {
   output.length -= sent;
 }
 
-/* Lines of the access log are dropped where nobody reads them fast enough. */
-void control_tell(uint8_t type, const void *payload, uint32_t length) {
+void control_tell(enum report type, const void *payload, uint32_t length) {
   uint32_t size = length + 1;
   if (is_orphan || output.length + size + 4 > MAX_OUTPUT_BYTES) return;
   if (!reserve(&output.bytes, &output.capacity, output.length + size + 4)) return;
   memcpy(output.bytes + output.length, &size, 4);
-  output.bytes[output.length + 4] = type;
+  output.bytes[output.length + 4] = (uint8_t)type;
   if (length) memcpy(output.bytes + output.length + HEADER_BYTES, payload, length);
   output.length += size + 4;
   flush_output();
@@ -71,13 +73,16 @@ uint32_t control_due_in_ms(void) {
 }
 
 bool control_is_over(void) {
-  if (draining && stats->open == 0) return true;
+  if (is_draining && stats->open == 0) return true;
   return has_deadline && control_due_in_ms() == 0;
 }
 
-void control_start_draining(uint32_t ms) {
+static uint64_t tag_of(unsigned which) { return which << 2 | TAG_CONTROL; }
+
+static void start_draining(uint32_t ms) {
   listen_stop();
-  draining = true;
+  handover_stop();
+  is_draining = true;
   set_deadline(ms);
 }
 
@@ -86,14 +91,12 @@ static void do_listen(void) {
   int error = 0;
   unsigned host = 0;
   if (!listen_all(&port, &error, &host)) {
-    uint8_t failure[5];
-    memcpy(failure, &error, 4);
-    failure[4] = (uint8_t)host;
-    control_tell('e', failure, sizeof failure);
+    const struct listen_failure failure = {.error = error, .host = (uint8_t)host};
+    control_tell(REPORT_NOT_LISTENING, &failure, sizeof failure);
     return;
   }
-  handover_serve();
-  control_tell('l', &port, sizeof port);
+  handover_serve(tag_of(CONTROL_HANDOVER));
+  control_tell(REPORT_LISTENING, &port, sizeof port);
 }
 
 static void put(const char *name, uint8_t length, const uint8_t *address, uint8_t flags) {
@@ -134,10 +137,7 @@ static void commit(void) {
 }
 
 static void answer_question(const uint8_t *payload, uint32_t length) {
-  struct {
-    uint32_t id, open, connected_at, failed_at;
-    uint8_t is_known, failure;
-  } __attribute__((packed)) answer = {0};
+  struct route_answer answer = {0};
   if (length < 4 || length - 4 > MAX_NAME_BYTES) return;
   memcpy(&answer.id, payload, 4);
   const struct route *route = table_find(&routes, (const char *)payload + 4, (uint8_t)(length - 4));
@@ -148,7 +148,7 @@ static void answer_question(const uint8_t *payload, uint32_t length) {
     answer.failed_at = route->failed_at;
     answer.failure = route->failure;
   }
-  control_tell('q', &answer, sizeof answer);
+  control_tell(REPORT_ANSWER, &answer, sizeof answer);
 }
 
 static uint32_t uint32_in(const uint8_t *payload, uint32_t length) {
@@ -159,17 +159,16 @@ static uint32_t uint32_in(const uint8_t *payload, uint32_t length) {
 
 static bool obey(uint8_t type, const uint8_t *payload, uint32_t length) {
   switch (type) {
-    case 'B':
+    case COMMAND_BEGIN:
       table_clear(&staged);
       is_staging = true;
       table_reserve(&staged, uint32_in(payload, length));
       return true;
-    case 'P': return change_routes(payload, payload + length);
-    case 'C': commit(); return true;
-    case 'G': log_every = uint32_in(payload, length); return true;
-    case 'L': do_listen(); return true;
-    case 'Q': answer_question(payload, length); return true;
-    case 'S': control_start_draining(uint32_in(payload, length)); return true;
+    case COMMAND_CHANGE: return change_routes(payload, payload + length);
+    case COMMAND_COMMIT: commit(); return true;
+    case COMMAND_LISTEN: do_listen(); return true;
+    case COMMAND_QUESTION: answer_question(payload, length); return true;
+    case COMMAND_STOP: start_draining(uint32_in(payload, length)); return true;
     default: return false;
   }
 }
@@ -177,12 +176,12 @@ static bool obey(uint8_t type, const uint8_t *payload, uint32_t length) {
 /* Whoever told us what to do is gone. Another may come for the listeners; until then all goes on as it was. */
 static void orphaned(void) {
   is_orphan = true;
-  epoll_ctl(epoll_fd, EPOLL_CTL_DEL, STDIN_FILENO, NULL);
-  epoll_ctl(epoll_fd, EPOLL_CTL_DEL, STDOUT_FILENO, NULL);
-  if (!draining) set_deadline(options.handover_path ? options.orphan_ms : 0);
+  loop_forget(STDIN_FILENO);
+  loop_forget(STDOUT_FILENO);
+  if (!is_draining) set_deadline(options.handover_path ? options.orphan_ms : 0);
 }
 
-static void control_read(void) {
+static void read_input(void) {
   for (;;) {
     if (is_orphan) return;
     if (!reserve(&input.bytes, &input.capacity, input.length + READ_BYTES)) abort();
@@ -207,27 +206,34 @@ static void control_read(void) {
     input.length -= at;
     if (size < READ_BYTES) break;
   }
-  stats->routes = routes.count;
 }
 
-/* Without a system call where nothing was said, which is nearly always. */
-void control_catch_up(void) {
-  if (__atomic_load_n(&stats->announced_bytes, __ATOMIC_ACQUIRE) != read_bytes) control_read();
+struct route *control_find_route(const char *name, uint8_t length) {
+  /* Without a system call where nothing was said, which is nearly always. */
+  if (__atomic_load_n(&stats->announced_bytes, __ATOMIC_ACQUIRE) != read_bytes) read_input();
+  return table_find(&routes, name, length);
+}
+
+static void serve_handover(void) {
+  int fds[MAX_LISTENERS];
+  unsigned count = listen_descriptors(fds);
+  if (!handover_give(fds, count, is_orphan)) return;
+  control_tell(REPORT_HANDED_OVER, NULL, 0);
+  start_draining(options.upgrade_drain_ms);
 }
 
 void control_event(unsigned which) {
-  if (which == CONTROL_INPUT) control_read();
+  if (which == CONTROL_INPUT) read_input();
   else if (which == CONTROL_OUTPUT) flush_output();
-  else if (handover_give(is_orphan)) {
-    control_tell('h', NULL, 0);
-    control_start_draining(options.upgrade_drain_ms);
-  }
+  else serve_handover();
+}
+
+static bool open_pipe(int fd, uint32_t events, unsigned which) {
+  return fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && loop_watch(fd, events, tag_of(which));
 }
 
 bool control_open(void) {
-  for (unsigned fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
-    struct epoll_event event = {fd == STDIN_FILENO ? EPOLLIN : EPOLLOUT | EPOLLET, {.u64 = fd << 2 | TAG_CONTROL}};
-    if (fcntl((int)fd, F_SETFL, O_NONBLOCK) < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, (int)fd, &event) < 0) return false;
-  }
-  return true;
+  table_seed();
+  return open_pipe(STDIN_FILENO, EPOLLIN, CONTROL_INPUT) &&
+         open_pipe(STDOUT_FILENO, EPOLLOUT | EPOLLET, CONTROL_OUTPUT);
 }

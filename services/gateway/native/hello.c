@@ -121,51 +121,57 @@ static enum hello_kind read_message(const uint8_t *wire, uint32_t length, struct
   return read_body(body, name);
 }
 
+/* The answer while the message is not complete. */
 static enum hello_kind need_more(uint32_t available) {
   return available < MAX_HELLO_WIRE_BYTES ? HELLO_NEED_MORE : HELLO_MALFORMED;
 }
 
-/* HELLO_NAME stands for "go on" here and below. */
-static enum hello_kind read_record_header(struct hello_reader *reader, const uint8_t *wire, uint32_t available) {
+/* True where reading goes on behind it; otherwise `answer` is set. */
+static bool read_record_header(struct hello_reader *reader, const uint8_t *wire, uint32_t available,
+                               enum hello_kind *answer) {
   const uint8_t *header = wire + reader->at;
   uint32_t there = available - reader->at;
   if ((there > 0 && header[0] != RECORD_TYPE_HANDSHAKE) || (there > 1 && header[1] != TLS_MAJOR_VERSION))
-    return reader->at == 0 ? HELLO_NOT_TLS : HELLO_MALFORMED;
-  if (there < RECORD_HEADER_BYTES) return need_more(available);
+    return *answer = reader->at == 0 ? HELLO_NOT_TLS : HELLO_MALFORMED, false;
+  if (there < RECORD_HEADER_BYTES) return *answer = need_more(available), false;
   uint32_t length = uint16_at(header + 3);
-  if (length == 0 || length > MAX_RECORD_BYTES) return HELLO_MALFORMED;
+  if (length == 0 || length > MAX_RECORD_BYTES) return *answer = HELLO_MALFORMED, false;
   reader->at += RECORD_HEADER_BYTES;
   reader->record_end = reader->at + length;
-  return HELLO_NAME;
+  return true;
 }
 
-static enum hello_kind read_payload(struct hello_reader *reader, const uint8_t *wire, uint32_t available,
-                                    bool *complete) {
+/* True where the record's payload, as far as it is there, can be part of a ClientHello. */
+static bool read_payload(struct hello_reader *reader, const uint8_t *wire, uint32_t available) {
   uint32_t end = reader->record_end < available ? reader->record_end : available;
   while (reader->message_bytes < MESSAGE_HEADER_BYTES && reader->at < end) {
     uint8_t byte = wire[reader->at++];
     if (reader->message_bytes++ > 0) reader->message_length = reader->message_length << 8 | byte;
-    else if (byte != MESSAGE_TYPE_CLIENT_HELLO) return HELLO_MALFORMED;
+    else if (byte != MESSAGE_TYPE_CLIENT_HELLO) return false;
   }
-  if (reader->message_bytes < MESSAGE_HEADER_BYTES) return HELLO_NAME;
-  uint32_t whole = MESSAGE_HEADER_BYTES + reader->message_length;
-  if (whole > MAX_CLIENT_HELLO_BYTES) return HELLO_MALFORMED;
+  if (reader->message_bytes < MESSAGE_HEADER_BYTES) return true;
   reader->message_bytes += end - reader->at;
   reader->at = end;
-  *complete = reader->message_bytes >= whole;
-  return HELLO_NAME;
+  return MESSAGE_HEADER_BYTES + reader->message_length <= MAX_CLIENT_HELLO_BYTES;
+}
+
+static bool is_complete(const struct hello_reader *reader) {
+  return reader->message_bytes >= MESSAGE_HEADER_BYTES &&
+         reader->message_bytes >= MESSAGE_HEADER_BYTES + reader->message_length;
 }
 
 enum hello_kind hello_read(struct hello_reader *reader, const uint8_t *wire, uint32_t length,
                            struct hello_name *name) {
   uint32_t available = length < MAX_HELLO_WIRE_BYTES ? length : MAX_HELLO_WIRE_BYTES;
   while (reader->at < available || reader->at == reader->record_end) {
-    bool complete = false;
-    enum hello_kind step = reader->at == reader->record_end
-                               ? read_record_header(reader, wire, available)
-                               : read_payload(reader, wire, available, &complete);
-    if (step != HELLO_NAME) return step;
-    if (complete) return read_message(wire, MESSAGE_HEADER_BYTES + reader->message_length, name);
+    enum hello_kind answer;
+    if (reader->at == reader->record_end) {
+      if (!read_record_header(reader, wire, available, &answer)) return answer;
+    } else if (!read_payload(reader, wire, available)) {
+      return HELLO_MALFORMED;
+    } else if (is_complete(reader)) {
+      return read_message(wire, MESSAGE_HEADER_BYTES + reader->message_length, name);
+    }
   }
   return need_more(available);
 }

@@ -10,6 +10,9 @@ enum {
 
 enum hello_kind { HELLO_NEED_MORE, HELLO_NOT_TLS, HELLO_NAME, HELLO_NO_NAME, HELLO_MALFORMED };
 
+/* What a client is told that is refused: alerts of TLS (RFC 8446 section 6). */
+enum alert { NO_ALERT = 0, ALERT_DECODE_ERROR = 50, ALERT_INTERNAL_ERROR = 80, ALERT_UNRECOGNIZED_NAME = 112 };
+
 /* Where reading goes on when more bytes come: all zero at first. */
 struct hello_reader {
   uint32_t at, record_end, message_bytes, message_length;

@@ -1,25 +1,23 @@
-/* Listeners: opening them, taking them over from a process that is replaced, and giving them away. */
 #define _GNU_SOURCE
+#include "listen.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "plane.h"
+#include "handover.h"
+#include "loop.h"
+#include "stats.h"
 
-enum { BACKLOG = 4096, ACCEPTS_PER_TURN = 64, PAUSE_MS = 50, KEEP_ALIVE_PROBE_S = 60, HANDOVER_TIMEOUT_S = 5, ASK_TIMEOUT_US = 200000 };
+enum { BACKLOG = 4096, ACCEPTS_PER_TURN = 64, PAUSE_MS = 50, KEEP_ALIVE_PROBE_S = 60 };
 
-/* What a process that wants the listeners says: it replaces the one that has them, or it takes them only from an orphan. */
-enum { ASK_REPLACE = 'R', ASK_ORPHAN = 'O' };
-
-struct listener listeners[MAX_LISTENERS];
-static int handover_fd = -1;
+static struct {
+  int fd; /* -1 for none */
+  uint32_t open;
+} listeners[MAX_LISTENERS];
 static bool paused;
 static uint32_t paused_at_ms;
 
@@ -66,33 +64,6 @@ static int open_listener(const char *host, uint16_t port) {
   return -1;
 }
 
-/* The listening sockets of the process that serves now, which stops accepting as it gives them. */
-static int take_over(int fds[MAX_LISTENERS]) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), count = 0;
-  if (fd < 0) return 0;
-  struct timeval timeout = {HANDOVER_TIMEOUT_S, 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  strncpy(address.sun_path, options.handover_path, sizeof address.sun_path - 1);
-  char byte = options.replace ? ASK_REPLACE : ASK_ORPHAN;
-  if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send(fd, &byte, 1, MSG_NOSIGNAL) == 1) {
-    union {
-      struct cmsghdr header;
-      char room[CMSG_SPACE(sizeof(int) * MAX_LISTENERS)];
-    } control;
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    const struct cmsghdr *header;
-    if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC) == 1 && (header = CMSG_FIRSTHDR(&message)) &&
-        header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-      count = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-      memcpy(fds, CMSG_DATA(header), (size_t)count * sizeof(int));
-    }
-  }
-  close(fd);
-  return count;
-}
-
 /* The socket among them that listens where `host` says. */
 static int adopt(int fds[], int count, const char *host) {
   struct sockaddr_storage wanted, has;
@@ -110,20 +81,17 @@ static int adopt(int fds[], int count, const char *host) {
 }
 
 static bool watch(unsigned index) {
-  struct epoll_event event = {EPOLLIN, {.u64 = (uint64_t)index << 2 | TAG_LISTENER}};
-  return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listeners[index].fd, &event) == 0;
+  return loop_watch(listeners[index].fd, EPOLLIN, (uint64_t)index << 2 | TAG_LISTENER);
 }
 
 void listen_stop(void) {
   for (unsigned i = 0; i < options.host_count; i++) {
     if (listeners[i].fd < 0) continue;
     /* Another process may have the same socket: closing alone would leave it watched. */
-    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listeners[i].fd, NULL);
+    loop_forget(listeners[i].fd);
     close(listeners[i].fd);
     listeners[i].fd = -1;
   }
-  if (handover_fd >= 0) close(handover_fd);
-  handover_fd = -1;
 }
 
 static bool open_all(uint16_t *port, int *error, unsigned *failed_host, int given[], int given_count) {
@@ -147,7 +115,7 @@ static bool open_all(uint16_t *port, int *error, unsigned *failed_host, int give
 bool listen_all(uint16_t *port, int *error, unsigned *failed_host) {
   enum { TRIES = 10 };
   int given[MAX_LISTENERS], count = 0;
-  if (options.handover_path && options.port != 0) count = take_over(given);
+  if (options.port != 0) count = handover_take(given);
   bool opened = false;
   /* A port that the system chose for one address may be taken on another. */
   for (int tries = 0; !opened && tries < TRIES; tries++) {
@@ -160,9 +128,9 @@ bool listen_all(uint16_t *port, int *error, unsigned *failed_host) {
 }
 
 /* Without descriptors there is nothing to accept into: a listener that stays readable would keep the loop spinning. */
-void listen_pause(void) {
+static void pause_all(void) {
   for (unsigned i = 0; i < options.host_count; i++)
-    if (listeners[i].fd >= 0) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listeners[i].fd, NULL);
+    if (listeners[i].fd >= 0) loop_forget(listeners[i].fd);
   paused = true;
   paused_at_ms = now_ms;
 }
@@ -180,12 +148,12 @@ void listen_resume_when_due(void) {
     if (listeners[i].fd >= 0) watch(i);
 }
 
-void accept_from(unsigned index) {
+void listen_accept(unsigned index, void (*accepted)(int fd, unsigned listener)) {
   for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
     if (listeners[index].fd < 0) return;
     int fd = accept4(listeners[index].fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) listen_pause();
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_all();
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return;
     }
@@ -193,61 +161,17 @@ void accept_from(unsigned index) {
       stats->outcomes[TOO_MANY]++;
       close(fd);
     } else {
-      conn_accepted(fd, index);
+      accepted(fd, index);
     }
   }
 }
 
-/* Offers the listeners to a process that replaces this one. */
-void handover_serve(void) {
-  if (!options.handover_path) return;
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  strncpy(address.sun_path, options.handover_path, sizeof address.sun_path - 1);
-  unlink(options.handover_path);
-  mode_t mask = umask(077);
-  handover_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  struct epoll_event event = {EPOLLIN, {.u64 = CONTROL_HANDOVER << 2 | TAG_CONTROL}};
-  if (handover_fd >= 0 &&
-      (bind(handover_fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(handover_fd, 1) < 0 ||
-       epoll_ctl(epoll_fd, EPOLL_CTL_ADD, handover_fd, &event) < 0)) {
-    close(handover_fd);
-    handover_fd = -1;
-  }
-  umask(mask);
-}
+void listen_entered(unsigned index) { listeners[index].open++; }
+void listen_left(unsigned index) { listeners[index].open--; }
 
-/* Whether they are given: then accepting is the other's, and what is open here ends here. */
-bool handover_give(bool is_orphan) {
-  int fd = accept4(handover_fd, NULL, NULL, SOCK_CLOEXEC);
-  if (fd < 0) return false;
-  struct timeval timeout = {0, ASK_TIMEOUT_US};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  char ask = 0;
-  if (recv(fd, &ask, 1, 0) != 1 || (ask != ASK_REPLACE && !is_orphan)) {
-    close(fd);
-    return false;
-  }
-  struct ucred peer = {0};
-  socklen_t length = sizeof peer;
-  int fds[MAX_LISTENERS];
+unsigned listen_descriptors(int fds[MAX_LISTENERS]) {
   unsigned count = 0;
   for (unsigned i = 0; i < options.host_count; i++)
     if (listeners[i].fd >= 0) fds[count++] = listeners[i].fd;
-  bool given = false;
-  if (count > 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid()) {
-    union {
-      struct cmsghdr header;
-      char room[CMSG_SPACE(sizeof(int) * MAX_LISTENERS)];
-    } control = {0};
-    char byte = 0;
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                             .msg_controllen = CMSG_SPACE(sizeof(int) * count)};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int) * count), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-    memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
-    given = sendmsg(fd, &message, MSG_NOSIGNAL) == 1;
-  }
-  close(fd);
-  return given;
+  return count;
 }

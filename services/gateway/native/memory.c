@@ -3,7 +3,9 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "plane.h"
+#include "stats.h"
+
+uint8_t copy_buffer[COPY_BYTES];
 
 /* What the allocator took for it: its rounding and its own header belong to the price. */
 static uint64_t cost_of(void *memory) { return memory ? malloc_usable_size(memory) + sizeof(size_t) : 0; }

@@ -1,8 +1,9 @@
-/* PROXY protocol, version 2 (haproxy's proxy-protocol.txt, section 2.2): who the client is, ahead of its bytes. */
+#include "proxy.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include "conn.h"
 
 static const uint8_t SIGNATURE[12] = "\r\n\r\n\0\r\nQUIT\n";
 enum { VERSION_2_PROXY = 0x21, TCP_OVER_IPV4 = 0x11, TCP_OVER_IPV6 = 0x21 };

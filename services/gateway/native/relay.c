@@ -1,18 +1,17 @@
-/*
- * Bytes both ways. Little is copied through one buffer; much is spliced, so that the kernel does the copying and this process
- * never sees the bytes. A direction that moves a lot is read when a pipe would be full, or once in a millisecond: TLS comes in
- * records of 16 KiB, and waking up for each of them costs more than moving it.
- */
 #define _GNU_SOURCE
+#include "relay.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "conn.h"
+#include "loop.h"
+#include "memory.h"
 
 enum {
+  PIPE_BYTES = 1024 * 1024,
   FULL_READS_BEFORE_SPLICE = 2,
   TURN_BYTES = 4 * 1024 * 1024, /* of one direction before others have their turn */
   MAX_SPARE_PIPES = 64,
@@ -24,7 +23,23 @@ enum {
   MAX_SLOW_TICKS = 4,
 };
 
-uint8_t copy_buffer[COPY_BYTES];
+/* Bytes read from one side that the other has not taken yet. */
+struct chunk {
+  uint32_t start, length;
+  uint8_t bytes[];
+};
+
+/* What a direction needs only while much is moving. */
+struct flow {
+  struct conn *conn;
+  struct flow *next, **previous; /* among those whose reads wait for a larger amount */
+  int pipe[2];
+  uint32_t in_pipe;
+  uint32_t since_ms;
+  uint64_t bytes_then;
+  uint8_t from, slow_ticks;
+  bool coalescing;
+};
 
 static int spare_pipes[MAX_SPARE_PIPES][2];
 static unsigned spare_count;
@@ -96,6 +111,19 @@ static void release_flow(struct conn *conn, int from) {
 void relay_release(struct conn *conn) {
   release_flow(conn, CLIENT);
   release_flow(conn, INSTANCE);
+  for (int from = 0; from < 2; from++) {
+    memory_give(conn->waiting[from]);
+    conn->waiting[from] = NULL;
+  }
+}
+
+bool relay_keep(struct conn *conn, int from, const uint8_t *bytes, uint32_t length) {
+  struct chunk *chunk = memory_take(sizeof *chunk + length);
+  if (!chunk) return false;
+  *chunk = (struct chunk){0, length};
+  memcpy(chunk->bytes, bytes, length);
+  conn->waiting[from] = chunk;
+  return true;
 }
 
 bool relay_is_coalescing(void) { return coalescing != NULL; }
@@ -104,7 +132,7 @@ bool relay_is_coalescing(void) { return coalescing != NULL; }
  * Once in a millisecond: what waits for more to come is read, unless enough came by itself. A direction that is not fast any
  * more is again read as soon as something comes.
  */
-void relay_tick(void) {
+void relay_tick(void (*due)(struct conn *conn)) {
   struct flow *next;
   for (struct flow *flow = coalescing; flow; flow = next) {
     next = flow->next;
@@ -120,7 +148,7 @@ void relay_tick(void) {
       flow->since_ms = now_ms;
     }
     conn->flags[flow->from] |= READABLE;
-    conn_again(conn);
+    due(conn);
   }
 }
 
@@ -137,72 +165,68 @@ static void judge_speed(struct conn *conn, int from) {
   }
 }
 
-bool relay_is_blocked(const struct conn *conn, int from) {
+/* Whether what one side sends has to wait, since the other has not taken what came before. */
+static bool is_blocked(const struct conn *conn, int from) {
   bool has_rest = conn->waiting[from] || (conn->flow[from] && conn->flow[from]->in_pipe > 0);
   return has_rest && !(conn->flags[1 - from] & WRITABLE);
 }
 
-enum step { GO_ON, WAIT, BROKEN };
-
-static enum step send_waiting(struct conn *conn, int from) {
+static enum relayed send_waiting(struct conn *conn, int from) {
   struct chunk *chunk = conn->waiting[from];
   int to = 1 - from;
-  if (!(conn->flags[to] & WRITABLE)) return WAIT;
+  if (!(conn->flags[to] & WRITABLE)) return RELAY_WAITS;
   ssize_t sent = send(conn->fd[to], chunk->bytes + chunk->start, chunk->length - chunk->start, MSG_NOSIGNAL);
-  if (sent < 0 && errno == EINTR) return GO_ON;
-  if (sent < 0 && errno != EAGAIN) return BROKEN;
+  if (sent < 0 && errno == EINTR) return RELAY_GOES_ON;
+  if (sent < 0 && errno != EAGAIN) return RELAY_BROKEN;
   if (sent > 0) chunk->start += (uint32_t)sent;
   if (chunk->start < chunk->length) {
     conn->flags[to] &= (uint8_t)~WRITABLE;
-    return WAIT;
+    return RELAY_WAITS;
   }
   memory_give(chunk);
   conn->waiting[from] = NULL;
-  return GO_ON;
+  return RELAY_GOES_ON;
 }
 
-static enum step splice_out(struct conn *conn, struct flow *flow) {
+static enum relayed splice_out(struct conn *conn, struct flow *flow) {
   int to = 1 - flow->from;
-  if (!(conn->flags[to] & WRITABLE)) return WAIT;
+  if (!(conn->flags[to] & WRITABLE)) return RELAY_WAITS;
   ssize_t sent = splice(flow->pipe[0], NULL, conn->fd[to], NULL, flow->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-  if (sent < 0 && errno == EINTR) return GO_ON;
-  if (sent < 0 && errno != EAGAIN) return BROKEN;
+  if (sent < 0 && errno == EINTR) return RELAY_GOES_ON;
+  if (sent < 0 && errno != EAGAIN) return RELAY_BROKEN;
   if (sent <= 0) {
     conn->flags[to] &= (uint8_t)~WRITABLE;
-    return WAIT;
+    return RELAY_WAITS;
   }
   flow->in_pipe -= (uint32_t)sent;
-  return GO_ON;
+  return RELAY_GOES_ON;
 }
 
 /* Our sending to a side ends where the other's has; with both ended all is done, and closing says so to both. */
-static enum step pass_end(struct conn *conn, int from) {
+static enum relayed pass_end(struct conn *conn, int from) {
   int to = 1 - from;
-  if (conn->flags[to] & SHUT) return WAIT;
-  if (conn->flags[from] & SHUT) {
-    conn_end(conn);
-    return WAIT;
-  }
-  if (shutdown(conn->fd[to], SHUT_WR) < 0 && errno != ENOTCONN) return BROKEN;
+  if (conn->flags[to] & SHUT) return RELAY_WAITS;
+  if (conn->flags[from] & SHUT) return RELAY_OVER;
+  if (shutdown(conn->fd[to], SHUT_WR) < 0 && errno != ENOTCONN) return RELAY_BROKEN;
   conn->flags[to] |= SHUT;
   release_flow(conn, from);
-  return WAIT;
+  return RELAY_WAITS;
 }
 
-static enum step copy_in(struct conn *conn, int from) {
+static enum relayed copy_in(struct conn *conn, int from) {
   int to = 1 - from;
   /* Known before the read, so that a read that comes back short has taken all up to the end. */
   bool is_last = conn->flags[from] & PEER_CLOSED;
   ssize_t size = recv(conn->fd[from], copy_buffer, sizeof copy_buffer, 0);
-  if (size < 0 && errno == EINTR) return GO_ON;
-  if (size < 0 && errno != EAGAIN) return BROKEN;
+  if (size < 0 && errno == EINTR) return RELAY_GOES_ON;
+  if (size < 0 && errno != EAGAIN) return RELAY_BROKEN;
   if (size < 0) {
     conn->flags[from] &= (uint8_t)~READABLE;
-    return WAIT;
+    return RELAY_WAITS;
   }
   if (size == 0) {
     conn->flags[from] |= ENDED;
-    return GO_ON;
+    return RELAY_GOES_ON;
   }
   conn->bytes[from] += (uint64_t)size;
   if (size < COPY_BYTES) {
@@ -213,46 +237,40 @@ static enum step copy_in(struct conn *conn, int from) {
   if (conn->flags[to] & WRITABLE) {
     do sent = send(conn->fd[to], copy_buffer, (size_t)size, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
-    if (sent < 0 && errno != EAGAIN) return BROKEN;
+    if (sent < 0 && errno != EAGAIN) return RELAY_BROKEN;
     if (sent < 0) sent = 0;
   }
-  if (sent == size) return GO_ON;
+  if (sent == size) return RELAY_GOES_ON;
   conn->flags[to] &= (uint8_t)~WRITABLE;
-  uint32_t rest = (uint32_t)(size - sent);
-  struct chunk *chunk = memory_take(sizeof *chunk + rest);
-  if (!chunk) return BROKEN;
-  *chunk = (struct chunk){0, rest};
-  memcpy(chunk->bytes, copy_buffer + sent, rest);
-  conn->waiting[from] = chunk;
-  return GO_ON;
+  return relay_keep(conn, from, copy_buffer + sent, (uint32_t)(size - sent)) ? RELAY_GOES_ON : RELAY_BROKEN;
 }
 
-static enum step splice_in(struct conn *conn, struct flow *flow) {
+static enum relayed splice_in(struct conn *conn, struct flow *flow) {
   int from = flow->from;
   ssize_t size = splice(conn->fd[from], NULL, flow->pipe[1], NULL, PIPE_BYTES, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-  if (size < 0 && errno == EINTR) return GO_ON;
-  if (size < 0 && errno != EAGAIN) return BROKEN;
+  if (size < 0 && errno == EINTR) return RELAY_GOES_ON;
+  if (size < 0 && errno != EAGAIN) return RELAY_BROKEN;
   if (size > 0) {
     conn->bytes[from] += (uint64_t)size;
     flow->in_pipe += (uint32_t)size;
     if (!flow->coalescing) {
       if (size < COPY_BYTES / 4) conn->full_reads[from] = 0;
     }
-    return GO_ON;
+    return RELAY_GOES_ON;
   }
   if (size == 0) conn->flags[from] |= ENDED;
   else conn->flags[from] &= (uint8_t)~READABLE;
   give_pipe(flow);
-  return size == 0 ? GO_ON : WAIT;
+  return size == 0 ? RELAY_GOES_ON : RELAY_WAITS;
 }
 
-static enum step step_from(struct conn *conn, int from) {
+static enum relayed step_from(struct conn *conn, int from) {
   struct flow *flow = conn->flow[from];
   if (conn->waiting[from]) return send_waiting(conn, from);
   if (flow && flow->in_pipe > 0) return splice_out(conn, flow);
   if (conn->flags[from] & MUTED) conn_mute(conn, from, false);
   if (conn->flags[from] & ENDED) return pass_end(conn, from);
-  if (!(conn->flags[from] & READABLE)) return WAIT;
+  if (!(conn->flags[from] & READABLE)) return RELAY_WAITS;
   judge_speed(conn, from);
   flow = conn->flow[from];
   if (conn->full_reads[from] >= FULL_READS_BEFORE_SPLICE || (flow && flow->coalescing)) {
@@ -263,24 +281,17 @@ static enum step step_from(struct conn *conn, int from) {
   return copy_in(conn, from);
 }
 
-void relay_from(struct conn *conn, int from) {
+enum relayed relay_from(struct conn *conn, int from) {
   uint64_t limit = conn->bytes[from] + TURN_BYTES;
-  conn_touch(conn);
-  for (;;) {
-    enum step step = step_from(conn, from);
-    if (step == BROKEN) {
-      conn_reset(conn);
-      return;
-    }
-    if (step == WAIT) return;
-    if (conn->bytes[from] >= limit) {
-      conn_again(conn);
-      return;
-    }
-  }
+  enum relayed step;
+  do step = step_from(conn, from);
+  while (step == RELAY_GOES_ON && conn->bytes[from] < limit);
+  return step;
 }
 
-void relay_both(struct conn *conn) {
-  relay_from(conn, CLIENT);
-  if (conn->state == OPEN) relay_from(conn, INSTANCE);
+enum relayed relay_sent(struct conn *conn, int from) {
+  if (!is_blocked(conn, from)) return relay_from(conn, from);
+  /* A fast sender would wake us up for each segment until its window is full. */
+  conn_mute(conn, from, true);
+  return RELAY_WAITS;
 }

@@ -3,14 +3,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ROUTE_PROXY_HEADER = 1 };
-
 struct route {
   uint32_t refs; /* the table and each open connection */
   uint32_t open; /* connections to the instance */
   uint32_t connected_at, failed_at; /* Unix seconds of the last attempts, 0 for never */
   uint8_t failure; /* errno of the last failed attempt */
-  uint8_t flags;
+  uint8_t flags; /* of enum route_flag */
   uint8_t length;
   uint8_t address[16];
   char name[];

@@ -4,7 +4,7 @@ const MAX_SYNC_PERIOD_MS = 300_000;
 const DOMAIN = /^(?!.{240})([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 const domain: Setting<string> = {
-  ...settings.text('skerry.localhost', 'the parent domain of all names'),
+  ...settings.text('skerry.localhost', 'parent domain of all host names'),
   parse: (text) => {
     const name = text.toLowerCase().replace(/\.$/, '');
     if (!DOMAIN.test(name)) throw new Error('expected a domain name');
@@ -19,21 +19,19 @@ export const gatewayConfig = defineConfig('SKERRY_GATEWAY', {
   httpsPort: settings.port(8443, 'port for TLS to instances'),
   apiPort: settings.port(8081, "port of the gateway's own API"),
   domain,
-  coreUrl: settings.url('http://localhost:4024', 'the core node that tells of instances'),
+  coreUrl: settings.url('http://localhost:4024', 'core node to read instances from'),
   nodeUrl: settings.optionalText(
-    'a compute node: its custom domains are carried, and nothing else (a front beside the node)',
+    'a compute node: forward only its custom domains (as a front beside that node)',
   ),
-  dataDir: settings.directory('data', 'gateway', 'where the last good table is kept'),
-  apiKeys: settings.secretList(
-    'keys that may ask for a sync, comma-separated; several, so that one can be replaced',
-  ),
-  apiKeyFile: settings.optionalText('a file with more such keys, one a line'),
+  dataDir: settings.directory('data', 'gateway', 'directory for the last good table'),
+  apiKeys: settings.secretList('keys that may request a sync, comma-separated; several allow rotation'),
+  apiKeyFile: settings.optionalText('file with more such keys, one per line'),
   syncPeriodMs: settings.integer(100, MAX_SYNC_PERIOD_MS, 60_000, 'time between two full syncs, in ms'),
-  upstreamHttpPort: settings.integer(1, 65_535, 80, 'port of instances for plain HTTP'),
-  upstreamHttpsPort: settings.integer(1, 65_535, 443, 'port of instances for TLS'),
+  upstreamHttpPort: settings.integer(1, 65_535, 80, 'instance port for plain HTTP'),
+  upstreamHttpsPort: settings.integer(1, 65_535, 443, 'instance port for TLS'),
   allowLocal: settings.flag(
     false,
-    'also connect to instances at loopback and link-local addresses: for tests only',
+    'also connect to instances at loopback and link-local addresses; for tests only',
   ),
   allowPrivate: settings.flag(
     false,
@@ -42,49 +40,44 @@ export const gatewayConfig = defineConfig('SKERRY_GATEWAY', {
   dataPlane: settings.choice(
     ['auto', 'native', 'typescript'],
     'auto',
-    'what passes TLS on: a small native program, plain TypeScript, or the native one where it can be built',
+    'program that forwards TLS: native, TypeScript, or native if it can be built (auto)',
   ),
-  cacheDir: settings.directory('cache', 'gateway', 'where the native data plane is kept once it is built'),
-  sharePort: settings.flag(false, 'let other processes listen on the same ports and share the connections'),
+  cacheDir: settings.directory('cache', 'gateway', 'directory for the compiled native data plane'),
+  sharePort: settings.flag(false, 'share the ports with other gateway processes'),
   replace: settings.flag(
     false,
-    'take over from a gateway that runs on the same data directory, without a connection lost (native data plane)',
+    'take over from a running gateway on the same data directory without dropping connections (native data plane)',
   ),
   drainTimeoutMs: settings.integer(
     0,
     10_000,
     3_000,
-    'how long open connections may go on when the gateway stops, in ms',
+    'how long open connections may last after the gateway stops, in ms',
   ),
   replacedDrainTimeoutMs: settings.integer(
     0,
     86_400_000,
     3_600_000,
-    'how long open connections may go on when another gateway has taken over, in ms',
+    'how long open connections may last after another gateway took over, in ms',
   ),
   accessLog: settings.choice(
     ['off', 'sampled', 'full'],
     'off',
-    'a line for one in 100, or each, TLS connection and HTTP request',
+    'log no, one in 100 or all TLS connections and HTTP requests',
   ),
   maxConnectionsPerClient: settings.integer(
     1,
     1_000_000,
     4096,
-    'of one IPv4 address or one IPv6 /64, on each listener',
+    'connections from one IPv4 address or IPv6 /64, per listener',
   ),
   maxConnectionsPerInstance: settings.integer(
     1,
     1_000_000,
     16_384,
-    'and requests under way, to one instance',
+    'connections and running requests to one instance',
   ),
-  maxConnections: settings.integer(
-    1,
-    1_000_000,
-    20_000,
-    'connections open at the same time, on each listener',
-  ),
+  maxConnections: settings.integer(1, 1_000_000, 20_000, 'open connections per listener'),
 });
 
 export type GatewayConfig = ConfigOf<typeof gatewayConfig>;

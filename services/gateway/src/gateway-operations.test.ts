@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { openClient, readBytes } from './dataplane/suite/testing-world.ts';
-import { HASH, HOST, NAME, running, Scene } from './testing-scene.ts';
-import { checkUpgrade } from './testing-upgrade.ts';
-import { helloWire } from './tls/testing-hello.ts';
+import { openClient, readBytes } from './dataplane/testing/suite/world.ts';
+import { HASH, HOST, NAME, running, Scene } from './testing/scene.ts';
+import { checkUpgrade } from './testing/upgrade.ts';
+import { helloWire } from './tls/testing/hello.ts';
 
 describe('operating the gateway', { timeout: 60_000 }, () => {
   test('why: the first thing that is missing, with a connection made to find out', async () => {

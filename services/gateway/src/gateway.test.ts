@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { readConfig } from '@skerry/kit';
 import { hostnameOf, instanceAddress } from '@skerry/protocol';
-import { until } from './dataplane/suite/testing-world.ts';
+import { until } from './dataplane/testing/suite/world.ts';
 import { gatewayService } from './index.ts';
-import { TestingCore } from './sync/testing-core.ts';
-import { HASH, HOST, KEY, log, NAME, running, Scene } from './testing-scene.ts';
+import { TestingCore } from './sync/testing/core.ts';
+import { HASH, HOST, KEY, log, NAME, running, Scene } from './testing/scene.ts';
 
 describe('gateway', { timeout: 60_000 }, () => {
   test('an instance is routed as soon as its address is told, and unrouted as soon as its owner stops it', async () => {
     await using scene = await Scene.open();
     await scene.start();
     await until(() => scene.core.streamsOpened === 1);
-    assert.match(await scene.visit(), /No instance that this gateway knows/);
+    assert.match(await scene.visit(), /No instance known to this gateway/);
     scene.core.put({ instance_id: HASH });
     const known = async () => (await scene.api('/api/status')).body.instance_count === 1;
     while (!(await known()));
@@ -120,7 +120,7 @@ describe('gateway', { timeout: 60_000 }, () => {
     scene.core.failWith = 500;
     const failed = await scene.sync();
     assert.deepEqual([failed.status, failed.body.code], [503, 'UPSTREAM_UNAVAILABLE']);
-    assert.equal((await scene.api('/api/status')).body.route_count, 1, 'the last good table stays');
+    assert.equal((await scene.api('/api/status')).body.route_count, 1, 'keeping the last good table');
   });
 
   test('many pages; what changes while they are read is not undone', async () => {

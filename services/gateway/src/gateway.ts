@@ -4,7 +4,7 @@ import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { DataPlaneOptions } from './dataplane/port.ts';
 import { createApi } from './http/api.ts';
-import { createApiKeys, readKeyFile, watchKeyFile } from './http/keys.ts';
+import { type ApiKeys, createApiKeys, readKeyFile, watchKeyFile } from './http/keys.ts';
 import { explainListenFailure, findListenHosts } from './listen-hosts.ts';
 import { startNodeFront } from './node-front.ts';
 import { Routing } from './sync/routing.ts';
@@ -45,18 +45,17 @@ async function listenInTime<T>(open: () => Promise<T>, isReplacing: boolean): Pr
   }
 }
 
-/** Builds the gateway from bottom to top. It routes from the stored table before it has heard of the core node. */
-export async function startGateway(config: GatewayConfig, host: Host): Promise<RunningService> {
-  if (config.nodeUrl !== undefined) return startNodeFront(config, config.nodeUrl, host);
-  const { log, signal } = host;
-  await using stack = new AsyncDisposableStack();
-  const stop = new AbortController();
-  const policy = { allowLocal: config.allowLocal, allowPrivate: config.allowPrivate };
-  const fileKeys = config.apiKeyFile === undefined ? [] : await readKeyFile(config.apiKeyFile);
-  const keys = createApiKeys([...config.apiKeys, ...fileKeys]);
-
-  const table = new InstanceTable(config.domain);
-  const { plane, name: planeName } = await createDataPlane(
+async function createPlane(
+  config: GatewayConfig,
+  host: Host,
+  table: InstanceTable,
+): Promise<Awaited<ReturnType<typeof createDataPlane>>> {
+  const { log } = host;
+  const onReplaced = () => {
+    log.info('another gateway has taken over');
+    host.stop?.('another gateway has taken over');
+  };
+  return await createDataPlane(
     {
       hosts: await findListenHosts(config.host),
       httpPort: config.httpPort,
@@ -72,16 +71,38 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
       sharePort: config.sharePort,
       ...accessOption(config.accessLog, log),
     },
-    {
-      ...config,
-      kind: config.dataPlane,
-      log,
-      onReplaced: () => {
-        log.info('another gateway has taken over');
-        host.stop?.('another gateway has taken over');
-      },
-    },
+    { ...config, kind: config.dataPlane, log, onReplaced },
   );
+}
+
+/** The keys of the settings and of the key file, which is followed as it changes. */
+async function openKeys({ apiKeys, apiKeyFile }: GatewayConfig, log: Logger): Promise<ApiKeys & Disposable> {
+  const keys = createApiKeys([
+    ...apiKeys,
+    ...(apiKeyFile === undefined ? [] : await readKeyFile(apiKeyFile)),
+  ]);
+  if (apiKeyFile === undefined) return { ...keys, [Symbol.dispose]: () => {} };
+  const watch = watchKeyFile(
+    apiKeyFile,
+    (found) => {
+      keys.replace([...apiKeys, ...found]);
+      log.info({ keys: apiKeys.length + found.length }, 'the API keys were read again');
+    },
+    (error) => log.error({ err: error }, 'the API keys stay as they were'),
+  );
+  return { ...keys, [Symbol.dispose]: () => watch[Symbol.dispose]() };
+}
+
+/** Builds the gateway from bottom to top. It routes from the stored table before it has heard of the core node. */
+export async function startGateway(config: GatewayConfig, host: Host): Promise<RunningService> {
+  if (config.nodeUrl !== undefined) return startNodeFront(config, config.nodeUrl, host);
+  const { log, signal } = host;
+  await using stack = new AsyncDisposableStack();
+  const stop = new AbortController();
+  const policy = { allowLocal: config.allowLocal, allowPrivate: config.allowPrivate };
+  const keys = stack.use(await openKeys(config, log));
+  const table = new InstanceTable(config.domain);
+  const { plane, name: planeName } = await createPlane(config, host, table);
   stack.defer(() => plane.drain(config.drainTimeoutMs));
   const saver = stack.use(new Saver(() => writeState(config.dataDir, routing.state()), log));
   const routing = new Routing(table, plane, () => saver.changed());
@@ -93,17 +114,6 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
 
   const source = new CoreClient({ url: config.coreUrl, signal: AbortSignal.any([signal, stop.signal]) });
   const sync = stack.use(new Synchroniser({ source, routing, policy, periodMs: config.syncPeriodMs, log }));
-  if (config.apiKeyFile !== undefined)
-    stack.use(
-      watchKeyFile(
-        config.apiKeyFile,
-        (found) => {
-          keys.replace([...config.apiKeys, ...found]);
-          log.info({ keys: config.apiKeys.length + found.length }, 'the API keys were read again');
-        },
-        (error) => log.error({ err: error }, 'the API keys stay as they were'),
-      ),
-    );
   const api = await createApi({
     routing,
     keys,

@@ -9,7 +9,7 @@ export async function findListenHosts(host: string): Promise<string[]> {
     const found = await lookup(host, { all: true });
     return [...new Set(found.map(({ address }) => address))];
   } catch (error) {
-    throw new AppError('INVALID_CONFIG', `the host to listen on, ${host}, has no address`, { cause: error });
+    throw new AppError('INVALID_CONFIG', `the listening host ${host} has no address`, { cause: error });
   }
 }
 
@@ -19,7 +19,7 @@ const NOT_TO_BE_HAD = new Set(['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL']);
 export function explainListenFailure(error: unknown): unknown {
   const { code, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
   if (code === undefined || !NOT_TO_BE_HAD.has(code)) return error;
-  return new AppError('PORT_IN_USE', `port ${port} of ${address} cannot be listened on (${code})`, {
+  return new AppError('PORT_IN_USE', `cannot listen on port ${port} of ${address} (${code})`, {
     cause: error,
   });
 }

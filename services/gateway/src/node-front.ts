@@ -1,5 +1,7 @@
-import { requestJson } from '@skerry/client';
+import { call } from '@skerry/client';
 import { type Host, pause, type RunningService, urlOfListener } from '@skerry/kit';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
+import type { AnswerOf } from '@skerry/protocol/api/operation';
 import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { Route } from './dataplane/port.ts';
@@ -10,20 +12,9 @@ const LOOK_EVERY_MS = 2_000;
 /** Of one compute node; a longer list is not believed. */
 const ROUTES_MAX = 100_000;
 
-/** What the compute node says (`GET /domains/list`), as far as traffic needs it. */
-interface DomainEntry {
-  readonly name: string;
-  readonly ipv6: string;
-}
-
-/** The list as routes. Throws where it is not such a list. Pure. */
-export function routesOf(list: unknown): Route[] {
-  if (!Array.isArray(list) || list.length > ROUTES_MAX) throw new Error('this is no list of domains');
-  return list.map((entry: unknown) => {
-    const { name, ipv6 } = entry as Partial<DomainEntry>;
-    if (typeof name !== 'string' || typeof ipv6 !== 'string') throw new Error('this is no list of domains');
-    return { hostname: name.toLowerCase(), ipv6 };
-  });
+function routesOf(list: AnswerOf<typeof NODE_API.listDomainRoutes>): Route[] {
+  if (list.length > ROUTES_MAX) throw new Error(`the node has more than ${ROUTES_MAX} custom domains`);
+  return list.map(({ name, ipv6 }) => ({ hostname: name.toLowerCase(), ipv6 }));
 }
 
 /**
@@ -46,7 +37,7 @@ export async function startNodeFront(
       upstreamHttpsPort: config.upstreamHttpsPort,
       explain: (hostname, failure) =>
         failure === 'not_routed'
-          ? { code: 'HOSTNAME_NOT_FOUND', message: `No instance of this node has the name ${hostname}.` }
+          ? { code: 'HOSTNAME_NOT_FOUND', message: `No instance on this node has the name ${hostname}.` }
           : { code: 'INSTANCE_UNREACHABLE', message: `The instance of ${hostname} does not answer.` },
       limits: {
         maxConnections: config.maxConnections,
@@ -89,7 +80,7 @@ async function follow(
   let isAway = false;
   do {
     try {
-      const routes = routesOf(await requestJson(`${nodeUrl}/domains/list`, { signal }));
+      const routes = routesOf(await call(nodeUrl, NODE_API.listDomainRoutes, {}, { signal }));
       const text = JSON.stringify(routes);
       if (text !== last) {
         apply(routes);
@@ -99,7 +90,8 @@ async function follow(
       isAway = false;
     } catch (error) {
       if (signal.aborted) return;
-      if (!isAway) log.warn({ err: error }, 'the compute node does not tell its domains; the last ones stay');
+      if (!isAway)
+        log.warn({ err: error }, 'the compute node does not return its domains; keeping the last ones');
       isAway = true;
     }
   } while (await pause(LOOK_EVERY_MS, signal));

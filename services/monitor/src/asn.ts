@@ -12,7 +12,7 @@ export type FindSystem = (address: string) => AutonomousSystem | undefined;
 const LINE = /^(\S+)[ \t]+(?:AS)?([0-9]{1,10})(?:[ \t]+(.*))?$/i;
 const ASN_MAX = 0xffff_ffff;
 const NAME_CHARS_MAX = 128;
-export const FILE_BYTES_MAX = 512 * 1024 ** 2;
+const FILE_BYTES_MAX = 512 * 1024 ** 2;
 
 /** An address as a number of its kind. */
 function numberOf(address: ipaddr.IPv4 | ipaddr.IPv6): bigint {
@@ -85,7 +85,7 @@ export function parseSystems(text: string): FindSystem {
 export async function loadSystems(path: string | undefined): Promise<FindSystem> {
   if (path === undefined) return () => undefined;
   const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_CONFIG', `the ASN table cannot be read (${cause.code})`, { cause });
+    throw new AppError('INVALID_CONFIG', `cannot read the ASN table (${cause.code})`, { cause });
   });
   if (bytes.length > FILE_BYTES_MAX) throw new AppError('INVALID_CONFIG', 'the ASN table is too large');
   return parseSystems(bytes.toString('utf8'));

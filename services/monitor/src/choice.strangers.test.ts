@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { chooseNodes, keyOf, newcomersMax, noteAnswers } from './choice.ts';
+import { HourStore } from './hour-store.ts';
 import { Hours } from './hours.ts';
-import { Journal } from './journal.ts';
 import { distinctNodes, type MeasuredNode } from './node-list.ts';
 import { windowAt } from './plan.ts';
 import { VISIT_MS_MAX } from './probe/measure.ts';
-import { VirtualClock } from './testing.ts';
+import { VirtualClock } from './testing/scene.ts';
 
+const log = createLogger('monitor', 'silent');
 const HOUR_MS = 3_600_000;
 const START = 494_520 * HOUR_MS;
 const CONCURRENCY = 20;
@@ -81,14 +82,14 @@ test('M6: a node that is listed and announced has each hour and proves its key; 
 test('M6: a monitor that was killed goes on with the same nodes, and knows after the hour who answered', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'skerry-monitor-'));
   const clock = new VirtualClock(START);
-  const journal = clock.stopDuring(await Journal.create(dir));
+  const store = clock.stopDuring(await HourStore.create(dir, log));
   const visited: string[][] = [];
   const create = (stop: AbortController, visits: number) => {
     const mine: string[] = [];
     visited.push(mine);
     return new Hours({
-      ...{ clock, hourMs: HOUR_MS, concurrency: 1, seed: 'seed', journal, signal: stop.signal },
-      log: createLogger('monitor', 'silent'),
+      ...{ clock, hourMs: HOUR_MS, concurrency: 1, seed: 'seed', store, signal: stop.signal },
+      log,
       listNodes: async () => strangers.slice(0, 1_000),
       measure: async ({ nodeId }) => {
         if (mine.push(nodeId) > visits) stop.abort();

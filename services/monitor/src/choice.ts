@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { JournalEntry } from './journal.ts';
+import type { HourEntry } from './hour-store.ts';
 import type { MeasuredNode } from './node-list.ts';
 import type { HourWindow } from './plan.ts';
 import { type PublishedRecord, VISIT_MS_MAX } from './probe/measure.ts';
@@ -58,7 +58,7 @@ const hasAnswered = (record: PublishedRecord) =>
 /** What is known after an hour. Told twice it is the same. */
 export function noteAnswers(
   answered: Answered,
-  entries: readonly JournalEntry[],
+  entries: readonly HourEntry[],
   startMs: number,
   hourMs: number,
 ): Map<string, number> {

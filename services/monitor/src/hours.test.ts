@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { AppError, parseMetricsReport } from '@skerry/protocol';
+import { HourStore, type SignedReport } from './hour-store.ts';
 import { Hours, type HoursOptions } from './hours.ts';
-import { Journal, parseJournal, type SignedReport } from './journal.ts';
 import { signReport } from './report.ts';
-import { nodeAt, VirtualClock } from './testing.ts';
+import { nodeAt, VirtualClock } from './testing/scene.ts';
 
 const HOUR_MS = 3_600_000;
 const START = 494_520 * HOUR_MS;
@@ -37,7 +37,8 @@ function readSent(report: SignedReport): Sent {
 async function createRig() {
   const dir = await mkdtemp(join(tmpdir(), 'skerry-monitor-'));
   const clock = new VirtualClock(START + 1_000);
-  const journal = clock.stopDuring(await Journal.create(join(dir, 'hours')));
+  const openStore = async () => clock.stopDuring(await HourStore.create(join(dir, 'hours'), log));
+  const store = await openStore();
   const sent: Sent[] = [];
   const measured: string[] = [];
   /** A monitor on the same directory: another life of the same one. */
@@ -47,7 +48,7 @@ async function createRig() {
       hourMs: HOUR_MS,
       concurrency: 1,
       seed: 'seed',
-      journal,
+      store,
       signal: stop.signal,
       log,
       listNodes: async () => nodes,
@@ -61,7 +62,16 @@ async function createRig() {
       ...own,
     });
   const dispose = () => rm(dir, { recursive: true });
-  return { dir: join(dir, 'hours'), journal, clock, sent, measured, create, [Symbol.asyncDispose]: dispose };
+  return {
+    dir: join(dir, 'hours'),
+    store,
+    openStore,
+    clock,
+    sent,
+    measured,
+    create,
+    [Symbol.asyncDispose]: dispose,
+  };
 }
 
 const all = nodes.map((node) => node.nodeId);
@@ -112,7 +122,8 @@ describe('hours', () => {
     const [file] = await readdir(rig.dir);
     // A line that was being written.
     await appendFile(join(rig.dir, file!), '{"kind":"compute","record":{"node_id":"');
-    await rig.clock.drive(rig.create(new AbortController()).runHour());
+    const store = await rig.openStore();
+    await rig.clock.drive(rig.create(new AbortController(), { store }).runHour());
     assert.deepEqual(
       rig.sent.map(({ nodeIds }) => nodeIds),
       [all],
@@ -123,7 +134,7 @@ describe('hours', () => {
 
   test('an hour that was left behind is published late, dated in its hour', async () => {
     await using rig = await createRig();
-    await rig.journal.append(START - HOUR_MS, {
+    await rig.store.append(START - HOUR_MS, {
       kind: 'compute',
       record: { node_id: all[0]!, measured_at: 1 },
     });
@@ -182,8 +193,8 @@ describe('hours', () => {
 
   test('done hours are forgotten in time', async () => {
     await using rig = await createRig();
-    for (let hour = 0; hour < 60; hour++) await rig.journal.finish(hour * HOUR_MS, 'x');
-    assert.equal((await rig.journal.listHours()).size, 48);
+    for (let hour = 0; hour < 60; hour++) await rig.store.finish(hour * HOUR_MS, 'x');
+    assert.equal((await rig.store.listHours()).size, 48);
   });
 });
 
@@ -200,12 +211,12 @@ test('a report too long for its message is a stored file', () => {
   assert.equal(signReport(entries.slice(0, 10), publisher, 1_780_000_000).content, undefined);
 });
 
-test('whatever a journal holds, reading it gives records', () => {
+test('whatever the journal of an hour holds, reading it gives records', async () => {
+  await using rig = await createRig();
   const whole = '{"kind":"core","record":{"node_id":"x"}}';
-  assert.deepEqual(
-    parseJournal(
-      `\n${whole}\n\n{"kind":"core"}\nnull\n7\n{"kind":"x","record":{"node_id":"x"}}\n${whole.slice(0, 9)}`,
-    ),
-    [JSON.parse(whole)],
+  await writeFile(
+    join(rig.dir, `${START}.jsonl`),
+    `\n${whole}\n\n{"kind":"core"}\nnull\n7\n{"kind":"x","record":{"node_id":"x"}}\n${whole.slice(0, 9)}`,
   );
+  assert.deepEqual(await rig.store.read(START), [JSON.parse(whole)]);
 });

@@ -2,7 +2,7 @@ import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { chooseNodes, keyOf, noteAnswers } from './choice.ts';
 import { type Clock, followPlan } from './follow-plan.ts';
-import { type Journal, type SignedReport, WAITING_MAX } from './journal.ts';
+import { type HourStore, type SignedReport, WAITING_MAX } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode } from './node-list.ts';
 import { type HourWindow, planHour, windowAt } from './plan.ts';
 import type { PublishedRecord } from './probe/measure.ts';
@@ -12,14 +12,14 @@ export interface HoursOptions {
   readonly hourMs: number;
   readonly concurrency: number;
   readonly seed: string;
-  readonly journal: Journal;
+  readonly store: HourStore;
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly listNodes: () => Promise<readonly MeasuredNode[]>;
   /** @param signal ends with the hour */
   readonly measure: (node: MeasuredNode, signal: AbortSignal) => Promise<PublishedRecord>;
   /** @param timeSeconds within the hour */
-  readonly sign: (entries: Awaited<ReturnType<Journal['read']>>, timeSeconds: number) => SignedReport;
+  readonly sign: (entries: Awaited<ReturnType<HourStore['read']>>, timeSeconds: number) => SignedReport;
   readonly send: (report: SignedReport) => Promise<void>;
   /** Scores of what was measured before an hour, where that is this monitor's work. @param startMs of the hour */
   readonly publishScores?: (startMs: number) => Promise<void>;
@@ -40,11 +40,11 @@ export class Hours {
 
   /** Measures what is left of the present hour, publishes it, and waits for the next one. */
   async runHour(): Promise<void> {
-    const { clock, hourMs, journal, signal } = this.#options;
+    const { clock, hourMs, store, signal } = this.#options;
     const window = windowAt(clock.now(), hourMs);
     await this.#signPast(window.startMs);
     await this.deliver();
-    const state = (await journal.listHours()).get(window.startMs);
+    const state = (await store.listHours()).get(window.startMs);
     if (state === undefined) await this.#publishScores(window.startMs);
     if (state === undefined || state === 'measuring') {
       await this.#measureHour(window);
@@ -62,24 +62,24 @@ export class Hours {
   }
 
   async #deliverAll(): Promise<void> {
-    const { journal, send, log } = this.#options;
-    const waiting = [...(await journal.listHours())].flatMap(([hour, state]) =>
+    const { store, send, log } = this.#options;
+    const waiting = [...(await store.listHours())].flatMap(([hour, state]) =>
       state === 'signed' ? [hour] : [],
     );
-    for (const hour of waiting.slice(0, -WAITING_MAX)) await journal.finish(hour, 'given up: too old');
+    for (const hour of waiting.slice(0, -WAITING_MAX)) await store.finish(hour, 'dropped: too old');
     for (const hour of waiting.slice(-WAITING_MAX)) {
-      const report = await journal.readSigned(hour);
+      const report = await store.readSigned(hour);
       try {
         await send(report);
-        await journal.finish(hour, report.itemHash);
+        await store.finish(hour, report.itemHash);
         log.info({ item_hash: report.itemHash, hour: new Date(hour).toISOString() }, 'published the hour');
       } catch (error) {
         if (!isRefusal(error)) {
-          log.warn({ err: error }, 'the core node did not take the hour; it is sent again');
+          log.warn({ err: error }, 'the core node did not accept the hour; retrying');
           return;
         }
-        log.error({ err: error, item_hash: report.itemHash }, 'the core node refuses the hour');
-        await journal.finish(hour, `refused: ${(error as Error).message}`);
+        log.error({ err: error, item_hash: report.itemHash }, 'the core node refused the hour');
+        await store.finish(hour, `refused: ${(error as Error).message}`);
       }
     }
   }
@@ -88,22 +88,22 @@ export class Hours {
     try {
       await this.#options.publishScores?.(startMs);
     } catch (error) {
-      this.#options.log.warn({ err: error }, 'scores could not be published; the next hour tries again');
+      this.#options.log.warn({ err: error }, 'scores could not be published; retrying in the next hour');
     }
   }
 
   async #measureHour(window: HourWindow): Promise<void> {
-    const { clock, concurrency, seed, journal, signal, measure, log } = this.#options;
+    const { clock, concurrency, seed, store, signal, measure, log } = this.#options;
     await this.#refreshNodes();
     const measured = new Set(
-      (await journal.read(window.startMs)).map(({ kind, record }) => keyOf(kind, record.node_id)),
+      (await store.read(window.startMs)).map(({ kind, record }) => keyOf(kind, record.node_id)),
     );
-    const answered = await journal.readAnswered();
+    const answered = await store.readAnswered();
     const chosen = chooseNodes(this.#nodes, { answered, seed, window, concurrency });
     const visits = planHour(chosen, seed, window).filter(
       ({ node }) => !measured.has(keyOf(node.kind, node.nodeId)),
     );
-    log.info({ nodes: this.#nodes.length, chosen: chosen.length, left: visits.length }, 'begins an hour');
+    log.info({ nodes: this.#nodes.length, chosen: chosen.length, left: visits.length }, 'starting an hour');
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
     const idle = new AbortController();
@@ -118,7 +118,7 @@ export class Hours {
         try {
           const record = await measure(node, ended);
           // What was cut off is no measurement: after a stop it is made again, at the hour's end it is left out.
-          if (!ended.aborted) await journal.append(window.startMs, { kind: node.kind, record });
+          if (!ended.aborted) await store.append(window.startMs, { kind: node.kind, record });
         } catch (error) {
           log.error({ err: error, node_id: node.nodeId }, 'a measurement was lost');
         }
@@ -134,24 +134,24 @@ export class Hours {
     } catch (error) {
       // Without any list the hour is not begun; it is tried again soon.
       if (this.#nodes.length === 0) throw error;
-      this.#options.log.warn({ err: error }, 'the node list cannot be read; the last one counts');
+      this.#options.log.warn({ err: error }, 'cannot read the node list; using the last one');
     }
   }
 
   /** Signs an hour that is over or complete, dated within it. */
   async #sign(startMs: number): Promise<void> {
-    const { clock, hourMs, journal, sign } = this.#options;
-    const entries = await journal.read(startMs);
+    const { clock, hourMs, store, sign } = this.#options;
+    const entries = await store.read(startMs);
     if (entries.length === 0) return;
     // Not before the hour is over: until then its plan follows from what was known when it began.
-    await journal.keepAnswered(noteAnswers(await journal.readAnswered(), entries, startMs, hourMs));
-    await journal.sign(startMs, sign(entries, Math.min(clock.now(), startMs + hourMs - 1) / 1000));
+    await store.keepAnswered(noteAnswers(await store.readAnswered(), entries, startMs, hourMs));
+    await store.sign(startMs, sign(entries, Math.min(clock.now(), startMs + hourMs - 1) / 1000));
   }
 
   /** Hours that an earlier process measured and did not publish. */
   async #signPast(beforeMs: number): Promise<void> {
-    const { journal } = this.#options;
-    for (const [startMs, state] of await journal.listHours())
+    const { store } = this.#options;
+    for (const [startMs, state] of await store.listHours())
       if (state === 'measuring' && startMs < beforeMs) await this.#sign(startMs);
   }
 }

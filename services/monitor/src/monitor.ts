@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CoreClient, createSigner } from '@skerry/client';
+import { CoreClient, createSigner, type Signer } from '@skerry/client';
 import {
   createReach,
   type Host,
@@ -14,8 +14,8 @@ import { AppError } from '@skerry/protocol';
 import { type FindSystem, loadSystems } from './asn.ts';
 import type { MonitorConfig } from './config.ts';
 import type { Clock } from './follow-plan.ts';
+import { HourStore } from './hour-store.ts';
 import { Hours } from './hours.ts';
-import { Journal } from './journal.ts';
 import {
   listAnnouncedNodes,
   makeReferenceFile,
@@ -46,64 +46,90 @@ const seedOf = (privateKey: string) =>
 async function readAuthorities(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   return readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_CONFIG', `the certificate authorities cannot be read (${cause.code})`, {
+    throw new AppError('INVALID_CONFIG', `cannot read the certificate authorities (${cause.code})`, {
       cause,
     });
   });
 }
 
-/** The whole monitor. Known to the network by the key in `<dataDir>/key`; serves nothing. */
-export async function startMonitor(
-  config: MonitorConfig,
-  { log, signal: hostSignal }: Host,
-): Promise<RunningService> {
-  const privateKey = await loadOrCreateKeyFile(join(config.dataDir, 'key'));
-  const signer = createSigner(privateKey);
-  const journal = await Journal.create(join(config.dataDir, 'hours'));
-  const ca = await readAuthorities(config.caFile);
-  let findSystem: FindSystem = await loadSystems(config.asnFile);
-  const stop = new AbortController();
-  const signal = AbortSignal.any([hostSignal, stop.signal]);
-  const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const owner = config.nodeListOwner ?? signer.address;
-  const referenceFile = config.referenceFile ?? makeReferenceFile().hash;
-  const ownCore = parseCoreNode(config.coreUrl);
-  const mayReach = createReach(config.allowPrivate);
-  let storedList = '';
+interface MonitorParts {
+  readonly privateKey: string;
+  readonly signer: Signer;
+  readonly core: CoreClient;
+  readonly store: HourStore;
+  readonly ca: string | undefined;
+  readonly signal: AbortSignal;
+  readonly log: Host['log'];
+}
 
-  async function listNodes(): Promise<MeasuredNode[]> {
-    findSystem = await loadSystems(config.asnFile);
+/** Which nodes an hour measures, and the references that they are measured with. */
+class Targets {
+  readonly #config: MonitorConfig;
+  readonly #core: CoreClient;
+  readonly #signal: AbortSignal;
+  /** Whose node list counts. */
+  readonly owner: string;
+  #findSystem: FindSystem;
+  #storedList = '';
+
+  private constructor(config: MonitorConfig, { core, signer, signal }: MonitorParts, findSystem: FindSystem) {
+    this.#config = config;
+    this.#core = core;
+    this.#signal = signal;
+    this.owner = config.nodeListOwner ?? signer.address;
+    this.#findSystem = findSystem;
+  }
+
+  static async create(config: MonitorConfig, parts: MonitorParts): Promise<Targets> {
+    return new Targets(config, parts, await loadSystems(config.asnFile));
+  }
+
+  /** As the list of systems was when nodes were listed last. */
+  get findSystem(): FindSystem {
+    return this.#findSystem;
+  }
+
+  async list(): Promise<MeasuredNode[]> {
+    const { asnFile, coreUrl, nodeListOwner, announcedNodes, coreNodes, releases } = this.#config;
+    const source = { core: this.#core, signal: this.#signal };
+    this.#findSystem = await loadSystems(asnFile);
     const listed =
-      config.nodeListOwner === undefined ? [ownCore] : await readListedNodes({ core, signal }, owner);
-    const announced = config.announcedNodes ? await listAnnouncedNodes({ core, signal }) : [];
-    const nodes = distinctNodes([...config.coreNodes, ...listed, ...announced]);
-    await keepReferences(nodes);
-    await keepReleases(core, config.releases, Date.now());
+      nodeListOwner === undefined ? [parseCoreNode(coreUrl)] : await readListedNodes(source, this.owner);
+    const announced = announcedNodes ? await listAnnouncedNodes(source) : [];
+    const nodes = distinctNodes([...coreNodes, ...listed, ...announced]);
+    await this.#keepReferences(nodes);
+    await keepReleases(this.#core, releases, Date.now());
     return nodes;
   }
 
   /** What the network does not have, the monitor brings: a node list and a file to fetch. */
-  async function keepReferences(nodes: readonly MeasuredNode[]): Promise<void> {
-    if (config.referenceFile === undefined && storedList === '') await storeReferenceFile(core);
+  async #keepReferences(nodes: readonly MeasuredNode[]): Promise<void> {
+    const { referenceFile, nodeListOwner } = this.#config;
+    if (referenceFile === undefined && this.#storedList === '') await storeReferenceFile(this.#core);
     const list = JSON.stringify(nodes);
-    if (config.nodeListOwner === undefined && list !== storedList) await storeNodeList(core, nodes);
-    storedList = list;
+    if (nodeListOwner === undefined && list !== this.#storedList) await storeNodeList(this.#core, nodes);
+    this.#storedList = list;
   }
+}
 
-  const hours = new Hours({
+function createHours(config: MonitorConfig, parts: MonitorParts, targets: Targets): Hours {
+  const { privateKey, signer, core, ca, store, signal, log } = parts;
+  const referenceFile = config.referenceFile ?? makeReferenceFile().hash;
+  const mayReach = createReach(config.allowPrivate);
+  return new Hours({
     clock,
     hourMs: config.hourSeconds * 1000,
     concurrency: config.concurrency,
     seed: seedOf(privateKey),
-    journal,
+    store,
     signal,
     log,
-    listNodes,
+    listNodes: () => targets.list(),
     measure: (node, ended) =>
       measureNode(node, {
         mayReach,
-        findSystem,
-        aggregateOwner: owner,
+        findSystem: targets.findSystem,
+        aggregateOwner: targets.owner,
         referenceFile,
         diagnosticVm: config.diagnosticVm,
         computeFamily: config.computeFamily === 'ipv6' ? 6 : 0,
@@ -118,7 +144,7 @@ export async function startMonitor(
       const { serverAddress, tags } = config;
       return signReport(
         entries,
-        { signer, serverAddress, system: findSystem(serverAddress), tags },
+        { signer, serverAddress, system: targets.findSystem(serverAddress), tags },
         timeSeconds,
       );
     },
@@ -133,6 +159,22 @@ export async function startMonitor(
       log,
     }),
   });
+}
+
+/** The whole monitor. Known to the network by the key in `<dataDir>/key`; serves nothing. */
+export async function startMonitor(
+  config: MonitorConfig,
+  { log, signal: hostSignal }: Host,
+): Promise<RunningService> {
+  const privateKey = await loadOrCreateKeyFile(join(config.dataDir, 'key'));
+  const signer = createSigner(privateKey);
+  const store = await HourStore.create(join(config.dataDir, 'hours'), log);
+  const ca = await readAuthorities(config.caFile);
+  const stop = new AbortController();
+  const signal = AbortSignal.any([hostSignal, stop.signal]);
+  const core = new CoreClient({ url: config.coreUrl, signer, signal });
+  const parts = { privateKey, signer, core, store, ca, signal, log };
+  const hours = createHours(config, parts, await Targets.create(config, parts));
   log.info({ address: signer.address, core: config.coreUrl }, 'the monitor signs with this address');
   const tasks = [
     runLoop({ name: 'hours', intervalMs: RETRY_MS, signal, log }, () => hours.runHour()),

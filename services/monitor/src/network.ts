@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type CoreClient, readAnnouncedNodes, requestJson } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
-import type { SignedReport } from './journal.ts';
+import type { SignedReport } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode, parseBaseUrl, parseNodeAggregate } from './node-list.ts';
 
-export const NODE_LIST_KEY = 'corechannel';
+const NODE_LIST_KEY = 'corechannel';
 
 export interface NetworkOptions {
   readonly core: CoreClient;

@@ -14,7 +14,7 @@ export interface MeasuredNode {
 }
 
 /** More is no network but an attack on the monitor. */
-export const NODES_MAX = 50_000;
+const NODES_MAX = 50_000;
 const URL_CHARS_MAX = 2_048;
 const CORE_PORT = 4024;
 const NODE_ID = /^[0-9a-f]{64}$/;

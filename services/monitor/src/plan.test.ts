@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { followPlan } from './follow-plan.ts';
 import { distinctNodes, parseBaseUrl, parseCoreNode, parseNodeAggregate } from './node-list.ts';
 import { planHour, windowAt } from './plan.ts';
-import { nodeAt, VirtualClock } from './testing.ts';
+import { nodeAt, VirtualClock } from './testing/scene.ts';
 
 const HOUR_MS = 3_600_000;
 const NOW = 1_780_272_000_000 + 1_234;

@@ -1,7 +1,7 @@
 import { buildNetworkMessage, buildStoredMessage, type Signer } from '@skerry/client';
 import { LIMITS, METRICS_POST_TYPES, SCORING_CHANNEL, WIRE_KIND } from '@skerry/protocol';
 import type { AutonomousSystem } from './asn.ts';
-import type { JournalEntry, SignedReport } from './journal.ts';
+import type { HourEntry, SignedReport } from './hour-store.ts';
 
 export interface Publisher {
   readonly signer: Signer;
@@ -13,12 +13,12 @@ export interface Publisher {
 
 /** The message of one hour: inline where it fits, else as a stored file that the message names. */
 export function signReport(
-  entries: readonly JournalEntry[],
+  entries: readonly HourEntry[],
   publisher: Publisher,
   timeSeconds: number,
 ): SignedReport {
   const { signer, serverAddress, system, tags } = publisher;
-  const recordsOf = (kind: JournalEntry['kind']) =>
+  const recordsOf = (kind: HourEntry['kind']) =>
     entries.filter((entry) => entry.kind === kind).map((entry) => entry.record);
   const metrics = {
     ...(serverAddress === '' ? {} : { server: serverAddress }),

@@ -22,7 +22,7 @@ export function parseAnnouncement(message: MessageView): Node {
   if (message.channel !== NETWORK_CHANNEL.compute || post.type !== NETWORK_POST.node)
     throw new AppError(
       'INVALID_CONTENT',
-      `the message is no ${NETWORK_POST.node} of channel ${NETWORK_CHANNEL.compute}`,
+      `the message is not a ${NETWORK_POST.node} in channel ${NETWORK_CHANNEL.compute}`,
     );
   const content = parseNodeContent(post.content);
   const address = parseEvmAddress(message.sender);

@@ -4,7 +4,7 @@ import { createLogger } from '@skerry/kit';
 import { Controller } from './controller.ts';
 import { Health } from './health.ts';
 import { Outbox } from './outbox.ts';
-import { instanceAt, nodeAt, size } from './planning/testing.ts';
+import { instanceAt, nodeAt, size } from './planning/testing/setup.ts';
 import { applyInstance, applyNode, createView, type Instance, type Node, type Placement } from './view.ts';
 
 const GRACE_MS = 60_000;

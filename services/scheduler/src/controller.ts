@@ -315,7 +315,7 @@ export class Controller implements Watcher {
 
   #tell(decisions: readonly Decision[]): void {
     const { outbox, log, now } = this.#options;
-    if (decisions.length > LOGGED_MAX) log.info({ decisions: decisions.length }, 'decided many');
+    if (decisions.length > LOGGED_MAX) log.info({ decisions: decisions.length }, 'made many decisions');
     const level = decisions.length > LOGGED_MAX ? 'debug' : 'info';
     for (const decision of decisions) {
       const { instanceId, placement, kind, from } = decision;

@@ -54,7 +54,7 @@ interface Known {
   retryMs: number;
 }
 
-const NOT_YET = 'the node was not asked for it yet';
+const NOT_YET = 'the node has not been asked for it yet';
 const UNKNOWN: Proof = { isKeyProved: false, prefix: null, prefixFault: NOT_YET };
 
 const placeOf = ({ url, ipv6Prefix }: Node) => `${url} ${ipv6Prefix}`;
@@ -143,7 +143,7 @@ export class Health {
     try {
       this.#learn(node, await probe(node, asksPrefix(node) && !isFresh, signal));
     } catch (error) {
-      if (!signal.aborted) log.error({ err: error, node_id: node.nodeId }, 'a probe failed in itself');
+      if (!signal.aborted) log.error({ err: error, node_id: node.nodeId }, 'a probe failed');
     }
   }
 
@@ -186,7 +186,7 @@ export class Health {
     if (!before)
       log[level](
         { node_id: nodeId, url, failure: key.message },
-        'the node is out of reach and gets nothing new',
+        'the node is unreachable and gets nothing new',
       );
     next.outage = { sinceMs: before?.sinceMs ?? now(), failure: key.message, isSilent: key.isSilent };
     next.failures++;
@@ -202,7 +202,7 @@ export class Health {
     if (known?.prefix !== prefix) return;
     this.#options.log.warn({ prefix, node_id: nodeId, before: holder }, 'another node proved a prefix');
     known.prefix = null;
-    known.prefixFault = 'another node has proved since that it has this network';
+    known.prefixFault = 'another node has since proved that it has this network';
     this.#options.onChange(holder);
   }
 }

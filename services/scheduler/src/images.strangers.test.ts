@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceView } from '@skerry/protocol';
 import { Planner } from './planning/planner.ts';
-import { nodeAt, size, standingOf } from './planning/testing.ts';
+import { nodeAt, size, standingOf } from './planning/testing/setup.ts';
 import { countedRoom, decideTrust } from './planning/trust.ts';
 import { parseInstance } from './view.ts';
 

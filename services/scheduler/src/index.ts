@@ -8,7 +8,7 @@ export type { SchedulerConfig };
 /** Placement: which node runs which virtual machine, and why. Known to the network by the key in `<dataDir>/key`. */
 export const schedulerService: Service<SchedulerConfig> = {
   name: 'scheduler',
-  summary: 'decides which compute node runs which virtual machine',
+  summary: 'decides which compute node runs which instance',
   config: schedulerConfig,
   start: startScheduler,
 };

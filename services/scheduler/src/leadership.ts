@@ -1,5 +1,6 @@
-import { requestJson } from '@skerry/client';
+import { call } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
+import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 
 export type Role = 'leader' | 'standby';
 
@@ -65,15 +66,6 @@ export interface LeadershipOptions {
 
 const ASK_TIMEOUT_MS = 2_000;
 
-/** Reads what a stranger's answer says; undefined for what says nothing. */
-export function parseStandpoint(body: unknown): Standpoint | undefined {
-  const { address, leadership } = (body ?? {}) as { address?: unknown; leadership?: Record<string, unknown> };
-  const { role, since_ms: sinceMs, can_lead: canLead } = leadership ?? {};
-  if (typeof address !== 'string' || (role !== 'leader' && role !== 'standby')) return undefined;
-  if (typeof sinceMs !== 'number' || typeof canLead !== 'boolean') return undefined;
-  return { address, role, sinceMs, canLead };
-}
-
 /**
  * Which of several schedulers speaks. All of them know the same network and would decide the same; that one leads only
  * spares the network what the others would say. So two that lead for a while, each cut off from the other, do no harm:
@@ -127,9 +119,10 @@ export class Leadership {
   async #ask(url: string): Promise<void> {
     const { now, signal } = this.#options;
     try {
-      const body = await requestJson<unknown>(`${url}/status`, { timeoutMs: ASK_TIMEOUT_MS, signal });
-      const standpoint = parseStandpoint(body);
-      if (standpoint) this.#peers.set(url, { url, seenAtMs: now(), standpoint });
+      const options = { timeoutMs: ASK_TIMEOUT_MS, signal };
+      const { address, leadership } = await call(url, SCHEDULER_API.getSchedulerStatus, {}, options);
+      const { role, since_ms: sinceMs, can_lead: canLead } = leadership;
+      this.#peers.set(url, { url, seenAtMs: now(), standpoint: { address, role, sinceMs, canLead } });
     } catch {
       // Silence is what counts: it is told by when the peer was seen last.
     }

@@ -124,10 +124,7 @@ export class Outbox {
       entry.failures++;
       entry.failure = (error as Error).message;
       const level = entry.failures === 1 ? 'warn' : 'debug';
-      log[level](
-        { err: error, instance_id: instanceId },
-        'a decision could not be published; it is tried again',
-      );
+      log[level]({ err: error, instance_id: instanceId }, 'a decision could not be published; retrying');
       return isRefusal(error)
         ? backoffMs(entry.failures, REFUSED_BASE_MS, REFUSED_MAX_MS)
         : backoffMs(entry.failures, RETRY_BASE_MS, RETRY_MAX_MS);
@@ -138,7 +135,7 @@ export class Outbox {
     if (entry.taken === 2)
       log.warn(
         { instance_id: instanceId },
-        'the core node took a decision and does not show it; it may not trust this scheduler',
+        'the core node stored a decision without effect; it may not trust this scheduler',
       );
     return backoffMs(entry.taken, UNCONFIRMED_BASE_MS, UNCONFIRMED_MAX_MS);
   }

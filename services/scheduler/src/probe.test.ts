@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { createAsker, createReach, type Logger } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { Health } from './health.ts';
-import { nodeAt, size } from './planning/testing.ts';
+import { nodeAt, size } from './planning/testing/setup.ts';
 import { type Findings, probeNode } from './probe.ts';
-import { createKey, nodeServer, serve } from './testing-nodes.ts';
+import { createKey, nodeServer, serve } from './testing/nodes.ts';
 
 const never = new AbortController().signal;
 const asker = createAsker({ mayReach: createReach(true) });
@@ -31,22 +31,22 @@ test('everything else is out of reach, and says why where the operator listed it
   });
   const config = JSON.stringify({ node_hash: key.nodeId });
   const cases: [RequestListener, RegExp, boolean][] = [
-    [(_, response) => response.writeHead(500).end(), /answered 500/, true],
-    [(_, response) => response.writeHead(404).end(config), /answered 404/, true],
-    [(_, response) => response.writeHead(429).end(), /answered 429/, false],
+    [(_, response) => response.writeHead(500).end(), /returned 500/, true],
+    [(_, response) => response.writeHead(404).end(config), /returned 404/, true],
+    [(_, response) => response.writeHead(429).end(), /returned 429/, false],
     // A node from before proofs is there, though nothing new is placed on it.
     [
       (request, response) => response.writeHead(request.url === '/status/config' ? 200 : 404).end(config),
-      /answered 404/,
+      /returned 404/,
       false,
     ],
-    [(_, response) => response.writeHead(302, { location: elsewhere.url }).end(), /answered 302/, true],
+    [(_, response) => response.writeHead(302, { location: elsewhere.url }).end(), /returned 302/, true],
     [(_, response) => response.end(config), /does not prove/, true],
     [nodeServer(createKey(2)), /does not prove/, true],
-    [(_, response) => response.end(Buffer.alloc(1024 * 1024)), /more than 8192 bytes/, true],
+    [(_, response) => response.end(Buffer.alloc(1024 * 1024)), /larger than 8192 bytes/, true],
     [(request) => request.socket.destroy(), /does not answer/, true],
-    [() => {}, /no answer in 100 ms/, true],
-    [(_, response) => void response.writeHead(200).write('{'), /no answer in 100 ms/, true],
+    [() => {}, /no answer within 100 ms/, true],
+    [(_, response) => void response.writeHead(200).write('{'), /no answer within 100 ms/, true],
   ];
   for (const [listener, message, isSilent] of cases) {
     await using server = await serve(listener);

@@ -73,10 +73,10 @@ async function askProof(
     const { status, body } = await askAt(base, path, NODE_PROOF_BYTES_MAX, options);
     if (status !== 200) return status;
     const isProved = provesNode(body, { nodeId: node.nodeId, place, challenge }, node.address);
-    return isProved ? null : silent(`what answers at ${place} does not prove that it is this node`);
+    return isProved ? null : silent(`the answer from ${place} does not prove that it is this node`);
   } catch (error) {
     options.signal.throwIfAborted();
-    return silent(error instanceof AskError ? `${place}: ${error.message}` : `${place} cannot be asked`);
+    return silent(error instanceof AskError ? `${place}: ${error.message}` : `${place} may not be contacted`);
   }
 }
 
@@ -84,18 +84,17 @@ async function probeKey(node: Claimant, options: ProbeOptions): Promise<Fault | 
   const found = await askProof(node, node.url, node.url, options);
   if (typeof found !== 'number') return found;
   const isSilent = found !== 429 && !(found === 404 && (await saysItsName(node, options)));
-  return { message: `the node answered ${found} to ${NODE_PROOF_PATH}`, isSilent };
+  return { message: `the node returned ${found} for ${NODE_PROOF_PATH}`, isSilent };
 }
 
 async function probePrefix(node: Claimant, prefix: string, options: ProbeOptions): Promise<Fault | null> {
   const found = await askProof(node, nodeProofUrl(prefix), nodeProofAddress(prefix), options);
-  return typeof found === 'number' ? silent(`${nodeProofAddress(prefix)} answered ${found}`) : found;
+  return typeof found === 'number' ? silent(`${nodeProofAddress(prefix)} returned ${found}`) : found;
 }
 
 /** What a stranger is told, whatever went wrong. */
-const KEY_UNTOLD = `no proof of the node's key came from its URL (GET ${NODE_PROOF_PATH} there, at a public address, in ${PROBE_TIMEOUT_MS} ms, without a redirect)`;
-const PREFIX_UNTOLD =
-  "no proof of the node's key came from its address in the IPv6 network that it announces";
+const KEY_UNTOLD = `no proof of the node's key from its URL (GET ${NODE_PROOF_PATH} there, at a public address, in ${PROBE_TIMEOUT_MS} ms, without a redirect)`;
+const PREFIX_UNTOLD = "no proof of the node's key from its address in its announced IPv6 network";
 
 /**
  * Has a node prove that its key answers at its URL and, if asked, at its address inside its prefix. Both are a stranger's word:

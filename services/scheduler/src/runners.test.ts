@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { AppError, type RunnersContent, type SubmitView } from '@skerry/protocol';
-import { listRunners, RunnersTeller } from './runners.ts';
+import { listRunners, RunnersPublisher } from './runners.ts';
 import type { Node } from './view.ts';
 
 const node = (digit: string, features: string[]): Node => ({
@@ -51,13 +51,13 @@ test('a change is told until a core node takes it, and what did not change is no
     },
   };
   const { signal } = new AbortController();
-  const teller = new RunnersTeller({ core, now: () => 5, signal, log: createLogger('test', 'silent') });
+  const publisher = new RunnersPublisher({ core, now: () => 5, signal, log: createLogger('test', 'silent') });
   const runners = listRunners([node('a', ['program:wasm'])]);
-  teller.offer([]);
-  teller.offer(runners);
+  publisher.offer([]);
+  publisher.offer(runners);
   await once(posts as never, 'told');
-  teller.offer(runners);
-  teller.offer([]);
+  publisher.offer(runners);
+  publisher.offer([]);
   await once(posts as never, 'told');
   assert.deepEqual(
     told.map((list) => [list.runners.length, list.decided_at_ms]),

@@ -1,5 +1,5 @@
 import type { CoreClient } from '@skerry/client';
-import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import { NETWORK_CHANNEL, NETWORK_POST, type Runner, type RunnersContent } from '@skerry/protocol';
 import type { Node } from './view.ts';
 
@@ -28,54 +28,61 @@ export function listRunners(nodes: Iterable<Node>): Runner[] {
   return runners.toSorted((a, b) => (a.node_id < b.node_id ? -1 : 1)).slice(0, RUNNERS_MAX);
 }
 
-export interface RunnersTellerOptions {
+export interface RunnersPublisherOptions {
   readonly core: Pick<CoreClient, 'postMessage'>;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
 
-/** Tells the network which nodes run programs, each time that changes. */
-export class RunnersTeller {
-  readonly #options: RunnersTellerOptions;
+/** Publishes which nodes run programs, each time that changes. */
+export class RunnersPublisher {
+  readonly #options: RunnersPublisherOptions;
   #wanted: readonly Runner[] = [];
-  /** What a core node has taken. An empty list needs no telling at the start: nobody was told of any. */
-  #told = '[]';
+  /** What a core node has taken. An empty list needs no publishing at the start: nobody knows of any. */
+  #published = '[]';
   #lastMs = 0;
-  #isTelling = false;
+  #isPublishing = false;
 
-  constructor(options: RunnersTellerOptions) {
+  constructor(options: RunnersPublisherOptions) {
     this.#options = options;
   }
 
   offer(runners: readonly Runner[]): void {
     this.#wanted = runners;
-    if (!this.#isTelling && JSON.stringify(runners) !== this.#told) void this.#tell();
+    if (!this.#isPublishing && JSON.stringify(runners) !== this.#published) void this.#publish();
   }
 
-  async #tell(): Promise<void> {
+  async #publish(): Promise<void> {
     const { core, now, signal, log } = this.#options;
-    this.#isTelling = true;
-    let failures = 0;
-    while (JSON.stringify(this.#wanted) !== this.#told) {
-      if (!(await pause(failures > 0 ? backoffMs(failures, RETRY_BASE_MS, RETRY_MAX_MS) : GATHER_MS, signal)))
-        break;
+    this.#isPublishing = true;
+    const failures = new Failures({
+      log,
+      what: 'the list of nodes that run programs could not be published; retrying',
+      baseMs: RETRY_BASE_MS,
+      maxMs: RETRY_MAX_MS,
+    });
+    let waitMs = GATHER_MS;
+    while (JSON.stringify(this.#wanted) !== this.#published) {
+      if (!(await pause(waitMs, signal))) break;
       const text = JSON.stringify(this.#wanted);
       this.#lastMs = Math.max(now(), this.#lastMs + 1);
       const content: RunnersContent = { runners: [...this.#wanted], decided_at_ms: this.#lastMs };
       try {
         const post = { type: NETWORK_POST.runners, content };
         await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post });
-        this.#told = text;
-        failures = 0;
-        log.info({ runners: content.runners.map(({ node_id }) => node_id) }, 'told which nodes run programs');
+        this.#published = text;
+        failures.clear();
+        waitMs = GATHER_MS;
+        log.info(
+          { runners: content.runners.map(({ node_id }) => node_id) },
+          'published which nodes run programs',
+        );
       } catch (error) {
         if (signal.aborted) break;
-        failures++;
-        if (failures === 1)
-          log.warn({ err: error }, 'which nodes run programs could not be told; it is tried again');
+        waitMs = failures.note(error);
       }
     }
-    this.#isTelling = false;
+    this.#isPublishing = false;
   }
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
 import {
+  type Asker,
   createAsker,
   createReach,
   type Host,
@@ -18,7 +19,7 @@ import { Leadership } from './leadership.ts';
 import { Outbox } from './outbox.ts';
 import { refusePrefix } from './planning/prefix.ts';
 import { probeNode } from './probe.ts';
-import { listRunners, RunnersTeller } from './runners.ts';
+import { listRunners, RunnersPublisher } from './runners.ts';
 import { readScores } from './scores.ts';
 import type { Node, Placement } from './view.ts';
 import { watchNetwork } from './watch.ts';
@@ -71,7 +72,73 @@ function createController(config: SchedulerConfig, { runners, ...parts }: Parts)
 
 interface Parts
   extends Pick<ControllerOptions, 'health' | 'outbox' | 'isListed' | 'leads' | 'signal' | 'log'> {
-  readonly runners: RunnersTeller;
+  readonly runners: RunnersPublisher;
+}
+
+interface HealthParts {
+  readonly askers: Readonly<Record<'listed' | 'strangers', Asker>>;
+  readonly isListed: (address: string) => boolean;
+  readonly isAsked: (node: Node) => boolean;
+  readonly onChange: (nodeId: string) => void;
+  readonly signal: AbortSignal;
+  readonly log: Host['log'];
+}
+
+const createAskers = ({ allowPrivate }: SchedulerConfig): HealthParts['askers'] => ({
+  // The operator says where listed nodes are.
+  listed: createAsker({ mayReach: createReach(true) }),
+  strangers: createAsker({ mayReach: createReach(allowPrivate) }),
+});
+
+function createHealth({ allowPrivate }: SchedulerConfig, parts: HealthParts): Health {
+  const { askers, isListed, signal } = parts;
+  return new Health({
+    ...parts,
+    probe: (node, asksPrefix) => {
+      const isTold = isListed(node.address);
+      return probeNode(node, asksPrefix, {
+        asker: isTold ? askers.listed : askers.strangers,
+        signal,
+        isTold,
+      });
+    },
+    isListed: ({ address }) => isListed(address),
+    asksPrefix: ({ ipv6Prefix, reason, address }) =>
+      ipv6Prefix !== null &&
+      reason === null &&
+      refusePrefix(ipv6Prefix, isListed(address) || allowPrivate) === null,
+    now: Date.now,
+  });
+}
+
+interface LoopParts extends Pick<ControllerOptions, 'health' | 'signal' | 'log'> {
+  readonly core: CoreClient;
+  readonly controller: Controller;
+  readonly leadership: Leadership;
+  readonly listed: ReadonlySet<string>;
+}
+
+/** What the scheduler does again and again. Each ends with the signal. */
+function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] {
+  const { core, controller, health, leadership, listed, signal, log } = parts;
+  const intervalMs = config.probePeriodSeconds * 1000;
+  const allowed = config.trust === 'listed' ? listed : undefined;
+  return [
+    watchNetwork({ core, nodes: () => controller.nodes, allowed, listed, signal, log }, controller),
+    runLoop({ name: 'probes', intervalMs, signal, log }, () => health.probeAll(controller.nodes)),
+    runLoop({ name: 'peers', intervalMs: PEERS_PERIOD_MS, signal, log }, () => leadership.refresh()),
+    runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, async () =>
+      controller.setScores(await readScores(core, config.scorePublishers, signal)),
+    ),
+    runLoop({ name: 'checkpoint', intervalMs, signal, log }, async () => {
+      try {
+        await core.getInfo();
+        controller.checkpoint();
+      } catch (error) {
+        controller.onDisconnect(error);
+      }
+    }),
+  ];
 }
 
 /** The whole scheduler, built from the bottom up. Serves as soon as it listens; says 503 until the core node was read. */
@@ -82,34 +149,13 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
   const outbox = new Outbox({ publish: createPublisher(core, Date.now), log });
-  const onChange = (nodeId: string) => controller.onHealth(nodeId);
-  const listed = new Set(config.nodes);
+  const listed: ReadonlySet<string> = new Set(config.nodes);
   const isListed = (address: string) => listed.has(address);
-  const askers = {
-    // The operator says where listed nodes are.
-    listed: createAsker({ mayReach: createReach(true) }),
-    strangers: createAsker({ mayReach: createReach(config.allowPrivate) }),
-  };
-  const isPrefixRight = ({ ipv6Prefix, reason, address }: Node) =>
-    ipv6Prefix !== null &&
-    reason === null &&
-    refusePrefix(ipv6Prefix, isListed(address) || config.allowPrivate) === null;
-  const health = new Health({
-    probe: (node, asksPrefix) => {
-      const isTold = isListed(node.address);
-      return probeNode(node, asksPrefix, {
-        asker: isTold ? askers.listed : askers.strangers,
-        signal,
-        isTold,
-      });
-    },
+  const askers = createAskers(config);
+  const health = createHealth(config, {
+    ...{ askers, isListed, signal, log },
     isAsked: (node) => controller.isAsked(node),
-    isListed: ({ address }) => isListed(address),
-    asksPrefix: isPrefixRight,
-    onChange,
-    now: Date.now,
-    signal,
-    log,
+    onChange: (nodeId) => controller.onHealth(nodeId),
   });
   const leadership = new Leadership({
     address: signer.address,
@@ -121,16 +167,10 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     signal,
     log,
   });
-  const leads = () => leadership.leads;
-  const runners = new RunnersTeller({ core, now: Date.now, signal, log });
+  const runners = new RunnersPublisher({ core, now: Date.now, signal, log });
   const controller: Controller = createController(config, {
-    health,
-    outbox,
-    runners,
-    isListed,
-    leads,
-    signal,
-    log,
+    ...{ health, outbox, runners, isListed, signal, log },
+    leads: () => leadership.leads,
   });
 
   const app = await createApi(
@@ -151,25 +191,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   );
   const url = await listen(app, config.host, config.port);
   log.info({ address: signer.address, core: config.coreUrl }, 'the scheduler signs with this address');
-
-  const intervalMs = config.probePeriodSeconds * 1000;
-  const allowed = config.trust === 'listed' ? listed : undefined;
-  const tasks = [
-    watchNetwork({ core, nodes: () => controller.nodes, allowed, listed, signal, log }, controller),
-    runLoop({ name: 'probes', intervalMs, signal, log }, () => health.probeAll(controller.nodes)),
-    runLoop({ name: 'peers', intervalMs: PEERS_PERIOD_MS, signal, log }, () => leadership.refresh()),
-    runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, async () =>
-      controller.setScores(await readScores(core, config.scorePublishers, signal)),
-    ),
-    runLoop({ name: 'checkpoint', intervalMs, signal, log }, async () => {
-      try {
-        await core.getInfo();
-        controller.checkpoint();
-      } catch (error) {
-        controller.onDisconnect(error);
-      }
-    }),
-  ];
+  const tasks = startLoops(config, { core, controller, health, leadership, listed, signal, log });
   return {
     urls: [url],
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,5 @@
 import type { CoreClient } from '@skerry/client';
-import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import {
   AppError,
   LIMITS,
@@ -56,7 +56,10 @@ function tryAnnouncement(message: MessageView, log: Logger): Node | undefined {
     return parseAnnouncement(message);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    log.debug({ item_hash: message.item_hash, code: error.code }, 'a message announces no node');
+    log.debug(
+      { item_hash: message.item_hash, code: error.code },
+      'a message is not a valid node announcement',
+    );
     return undefined;
   }
 }
@@ -82,7 +85,7 @@ async function readAnnouncements(
   }
   log.warn(
     { pages: ANNOUNCEMENT_PAGES_MAX },
-    'there are more announcements than are read; set the list of nodes',
+    'there are too many announcements to read; list your nodes in the settings',
   );
 }
 
@@ -162,24 +165,26 @@ async function applyEvent(event: NetworkEvent, options: WatchOptions, watcher: W
 /** Tells a watcher all there is and then every change, until the signal ends. Whatever goes wrong, it begins again with a full read. */
 export async function watchNetwork(options: WatchOptions, watcher: Watcher): Promise<void> {
   const { core, signal, log } = options;
-  let failures = 0;
+  const failures = new Failures({
+    log,
+    what: 'the core node could not be read; retrying',
+    baseMs: REREAD_BASE_MS,
+    maxMs: REREAD_MAX_MS,
+  });
   while (!signal.aborted) {
+    let waitMs = REREAD_BASE_MS;
     try {
       const { view, cursor } = await readView(options);
       watcher.onView(view);
-      failures = 0;
+      failures.clear();
       const onDisconnect = (error: unknown) => watcher.onDisconnect(error);
       for await (const event of core.events({ cursor, signal, onDisconnect }))
         await applyEvent(event, options, watcher);
     } catch (error) {
       if (signal.aborted) return;
-      failures++;
       watcher.onDisconnect(error);
-      log[failures === 1 ? 'warn' : 'debug'](
-        { err: error },
-        'the core node could not be read; it is tried again',
-      );
+      waitMs = failures.note(error);
     }
-    await pause(backoffMs(Math.max(1, failures), REREAD_BASE_MS, REREAD_MAX_MS), signal);
+    await pause(waitMs, signal);
   }
 }

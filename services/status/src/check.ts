@@ -52,7 +52,9 @@ function request(url: URL, { mayReach, timeoutMs, signal }: CheckOptions): Promi
       headers: { accept: '*/*' },
     });
     const why = (error: NodeJS.ErrnoException) =>
-      timeout.aborted ? `no answer in ${timeoutMs} ms` : `does not answer (${error.code ?? error.message})`;
+      timeout.aborted
+        ? `no answer within ${timeoutMs} ms`
+        : `does not answer (${error.code ?? error.message})`;
     sent.on('error', (error) => resolve(failed(why(error))));
     sent.on('response', (response) => {
       let size = 0;
@@ -73,6 +75,6 @@ export async function checkService(address: string, options: CheckOptions): Prom
   const url = new URL(address);
   // An address in the place of a name is connected to without being looked up.
   const addresses = await findAddresses(url.hostname, 0, options.mayReach);
-  if (addresses.length === 0) return failed('has no address that may be asked');
+  if (addresses.length === 0) return failed('has no allowed address');
   return request(url, options);
 }

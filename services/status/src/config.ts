@@ -1,10 +1,7 @@
 import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
 import { parseNamedService } from './registry.ts';
 
-const list = settings.list(
-  [],
-  'services to check beside those that announce themselves: NAME=URL, comma-separated',
-);
+const list = settings.list([], 'services to check besides the announced nodes: NAME=URL, comma-separated');
 const named: Setting<readonly { name: string; url: string }[]> = {
   ...list,
   fallback: [],
@@ -15,14 +12,14 @@ const named: Setting<readonly { name: string; url: string }[]> = {
 export const statusConfig = defineConfig('SKERRY_STATUS', {
   host: settings.text('localhost', 'address to listen on; "::" for every address'),
   port: settings.port(4031, 'HTTP port'),
-  coreUrl: settings.url('http://localhost:4024', 'the core node to read from, which is checked too'),
-  dataDir: settings.directory('data', 'status', 'where the results of the checks are'),
+  coreUrl: settings.url('http://localhost:4024', 'the core node to read from; it is checked too'),
+  dataDir: settings.directory('data', 'status', 'directory for the check results'),
   services: named,
-  announcedNodes: settings.flag(true, 'whether compute nodes that announce themselves are checked'),
+  announcedNodes: settings.flag(true, 'whether to check announced compute nodes'),
   periodSeconds: settings.integer(1, 3_600, 60, 'seconds between two checks of a service'),
-  timeoutMs: settings.integer(100, 60_000, 5_000, 'how long an answer may take, in ms'),
-  concurrency: settings.integer(1, 1_000, 64, 'services that are checked at the same time'),
-  allowPrivate: settings.flag(false, 'whether compute nodes at private addresses are asked; for devnets'),
+  timeoutMs: settings.integer(100, 60_000, 5_000, 'time limit of a check, in ms'),
+  concurrency: settings.integer(1, 1_000, 64, 'services to check in parallel'),
+  allowPrivate: settings.flag(false, 'whether to contact compute nodes at private addresses; for devnets'),
 });
 
 export type StatusConfig = ConfigOf<typeof statusConfig>;

@@ -8,7 +8,7 @@ export type { StatusConfig };
 /** Network status: whether every service answers, now and over the last week. */
 export const statusService: Service<StatusConfig> = {
   name: 'status',
-  summary: 'checks every service of the network and shows how it was doing',
+  summary: 'checks every service of the network and shows how they have been doing',
   config: statusConfig,
   start: startStatus,
 };

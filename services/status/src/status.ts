@@ -16,16 +16,12 @@ interface CheckerOptions extends Pick<StatusConfig, 'timeoutMs' | 'concurrency' 
 function createChecker({ store, timeoutMs, concurrency, allowPrivate, now, signal }: CheckerOptions) {
   const slots = new Slots(concurrency);
   const [anywhere, public_] = [createReach(true), createReach(allowPrivate)];
-  let writing: Promise<void> = Promise.resolve();
   const checkOne = async (service: Service): Promise<void> => {
     const { url, isForeign } = service.target;
     const mayReach = isForeign ? public_ : anywhere;
     const result = await checkService(url, { mayReach, timeoutMs, signal });
     if (signal.aborted) return;
-    const entry = { service, result: { ...result, atMs: now() } };
-    // One writer at a time.
-    writing = writing.catch(() => {}).then(() => store.add([entry]));
-    await writing;
+    await store.add([{ service, result: { ...result, atMs: now() } }]);
   };
   return async (services: readonly Service[]): Promise<void> => {
     await Promise.all(services.map((service) => slots.run(() => checkOne(service))));
@@ -61,8 +57,7 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
     {
       services: () => store.services,
       find: (id) => store.find(id),
-      reasons: () =>
-        coreFailure === null ? [] : [`the list of compute nodes cannot be read: ${coreFailure}`],
+      reasons: () => (coreFailure === null ? [] : [`cannot read the list of compute nodes: ${coreFailure}`]),
       periodSeconds: config.periodSeconds,
       now: Date.now,
     },

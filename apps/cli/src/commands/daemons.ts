@@ -5,12 +5,12 @@ import { addCreditCommands } from './credit.ts';
 
 /** Daemons that are called by their own name; the status service is `skerry status serve`, for `skerry status` asks. */
 const SUMMARIES: Readonly<Record<Exclude<DaemonName, 'status'>, string>> = {
-  core: 'run a core node: keeps, shares and answers messages',
-  scheduler: 'run a scheduler: chooses the node of each virtual machine',
-  compute: 'run a compute node: runs virtual machines',
-  gateway: 'run a gateway: leads four-word host names to virtual machines',
+  core: 'run a core node: stores, exchanges and serves messages',
+  scheduler: 'run a scheduler: chooses a compute node for each instance',
+  compute: 'run a compute node: runs virtual machines and programs',
+  gateway: 'run a gateway: routes host names to instances',
   monitor: 'run a monitor: measures every node once an hour',
-  credit: 'run a credit service: turns purchases on chains into credits, charges what is used',
+  credit: 'run a credit service: turns purchases into credits, charges for usage',
 };
 
 /** Each daemon by name, in the foreground, until a signal. Settings come from the environment. */
@@ -45,7 +45,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
 function addConfigCommand(daemon: Command, name: DaemonName, bind: Bind): void {
   daemon
     .command('config')
-    .description('print the settings in force; secrets are hidden')
+    .description('print the current settings; secrets are hidden')
     .addHelpText('after', examples(`skerry ${name} config`, `skerry ${name} config --json`))
     .action(bind(async (context) => (await import('../network/daemon.ts')).showConfig(context, name)));
 }

@@ -12,7 +12,7 @@ export function addFileCommands(program: Command, bind: Bind): void {
     .description('store a file; prints its hash')
     .argument('<path>')
     .option('--tags <list>', 'comma-separated', parseTags)
-    .option('--channel <name>', 'where it is filed')
+    .option('--channel <name>', 'channel to publish in')
     .addHelpText('after', examples('skerry file put photo.jpg', 'skerry file put site.tar --tags site,v2'))
     .action(
       bind<FilePutOptions>(async (context, options, [path]) =>
@@ -22,9 +22,9 @@ export function addFileCommands(program: Command, bind: Bind): void {
 
   file
     .command('get')
-    .description('fetch a file and check that it is what its hash says')
+    .description('download a file and verify its hash')
     .argument('<hash>')
-    .option('-o, --output <file>', 'where to write it (default: standard output)')
+    .option('-o, --output <file>', 'output file (default: standard output)')
     .addHelpText('after', examples('skerry file get HASH -o photo.jpg', 'skerry file get HASH | tar x'))
     .action(
       bind<FileGetOptions>(async (context, options, [hash]) =>

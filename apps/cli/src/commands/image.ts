@@ -2,22 +2,22 @@ import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 
 export function addImageCommands(program: Command, bind: Bind): void {
-  const image = program.command('image').description('what virtual machines begin as, built on this machine');
+  const image = program.command('image').description('virtual machine images, built on this machine');
 
   image
     .command('list')
-    .description('the names of images')
+    .description('list the image names')
     .addHelpText('after', examples('skerry image list'))
-    .action(bind(async (context) => (await import('../images/actions.ts')).listImages(context)));
+    .action(bind(async (context) => (await import('../images/images.ts')).listImages(context)));
 
   image
     .command('build')
-    .description('build an image now instead of on its first use; does nothing if it was built')
+    .description('build an image now instead of on first use; does nothing if it exists')
     .argument('<name>')
     .addHelpText('after', examples('skerry image build debian:12'))
     .action(
       bind(async (context, _options, [name]) =>
-        (await import('../images/actions.ts')).buildImage(context, name!),
+        (await import('../images/images.ts')).buildImage(context, name!),
       ),
     );
 }

@@ -1,29 +1,29 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import type { IndexerAddOptions } from '../indexer/actions.ts';
+import type { IndexerAddOptions } from '../indexer/contracts.ts';
 
 export function addIndexerCommands(program: Command, bind: Bind): void {
-  const indexer = program.command('indexer').description('events and transactions of other chains');
+  const indexer = program.command('indexer').description('events and transactions of indexed chains');
 
   indexer
     .command('status')
-    .description('how far chains are indexed; of one network with its contracts and endpoints')
+    .description('show indexing progress; for one network, also its contracts and endpoints')
     .argument('[network]')
     .addHelpText('after', examples('skerry indexer status', 'skerry indexer status ethereum --json'))
     .action(
       bind<object, [string | undefined]>(async (context, _options, [network]) =>
-        (await import('../indexer/actions.ts')).showIndexerStatus(context, network),
+        (await import('../indexer/contracts.ts')).showIndexerStatus(context, network),
       ),
     );
 
   indexer
     .command('add')
-    .description('ask the core node to index a contract (a signed message)')
+    .description('ask the core node to index a contract (sends a signed message)')
     .argument('<network>')
     .argument('<contract>')
     .requiredOption('--abi <abi>', 'a JSON list of event declarations or a JSON ABI: text, @FILE, or -')
-    .option('--start-block <n>', 'the first block that is wanted', '0')
-    .option('--transactions', 'keep what the address sends and receives too')
+    .option('--start-block <n>', 'first block to index', '0')
+    .option('--transactions', 'also index transactions that the address sends and receives')
     .addHelpText(
       'after',
       examples(
@@ -32,19 +32,19 @@ export function addIndexerCommands(program: Command, bind: Bind): void {
     )
     .action(
       bind<IndexerAddOptions>(async (context, options, [network, contract]) =>
-        (await import('../indexer/actions.ts')).addToIndexer(context, network!, contract!, options),
+        (await import('../indexer/contracts.ts')).addToIndexer(context, network!, contract!, options),
       ),
     );
 
   indexer
     .command('remove')
-    .description('take back that a contract is indexed (a signed message)')
+    .description('stop indexing a contract for you (sends a signed message)')
     .argument('<network>')
     .argument('<contract>')
     .addHelpText('after', examples('skerry indexer remove ethereum 0x...'))
     .action(
       bind(async (context, _options, [network, contract]) =>
-        (await import('../indexer/actions.ts')).removeFromIndexer(context, network!, contract!),
+        (await import('../indexer/contracts.ts')).removeFromIndexer(context, network!, contract!),
       ),
     );
 }

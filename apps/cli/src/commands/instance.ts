@@ -9,17 +9,17 @@ import type { WaitOptions } from '../instances/wait.ts';
 import { parseDiskGib, parseDurationMs, parseMemoryMib, parsePorts, parsePositive } from '../options.ts';
 import { addMachineCommands } from './machine.ts';
 
-const REFERENCE = 'its name, its id or the beginning of it, or its four-word host name';
+const REFERENCE = 'name, id, start of the id, or host name';
 const PROXY_PROTOCOL =
-  'TLS connections through the gateway begin with a PROXY protocol v2 header that names the client';
+  'start TLS connections through the gateway with a PROXY protocol v2 header that names the client';
 const WAIT_TIMEOUT_MS = 900_000;
 const CONNECT_TIMEOUT_MS = 120_000;
 
 const withWait = (command: Command) =>
   command
-    .option('--wait', 'follow it until it is done')
+    .option('--wait', 'wait until it is done, showing progress')
     .addOption(
-      new Option('--wait-timeout <time>', 'give up waiting after')
+      new Option('--wait-timeout <time>', 'how long to wait')
         .argParser(parseDurationMs)
         .default(WAIT_TIMEOUT_MS, '15m'),
     );
@@ -38,18 +38,15 @@ export function addInstanceCommands(program: Command, bind: Bind): void {
 function addCreate(instance: Command, bind: Bind): void {
   const create = instance
     .command('create')
-    .description('create a virtual machine and start it')
-    .requiredOption('--name <name>', 'what you call it')
-    .option('--image <image>', 'what it runs', 'debian:12')
+    .description('create and start a virtual machine')
+    .requiredOption('--name <name>', 'a name of your choice')
+    .option('--image <image>', 'image to start from', 'debian:12')
     .option('--cpu <n>', 'virtual cores', parsePositive, 1)
-    .option('--memory <size>', 'MiB, or such as 512M or 2G', parseMemoryMib, 512)
-    .option('--disk <size>', 'GiB, or such as 4G', parseDiskGib, 4)
-    .option(
-      '--ssh-key <file>',
-      'your public key (default: the first of ~/.ssh/id_*.pub, else one made for you)',
-    )
+    .option('--memory <size>', 'MiB, or with a unit: 512M, 2G', parseMemoryMib, 512)
+    .option('--disk <size>', 'GiB, or with a unit: 4G', parseDiskGib, 4)
+    .option('--ssh-key <file>', 'your public key (default: the first of ~/.ssh/id_*.pub, or a new one)')
     .addOption(
-      new Option('--allow <ports>', 'TCP ports that anyone may reach, or "none"')
+      new Option('--allow <ports>', 'TCP ports open to everyone, or "none"')
         .argParser(parsePorts)
         .default([22], '22'),
     )
@@ -73,10 +70,10 @@ function addCreate(instance: Command, bind: Bind): void {
 function addReading(instance: Command, bind: Bind): void {
   instance
     .command('list')
-    .description('your virtual machines, newest first')
+    .description('list your virtual machines, newest first')
     .option('--all', "everybody's")
-    .option('--address <address>', 'those of another owner')
-    .option('--status <status>', 'only running or stopped ones')
+    .option('--address <address>', 'list those of another owner')
+    .option('--status <status>', 'only those with this status: running or stopped')
     .addHelpText('after', examples('skerry instance list', 'skerry instance list --all --status running'))
     .action(
       bind<InstanceListOptions>(async (context, options) =>
@@ -85,7 +82,7 @@ function addReading(instance: Command, bind: Bind): void {
     );
   instance
     .command('show')
-    .description('everything about one')
+    .description('show all details of a virtual machine')
     .argument('<instance>', REFERENCE)
     .addHelpText('after', examples('skerry instance show web', 'skerry instance show 1f2e3d --json'))
     .action(
@@ -96,8 +93,8 @@ function addReading(instance: Command, bind: Bind): void {
 }
 
 const ACTIONS = {
-  start: 'start it, if it does not run',
-  stop: 'power it down; its disk and its address stay',
+  start: 'start it if it is not running',
+  stop: 'shut it down; it keeps its disk and address',
   restart: 'stop it and start it again',
 } as const;
 
@@ -116,13 +113,13 @@ function addControl(instance: Command, bind: Bind): void {
 function addUpdate(instance: Command, bind: Bind): void {
   instance
     .command('update')
-    .description('change the name, the note or the open ports')
+    .description('change the name, description or open ports')
     .argument('<instance>', REFERENCE)
     .option('--name <name>', 'a new name')
     .option('--description <text>', 'a new note')
-    .option('--allow <ports>', 'TCP ports that anyone may reach from now on, or "none"', parsePorts)
+    .option('--allow <ports>', 'TCP ports open to everyone, or "none"', parsePorts)
     .option('--proxy-protocol', PROXY_PROTOCOL)
-    .option('--no-proxy-protocol', 'TLS connections begin with the bytes of the client again')
+    .option('--no-proxy-protocol', "start TLS connections with the client's own bytes again")
     .addHelpText('after', examples('skerry instance update web --allow 22,80,443,8000'))
     .action(
       bind<InstanceUpdateOptions>(async (context, options, [reference]) =>
@@ -134,13 +131,13 @@ function addUpdate(instance: Command, bind: Bind): void {
 function addSsh(instance: Command, bind: Bind): void {
   instance
     .command('ssh')
-    .description('log in with ssh, or run a command there; ends with its exit code')
+    .description("log in with ssh, or run a command; exits with the command's exit code")
     .argument('<instance>', REFERENCE)
-    .argument('[command...]', 'what to run there; put -- before it')
-    .option('--user <name>', 'whom to log in as', 'root')
-    .option('-4, --ipv4', 'by a port of its node, where this machine has no IPv6')
+    .argument('[command...]', 'command to run; put -- before it')
+    .option('--user <name>', 'user to log in as', 'root')
+    .option('-4, --ipv4', 'connect over IPv4, through a port of its node')
     .addOption(
-      new Option('--connect-timeout <time>', 'how long to try until ssh answers')
+      new Option('--connect-timeout <time>', 'how long to wait for ssh to answer')
         .argParser(parseDurationMs)
         .default(CONNECT_TIMEOUT_MS, '2m'),
     )
@@ -162,11 +159,11 @@ function addSsh(instance: Command, bind: Bind): void {
 function addDeletion(instance: Command, bind: Bind): void {
   instance
     .command('delete')
-    .description('end it for good: its address and its host name are free again')
+    .description('delete it permanently, including its address and host name')
     .argument('<instance>', REFERENCE)
-    .option('-y, --yes', 'do not ask')
-    .option('--erase', 'erase its disk at once, which its node would keep for some days')
-    .option('--reason <text>', 'a note that stays')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--erase', "erase its disk at once, instead of after the node's grace period")
+    .option('--reason <text>', 'a note to publish with the deletion')
     .addHelpText('after', examples('skerry instance delete web', 'skerry instance delete web --yes --erase'))
     .action(
       bind<InstanceDeleteOptions>(async (context, options, [reference]) =>
@@ -175,8 +172,8 @@ function addDeletion(instance: Command, bind: Bind): void {
     );
   instance
     .command('erase')
-    .description('erase at once what its node keeps of it after it was deleted')
-    .argument('<instance>', 'its id')
+    .description('erase at once what the node kept of a deleted virtual machine')
+    .argument('<instance>', 'instance id')
     .addHelpText('after', examples('skerry instance erase 1f2e…'))
     .action(
       bind(async (context, _options, [reference]) =>

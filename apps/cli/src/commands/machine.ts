@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { RestoreOptions } from '../instances/machine.ts';
 
-const REFERENCE = 'its name, its id or the beginning of it, or its four-word host name';
+const REFERENCE = 'name, id, start of the id, or host name';
 
 /** What an owner asks of the node that runs an instance, beside what messages say. */
 export function addMachineCommands(instance: Command, bind: Bind): void {
@@ -15,9 +15,9 @@ export function addMachineCommands(instance: Command, bind: Bind): void {
 function addLogs(instance: Command, bind: Bind): void {
   instance
     .command('logs')
-    .description('what it said on its serial console, also while it is off')
+    .description('show its serial console output, even while it is off')
     .argument('<instance>', REFERENCE)
-    .option('-f, --follow', 'go on with what it says from now on')
+    .option('-f, --follow', 'keep showing new output')
     .addHelpText('after', examples('skerry instance logs web', 'skerry instance logs web --follow'))
     .action(
       bind<{ follow?: boolean }>(async (context, options, [reference]) =>
@@ -27,8 +27,8 @@ function addLogs(instance: Command, bind: Bind): void {
 }
 
 const POWER = {
-  reboot: 'shut it down and boot it again, at its node',
-  reinstall: 'begin again with a new disk from its image; the old one is kept for some days',
+  reboot: 'shut it down and boot it again on its node',
+  reinstall: 'replace its disk with a new one from its image; the old one is kept for some days',
 } as const;
 
 function addPower(instance: Command, bind: Bind): void {
@@ -49,12 +49,12 @@ function addPower(instance: Command, bind: Bind): void {
 function addSnapshots(instance: Command, bind: Bind): void {
   const snapshot = instance
     .command('snapshot')
-    .description('states of its disk, kept inside the disk')
+    .description('saved states of its disk, kept inside the disk')
     .addHelpText('after', examples('skerry instance snapshot create web before-upgrade'));
   const ABOUT = {
-    list: 'those there are',
-    create: 'keep the disk as it is now',
-    delete: 'remove one',
+    list: 'list the snapshots',
+    create: 'save the current disk',
+    delete: 'delete a snapshot',
   } as const;
   for (const action of ['list', 'create', 'delete'] as const) {
     const command = snapshot.command(action).description(ABOUT[action]).argument('<instance>', REFERENCE);
@@ -75,9 +75,9 @@ function addSnapshots(instance: Command, bind: Bind): void {
 function addCopies(instance: Command, bind: Bind): void {
   instance
     .command('backup')
-    .description('copy its disk into a file here; it may go on running, then it is as after a power cut')
+    .description('download a copy of its disk; if it is running, the copy is as after a power cut')
     .argument('<instance>', REFERENCE)
-    .requiredOption('-o, --output <file>', 'where to write it, a qcow2 disk')
+    .requiredOption('-o, --output <file>', 'output file, a qcow2 disk')
     .addHelpText('after', examples('skerry instance backup web -o web.qcow2'))
     .action(
       bind<{ output: string }>(async (context, options, [reference]) =>
@@ -86,11 +86,11 @@ function addCopies(instance: Command, bind: Bind): void {
     );
   instance
     .command('restore')
-    .description('put its disk back to a snapshot, or put another disk in its place')
+    .description('restore its disk from a snapshot, or replace it with another disk')
     .argument('<instance>', REFERENCE)
-    .option('--snapshot <name>', 'one of its snapshots')
-    .option('--file <file>', 'a qcow2 or raw disk here, such as a backup')
-    .option('--stored <hash>', 'a qcow2 or raw disk that is stored on the network')
+    .option('--snapshot <name>', 'name of a snapshot')
+    .option('--file <file>', 'local qcow2 or raw disk, for example a backup')
+    .option('--stored <hash>', 'hash of a qcow2 or raw disk stored on the network')
     .addHelpText(
       'after',
       examples(

@@ -1,17 +1,25 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import type { MessageForgetOptions, MessageListOptions, MessagePostOptions } from '../messages/actions.ts';
+import type { MessageForgetOptions, MessageListOptions, MessagePostOptions } from '../messages/messages.ts';
 import { parsePositive } from '../options.ts';
 
 export function addMessageCommands(program: Command, bind: Bind): void {
-  const message = program.command('message').description('signed messages: everything else is made of them');
+  const message = program
+    .command('message')
+    .description('signed messages, which every other command is built on');
 
+  addPost(message, bind);
+  addReading(message, bind);
+  addForget(message, bind);
+}
+
+function addPost(message: Command, bind: Bind): void {
   message
     .command('post')
-    .description('sign a message and send it; prints its hash')
+    .description('sign and send a message; prints its hash')
     .option('--type <type>', 'message type', 'POST')
     .requiredOption('--content <json>', 'the content: JSON, @FILE, or - for standard input')
-    .option('--channel <name>', 'where it is filed')
+    .option('--channel <name>', 'channel to publish in')
     .addHelpText(
       'after',
       examples(
@@ -21,48 +29,52 @@ export function addMessageCommands(program: Command, bind: Bind): void {
     )
     .action(
       bind<MessagePostOptions>(async (context, options) =>
-        (await import('../messages/actions.ts')).postMessage(context, options),
+        (await import('../messages/messages.ts')).postMessage(context, options),
       ),
     );
+}
 
+function addReading(message: Command, bind: Bind): void {
   message
     .command('get')
-    .description('one message, as it was signed')
+    .description('show one message as it was signed')
     .argument('<hash>')
     .addHelpText('after', examples('skerry message get HASH', 'skerry message get HASH --json'))
     .action(
       bind(async (context, _options, [hash]) =>
-        (await import('../messages/actions.ts')).getMessage(context, hash!),
+        (await import('../messages/messages.ts')).getMessage(context, hash!),
       ),
     );
 
   message
     .command('list')
-    .description('messages, newest first')
-    .option('--address <list>', 'only from these senders, comma-separated')
-    .option('--type <list>', 'only of these types')
-    .option('--channel <list>', 'only of these channels')
-    .option('--page <n>', 'page, from 1', parsePositive)
-    .option('--limit <n>', 'messages on a page, up to 100', parsePositive)
+    .description('list messages, newest first')
+    .option('--address <list>', 'only these senders, comma-separated')
+    .option('--type <list>', 'only these types')
+    .option('--channel <list>', 'only these channels')
+    .option('--page <n>', 'page number, from 1', parsePositive)
+    .option('--limit <n>', 'messages per page, up to 100', parsePositive)
     .addHelpText('after', examples('skerry message list --type INSTANCE --limit 5'))
     .action(
       bind<MessageListOptions>(async (context, options) =>
-        (await import('../messages/actions.ts')).listMessages(context, options),
+        (await import('../messages/messages.ts')).listMessages(context, options),
       ),
     );
+}
 
+function addForget(message: Command, bind: Bind): void {
   message
     .command('forget')
-    .description('take messages of yours back: they lose their content and their effect')
+    .description('forget your messages: they lose their content and effect')
     .argument('<hash...>')
-    .option('--reason <text>', 'a note that stays')
+    .option('--reason <text>', 'a note to publish')
     .addHelpText(
       'after',
       examples('skerry message forget HASH', 'skerry message forget HASH HASH --reason old'),
     )
     .action(
       bind<MessageForgetOptions, [string[]]>(async (context, options, [hashes]) =>
-        (await import('../messages/actions.ts')).forgetMessages(context, hashes, options),
+        (await import('../messages/messages.ts')).forgetMessages(context, hashes, options),
       ),
     );
 }

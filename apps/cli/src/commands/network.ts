@@ -18,12 +18,12 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
     .option('--status-port <port>', 'status service (default: 4031)', parseListenPort)
     .option(
       '--hour <duration>',
-      "how long the monitor's hour is, such as 20s: measurements and scores come sooner (default: 1h)",
+      "length of the monitor's hour, for example 20s for early scores (default: 1h)",
       parseDurationMs,
     )
-    .option('--cores <count>', 'core nodes, each with a database of its own (default: 1)', parsePositive)
-    .option('--data-dir <dir>', 'where everything is kept (default: devnet in your data directory)')
-    .option('--quiet', 'show only warnings and errors of the daemons')
+    .option('--cores <count>', 'number of core nodes, each with its own database (default: 1)', parsePositive)
+    .option('--data-dir <dir>', 'directory for all data (default: devnet in your data directory)')
+    .option('--quiet', 'show only warnings and errors from the daemons')
     .addHelpText(
       'after',
       examples(
@@ -39,7 +39,7 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
 
   program
     .command('status')
-    .description('which services answer')
+    .description('show which services answer')
     .option('--scheduler <url>', 'the scheduler (default: port 4030 beside the core node)', parseHttpUrl)
     .option('--compute <url>', 'a compute node (default: port 4020 beside the core node)', parseHttpUrl)
     .option('--credit <url>', 'the credit service (default: port 4032 beside the core node)', parseHttpUrl)

@@ -1,26 +1,31 @@
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import { parseDurationMs, parseMemoryMib } from '../options.ts';
-import type { ProgramCreateOptions, ProgramListOptions, ProgramRunOptions } from '../programs/actions.ts';
+import type { ProgramCreateOptions, ProgramListOptions, ProgramRunOptions } from '../programs/programs.ts';
 
-const actions = () => import('../programs/actions.ts');
+const actions = () => import('../programs/programs.ts');
 const MEMORY_MIB = 128;
 const TIMEOUT_MS = 10_000;
 
 const addPair = (pair: string, before: readonly string[]) => [...before, pair];
 
 export function addProgramCommands(root: Command, bind: Bind): void {
-  const program = root.command('program').description('code that runs when it is called');
+  const program = root.command('program').description('code that runs when called');
 
+  addCreate(program, bind);
+  addUse(program, bind);
+}
+
+function addCreate(program: Command, bind: Bind): void {
   program
     .command('create')
     .description('publish a program; prints its hash')
-    .argument('<file>', 'a script, a module, a .wasm command or a .zip of files')
-    .option('--name <name>', 'what you call it (default: the name of the file)')
-    .option('--runtime <runtime>', 'nodejs, python3 or wasm (default: by the ending of the file)')
-    .option('--memory <size>', 'MiB, or such as 256M', parseMemoryMib, MEMORY_MIB)
+    .argument('<file>', 'a script, a module, a .wasm command or a .zip archive')
+    .option('--name <name>', 'name of the program (default: the file name)')
+    .option('--runtime <runtime>', 'nodejs, python3 or wasm (default: from the file extension)')
+    .option('--memory <size>', 'MiB, or with a unit: 256M', parseMemoryMib, MEMORY_MIB)
     .addOption(
-      new Option('--timeout <time>', 'how long one call may take, in seconds')
+      new Option('--timeout <time>', 'time limit of one call, in seconds')
         .argParser(parseDurationMs)
         .default(TIMEOUT_MS, '10s'),
     )
@@ -37,12 +42,15 @@ export function addProgramCommands(root: Command, bind: Bind): void {
         (await actions()).createProgram(context, file!, options),
       ),
     );
+}
 
+/** What is done with a program that was published. */
+function addUse(program: Command, bind: Bind): void {
   program
     .command('run')
-    .description('call a program; prints what it answers')
+    .description('call a program; prints its answer')
     .argument('<hash>')
-    .option('--var <name=value>', 'a variable; may be given again. JSON values are read as such', addPair, [])
+    .option('--var <name=value>', 'a variable, repeatable; values that are JSON are parsed', addPair, [])
     .addHelpText('after', examples('skerry program run HASH --var name=Ada --var count=3'))
     .action(
       bind<ProgramRunOptions>(async (context, options, [hash]) =>
@@ -52,15 +60,15 @@ export function addProgramCommands(root: Command, bind: Bind): void {
 
   program
     .command('show')
-    .description('what is published of a program')
+    .description('show what is published about a program')
     .argument('<hash>')
     .addHelpText('after', examples('skerry program show HASH --json'))
     .action(bind(async (context, _options, [hash]) => (await actions()).showProgram(context, hash!)));
 
   program
     .command('list')
-    .description('your programs, newest first')
-    .option('--address <address>', 'those of another owner')
+    .description('list your programs, newest first')
+    .option('--address <address>', 'list those of another owner')
     .addHelpText('after', examples('skerry program list', 'skerry program list --json'))
     .action(
       bind<ProgramListOptions>(async (context, options) => (await actions()).listPrograms(context, options)),
@@ -68,7 +76,7 @@ export function addProgramCommands(root: Command, bind: Bind): void {
 
   program
     .command('delete')
-    .description('take a program back: it runs no more')
+    .description('delete a program: it can no longer be called')
     .argument('<hash>')
     .addHelpText('after', examples('skerry program delete HASH'))
     .action(bind(async (context, _options, [hash]) => (await actions()).deleteProgram(context, hash!)));

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import { parseDiskGib, parseHttpUrl, parseMemoryMib, parsePositive } from '../options.ts';
-import type { SchedulerOptions, SimulateOptions } from '../scheduler/actions.ts';
+import type { SchedulerOptions, SimulateOptions } from '../scheduler/placements.ts';
 
 const withScheduler = (command: Command) =>
   command.option(
@@ -15,42 +15,42 @@ export function addSchedulerCommands(program: Command, bind: Bind): void {
   const scheduler = program.commands.find((command) => command.name() === 'scheduler')!;
 
   withScheduler(scheduler.command('explain'))
-    .description('why a machine is where it is, or why it waits')
-    .argument('<instance>', 'its id or name')
+    .description('explain why an instance is where it is, or why it waits')
+    .argument('<instance>', 'instance id or name')
     .addHelpText('after', examples('skerry scheduler explain web', 'skerry scheduler explain web --json'))
     .action(
       bind<SchedulerOptions>(async (context, options, [reference]) =>
-        (await import('../scheduler/actions.ts')).explainPlacement(context, reference!, options),
+        (await import('../scheduler/placements.ts')).explainPlacement(context, reference!, options),
       ),
     );
 
   withScheduler(scheduler.command('nodes'))
-    .description('the compute nodes: what is free, their scores, and why they get nothing new')
+    .description('list compute nodes: free capacity, scores, and why they get nothing new')
     .addHelpText('after', examples('skerry scheduler nodes'))
     .action(
       bind<SchedulerOptions>(async (context, options) =>
-        (await import('../scheduler/actions.ts')).listSchedulerNodes(context, options),
+        (await import('../scheduler/placements.ts')).listSchedulerNodes(context, options),
       ),
     );
 
   withScheduler(scheduler.command('plan'))
-    .description('which machine is to run on which node, and what waits')
+    .description('show which instance runs on which node, and what waits')
     .addHelpText('after', examples('skerry scheduler plan', 'skerry scheduler plan --json'))
     .action(
       bind<SchedulerOptions>(async (context, options) =>
-        (await import('../scheduler/actions.ts')).showPlan(context, options),
+        (await import('../scheduler/placements.ts')).showPlan(context, options),
       ),
     );
 
   withScheduler(scheduler.command('simulate'))
-    .description('whether a machine of a size could be placed now; exit code 5 if not')
+    .description('check whether an instance of this size could be placed now; exit code 5 if not')
     .requiredOption('--cpu <cores>', 'virtual cores', parsePositive)
-    .requiredOption('--memory <size>', 'MiB, or such as 2G', parseMemoryMib)
-    .requiredOption('--disk <size>', 'GiB, or such as 1T', parseDiskGib)
+    .requiredOption('--memory <size>', 'MiB, or with a unit: 2G', parseMemoryMib)
+    .requiredOption('--disk <size>', 'GiB, or with a unit: 1T', parseDiskGib)
     .addHelpText('after', examples('skerry scheduler simulate --cpu 2 --memory 2G --disk 20'))
     .action(
       bind<SimulateOptions>(async (context, options) =>
-        (await import('../scheduler/actions.ts')).simulatePlacement(context, options),
+        (await import('../scheduler/placements.ts')).simulatePlacement(context, options),
       ),
     );
 }

@@ -7,44 +7,52 @@ import type {
   ResumeOptions,
   RotateOptions,
   WebhookAddOptions,
-} from '../webhooks/actions.ts';
+} from '../webhooks/webhooks.ts';
 
-const actions = () => import('../webhooks/actions.ts');
+const actions = () => import('../webhooks/webhooks.ts');
 
 export function addWebhookCommands(program: Command, bind: Bind): void {
-  const webhook = program
-    .command('webhook')
-    .description('signed deliveries of events to an address of yours');
+  const webhook = program.command('webhook').description('signed notifications of events to your URL');
 
+  addAdd(webhook, bind);
+  addPlainCommands(webhook, bind);
+  addChanges(webhook, bind);
+  addDeliveries(webhook, bind);
+}
+
+function addAdd(webhook: Command, bind: Bind): void {
   webhook
     .command('add')
-    .description('register a webhook; prints its id, and its secret if that was made here')
+    .description('register a webhook; prints its id, and its secret if it was generated')
     .argument('<url>')
     .option('--event <list>', 'message.new, instance.status, ... comma-separated', parseTags, ['message.new'])
     .option('--type <list>', 'only messages of these types', parseTags)
-    .option('--channel <list>', 'only messages of these channels', parseTags)
-    .option('--sender <list>', 'only from these senders, or of instances of these owners', parseTags)
+    .option('--channel <list>', 'only messages in these channels', parseTags)
+    .option('--sender <list>', 'only messages from these senders, or instances of these owners', parseTags)
     .option('--tag <list>', 'only messages with one of these tags', parseTags)
-    .option('--concurrency <n>', 'deliveries at once; 1 keeps their order', parsePositive)
-    .option('--secret-file <path>', 'the secret is the text of this file (default: a new one is made)')
+    .option('--concurrency <n>', 'parallel deliveries; 1 preserves their order', parsePositive)
+    .option('--secret-file <path>', 'file whose text is the secret (default: generate one)')
     .addHelpText('after', examples('skerry webhook add https://example.org/hook --channel notes'))
     .action(
       bind<WebhookAddOptions>(async (context, options, [url]) =>
         (await actions()).addWebhook(context, options, url!),
       ),
     );
+}
 
+/** Commands that take an id or nothing. */
+function addPlainCommands(webhook: Command, bind: Bind): void {
   webhook
     .command('list')
-    .description('your webhooks, newest first')
+    .description('list your webhooks, newest first')
     .addHelpText('after', examples('skerry webhook list --json'))
     .action(bind(async (context) => (await actions()).listWebhooks(context)));
 
   for (const [name, description] of [
-    ['show', 'a webhook, and why it is not active'],
-    ['pause', 'deliver nothing until it is resumed'],
-    ['test', 'deliver a webhook.test now'],
-    ['delete', 'forget a webhook'],
+    ['show', 'show a webhook, and why it is inactive'],
+    ['pause', 'stop deliveries until it is resumed'],
+    ['test', 'deliver a webhook.test event now'],
+    ['delete', 'delete a webhook'],
   ] as const) {
     webhook
       .command(name)
@@ -53,12 +61,14 @@ export function addWebhookCommands(program: Command, bind: Bind): void {
       .addHelpText('after', examples(`skerry webhook ${name} ID`))
       .action(bind(async (context, _options, [id]) => (await actions()).askWebhook(context, id!, name)));
   }
+}
 
+function addChanges(webhook: Command, bind: Bind): void {
   webhook
     .command('resume')
-    .description('deliver again; what was missed comes too')
+    .description('resume deliveries, including missed events')
     .argument('<id>')
-    .option('--skip-missed', 'leave out what happened meanwhile')
+    .option('--skip-missed', 'skip the events missed while paused')
     .addHelpText('after', examples('skerry webhook resume ID'))
     .action(
       bind<ResumeOptions>(async (context, options, [id]) =>
@@ -68,23 +78,25 @@ export function addWebhookCommands(program: Command, bind: Bind): void {
 
   webhook
     .command('rotate')
-    .description('sign with another secret; for a time with both')
+    .description('change the secret; both sign during the overlap')
     .argument('<id>')
-    .option('--secret-file <path>', 'the new secret is the text of this file (default: one is made)')
-    .option('--overlap <duration>', 'how long the old one signs too, such as 1h', parseDurationMs)
+    .option('--secret-file <path>', 'file whose text is the new secret (default: generate one)')
+    .option('--overlap <duration>', 'how long the old secret keeps signing, for example 1h', parseDurationMs)
     .addHelpText('after', examples('skerry webhook rotate ID --overlap 24h'))
     .action(
       bind<RotateOptions>(async (context, options, [id]) =>
         (await actions()).rotateWebhook(context, options, id!),
       ),
     );
+}
 
+function addDeliveries(webhook: Command, bind: Bind): void {
   webhook
     .command('deliveries')
-    .description('what was delivered, what waits, what was given up')
+    .description('list delivered, waiting and dead deliveries')
     .argument('<id>')
-    .option('--state <state>', 'waiting, delivered or dead')
-    .option('--limit <n>', 'how many, up to 100', parsePositive)
+    .option('--state <state>', 'only this state: waiting, delivered or dead')
+    .option('--limit <n>', 'entries to show, up to 100', parsePositive)
     .addHelpText('after', examples('skerry webhook deliveries ID --state dead'))
     .action(
       bind<DeliveriesOptions>(async (context, options, [id]) =>
@@ -94,11 +106,11 @@ export function addWebhookCommands(program: Command, bind: Bind): void {
 
   webhook
     .command('replay')
-    .description('deliver one event again, or those of a time')
+    .description('deliver one event again, or all events of a period')
     .argument('<id>')
-    .option('--event <event-id>', 'this one')
-    .option('--since <duration>', 'everything of the last 90s, 15m, 1h', parseDurationMs)
-    .option('--until <duration>', 'but nothing of the last 90s, 15m, 1h', parseDurationMs)
+    .option('--event <event-id>', 'the event to deliver')
+    .option('--since <duration>', 'start of the period: 90s, 15m or 1h ago', parseDurationMs)
+    .option('--until <duration>', 'end of the period: 90s, 15m or 1h ago', parseDurationMs)
     .addHelpText(
       'after',
       examples(

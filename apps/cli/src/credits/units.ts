@@ -6,7 +6,7 @@ export function parseTokens(text: string, decimals: number): bigint {
   if (whole === undefined || fraction.length > decimals)
     throw new AppError(
       'INVALID_PARAMETERS',
-      `an amount is a number with up to ${decimals} decimals, not ${JSON.stringify(text)}`,
+      `an amount must be a number with up to ${decimals} decimals, not ${JSON.stringify(text)}`,
     );
   return BigInt(whole) * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, '0') || '0');
 }

@@ -1,24 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { findNodeUrl, requestJson } from '@skerry/client';
+import { call, findNodeUrl } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
+import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
 import { startProgress } from '../output/progress.ts';
 import { renderTable } from '../output/text.ts';
-
-/** One name as the instance's node sees it (`GET /domains/status`). */
-interface DomainShown {
-  readonly name: string;
-  readonly owner: string;
-  readonly item_hash: string;
-  readonly active: boolean;
-  readonly cname: boolean | 'unknown';
-  readonly owner_proof: boolean | 'unknown';
-  readonly rules: readonly {
-    readonly name: 'cname' | 'owner_proof';
-    readonly dns: { readonly type: string; readonly name: string; readonly value: string };
-  }[];
-}
 
 /** The node hears of the aggregate at once and then asks the name servers, which may take some seconds. */
 const HEARD_WITHIN_MS = 30_000;
@@ -29,7 +16,10 @@ const NAME = new RegExp(`^(?:${LABEL}\\.)+${LABEL}$`);
 function parseName(text: string): string {
   const name = text.toLowerCase().replace(/\.$/, '');
   if (NAME.test(name)) return name;
-  throw new AppError('INVALID_HOSTNAME', `${JSON.stringify(text)} is no host name such as www.example.org`);
+  throw new AppError(
+    'INVALID_HOSTNAME',
+    `${JSON.stringify(text)} is not a domain name such as www.example.org`,
+  );
 }
 
 async function writeClaim(context: Context, name: string, claim: object | null): Promise<string> {
@@ -38,12 +28,12 @@ async function writeClaim(context: Context, name: string, claim: object | null):
   return (await core.postMessage({ type: 'AGGREGATE', content })).item_hash;
 }
 
-async function readDomains(context: Context, nodeAddress: string): Promise<DomainShown[]> {
-  return requestJson(`${await findNodeUrl(context.reader, nodeAddress)}/domains/status`);
+async function readDomains(context: Context, nodeAddress: string): Promise<DomainView[]> {
+  return call(await findNodeUrl(context.reader, nodeAddress), NODE_API.listDomains, {});
 }
 
 /** What is to be written into the DNS, and whether it was found there. */
-export function renderDomain({ name, active, cname, owner_proof: proof, rules }: DomainShown): string {
+export function renderDomain({ name, active, cname, owner_proof: proof, rules }: DomainView): string {
   const foundOf = { cname, owner_proof: proof };
   const seen = (found: boolean | 'unknown') =>
     found === 'unknown' ? 'no name server answers' : found ? 'found' : 'not found';
@@ -53,7 +43,7 @@ export function renderDomain({ name, active, cname, owner_proof: proof, rules }:
     dns.value,
     seen(foundOf[rule]),
   ]);
-  return `${name} ${active ? 'leads to the instance' : 'is not in force yet; it wants these records'}\n${renderTable(['TYPE', 'NAME', 'VALUE', 'SEEN'], rows)}`;
+  return `${name} ${active ? 'leads to the instance' : 'is not active yet; it needs these DNS records'}\n${renderTable(['TYPE', 'NAME', 'VALUE', 'FOUND'], rows)}`;
 }
 
 /** Claims a name for an instance and says which records make it so. */
@@ -61,7 +51,10 @@ export async function attachDomain(context: Context, text: string, reference: st
   const name = parseName(text);
   const { instance_id: id, owner, node_address: node } = await findInstance(context, reference);
   if (!node)
-    throw new AppError('INSTANCE_NOT_READY', `no node was chosen for ${reference} yet: it serves the name`);
+    throw new AppError(
+      'INSTANCE_NOT_READY',
+      `no node has been chosen for ${reference} yet, so nothing serves the domain`,
+    );
   await writeClaim(context, name, { message_id: id, type: 'instance' });
   using progress = startProgress(context.output.stderr);
   for (const deadlineMs = Date.now() + HEARD_WITHIN_MS; ; await delay(POLL_MS)) {
@@ -74,12 +67,12 @@ export async function attachDomain(context: Context, text: string, reference: st
       return;
     }
     if (Date.now() > deadlineMs)
-      throw new AppError('TIMED_OUT', `the node of ${reference} says nothing of ${name}`, {
+      throw new AppError('TIMED_OUT', `the node of ${reference} does not know ${name}`, {
         details: {
-          hint: 'it serves custom domains where its operator set SKERRY_COMPUTE_DOMAIN_ZONE; the claim stays',
+          hint: 'its operator must set SKERRY_COMPUTE_DOMAIN_ZONE to serve custom domains; your claim stays published',
         },
       });
-    progress.show('waiting for the node to look into the DNS');
+    progress.show('waiting for the node to check the DNS');
   }
 }
 

@@ -6,9 +6,9 @@ import { createLogger, readConfig } from '@skerry/kit';
 import { hostnameOf, type ItemHash } from '@skerry/protocol';
 import { createOutput } from '../output/output.ts';
 import { writeGatewayTable } from '../testing/gateway-table.ts';
+import { createTestDir } from '../testing/run.ts';
 import { run, SKERRY } from '../testing/shell.ts';
-import { createTestDir } from '../testing.ts';
-import { whyDomain } from './actions.ts';
+import { whyDomain } from './host-names.ts';
 
 const hashOf = (digits: string) => digits.padEnd(64, '0') as ItemHash;
 const [SCHEDULED, STARTING, STOPPED, CLOSED] = ['1', '2', '3', '4'].map((digit) => hashOf(digit.repeat(11)));
@@ -68,7 +68,7 @@ test('domain why says the first thing that is missing', { timeout: 60_000 }, asy
     [
       'collision lost',
       LATER!,
-      new RegExp(`collision lost: ${FIRST} has the name, since the earlier one`),
+      new RegExp(`collision lost: ${FIRST} has the name: the earlier one`),
       /MISSING +name/,
     ],
   ];

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { open, rename, unlink } from 'node:fs/promises';
+import { open, unlink } from 'node:fs/promises';
 import { fileHashOf } from '@skerry/client';
+import { renameDurably } from '@skerry/kit';
 import { AppError, parseItemHash } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { type Progress, startProgress } from '../output/progress.ts';
@@ -29,7 +30,7 @@ export async function copyVerified(
   const source = body[Symbol.asyncIterator]();
   for (;;) {
     const next = await source.next().catch((error: unknown) => {
-      throw new AppError('UPSTREAM_UNAVAILABLE', `the connection broke after ${renderBytes(bytes)}`, {
+      throw new AppError('UPSTREAM_UNAVAILABLE', `the connection was lost after ${renderBytes(bytes)}`, {
         cause: error,
       });
     });
@@ -41,7 +42,7 @@ export async function copyVerified(
   }
   const actual = digest.digest('hex');
   if (actual !== hash)
-    throw new AppError('FILE_CORRUPT', `the node sent other bytes than ${hash}: their hash is ${actual}`);
+    throw new AppError('FILE_CORRUPT', `the node sent the wrong bytes for ${hash}: their hash is ${actual}`);
   return bytes;
 }
 
@@ -49,7 +50,7 @@ export async function copyVerified(
 async function writeToFile(path: string, copy: (write: Write) => Promise<number>): Promise<number> {
   const draft = `${path}.${randomUUID()}.part`;
   const file = await open(draft, 'wx').catch((error: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_PARAMETERS', `${path} cannot be written (${error.code})`);
+    throw new AppError('INVALID_PARAMETERS', `cannot write ${path} (${error.code})`);
   });
   try {
     const bytes = await copy(async (chunk) => {
@@ -57,7 +58,7 @@ async function writeToFile(path: string, copy: (write: Write) => Promise<number>
     });
     await file.sync();
     await file.close();
-    await rename(draft, path);
+    await renameDurably(draft, path);
     return bytes;
   } catch (error) {
     await file.close().catch(() => {});

@@ -32,7 +32,7 @@ async function sizeOf(path: string): Promise<number> {
   } catch (error) {
     if (error instanceof AppError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    throw new AppError('INVALID_PARAMETERS', `${path} cannot be read (${code})`);
+    throw new AppError('INVALID_PARAMETERS', `cannot read ${path} (${code})`);
   }
 }
 
@@ -41,7 +41,7 @@ export async function putFile(context: Context, path: string, options: FilePutOp
   const size = await sizeOf(path);
   using progress = startProgress(context.output.stderr);
   const hash = await hashFile(path, size, progress);
-  progress.show(`sending ${basename(path)} (${renderBytes(size)})`);
+  progress.show(`uploading ${basename(path)} (${renderBytes(size)})`);
   const { tags, channel } = options;
   const stored = await core.storeFile(await openAsBlob(path), basename(path), hash, {
     ...(tags === undefined ? {} : { tags }),

@@ -18,7 +18,7 @@ export async function readTextFile(
     if (error instanceof AppError) throw error;
     throw new AppError(
       'INVALID_PARAMETERS',
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+      `cannot read ${path} (${(error as NodeJS.ErrnoException).code})`,
     );
   }
 }

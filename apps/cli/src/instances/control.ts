@@ -67,7 +67,7 @@ export async function updateInstance(
   const { name, description, allow, proxyProtocol } = options;
   if ([name, description, allow, proxyProtocol].every((asked) => asked === undefined)) {
     throw new AppError('INVALID_PARAMETERS', 'nothing to change', {
-      details: { hint: 'give --name, --description, --allow or --proxy-protocol' },
+      details: { hint: 'use --name, --description, --allow or --proxy-protocol' },
     });
   }
   const core = await context.openWriter();

@@ -26,7 +26,7 @@ export async function createInstance(context: Context, options: InstanceCreateOp
   const { publicKey, identityFile } = await readSshKey(options.sshKey, {
     sshDir: join(homedir(), '.ssh'),
     madeFile: join(context.paths.config, 'ssh', 'id_ed25519'),
-    onMade: (file) => context.output.note(`you had no ssh key; made ${file}`),
+    onMade: (file) => context.output.note(`you had no SSH key; created ${file}`),
   });
   const { name, description, cpu, memory, disk, image, allow } = options;
   const content = parseInstanceContent({

@@ -20,12 +20,14 @@ const POLL_MS = 500;
 /** Throws CONFIRMATION_REQUIRED where nobody can be asked, or the answer is no. */
 async function confirm({ stdin, output }: Context, question: string): Promise<void> {
   const refuse = (message: string) =>
-    new AppError('CONFIRMATION_REQUIRED', message, { details: { hint: '--yes goes ahead without asking' } });
-  if (!stdin.isTTY || !output.stderr.isTTY) throw refuse('nobody can be asked whether to go ahead');
+    new AppError('CONFIRMATION_REQUIRED', message, {
+      details: { hint: 'use --yes to delete without confirmation' },
+    });
+  if (!stdin.isTTY || !output.stderr.isTTY) throw refuse('there is no terminal to ask for confirmation');
   const asker = createInterface({ input: stdin, output: output.stderr });
   try {
     if (!/^y(es)?$/i.test((await asker.question(`${question} [y/N] `)).trim()))
-      throw refuse('nothing was done');
+      throw refuse('nothing was deleted');
   } finally {
     asker.close();
   }
@@ -47,7 +49,7 @@ export async function deleteInstance(
   const erased = options.erase && node ? await eraseAt(context, id, node) : undefined;
   output.result({ instance_id: id, item_hash: hash, ...(erased ?? {}) }, `deleted ${name}`);
   if (!output.json && !erased && node)
-    output.note(`its disk is kept for some days; "skerry instance erase ${id}" erases it at once`);
+    output.note(`its disk is kept for some days; to erase it now, run "skerry instance erase ${id}"`);
 }
 
 export async function eraseInstance(context: Context, reference: string): Promise<void> {
@@ -64,7 +66,7 @@ async function findErasable(context: Context, reference: string): Promise<{ id: 
   if (record?.node_address) return { id: record.instance_id, node: record.node_address };
   const instance: InstanceView = await findInstance(context, reference);
   if (!instance.node_address)
-    throw new AppError('INSTANCE_NOT_READY', `no node was chosen for ${reference}: there is no disk`);
+    throw new AppError('INSTANCE_NOT_READY', `no node was chosen for ${reference}, so there is no disk`);
   return { id: instance.instance_id, node: instance.node_address };
 }
 
@@ -82,7 +84,7 @@ async function eraseAt(
     } catch (error) {
       const isBusy = error instanceof AppError && error.code === 'INSTANCE_BUSY';
       if (!isBusy || (await isInForce(reader, id)) || Date.now() > deadlineMs) throw error;
-      progress.show('waiting for the machine to power down');
+      progress.show('waiting for the instance to shut down');
     }
   }
 }

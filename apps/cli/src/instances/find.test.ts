@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hostnameOf } from '@skerry/protocol';
-import { RUNNING } from '../testing.ts';
+import { RUNNING } from '../testing/run.ts';
 import { matchInstances, subdomainOf } from './find.ts';
 
 const WEB = RUNNING;

@@ -41,9 +41,9 @@ function ambiguous(reference: string, matches: readonly InstanceView[]): AppErro
         `${shortId(id)} (${plainText(name)}, ${phase}, ${renderAge(now - created)})`,
     );
   const more = matches.length > told.length ? `, and ${matches.length - told.length} more` : '';
-  return new AppError('AMBIGUOUS_NAME', `${matches.length} instances fit ${JSON.stringify(reference)}`, {
+  return new AppError('AMBIGUOUS_NAME', `${matches.length} instances match ${JSON.stringify(reference)}`, {
     details: {
-      hint: `use the id: ${told.join(', ')}${more}`,
+      hint: `use an id: ${told.join(', ')}${more}`,
       matches: matches.map((instance) => instance.instance_id),
     },
   });
@@ -66,7 +66,7 @@ export async function findInstance(context: Context, reference: string): Promise
   if (words !== undefined)
     return reader.getInstance((await lookupDomain(context.gatewayUrl, words)).instance_hash);
   throw new AppError('INSTANCE_NOT_FOUND', `you have no instance ${JSON.stringify(reference)}`, {
-    details: { hint: '"skerry instance list" shows those you have' },
+    details: { hint: '"skerry instance list" shows your instances' },
   });
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceView } from '@skerry/protocol';
-import { RUNNING } from '../testing.ts';
+import { RUNNING } from '../testing/run.ts';
 import { decideGoal, type Goal } from './goal.ts';
 
 const RESTART = 'd'.repeat(64);

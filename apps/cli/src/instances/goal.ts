@@ -8,13 +8,13 @@ export type Goal =
   /** `restartId`: the hash of the message that asked for it. */
   | { readonly kind: 'restarted'; readonly restartId: string };
 
-export type Verdict = 'reached' | 'failed' | 'going';
+export type GoalState = 'reached' | 'failed' | 'going';
 
 /**
  * How far an instance is on the way to a goal.
  * @param moved whether its phase was seen to change since it was asked for: what was so before says nothing
  */
-export function decideGoal(goal: Goal, instance: InstanceView, moved: boolean): Verdict {
+export function decideGoal(goal: Goal, instance: InstanceView, moved: boolean): GoalState {
   const { phase } = instance;
   switch (goal.kind) {
     case 'created':

@@ -22,7 +22,7 @@ export async function listInstances(context: Context, options: InstanceListOptio
   const { output, reader } = context;
   const { status, all } = options;
   if (status !== undefined && status !== 'running' && status !== 'stopped')
-    throw new AppError('INVALID_PARAMETERS', 'a status is running or stopped');
+    throw new AppError('INVALID_PARAMETERS', 'a status must be running or stopped');
   const address = all ? undefined : (options.address ?? (await context.loadSigner()).address);
   const { instances } = await reader.readAllInstances({ address, status });
   const paintPhase = (phase: InstanceView['phase']) => {

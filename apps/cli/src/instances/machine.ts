@@ -1,7 +1,8 @@
 import { openAsBlob } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type BackupShown, findNodeUrl, MachineClient, type SnapshotShown } from '@skerry/client';
+import { findNodeUrl, MachineClient } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
+import type { BackupView, SnapshotView } from '@skerry/protocol/api/compute/machines';
 import type { Context } from '../context.ts';
 import { writeVerified } from '../files/get.ts';
 import { startProgress } from '../output/progress.ts';
@@ -21,7 +22,7 @@ async function openMachine(context: Context, reference: string): Promise<Opened>
   const signer = await context.loadSigner();
   const { instance_id: instanceId, node_address: address } = await findInstance(context, reference);
   if (!address)
-    throw new AppError('INSTANCE_NOT_READY', `no node was chosen for ${reference} yet`, {
+    throw new AppError('INSTANCE_NOT_READY', `no node has been chosen for ${reference} yet`, {
       details: { hint: `"skerry instance show ${reference}" says why` },
     });
   const url = await findNodeUrl(context.reader, address);
@@ -48,7 +49,7 @@ async function followLogs(machine: MachineClient, print: (text: string) => void)
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   socket.onopen = () => socket.send(frame);
   socket.onerror = () =>
-    reject(new AppError('UPSTREAM_UNAVAILABLE', `${machine.url} gives no stream of logs`));
+    reject(new AppError('UPSTREAM_UNAVAILABLE', `${machine.url} does not offer a log stream`));
   socket.onclose = () => resolve();
   socket.onmessage = ({ data }) => {
     const line = JSON.parse(String(data)) as {
@@ -57,7 +58,7 @@ async function followLogs(machine: MachineClient, print: (text: string) => void)
       type?: string;
       message?: string;
     };
-    if (line.status === 'failed') reject(new AppError('NOT_PERMITTED', line.reason ?? 'the node refuses'));
+    if (line.status === 'failed') reject(new AppError('NOT_PERMITTED', line.reason ?? 'the node refused'));
     else if (line.message !== undefined) print(line.type === 'system' ? `-- ${line.message}` : line.message);
   };
   await promise;
@@ -73,7 +74,7 @@ export async function actOnMachine(
   context.output.result(result, `${reference}: ${String(result.status)}`);
 }
 
-const renderSnapshots = (list: readonly SnapshotShown[]) =>
+const renderSnapshots = (list: readonly SnapshotView[]) =>
   list.map(({ name, created_at: time }) => `${time}  ${name}`).join('\n');
 
 export async function workOnSnapshots(
@@ -101,7 +102,7 @@ export async function backUpInstance(
   const { machine } = await openMachine(context, reference);
   using progress = startProgress(context.output.stderr);
   const { backup_id: id } = await machine.startBackup();
-  progress.show('the node copies the disk');
+  progress.show('the node is copying the disk');
   const backup = await waitForBackup(machine, id);
   const checksum = (backup.checksum ?? '').replace('sha256:', '');
   await writeVerified(await machine.fetchBackup(backup), checksum, options.output, (bytes) =>
@@ -115,10 +116,10 @@ export async function backUpInstance(
   );
 }
 
-async function waitForBackup(machine: MachineClient, id: string): Promise<BackupShown> {
+async function waitForBackup(machine: MachineClient, id: string): Promise<BackupView> {
   for (;;) {
     const backup = (await machine.listBackups()).find((one) => one.backup_id === id);
-    if (!backup) throw new AppError('BACKUP_NOT_FOUND', 'the node lost the backup');
+    if (!backup) throw new AppError('BACKUP_NOT_FOUND', 'the node no longer has the backup');
     if (backup.state === 'done') return backup;
     if (backup.state === 'failed')
       throw new AppError(
@@ -142,12 +143,12 @@ export async function restoreInstance(
 ): Promise<void> {
   const { snapshot, file, stored } = options;
   if ([snapshot, file, stored].filter((one) => one !== undefined).length !== 1)
-    throw new AppError('INVALID_PARAMETERS', 'say from what to restore', {
-      details: { hint: 'give one of --snapshot, --file and --stored' },
+    throw new AppError('INVALID_PARAMETERS', 'no source to restore from', {
+      details: { hint: 'use one of --snapshot, --file and --stored' },
     });
   const { machine } = await openMachine(context, reference);
   using progress = startProgress(context.output.stderr);
-  progress.show('the node changes the disk');
+  progress.show('the node is replacing the disk');
   const result =
     file !== undefined
       ? await machine.restoreFile(await openImage(file))
@@ -158,6 +159,6 @@ export async function restoreInstance(
 
 async function openImage(path: string): Promise<Blob> {
   return openAsBlob(path).catch((error: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_PARAMETERS', `${path} cannot be read (${error.code ?? error.message})`);
+    throw new AppError('INVALID_PARAMETERS', `cannot read ${path} (${error.code ?? error.message})`);
   });
 }

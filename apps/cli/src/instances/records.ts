@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 
 /** What this machine remembers of an instance: which private key opens it, and which node ran it when it was deleted here. */
 export interface InstanceRecord {
@@ -32,20 +31,13 @@ export async function rememberNode(
 
 async function writeRecord(configDir: string, record: InstanceRecord): Promise<void> {
   const directory = recordDir(configDir);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   const path = join(directory, `${record.instance_id}.json`);
-  const draft = `${path}.${randomUUID()}.new`;
-  await writeFile(draft, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
-  await rename(draft, path);
+  await writeFileAtomically(path, `${JSON.stringify(record, null, 2)}\n`, 0o600);
 }
 
 /** Undefined for an instance that was created elsewhere. */
 export async function findRecord(configDir: string, instanceId: string): Promise<InstanceRecord | undefined> {
-  try {
-    const text = await readFile(join(recordDir(configDir), `${instanceId}.json`), 'utf8');
-    return JSON.parse(text) as InstanceRecord;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const text = await readTextIfAny(join(recordDir(configDir), `${instanceId}.json`));
+  return text === undefined ? undefined : (JSON.parse(text) as InstanceRecord);
 }

@@ -48,7 +48,7 @@ export function renderInstance(report: InstanceReport, nowSeconds: number): stri
     ['https', report.https_url],
     ['http', report.http_url],
     ['open ports', ports.length === 0 ? 'none' : ports.join(', ')],
-    ['PROXY protocol', report.firewall.proxyProtocol ? 'asked for' : undefined],
+    ['PROXY protocol', report.firewall.proxyProtocol ? 'desired' : undefined],
     ['image', report.image],
     ['size', `${report.cpu} cpu, ${report.memory} MiB memory, ${report.disk} GiB disk`],
     ['node', report.node_id ?? 'none yet'],

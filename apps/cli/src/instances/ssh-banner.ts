@@ -23,7 +23,7 @@ async function findTrouble(host: string, port: number, timeoutMs: number): Promi
       if (chunk === undefined) return 'it closed the connection';
       text += chunk.toString('latin1');
     }
-    return text.startsWith('SSH-') ? undefined : 'what answers is not an ssh server';
+    return text.startsWith('SSH-') ? undefined : 'the answer is not from an ssh server';
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code ?? message;

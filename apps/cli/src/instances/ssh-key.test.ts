@@ -3,7 +3,7 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import { createTestDir } from '../testing.ts';
+import { createTestDir } from '../testing/run.ts';
 import { readSshKey } from './ssh-key.ts';
 
 const PUBLIC = `ssh-ed25519 ${'A'.repeat(68)} me@here`;

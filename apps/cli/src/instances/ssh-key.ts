@@ -65,13 +65,13 @@ export async function readSshKey(given: string | undefined, places: SshKeyPlaces
   const text = await readTextFile(
     path,
     FILE_BYTES_MAX,
-    () => new AppError('INVALID_SSH_KEY', `${path} is too large for a key`),
+    () => new AppError('INVALID_SSH_KEY', `${path} is too large for a key file`),
   );
   if (PRIVATE.test(text)) {
     const hint = (await exists(`${path}.pub`))
       ? `use ${path}.pub`
-      : `"ssh-keygen -y -f ${path} > ${path}.pub" writes the public one`;
-    throw new AppError('INVALID_SSH_KEY', `${path} is a private key; it stays with you`, {
+      : `"ssh-keygen -y -f ${path} > ${path}.pub" writes the public key`;
+    throw new AppError('INVALID_SSH_KEY', `${path} is a private key; give the public key instead`, {
       details: { hint },
     });
   }

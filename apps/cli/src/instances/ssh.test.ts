@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import type { AppError } from '@skerry/protocol';
-import { RUNNING } from '../testing.ts';
+import { RUNNING } from '../testing/run.ts';
 import { checkReachable, sshArguments } from './ssh.ts';
 import { waitForSshBanner } from './ssh-banner.ts';
 
@@ -25,10 +25,7 @@ test('what stands in the way is said, with what to do', () => {
   );
   assert.match(refusal({ ipv6: '', phase: 'scheduled' })!, /has no address yet \(scheduled\)/);
   assert.match(refusal({ phase: 'starting' })!, /is not running \(starting\)/);
-  assert.match(
-    refusal({ firewall: { allowedPorts: [80] } })!,
-    /does not let ssh .*update web --allow 22,80"/,
-  );
+  assert.match(refusal({ firewall: { allowedPorts: [80] } })!, /blocks ssh .*update web --allow 22,80"/);
 });
 
 test('the machine is known by its id, in a file of its own', () => {
@@ -65,7 +62,7 @@ test('tries until an ssh server answers', async () => {
   using server = await serveGreetings([undefined, 'HTTP/1.1 400\r\n', 'SSH-2.0-test\r\n']);
   const troubles: string[] = [];
   await waitForSshBanner('::1', server.port, 30_000, (why) => troubles.push(why));
-  assert.deepEqual(troubles[1], 'what answers is not an ssh server');
+  assert.deepEqual(troubles[1], 'the answer is not from an ssh server');
   assert.equal(troubles.length, 2);
 });
 
@@ -73,7 +70,7 @@ test('gives up at the deadline and says what was last seen', async () => {
   using server = await serveGreetings(['nonsense\r\n']);
   await assert.rejects(waitForSshBanner('::1', server.port, 400), (error: AppError) => {
     assert.equal(error.code, 'TIMED_OUT');
-    assert.match(error.message, /not an ssh server/);
+    assert.match(error.message, /not from an ssh server/);
     return true;
   });
 });

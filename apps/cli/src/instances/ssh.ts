@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { findNodeUrl, requestJson } from '@skerry/client';
+import { call, findNodeUrl } from '@skerry/client';
 import { AppError, type InstanceView } from '@skerry/protocol';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
 import type { Context } from '../context.ts';
 import { startProgress } from '../output/progress.ts';
 import { findInstance } from './find.ts';
@@ -44,7 +45,7 @@ export function checkReachable(instance: InstanceView, reference: string): void 
   const { allowedPorts } = instance.firewall;
   if (!allowedPorts.includes(SSH_PORT)) {
     throw notReady(
-      `the firewall of ${reference} does not let ssh (port ${SSH_PORT}) in`,
+      `the firewall of ${reference} blocks ssh (port ${SSH_PORT})`,
       `"skerry instance update ${reference} --allow ${[SSH_PORT, ...allowedPorts].join(',')}"`,
     );
   }
@@ -110,23 +111,17 @@ async function runInForeground(program: string, args: readonly string[]): Promis
   }
 }
 
-interface ShownNetworking {
-  readonly host_ipv4?: string | null;
-  readonly mapped_ports?: Readonly<Record<string, { readonly host: number }>>;
-}
-
 /** Where the node leads ssh over IPv4 to an instance. Throws INSTANCE_NOT_READY where it does not. */
 async function findIpv4Door(
   { reader }: Context,
   { instance_id: id, node_address: node }: InstanceView,
 ): Promise<{ address: string; port: number }> {
-  if (!node) throw notReady('no node was chosen yet', 'wait for it');
-  const url = `${await findNodeUrl(reader, node)}/v2/about/executions/list`;
-  const shown = await requestJson<Record<string, { networking: ShownNetworking }>>(url);
+  if (!node) throw notReady('no node has been chosen yet', 'wait a moment');
+  const shown = await call(await findNodeUrl(reader, node), NODE_API.listExecutions, {});
   const { host_ipv4: address, mapped_ports: ports } = shown[id]?.networking ?? {};
   const port = ports?.[SSH_PORT]?.host;
   if (!address || port === undefined)
-    throw notReady('its node has no IPv4 way to it', 'leave out --ipv4: it answers over IPv6');
+    throw notReady('its node has no IPv4 port for it', 'without --ipv4 it is reached over IPv6');
   return { address, port };
 }
 

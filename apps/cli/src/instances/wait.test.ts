@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { CoreClient } from '@skerry/client';
 import type { AppError, InstanceView } from '@skerry/protocol';
-import { RUNNING } from '../testing.ts';
+import { RUNNING } from '../testing/run.ts';
 import type { Goal } from './goal.ts';
 import { waitForInstance } from './wait.ts';
 
@@ -92,7 +92,7 @@ test('goes on where it was when the connection is lost', async () => {
   assert.equal(events.connections(), 2);
   assert.deepEqual(shown, [
     'preparing: building debian:12, 1%',
-    'the core node does not answer; trying again',
+    'the core node does not answer; retrying',
     'starting',
     'running',
   ]);

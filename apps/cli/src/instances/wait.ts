@@ -12,7 +12,7 @@ export interface WaitOptions {
 }
 
 /** How long an instance may be without a node, for one and the same reason. A node that has just come may need a moment. */
-export const PLACEMENT_GRACE_MS = 60_000;
+const PLACEMENT_GRACE_MS = 60_000;
 
 const AT_REST: ReadonlySet<InstanceView['phase']> = new Set(['running', 'stopped', 'failed']);
 
@@ -38,7 +38,7 @@ export async function waitForInstance(request: WaitRequest): Promise<InstanceVie
   const limits = startLimits(request);
   let moved = false;
   let last: InstanceView | undefined;
-  const onDisconnect = () => progress.show('the core node does not answer; trying again');
+  const onDisconnect = () => progress.show('the core node does not answer; retrying');
   try {
     for await (const event of core.events({ cursor: request.cursor, signal: limits.signal, onDisconnect })) {
       if (event.kind !== 'instance' || event.data.instance_id !== instanceId) continue;
@@ -46,9 +46,9 @@ export async function waitForInstance(request: WaitRequest): Promise<InstanceVie
       moved ||= last.phase !== request.phaseBefore;
       // The message that asked for it is an event too; it shows the rest from which things then move.
       if (moved || !AT_REST.has(last.phase)) progress.show(renderPhase(last));
-      const verdict = decideGoal(goal, last, moved);
-      if (verdict === 'reached') return last;
-      if (verdict === 'failed') throw failed(last);
+      const state = decideGoal(goal, last, moved);
+      if (state === 'reached') return last;
+      if (state === 'failed') throw failed(last);
       limits.look(last);
     }
   } finally {
@@ -109,16 +109,16 @@ function failed(instance: InstanceView): AppError {
 
 function unplaced(instance: InstanceView, { graceMs = PLACEMENT_GRACE_MS }: WaitRequest): AppError {
   const why = instance.reason?.message ?? 'no reason was given';
-  return new AppError('NO_CAPACITY', `no compute node was chosen in ${renderDuration(graceMs)}: ${why}`, {
-    details: detailsOf(instance, 'it stays known and starts when a node has room'),
+  return new AppError('NO_CAPACITY', `no compute node was chosen within ${renderDuration(graceMs)}: ${why}`, {
+    details: detailsOf(instance, 'the request stays in place and starts when a node has room'),
   });
 }
 
 function timedOut(instance: InstanceView | undefined, timeoutMs: number): AppError {
-  const where = instance === undefined ? 'nothing was heard of it' : `it is ${renderPhase(instance)}`;
-  return new AppError('TIMED_OUT', `gave up waiting after ${renderDuration(timeoutMs)}: ${where}`, {
+  const where = instance === undefined ? 'no news of it' : `it is ${renderPhase(instance)}`;
+  return new AppError('TIMED_OUT', `stopped waiting after ${renderDuration(timeoutMs)}: ${where}`, {
     details: {
-      ...(instance === undefined ? {} : detailsOf(instance, 'it goes on without you')),
+      ...(instance === undefined ? {} : detailsOf(instance, 'it continues in the background')),
     },
   });
 }

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { test } from 'node:test';
 import { createSigner } from '@skerry/client';
 import type { AppError } from '@skerry/protocol';
-import { createTestDir } from '../testing.ts';
+import { createTestDir } from '../testing/run.ts';
 import { importKey, loadKey } from './key-store.ts';
 
 const DIGITS = 'A1'.repeat(32);

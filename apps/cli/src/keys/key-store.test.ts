@@ -3,7 +3,7 @@ import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import { createTestDir } from '../testing.ts';
+import { createTestDir } from '../testing/run.ts';
 import { createKey, listKeys, loadKey } from './key-store.ts';
 
 test('a key is private to its owner, and loads as the address that it was made for', async () => {

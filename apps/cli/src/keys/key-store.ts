@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile, rename, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSigner, generatePrivateKey } from '@skerry/client';
-import { createKeyFile } from '@skerry/kit';
+import { createKeyFile, isMissing, makeDirectory, renameDurably } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 
 /** Keys are files `keys/NAME.key` of mode 0600 in the person's configuration: 0x, 64 digits, a line end. */
@@ -27,7 +27,7 @@ function pathOf(configDir: string, name: string): string {
   if (!NAME.test(name)) {
     throw new AppError(
       'INVALID_PARAMETERS',
-      "a key's name is up to 64 letters, digits, dots, hyphens and underscores",
+      'a key name has up to 64 letters, digits, dots, hyphens and underscores',
     );
   }
   return join(keyDir(configDir), `${name}${SUFFIX}`);
@@ -43,7 +43,7 @@ export async function loadKey(configDir: string, name: string): Promise<LoadedKe
   } catch (error) {
     // The cause is left out: it might quote the file.
     if (error instanceof AppError)
-      throw new AppError('INVALID_CONFIG', `${path} does not hold a private key`);
+      throw new AppError('INVALID_CONFIG', `${path} does not contain a private key`);
     throw error;
   }
 }
@@ -52,7 +52,7 @@ async function readKeyFile(path: string, name: string): Promise<string> {
   try {
     const { mode } = await stat(path);
     if ((mode & OTHERS_MASK) !== 0) {
-      throw new AppError('INVALID_CONFIG', `others may use the key file ${path}`, {
+      throw new AppError('INVALID_CONFIG', `other users can read the key file ${path}`, {
         details: { hint: `chmod 600 ${path}` },
       });
     }
@@ -91,7 +91,7 @@ export async function importKey(
   if (privateKey === undefined)
     throw new AppError(
       'INVALID_PARAMETERS',
-      'that is no private key: 64 hexadecimal digits, with or without 0x before them; words are not read',
+      'not a private key: expected 64 hexadecimal digits, optionally after 0x; seed phrases are not supported',
     );
   return keepKey(configDir, name, privateKey, force);
 }
@@ -118,8 +118,8 @@ async function keepKey(
   const path = pathOf(configDir, name);
   if (force) await putAside(configDir, name, path);
   if (!(await createKeyFile(path, privateKey))) {
-    throw new AppError('KEY_EXISTS', `there is a key named ${name} already`, {
-      details: { hint: '--name makes another one beside it, --force replaces it' },
+    throw new AppError('KEY_EXISTS', `a key named ${name} already exists`, {
+      details: { hint: 'use --name for a second key, or --force to replace it' },
     });
   }
   return { name, path, address: createSigner(privateKey).address };
@@ -128,13 +128,13 @@ async function keepKey(
 /** A key that was replaced by mistake can be put back: whoever has it owns what it signed. */
 async function putAside(configDir: string, name: string, path: string): Promise<void> {
   const directory = join(keyDir(configDir), REPLACED);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   const old = await loadKey(configDir, name).catch(() => undefined);
   const target = join(directory, `${old?.address ?? `${name}-${Date.now()}`}${SUFFIX}`);
   try {
-    await rename(path, target);
+    await renameDurably(path, target);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if (!isMissing(error)) throw error;
   }
 }
 

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { createTestDir } from '../testing.ts';
+import { createTestDir } from '../testing/run.ts';
 import { readContent } from './content.ts';
 
 const nothing = Readable.from([]);

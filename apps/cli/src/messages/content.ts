@@ -2,7 +2,7 @@ import { AppError, LIMITS } from '@skerry/protocol';
 import { readTextFile } from '../files/read-text.ts';
 
 const tooLarge = () =>
-  new AppError('BODY_TOO_LARGE', `a message's content may have ${LIMITS.jsonBodyBytes} bytes`);
+  new AppError('BODY_TOO_LARGE', `a message's content has at most ${LIMITS.jsonBodyBytes} bytes`);
 
 async function readAll(stream: AsyncIterable<Buffer | string>): Promise<string> {
   const chunks: Buffer[] = [];
@@ -44,6 +44,6 @@ export async function readContent(
 ): Promise<Record<string, unknown>> {
   const value = await readJson(given, stdin);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new AppError('INVALID_CONTENT', 'the content of a message is a JSON object');
+    throw new AppError('INVALID_CONTENT', 'the content of a message must be a JSON object');
   return value as Record<string, unknown>;
 }

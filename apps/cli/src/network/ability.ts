@@ -19,13 +19,14 @@ export interface CreditStatusView {
 /** One line about what a credit service sells. */
 export function describeCredit({ sales = [], enforcement = false }: CreditStatusView): string {
   const sold = sales.map(({ token, network }) => `${token} on ${network}`).join(', ');
-  const bought = sold === '' ? 'no chain is configured, so nothing can be bought' : `credits for ${sold}`;
-  return `charges what is used; ${bought}; ${enforcement ? 'without credit instances are stopped' : 'nothing is stopped'}`;
+  const bought =
+    sold === '' ? 'no chain is configured, so nothing can be bought' : `sells credits for ${sold}`;
+  return `charges for usage; ${bought}; ${enforcement ? 'instances without credit are stopped' : 'nothing is stopped'}`;
 }
 
 /** @param url undefined: it does not run */
 export async function findCreditAbility(url: string | undefined): Promise<string> {
-  if (url === undefined) return 'the credit service does not run';
+  if (url === undefined) return 'the credit service is not running';
   try {
     return describeCredit((await probe(`${url}/status`)).body as CreditStatusView);
   } catch {
@@ -33,21 +34,21 @@ export async function findCreditAbility(url: string | undefined): Promise<string
   }
 }
 
-const UNKNOWN = 'what it can do is not known';
+const UNKNOWN = 'capabilities unknown';
 
 /** One line about what a compute node can do. */
 export function describeAbility({ computing = {}, reason }: ComputeConfigView): string {
   if (reason) return `no virtual machines: ${reason.message}`;
   const { ACCELERATOR: accelerator, ACCELERATOR_REASON: why } = computing;
   if (accelerator === undefined) return UNKNOWN;
-  if (accelerator === null) return 'virtual machines; whether KVM works is tried with the first one';
-  if (accelerator === 'kvm') return 'virtual machines by hardware (KVM)';
+  if (accelerator === null) return 'virtual machines; KVM is tested when the first one starts';
+  if (accelerator === 'kvm') return 'virtual machines with hardware acceleration (KVM)';
   return `virtual machines by software emulation, which is slow (${why})`;
 }
 
 /** @param url undefined: it does not run */
 export async function findComputeAbility(url: string | undefined): Promise<string> {
-  if (url === undefined) return 'no virtual machines: the compute node does not run';
+  if (url === undefined) return 'no virtual machines: the compute node is not running';
   try {
     return describeAbility((await probe(`${url}/status/config`)).body as ComputeConfigView);
   } catch {

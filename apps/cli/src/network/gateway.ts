@@ -1,50 +1,24 @@
-import { request, requestJson } from '@skerry/client';
-
-/** An instance domain record (specification, "Instance domain record"). */
-export interface DomainRecord {
-  readonly instance_hash: string;
-  readonly subdomain: string;
-  readonly url: string;
-  readonly ipv6: string | null;
-  readonly active: boolean;
-}
-
-/** Gateway status (specification, "Gateway status record"); the ports are this project's addition. */
-export interface GatewayStatus {
-  readonly domain: string;
-  readonly instance_count: number;
-  readonly route_count: number;
-  readonly http_port?: number;
-  readonly https_port?: number;
-}
+import { call, request } from '@skerry/client';
+import {
+  type DomainRecord,
+  GATEWAY_API,
+  type GatewayStatus,
+  type WhyRecord,
+} from '@skerry/protocol/api/gateway';
 
 const LOOKUP_TIMEOUT_MS = 10_000;
 /** Of what is only told beside something else. */
 const ASIDE_TIMEOUT_MS = 2_000;
 const STANDARD_PORT = { http: 80, https: 443 } as const;
 
-export function lookupDomain(gatewayUrl: string, subdomain: string): Promise<DomainRecord> {
-  return requestJson(`${gatewayUrl}/api/lookup/${encodeURIComponent(subdomain)}`, {
-    timeoutMs: LOOKUP_TIMEOUT_MS,
-  });
-}
+export const lookupDomain = (gatewayUrl: string, subdomain: string): Promise<DomainRecord> =>
+  call(gatewayUrl, GATEWAY_API.findDomain, { params: { subdomain } }, { timeoutMs: LOOKUP_TIMEOUT_MS });
 
-/** Why a name answers or does not (the gateway's API document, "WhyRecord"). */
-export interface WhyRecord {
-  readonly hostname: string;
-  readonly instance_hash: string | null;
-  readonly ipv6: string | null;
-  readonly chain: readonly { readonly step: string; readonly ok: boolean | null; readonly detail: string }[];
-  readonly missing: { readonly code: string; readonly message: string } | null;
-}
+export const explainDomain = (gatewayUrl: string, subject: string): Promise<WhyRecord> =>
+  call(gatewayUrl, GATEWAY_API.explainDomain, { params: { subject } }, { timeoutMs: LOOKUP_TIMEOUT_MS });
 
-export function explainDomain(gatewayUrl: string, name: string): Promise<WhyRecord> {
-  return requestJson(`${gatewayUrl}/api/why/${encodeURIComponent(name)}`, { timeoutMs: LOOKUP_TIMEOUT_MS });
-}
-
-export function getGatewayStatus(gatewayUrl: string): Promise<GatewayStatus> {
-  return requestJson(`${gatewayUrl}/api/status`, { timeoutMs: ASIDE_TIMEOUT_MS });
-}
+const getGatewayStatus = (gatewayUrl: string): Promise<GatewayStatus> =>
+  call(gatewayUrl, GATEWAY_API.getGatewayStatus, {}, { timeoutMs: ASIDE_TIMEOUT_MS });
 
 /** The gateway's status, or undefined where none answers: then host names are told without their domain. */
 export async function findGatewayStatus(gatewayUrl: string): Promise<GatewayStatus | undefined> {
@@ -66,7 +40,10 @@ function urlOf(scheme: 'http' | 'https', host: string, port: number | undefined)
 }
 
 /** Where an instance is reached by name. */
-export function hostAddresses(subdomain: string, gateway: GatewayStatus | undefined): HostAddresses {
+export function hostAddresses(
+  subdomain: string,
+  gateway: Pick<GatewayStatus, 'domain' | 'http_port' | 'https_port'> | undefined,
+): HostAddresses {
   if (gateway === undefined) return { hostname: subdomain };
   const hostname = `${subdomain}.${gateway.domain}`;
   return {

@@ -4,7 +4,7 @@ import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import { describeAbility, describeCredit } from './ability.ts';
 import { hostAddresses } from './gateway.ts';
-import { isWorthTelling } from './teller.ts';
+import { isWorthShowing } from './terminal.ts';
 import { renderFarewell, renderWelcome } from './welcome.ts';
 
 const URLS = {
@@ -42,8 +42,8 @@ test('other ports are told to the commands; what does not run is said', () => {
   ] as const);
   const text = renderWelcome({ ...FACTS, urls, failures }, plain);
   assert.match(text, /export SKERRY_CORE_URL=http:\/\/localhost:5024/);
-  assert.match(text, /not all of it/);
-  assert.match(text, /gateway +does not run +gateway cannot be started/);
+  assert.match(text, /some services are not/);
+  assert.match(text, /gateway +not running +gateway cannot be started/);
 });
 
 test('the farewell says what goes on', () => {
@@ -62,8 +62,8 @@ test('what a compute node can do, in one line', () => {
     describeAbility({ computing: { ACCELERATOR: 'tcg', ACCELERATOR_REASON: 'no /dev/kvm' } }),
     /slow \(no \/dev\/kvm\)/,
   );
-  assert.match(describeAbility({ computing: { ACCELERATOR: null } }), /tried with the first one/);
-  assert.equal(describeAbility({}), 'what it can do is not known');
+  assert.match(describeAbility({ computing: { ACCELERATOR: null } }), /tested when the first one starts/);
+  assert.equal(describeAbility({}), 'capabilities unknown');
 });
 
 test('addresses by name, as far as the gateway is known', () => {
@@ -78,13 +78,13 @@ test('addresses by name, as far as the gateway is known', () => {
 
 test('repetitions are not told twice; warnings always are', () => {
   const line = (level: number, msg: string) => JSON.stringify({ level, msg });
-  assert.ok(!isWorthTelling('', false));
-  assert.ok(!isWorthTelling(line(30, 'Server listening at http://127.0.0.1:1'), false));
-  assert.ok(!isWorthTelling(line(30, 'core is ready'), false));
-  assert.ok(isWorthTelling(line(30, 'migrated the database'), false));
-  assert.ok(!isWorthTelling(line(30, 'migrated the database'), true));
-  assert.ok(isWorthTelling(line(40, 'core is ready'), true));
-  assert.ok(isWorthTelling('a stack trace', true));
+  assert.ok(!isWorthShowing('', false));
+  assert.ok(!isWorthShowing(line(30, 'Server listening at http://127.0.0.1:1'), false));
+  assert.ok(!isWorthShowing(line(30, 'core is ready'), false));
+  assert.ok(isWorthShowing(line(30, 'migrated the database'), false));
+  assert.ok(!isWorthShowing(line(30, 'migrated the database'), true));
+  assert.ok(isWorthShowing(line(40, 'core is ready'), true));
+  assert.ok(isWorthShowing('a stack trace', true));
 });
 
 test("the command's own variables are not shown to daemons, which would refuse them", () => {
@@ -95,5 +95,8 @@ test("the command's own variables are not shown to daemons, which would refuse t
 test('what a credit service sells, in one line', () => {
   assert.match(describeCredit({}), /no chain is configured, so nothing can be bought; nothing is stopped/);
   const sales = [{ token: 'USDC', network: 'ethereum' }];
-  assert.match(describeCredit({ sales, enforcement: true }), /credits for USDC on ethereum; without credit/);
+  assert.match(
+    describeCredit({ sales, enforcement: true }),
+    /sells credits for USDC on ethereum; instances without credit/,
+  );
 });

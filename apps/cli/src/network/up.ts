@@ -6,7 +6,7 @@ import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
-import { createTeller, type Teller } from './teller.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
 
 export interface UpOptions {
@@ -47,7 +47,7 @@ function portsOf(options: UpOptions, context: Context): DevnetPorts {
 
 function checkCores(cores: number): number {
   if (Number.isInteger(cores) && cores <= CORES_MAX) return cores;
-  throw new AppError('INVALID_PARAMETERS', `--cores: 1 to ${CORES_MAX}, not ${cores}`);
+  throw new AppError('INVALID_PARAMETERS', `--cores must be 1 to ${CORES_MAX}, not ${cores}`);
 }
 
 /** One key press can arrive twice: from the terminal to the whole group, and passed on by the launcher. */
@@ -80,27 +80,27 @@ const untilAborted = (signal: AbortSignal) =>
     ? Promise.resolve()
     : new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }));
 
-async function welcome(context: Context, devnet: Devnet, dataDir: string, teller: Teller): Promise<void> {
+async function welcome(context: Context, devnet: Devnet, dataDir: string, terminal: Terminal): Promise<void> {
   const { output } = context;
   const ability = await findComputeAbility(devnet.urls.compute);
   const credit = await findCreditAbility(devnet.urls.credit);
   const { urls, coreUrls, failures } = devnet;
   const facts = { urls, coreUrls, failures, dataDir, ability, credit };
   if (output.json) output.result(welcomeRecord(facts), '');
-  else teller.say(renderWelcome(facts, (text) => output.paint('bold', text)));
+  else terminal.say(renderWelcome(facts, (text) => output.paint('bold', text)));
 }
 
 export async function up(context: Context, options: UpOptions): Promise<number> {
   const { output, paths, environment } = context;
   const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
   const ports = portsOf(options, context);
-  const teller = createTeller(output, options.quiet === true);
+  const terminal = createTerminal(output, options.quiet === true);
   let devnet: Devnet | undefined;
   using stop = listenForStop(() => {
     devnet?.kill();
     process.exit(SIGINT_EXIT_CODE);
   });
-  teller.say(`starting a network in ${dataDir}`);
+  terminal.say(`starting a network in ${dataDir}`);
   try {
     devnet = await startDevnet({
       command: [process.execPath, COMMAND],
@@ -110,26 +110,26 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
       hourSeconds: options.hour === undefined ? undefined : options.hour / 1000,
       chain: true,
       cores: checkCores(options.cores ?? 1),
-      onLine: teller.line,
-      onEvent: teller.event,
-      onWait: () => teller.say('waiting for the daemons of an earlier network to stop'),
+      onLine: terminal.line,
+      onEvent: terminal.event,
+      onWait: () => terminal.say('waiting for the daemons of a previous network to stop'),
       signal: stop.signal,
     });
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'SHUTTING_DOWN' && stop.signal.aborted)) throw error;
-    teller.say(renderFarewell(0));
+    terminal.say(renderFarewell(0));
     return EXIT.ok;
   }
-  await welcome(context, devnet, dataDir, teller);
-  teller.say(
+  await welcome(context, devnet, dataDir, terminal);
+  terminal.say(
     devnet.chain
       ? `messages are confirmed on a chain at ${devnet.chain.url}`
-      : 'messages are not confirmed: there is no chain, since anvil is not installed or did not start',
+      : 'messages are not confirmed: no chain, because anvil is not installed or did not start',
   );
   await untilAborted(stop.signal);
-  teller.say('stopping (Ctrl-C again ends everything at once)');
+  terminal.say('stopping (press Ctrl-C again to stop at once)');
   const running = await countRunning(devnet.urls.compute);
   await devnet[Symbol.asyncDispose]();
-  teller.say(renderFarewell(running));
+  terminal.say(renderFarewell(running));
   return EXIT.ok;
 }

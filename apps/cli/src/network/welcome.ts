@@ -22,7 +22,7 @@ const portOf = (url: string) => new URL(url).port;
 function rowsOf({ urls, coreUrls, failures, ability, credit }: NetworkFacts): string[][] {
   const row = (name: DaemonName, url: string | undefined, about: string) => [
     `  ${name}`,
-    url ?? 'does not run',
+    url ?? 'not running',
     url === undefined ? (failures.get(name)?.message ?? '') : about,
   ];
   const { gatewayHttp, gatewayHttps, gatewayApi } = urls;
@@ -31,13 +31,13 @@ function rowsOf({ urls, coreUrls, failures, ability, credit }: NetworkFacts): st
       ? ''
       : `https://NAME.${DOMAIN}:${portOf(gatewayHttps)}/ and http://NAME.${DOMAIN}:${portOf(gatewayHttp)}/`;
   return [
-    row('core', urls.core, 'keeps, shares and answers messages'),
-    ...coreUrls.slice(1).map((url, at) => [`  core-${at + 2}`, url, 'keeps in step with the others']),
-    row('scheduler', urls.scheduler, 'chooses the node of each virtual machine'),
+    row('core', urls.core, 'stores, exchanges and serves messages'),
+    ...coreUrls.slice(1).map((url, at) => [`  core-${at + 2}`, url, 'stays in step with the others']),
+    row('scheduler', urls.scheduler, 'chooses a compute node for each instance'),
     row('compute', urls.compute, ability),
     row('gateway', gatewayApi, names),
     row('credit', urls.credit, credit),
-    row('status', urls.status, 'whether all of it answers, for people and programs'),
+    row('status', urls.status, 'shows whether every service answers'),
   ];
 }
 
@@ -61,20 +61,20 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
   const httpsPort = urls.gatewayHttps === undefined ? PORTS.gatewayHttps.fallback : portOf(urls.gatewayHttps);
   return [
     '',
-    bold(failures.size === 0 ? 'The network is up.' : 'The network is up, but not all of it.'),
+    bold(failures.size === 0 ? 'The network is up.' : 'The network is up, but some services are not.'),
     alignColumns(rowsOf(facts)),
-    `  data and logs in ${dataDir}`,
+    `  data and logs: ${dataDir}`,
     '',
-    'Try next, in another shell:',
+    'Try this in another shell:',
     ...exportsOf(urls),
     '  npx skerry key new',
     '  npx skerry instance create --name web --image debian:12 --cpu 1 --memory 512 --disk 4 --allow 22,80,443 --wait',
     '  npx skerry instance ssh web -- uname -a',
-    `  curl http://NAME.${DOMAIN}:${httpPort}/      (NAME: the four words; port 80 of the machine)`,
-    '  npx skerry score latest      (an hour after the start; with "skerry up --hour 20s" within a minute)',
+    `  curl http://NAME.${DOMAIN}:${httpPort}/      (NAME: the four words; leads to port 80 of the machine)`,
+    '  npx skerry score latest      (after an hour, or within a minute with "skerry up --hour 20s")',
     `  curl -k https://NAME.${DOMAIN}:${httpsPort}/  (port 443, with the machine's own certificate)`,
     '',
-    'Ctrl-C stops the network.',
+    'Press Ctrl-C to stop the network.',
     '',
   ].join('\n');
 }
@@ -84,7 +84,7 @@ export function renderFarewell(running: number): string {
   if (running === 0) return 'stopped';
   const [machines, keep, them] =
     running === 1 ? ['virtual machine', 'keeps', 'it'] : ['virtual machines', 'keep', 'them'];
-  return `stopped; ${running} ${machines} ${keep} running, and the next "skerry up" takes ${them} over`;
+  return `stopped; ${running} ${machines} ${keep} running, and the next "skerry up" will manage ${them} again`;
 }
 
 /** What renderWelcome tells, for programs. */

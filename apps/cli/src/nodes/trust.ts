@@ -1,4 +1,5 @@
-import { requestJson } from '@skerry/client';
+import { call } from '@skerry/client';
+import { NODE_API, type TrustView } from '@skerry/protocol/api/core/node';
 import { plainText } from '../output/text.ts';
 
 interface Trusted {
@@ -6,12 +7,11 @@ interface Trusted {
   readonly source: string;
 }
 
-/** Whom a node says that it believes, by name; a node of an older release does not say. */
+/** Whom a node says that it believes, by name. */
 export type TrustShown = Readonly<Record<string, Trusted>>;
 
-export async function readTrust(url: string): Promise<TrustShown | undefined> {
-  const info = await requestJson<{ trust?: TrustShown }>(`${url}/api/v0/info/public.json`);
-  return info.trust;
+export async function readTrust(url: string): Promise<TrustView> {
+  return (await call(url, NODE_API.getInfo, {})).trust;
 }
 
 /** Whose keys for random values a node knows changes nothing of its state. */
@@ -51,5 +51,5 @@ export function differingTrust(first: TrustShown, second: TrustShown): TrustDiff
 export const differenceFields = (differences: readonly TrustDifference[]): [string, string][] =>
   differences.map(({ name, first, second }) => [
     `${plainText(name).replaceAll('_', ' ')} differ`,
-    `${textOf(first)} at the first, ${textOf(second)} at the second`,
+    `${textOf(first)} on the first, ${textOf(second)} on the second`,
   ]);

@@ -8,7 +8,7 @@ import { coreService } from '@skerry/core';
 import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
 import { startDaemon } from '../testing/parts.ts';
 import { until } from '../testing/shell.ts';
-import { type Answer, canHoldAddresses, FakeNode, serve } from './testing-nodes.ts';
+import { type Answer, canHoldAddresses, FakeNode, serve } from './testing/nodes.ts';
 
 const TIMEOUT_MS = 60_000;
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
@@ -87,7 +87,7 @@ test('H3: by default a stranger’s node is not asked anything, and a claim of a
   );
   const told = (await network.listNodes()).get(node.nodeId)!;
   assert.deepEqual([asked, told.healthy, told.reason?.code], [0, false, 'NODE_NOT_MEASURED']);
-  assert.match(told.trust, /no publisher of scores/);
+  assert.match(told.trust, /no trusted score publisher/);
   assert.equal((await network.owner.getInstance(id)).node_id, null);
 });
 

@@ -10,7 +10,7 @@ import type { InstanceView } from '@skerry/protocol';
 import { startDaemon } from '../testing/parts.ts';
 import { findFreePorts } from '../testing/ports.ts';
 import { until } from '../testing/shell.ts';
-import { canHoldAddresses, FakeNode } from './testing-nodes.ts';
+import { canHoldAddresses, FakeNode } from './testing/nodes.ts';
 
 const TIMEOUT_MS = 60_000;
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';

@@ -8,10 +8,10 @@ import { renderScores } from './render.ts';
 export async function showLatest({ coreUrl, output }: Context, publisher: string | undefined): Promise<void> {
   const publishers = publisher === undefined ? undefined : [parseEvmAddress(publisher)];
   const latest = await readLatestScores({ coreUrl }, publishers);
-  if (!latest) throw new AppError('MESSAGE_NOT_FOUND', 'nobody has published scores yet');
+  if (!latest) throw new AppError('MESSAGE_NOT_FOUND', 'no scores have been published yet');
   const { content, itemHash, publisher: address } = latest;
   if (!Array.isArray(content?.scores?.ccn) || !Array.isArray(content.scores.crn))
-    throw new AppError('INVALID_CONTENT', `${itemHash} does not have the form of scores`);
+    throw new AppError('INVALID_CONTENT', `${itemHash} is not a scores message`);
   const facts = renderFields([
     ['publisher', plainText(address)],
     ['measured', plainText(content.measured_at ?? 'never')],

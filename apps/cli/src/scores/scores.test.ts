@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addRelease, parseMoment } from './actions.ts';
+import { addRelease, parseMoment } from './compute.ts';
 
 test('a release replaces the newest before it, from its day on', () => {
   const first = addRelease({}, 'skerry-core', '1.0.0', '2026-01-01', false);

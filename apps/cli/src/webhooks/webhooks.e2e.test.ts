@@ -9,8 +9,8 @@ import { test } from 'node:test';
 import { coreService } from '@skerry/core';
 import { createLogger, readConfig } from '@skerry/kit';
 import { Webhook } from 'standardwebhooks';
+import { createTestDir } from '../testing/run.ts';
 import { SKERRY, until } from '../testing/shell.ts';
-import { createTestDir } from '../testing.ts';
 
 const TIMEOUT_MS = 60_000;
 

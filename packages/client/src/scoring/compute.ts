@@ -12,7 +12,7 @@ import {
   sha256Hex,
   type VersionTable,
 } from '@skerry/protocol';
-import { readMetricsMessages, type ScoringSource } from './read.ts';
+import { readMetricsMessages, type ScoringSource } from './published.ts';
 
 /** All that scores follow from, beside the messages themselves. */
 export interface ScoringTerms {

@@ -11,7 +11,7 @@ import type { CoreClient } from '../core-client.ts';
 import { requestJson } from '../request.ts';
 import { type ListedMessage, type SignedMessageSource, verifyListed } from '../signed-message.ts';
 import { computeScoresOf, type ScoresContent, type ScoringTerms } from './compute.ts';
-import type { RefusedMessage } from './read.ts';
+import type { RefusedMessage } from './published.ts';
 
 /** A table or a list that scores were computed from. */
 const FILE_BYTES_MAX = 16 * 1024 ** 2;
@@ -28,7 +28,7 @@ async function readScoresRow(source: SignedMessageSource, row: ListedMessage): P
   const { itemHash, type, sender, content } = await verifyListed(source, row);
   const post = content as { type?: unknown; content?: ScoresContent } | null;
   if (type !== 'POST' || post?.type !== SCORES_POST_TYPE)
-    throw new AppError('INVALID_CONTENT', `${itemHash} does not publish scores`);
+    throw new AppError('INVALID_CONTENT', `${itemHash} is not a scores message`);
   return { itemHash, publisher: sender, content: post.content as ScoresContent };
 }
 
@@ -46,7 +46,7 @@ export async function readPublishedScores(
   if (!row) throw new AppError('MESSAGE_NOT_FOUND', `the core node has no message ${itemHash}`);
   const scores = await readScoresRow(source, row);
   if (scores.itemHash === itemHash) return scores;
-  throw new AppError('HASH_MISMATCH', `the message that the core node gave as ${itemHash} is another one`);
+  throw new AppError('HASH_MISMATCH', `the core node returned another message for ${itemHash}`);
 }
 
 /**
@@ -68,7 +68,7 @@ export async function readLatestScores(
   if (!row) return undefined;
   const scores = await readScoresRow(source, row);
   if (publishers === undefined || publishers.includes(scores.publisher)) return scores;
-  throw new AppError('INVALID_SIGNATURE', `the core node gave scores that ${scores.publisher} signed`);
+  throw new AppError('INVALID_SIGNATURE', `the core node returned scores that ${scores.publisher} signed`);
 }
 
 async function readInput(core: CoreClient, hash: string): Promise<string> {
@@ -81,7 +81,8 @@ async function readInput(core: CoreClient, hash: string): Promise<string> {
     chunks.push(chunk);
   }
   const bytes = new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer());
-  if (sha256Hex(bytes) !== hash) throw new AppError('FILE_CORRUPT', `the input ${hash} has other bytes`);
+  if (sha256Hex(bytes) !== hash)
+    throw new AppError('FILE_CORRUPT', `the bytes of the input ${hash} do not match it`);
   return new TextDecoder().decode(bytes);
 }
 
@@ -94,7 +95,7 @@ export async function readTerms(core: CoreClient, content: ScoresContent): Promi
     !Array.isArray(inputs?.publishers) ||
     !inputs.publishers.every((one) => typeof one === 'string')
   )
-    throw new AppError('INVALID_CONTENT', 'the message does not say what its scores were computed from');
+    throw new AppError('INVALID_CONTENT', 'the message does not name the inputs of its scores');
   const registrations =
     inputs.registrations === null
       ? undefined

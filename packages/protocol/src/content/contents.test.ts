@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
-import { ADDRESS, CID0, CID1, HASH, SSH_KEY } from '../network-form/testing.ts';
+import { ADDRESS, CID0, CID1, HASH, SSH_KEY } from '../network-form/testing/setup.ts';
 import { parseAggregateContent } from './aggregate.ts';
 import { parseForgetContent } from './forget.ts';
 import { parseInstanceContent } from './instance.ts';

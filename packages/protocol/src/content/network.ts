@@ -5,7 +5,7 @@ import { ANY_HASH_PATTERN } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 
 /**
- * What services tell each other: POST messages of these content types (docs/architecture.md). Anyone may send them;
+ * What services tell each other: POST messages of these content types (docs/messages.md). Anyone may send them;
  * they have an effect only when the signer has the standing that each one asks for.
  */
 export const NETWORK_POST = {

@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
 import { OnBehalfOf } from './on-behalf.ts';
-import { Tags } from './tags.ts';
+import { readTags, Tags } from './tags.ts';
 
 /** The post type whose content takes the place of an earlier post's, named by `ref`. */
 export const AMEND = 'amend';
@@ -30,3 +30,13 @@ export function parsePostContent(value: unknown): PostContent {
   }
   return content;
 }
+
+/** Where deployed nodes look for the tags of a POST: `content.content.tags`. */
+export const innerTagsOf = (content: unknown): unknown =>
+  typeof content === 'object' && content !== null && Object.hasOwn(content, 'tags')
+    ? (content as { readonly tags: unknown }).tags
+    : undefined;
+
+/** The tags of a POST, from both places where they may stand. */
+export const tagsOfPost = ({ tags = [], content }: PostContent): string[] =>
+  readTags([...tags, ...readTags(innerTagsOf(content))]);

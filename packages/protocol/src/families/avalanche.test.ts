@@ -5,7 +5,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { base58, bech32 } from '@scure/base';
 import { hexToBytes } from '../hex.ts';
 import { avalanche, avalancheDigest } from './avalanche.ts';
-import { describeFamily } from './suite.ts';
+import { describeFamily } from './testing/suite.ts';
 
 const nodeHash = (name: string, bytes: Uint8Array | string) => createHash(name).update(bytes).digest();
 

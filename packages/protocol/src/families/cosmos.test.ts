@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { base64, bech32, bech32m } from '@scure/base';
 import { aminoSignDoc, cosmos } from './cosmos.ts';
-import { describeFamily } from './suite.ts';
+import { describeFamily } from './testing/suite.ts';
 
 const nodeHash = (name: string, bytes: Uint8Array | string) => createHash(name).update(bytes).digest();
 const keyHashOf = (key: Uint8Array) => nodeHash('ripemd160', nodeHash('sha256', key));

@@ -35,7 +35,7 @@ export function decodeBech32(text: string, lengthBytes: number): { prefix: strin
   return { prefix, bytes };
 }
 
-export function encodeBech32(prefix: string, bytes: Uint8Array): string {
+function encodeBech32(prefix: string, bytes: Uint8Array): string {
   return bech32.encode(prefix, bech32.toWords(bytes));
 }
 

@@ -3,7 +3,7 @@ import { evmAddressOf } from '../evm/address.ts';
 import { personalSignDigest } from '../evm/personal-sign.ts';
 import { bytesToHex } from '../hex.ts';
 import { evm } from './evm.ts';
-import { describeFamily } from './suite.ts';
+import { describeFamily } from './testing/suite.ts';
 
 describeFamily({
   name: 'EVM',

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { base58, base64 } from '@scure/base';
 import { nuls, nulsAddressOf, nulsDigest } from './nuls.ts';
-import { describeFamily } from './suite.ts';
+import { describeFamily } from './testing/suite.ts';
 
 const sign = (secret: Uint8Array, text: string) => {
   const signature = secp256k1.sign(nulsDigest(text), secret, { prehash: false, format: 'recovered' });

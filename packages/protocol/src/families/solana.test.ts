@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { base58 } from '@scure/base';
 import { solana } from './solana.ts';
-import { describeFamily } from './suite.ts';
+import { describeFamily } from './testing/suite.ts';
 
 const encodeWith = (address: string) => (signature: Uint8Array) =>
   JSON.stringify({ signature: base58.encode(signature), publicKey: address });

@@ -5,7 +5,7 @@ import { base58 } from '@scure/base';
 import { getPublicKey, secretFromSeed, sign } from '@scure/sr25519';
 import { bytesToHex, hexToBytes } from '../hex.ts';
 import { substrate } from './substrate.ts';
-import { describeFamily } from './suite.ts';
+import { describeFamily } from './testing/suite.ts';
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 

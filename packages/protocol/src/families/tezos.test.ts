@@ -5,7 +5,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
-import { describeFamily, type FamilySubject } from './suite.ts';
+import { describeFamily, type FamilySubject } from './testing/suite.ts';
 import { tezos } from './tezos.ts';
 
 const base58check = createBase58check(sha256);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { AppError } from '../errors.ts';
 import { NETWORK_PARSERS, type NetworkType, parseNetworkType } from './content.ts';
 import { convertNetworkContent } from './convert.ts';
-import { CID0, CID1, HASH, head, SSH_KEY, samples } from './testing.ts';
+import { CID0, CID1, HASH, head, SSH_KEY, samples } from './testing/setup.ts';
 
 const TYPES = Object.keys(samples) as NetworkType[];
 

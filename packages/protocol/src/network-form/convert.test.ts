@@ -8,7 +8,7 @@ import { parseStoreContent } from '../content/store.ts';
 import { LIMITS } from '../limits.ts';
 import { NETWORK_PARSERS } from './content.ts';
 import { convertNetworkContent, listInstanceShortfalls } from './convert.ts';
-import { ADDRESS, CID0, CID1, HASH, head, SSH_KEY, samples } from './testing.ts';
+import { ADDRESS, CID0, CID1, HASH, head, SSH_KEY, samples } from './testing/setup.ts';
 
 const convert = (type: string, value: object) => convertNetworkContent(type, HASH, value).content;
 const instance = (change: object = {}) => convert('INSTANCE', { ...samples.INSTANCE, ...change });

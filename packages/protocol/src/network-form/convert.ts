@@ -1,9 +1,10 @@
 import type { AggregateContent } from '../content/aggregate.ts';
 import type { ForgetContent } from '../content/forget.ts';
 import { type InstanceContent, parseInstanceContent } from '../content/instance.ts';
-import type { PostContent } from '../content/post.ts';
+import { innerTagsOf, type PostContent } from '../content/post.ts';
 import type { Program } from '../content/program.ts';
 import type { StoreContent } from '../content/store.ts';
+import { readTags } from '../content/tags.ts';
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import type { NetworkAggregateContent } from './content/aggregate.ts';
@@ -40,13 +41,10 @@ function withoutEmpty<T extends object>(fields: T): { [K in keyof T]: NonNullabl
   return Object.fromEntries(entries) as { [K in keyof T]: NonNullable<T[K]> };
 }
 
-/** Tags are free values in this form: what is no tag is no fault. */
-function readTags(value: unknown): string[] | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const tags = value.filter(
-    (tag): tag is string => typeof tag === 'string' && tag !== '' && tag.length <= LIMITS.tagChars,
-  );
-  return tags.length > 0 ? [...new Set(tags)].slice(0, LIMITS.tags) : undefined;
+/** Tags are free values in this form. */
+function tagsOrNone(value: unknown): string[] | undefined {
+  const tags = readTags(value);
+  return tags.length > 0 ? tags : undefined;
 }
 
 function memberOf(value: unknown, name: string): unknown {
@@ -61,7 +59,7 @@ export function convertPost(post: NetworkPostContent): PostContent {
     type: post.type,
     address: post.address,
     ...(post.content === undefined ? {} : { content: post.content }),
-    ...withoutEmpty({ ref: ref === '' ? undefined : ref, tags: readTags(memberOf(post.content, 'tags')) }),
+    ...withoutEmpty({ ref: ref === '' ? undefined : ref, tags: tagsOrNone(innerTagsOf(post.content)) }),
   };
 }
 
@@ -76,7 +74,7 @@ export function convertStore(store: NetworkStoreContent): StoreContent {
     size,
     content_type,
     ref: store.ref === '' ? undefined : store.ref,
-    tags: readTags(store.tags),
+    tags: tagsOrNone(store.tags),
   };
   return { item_type, item_hash, address, ...withoutEmpty(optional) };
 }

@@ -24,7 +24,7 @@ import {
   NOW,
   samples,
   signed,
-} from './testing.ts';
+} from './testing/setup.ts';
 
 const POST = JSON.stringify(samples.POST);
 const verify = (value: unknown, now = NOW) => verifyNetworkMessage(parseNetworkMessage(value), now);

@@ -9,7 +9,17 @@ import { floorRoot } from './roots.ts';
 import { type MetricsMessage, Scorer, scoreMessages } from './scorer.ts';
 import { decentralizationOf } from './scores.ts';
 import { DEFAULT_SCORING_SETTINGS, type ScoringSettings } from './settings.ts';
-import { DAY, HOUR, hourly, idOf, messageOf, PERFECT_COMPUTE, recordOf, TO, VERSIONS } from './testing.ts';
+import {
+  DAY,
+  HOUR,
+  hourly,
+  idOf,
+  messageOf,
+  PERFECT_COMPUTE,
+  recordOf,
+  TO,
+  VERSIONS,
+} from './testing/setup.ts';
 import { isVersionValid } from './versions.ts';
 import { totalOf, WEIGHT_UNIT, weightOf } from './weights.ts';
 

@@ -1,15 +1,14 @@
 import Type, { type Static } from 'typebox';
-import { familyOf } from '../chains.ts';
 import { StoreContent } from '../content/store.ts';
 import { Tags } from '../content/tags.ts';
 import type { MessageShape, VerifiedMessage } from '../envelope.ts';
 import { AppError } from '../errors.ts';
-import { itemHashOf } from '../hash.ts';
 import { scanJsonObject } from '../json/scan.ts';
 import { LIMITS } from '../limits.ts';
 import { parseMessageHash } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 import { verifyScannedSubmission } from '../submission.ts';
+import { verifyUpload } from '../upload.ts';
 import { type SyncFields, uncoveredText } from './key.ts';
 
 /**
@@ -45,9 +44,6 @@ const parseUpload = createParser(
 );
 const parseNoted = createParser(Type.Object({ noted_ms: NotedMs }), 'body', 'INVALID_ENVELOPE');
 
-/** Uploads are signed in this chain's way (specification, "Authentication" 3). */
-const UPLOAD_CHAIN = 'ETH';
-
 function checkClock(time: number, nowSeconds: number): void {
   if (time <= nowSeconds + LIMITS.futureSeconds) return;
   throw new AppError(
@@ -56,7 +52,7 @@ function checkClock(time: number, nowSeconds: number): void {
   );
 }
 
-function verifyUpload(value: unknown, nowSeconds: number): VerifiedMessage {
+function readUpload(value: unknown, nowSeconds: number): VerifiedMessage {
   const { upload, noted_ms: notedMs } = parseUpload(value);
   const {
     file_hash: fileHash,
@@ -68,15 +64,9 @@ function verifyUpload(value: unknown, nowSeconds: number): VerifiedMessage {
     tags = [],
   } = upload;
   checkClock(time, nowSeconds);
-  const family = familyOf(UPLOAD_CHAIN);
-  const sender = family.parseAddress(upload.address);
-  if (!family.verify(fileHash, signature, sender))
-    throw new AppError('INVALID_SIGNATURE', `the signature over the file's hash was not made by ${sender}`);
   return {
     form: 'upload',
-    itemHash: itemHashOf(UPLOAD_CHAIN, sender, fileHash),
-    chain: UPLOAD_CHAIN,
-    sender,
+    ...verifyUpload(fileHash, upload),
     type: 'STORE',
     channel,
     time,
@@ -101,7 +91,7 @@ function verifyUpload(value: unknown, nowSeconds: number): VerifiedMessage {
  */
 export function verifyShared(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
   const scanned = scanJsonObject(body);
-  if (Object.hasOwn(scanned.value, 'upload')) return verifyUpload(scanned.value, nowSeconds);
+  if (Object.hasOwn(scanned.value, 'upload')) return readUpload(scanned.value, nowSeconds);
   const { noted_ms: noted, ...value } = scanned.value;
   const message = verifyScannedSubmission({ ...scanned, value }, nowSeconds);
   if (message.form === 'envelope' && noted === undefined) return message;

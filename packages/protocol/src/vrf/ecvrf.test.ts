@@ -11,7 +11,7 @@ import { multiplyLittleEndian } from './limbs.ts';
 import { createSodiumGroup, loadNativeVrfEngine, loadSodium } from './native.ts';
 import { pureP256 } from './p256.ts';
 import { pureVrfEngine, VRF_SUITES, type VrfEngine } from './suites.ts';
-import { RFC_VECTORS } from './testing-vectors.ts';
+import { RFC_VECTORS } from './testing/vectors.ts';
 
 const bytes = (hex: string) => hexToBytes(hex)!;
 const native = await loadNativeVrfEngine();

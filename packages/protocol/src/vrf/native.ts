@@ -40,8 +40,8 @@ function multiplyPure(point: Uint8Array, scalar: Uint8Array): Uint8Array {
   return decoded.multiplyUnsafe(bytesToNumberLE(scalar)).toBytes();
 }
 
-/** Points are their encodings: libsodium decodes at each use, and throws where one is not of the prime-order subgroup. */
-export function createSodiumGroup(sodium: Sodium): VrfGroup<Uint8Array> {
+/** libsodium's functions, each with a result of its own. */
+function createOperations(sodium: Sodium) {
   const hash = (bytes: Uint8Array) => {
     const result = new Uint8Array(HASH_BYTES);
     sodium.crypto_hash_sha512(result, bytes);
@@ -75,6 +75,18 @@ export function createSodiumGroup(sodium: Sodium): VrfGroup<Uint8Array> {
     sodium.crypto_core_ed25519_sub(result, a, b);
     return result;
   };
+  const addScalars = (a: Uint8Array, b: Uint8Array) => {
+    const result = new Uint8Array(POINT_BYTES);
+    sodium.crypto_core_ed25519_scalar_add(result, a, b);
+    return result;
+  };
+  return { hash, reduce, multiply, multiplyBase, clearCofactor, subtract, addScalars };
+}
+
+/** Points are their encodings: libsodium decodes at each use, and throws where one is not of the prime-order subgroup. */
+export function createSodiumGroup(sodium: Sodium): VrfGroup<Uint8Array> {
+  const { hash, reduce, multiply, multiplyBase, clearCofactor, subtract, addScalars } =
+    createOperations(sodium);
   /**
    * libsodium refuses points outside the prime-order subgroup and products that are the identity; the RFC's verifier does
    * not. Such a point, which only a dishonest key holder makes, is left to the pure engine, so that both always agree.
@@ -118,12 +130,8 @@ export function createSodiumGroup(sodium: Sodium): VrfGroup<Uint8Array> {
     widen: pureEdwards25519.widen,
     deriveSecret: (secretKey) => deriveEdwardsSecret(hash(secretKey)),
     deriveNonce: ({ nonceKey }, encodedPoint) => reduce(hash(concatBytes(nonceKey, encodedPoint))),
-    respond(nonce, challenge, { scalar }) {
-      const result = new Uint8Array(POINT_BYTES);
-      const product = reduce(multiplyLittleEndian(challenge, scalar, WIDE_BYTES));
-      sodium.crypto_core_ed25519_scalar_add(result, product, nonce);
-      return result;
-    },
+    respond: (nonce, challenge, { scalar }) =>
+      addScalars(reduce(multiplyLittleEndian(challenge, scalar, WIDE_BYTES)), nonce),
   };
 }
 

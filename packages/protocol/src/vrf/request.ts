@@ -53,7 +53,7 @@ export function seedBytesOf(seed: string): Uint8Array | undefined {
 }
 
 /** Why a range cannot be drawn from, or undefined. */
-export function rangeFault({ min, max, count }: VrfRange): string | undefined {
+function rangeFault({ min, max, count }: VrfRange): string | undefined {
   for (const [name, value] of Object.entries({ min, max })) {
     if (!Number.isSafeInteger(value))
       return `${name} is a whole number from -(2^53 - 1) to 2^53 - 1, not ${value}`;

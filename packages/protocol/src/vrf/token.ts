@@ -78,7 +78,7 @@ function encodeToken(suiteId: number, publicKey: Uint8Array, range: VrfRange, pr
 }
 
 /** A token, or in a sentence why the text is none. */
-export function parseVrfToken(text: string, engine: VrfEngine = pureVrfEngine): VrfToken | string {
+function parseVrfToken(text: string, engine: VrfEngine = pureVrfEngine): VrfToken | string {
   const bytes = /^0x[0-9a-f]*$/.test(text) ? hexToBytes(text) : undefined;
   if (bytes === undefined) return 'the proof is not 0x and an even number of lower-case hexadecimal digits';
   if (bytes.length < HEAD_BYTES) return 'the proof is too short';

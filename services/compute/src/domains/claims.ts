@@ -11,7 +11,7 @@ const LABEL = '(?!-)[a-z0-9-]{1,63}(?<!-)';
 const NAME = new RegExp(`^(?:${LABEL}\\.)+${LABEL}$`);
 const NAME_CHARS_MAX = 253;
 /** Of one owner; the rest is not looked at. */
-export const CLAIMS_MAX = 100;
+const CLAIMS_MAX = 100;
 
 /** A host name in lower case, or undefined where it is none (RFC 1123; IDN in its ASCII form). */
 export function parseDomainName(text: string): string | undefined {

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { requestJson } from '@skerry/client';
-import { type Logger, pause } from '@skerry/kit';
+import { type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { readTextIfAny, writeFileAtomically } from '../host/atomic-file.ts';
 import { type DomainClaim, type DomainState, decideDomains, readClaims } from './claims.ts';
 import { type DomainRules, readProof } from './dns.ts';
 
@@ -83,7 +82,7 @@ export class DomainRegistry {
         await this.refresh();
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ err: error }, 'custom domains could not be looked up; they stay as they are');
+        log.warn({ err: error }, 'custom domains could not be checked and stay as they are');
         waitMs = RETRY_MS;
       }
       const either = new AbortController();
@@ -114,7 +113,7 @@ export class DomainRegistry {
     const next = decideDomains(proven, this.#states);
     if (JSON.stringify(next) === JSON.stringify(this.#states)) return;
     this.#states = next;
-    await writeFileAtomically(join(dataDir, FILE), `${JSON.stringify(next)}\n`);
+    await writeFileAtomically(join(dataDir, FILE), `${JSON.stringify(next)}\n`, 0o644);
     log.info({ domains: next.length, active: next.filter((one) => one.isActive).length }, 'custom domains');
   }
 

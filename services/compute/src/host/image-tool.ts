@@ -33,7 +33,7 @@ function ancestorsOf(path: string): string[] {
 }
 
 /** The command of a tool that sees its files, at their own places, and the system's programs: nothing else. Pure. */
-export function toolCommand(
+function toolCommand(
   argv: readonly string[],
   { uid = TOOLS_UID, writes = [], reads = [] }: ToolFiles,
   { addressSpaceBytes, cpuSeconds }: ToolLimits = {},

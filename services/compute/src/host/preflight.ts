@@ -41,7 +41,7 @@ export async function preflight(
   return listObstacles(facts);
 }
 
-export async function readHostFacts(): Promise<HostFacts> {
+async function readHostFacts(): Promise<HostFacts> {
   return {
     architecture: process.arch,
     isLinux: process.platform === 'linux',
@@ -98,7 +98,7 @@ async function installMissing(
 ): Promise<void> {
   const packages = packagesFor(programs);
   say(
-    `installing what virtual machines and programs need: apt-get install --no-install-recommends ${packages.join(' ')} (SKERRY_COMPUTE_INSTALL_PACKAGES=no turns this off)`,
+    `installing packages for virtual machines and programs: apt-get install --no-install-recommends ${packages.join(' ')} (SKERRY_COMPUTE_INSTALL_PACKAGES=no turns this off)`,
   );
   // None of these packages is a daemon; scripts of packages that come along are told that no init system runs.
   const options = {
@@ -118,7 +118,7 @@ async function installMissing(
         log.error({ err: error }, 'the packages could not be installed');
         return;
       }
-      log.warn({ err: error, attempt }, 'the packages could not be installed; it is tried again');
+      log.warn({ err: error, attempt }, 'the packages could not be installed; retrying');
       await pause(backoffMs(attempt, INSTALL_RETRY_MS.base, INSTALL_RETRY_MS.max), signal);
     }
 }

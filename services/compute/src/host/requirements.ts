@@ -51,7 +51,7 @@ export function listObstacles(facts: HostFacts): string[] {
   const obstacles: string[] = [];
   if (!facts.isLinux) return ['virtual machines need Linux'];
   if (facts.architecture !== 'x64') {
-    obstacles.push(`virtual machines are built for x86_64 only; this machine is ${facts.architecture}`);
+    obstacles.push(`virtual machines require x86_64; this machine is ${facts.architecture}`);
   }
   if (facts.missingPrograms.length > 0) {
     const packages = packagesFor(facts.missingPrograms).join(' ');
@@ -61,19 +61,17 @@ export function listObstacles(facts: HostFacts): string[] {
     obstacles.push(`missing programs: ${facts.missingPrograms.join(', ')}; ${how}`);
   }
   if (!facts.isRoot) {
-    obstacles.push('images, taps and firewall rules are made as root; start the compute node as root (sudo)');
+    obstacles.push(
+      'creating images, network interfaces and firewall rules requires root; start the compute node as root (sudo)',
+    );
   } else {
     if (!facts.hasNetAdmin)
-      obstacles.push(
-        'the capability CAP_NET_ADMIN is missing; give it to the container or start on the machine itself',
-      );
+      obstacles.push('the capability CAP_NET_ADMIN is missing; grant it to the container or run on the host');
     if (!facts.canOpenTun)
-      obstacles.push(
-        '/dev/net/tun cannot be opened; load the module tun, or give the device to the container',
-      );
+      obstacles.push('cannot open /dev/net/tun; load the module tun, or pass the device to the container');
     if (facts.hasNetAdmin && !facts.canWriteNetworkSettings) {
       obstacles.push(
-        '/proc/sys/net is not writable, so packets cannot be passed on; a container needs it writable',
+        '/proc/sys/net is not writable, so packets cannot be forwarded; make it writable in the container',
       );
     }
   }

@@ -57,7 +57,7 @@ export async function run(
     child.on('error', (error: NodeJS.ErrnoException) => {
       if (signal?.aborted) reject(signal.reason);
       else if (timeout.aborted)
-        reject(new AppError('TIMED_OUT', `${program} did not end in ${timeoutMs} ms`));
+        reject(new AppError('TIMED_OUT', `${program} did not finish within ${timeoutMs} ms`));
       else if (error.code === 'ENOENT') reject(new AppError('HOST_NOT_READY', `${program} is not installed`));
       else reject(error);
     });
@@ -76,7 +76,7 @@ function failureOf(
   errors: string,
 ): AppError {
   const tail = errors.trim().slice(-ERROR_TAIL_CHARS);
-  const how = code === null ? `was ended by ${signal}` : `failed with code ${code}`;
+  const how = code === null ? `was killed by ${signal}` : `failed with code ${code}`;
   const errorCode = saysDiskFull(tail) ? 'STORAGE_FULL' : 'INTERNAL';
   return new AppError(errorCode, `${program} ${how}${tail === '' ? '' : `: ${tail}`}`, {
     details: { program, args: args.slice(0, 64), code },

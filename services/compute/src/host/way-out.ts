@@ -28,7 +28,7 @@ function parseTarget(target: string): { host: string; port: number } {
   return { host: target.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(target.slice(at + 1)) };
 }
 
-export function canConnect(host: string, port: number, family: 0 | 4 | 6 = 0): Promise<boolean> {
+function canConnect(host: string, port: number, family: 0 | 4 | 6 = 0): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, family });
     const finish = (result: boolean) => {

@@ -34,7 +34,7 @@ beforeEach(async () => {
     now: Date.now,
   });
   addLogStream(app, {
-    ...{ keeper: { find: () => worker } as never, access, log },
+    ...{ instances: { find: () => worker } as never, access, log },
     // Loopback is one address: a client is who its header says.
     clientOf: ({ headers }) => ({ key: String(headers['x-client']), isExempt: false, isRelayed: false }),
   });

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Held, type HttpServer, type Logger, Shares, type Standing } from '@skerry/kit';
+import { type Client, type Held, type HttpServer, type Logger, Shares } from '@skerry/kit';
 import { AppError, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { Keeper } from '../instances/keeper.ts';
-import type { Worker } from '../instances/worker.ts';
+import type { Instances } from '../instances/instances.ts';
+import type { InstanceWorker } from '../instances/worker/worker.ts';
 import { type OwnerAccess, signedRequestOf } from '../owner/access.ts';
 
 const PATH = /^\/control\/machine\/([0-9a-f]{64})\/stream_logs$/;
@@ -26,10 +26,10 @@ const CLOSE_SLOW = 1013;
 const NO_BODY = new Uint8Array();
 
 export interface LogStreamSources {
-  readonly keeper: Keeper;
+  readonly instances: Instances;
   readonly access: OwnerAccess;
   readonly log: Logger;
-  readonly clientOf: (request: IncomingMessage) => Standing;
+  readonly clientOf: (request: IncomingMessage) => Client;
 }
 
 /**
@@ -81,15 +81,15 @@ interface Visitor {
   readonly place: Held;
 }
 
-function takePlace({ unproved, waiting }: Places, standing: Standing): ReturnType<Shares['take']> {
-  const place = unproved.take(standing);
+function takePlace({ unproved, waiting }: Places, asker: Client): ReturnType<Shares['take']> {
+  const place = unproved.take(asker);
   const [oldest] = waiting;
   if (place !== 'all' || !oldest) return place;
   const [client, held] = oldest;
   waiting.delete(client);
   held.release();
   client.terminate();
-  return unproved.take(standing);
+  return unproved.take(asker);
 }
 
 /** A place among the readers instead of that among strangers. */
@@ -100,7 +100,7 @@ function becomeReader({ client, place }: Visitor, { readers }: Places, owner: st
   if (typeof held === 'string')
     throw new AppError(
       'OVERLOADED',
-      `logs are read by too many: ${READERS.perClient} at once for the machines of one owner, ${READERS.total} on this node`,
+      `too many log readers: at most ${READERS.perClient} per owner and ${READERS.total} on this node`,
     );
   client.once('close', () => held.release());
 }
@@ -108,15 +108,15 @@ function becomeReader({ client, place }: Visitor, { readers }: Places, owner: st
 async function serve(
   visitor: Visitor,
   places: Places,
-  { keeper, access, log }: LogStreamSources,
+  { instances, access, log }: LogStreamSources,
 ): Promise<void> {
   const { client, ref, url, place } = visitor;
-  client.on('error', (error) => log.debug({ err: error }, 'a reader of logs went away'));
+  client.on('error', (error) => log.debug({ err: error }, 'a log reader disconnected'));
   places.waiting.set(client, place);
   client.once('close', () => places.waiting.delete(client));
   try {
     const auth = await readAuth(client).finally(() => places.waiting.delete(client));
-    const worker = keeper.find(ref);
+    const worker = instances.find(ref);
     const headers = {
       [OWNER_HEADERS.publicKey]: auth['X-SignedPubKey'],
       [OWNER_HEADERS.operation]: auth['X-SignedOperation'],
@@ -126,7 +126,7 @@ async function serve(
     if (worker) await access.permit(signed, owner);
     else await access.identify(signed);
     if (!worker || owner === undefined)
-      throw new AppError('INSTANCE_NOT_FOUND', 'this node does not look after an instance with this id');
+      throw new AppError('INSTANCE_NOT_FOUND', 'this node does not have an instance with this id');
     becomeReader(visitor, places, owner);
     client.send(JSON.stringify({ status: 'connected' }));
     await follow(client, worker);
@@ -142,7 +142,7 @@ async function serve(
 function readAuth(client: WebSocket): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new AppError('SIGNATURE_REQUIRED', 'nobody said who asks')),
+      () => reject(new AppError('SIGNATURE_REQUIRED', 'no authentication was received')),
       AUTH_LIMIT_MS,
     );
     client.once('close', () => clearTimeout(timer));
@@ -154,12 +154,12 @@ function readAuth(client: WebSocket): Promise<Record<string, unknown>> {
       } catch {
         // Said below.
       }
-      reject(new AppError('INVALID_JSON', 'the first frame is {"auth": {...}}'));
+      reject(new AppError('INVALID_JSON', 'the first frame must be {"auth": {...}}'));
     });
   });
 }
 
-async function follow(client: WebSocket, worker: Worker): Promise<void> {
+async function follow(client: WebSocket, worker: InstanceWorker): Promise<void> {
   const say = (type: 'stdout' | 'system', message: string) => {
     if (client.bufferedAmount > BACKLOG_BYTES_MAX) client.close(CLOSE_SLOW);
     else client.send(JSON.stringify({ type, message }));
@@ -172,6 +172,6 @@ async function follow(client: WebSocket, worker: Worker): Promise<void> {
       `the instance is not running: it is ${phase ?? 'new'}${reason ? ` (${reason.message})` : ''}`,
     );
   const stop = worker.console.listen(({ text }) => say('stdout', text));
-  if (!stop) throw new AppError('OVERLOADED', 'too many read the logs of this instance');
+  if (!stop) throw new AppError('OVERLOADED', "too many readers of this instance's logs");
   client.once('close', stop);
 }

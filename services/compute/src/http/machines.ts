@@ -1,17 +1,16 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { HttpServer } from '@skerry/kit';
+import { answer, type Handlers, type HttpServer, serveAll } from '@skerry/kit';
 import { AppError, type OwnerOperation } from '@skerry/protocol';
+import { type BackupView, MACHINES_API } from '@skerry/protocol/api/compute/machines';
 import type { FastifyRequest } from 'fastify';
-import Type from 'typebox';
 import { IMAGE_FILES } from '../images/image.ts';
 import { isFileImage } from '../images/network-file.ts';
 import type { ImageStore } from '../images/store.ts';
-import type { Backup, Backups } from '../instances/backups.ts';
-import type { Keeper } from '../instances/keeper.ts';
-import { eraseReleased, listReleased } from '../instances/released.ts';
-import { reinstall, restoreDisk } from '../instances/replace.ts';
+import type { Backup, Backups } from '../instances/disks/backups.ts';
+import { eraseReleased, listReleased } from '../instances/disks/released.ts';
+import { reinstall, restoreDisk } from '../instances/disks/replace.ts';
 import {
   createSnapshot,
   deleteSnapshot,
@@ -19,8 +18,9 @@ import {
   parseSnapshotName,
   revertToSnapshot,
   type Snapshot,
-} from '../instances/snapshots.ts';
-import type { Worker } from '../instances/worker.ts';
+} from '../instances/disks/snapshots.ts';
+import type { Instances } from '../instances/instances.ts';
+import type { InstanceWorker } from '../instances/worker/worker.ts';
 import { checkBody, type OwnerAccess, type SignedRequest, signedRequestOf } from '../owner/access.ts';
 import type { BackupLinks } from '../owner/links.ts';
 import { KeptBodies } from './kept-bodies.ts';
@@ -28,21 +28,13 @@ import { receiveFile } from './receive-file.ts';
 
 export interface MachineRoutes {
   readonly dataDir: string;
-  readonly keeper: Keeper;
+  readonly instances: Instances;
   readonly access: OwnerAccess;
   readonly backups: Backups;
   readonly links: BackupLinks;
   readonly images: ImageStore;
   readonly now: () => number;
 }
-
-const Ref = Type.Object({ ref: Type.String({ pattern: '^[0-9a-f]{64}$' }) });
-const RefAndId = Type.Object({ ...Ref.properties, id: Type.String({ pattern: '^[0-9a-f]{16}$' }) });
-const RefAndName = Type.Object({ ...Ref.properties, name: Type.String({ maxLength: 64 }) });
-const LogsQuery = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-});
-const Link = Type.Object({ expires: Type.Optional(Type.Number()), signature: Type.Optional(Type.String()) });
 
 const LOG_LINES_DEFAULT = 1_000;
 const GIB = 1024 ** 3;
@@ -53,20 +45,17 @@ const snapshotView = ({ name, createdAtMs }: Snapshot) => ({ name, created_at: i
 
 /** What only the owner of an instance may ask of its node. Every request is signed (docs/operating.md, "Owner operations"). */
 export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
-  const { keeper, access } = routes;
-  app.addHook('onRoute', (route) => {
-    route.config = { ...route.config, rateClass: 'authenticated' };
-  });
+  const { instances, access } = routes;
   const bodies = new KeptBodies();
   const signedOf = (request: FastifyRequest) =>
     signedRequestOf(request, isFile(request) ? undefined : bodies.of(request));
   /** The worker of an instance, for whoever may operate it: an unknown instance is not told apart before the signature is checked. */
   const permit = async (request: FastifyRequest, ref: string): Promise<Permitted> => {
     const signed = signedOf(request);
-    const worker = keeper.find(ref);
+    const worker = instances.find(ref);
     if (!worker) {
       await access.identify(signed);
-      throw new AppError('INSTANCE_NOT_FOUND', 'this node does not look after an instance with this id');
+      throw new AppError('INSTANCE_NOT_FOUND', 'this node does not have an instance with this id');
     }
     return { worker, operation: await access.permit(signed, worker.record.wanted.owner) };
   };
@@ -74,29 +63,23 @@ export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
     isFile(request) ? payload : bodies.keep(request, reply, payload),
   );
   app.addContentTypeParser(OCTETS, (_request, body, done) => done(null, body));
-  addPower(app, permit);
-  addDisks(app, routes, permit, signedOf);
-  addSnapshots(app, permit);
-  addBackups(app, routes, permit);
-  app.get(
-    '/control/machine/:ref/logs',
-    { schema: { params: Ref, querystring: LogsQuery } },
-    async (request) => {
-      const { worker } = await permit(request, request.params.ref);
-      const lines = await worker.console.read(request.query.limit ?? LOG_LINES_DEFAULT);
-      return lines.map(({ atMs, text }) => ({
-        SYSLOG_IDENTIFIER: `vm-${request.params.ref}-stdout`,
-        MESSAGE: text,
-        file: 'console',
-        // Microseconds, as in systemd's journal.
-        __REALTIME_TIMESTAMP: String(atMs * 1000),
-      }));
-    },
+  const handlers = {
+    ...powerHandlers(permit),
+    ...diskHandlers(routes, permit, signedOf),
+    ...snapshotHandlers(permit),
+    ...backupHandlers(routes, permit),
+    restoreMachine: restoreHandler(routes, permit),
+    readMachineLogs: logsHandler(permit),
+  };
+  serveAll(app, MACHINES_API, handlers, (operation) =>
+    operation === MACHINES_API.restoreMachine ? { config: { watchesItsBody: true } } : {},
   );
 }
 
+type MachineHandlers = Handlers<typeof MACHINES_API>;
+
 interface Permitted {
-  readonly worker: Worker;
+  readonly worker: InstanceWorker;
   readonly operation: OwnerOperation;
 }
 type Permit = (request: FastifyRequest, ref: string) => Promise<Permitted>;
@@ -105,112 +88,123 @@ type Permit = (request: FastifyRequest, ref: string) => Promise<Permitted>;
 const isFile = ({ routeOptions, headers }: FastifyRequest) =>
   routeOptions.config.watchesItsBody === true && headers['content-type']?.startsWith(OCTETS) === true;
 
-function addPower(app: HttpServer, permit: Permit): void {
-  app.post('/control/machine/:ref/stop', { schema: { params: Ref } }, async (request) => {
-    const { worker } = await permit(request, request.params.ref);
-    await worker.ask(async (bench) => {
-      await bench.stop();
-      await bench.remember({ isPoweredOff: true, isOwnerStopped: true });
-    });
-    return { status: 'stopped', vm_hash: request.params.ref };
-  });
-  app.post('/control/machine/:ref/reboot', { schema: { params: Ref } }, async (request) => {
-    const { worker } = await permit(request, request.params.ref);
-    await worker.ask(async (bench) => {
-      await bench.stop();
-      await bench.remember({ isPoweredOff: false, isOwnerStopped: false, failure: null });
-    });
-    return { status: 'rebooting', vm_hash: request.params.ref };
-  });
-}
+const logsHandler =
+  (permit: Permit): MachineHandlers['readMachineLogs'] =>
+  async ({ params: { ref }, query, request }) => {
+    const { worker } = await permit(request, ref);
+    const lines = await worker.console.read(query.limit ?? LOG_LINES_DEFAULT);
+    return lines.map(({ atMs, text }) => ({
+      SYSLOG_IDENTIFIER: `vm-${ref}-stdout`,
+      MESSAGE: text,
+      file: 'console',
+      // Microseconds, as in systemd's journal.
+      __REALTIME_TIMESTAMP: String(atMs * 1000),
+    }));
+  };
 
-function addDisks(
-  app: HttpServer,
-  routes: MachineRoutes,
+const powerHandlers = (permit: Permit): Pick<MachineHandlers, 'stopMachine' | 'rebootMachine'> => ({
+  async stopMachine({ params: { ref }, request }) {
+    const { worker } = await permit(request, ref);
+    await worker.runTask(async (instance) => {
+      await instance.stop();
+      await instance.update({ isPoweredOff: true, isOwnerStopped: true });
+    });
+    return { status: 'stopped', vm_hash: ref };
+  },
+  async rebootMachine({ params: { ref }, request }) {
+    const { worker } = await permit(request, ref);
+    await worker.runTask(async (instance) => {
+      await instance.stop();
+      await instance.update({ isPoweredOff: false, isOwnerStopped: false, failure: null });
+    });
+    return { status: 'rebooting', vm_hash: ref };
+  },
+});
+
+const diskHandlers = (
+  { dataDir, instances, access, now }: MachineRoutes,
   permit: Permit,
   signedOf: (request: FastifyRequest) => SignedRequest,
-): void {
-  const { dataDir, keeper, access, backups, images, now } = routes;
-  app.post('/control/machine/:ref/reinstall', { schema: { params: Ref } }, async (request) => {
-    const { worker } = await permit(request, request.params.ref);
-    await worker.ask((bench) => reinstall(bench, dataDir, now()));
-    return { status: 'reinstalling', vm_hash: request.params.ref };
-  });
-  app.post('/control/machine/:ref/erase', { schema: { params: Ref } }, async (request) => {
-    const { ref } = request.params;
+): Pick<MachineHandlers, 'reinstallMachine' | 'eraseMachine'> => ({
+  async reinstallMachine({ params: { ref }, request }) {
+    const { worker } = await permit(request, ref);
+    await worker.runTask((instance) => reinstall(instance, dataDir, now()));
+    return { status: 'reinstalling', vm_hash: ref };
+  },
+  async eraseMachine({ params: { ref }, request }) {
     const operation = await access.identify(signedOf(request));
     const { address: sender } = operation;
-    const worker = keeper.find(ref);
+    const worker = instances.find(ref);
     if (worker && worker.record.wanted.owner === sender)
-      throw new AppError('INSTANCE_BUSY', 'the instance is in use; forget it first, or reinstall it');
+      throw new AppError('INSTANCE_BUSY', 'the instance is in use; delete it first, or reinstall it');
     const isOwn = (await listReleased(dataDir)).some((one) => one.id === ref && one.owner === sender);
-    if (!isOwn)
-      throw new AppError('INSTANCE_NOT_FOUND', 'this node keeps no disk of yours for this instance');
+    if (!isOwn) throw new AppError('INSTANCE_NOT_FOUND', 'this node has no disk of yours for this instance');
     await access.note(operation, sender);
     return { status: 'erased', vm_hash: ref, disks: await eraseReleased(dataDir, ref, sender) };
-  });
-  app.post(
-    '/control/machine/:ref/restore',
-    { schema: { params: Ref }, config: { watchesItsBody: true }, bodyLimit: Number.MAX_SAFE_INTEGER },
-    async (request) => {
-      const { ref } = request.params;
-      const { worker, operation } = await permit(request, ref);
-      const { body } = request;
-      if (isFile(request)) {
-        const upload = join(dataDir, `upload-${ref}-${request.id.replaceAll(/[^A-Za-z0-9]/g, '')}.tmp`);
-        try {
-          checkBody(operation, await receiveFile(body as never, upload, worker.record.wanted.diskGib * GIB));
-          await worker.ask((bench) => restoreDisk(bench, upload, dataDir, now()));
-        } finally {
-          await rm(upload, { force: true });
-        }
-      } else {
-        const { backup_id: id, snapshot, volume_ref: file } = (body ?? {}) as Record<string, unknown>;
-        if (typeof file === 'string') {
-          if (!isFileImage(file))
-            throw new AppError('INVALID_HASH', 'volume_ref is the hash of a stored file');
-          const { directory } = await images.ensure(file, () => {});
-          await worker.ask((bench) => restoreDisk(bench, join(directory, IMAGE_FILES.disk), dataDir, now()));
-        } else if (snapshot !== undefined) {
-          const name = parseSnapshotName(snapshot);
-          await worker.ask((bench) => revertToSnapshot(bench, name));
-        } else {
-          const { path } = await backups.find(ref, String(id));
-          await worker.ask((bench) => restoreDisk(bench, path, dataDir, now()));
-        }
-      }
-      worker.wake();
-      return { status: 'restored', vm_hash: ref };
-    },
-  );
-}
+  },
+});
 
-function addSnapshots(app: HttpServer, permit: Permit): void {
-  const path = '/control/machine/:ref/snapshots';
-  app.get(path, { schema: { params: Ref } }, async (request) => {
-    const { worker } = await permit(request, request.params.ref);
-    const list = await worker.ask(async ({ directory, record }) =>
+const restoreHandler =
+  ({ dataDir, backups, images, now }: MachineRoutes, permit: Permit): MachineHandlers['restoreMachine'] =>
+  async ({ params: { ref }, body, request }) => {
+    const { worker, operation } = await permit(request, ref);
+    const restoreFrom = (disk: string) =>
+      worker.runTask((instance) => restoreDisk(instance, disk, dataDir, now()));
+    if (isFile(request)) {
+      const upload = join(dataDir, `upload-${ref}-${request.id.replaceAll(/[^A-Za-z0-9]/g, '')}.tmp`);
+      try {
+        checkBody(operation, await receiveFile(body as never, upload, worker.record.wanted.diskGib * GIB));
+        await restoreFrom(upload);
+      } finally {
+        await rm(upload, { force: true });
+      }
+    } else {
+      const { backup_id: id, snapshot, volume_ref: file } = (body ?? {}) as Record<string, unknown>;
+      if (typeof file === 'string') {
+        if (!isFileImage(file))
+          throw new AppError('INVALID_HASH', 'volume_ref must be the hash of a stored file');
+        const { directory } = await images.ensure(file, () => {});
+        await restoreFrom(join(directory, IMAGE_FILES.disk));
+      } else if (snapshot !== undefined) {
+        const name = parseSnapshotName(snapshot);
+        await worker.runTask((instance) => revertToSnapshot(instance, name));
+      } else {
+        await restoreFrom((await backups.find(ref, String(id))).path);
+      }
+    }
+    worker.wake();
+    return { status: 'restored', vm_hash: ref };
+  };
+
+const snapshotHandlers = (
+  permit: Permit,
+): Pick<MachineHandlers, 'listSnapshots' | 'createSnapshot' | 'deleteSnapshot'> => ({
+  async listSnapshots({ params: { ref }, request }) {
+    const { worker } = await permit(request, ref);
+    const list = await worker.runTask(async ({ directory, record }) =>
       record.base === null ? [] : listSnapshots(directory),
     );
     return { snapshots: list.map(snapshotView) };
-  });
-  app.post(path, { schema: { params: Ref } }, async (request) => {
-    const { worker } = await permit(request, request.params.ref);
-    const name = parseSnapshotName((request.body as { name?: unknown } | null)?.name);
-    const list = await worker.ask((bench) => createSnapshot(bench, name));
+  },
+  async createSnapshot({ params: { ref }, body, request }) {
+    const { worker } = await permit(request, ref);
+    const name = parseSnapshotName((body as { name?: unknown } | null)?.name);
+    const list = await worker.runTask((instance) => createSnapshot(instance, name));
     return { snapshots: list.map(snapshotView) };
-  });
-  app.delete(`${path}/:name`, { schema: { params: RefAndName } }, async (request) => {
-    const { worker } = await permit(request, request.params.ref);
-    const name = parseSnapshotName(request.params.name);
-    const list = await worker.ask((bench) => deleteSnapshot(bench, name));
+  },
+  async deleteSnapshot({ params, request }) {
+    const { worker } = await permit(request, params.ref);
+    const name = parseSnapshotName(params.name);
+    const list = await worker.runTask((instance) => deleteSnapshot(instance, name));
     return { snapshots: list.map(snapshotView) };
-  });
-}
+  },
+});
 
-function addBackups(app: HttpServer, { backups, links, now }: MachineRoutes, permit: Permit): void {
-  const path = '/control/machine/:ref/backup';
-  const view = (ref: string, backup: Backup) => ({
+const backupHandlers = (
+  { backups, links, now }: MachineRoutes,
+  permit: Permit,
+): Pick<MachineHandlers, 'listBackups' | 'startBackup' | 'deleteBackup' | 'readBackup'> => {
+  const view = (ref: string, backup: Backup): BackupView => ({
     backup_id: backup.id,
     state: backup.state,
     reason: backup.reason,
@@ -221,34 +215,31 @@ function addBackups(app: HttpServer, { backups, links, now }: MachineRoutes, per
     download_url: backup.state === 'done' ? links.pathOf(ref, backup.id, backup.expiresAtMs) : null,
     volumes: [],
   });
-  app.get(path, { schema: { params: Ref } }, async (request) => {
-    const { ref } = request.params;
-    await permit(request, ref);
-    return { backups: (await backups.list(ref)).map((one) => view(ref, one)) };
-  });
-  app.post(path, { schema: { params: Ref } }, async (request, reply) => {
-    const { ref } = request.params;
-    const { worker } = await permit(request, ref);
-    const begun = await backups.start(ref, (errand) => worker.ask(errand));
-    return reply.status(202).send(view(ref, begun));
-  });
-  app.delete(`${path}/:id`, { schema: { params: RefAndId } }, async (request) => {
-    const { ref, id } = request.params;
-    await permit(request, ref);
-    await backups.delete(ref, id);
-    return { status: 'deleted', backup_id: id };
-  });
-  app.get(`${path}/:id`, { schema: { params: RefAndId, querystring: Link } }, async (request, reply) => {
-    const { ref, id } = request.params;
-    const { expires = 0, signature = '' } = request.query;
-    links.check(ref, id, expires, signature, now());
-    const { backup, path: file } = await backups.find(ref, id);
-    return reply
-      .headers({
-        'content-type': OCTETS,
-        'content-length': String(backup.sizeBytes),
-        'content-disposition': `attachment; filename="${ref.slice(0, 12)}-${id}.qcow2"`,
-      })
-      .send(createReadStream(file));
-  });
-}
+  return {
+    async listBackups({ params: { ref }, request }) {
+      await permit(request, ref);
+      return { backups: (await backups.list(ref)).map((one) => view(ref, one)) };
+    },
+    async startBackup({ params: { ref }, request }) {
+      const { worker } = await permit(request, ref);
+      const begun = await backups.start(ref, (task) => worker.runTask(task));
+      return answer(202, view(ref, begun));
+    },
+    async deleteBackup({ params: { ref, id }, request }) {
+      await permit(request, ref);
+      await backups.delete(ref, id);
+      return { status: 'deleted', backup_id: id };
+    },
+    async readBackup({ params: { ref, id }, query: { expires = 0, signature = '' }, reply }) {
+      links.check(ref, id, expires, signature, now());
+      const { backup, path: file } = await backups.find(ref, id);
+      return reply
+        .headers({
+          'content-type': OCTETS,
+          'content-length': String(backup.sizeBytes),
+          'content-disposition': `attachment; filename="${ref.slice(0, 12)}-${id}.qcow2"`,
+        })
+        .send(createReadStream(file));
+    },
+  };
+};

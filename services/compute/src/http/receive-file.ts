@@ -10,7 +10,7 @@ const IDLE_LIMIT_MS = 60_000;
 /** Writes a request's body to a file as it comes, and gives its SHA-256. Throws FILE_TOO_LARGE, REQUEST_TIMEOUT, STORAGE_FULL. */
 export async function receiveFile(body: Readable, path: string, limitBytes: number): Promise<string> {
   const file = await open(path, 'wx', 0o600);
-  const late = () => body.destroy(new AppError('REQUEST_TIMEOUT', 'the file did not go on in time'));
+  const late = () => body.destroy(new AppError('REQUEST_TIMEOUT', 'the file upload stalled'));
   let timer = setTimeout(late, IDLE_LIMIT_MS);
   let bytes = 0;
   const digest = createHash('sha256');
@@ -19,7 +19,7 @@ export async function receiveFile(body: Readable, path: string, limitBytes: numb
       clearTimeout(timer);
       bytes += chunk.length;
       if (bytes > limitBytes)
-        throw new AppError('FILE_TOO_LARGE', `a file for this instance has at most ${limitBytes} bytes`);
+        throw new AppError('FILE_TOO_LARGE', `a file for this instance is limited to ${limitBytes} bytes`);
       digest.update(chunk);
       await file.writeFile(chunk);
       timer = setTimeout(late, IDLE_LIMIT_MS);

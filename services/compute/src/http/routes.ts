@@ -1,13 +1,33 @@
 import { readFile } from 'node:fs/promises';
-import { createHttpServer, type HttpServer, type Logger, type RateLimitOptions } from '@skerry/kit';
+import {
+  answer,
+  createHttpServer,
+  type Handlers,
+  type HttpServer,
+  type Logger,
+  type RateLimitOptions,
+  referenceHandlers,
+  serveAll,
+  writeDocument,
+} from '@skerry/kit';
+import { COMPUTE_API } from '@skerry/protocol/api/compute/index';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
 import { readDiskUsage } from '../host/capacity.ts';
 import { listGpus, parseCpuinfo } from '../host/processor.ts';
 import { type AllocationSources, addAllocationRoutes } from './allocations.ts';
-import { addDomainRoutes, type DomainSources } from './domains.ts';
+import { type DomainSources, domainHandlers } from './domains.ts';
 import { addLogStream, type LogStreamSources } from './log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from './machines.ts';
-import { addStatusRoutes, type StatusSources } from './status.ts';
+import { type StatusSources, statusHandlers } from './status.ts';
 import { capabilityView, type Execution, executionsV1, executionsV2, usageView } from './views.ts';
+
+const INFO = {
+  title: 'Skerry compute node',
+  description: `What a compute node is and runs, and what owners ask of their instances there.
+Programs answer below \`/vm/{program_hash}\` and \`/run/{program_hash}\` as they like; \`/control/machine/{ref}/stream_logs\` is a WebSocket.
+Every error is \`{error, status: "error", code}\`.`,
+};
 
 export interface RouteSources
   extends MachineRoutes,
@@ -23,28 +43,39 @@ export interface RouteSources
   readonly addRoutes: (app: HttpServer) => Promise<void>;
 }
 
+const readProcessor = async () => parseCpuinfo(await readFile('/proc/cpuinfo', 'utf8').catch(() => ''));
+
+function nodeHandlers(sources: RouteSources): Handlers<typeof NODE_API> {
+  const { dataDir, executions, hostIpv4 } = sources;
+  return {
+    getLogin: () => answer(401, { success: false }),
+    getUsage: async () =>
+      usageView(await readDiskUsage(dataDir), await readProcessor(), await listGpus(), Date.now()),
+    getCapability: async () => capabilityView(await readProcessor()),
+    listRunningExecutions: () => executionsV1(executions()),
+    listExecutions: () => executionsV2(executions(), hostIpv4()),
+    ...statusHandlers(sources),
+    ...domainHandlers(sources),
+  };
+}
+
 /** The node's HTTP interface: what monitors, front-ends, schedulers and owners ask a compute node. */
 export async function createComputeServer(sources: RouteSources): Promise<HttpServer> {
-  const { log, limits, dataDir, executions, hostIpv4, addRoutes } = sources;
+  const { log, limits, addRoutes } = sources;
   const app = await createHttpServer({
     ...{ log, limits },
     corsMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
   });
-  const readProcessor = async () => parseCpuinfo(await readFile('/proc/cpuinfo', 'utf8').catch(() => ''));
-  // Measurers take the 401 as the sign of life of a compute node.
-  app.get('/about/login', async (_request, reply) => reply.status(401).send({ success: false }));
-  app.get('/about/usage/system', async () =>
-    usageView(await readDiskUsage(dataDir), await readProcessor(), await listGpus(), Date.now()),
-  );
-  app.get('/about/capability', async () => capabilityView(await readProcessor()));
-  app.get('/about/executions/list', async () => executionsV1(executions()));
-  app.get('/v2/about/executions/list', async () => executionsV2(executions(), hostIpv4()));
-  addStatusRoutes(app, sources);
+  serveAll(app, NODE_API, nodeHandlers(sources));
+  serveAll(app, COUNTED_REFERENCE_API, referenceHandlers(COMPUTE_API, INFO, limits.perMinute));
   addAllocationRoutes(app, sources);
   // In a scope of its own: what is signed is kept beside what it means.
   await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
   addLogStream(app, sources);
-  addDomainRoutes(app, sources);
   await addRoutes(app);
   return app;
 }
+
+/** The OpenAPI 3.1 document of a compute node. @param perMinute its rates */
+export const describeRoutes = (perMinute: RateLimitOptions['perMinute']) =>
+  writeDocument(COMPUTE_API, INFO, perMinute);

@@ -1,5 +1,5 @@
-import { cached, type HttpServer, VERSION } from '@skerry/kit';
-import Type from 'typebox';
+import { answer, cached, type Handlers, VERSION } from '@skerry/kit';
+import type { NODE_API } from '@skerry/protocol/api/compute/node';
 import { type Probes, readWayOut } from '../host/way-out.ts';
 import { configView, type NodeFacts } from './views.ts';
 
@@ -11,14 +11,16 @@ export interface StatusSources {
   readonly reachesInstance: () => Promise<boolean | null>;
 }
 
-const Reference = Type.Object({
-  reference: Type.String({ pattern: '^v?[0-9]+(\\.[0-9]+){0,3}', maxLength: 64 }),
-});
 /** Each asking goes out to others: however often it is asked for, they are not asked more often. */
 const KEEP_MS = 15_000;
 
+type StatusHandlers = Pick<
+  Handlers<typeof NODE_API>,
+  'getNodeConfig' | 'checkVersion' | 'checkHost' | 'checkIpv6'
+>;
+
 /** `GET /status/...`: whether this node does what a compute node does, each with its reason. */
-export function addStatusRoutes(app: HttpServer, sources: StatusSources): void {
+export function statusHandlers(sources: StatusSources): StatusHandlers {
   const { facts, announceUrl, probes, reachesInstance } = sources;
   const wayOut = cached(KEEP_MS, async () => {
     const [ipv4, ipv6] = await Promise.all([
@@ -27,28 +29,23 @@ export function addStatusRoutes(app: HttpServer, sources: StatusSources): void {
     ]);
     return { ipv4, ipv6 };
   });
-  app.get('/status/config', async () => configView(await facts()));
-  app.get('/status/check/version', { schema: { querystring: Reference } }, async (request, reply) => {
-    const { reference } = request.query;
-    const isCurrent = compareVersions(VERSION, reference) >= 0;
-    const text = isCurrent
-      ? `Up-to-date: version ${VERSION} >= ${reference}`
-      : `Outdated: version ${VERSION} < ${reference}`;
-    return reply
-      .status(isCurrent ? 200 : 403)
-      .type('text/plain')
-      .send(text);
-  });
-  app.get('/status/check/host', async (_request, reply) => {
-    const result = await wayOut();
-    const isRight = [result.ipv4, result.ipv6].every(({ egress, dns, domain }) => egress && dns && domain);
-    return reply.status(isRight ? 200 : 503).send(result);
-  });
   const instances = cached(KEEP_MS, reachesInstance);
-  app.get('/status/check/ipv6', async () => ({
-    host: (await wayOut()).ipv6.egress,
-    vm: (await instances()) === true,
-  }));
+  return {
+    getNodeConfig: async () => configView(await facts()),
+    checkVersion({ query: { reference } }) {
+      const isCurrent = compareVersions(VERSION, reference) >= 0;
+      const text = isCurrent
+        ? `Up-to-date: version ${VERSION} >= ${reference}`
+        : `Outdated: version ${VERSION} < ${reference}`;
+      return answer(isCurrent ? 200 : 403, text, { 'content-type': 'text/plain' });
+    },
+    async checkHost() {
+      const result = await wayOut();
+      const isRight = [result.ipv4, result.ipv6].every(({ egress, dns, domain }) => egress && dns && domain);
+      return answer(isRight ? 200 : 503, result);
+    },
+    checkIpv6: async () => ({ host: (await wayOut()).ipv6.egress, vm: (await instances()) === true }),
+  };
 }
 
 /** Negative where the first is older. Parts that are missing are 0; what follows the numbers is not compared. Pure. */

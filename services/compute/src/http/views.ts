@@ -1,11 +1,12 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { VERSION } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
+import type { ExecutionView, NodeConfigView, RunningExecutionView } from '@skerry/protocol/api/compute/node';
 import { type DiskUsage, readAvailableMemory } from '../host/capacity.ts';
 import type { GpuDevice, Processor } from '../host/processor.ts';
 import type { Place } from '../instances/place.ts';
-import type { PhaseTimes } from '../instances/record.ts';
-import type { DiagnosticMachine } from '../network/diagnostic-machine.ts';
+import type { PhaseTimes } from '../instances/record/record.ts';
+import type { DiagnosticState } from '../network/diagnostic-machine.ts';
 import type { HostPorts } from '../network/host-ports.ts';
 import type { Ipv4Link } from '../network/ipv4.ts';
 import type { AccelDecision } from '../vm/accel.ts';
@@ -25,7 +26,7 @@ const iso = (timeMs: number | undefined) => (timeMs === undefined ? null : new D
 export function executionsV2(
   executions: readonly Execution[],
   hostIpv4: string | undefined,
-): Record<string, unknown> {
+): Record<string, ExecutionView> {
   return Object.fromEntries(
     executions.map(({ place, phase, times, ipv4 }) => [
       place.id,
@@ -61,7 +62,7 @@ export function executionsV2(
 }
 
 /** `GET /about/executions/list`: what runs, by instance id. */
-export function executionsV1(executions: readonly Execution[]): Record<string, unknown> {
+export function executionsV1(executions: readonly Execution[]): Record<string, RunningExecutionView> {
   const running = executions.filter(({ phase }) => phase === 'running');
   return Object.fromEntries(
     running.map(({ place, ipv4 }) => [
@@ -144,11 +145,11 @@ export interface NodeFacts {
   readonly accelerator: AccelDecision | undefined;
   readonly reason: Reason | null;
   /** What monitors ping. */
-  readonly diagnosticMachine: DiagnosticMachine;
+  readonly diagnosticMachine: DiagnosticState;
 }
 
 /** `GET /status/config`, with the accelerator and the reason for having no capacity beside what deployed nodes say. */
-export function configView(facts: NodeFacts): Record<string, unknown> {
+export function configView(facts: NodeFacts): NodeConfigView {
   const { announceUrl, nodeId, coreUrl, ipv6Prefix, isForwarding, accelerator, reason, diagnosticMachine } =
     facts;
   return {
@@ -169,7 +170,7 @@ export function configView(facts: NodeFacts): Record<string, unknown> {
       IPV6_FORWARDING_ENABLED: isForwarding,
       USE_NDP_PROXY: facts.isAnsweringNeighbours,
     },
-    diagnostic_machine: diagnosticMachine,
+    diagnostic_machine: { ...diagnosticMachine },
     computing: {
       ENABLE_QEMU_SUPPORT: reason === null,
       INSTANCE_DEFAULT_HYPERVISOR: 'qemu',

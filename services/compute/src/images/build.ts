@@ -48,7 +48,7 @@ export async function buildImage(
   const kernelVersion = await installKernel(root, packages, directory, signal);
   await writeInitrd(root, packages, kernelVersion, join(directory, IMAGE_FILES.initrd));
   await layGuestFiles(root, recipe);
-  report({ percent: 86, message: 'making the file system' });
+  report({ percent: 86, message: 'creating the file system' });
   const raw = join(directory, 'disk.raw');
   const extended = 'lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0';
   await run(
@@ -74,7 +74,7 @@ export async function buildImage(
       timeoutMs: STEP_TIMEOUT_MS,
     },
   );
-  report({ percent: 94, message: 'making the disk image' });
+  report({ percent: 94, message: 'creating the disk image' });
   await run('qemu-img', ['convert', '-O', 'qcow2', raw, join(directory, IMAGE_FILES.disk)], {
     signal,
     timeoutMs: STEP_TIMEOUT_MS,
@@ -147,7 +147,7 @@ async function installKernel(
   const modules = await findUnpacked(packages, 'lib/modules');
   const [version, ...others] = await readdir(modules);
   if (version === undefined || others.length > 0)
-    throw new AppError('INTERNAL', 'the kernel package does not hold one kernel');
+    throw new AppError('INTERNAL', 'the kernel package does not contain exactly one kernel');
   await rename(modules, join(root, 'usr/lib/modules'));
   await run('chroot', [root, 'depmod', version], { signal, timeoutMs: STEP_TIMEOUT_MS });
   await rename(join(unpacked, 'boot', `vmlinuz-${version}`), join(directory, IMAGE_FILES.kernel));
@@ -160,7 +160,7 @@ async function findUnpacked(packages: string, path: string): Promise<string> {
     const found = join(packages, 'unpacked', place);
     if (await lstat(found).catch(() => undefined)) return found;
   }
-  throw new AppError('INTERNAL', `the packages hold no ${path}`);
+  throw new AppError('INTERNAL', `the packages do not contain ${path}`);
 }
 
 async function writeInitrd(

@@ -54,14 +54,14 @@ export async function convertDisk(
     if (required > availableBytes - RESERVE_BYTES)
       throw new AppError(
         'STORAGE_FULL',
-        `the disk needs ${required} bytes, and this machine has ${Math.max(0, availableBytes - RESERVE_BYTES)} to give`,
+        `the disk needs ${required} bytes, but only ${Math.max(0, availableBytes - RESERVE_BYTES)} are available`,
       );
     const files = { reads: [source], writes: [target] };
     await runLimited(['convert', '-f', format, '-O', 'qcow2', source, target], files, signal);
   } catch (error) {
     signal?.throwIfAborted();
     if (isDiskFull(error) || (error instanceof AppError && error.code === 'HOST_NOT_READY')) throw error;
-    throw new AppError('INVALID_IMAGE', `the disk cannot be read: ${(error as Error).message}`, {
+    throw new AppError('INVALID_IMAGE', `cannot read the disk: ${(error as Error).message}`, {
       cause: error,
     });
   }

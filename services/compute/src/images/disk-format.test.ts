@@ -53,11 +53,11 @@ describe('disk images of strangers', () => {
     for (const [name, why] of [
       ['backed.qcow2', /backing file/],
       ['outside.qcow2', /another file/],
-      ['huge.qcow2', /10240 GiB; 2048 GiB is the most/],
+      ['huge.qcow2', /10240 GiB; the limit is 2048 GiB/],
       ['packed', /gzip/],
-      ['text', /neither qcow2 nor a raw disk/],
+      ['text', /neither qcow2 nor a bootable raw disk/],
       ['empty', /neither qcow2/],
-      ['short.qcow2', /ends within its header/],
+      ['short.qcow2', /header is incomplete/],
     ] as const)
       await assert.rejects(
         readDiskFormat(at(name)),

@@ -55,20 +55,23 @@ export function parseDiskFormat(head: Uint8Array, fileBytes: number): DiskFormat
   if (found.virtualBytes < SECTOR_BYTES) throw refuse('the disk of the image has no size');
   if (found.virtualBytes > LIMITS.instanceDiskGibMax * GIB)
     throw refuse(
-      `the disk of the image has ${Math.ceil(found.virtualBytes / GIB)} GiB; ${LIMITS.instanceDiskGibMax} GiB is the most that there is`,
+      `the disk of the image has ${Math.ceil(found.virtualBytes / GIB)} GiB; the limit is ${LIMITS.instanceDiskGibMax} GiB`,
     );
   return found;
 }
 
 function parseQcow2(view: DataView): number {
-  if (view.byteLength < QCOW2.headerBytes) throw refuse('the qcow2 image ends within its header');
+  if (view.byteLength < QCOW2.headerBytes) throw refuse('the qcow2 header is incomplete');
   const version = view.getUint32(4);
-  if (!QCOW2.versions.some((one) => one === version)) throw refuse(`qcow2 version ${version} is not known`);
+  if (!QCOW2.versions.some((one) => one === version))
+    throw refuse(`qcow2 version ${version} is not supported`);
   if (view.getBigUint64(QCOW2.backingFileOffset) !== 0n)
-    throw refuse('the qcow2 image needs another file (a backing file); convert it to one that stands alone');
+    throw refuse(
+      'the qcow2 image depends on another file (a backing file); convert it to a standalone image',
+    );
   if (view.getUint32(QCOW2.cryptOffset) !== 0) throw refuse('the qcow2 image is encrypted');
   if (version >= 3 && (view.getBigUint64(QCOW2.featuresOffset) & QCOW2.externalData) !== 0n)
-    throw refuse('the qcow2 image keeps its data in another file');
+    throw refuse('the qcow2 image stores its data in another file');
   const size = view.getBigUint64(QCOW2.sizeOffset);
   return size > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(size);
 }
@@ -78,9 +81,11 @@ function parseRaw(view: DataView, fileBytes: number): number {
     view.getUint8(index).toString(16).padStart(2, '0'),
   ).join('');
   const other = OTHERS.find(({ bytes }) => digits.startsWith(bytes));
-  if (other) throw refuse(`the file is ${other.what}; an image is qcow2 or raw, not packed`);
+  if (other) throw refuse(`the file is ${other.what}; an image must be uncompressed qcow2 or raw`);
   if (!hasBootSector(view) && !hasExt(view))
-    throw refuse('the file is neither qcow2 nor a raw disk: it has no boot sector and no ext file system');
+    throw refuse(
+      'the file is neither qcow2 nor a bootable raw disk: it has no boot sector and no ext file system',
+    );
   return fileBytes - (fileBytes % SECTOR_BYTES);
 }
 

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, readlink, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
-import { createLogger, readConfig } from '@skerry/kit';
+import { acquireLock, createLogger, readConfig } from '@skerry/kit';
 import { computeConfig } from '../config.ts';
+import { findCacheDir, openCache } from '../testing/play.ts';
 import { until } from '../testing/wait.ts';
-import { IMAGE_FILES } from './image.ts';
+import { IMAGE_FILES, type Image } from './image.ts';
 import { ImageStore } from './store.ts';
 
 /** Two builds, the first one cut off, on a busy machine with a slow mirror. */
@@ -56,10 +57,24 @@ test('a build that is killed leaves nothing behind that matters, and the next on
       [],
     );
     assert.equal((await images.ensure('debian:12', () => {})).buildId, image.buildId, 'it is kept');
+    await keep(image);
   } finally {
     await rm(cacheDir, { recursive: true, force: true });
   }
 });
+
+/** Puts the image where the tests that boot machines look for it, unless there is one: a build takes as long as several boots. */
+async function keep({ directory, name }: Image): Promise<void> {
+  const cacheDir = findCacheDir();
+  const images = join(cacheDir, 'images');
+  await mkdir(images, { recursive: true });
+  using _lock = await acquireLock(join(images, '.lock'), {});
+  if (await openCache(cacheDir).find(name)) return;
+  // A copy that is cut off is a build that was, for whoever builds next.
+  const copy = join(images, `.build-${basename(directory)}`);
+  await cp(directory, copy, { recursive: true });
+  await rename(copy, join(images, basename(directory)));
+}
 
 /** Kills a building process in the middle of unpacking, when file systems are mounted inside the new root. */
 async function startAndKill(cacheDir: string): Promise<void> {

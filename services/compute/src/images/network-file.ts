@@ -84,7 +84,7 @@ async function fetchFile(
       signal.throwIfAborted();
       bytes += chunk.length;
       if (bytes > limitBytes)
-        throw new AppError('FILE_TOO_LARGE', `an image file has at most ${limitBytes} bytes on this node`);
+        throw new AppError('FILE_TOO_LARGE', `an image file is limited to ${limitBytes} bytes on this node`);
       digest.update(chunk);
       await file.writeFile(chunk);
       const percent = expected > 0 ? Math.min(1, bytes / expected) * DOWNLOAD_PERCENT : 1;
@@ -94,5 +94,5 @@ async function fetchFile(
     await file.close();
   }
   if (digest.digest('hex') !== hash)
-    throw new AppError('FILE_CORRUPT', 'what the core node sent is not the image with this hash');
+    throw new AppError('FILE_CORRUPT', 'the core node sent the wrong bytes for this image');
 }

@@ -87,7 +87,7 @@ export function findRecipe(name: string, mirrors: Mirrors): Recipe {
   if (!recipe) {
     throw new AppError(
       'UNKNOWN_IMAGE',
-      `there is no image ${JSON.stringify(name)}; there is ${IMAGE_NAMES.join(', ')}`,
+      `there is no image ${JSON.stringify(name)}; available: ${IMAGE_NAMES.join(', ')}`,
     );
   }
   return recipe.distro === 'ubuntu'

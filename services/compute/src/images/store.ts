@@ -1,10 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '@skerry/kit';
+import {
+  acquireLock,
+  type Logger,
+  makeDirectory,
+  readTextIfAny,
+  renameDurably,
+  syncFile,
+  writeFileAtomically,
+} from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { readTextIfAny, syncDirectory, writeFileAtomically } from '../host/atomic-file.ts';
-import { acquireFileLock } from '../host/file-lock.ts';
 import { buildImage } from './build.ts';
 import { filesOf, type Image } from './image.ts';
 import { type FileSource, isFileImage, makeFileImage } from './network-file.ts';
@@ -80,7 +86,7 @@ export class ImageStore {
       return {
         name,
         directoryName: `file-${name}`,
-        summary: `making an image of the file ${name}`,
+        summary: `creating an image from the file ${name}`,
         make: (directory, report) => makeFileImage(files, name, directory, fileLimitBytes, report, signal),
       };
     }
@@ -119,12 +125,10 @@ export class ImageStore {
   }
 
   async #build(origin: Origin, report: Report): Promise<Image> {
-    const { signal, log } = this.#options;
+    const { log } = this.#options;
     const target = join(this.#directory, origin.directoryName);
-    await mkdir(this.#directory, { recursive: true });
-    await using _lock = await acquireFileLock(join(this.#directory, '.lock'), signal, () =>
-      report({ percent: 0, message: 'waiting for another process that is building images' }),
-    );
+    await makeDirectory(this.#directory, 0o755);
+    using _lock = await this.#lock(report);
     const found = await readImage(target);
     if (found) return found;
     await this.#removeLeftovers();
@@ -138,14 +142,22 @@ export class ImageStore {
       const made = await origin.make(directory, report);
       const manifest = { name: origin.name, buildId: randomBytes(8).toString('hex'), ...made };
       await finish(directory, manifest);
-      await rename(directory, target);
-      await syncDirectory(this.#directory);
+      await renameDurably(directory, target);
       log.info({ ...manifest, buildMs: Date.now() - startedMs }, `image ${origin.name} is ready`);
       return { ...manifest, directory: target };
     } catch (error) {
       await rm(directory, { recursive: true, force: true });
       throw error;
     }
+  }
+
+  async #lock(report: Report): Promise<Disposable | undefined> {
+    const path = join(this.#directory, '.lock');
+    const { signal } = this.#options;
+    const free = await acquireLock(path, { waitMs: 0, signal });
+    if (free) return free;
+    report({ percent: 0, message: 'waiting for another process to finish building images' });
+    return acquireLock(path, { signal });
   }
 
   /** Directories of builds that were cut off. Only the holder of the lock may call this: nobody else is building. */
@@ -162,7 +174,7 @@ function failureOf({ name, mirror, securityMirror }: Recipe, error: unknown): un
   if (!(error instanceof AppError) || error.code === 'STORAGE_FULL' || error.code === 'HOST_NOT_READY')
     return error;
   const tried = `${name} is built from the packages of ${mirror} and ${securityMirror}`;
-  return new AppError('IMAGE_UNAVAILABLE', `${tried}, and that failed: ${error.message}`, { cause: error });
+  return new AppError('IMAGE_UNAVAILABLE', `${tried}, but failed: ${error.message}`, { cause: error });
 }
 
 async function watch(build: Build, report: Report): Promise<Image> {
@@ -176,15 +188,8 @@ async function watch(build: Build, report: Report): Promise<Image> {
 
 /** The manifest is written last, after everything else is on the disk: an image that has one is whole. */
 async function finish(directory: string, manifest: Omit<Image, 'directory'>): Promise<void> {
-  for (const name of filesOf(manifest)) {
-    const file = await open(join(directory, name), 'r');
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-  }
-  await writeFileAtomically(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+  for (const name of filesOf(manifest)) await syncFile(join(directory, name));
+  await writeFileAtomically(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, 0o644);
 }
 
 async function readImage(directory: string): Promise<Image | undefined> {
@@ -193,7 +198,7 @@ async function readImage(directory: string): Promise<Image | undefined> {
   try {
     return { ...(JSON.parse(text) as Omit<Image, 'directory'>), directory };
   } catch (error) {
-    throw new AppError('INTERNAL', `${join(directory, MANIFEST)} is damaged; remove that directory`, {
+    throw new AppError('INTERNAL', `${join(directory, MANIFEST)} is corrupt; remove that directory`, {
       cause: error,
     });
   }

@@ -1,10 +1,10 @@
 import { isBeyondStart, type Reason } from '@skerry/protocol';
 import { type Capacity, NO_CAPACITY } from '../host/capacity.ts';
-import type { InstanceRecord } from './record.ts';
+import type { InstanceRecord } from './record/record.ts';
 import { needOf } from './wanted.ts';
 
 /** Virtual cores are promised so many times over, as schedulers do; memory and disk once. */
-export const CPU_OVERCOMMIT = 4;
+const CPU_OVERCOMMIT = 4;
 
 /**
  * What a node promised to an instance that it has. One that can never start and has no disk is promised nothing, as schedulers
@@ -39,5 +39,5 @@ export function decideAdmission(
 }
 
 function lack(what: string, need: number, free: number): string | undefined {
-  return need <= free ? undefined : `${Math.max(0, free)} ${what} left of the ${need} asked for`;
+  return need <= free ? undefined : `${Math.max(0, free)} ${what} left of the ${need} needed`;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NO_CAPACITY } from '../host/capacity.ts';
 import { decideAdmission, promisedTo } from './admission.ts';
-import { newRecord } from './record.ts';
+import { newRecord } from './record/record.ts';
 import { needOf } from './wanted.ts';
 
 const wanted = {

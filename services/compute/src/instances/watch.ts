@@ -1,11 +1,11 @@
 import type { CoreClient } from '@skerry/client';
-import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { Keeper } from './keeper.ts';
+import type { Instances } from './instances.ts';
 
 export interface WatchOptions {
   readonly core: CoreClient;
-  readonly keeper: Keeper;
+  readonly instances: Instances;
   readonly nodeId: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -21,21 +21,23 @@ const FULL_SYNC_EVERY_MS = 300_000;
 /** Follows what a core node says: the full list, then every change. Ends with the signal. */
 export async function watchInstances(options: WatchOptions): Promise<void> {
   const { log, signal } = options;
-  let failures = 0;
+  const failures = new Failures({
+    log,
+    what: 'the core node cannot be followed; instances keep running, retrying',
+    baseMs: RETRY_BASE_MS,
+    maxMs: RETRY_MAX_MS,
+  });
   while (!signal.aborted) {
     const round = new AbortController();
     const timer = setTimeout(() => round.abort(), FULL_SYNC_EVERY_MS);
     try {
       const cursor = await syncAll(options);
-      if (failures > 0) log.info('the core node answers again');
-      failures = 0;
+      if (failures.count > 0) log.info('the core node answers again');
+      failures.clear();
       await followEvents(options, cursor, AbortSignal.any([signal, round.signal]));
     } catch (error) {
       if (signal.aborted) return;
-      failures++;
-      if (failures === 1)
-        log.warn({ err: error }, 'the core node cannot be followed; instances go on, and it is tried again');
-      await pause(backoffMs(failures, RETRY_BASE_MS, RETRY_MAX_MS), signal);
+      await pause(failures.note(error), signal);
     } finally {
       clearTimeout(timer);
     }
@@ -52,24 +54,24 @@ async function wasForgotten(core: CoreClient, instanceId: string): Promise<boole
   }
 }
 
-async function syncAll({ core, keeper, nodeId, log }: WatchOptions): Promise<string> {
-  const { instances, cursor } = await core.readAllInstances({ node_id: nodeId });
-  await keeper.seeAll(instances);
-  const listed = new Set(instances.map((instance) => instance.instance_id));
-  for (const { record } of keeper.list()) {
+async function syncAll({ core, instances, nodeId, log }: WatchOptions): Promise<string> {
+  const { instances: views, cursor } = await core.readAllInstances({ node_id: nodeId });
+  await instances.applyAll(views);
+  const listed = new Set(views.map((view) => view.instance_id));
+  for (const { record } of instances.list()) {
     if (listed.has(record.id)) continue;
     try {
-      await keeper.see(await core.getInstance(record.id));
+      await instances.apply(await core.getInstance(record.id));
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'INSTANCE_NOT_FOUND') throw error;
       if (await wasForgotten(core, record.id)) {
-        keeper.forget(record.id);
+        instances.forget(record.id);
         continue;
       }
       // A core node that lost its memory is no reason to end a machine.
       log.warn(
         { instance: record.id },
-        'the core node does not know an instance that runs here; it is left as it is',
+        'the core node does not know a running instance, which is left alone',
       );
     }
   }
@@ -77,13 +79,13 @@ async function syncAll({ core, keeper, nodeId, log }: WatchOptions): Promise<str
 }
 
 async function followEvents(
-  { core, keeper, onAggregate }: WatchOptions,
+  { core, instances, onAggregate }: WatchOptions,
   cursor: string,
   signal: AbortSignal,
 ): Promise<void> {
   for await (const event of core.events({ cursor, signal })) {
-    if (event.kind === 'instance') await keeper.see(event.data);
+    if (event.kind === 'instance') await instances.apply(event.data);
     if (event.kind === 'message' && event.data.type === 'AGGREGATE') onAggregate(event.data.sender);
-    if (event.kind === 'instance_removed') keeper.forget(event.data.instance_id);
+    if (event.kind === 'instance_removed') instances.forget(event.data.instance_id);
   }
 }

@@ -73,7 +73,7 @@ export class AddressBook {
     for (let link = 0; link < LINKS_PER_POOL; link++) if (!taken.has(link)) return link;
     throw new AppError(
       'NO_CAPACITY',
-      `this node has ${LINKS_PER_POOL} instances, and no IPv4 link for another`,
+      `this node has ${LINKS_PER_POOL} instances and no IPv4 link for another`,
     );
   }
 

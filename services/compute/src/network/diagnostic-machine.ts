@@ -10,7 +10,7 @@ import type { GuestLink } from './ruleset.ts';
 const LINK = LINKS_PER_POOL - 1;
 
 /** Where monitors ping. What is pinged has an address of its own, or the reason why there is none. */
-export interface DiagnosticMachine {
+export interface DiagnosticState {
   readonly ipv6: string | null;
   readonly reason: string | null;
 }
@@ -19,7 +19,7 @@ export interface DiagnosticMachine {
  * What stands for the diagnostic program's machine: programs have no network, so a network namespace of this machine has
  * the address. Packets to it take the way of every guest's, and nothing but the kernel answers there. Pure.
  */
-export function diagnosticLink(names: NetworkNames, ipv6Prefix: string, ipv4Pool: string): GuestLink {
+function diagnosticLink(names: NetworkNames, ipv6Prefix: string, ipv4Pool: string): GuestLink {
   const guest = programAddress(ipv6Prefix.replace(/\/.*$/, ''), DIAGNOSTIC_VM);
   return {
     tap: tapName(names, DIAGNOSTIC_VM),
@@ -45,19 +45,38 @@ export interface DiagnosticMachineOptions {
   readonly log: Logger;
 }
 
-/** Puts it up, or says why the node cannot be pinged. To be called when the node's network is started. */
-export async function startDiagnosticMachine(options: DiagnosticMachineOptions): Promise<DiagnosticMachine> {
-  const { names, ipv6Prefix, ipv4Pool, network, addresses, obstacle, runsPrograms, log } = options;
-  if (obstacle) return { ipv6: null, reason: `this node makes no networks: ${obstacle.message}` };
-  if (!runsPrograms) return { ipv6: null, reason: 'this node runs no programs' };
-  const link = diagnosticLink(names, ipv6Prefix, ipv4Pool);
-  addresses.restore(DIAGNOSTIC_VM, { link: LINK, hostPorts: {} });
-  try {
-    await network.add(link);
-    return { ipv6: link.guest, reason: null };
-  } catch (error) {
-    const reason = `its network namespace cannot be made: ${(error as Error).message}`;
-    log.warn({ err: error }, 'monitors cannot ping the diagnostic machine of this node');
-    return { ipv6: null, reason };
+/** Its address is put up once the node's network is started. */
+export class DiagnosticMachine {
+  readonly #options: DiagnosticMachineOptions;
+  #state: DiagnosticState = { ipv6: null, reason: 'the node is starting' };
+
+  constructor(options: DiagnosticMachineOptions) {
+    this.#options = options;
+  }
+
+  get state(): DiagnosticState {
+    return this.#state;
+  }
+
+  /** Puts it up, or says why the node cannot be pinged. */
+  async start(): Promise<DiagnosticState> {
+    this.#state = await this.#putUp();
+    return this.#state;
+  }
+
+  async #putUp(): Promise<DiagnosticState> {
+    const { names, ipv6Prefix, ipv4Pool, network, addresses, obstacle, runsPrograms, log } = this.#options;
+    if (obstacle) return { ipv6: null, reason: `this node creates no networks: ${obstacle.message}` };
+    if (!runsPrograms) return { ipv6: null, reason: 'this node runs no programs' };
+    const link = diagnosticLink(names, ipv6Prefix, ipv4Pool);
+    addresses.restore(DIAGNOSTIC_VM, { link: LINK, hostPorts: {} });
+    try {
+      await network.add(link);
+      return { ipv6: link.guest, reason: null };
+    } catch (error) {
+      const reason = `its network namespace cannot be created: ${(error as Error).message}`;
+      log.warn({ err: error }, "monitors cannot ping this node's diagnostic machine");
+      return { ipv6: null, reason };
+    }
   }
 }

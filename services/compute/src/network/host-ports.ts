@@ -9,7 +9,7 @@ export interface PortRange {
   readonly last: number;
 }
 
-export const SSH_PORT = 22;
+const SSH_PORT = 22;
 /** Beside ssh, which always has one. */
 export const FORWARDED_PORTS_MAX = 20;
 

@@ -13,7 +13,7 @@ export interface Ipv4Link {
 
 /** Where pools come from (RFC 1918, the second block), and how long they are: 1,024 instances a node. */
 const POOLS_FROM = '172.16.0.0/12';
-export const POOL_LENGTH = 20;
+const POOL_LENGTH = 20;
 export const LINK_LENGTH = 30;
 export const LINKS_PER_POOL = 2 ** (LINK_LENGTH - POOL_LENGTH);
 const LINK_ADDRESSES = 2 ** (32 - LINK_LENGTH);
@@ -26,7 +26,10 @@ interface Range {
 /** First and last address of an IPv4 network as numbers. Throws INVALID_ADDRESS. */
 function rangeOf(network: string): Range {
   if (!ipaddr.IPv4.isValidCIDRFourPartDecimal(network))
-    throw new AppError('INVALID_ADDRESS', `an IPv4 network is an address with a length, not ${network}`);
+    throw new AppError(
+      'INVALID_ADDRESS',
+      `an IPv4 network must be an address with a prefix length, not ${network}`,
+    );
   const [address, length] = ipaddr.IPv4.parseCIDR(network);
   const size = 2 ** (32 - length);
   const number = address.octets.reduce((sum, octet) => sum * 256 + octet, 0);
@@ -44,7 +47,7 @@ export function parseIpv4Pool(pool: string): string {
   if (pool !== `${textOf(first)}/${POOL_LENGTH}`)
     throw new AppError(
       'INVALID_ADDRESS',
-      `a pool is an IPv4 network of length ${POOL_LENGTH} such as 172.20.16.0/20`,
+      `a pool must be an IPv4 /${POOL_LENGTH} network such as 172.20.16.0/20`,
     );
   return pool;
 }
@@ -77,5 +80,5 @@ export function chooseIpv4Pool(taken: readonly string[], random: number): string
     const isFree = used.every((range) => range.last < start || range.first > start + size - 1);
     if (isFree) return `${textOf(start)}/${POOL_LENGTH}`;
   }
-  throw new AppError('NO_CAPACITY', `every network of ${POOLS_FROM} is in use on this machine`);
+  throw new AppError('NO_CAPACITY', `every network in ${POOLS_FROM} is in use on this machine`);
 }

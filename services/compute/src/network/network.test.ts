@@ -23,7 +23,7 @@ const guest: GuestLink = {
   ipv4: ipv4LinkOf('172.20.16.0/20', 1),
   hostPorts: { 22: 24_001 },
 };
-const settings = { ipv4Pool: '172.20.16.0/20', isLanOpen: false, openNetworks: [] };
+const settings = { ipv4Pool: '172.20.16.0/20', lanOpen: false, openNetworks: [] };
 
 describe('names', () => {
   test('fit into the kernel and tell nodes and instances apart', () => {
@@ -96,7 +96,7 @@ describe('nodeRuleset', () => {
       { ipv4: { ...guest.ipv4, guest: '1.2.3.4; }' } },
     ];
     for (const change of wrong)
-      assert.throws(() => nodeRuleset(names, [{ ...guest, ...change }], settings), /wrong form/);
+      assert.throws(() => nodeRuleset(names, [{ ...guest, ...change }], settings), /is malformed/);
   });
 });
 

@@ -19,11 +19,10 @@ const NETWORK_LENGTH = 124;
 const NEIGHBOUR_DEADLINE_MS = 5_000;
 const NEIGHBOUR_POLL_MS = 100;
 
-export interface NodeNetworkOptions extends RuleSettings {
+export interface NodeNetworkOptions extends RuleSettings, GuestShare {
   readonly names: NetworkNames;
   /** The node's /64. */
   readonly prefix: string;
-  readonly share: GuestShare;
 }
 
 /**
@@ -54,7 +53,7 @@ export class NodeNetwork {
       await this.#unreachable('replace');
       for (const guest of guests) this.#guests.set(guest.tap, guest);
       await this.#applyRules();
-      await run('nft', ['-f', '-'], { input: sharesRuleset(this.#options.names, this.#options.share) });
+      await run('nft', ['-f', '-'], { input: sharesRuleset(this.#options.names, this.#options) });
       const taps = await this.#listTaps();
       for (const tap of taps) if (!this.#guests.has(tap)) await run('ip', ['link', 'delete', tap]);
       await this.#dropNamespaces((name) => !this.#guests.has(name));

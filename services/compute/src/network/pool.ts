@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { loadOrCreateText } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { loadOrCreateText } from '../host/atomic-file.ts';
 import { run } from '../host/run.ts';
 import { chooseIpv4Pool, parseIpv4Pool } from './ipv4.ts';
 import { parseSourceAddress } from './uplink.ts';
@@ -16,8 +16,10 @@ const FAR_AWAY = '203.0.113.1';
 export async function loadIpv4Pool(dataDir: string, given: string | undefined): Promise<string> {
   const pool =
     given ??
-    (await loadOrCreateText(join(dataDir, POOL_FILE), async () =>
-      chooseIpv4Pool(await listNetworks(), Math.random()),
+    (await loadOrCreateText(
+      join(dataDir, POOL_FILE),
+      async () => chooseIpv4Pool(await listNetworks(), Math.random()),
+      0o644,
     ));
   try {
     return parseIpv4Pool(pool);

@@ -18,11 +18,11 @@ const newChallenge = () => randomBytes(32).toString('hex');
 function createNode(prefix: string) {
   const signer = createSigner(generatePrivateKey());
   const nodeId = nodeIdOf(signer.address);
-  const place: ProofAddress = new ProofAddress({
+  const place = new ProofAddress({
     prefix,
     names: networkNames(nodeId),
     log,
-    addRoutes: (app) => addProofRoute(app, { signer, nodeId, place: () => place.address }),
+    addRoutes: (app, address) => addProofRoute(app, { signer, nodeId, place: () => address }),
   });
   return { signer, nodeId, place };
 }

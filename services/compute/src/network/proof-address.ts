@@ -9,7 +9,7 @@ export interface ProofAddressOptions {
   readonly prefix: string;
   readonly names: NetworkNames;
   /** What is served at the address. */
-  readonly addRoutes: (app: HttpServer) => void;
+  readonly addRoutes: (app: HttpServer, address: string) => void;
   readonly log: Logger;
 }
 
@@ -45,7 +45,7 @@ export class ProofAddress {
       if (!this.#app) await this.#listen();
       return null;
     } catch (error) {
-      const message = `the address ${this.#address}, which proves the prefix, cannot be held: ${(error as Error).message}`;
+      const message = `cannot hold the address ${this.#address}, which proves the prefix: ${(error as Error).message}`;
       return { code: 'PREFIX_NOT_HELD', message: message.slice(0, 1_024) };
     }
   }
@@ -71,7 +71,7 @@ export class ProofAddress {
   async #listen(): Promise<void> {
     const { addRoutes, log } = this.#options;
     const app = await createHttpServer({ log });
-    addRoutes(app);
+    addRoutes(app, this.#address);
     try {
       await app.listen({ host: this.#address, port: NODE_PROOF_PORT });
     } catch (error) {
@@ -91,6 +91,8 @@ export class ProofAddress {
       if (this.#onLink) await this.#proxy('delete', this.#onLink).catch(() => {});
       await run('ip', ['-6', 'address', 'delete', `${this.#address}/128`, 'dev', INTERFACE]);
     };
-    await undo().catch((error) => log.warn({ err: error }, 'the address that proves the prefix was left'));
+    await undo().catch((error) =>
+      log.warn({ err: error }, 'the address that proves the prefix was not removed'),
+    );
   }
 }

@@ -1,5 +1,6 @@
 import { AppError } from '@skerry/protocol';
 import ipaddr from 'ipaddr.js';
+import type { ComputeConfig } from '../config.ts';
 import type { HostPorts } from './host-ports.ts';
 import type { Ipv4Link } from './ipv4.ts';
 import type { NetworkNames } from './names.ts';
@@ -20,13 +21,9 @@ export interface GuestLink {
   readonly isNamespace?: boolean;
 }
 
-export interface RuleSettings {
+export interface RuleSettings extends Pick<ComputeConfig, 'lanOpen' | 'openNetworks'> {
   /** The private IPv4 addresses of all guests of this node. */
   readonly ipv4Pool: string;
-  /** Guests may reach the private networks that this machine is in. */
-  readonly isLanOpen: boolean;
-  /** Networks that guests may reach although they are private. */
-  readonly openNetworks: readonly string[];
 }
 
 /** The map of the node's ports to guests' ones; other nodes of the same machine read it, to choose others. */
@@ -66,12 +63,19 @@ const DHCP_SERVER_PORTS = '67, 547';
 export function nodeRuleset(
   names: NetworkNames,
   guests: readonly GuestLink[],
-  { ipv4Pool, isLanOpen, openNetworks }: RuleSettings,
+  { ipv4Pool, lanOpen, openNetworks }: RuleSettings,
 ): string {
   for (const guest of guests) check(guest);
   checkThat(ipaddr.IPv4.isValidCIDR(ipv4Pool));
   checkThat(openNetworks.every((one) => ipaddr.isValid(one) || ipaddr.isValidCIDR(one)));
-  const taps = `"${names.tapPrefix}*"`;
+  return `${dropRuleset(names)}table inet ${names.table} {
+${setsOf(guests)}${filterChains(names, lanOpen, openNetworks)}${translationChains(names, ipv4Pool)}}
+`;
+}
+
+const tapsOf = ({ tapPrefix }: NetworkNames) => `"${tapPrefix}*"`;
+
+function setsOf(guests: readonly GuestLink[]): string {
   const sources = guests.map(({ tap, network }) => `"${tap}" . ${network}`);
   const sources4 = guests.map(({ tap, ipv4 }) => `"${tap}" . ${ipv4.guest}`);
   const allowed = guests.flatMap(({ tap, allowedPorts }) =>
@@ -80,15 +84,7 @@ export function nodeRuleset(
   const forwarded = guests.flatMap(({ ipv4, hostPorts }) =>
     Object.entries(hostPorts).map(([port, hostPort]) => `${hostPort} : ${ipv4.guest} . ${port}`),
   );
-  const towards = (networks: Networks, verdict: Record<keyof Networks, string>) =>
-    (['ip', 'ip6'] as const)
-      .filter((family) => networks[family].length > 0)
-      .map((family) => `    ${family} daddr { ${networks[family].join(', ')} } ${verdict[family]}\n`)
-      .join('');
-  const isIpv6 = (network: string) => network.includes(':');
-  const open = { ip: openNetworks.filter((one) => !isIpv6(one)), ip6: openNetworks.filter(isIpv6) };
-  return `${dropRuleset(names)}table inet ${names.table} {
-  set sources {
+  return `  set sources {
     type ifname . ipv6_addr
     flags interval
 ${elements(sources)}  }
@@ -101,7 +97,20 @@ ${elements(allowed)}  }
   map ${FORWARD_MAP} {
     type inet_service : ipv4_addr . inet_service
 ${elements(forwarded)}  }
-  chain antispoof {
+`;
+}
+
+const towards = (networks: Networks, verdict: Record<keyof Networks, string>) =>
+  (['ip', 'ip6'] as const)
+    .filter((family) => networks[family].length > 0)
+    .map((family) => `    ${family} daddr { ${networks[family].join(', ')} } ${verdict[family]}\n`)
+    .join('');
+
+function filterChains(names: NetworkNames, lanOpen: boolean, openNetworks: readonly string[]): string {
+  const taps = tapsOf(names);
+  const isIpv6 = (network: string) => network.includes(':');
+  const open = { ip: openNetworks.filter((one) => !isIpv6(one)), ip6: openNetworks.filter(isIpv6) };
+  return `  chain antispoof {
     type filter hook prerouting priority raw; policy accept;
     iifname ${taps} jump from_guest
   }
@@ -132,7 +141,7 @@ ${elements(forwarded)}  }
   chain out_of_node {
     ct direction reply ct state established,related accept
     oifgroup ${TAP_GROUP} return
-${towards(NEVER_FROM_GUESTS, REJECT)}${towards(open, RETURN)}${isLanOpen ? '' : towards(LAN, REJECT)}  }
+${towards(NEVER_FROM_GUESTS, REJECT)}${towards(open, RETURN)}${lanOpen ? '' : towards(LAN, REJECT)}  }
   chain input {
     type filter hook input priority filter; policy accept;
     iifname ${taps} jump to_node
@@ -143,7 +152,12 @@ ${towards(NEVER_FROM_GUESTS, REJECT)}${towards(open, RETURN)}${isLanOpen ? '' : 
     ct direction reply ct state established,related accept
     drop
   }
-  chain lead_in {
+`;
+}
+
+function translationChains(names: NetworkNames, ipv4Pool: string): string {
+  const taps = tapsOf(names);
+  return `  chain lead_in {
     type nat hook prerouting priority dstnat; policy accept;
     meta nfproto ipv4 fib daddr type local dnat ip to tcp dport map @${FORWARD_MAP}
   }
@@ -155,7 +169,6 @@ ${towards(NEVER_FROM_GUESTS, REJECT)}${towards(open, RETURN)}${isLanOpen ? '' : 
     type nat hook postrouting priority srcnat; policy accept;
     ip saddr ${ipv4Pool} oifname != ${taps} masquerade
   }
-}
 `;
 }
 
@@ -181,5 +194,5 @@ function check({ tap, network, guest, allowedPorts, ipv4, hostPorts }: GuestLink
 }
 
 function checkThat(isRight: boolean): void {
-  if (!isRight) throw new AppError('INVALID_PARAMETERS', 'a firewall rule has the wrong form');
+  if (!isRight) throw new AppError('INVALID_PARAMETERS', 'a firewall rule is malformed');
 }

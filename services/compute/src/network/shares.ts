@@ -1,13 +1,9 @@
 import { AppError } from '@skerry/protocol';
+import type { ComputeConfig } from '../config.ts';
 import type { NetworkNames } from './names.ts';
 
 /** What one guest may have of what all of them share. 0: as much as there is. */
-export interface GuestShare {
-  /** Connections that this machine tracks for it: as many that it began as others began with it. */
-  readonly connections: number;
-  /** Megabits a second, each way. */
-  readonly mbit: number;
-}
+export type GuestShare = Pick<ComputeConfig, 'guestConnections' | 'guestMbit'>;
 
 const BYTES_PER_MBIT = 125_000;
 /** What may pass at once above the rate: a quarter of a second's, and some of the largest pieces that the kernel moves. */
@@ -30,18 +26,18 @@ const tableOf = ({ table }: NetworkNames) => `${table}_shares`;
  * What holds each guest to its share, for `nft -f`: a table of its own, behind the firewall's, so that only what may pass is
  * counted. Putting it up again keeps what is counted.
  */
-export function sharesRuleset(names: NetworkNames, { connections, mbit }: GuestShare): string {
-  if (![connections, mbit].every((value) => Number.isSafeInteger(value) && value >= 0))
-    throw new AppError('INVALID_PARAMETERS', "a guest's share is a whole number");
+export function sharesRuleset(names: NetworkNames, { guestConnections, guestMbit }: GuestShare): string {
+  if (![guestConnections, guestMbit].every((value) => Number.isSafeInteger(value) && value >= 0))
+    throw new AppError('INVALID_PARAMETERS', "a guest's share must be a whole number");
   const table = tableOf(names);
   const taps = `"${names.tapPrefix}*"`;
-  const rate = mbit * BYTES_PER_MBIT;
+  const rate = guestMbit * BYTES_PER_MBIT;
   const burst = Math.max(BURST_BYTES_MIN, Math.round(rate * BURST_SECONDS));
   const rules = (interfaceName: 'iifname' | 'oifname', counted: string, measured: string) =>
     [
-      connections > 0 &&
-        `    ct state new add @${counted} { ${interfaceName} ct count over ${connections} } drop`,
-      mbit > 0 &&
+      guestConnections > 0 &&
+        `    ct state new add @${counted} { ${interfaceName} ct count over ${guestConnections} } drop`,
+      guestMbit > 0 &&
         `    update @${measured} { ${interfaceName} limit rate over ${rate} bytes/second burst ${burst} bytes } drop`,
     ]
       .filter((rule) => rule !== false)

@@ -59,7 +59,7 @@ export function signedRequestOf(
 /** Throws INVALID_SIGNATURE where a body is not the one that was signed. */
 export function checkBody({ bodySha256 }: OwnerOperation, digest: string): void {
   if (bodySha256 !== undefined && bodySha256 !== digest)
-    throw new AppError('INVALID_SIGNATURE', 'the operation was signed for another body');
+    throw new AppError('INVALID_SIGNATURE', 'the operation was signed for a different body');
 }
 
 /** Decides whether somebody may operate an instance: its owner, or whom the owner's aggregate `security` names. */
@@ -94,7 +94,7 @@ export class OwnerAccess {
     )
       throw new AppError(
         'NOT_PERMITTED',
-        'only the owner of the instance, and whom the owner names, may do this',
+        "only the owner of the instance and the owner's delegates may do this",
       );
     if (request.method !== 'GET' || request.isStream) await this.note(signed, owner);
     return signed;

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
+import { loadOrCreateText } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { loadOrCreateText } from '../host/atomic-file.ts';
 
 const KEY_FILE = 'link.key';
 const KEY_BYTES = 32;
@@ -35,7 +35,7 @@ export class BackupLinks {
     const expected = this.#sign(instanceId, backupId, expiresAtMs);
     const isRight = given.length === expected.length && timingSafeEqual(given, expected);
     if (!isRight || !(expiresAtMs > nowMs))
-      throw new AppError('INVALID_SIGNATURE', 'this link is not of this node, or its time is over');
+      throw new AppError('INVALID_SIGNATURE', 'this link is not from this node, or it has expired');
   }
 
   #sign(instanceId: string, backupId: string, expiresAtMs: number): Buffer {

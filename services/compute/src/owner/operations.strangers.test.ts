@@ -37,7 +37,7 @@ const core = createServer((_request, response) => response.end('{"data":{}}'));
 const worker = {
   record: { wanted: { owner: owner.address, diskGib: 1 }, status: { phase: 'running' } },
   console: { read: async () => [], listen: () => () => {} },
-  ask: async () => {
+  runTask: async () => {
     asked++;
     return [];
   },
@@ -45,7 +45,7 @@ const worker = {
 };
 
 const loadReplays = () =>
-  Replays.load({ windowMs: OPERATION_WINDOW_MS, path: join(directory, 'operations.jsonl'), log }, nowMs);
+  Replays.load({ windowMs: OPERATION_WINDOW_MS }, join(directory, 'operations.jsonl'), log, nowMs);
 
 async function open(): Promise<void> {
   replays = await loadReplays();
@@ -56,12 +56,18 @@ async function open(): Promise<void> {
     replays,
     now: () => nowMs,
   });
-  const keeper = { find: (id: string) => (id === ID ? worker : undefined) };
+  const instances = { find: (id: string) => (id === ID ? worker : undefined) };
   app = await createHttpServer({ log });
-  const sources = { dataDir: directory, keeper, access, log, now: () => nowMs } as unknown as MachineRoutes;
+  const sources = {
+    dataDir: directory,
+    instances,
+    access,
+    log,
+    now: () => nowMs,
+  } as unknown as MachineRoutes;
   await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
   addLogStream(app, {
-    ...{ keeper: keeper as never, access, log },
+    ...{ instances: instances as never, access, log },
     clientOf: () => ({ key: 'one', isExempt: true, isRelayed: false }),
   });
   url = await listen(app, '127.0.0.1', 0);
@@ -142,7 +148,7 @@ test('H4: an operation counts once over a restart of the node', async () => {
   await open();
   assert.deepEqual(await post(`${MACHINE}/reboot`, headers), [401, 'INVALID_SIGNATURE']);
   nowMs += 2 * OPERATION_WINDOW_MS + 1;
-  assert.deepEqual(await post(`${MACHINE}/reboot`, headers), [401, 'INVALID_SIGNATURE'], 'its time is over');
+  assert.deepEqual(await post(`${MACHINE}/reboot`, headers), [401, 'INVALID_SIGNATURE'], 'it has expired');
   await app.close();
   await open();
   assert.equal(await readFile(join(directory, 'operations.jsonl'), 'utf8'), '', 'what is over is forgotten');
@@ -217,6 +223,6 @@ test('M9: strangers leave no trace in what is remembered, and an owner fills onl
   const seen = new Replays({ windowMs: OPERATION_WINDOW_MS });
   await assert.rejects(async () => {
     for (let round = 0; round < 30_000; round++) await seen.note(other, String(round), nowMs);
-  }, /RATE_LIMITED|an owner may ask/);
+  }, /RATE_LIMITED|an owner can request/);
   await seen.note(owner.address, 'one', nowMs);
 });

@@ -1,19 +1,12 @@
-import { open } from 'node:fs/promises';
-import type { Logger } from '@skerry/kit';
+import { JsonLines, type Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { readTextIfAny, writeFileAtomically } from '../host/atomic-file.ts';
 
 /** So many operations of one owner are remembered; more within the window are refused rather than forgotten. */
 const OWNER_SHARE_MAX = 1_000;
-/** Lines of the file that mean nothing any more, before it is written anew. */
-const STALE_LINES_MAX = 10_000;
 
 export interface ReplaysOptions {
   /** How far the time of an operation may be from the node's, both ways. */
   readonly windowMs: number;
-  /** Where operations outlive the process; in memory only where there is none. */
-  readonly path?: string;
-  readonly log?: Logger;
 }
 
 interface Line {
@@ -22,16 +15,11 @@ interface Line {
   readonly until_ms: number;
 }
 
-function parseLine(text: string): Line | undefined {
-  try {
-    const { owner, key, until_ms: untilMs } = JSON.parse(text) as Partial<Line>;
-    return typeof owner === 'string' && typeof key === 'string' && typeof untilMs === 'number'
-      ? { owner, key, until_ms: untilMs }
-      : undefined;
-  } catch {
-    // The last line of a process that was killed while it wrote.
-    return undefined;
-  }
+function parseLine(value: unknown): Line | undefined {
+  const { owner, key, until_ms } = value as Partial<Line>;
+  return typeof owner === 'string' && typeof key === 'string' && typeof until_ms === 'number'
+    ? { owner, key, until_ms }
+    : undefined;
 }
 
 /**
@@ -41,23 +29,25 @@ function parseLine(text: string): Line | undefined {
 export class Replays {
   readonly #options: ReplaysOptions;
   readonly #seen = new Map<string, Map<string, number>>();
-  #turn: Promise<unknown> = Promise.resolve();
-  #lines = 0;
-  #size = 0;
+  #keeper: { readonly journal: JsonLines<Line>; readonly log: Logger } | undefined;
+  /** The last time that was told. */
+  #nowMs = 0;
 
+  /** In memory only. */
   constructor(options: ReplaysOptions) {
     this.#options = options;
   }
 
-  /** With what earlier lives of the node noted at `path`. */
-  static async load(options: ReplaysOptions & { readonly path: string }, nowMs: number): Promise<Replays> {
+  /** With what earlier lives of the node noted at `path`; what is noted from now on outlives the process. */
+  static async load(options: ReplaysOptions, path: string, log: Logger, nowMs: number): Promise<Replays> {
     const replays = new Replays(options);
-    const text = (await readTextIfAny(options.path)) ?? '';
-    for (const line of text.split('\n')) {
-      const known = parseLine(line);
-      if (known && known.until_ms > nowMs) replays.#remember(known.owner, known.key, known.until_ms);
-    }
-    await replays.#rewrite();
+    const live = () => replays.#live();
+    const { journal, lines } = await JsonLines.open({ path, parse: parseLine, log, live });
+    replays.#nowMs = nowMs;
+    for (const { owner, key, until_ms: untilMs } of lines)
+      if (untilMs > nowMs) replays.#remember(owner, key, untilMs);
+    replays.#keeper = { journal, log };
+    await journal.compact();
     return replays;
   }
 
@@ -68,25 +58,26 @@ export class Replays {
    * @param key the same for whatever spelling of the operation
    */
   async note(owner: string, key: string, nowMs: number): Promise<void> {
+    this.#nowMs = nowMs;
     const own = this.#forgetPast(owner, nowMs);
     if (own?.has(key))
-      throw new AppError('INVALID_SIGNATURE', 'this very operation was asked for before; sign it anew');
+      throw new AppError('INVALID_SIGNATURE', 'this operation was already requested; sign a new one');
     if (own && own.size >= OWNER_SHARE_MAX)
       throw new AppError(
         'RATE_LIMITED',
-        `an owner may ask for ${OWNER_SHARE_MAX} changes in ${(2 * this.#options.windowMs) / 60_000} minutes`,
+        `an owner can request ${OWNER_SHARE_MAX} changes in ${(2 * this.#options.windowMs) / 60_000} minutes`,
       );
     // One signed ahead of the node's clock is good for a window after its own time.
     const untilMs = nowMs + 2 * this.#options.windowMs;
     this.#remember(owner, key, untilMs);
     try {
-      // One after the other: a line that is added while the file is written anew would be lost.
-      const turn = this.#turn.then(() => this.#append({ owner, key, until_ms: untilMs }, nowMs));
-      this.#turn = turn.catch(() => {});
-      await turn;
+      await this.#keeper?.journal.append([{ owner, key, until_ms: untilMs }]);
     } catch (error) {
       // A full disk must not keep its owner from making room. The process still remembers.
-      this.#options.log?.warn({ err: error }, 'an operation was not written down; it counts until a restart');
+      this.#keeper?.log.warn(
+        { err: error },
+        'an operation could not be recorded and counts only until a restart',
+      );
     }
   }
 
@@ -96,7 +87,6 @@ export class Replays {
     for (const [key, untilMs] of own) {
       if (untilMs > nowMs) break;
       own.delete(key);
-      this.#size--;
     }
     if (own.size > 0) return own;
     this.#seen.delete(owner);
@@ -107,33 +97,12 @@ export class Replays {
     const own = this.#seen.get(owner) ?? new Map<string, number>();
     own.set(key, untilMs);
     this.#seen.set(owner, own);
-    this.#size++;
   }
 
-  async #append(line: Line, nowMs: number): Promise<void> {
-    const { path } = this.#options;
-    if (path === undefined) return;
-    if (this.#lines - this.#size > STALE_LINES_MAX) {
-      for (const owner of [...this.#seen.keys()]) this.#forgetPast(owner, nowMs);
-      return this.#rewrite();
-    }
-    const file = await open(path, 'a', 0o600);
-    try {
-      await file.writeFile(`${JSON.stringify(line)}\n`);
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
-    this.#lines++;
-  }
-
-  async #rewrite(): Promise<void> {
-    const { path } = this.#options;
-    if (path === undefined) return;
-    const lines = [...this.#seen].flatMap(([owner, own]) =>
-      [...own].map(([key, untilMs]) => JSON.stringify({ owner, key, until_ms: untilMs })),
+  #live(): Line[] {
+    for (const owner of [...this.#seen.keys()]) this.#forgetPast(owner, this.#nowMs);
+    return [...this.#seen].flatMap(([owner, own]) =>
+      [...own].map(([key, untilMs]) => ({ owner, key, until_ms: untilMs })),
     );
-    await writeFileAtomically(path, lines.map((line) => `${line}\n`).join(''), 0o600);
-    this.#lines = lines.length;
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { CoreClient } from '@skerry/client';
-import { createHttpServer, createLogger, createStandings, listen, readConfig } from '@skerry/kit';
+import { createClientOf, createHttpServer, createLogger, listen, readConfig } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { computeConfig } from '../config.ts';
 import { openPrograms } from './open.ts';
@@ -15,7 +15,7 @@ test('S2: the diagnostic program answers where the monitors of the network ask f
   const home = await mkdtemp(join(tmpdir(), 'skerry-diagnostic-'));
   stack.defer(() => rm(home, { recursive: true, force: true }));
   const log = createLogger('test', 'error');
-  const door = stack.use(
+  const service = stack.use(
     await openPrograms({
       config: readConfig(computeConfig, { SKERRY_HOME: home }),
       // Nobody is there: the program needs no message.
@@ -27,7 +27,7 @@ test('S2: the diagnostic program answers where the monitors of the network ask f
   );
   const app = await createHttpServer({ log });
   stack.defer(() => app.close());
-  await door.addRoutes(app, createStandings({ trustedProxies: [], exempt: [] }));
+  await service.addRoutes(app, createClientOf({ trustedProxies: [], exempt: [] }));
   const url = await listen(app, '127.0.0.1', 0);
   for (const hash of [
     '63faf8b5db1cf8d965e6a464a0cb8062af8e7df131729e48738342d956f29ace',

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { after, before, describe, test } from 'node:test';
-import { TestPrograms } from './testing.ts';
-import { type Attack, machineAttacks, networkAttacks, RESOURCE_ATTACKS } from './testing-attacks.ts';
+import { type Attack, machineAttacks, networkAttacks, RESOURCE_ATTACKS } from './testing/attacks.ts';
+import { TestPrograms } from './testing/setup.ts';
 
 /**
  * What strangers' programs may try, each against a real sandbox on a machine where something listens on every address.

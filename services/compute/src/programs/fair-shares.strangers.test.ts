@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { createHttpServer, createLogger, createStandings, type HttpServer, listen } from '@skerry/kit';
+import { createClientOf, createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
 import fc from 'fast-check';
 import { chooseToEnd, chooseToRefuse, type Held, orderWaiters, RecentUse } from './fair-shares.ts';
 import { programRoutes } from './routes.ts';
-import { TestPrograms } from './testing.ts';
+import { TestPrograms } from './testing/setup.ts';
 
 const LIMIT_MS = 60_000;
 const MEMORY_MIB = 480;
@@ -111,7 +111,7 @@ async function openServer(exempt: string[]): Promise<{ app: HttpServer; url: str
   });
   const diagnostic = programs.add('python3', 'def main(v):\n  return "well"');
   await app.register(async (scope) =>
-    programRoutes(scope as HttpServer, programs.programs, createStandings(clients), [diagnostic]),
+    programRoutes(scope as HttpServer, programs.programs, createClientOf(clients), [diagnostic]),
   );
   return { app, url: `${await listen(app, '127.0.0.1', 0)}/vm/${diagnostic}` };
 }

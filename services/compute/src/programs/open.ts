@@ -8,7 +8,7 @@ import { Programs } from './programs.ts';
 import { RunReports } from './reports.ts';
 import { type ClientOf, programRoutes } from './routes.ts';
 
-export interface ProgramDoorOptions {
+export interface ProgramServiceOptions {
   readonly config: ComputeConfig;
   readonly core: CoreClient;
   readonly nodeId: string;
@@ -17,7 +17,7 @@ export interface ProgramDoorOptions {
 }
 
 /** Programs as the composition of the node sees them. */
-export interface ProgramDoor extends AsyncDisposable {
+export interface ProgramService extends AsyncDisposable {
   /** What the node announces: `program:` and a runtime. Empty where it runs none. */
   readonly features: readonly string[];
   readonly programs: Programs | undefined;
@@ -29,7 +29,7 @@ export interface ProgramDoor extends AsyncDisposable {
 }
 
 /** Where programs cannot run, what would have called one says why. */
-function closedDoor(reason: string): ProgramDoor {
+function refuseAll(reason: string): ProgramService {
   const refuse = async () => {
     throw new AppError('NO_RUNNER', `this node runs no programs: ${reason}`);
   };
@@ -47,16 +47,17 @@ function closedDoor(reason: string): ProgramDoor {
 }
 
 async function findObstacle({ programs }: ComputeConfig): Promise<string | undefined> {
-  if (!programs) return 'they are turned off (SKERRY_COMPUTE_PROGRAMS)';
-  if (process.platform !== 'linux' || process.arch !== 'x64') return 'they need Linux on x86_64';
-  if (process.geteuid?.() !== 0) return 'sandboxes are made as root; start the compute node as root (sudo)';
+  if (!programs) return 'programs are turned off (SKERRY_COMPUTE_PROGRAMS)';
+  if (process.platform !== 'linux' || process.arch !== 'x64') return 'programs require Linux on x86_64';
+  if (process.geteuid?.() !== 0)
+    return 'creating sandboxes requires root; start the compute node as root (sudo)';
   const missing = await listMissingSandboxPrograms();
   return missing.length > 0 ? `missing programs: ${missing.join(', ')}` : undefined;
 }
 
-/** The room, once a first sandbox in it has answered. */
-async function openRoom(
-  { config, core, nodeId, log }: ProgramDoorOptions,
+/** The programs of this node, once a first sandbox has answered. */
+async function openChecked(
+  { config, core, nodeId, log }: ProgramServiceOptions,
   reports: RunReports,
 ): Promise<Programs> {
   const programs = Programs.open({
@@ -75,22 +76,22 @@ async function openRoom(
   }
 }
 
-/** Opens the room of programs, or a door that says why there is none. */
-export async function openPrograms(options: ProgramDoorOptions): Promise<ProgramDoor> {
+/** What runs programs, or what says why this node runs none. */
+export async function openPrograms(options: ProgramServiceOptions): Promise<ProgramService> {
   const { config, core, nodeId, log, signal } = options;
   const obstacle = await findObstacle(config);
   if (obstacle !== undefined) {
     log.warn({ obstacle }, 'this node runs no programs');
-    return closedDoor(obstacle);
+    return refuseAll(obstacle);
   }
   const reports = new RunReports({ core, log, signal });
   let programs: Programs;
   try {
-    programs = await openRoom(options, reports);
+    programs = await openChecked(options, reports);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     log.warn({ err: error }, 'this node runs no programs');
-    return closedDoor(error.message);
+    return refuseAll(error.message);
   }
   return {
     features: programs.runtimes.map((runtime) => `program:${runtime}`),

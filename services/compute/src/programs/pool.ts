@@ -127,7 +127,7 @@ export class Pool implements AsyncDisposable {
     clearTimeout(this.#refilling);
     clearTimeout(this.#sharing);
     for (const waiter of this.#waiters.splice(0))
-      waiter.refuse(new AppError('SHUTTING_DOWN', 'the node is stopping'));
+      waiter.refuse(new AppError('SHUTTING_DOWN', 'the node is shutting down'));
     await Promise.all([...this.#places].map((place) => this.#end(place)));
   }
 
@@ -152,9 +152,9 @@ export class Pool implements AsyncDisposable {
     if (need > memoryMib)
       throw new AppError(
         'NO_RUNNER',
-        `the program needs ${need} MiB; this node gives programs ${memoryMib} MiB in all`,
+        `the program needs ${need} MiB; this node has ${memoryMib} MiB for all programs`,
       );
-    if (this.#isClosed) throw new AppError('SHUTTING_DOWN', 'the node is stopping');
+    if (this.#isClosed) throw new AppError('SHUTTING_DOWN', 'the node is shutting down');
     const idle = [...this.#places].filter(({ state }) => state === 'idle');
     const warm = idle.find(({ key }) => key === order.key);
     if (warm?.sandbox?.isUsable) return this.#occupy(warm, order);
@@ -268,8 +268,8 @@ export class Pool implements AsyncDisposable {
     const program = countOf(isOwn) >= PROGRAM_LIMITS.waitingPerProgram;
     if (!program && this.#waiters.length < PROGRAM_LIMITS.waiting) return;
     const other = chooseToRefuse(program ? this.#waiters.filter(isOwn) : this.#waiters, client);
-    if (!other) throw new AppError('OVERLOADED', 'too many calls of programs wait already');
-    this.#refuse(other, 'too many calls of programs wait already, and most of them are of one caller');
+    if (!other) throw new AppError('OVERLOADED', 'too many program calls are waiting');
+    this.#refuse(other, 'too many program calls are waiting, most of them from one caller');
   }
 
   #refuse(waiter: Waiter, why: string): void {
@@ -312,7 +312,7 @@ export class Pool implements AsyncDisposable {
       over?.place.sandbox?.end(
         new AppError(
           'PROGRAM_TIMED_OUT',
-          `others wait: a call that takes more than its caller's share of the node has ${contendedMs / 1000} s then`,
+          `others are waiting: a call above its caller's share of the node is limited to ${contendedMs / 1000} s`,
         ),
       );
       this.#shareSoon();

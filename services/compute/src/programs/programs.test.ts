@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { until } from '../testing/wait.ts';
-import { callOf, TestPrograms } from './testing.ts';
-import { wasmCommand } from './testing-attacks.ts';
-import { storedZip } from './testing-zip.ts';
+import { wasmCommand } from './testing/attacks.ts';
+import { callOf, TestPrograms } from './testing/setup.ts';
+import { storedZip } from './testing/zip.ts';
 
 /** What a program may be, in each runtime, in real sandboxes. */
 
@@ -276,7 +276,7 @@ describe('the room', () => {
   });
 
   test('a node that is killed takes its sandboxes along, and clears up when it is back', async () => {
-    const child = fork(join(import.meta.dirname, 'testing-holder.ts'), {
+    const child = fork(join(import.meta.dirname, 'testing/holder.ts'), {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     const [{ nodeId, groups }] = (await once(child, 'message')) as [{ nodeId: string; groups: string }];

@@ -90,7 +90,7 @@ export class Programs implements AsyncDisposable {
     } catch (error) {
       throw new AppError(
         'HOST_NOT_READY',
-        `the control groups for programs cannot be made: ${(error as Error).message}`,
+        `cannot create control groups for programs: ${(error as Error).message}`,
       );
     }
     const directory = join(options.dataDir, 'programs');

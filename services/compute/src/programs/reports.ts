@@ -1,5 +1,5 @@
 import type { CoreClient } from '@skerry/client';
-import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError, NETWORK_CHANNEL, NETWORK_POST, type ProgramRun } from '@skerry/protocol';
 
 export interface RunReportsOptions {
@@ -42,37 +42,44 @@ export class RunReports {
 
   /** Sends until the signal ends. */
   async work(): Promise<void> {
-    const { signal } = this.#options;
+    const { log, signal } = this.#options;
+    const failures = new Failures({
+      log,
+      what: 'program runs could not be reported; keeping them',
+      baseMs: RETRY_BASE_MS,
+      maxMs: RETRY_MAX_MS,
+    });
     signal.addEventListener('abort', () => this.#wake.resolve(), { once: true });
-    for (let failures = 0; ; ) {
+    for (let waitMs = GATHER_MS; ; ) {
       await this.#wake.promise;
-      if (!(await pause(failures > 0 ? backoffMs(failures, RETRY_BASE_MS, RETRY_MAX_MS) : GATHER_MS, signal)))
-        return;
+      if (!(await pause(waitMs, signal))) return;
       this.#wake = Promise.withResolvers<void>();
-      failures = (await this.#sendSome()) ? 0 : failures + 1;
+      try {
+        await this.#sendSome();
+        failures.clear();
+        waitMs = GATHER_MS;
+      } catch (error) {
+        if (signal.aborted) return;
+        waitMs = failures.note(error);
+      }
       if (this.#waiting.length > 0) this.#wake.resolve();
     }
   }
 
-  async #sendSome(): Promise<boolean> {
+  /** Rejects where the same runs may be taken later. */
+  async #sendSome(): Promise<void> {
     const runs = this.#waiting.slice(0, RUNS_PER_MESSAGE);
-    if (runs.length === 0) return true;
-    const { core, log, signal } = this.#options;
+    if (runs.length === 0) return;
+    const { core, log } = this.#options;
     try {
       const content = { type: NETWORK_POST.programRuns, content: { runs } };
       await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.programs, content });
     } catch (error) {
-      if (signal.aborted) return false;
-      const isRefused = error instanceof AppError && error.kind === 'invalid';
-      log.warn(
-        { err: error, runs: runs.length },
-        `runs of programs could not be reported${isRefused ? '' : '; they are kept'}`,
-      );
-      if (!isRefused) return false;
+      if (!(error instanceof AppError && error.kind === 'invalid')) throw error;
+      log.warn({ err: error, runs: runs.length }, 'program runs could not be reported');
     }
     this.#waiting = this.#waiting.filter((run) => !runs.includes(run));
     if (this.#dropped > 0) log.warn({ runs: this.#dropped }, 'reports of runs were dropped');
     this.#dropped = 0;
-    return true;
   }
 }

@@ -1,4 +1,4 @@
-import type { HttpServer, Standing } from '@skerry/kit';
+import type { Client, HttpServer } from '@skerry/kit';
 import { AppError, createParser, parseMessageHash, scanJsonObject } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
@@ -22,7 +22,7 @@ const parseRunBody = createParser(RunBody, 'body', 'INVALID_PARAMETERS');
 const CALLER_HEADER = 'net-program-caller';
 const CALLER = /^[0-9a-f]{32}$/;
 
-export type ClientOf = (request: FastifyRequest['raw']) => Standing;
+export type ClientOf = (request: FastifyRequest['raw']) => Client;
 
 function callerOf(request: FastifyRequest, clientOf: ClientOf): string {
   const { key, isExempt } = clientOf(request.raw);
@@ -31,7 +31,7 @@ function callerOf(request: FastifyRequest, clientOf: ClientOf): string {
 }
 
 /** Told with every answer of a program, so that nobody takes its status for the node's. */
-export const OUTCOME_HEADER = 'net-program-outcome';
+const OUTCOME_HEADER = 'net-program-outcome';
 
 interface ProgramParams {
   /** Absent where the route names the program. */

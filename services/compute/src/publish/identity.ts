@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSigner, type Signer } from '@skerry/client';
-import { loadOrCreateKeyFile } from '@skerry/kit';
+import { loadOrCreateKeyFile, loadOrCreateText, makeDirectory } from '@skerry/kit';
 import { AppError, nodeIdOf, parseIpv6Prefix } from '@skerry/protocol';
-import { loadOrCreateText } from '../host/atomic-file.ts';
 
 /** Who this node is. Kept in the data directory: made once, then the same for ever. */
 export interface Identity {
@@ -24,9 +22,9 @@ const ULA_RANDOM_BYTES = 7;
  * Throws INVALID_CONFIG when a kept or given value is damaged.
  */
 export async function loadIdentity(dataDir: string, givenPrefix: string | undefined): Promise<Identity> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeDirectory(dataDir);
   const signer = createSigner(await loadOrCreateKeyFile(join(dataDir, KEY_FILE)));
-  const kept = givenPrefix ?? (await loadOrCreateText(join(dataDir, PREFIX_FILE), randomUlaPrefix));
+  const kept = givenPrefix ?? (await loadOrCreateText(join(dataDir, PREFIX_FILE), randomUlaPrefix, 0o644));
   try {
     return { signer, nodeId: nodeIdOf(signer.address), ipv6Prefix: parseIpv6Prefix(kept) };
   } catch (error) {

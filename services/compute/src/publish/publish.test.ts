@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { AppError, type InstanceStatusContent, parseIpv6Prefix } from '@skerry/protocol';
+import { inDirectory } from '../testing/directory.ts';
 import { RealCore } from '../testing/real-core.ts';
 import { until } from '../testing/wait.ts';
 import { loadIdentity, randomUlaPrefix } from './identity.ts';
@@ -13,18 +13,9 @@ import { Publisher } from './publisher.ts';
 
 const SOON_MS = 20_000;
 
-async function withDirectory(body: (directory: string) => Promise<void>): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'skerry-publish-'));
-  try {
-    await body(directory);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
-}
-
 describe('identity', () => {
   test('made once, private, then the same for ever', () =>
-    withDirectory(async (directory) => {
+    inDirectory(async (directory) => {
       const first = await loadIdentity(directory, undefined);
       const second = await loadIdentity(directory, undefined);
       assert.deepEqual(
@@ -36,7 +27,7 @@ describe('identity', () => {
     }));
 
   test('a given prefix counts, a wrong one is refused, and a damaged key is not shown', () =>
-    withDirectory(async (directory) => {
+    inDirectory(async (directory) => {
       assert.equal((await loadIdentity(directory, '2001:DB8:1:2::/64')).ipv6Prefix, '2001:db8:1:2::/64');
       const isConfig = (error: unknown) => error instanceof AppError && error.code === 'INVALID_CONFIG';
       await assert.rejects(loadIdentity(directory, '2001:db8::/48'), isConfig);
@@ -56,7 +47,7 @@ describe('identity', () => {
 });
 
 test('what a core node that is away does not hear is kept: the latest word about each instance', () =>
-  withDirectory(async (directory) => {
+  inDirectory(async (directory) => {
     const { signer } = await loadIdentity(directory, undefined);
     await using core = await new RealCore().start();
     const { url } = core;
@@ -67,7 +58,6 @@ test('what a core node that is away does not hear is kept: the latest word about
       core: new CoreClient({ url, signer }),
       log: createLogger('test', 'silent'),
       signal: ending.signal,
-      onAccepted: async (status) => void accepted.push(status.observed_at_ms),
     });
     const status = (id: string, phase: 'starting' | 'running', at: number): InstanceStatusContent => ({
       instance_id: id.repeat(64),
@@ -76,7 +66,7 @@ test('what a core node that is away does not hear is kept: the latest word about
       observed_at_ms: at,
       restart_id: null,
     });
-    const work = publisher.work();
+    const work = publisher.work(async (status) => void accepted.push(status.observed_at_ms));
     publisher.tellNode({
       url,
       ipv6_prefix: '2001:db8::/64',

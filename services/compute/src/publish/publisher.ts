@@ -1,5 +1,5 @@
 import type { CoreClient } from '@skerry/client';
-import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause } from '@skerry/kit';
 import {
   AppError,
   type InstanceStatusContent,
@@ -12,9 +12,10 @@ export interface PublisherOptions {
   readonly core: Pick<CoreClient, 'postMessage'>;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Told when a core node took a status. */
-  readonly onAccepted: (status: InstanceStatusContent) => Promise<void>;
 }
+
+/** Told when a core node took a status. */
+export type OnAccepted = (status: InstanceStatusContent) => Promise<void>;
 
 const RETRY_BASE_MS = 200;
 const RETRY_MAX_MS = 15_000;
@@ -28,7 +29,6 @@ export class Publisher {
   readonly #statuses = new Map<string, InstanceStatusContent>();
   #node: NodeContent | undefined;
   #wake = Promise.withResolvers<void>();
-  #saidUnreachable = false;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
@@ -50,55 +50,54 @@ export class Publisher {
   }
 
   /** Sends until the signal ends. */
-  async work(): Promise<void> {
-    const { signal } = this.#options;
+  async work(onAccepted: OnAccepted): Promise<void> {
+    const { log, signal } = this.#options;
+    const failures = new Failures({
+      log,
+      what: 'a message could not be published; it is kept and retried',
+      baseMs: RETRY_BASE_MS,
+      maxMs: RETRY_MAX_MS,
+    });
     signal.addEventListener('abort', () => this.#wake.resolve(), { once: true });
-    let failures = 0;
     while (!signal.aborted) {
       this.#wake = Promise.withResolvers<void>();
-      const isDone = await this.#sendOne();
-      if (isDone === 'idle') await this.#wake.promise;
-      failures = isDone === 'failed' ? failures + 1 : 0;
-      if (failures > 0) await pause(backoffMs(failures, RETRY_BASE_MS, RETRY_MAX_MS), signal);
+      try {
+        if (!(await this.#sendOne(onAccepted))) await this.#wake.promise;
+        else if (failures.count > 0) log.info('the core node answers again');
+        failures.clear();
+      } catch (error) {
+        if (signal.aborted) return;
+        await pause(failures.note(error), signal);
+      }
     }
   }
 
-  async #sendOne(): Promise<'sent' | 'failed' | 'idle'> {
+  /** @returns whether there was anything to send */
+  async #sendOne(onAccepted: OnAccepted): Promise<boolean> {
     const node = this.#node;
     if (node !== undefined) {
-      const result = await this.#post(NETWORK_POST.node, node);
-      if (result === 'sent' && this.#node === node) this.#node = undefined;
-      return result;
+      await this.#post(NETWORK_POST.node, node);
+      if (this.#node === node) this.#node = undefined;
+      return true;
     }
     const [status] = this.#statuses.values();
-    if (status === undefined) return 'idle';
-    const result = await this.#post(NETWORK_POST.instanceStatus, status);
-    if (result === 'failed') return result;
+    if (status === undefined) return false;
+    await this.#post(NETWORK_POST.instanceStatus, status);
     if (this.#statuses.get(status.instance_id) === status) this.#statuses.delete(status.instance_id);
-    await this.#options
-      .onAccepted(status)
-      .catch((error) => this.#options.log.warn({ err: error }, 'a record could not be written'));
-    return result;
+    await onAccepted(status).catch((error) =>
+      this.#options.log.warn({ err: error }, 'a record could not be written'),
+    );
+    return true;
   }
 
-  async #post(type: string, content: unknown): Promise<'sent' | 'failed'> {
-    const { core, log, signal } = this.#options;
+  async #post(type: string, content: unknown): Promise<void> {
+    const { core, log } = this.#options;
     try {
       await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.compute, content: { type, content } });
-      if (this.#saidUnreachable) log.info('the core node takes messages again');
-      this.#saidUnreachable = false;
-      return 'sent';
     } catch (error) {
-      if (signal.aborted) return 'failed';
-      if (error instanceof AppError && error.kind === 'invalid') {
-        // The same message would be refused for ever, and hold up all others.
-        log.error({ err: error, type }, 'the core node refuses a message of this node; it is dropped');
-        return 'sent';
-      }
-      if (!this.#saidUnreachable)
-        log.warn({ err: error, type }, 'a message could not be published; it is kept and sent again');
-      this.#saidUnreachable = true;
-      return 'failed';
+      if (!(error instanceof AppError && error.kind === 'invalid')) throw error;
+      // The same message would be refused for ever, and hold up all others.
+      log.error({ err: error, type }, 'the core node refused a message from this node, which is dropped');
     }
   }
 }

@@ -6,7 +6,7 @@ import { createLogger } from '@skerry/kit';
 import { DIAGNOSTIC_VM, programAddress } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import { AddressBook } from '../network/address-book.ts';
-import { startDiagnosticMachine } from '../network/diagnostic-machine.ts';
+import { DiagnosticMachine } from '../network/diagnostic-machine.ts';
 import { networkNames } from '../network/names.ts';
 import { NodeNetwork } from '../network/network.ts';
 import { Machine } from './namespaces.ts';
@@ -17,19 +17,20 @@ const options = {
   names,
   prefix: PREFIX,
   ipv4Pool: '172.20.16.0/20',
-  isLanOpen: false,
+  lanOpen: false,
   openNetworks: [],
-  share: { connections: 0, mbit: 0 },
+  guestConnections: 0,
+  guestMbit: 0,
 };
 const log = createLogger('scenario', 'fatal');
 
 const start = (network: Pick<NodeNetwork, 'add'>, more: object = {}) =>
-  startDiagnosticMachine({
+  new DiagnosticMachine({
     ...{ names, ipv6Prefix: PREFIX, ipv4Pool: options.ipv4Pool, network, log, obstacle: null },
     addresses: new AddressBook({ table: names.table, ports: { first: 24_000, last: 24_009 } }),
     runsPrograms: true,
     ...more,
-  });
+  }).start();
 
 async function scenario(): Promise<void> {
   // Names of namespaces are files: this scenario's are its own.
@@ -48,8 +49,8 @@ async function scenario(): Promise<void> {
   const address = programAddress('2001:db8:5:1::', DIAGNOSTIC_VM);
   assert.deepEqual(machine, { ipv6: address, reason: null });
   assert.ok(await far.pings(address), 'a monitor on the link, by neighbour discovery');
-  assert.equal(await far.pings('2001:db8:5:1:1:63fa:f8b5:db12'), false, 'nobody else answers');
-  assert.equal(await far.greets(address, 22), undefined, 'nothing but the kernel is there');
+  assert.ok(await far.isSilent('2001:db8:5:1:1:63fa:f8b5:db12'), 'nobody else answers');
+  assert.ok(await far.isShut(address, 22), 'nothing but the kernel is there');
   // A namespace is held to its own address, like a guest.
   const inside = (...args: string[]) =>
     run('ip', ['-netns', `${names.tapPrefix}${DIAGNOSTIC_VM.slice(0, 9)}`, ...args]);
@@ -62,12 +63,12 @@ async function scenario(): Promise<void> {
     'dev',
     `${names.tapPrefix}${DIAGNOSTIC_VM.slice(0, 9)}`,
   ]);
-  assert.equal(await far.pings('2001:db8:5:1:3::1'), false);
+  assert.ok(await far.isSilent('2001:db8:5:1:3::1'));
 
   console.log('a restart of the node, and one after the cable was lost');
   const next = new NodeNetwork(options);
   await next.start([]);
-  assert.equal(await far.pings(address), false, 'the node does not run programs yet');
+  assert.ok(await far.isSilent(address), 'the node does not run programs yet');
   assert.equal((await start(next)).ipv6, address);
   assert.ok(await far.pings(address));
   assert.equal((await start(next)).ipv6, address, 'putting it up again changes nothing');
@@ -80,7 +81,7 @@ async function scenario(): Promise<void> {
   const refused = await start({ add: () => Promise.reject(new Error('Operation not permitted')) });
   assert.deepEqual(refused, {
     ipv6: null,
-    reason: 'its network namespace cannot be made: Operation not permitted',
+    reason: 'its network namespace cannot be created: Operation not permitted',
   });
   assert.match((await start(next, { runsPrograms: false })).reason!, /runs no programs/);
 }

@@ -9,10 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
-import { createHttpServer, createLogger, createReach, listen } from '@skerry/kit';
+import { createHttpServer, createLogger, createReach, listen, serve } from '@skerry/kit';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { DomainRegistry, type NamedInstance } from '../domains/registry.ts';
 import { run } from '../host/run.ts';
-import { addDomainRoutes } from '../http/domains.ts';
+import { domainHandlers } from '../http/domains.ts';
 import { guestLinkOf, placeOf } from '../instances/place.ts';
 import { networkNames, tapName } from '../network/names.ts';
 import { NodeNetwork } from '../network/network.ts';
@@ -152,9 +153,10 @@ async function scenario(directory: string): Promise<void> {
     names,
     prefix: PREFIX,
     ipv4Pool: POOL,
-    isLanOpen: false,
+    lanOpen: false,
     openNetworks: [],
-    share: { connections: 0, mbit: 0 },
+    guestConnections: 0,
+    guestMbit: 0,
   });
   await network.start([]);
   const { guest, server } = await startGuest(directory);
@@ -189,7 +191,14 @@ async function scenario(directory: string): Promise<void> {
     });
   const domains = makeRegistry();
   const app = await createHttpServer({ log });
-  addDomainRoutes(app, { domains, zone: ZONE, hostIpv4: () => NODE4 });
+  const { listDomainRoutes, listDomains, getZone } = domainHandlers({
+    domains,
+    zone: ZONE,
+    hostIpv4: () => NODE4,
+  });
+  serve(app, NODE_API.listDomainRoutes, listDomainRoutes);
+  serve(app, NODE_API.listDomains, listDomains);
+  serve(app, NODE_API.getZone, getZone);
   const nodeUrl = await listen(app, '127.0.0.1', 0);
   const front = spawn(process.execPath, [SKERRY, 'gateway'], {
     env: {

@@ -77,7 +77,12 @@ export class Machine implements AsyncDisposable {
     return seen === '' ? undefined : seen.replace('::ffff:', '');
   }
 
-  /** @param args of `ping`; `-W 1` where no answer is expected */
+  /** Whether no ping is answered. */
+  async isSilent(address: string, ...args: string[]): Promise<boolean> {
+    return !(await this.pings(address, '-W', '1', ...args));
+  }
+
+  /** @param args of `ping` */
   async pings(address: string, ...args: string[]): Promise<boolean> {
     return this.run('ping', '-c', '1', '-W', String(ANSWER_MS / 1000), ...args, address).then(
       () => true,

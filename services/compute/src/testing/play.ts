@@ -6,6 +6,12 @@ import { createLogger, readConfig } from '@skerry/kit';
 import { computeConfig } from '../config.ts';
 import { ImageStore } from '../images/store.ts';
 
+/** Where images of this user are kept from one run to the next. */
+export function findCacheDir(): string {
+  const { SKERRY_HOME, SKERRY_CACHE } = process.env;
+  return readConfig(computeConfig, { SKERRY_HOME, SKERRY_CACHE }).cacheDir;
+}
+
 /** The images of a cache that compute nodes use. */
 export function openCache(cacheDir: string): ImageStore {
   const config = readConfig(computeConfig, { SKERRY_CACHE: cacheDir });
@@ -24,11 +30,8 @@ export function openCache(cacheDir: string): ImageStore {
  */
 export async function playScenario(file: string, image = 'debian:12', ...args: string[]): Promise<void> {
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
-  const config = readConfig(computeConfig, {
-    SKERRY_HOME: process.env.SKERRY_HOME,
-    SKERRY_CACHE: process.env.SKERRY_CACHE,
-  });
-  const images = openCache(config.cacheDir);
+  const cacheDir = findCacheDir();
+  const images = openCache(cacheDir);
   const startedMs = Date.now();
   await images.ensure(image, () => {});
   console.log(`the image was at hand after ${Date.now() - startedMs} ms`);
@@ -40,7 +43,7 @@ export async function playScenario(file: string, image = 'debian:12', ...args: s
       '--',
       process.execPath,
       resolve(import.meta.dirname, file),
-      config.cacheDir,
+      cacheDir,
       image,
       ...args,
     ],

@@ -81,7 +81,7 @@ async function scenario(world: VmWorld, disk: SmallDisk): Promise<void> {
   const large = await createTiny(world, 'large', image, node);
   const refused = await core.until(large.instance_id, isFull, READY_MS);
   assert.equal(refused.phase, 'preparing');
-  assert.match(refused.reason?.message ?? '', /the disk needs [0-9]+ bytes, and this machine has/);
+  assert.match(refused.reason?.message ?? '', /the disk needs [0-9]+ bytes, but only/);
   await checkNeighbour();
   await disk.free();
   await running(large.instance_id);

@@ -66,9 +66,10 @@ async function scenario(world: VmWorld): Promise<void> {
     names,
     prefix: PREFIX,
     ipv4Pool: '172.16.0.0/20',
-    isLanOpen: false,
+    lanOpen: false,
     openNetworks: [],
-    share: { connections: 0, mbit: 0 },
+    guestConnections: 0,
+    guestMbit: 0,
   });
   const isThere = () => network.answers(tapName(names, first), a, macOf(first));
   assert.equal(await isThere(), true, 'a guest that says nothing would be seen to be there');

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Logger } from '@skerry/kit';
+import { isMissing, type Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { programEnvironment } from '../config.ts';
-import { isMissing } from '../host/atomic-file.ts';
 import { QEMU_LIMITS, TOOLS_UID } from '../host/users.ts';
 import { PROBE_MARKER, PROBE_WORD } from '../images/initrd.ts';
 import { probeArguments } from './command-line.ts';
@@ -38,7 +37,7 @@ export function decideBySigns(signs: KvmSigns): string | undefined {
   return undefined;
 }
 
-export async function readKvmSigns(): Promise<KvmSigns> {
+async function readKvmSigns(): Promise<KvmSigns> {
   const isThere = (path: string, mode: number) =>
     access(path, mode).then(
       () => true,
@@ -61,7 +60,7 @@ function emptyIfMissing(error: unknown): string {
 }
 
 /** Boots a kernel that says it is alive. Resolves with undefined when it did, else with what happened instead. */
-export function runProbe(
+function runProbe(
   kernel: string,
   initrd: string,
   accelerator: Accelerator,
@@ -81,7 +80,7 @@ export function runProbe(
       child.kill('SIGKILL');
       resolve(result);
     };
-    const timer = setTimeout(() => finish(`a guest kernel did not come alive in ${limitMs} ms`), limitMs);
+    const timer = setTimeout(() => finish(`a guest kernel did not boot within ${limitMs} ms`), limitMs);
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output = (output + text).slice(-PROBE_OUTPUT_CHARS);
       if (output.includes(PROBE_MARKER)) finish(undefined);
@@ -91,7 +90,7 @@ export function runProbe(
     });
     child.once('error', (error) => finish(error.message));
     child.once('close', () =>
-      finish(complaint.trim().split('\n').pop() || 'QEMU ended before the guest kernel came alive'),
+      finish(complaint.trim().split('\n').pop() || 'QEMU exited before the guest kernel booted'),
     );
   });
 }
@@ -119,12 +118,12 @@ export class AcceleratorChoice {
 
   async start(): Promise<void> {
     if (this.#wanted === 'tcg') {
-      this.#decide({ accelerator: 'tcg', why: 'it is set so' });
+      this.#decide({ accelerator: 'tcg', why: 'set by configuration' });
       return;
     }
     const obstacle = decideBySigns(await readKvmSigns());
     if (obstacle !== undefined) {
-      if (this.#wanted === 'kvm') throw new AppError('HOST_NOT_READY', `KVM is set, but ${obstacle}`);
+      if (this.#wanted === 'kvm') throw new AppError('HOST_NOT_READY', `KVM is required, but ${obstacle}`);
       this.#decide({ accelerator: 'tcg', why: obstacle });
     }
   }
@@ -134,9 +133,9 @@ export class AcceleratorChoice {
     if (this.#decided) return this.#decided;
     this.#trial ??= runProbe(kernel, initrd, 'kvm').then((failure) => {
       if (failure === undefined)
-        return this.#decide({ accelerator: 'kvm', why: 'a guest kernel came alive with it' });
-      if (this.#wanted === 'kvm') throw new AppError('HOST_NOT_READY', `KVM is set, but ${failure}`);
-      return this.#decide({ accelerator: 'tcg', why: `KVM is there, but ${failure}` });
+        return this.#decide({ accelerator: 'kvm', why: 'a guest kernel booted with it' });
+      if (this.#wanted === 'kvm') throw new AppError('HOST_NOT_READY', `KVM is required, but ${failure}`);
+      return this.#decide({ accelerator: 'tcg', why: `KVM is available, but ${failure}` });
     });
     return this.#trial;
   }
@@ -147,8 +146,8 @@ export class AcceleratorChoice {
     const how =
       accelerator === 'kvm'
         ? 'hardware virtualisation (KVM)'
-        : 'software emulation (TCG), some twenty times slower than hardware';
-    this.#log.info({ accelerator, why }, `virtual machines run by ${how}: ${why}`);
+        : 'software emulation (TCG), much slower than hardware';
+    this.#log.info({ accelerator, why }, `virtual machines use ${how}: ${why}`);
     this.onDecided();
     return decision;
   }

@@ -13,7 +13,7 @@ const TRANSLATION_CACHE_MIB = 64;
 const CONSOLE_BYTES = 262_144;
 
 /** `qemu-system-x86_64`'s own name in the process list. */
-export function processNameOf(id: string): string {
+function processNameOf(id: string): string {
   return `skerry-${id.slice(0, 8)}`;
 }
 

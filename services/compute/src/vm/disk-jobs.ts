@@ -55,7 +55,7 @@ async function waitForJob(
   for (;;) {
     const jobs = (await vm.command('query-jobs')) as ShownJob[];
     const job = jobs.find((one) => one.id === id);
-    if (!job) throw new AppError('INTERNAL', 'QEMU lost the job that copies the disk');
+    if (!job) throw new AppError('INTERNAL', 'QEMU lost the disk copy job');
     if (job.status === 'concluded') {
       await vm.command('job-dismiss', { id });
       if (job.error !== undefined) throw new AppError('INTERNAL', `the disk was not copied: ${job.error}`);

@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { isMissing, readTextIfAny } from '../host/atomic-file.ts';
+import { readTextIfAny } from '@skerry/kit';
 import { uuidOf } from './command-line.ts';
 import { MACHINE_FILES } from './machine.ts';
 
@@ -11,6 +11,9 @@ export interface ProcessFacts {
   readonly args: readonly string[];
 }
 
+/** It ended before or while it was read, or is another user's. */
+const UNREADABLE: ReadonlySet<unknown> = new Set(['ENOENT', 'ESRCH', 'EACCES']);
+
 /** The facts of a process, or undefined when there is none, or only its remains. */
 export async function readProcess(pid: number): Promise<ProcessFacts | undefined> {
   try {
@@ -19,7 +22,7 @@ export async function readProcess(pid: number): Promise<ProcessFacts | undefined
     const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
     return { executable, directory, args };
   } catch (error) {
-    if (isMissing(error) || (error as NodeJS.ErrnoException).code === 'EACCES') return undefined;
+    if (UNREADABLE.has((error as NodeJS.ErrnoException).code)) return undefined;
     throw error;
   }
 }

@@ -19,7 +19,7 @@ export class QmpParser {
     const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split('\n');
     this.#rest = lines.pop() ?? '';
     if (this.#rest.length > LINE_LIMIT_CHARS)
-      throw new AppError('INTERNAL', 'QEMU sent a line without an end');
+      throw new AppError('INTERNAL', 'QEMU sent a line that is too long');
     return lines.flatMap((line) => (line.trim() === '' ? [] : [parseQmpLine(line)]));
   }
 }

@@ -48,7 +48,7 @@ export class QmpClient implements Disposable {
     const client = new QmpClient(socket);
     client.#onEvent = onEvent;
     const timer = setTimeout(
-      () => socket.destroy(new AppError('TIMED_OUT', 'QEMU does not greet')),
+      () => socket.destroy(new AppError('TIMED_OUT', 'QEMU sent no greeting')),
       HANDSHAKE_TIMEOUT_MS,
     );
     try {
@@ -72,7 +72,7 @@ export class QmpClient implements Disposable {
       return Promise.reject(new AppError('INTERNAL', 'the connection to QEMU is closed'));
     const timer = setTimeout(() => {
       this.#pending.delete(id);
-      reject(new AppError('TIMED_OUT', `QEMU does not answer ${execute}`));
+      reject(new AppError('TIMED_OUT', `QEMU did not answer ${execute}`));
     }, COMMAND_TIMEOUT_MS);
     this.#pending.set(id, { resolve, reject });
     this.#socket.write(encodeQmpCommand(id, execute, args));

@@ -1,5 +1,6 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { renameDurably, syncFile } from '@skerry/kit';
 import { AppError, parseSshKey } from '@skerry/protocol';
 import ipaddr from 'ipaddr.js';
 import { run } from '../host/run.ts';
@@ -31,17 +32,17 @@ const NAME_SERVERS_MAX = 3;
  */
 export function seedFiles(seed: Seed): Record<'meta-data' | 'user-data' | 'network-config', string> {
   const sshKey = parseSshKey(seed.sshKey);
-  check(HOSTNAME.test(seed.hostname), 'a host name is letters, digits and hyphens');
-  check(MAC.test(seed.mac), 'a MAC address is six pairs of hexadecimal digits');
-  check(ipaddr.IPv6.isValidCIDR(seed.address), 'an address is IPv6 with a length');
+  check(HOSTNAME.test(seed.hostname), 'a host name must be letters, digits and hyphens');
+  check(MAC.test(seed.mac), 'a MAC address must be six pairs of hexadecimal digits');
+  check(ipaddr.IPv6.isValidCIDR(seed.address), 'an address must be IPv6 with a prefix length');
   check(
     [seed.ipv4.guest, seed.ipv4.gateway].every((one) => ipaddr.IPv4.isValidFourPartDecimal(one)),
-    'an IPv4 link is two addresses',
+    'an IPv4 link must be two addresses',
   );
   const nameServers = seed.nameServers.slice(0, NAME_SERVERS_MAX);
   check(
     nameServers.every((one) => ipaddr.isValid(one)),
-    'a name server is an IP address',
+    'a name server must be an IP address',
   );
   return {
     // `local`: all that the seed says can be done before the network is up.
@@ -82,7 +83,8 @@ export async function writeSeed(seed: Seed, path: string, signal?: AbortSignal):
     await run('genisoimage', ['-quiet', '-output', iso, '-volid', 'cidata', '-joliet', '-rock', content], {
       signal,
     });
-    await rename(iso, path);
+    await syncFile(iso);
+    await renameDurably(iso, path);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -85,7 +85,7 @@ export class Vm {
       ended = error.message;
     });
     child.once('exit', (code, signal) => {
-      ended = code === null ? `ended by ${signal}` : `ended with code ${code}`;
+      ended = code === null ? `killed by ${signal}` : `exited with code ${code}`;
     });
     const deadline = Date.now() + START_DEADLINE_MS;
     while (ended === undefined && Date.now() < deadline) {
@@ -100,7 +100,7 @@ export class Vm {
       .slice(-LOG_TAIL_CHARS);
     throw new AppError(
       'VM_START_FAILED',
-      `QEMU ${ended ?? `did not answer in ${START_DEADLINE_MS} ms`}${tail === '' ? '' : `: ${tail}`}`,
+      `QEMU ${ended ?? `did not answer within ${START_DEADLINE_MS} ms`}${tail === '' ? '' : `: ${tail}`}`,
     );
   }
 
@@ -113,7 +113,7 @@ export class Vm {
       const vm = await Vm.#attach(directory, machineId, pid);
       if (vm) return vm;
       if (Date.now() > deadline)
-        throw new AppError('INTERNAL', 'the QEMU of this machine runs but does not answer');
+        throw new AppError('INTERNAL', "this machine's QEMU is running but does not answer");
       await pause(POLL_MS, NEVER);
     }
   }
@@ -204,7 +204,7 @@ export class Vm {
       // Asked again just before: the number may belong to somebody else by now.
       if (await this.#isAlive()) process.kill(this.pid, 'SIGKILL');
       if (!(await this.#waitForEnd(KILL_DEADLINE_MS)))
-        throw new AppError('INTERNAL', `QEMU ${this.pid} does not end`);
+        throw new AppError('INTERNAL', `QEMU ${this.pid} does not exit`);
     }
     this.#change('gone');
   }

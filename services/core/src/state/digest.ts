@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Schema } from '../db/schema.ts';
-import { TRUST_MARK } from '../trust/store.ts';
+import { EFFECTS } from '../intake/kinds.ts';
+import { TRUST_MARK } from '../peers/trust/store.ts';
+import type { Schema } from '../store/schema.ts';
 import { MESSAGES } from './message-set.ts';
 
 export interface SetDigest {
@@ -18,18 +19,11 @@ export interface StateDigest {
   readonly derived: Readonly<Record<string, SetDigest>>;
 }
 
-/** What makes a row of each table; nothing that only this node knows, such as when something was received. */
-const DERIVED: Readonly<Record<string, RawBuilder<unknown>>> = {
-  aggregates: sql`select row(owner, key, field, value::text, "time", item_hash)::text as r from aggregate_entries
-    union all select row(owner, key, created, "time", item_hash)::text from aggregates`,
-  instances: sql`select to_jsonb(i)::text as r from instances i`,
-  posts: sql`select to_jsonb(p)::text as r from amended_posts p`,
-  programs: sql`select to_jsonb(p)::text as r from programs p`,
-  credits: sql`select to_jsonb(e)::text as r from credit_entries e
-    union all select to_jsonb(r)::text from credit_resources r union all select to_jsonb(n)::text from credit_notices n`,
-  measurements: sql`select row(item_hash, owner)::text as r from metrics_messages`,
-  pins: sql`select row(file_hash, message_hash, owner)::text as r from file_pins`,
-};
+/** Part -> the rows that it is the sum of. */
+const DERIVED = Map.groupBy(
+  EFFECTS.flatMap(({ compared }) => compared ?? []),
+  ({ part }) => part,
+);
 
 /** Four numbers of 60 bits of each row's SHA-256, summed: the same for the same rows in any order, at constant memory. */
 const LIMBS = [0, 1, 2, 3];
@@ -64,7 +58,13 @@ export function digestState(db: Kysely<Schema>): Promise<StateDigest> {
       const counter = await trx.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
       const sum = await trx.selectFrom('digests').selectAll().where('name', '=', MESSAGES).executeTakeFirst();
       const derived: Record<string, SetDigest> = {};
-      for (const [name, rows] of Object.entries(DERIVED)) derived[name] = await digestRows(trx, rows);
+      for (const [part, compared] of DERIVED) {
+        const rows = sql.join(
+          compared.map((one) => one.rows),
+          sql` union all `,
+        );
+        derived[part] = await digestRows(trx, rows);
+      }
       return {
         cursor: String(counter.last_seq),
         messages: { count: sum?.count ?? 0, digest: sum?.sum ?? '0'.repeat(64) },

@@ -1,7 +1,7 @@
 import type { MessageStatus } from '@skerry/protocol';
 import { sha256Hex } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
-import type { Schema } from '../db/schema.ts';
+import type { Schema } from '../store/schema.ts';
 
 /** Only what every node must agree on: pending and rejected are what one node happens to know or lack. */
 const AGREED: readonly (MessageStatus | null)[] = ['processed', 'forgotten'];

@@ -1,6 +1,6 @@
-import type { HttpServer } from '@skerry/kit';
+import { type Handlers, referenceHandlers, writeDocument } from '@skerry/kit';
 import { AppError, LIMITS, normaliseAddress } from '@skerry/protocol';
-import Type from 'typebox';
+import { CREDIT_API } from '@skerry/protocol/api/credit';
 import type { Purchases } from '../purchases.ts';
 import type { Sale } from '../sales.ts';
 import { creditEstimate, priceView, purchaseView, tokenEstimate } from './views.ts';
@@ -15,27 +15,11 @@ export interface RouteSource {
   readonly enforcement: boolean;
 }
 
-const Limit = Type.Integer({ minimum: 1, maximum: LIMITS.pageSizeMax });
-
-/** Two clients ask for the size of a page in two ways. */
-const PaymentQuery = Type.Object({
-  address: Type.Optional(Type.String({ maxLength: LIMITS.addressChars })),
-  page: Type.Integer({ minimum: 1, maximum: LIMITS.pageMax, default: 1 }),
-  pagination: Type.Optional(Limit),
-  limit: Type.Optional(Limit),
-});
-
-const Named = {
-  blockchain: Type.String({ minLength: 1, maxLength: 64 }),
-  token: Type.String({ minLength: 1, maxLength: 64 }),
+const INFO = {
+  title: 'Skerry credit service',
+  description: `What was bought, and what credits cost. Reading needs no credential.
+Every error is \`{error, status: "error", code}\`.`,
 };
-const AMOUNT = '^[0-9]{1,40}$';
-const TokenBody = Type.Object({ ...Named, amount: Type.String({ pattern: AMOUNT }) });
-const CreditBody = Type.Object({
-  ...Named,
-  creditAmount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
-const PricesQuery = Type.Object({ blockchain: Type.Optional(Type.String({ maxLength: 64 })) });
 
 /** A chain is known by its name in the sales file (`ethereum`), or by its code in messages (`ETH`). */
 const isOn = (blockchain: string) => (sale: Sale) =>
@@ -49,81 +33,63 @@ function findSale(sales: readonly Sale[], blockchain: string, token: string): Sa
   const known = sales.map(({ network, price }) => `${price.symbol} on ${network}`).join(', ');
   throw new AppError(
     'TOKEN_NOT_SOLD',
-    `${token} on ${blockchain} is not taken here: ${known === '' ? 'no chain is configured' : known}`,
+    `${token} on ${blockchain} is not accepted: ${known === '' ? 'no chain is configured' : known}`,
   );
 }
 
-/** An amount in JSON has to be a number that JSON can hold. */
-function fitting<T extends { readonly creditAmount: bigint; readonly creditBonusAmount?: bigint }>(
-  estimate: T,
-) {
-  if (estimate.creditAmount > BigInt(Number.MAX_SAFE_INTEGER))
-    throw new AppError('INVALID_PARAMETERS', 'body.amount buys more credits than one purchase can have');
-  return {
-    ...estimate,
-    creditAmount: Number(estimate.creditAmount),
-    ...(estimate.creditBonusAmount === undefined
-      ? {}
-      : { creditBonusAmount: Number(estimate.creditBonusAmount) }),
-  };
-}
+type CreditHandlers = Handlers<typeof CREDIT_API>;
 
-/** Where paths begin: deployed clients write the version, the specification's table does not. */
-const PREFIXES = ['', '/api/v0'];
-
-/** Reading is for everyone and needs no credential. */
-export function addRoutes(app: HttpServer, source: RouteSource): void {
-  for (const prefix of PREFIXES) addVersioned(app, prefix, source);
-  app.get('/status', () => {
-    const reasons = source.reasons();
+const statusOf =
+  ({ sales, purchases, reasons, address, enforcement }: RouteSource): CreditHandlers['getCreditStatus'] =>
+  () => {
+    const why = [...reasons()];
     return {
-      status: reasons.length === 0 ? 'ok' : 'degraded',
-      reasons,
-      address: source.address,
-      enforcement: source.enforcement,
-      sales: source.sales.map(({ network, chain, price, contract, receiver }) => ({
+      status: why.length === 0 ? 'ok' : 'degraded',
+      reasons: why,
+      address,
+      enforcement,
+      sales: sales.map(({ network, chain, price, contract, receiver }) => ({
         network,
         chain,
         token: price.symbol,
         contract,
         receiver,
       })),
-      purchases: { total: source.purchases.size, waiting: source.purchases.waiting },
+      purchases: { total: purchases.size, waiting: purchases.waiting },
     };
-  });
-}
+  };
 
-function addVersioned(app: HttpServer, prefix: string, { sales, purchases, now }: RouteSource): void {
-  app.get(`${prefix}/payment`, { schema: { querystring: PaymentQuery } }, ({ query }) => {
+export function handlersOf(source: RouteSource): CreditHandlers {
+  const { sales, purchases, now } = source;
+  const listPurchases: CreditHandlers['listPurchases'] = ({ query }) => {
     const { page } = query;
     const perPage = query.pagination ?? query.limit ?? LIMITS.pageSizeDefault;
     const address = query.address === undefined ? undefined : normaliseAddress(query.address);
     const { records, total } = purchases.list(address, page, perPage);
     const pagination = { total, page, per_page: perPage, total_pages: Math.ceil(total / perPage) };
     return { data: records.map(purchaseView), pagination };
-  });
-
-  app.post(`${prefix}/estimation/token-to-credit`, { schema: { body: TokenBody } }, ({ body }) => {
-    const { price } = findSale(sales, body.blockchain, body.token);
-    return fitting(tokenEstimate(BigInt(body.amount), price, now()));
-  });
-
-  app.post(`${prefix}/estimation/credit-to-token`, { schema: { body: CreditBody } }, ({ body }) => {
-    const { price } = findSale(sales, body.blockchain, body.token);
-    return fitting(creditEstimate(BigInt(body.creditAmount), price, now()));
-  });
-
-  app.get(`${prefix}/estimation/prices`, { schema: { querystring: PricesQuery } }, ({ query }) => {
-    const { blockchain } = query;
+  };
+  const estimateCredits: CreditHandlers['estimateCredits'] = ({ body }) =>
+    tokenEstimate(BigInt(body.amount), findSale(sales, body.blockchain, body.token).price, now());
+  const estimateTokens: CreditHandlers['estimateTokens'] = ({ body }) =>
+    creditEstimate(BigInt(body.creditAmount), findSale(sales, body.blockchain, body.token).price, now());
+  const listSalePrices: CreditHandlers['listSalePrices'] = ({ query: { blockchain } }) => {
     const asked = blockchain === undefined ? sales : sales.filter(isOn(blockchain));
-    return {
-      prices: asked.map((sale) => ({
-        blockchain: sale.network,
-        chain: sale.chain,
-        contract: sale.contract,
-        receiver: sale.receiver,
-        ...priceView(sale.price),
-      })),
-    };
-  });
+    return { prices: asked.map(priceView) };
+  };
+  return {
+    listPurchases,
+    estimateCredits,
+    estimateTokens,
+    listSalePrices,
+    listPurchasesUnversioned: listPurchases,
+    estimateCreditsUnversioned: estimateCredits,
+    estimateTokensUnversioned: estimateTokens,
+    listSalePricesUnversioned: listSalePrices,
+    getCreditStatus: statusOf(source),
+    ...referenceHandlers(CREDIT_API, INFO),
+  };
 }
+
+/** The OpenAPI 3.1 document of the credit service. */
+export const describeApi = () => writeDocument(CREDIT_API, INFO);

@@ -1,9 +1,16 @@
-import { creditsToTokens, dollarsOf, type TokenPrice, tokensToCredits } from '@skerry/protocol';
+import { AppError, creditsToTokens, dollarsOf, type TokenPrice, tokensToCredits } from '@skerry/protocol';
+import type {
+  CreditEstimateView,
+  PriceView,
+  PurchaseView,
+  TokenEstimateView,
+} from '@skerry/protocol/api/credit';
 import type { PurchaseRecord } from '../purchases.ts';
+import type { Sale } from '../sales.ts';
 
 /** Wire shapes of the deployed credit service. */
 
-export function purchaseView({ purchase, status, itemHash, updatedAtMs }: PurchaseRecord) {
+export function purchaseView({ purchase, status, itemHash, updatedAtMs }: PurchaseRecord): PurchaseView {
   return {
     id: purchase.id,
     chain: purchase.chain,
@@ -33,13 +40,20 @@ export function purchaseView({ purchase, status, itemHash, updatedAtMs }: Purcha
 const unitPrice = (price: TokenPrice) => Number(dollarsOf(price.creditsPerToken));
 const BASIS = 10_000;
 
-export function tokenEstimate(amount: bigint, price: TokenPrice, nowMs: number) {
+/** An amount in JSON has to be a number that JSON can hold. Throws INVALID_PARAMETERS. */
+function creditNumber(credits: bigint): number {
+  if (credits > BigInt(Number.MAX_SAFE_INTEGER))
+    throw new AppError('INVALID_PARAMETERS', 'body.amount buys more credits than one purchase can have');
+  return Number(credits);
+}
+
+export function tokenEstimate(amount: bigint, price: TokenPrice, nowMs: number): TokenEstimateView {
   const { credits, bonus } = tokensToCredits(amount, price);
   return {
     tokenAmount: String(amount),
     tokenSymbol: price.symbol,
-    creditAmount: credits,
-    creditBonusAmount: bonus,
+    creditAmount: creditNumber(credits),
+    creditBonusAmount: creditNumber(bonus),
     totalPrice: Number(dollarsOf(credits - bonus)),
     price: unitPrice(price),
     bonusRatio: price.bonusBasisPoints / BASIS,
@@ -47,9 +61,9 @@ export function tokenEstimate(amount: bigint, price: TokenPrice, nowMs: number) 
   };
 }
 
-export function creditEstimate(credits: bigint, price: TokenPrice, nowMs: number) {
+export function creditEstimate(credits: bigint, price: TokenPrice, nowMs: number): CreditEstimateView {
   return {
-    creditAmount: credits,
+    creditAmount: creditNumber(credits),
     tokenAmount: String(creditsToTokens(credits, price)),
     tokenSymbol: price.symbol,
     priceRatio: unitPrice(price),
@@ -58,10 +72,14 @@ export function creditEstimate(credits: bigint, price: TokenPrice, nowMs: number
   };
 }
 
-export function priceView(price: TokenPrice) {
+export function priceView({ network, chain, contract, receiver, price }: Sale): PriceView {
   const oneToken = 10n ** BigInt(price.decimals);
   const { credits, bonus } = tokensToCredits(oneToken, price);
   return {
+    blockchain: network,
+    chain,
+    contract,
+    receiver,
     tokenSymbol: price.symbol,
     tokenAmount: String(oneToken),
     decimals: price.decimals,

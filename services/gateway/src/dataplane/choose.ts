@@ -32,7 +32,7 @@ export async function createDataPlane(
   if ('missing' in built) {
     const message = `the native data plane cannot be built: ${built.missing}`;
     if (kind === 'native') throw new AppError('INVALID_CONFIG', message);
-    log.warn(`${message}; the one in TypeScript serves`);
+    log.warn(`${message}; using the TypeScript data plane`);
     return { plane: new TsDataPlane(options), name: 'typescript' };
   }
   const path = join(dataDir, HANDOVER_SOCKET);
@@ -40,7 +40,7 @@ export async function createDataPlane(
   const handover = { path, replace, drainMs: replacedDrainTimeoutMs, onReplaced };
   const isShort = Buffer.byteLength(path) <= MAX_SOCKET_PATH_CHARS;
   if (!isShort)
-    log.warn({ path }, 'this path is too long for a socket: listeners cannot pass to a new gateway');
+    log.warn({ path }, 'this path is too long for a socket: a new gateway cannot take over listeners');
   const plane = new NativeDataPlane({
     ...options,
     path: built.path,

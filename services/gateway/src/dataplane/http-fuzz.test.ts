@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openHttpFuzz } from './suite/testing-http-fuzz.ts';
+import { openHttpFuzz } from './testing/suite/http-fuzz.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
 test('instances see nothing but sound requests, whatever clients send', { timeout: 60_000 }, async () => {

@@ -9,9 +9,9 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { describe, test } from 'node:test';
-import { askRaw, serveHttp } from './suite/testing-http-client.ts';
-import { type Instance, NAME_A, openWorld, until, type World } from './suite/testing-world.ts';
-import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './ts/http-headers.ts';
+import { askRaw, serveHttp } from './testing/suite/http-client.ts';
+import { type Instance, NAME_A, openWorld, until, type World } from './testing/suite/world.ts';
+import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './ts/http/headers.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
 const FORGED = [

@@ -1,9 +1,10 @@
 import type { ErrorCode } from '@skerry/protocol';
+import type { TlsCounts, TlsOutcome } from './figures.ts';
 
 /**
  * What the gateway needs of a data plane: it accepts connections, finds the host name in each, and passes the traffic to the
  * instance's IPv6 address. It knows names and addresses and nothing else; why a name has no address is asked through `explain`.
- * Every adapter passes `suite.ts`.
+ * Every adapter passes `testing/suite.ts`.
  */
 export interface DataPlane extends AsyncDisposable {
   /** Opens all listeners; rejects, with none open, where one cannot be. */
@@ -25,7 +26,7 @@ export interface DataPlane extends AsyncDisposable {
 export interface Attempts {
   readonly connectedAt: number | null;
   readonly failedAt: number | null;
-  readonly failure: Failure | null;
+  readonly failure: RouteFailure | null;
   /** TLS connections that are open now. */
   readonly open: number;
 }
@@ -90,7 +91,7 @@ export interface RouteChange {
 }
 
 /** Why a request of a well-formed host name was not served. */
-export type Failure =
+export type RouteFailure =
   | 'not_routed'
   | 'refused'
   | 'unreachable'
@@ -113,7 +114,7 @@ export interface DataPlaneOptions {
   /** Ports of the instances: 80 and 443 but in tests. */
   readonly upstreamHttpPort: number;
   readonly upstreamHttpsPort: number;
-  readonly explain: (hostname: string, failure: Failure) => Explanation;
+  readonly explain: (hostname: string, failure: RouteFailure) => Explanation;
   readonly limits?: Partial<DataPlaneLimits>;
   /** Whether other processes may listen on the same ports and share the connections. */
   readonly sharePort?: boolean;
@@ -156,30 +157,9 @@ export const DEFAULT_LIMITS: DataPlaneLimits = {
   keepAliveTimeoutMs: 60_000,
 };
 
-/** What became of connections on the TLS listener, since the start. The native data plane counts in this order. */
-export const TLS_OUTCOMES = [
-  'relayed',
-  'unknown_name',
-  'no_server_name',
-  'not_tls',
-  'malformed',
-  'hello_timeout',
-  'crowded_out',
-  'gone',
-  'connect_failed',
-  'too_many',
-  'client_limit',
-  'instance_limit',
-] as const;
-export type TlsOutcome = (typeof TLS_OUTCOMES)[number];
-
 export interface DataPlaneStats {
   readonly routes: number;
-  readonly tlsOpen: number;
-  readonly tlsOutcomes: Readonly<Record<TlsOutcome, number>>;
-  /** Bytes of TLS connections that have ended. */
-  readonly tlsBytesToInstances: number;
-  readonly tlsBytesToClients: number;
+  readonly tls: TlsCounts;
   readonly httpOpen: number;
   readonly httpRequests: number;
   readonly httpCounts: HttpCounts;

@@ -1,15 +1,27 @@
-import { createHttpServer, type HttpServer, type Logger } from '@skerry/kit';
+import {
+  answer,
+  createHttpServer,
+  expectAll,
+  type Handlers,
+  type HttpServer,
+  type Logger,
+  type Metrics,
+  referenceHandlers,
+  type ServeOptions,
+  serveAll,
+  writeDocument,
+} from '@skerry/kit';
 import { parseItemHash } from '@skerry/protocol';
-import Type from 'typebox';
+import { GATEWAY_API, type GatewayStatus } from '@skerry/protocol/api/gateway';
 import type { DataPlane, ListenPorts } from '../dataplane/port.ts';
 import type { Routing } from '../sync/routing.ts';
 import type { SyncReport } from '../sync/synchroniser.ts';
 import { fullHostname } from '../table/compile.ts';
 import { explainWhy, isWorthProbing, parseWhySubject } from '../table/why.ts';
 import type { ApiKeys } from './keys.ts';
-import { renderMetrics } from './metrics.ts';
+import { createGatewayMetrics } from './metrics.ts';
 import { Prober } from './probe.ts';
-import { DomainRecord, recordOfHash, recordOfName, StatusRecord, SyncRecord, WhyRecord } from './records.ts';
+import { recordOfHash, recordOfName } from './records.ts';
 
 export interface ApiOptions {
   readonly routing: Routing;
@@ -23,20 +35,7 @@ export interface ApiOptions {
   readonly instancePorts: readonly number[];
 }
 
-/** What a sync may be told. */
-const SyncRequest = Type.Union([
-  Type.Null(),
-  Type.Object(
-    {
-      accept_loss: Type.Optional(
-        Type.Boolean({ description: 'what the core node lacks is meant to be gone, however much it is' }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
-]);
-
-function statusOf({ routing, ports }: ApiOptions): StatusRecord {
+function statusOf({ routing, ports }: ApiOptions): GatewayStatus {
   const { table, lastSyncTime } = routing;
   return {
     instance_count: table.instanceCount,
@@ -48,62 +47,32 @@ function statusOf({ routing, ports }: ApiOptions): StatusRecord {
   };
 }
 
-/** The gateway's own API. Pages of any origin may read it. */
-export async function createApi(options: ApiOptions): Promise<HttpServer> {
-  const { routing, keys, sync, log } = options;
-  const app = await createHttpServer({ log, corsMethods: ['GET'] });
+const INFO = {
+  title: 'Skerry gateway',
+  description: `Which host name leads to which instance, and why one does not answer. Reading needs no credential.
+Every error is \`{error, status: "error", code}\`.`,
+};
 
-  app.get<{ Params: { hash: string } }>(
-    '/api/hash/:hash',
-    { schema: { response: { 200: DomainRecord } } },
-    async (request) => recordOfHash(routing.table, parseItemHash(request.params.hash)),
-  );
-
-  app.get<{ Params: { subdomain: string } }>(
-    '/api/lookup/:subdomain',
-    { schema: { response: { 200: DomainRecord } } },
-    async (request) => recordOfName(routing.table, request.params.subdomain),
-  );
-
-  app.get('/api/status', { schema: { response: { 200: StatusRecord } } }, async () => statusOf(options));
-
+function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATEWAY_API> {
+  const { routing, sync, plane } = options;
   const prober = new Prober(options.instancePorts);
-  app.get<{ Params: { subject: string } }>(
-    '/api/why/:subject',
-    { schema: { response: { 200: WhyRecord } } },
-    async (request): Promise<WhyRecord> => {
+  return {
+    getDomainOfInstance: ({ params }) => recordOfHash(routing.table, parseItemHash(params.hash)),
+    findDomain: ({ params }) => recordOfName(routing.table, params.subdomain),
+    getGatewayStatus: () => statusOf(options),
+    async explainDomain({ params }) {
       const { table } = routing;
-      const subject = parseWhySubject(request.params.subject, table.domain);
+      const subject = parseWhySubject(params.subject, table.domain);
       const instance = isWorthProbing(table, subject);
       const [probes, attempts] = await Promise.all([
         instance ? prober.probe(instance.ipv6!) : [],
-        options.plane.findAttempts(fullHostname(subject.subdomain, table.domain)),
+        plane.findAttempts(fullHostname(subject.subdomain, table.domain)),
       ]);
       const { hostname, instanceHash, ipv6, steps, missing } = explainWhy(table, subject, probes, attempts);
       return { hostname, instance_hash: instanceHash, ipv6, chain: [...steps], missing };
     },
-  );
-
-  app.get('/metrics', async (_request, reply) => {
-    reply.type('text/plain; version=0.0.4; charset=utf-8');
-    return renderMetrics(options.plane.stats(), routing, options.planeName);
-  });
-
-  app.post<{ Body: { accept_loss?: boolean } | null | undefined }>(
-    '/api/sync',
-    {
-      // Before the body is looked at: who may not ask learns nothing else.
-      onRequest: async (request, reply) => {
-        reply.header('www-authenticate', 'Bearer');
-        keys.check(request.headers.authorization);
-        reply.removeHeader('www-authenticate');
-      },
-      schema: { body: SyncRequest, response: { 200: SyncRecord } },
-    },
-    async (request): Promise<SyncRecord> => {
-      const { added, removed, changed, heldBack, durationMs } = await sync(
-        request.body?.accept_loss === true,
-      );
+    async syncGateway({ body }) {
+      const { added, removed, changed, heldBack, durationMs } = await sync(body?.accept_loss === true);
       return {
         ...statusOf(options),
         added,
@@ -113,6 +82,30 @@ export async function createApi(options: ApiOptions): Promise<HttpServer> {
         duration_ms: Math.round(durationMs * 1000) / 1000,
       };
     },
+    getGatewayMetrics: async () =>
+      answer(200, await metrics.text(), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
+    ...referenceHandlers(GATEWAY_API, INFO),
+  };
+}
+
+/** Before a body is looked at: who may not ask learns nothing else. */
+const checkKey =
+  (keys: ApiKeys): NonNullable<ServeOptions['onRequest']> =>
+  async (request, reply) => {
+    reply.header('www-authenticate', 'Bearer');
+    keys.check(request.headers.authorization);
+    reply.removeHeader('www-authenticate');
+  };
+
+/** The gateway's own API. Pages of any origin may read it. */
+export async function createApi(options: ApiOptions): Promise<HttpServer> {
+  const app = await createHttpServer({ log: options.log, corsMethods: ['GET'] });
+  expectAll(app, GATEWAY_API);
+  serveAll(app, GATEWAY_API, handlersOf(options, await createGatewayMetrics(options)), (operation) =>
+    operation === GATEWAY_API.syncGateway ? { onRequest: checkKey(options.keys) } : {},
   );
   return app;
 }
+
+/** The OpenAPI 3.1 document of the gateway. */
+export const describeApi = () => writeDocument(GATEWAY_API, INFO);

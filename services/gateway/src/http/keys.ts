@@ -23,12 +23,15 @@ export function createApiKeys(keys: readonly string[]): ApiKeys & { replace(keys
     check(authorization) {
       const key = BEARER.exec(authorization ?? '')?.[1];
       if (key === undefined)
-        throw new AppError('CREDENTIAL_REQUIRED', 'this needs the header "Authorization: Bearer <API_KEY>"');
+        throw new AppError(
+          'CREDENTIAL_REQUIRED',
+          'this requires the header "Authorization: Bearer <API_KEY>"',
+        );
       const digest = digestOf(key);
       // Every key is compared, and each in constant time: how long it takes says nothing.
       let matches = 0;
       for (const one of digests) matches += Number(timingSafeEqual(one, digest));
-      if (matches === 0) throw new AppError('CREDENTIAL_REFUSED', 'this API key is not valid here');
+      if (matches === 0) throw new AppError('CREDENTIAL_REFUSED', 'this API key is not valid');
     },
   };
 }
@@ -56,7 +59,7 @@ export async function readKeyFile(path: string): Promise<string[]> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw new AppError('INVALID_CONFIG', `the API key file cannot be read: ${(error as Error).message}`, {
+    throw new AppError('INVALID_CONFIG', `cannot read the API key file: ${(error as Error).message}`, {
       cause: error,
     });
   }

@@ -1,75 +1,73 @@
-import type { DataPlaneStats } from '../dataplane/port.ts';
+import { createMetrics, type Metrics } from '@skerry/kit';
+import { type Figure, TLS_FIGURES, type TlsFigure } from '../dataplane/figures.ts';
+import type { DataPlane } from '../dataplane/port.ts';
 import type { Routing } from '../sync/routing.ts';
 
-interface Metric {
-  readonly name: string;
-  readonly type: 'counter' | 'gauge';
-  readonly help: string;
-  readonly values: readonly (readonly [labels: string, value: number])[];
+export interface MetricsSources {
+  readonly plane: Pick<DataPlane, 'stats'>;
+  readonly planeName: string;
+  readonly routing: { readonly table: Pick<Routing['table'], 'instanceCount' | 'routeCount'> } & Pick<
+    Routing,
+    'lastSyncTime'
+  >;
 }
 
-const one = (name: string, type: Metric['type'], help: string, value: number): Metric => ({
-  name,
-  type,
-  help,
-  values: [['', value]],
-});
+const PREFIX = 'skerry_gateway_';
 
-/** The gateway's figures in the text format of Prometheus. Labels are of closed sets: no host name is one. */
-export function renderMetrics(stats: DataPlaneStats, routing: Routing, plane: string): string {
-  const { table, lastSyncTime } = routing;
-  const outcomes = Object.entries(stats.tlsOutcomes).map(
-    ([outcome, count]) => [`{outcome="${outcome}"}`, count] as const,
+/** What the gateway counts. Labels are of closed sets: no host name is one. */
+export async function createGatewayMetrics(sources: MetricsSources): Promise<Metrics> {
+  const metrics = await createMetrics({ service: 'gateway', isProcess: false });
+  watchRouting(metrics, sources);
+  watchTls(metrics, sources.plane);
+  watchHttp(metrics, sources.plane);
+  return metrics;
+}
+
+function watchRouting(metrics: Metrics, { planeName, routing }: MetricsSources): void {
+  const info = [{ labels: { data_plane: planeName }, value: 1 }];
+  metrics.watch(`${PREFIX}info`, 'The data plane that serves.', () => info, ['data_plane']);
+  metrics.watch(`${PREFIX}instances`, 'Instances that the gateway knows.', () => routing.table.instanceCount);
+  metrics.watch(`${PREFIX}routes`, 'Of these, the routed ones.', () => routing.table.routeCount);
+  metrics.watch(
+    `${PREFIX}last_sync_time_seconds`,
+    'Unix time of the last sync or event.',
+    () => routing.lastSyncTime,
   );
-  const metrics: Metric[] = [
-    {
-      name: 'skerry_gateway_info',
-      type: 'gauge',
-      help: 'The data plane that serves.',
-      values: [[`{data_plane="${plane}"}`, 1]],
-    },
-    one('skerry_gateway_instances', 'gauge', 'Instances that the gateway knows.', table.instanceCount),
-    one('skerry_gateway_routes', 'gauge', 'Of these, the routed ones.', table.routeCount),
-    one(
-      'skerry_gateway_last_sync_time_seconds',
-      'gauge',
-      'Unix time of the last sync or event.',
-      lastSyncTime,
-    ),
-    one('skerry_gateway_tls_open_connections', 'gauge', 'TLS connections that are open.', stats.tlsOpen),
-    {
-      name: 'skerry_gateway_tls_connections_total',
-      type: 'counter',
-      help: 'TLS connections by what became of them.',
-      values: outcomes,
-    },
-    {
-      name: 'skerry_gateway_tls_bytes_total',
-      type: 'counter',
-      help: 'Bytes of TLS connections that have ended.',
-      values: [
-        ['{direction="to_instances"}', stats.tlsBytesToInstances],
-        ['{direction="to_clients"}', stats.tlsBytesToClients],
-      ],
-    },
-    one('skerry_gateway_http_open_connections', 'gauge', 'HTTP connections that are open.', stats.httpOpen),
-    {
-      name: 'skerry_gateway_http_requests_total',
-      type: 'counter',
-      help: 'HTTP requests that are over, by how they came and what became of them.',
-      values: Object.entries(stats.httpCounts).flatMap(([kind, outcomes]) =>
-        Object.entries(outcomes).map(
-          ([outcome, count]) => [`{class="${kind}",outcome="${outcome}"}`, count] as const,
-        ),
+}
+
+function watchTls(metrics: Metrics, plane: MetricsSources['plane']): void {
+  const figures = Object.entries(TLS_FIGURES) as [TlsFigure, Figure][];
+  for (const [metric, rows] of Map.groupBy(figures, ([, figure]) => figure.metric)) {
+    const { type, help, labels = {} } = rows[0]![1];
+    const read = () => {
+      const counts = plane.stats().tls.figures;
+      return rows.map(([name, figure]) => ({ labels: figure.labels ?? {}, value: counts[name] }));
+    };
+    const watch = type === 'gauge' ? metrics.watch : metrics.watchCounter;
+    watch(PREFIX + metric, help, read, Object.keys(labels));
+  }
+  metrics.watchCounter(
+    `${PREFIX}tls_connections_total`,
+    'TLS connections by what became of them.',
+    () =>
+      Object.entries(plane.stats().tls.outcomes).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    ['outcome'],
+  );
+}
+
+function watchHttp(metrics: Metrics, plane: MetricsSources['plane']): void {
+  metrics.watch(
+    `${PREFIX}http_open_connections`,
+    'HTTP connections that are open.',
+    () => plane.stats().httpOpen,
+  );
+  metrics.watchCounter(
+    `${PREFIX}http_requests_total`,
+    'HTTP requests that are over, by how they came and what became of them.',
+    () =>
+      Object.entries(plane.stats().httpCounts).flatMap(([kind, outcomes]) =>
+        Object.entries(outcomes).map(([outcome, value]) => ({ labels: { class: kind, outcome }, value })),
       ),
-    },
-  ];
-  return metrics
-    .flatMap(({ name, type, help, values }) => [
-      `# HELP ${name} ${help}`,
-      `# TYPE ${name} ${type}`,
-      ...values.map(([labels, value]) => `${name}${labels} ${value}`),
-    ])
-    .join('\n')
-    .concat('\n');
+    ['class', 'outcome'],
+  );
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Failure } from '../dataplane/port.ts';
+import type { RouteFailure } from '../dataplane/port.ts';
 import { connectInstance, failureOf } from '../dataplane/ts/connect.ts';
 import type { Probe } from '../table/why.ts';
 
@@ -10,7 +10,7 @@ const MAX_KEPT = 1_000;
 /** More at the same time are not tried: whoever asks is told of the last attempt only. */
 const MAX_UNDER_WAY = 32;
 
-async function tryPort(ipv6: string, port: number): Promise<Failure | null> {
+async function tryPort(ipv6: string, port: number): Promise<RouteFailure | null> {
   const socket = connectInstance({ ipv6, port, timeoutMs: TIMEOUT_MS, halfOpen: false });
   try {
     await once(socket, 'connect');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Instance } from '../table/instance.ts';
-import { collidingInstance, hashOf, instance } from '../table/testing.ts';
+import { collidingInstance, hashOf, instance } from '../table/testing/setup.ts';
 import { decideSync, isSuspicious, MASS_LOSS_MIN, type SyncInput } from './decide.ts';
 
 const byHash = (instances: Instance[]) => new Map(instances.map((one) => [one.hash as string, one]));

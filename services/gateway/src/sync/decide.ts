@@ -12,7 +12,7 @@ export interface SyncDecision {
 
 /** Losing this many instances at once, and at least this share of all, is taken for a fault of the source. */
 export const MASS_LOSS_MIN = 10;
-export const MASS_LOSS_SHARE = 0.5;
+const MASS_LOSS_SHARE = 0.5;
 
 /** A source that suddenly knows nothing, or much less, is more likely broken than right. */
 export function isSuspicious(lost: number, known: number, isSourceEmpty: boolean): boolean {

@@ -24,7 +24,7 @@ export class Saver implements AsyncDisposable {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#writing = this.#writing.then(this.#write).catch((error) => {
-      this.#log.error({ err: error }, 'the table could not be stored; it is kept in memory');
+      this.#log.error({ err: error }, 'the table could not be stored and is kept in memory');
     });
   }
 

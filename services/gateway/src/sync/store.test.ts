@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { hashOf, instance } from '../table/testing.ts';
+import { hashOf, instance } from '../table/testing/setup.ts';
 import { readState, type StoredState, writeState } from './store.ts';
 
 const log = createLogger('test', 'silent');
@@ -56,7 +56,7 @@ test('kill -9 in the middle of writing leaves a whole file', { timeout: 30_000 }
   await using directory = await temporaryDirectory();
   const lengths = new Set<number>();
   for (let round = 0; round < 6; round++) {
-    const writer = fork(join(import.meta.dirname, 'testing-writer.ts'), [directory.path]);
+    const writer = fork(join(import.meta.dirname, 'testing/writer.ts'), [directory.path]);
     await once(writer, 'message');
     // Some way into the next write; each round at another place.
     for (let i = 0; i < round; i++) await once(writer, 'message');

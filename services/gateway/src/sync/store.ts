@@ -1,6 +1,5 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '@skerry/kit';
+import { type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 import { AppError, createParser } from '@skerry/protocol';
 import Type from 'typebox';
 import { type AddressPolicy, type Instance, parseInstance, type SourceInstance } from '../table/instance.ts';
@@ -47,22 +46,8 @@ export async function writeState(dataDir: string, state: StoredState): Promise<v
     last_sync_time: state.lastSyncTime,
     instances: state.instances.map(toSource),
   });
-  await mkdir(dataDir, { recursive: true });
-  const temporary = join(dataDir, `${FILE}.new`);
-  const file = await open(temporary, 'w');
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, join(dataDir, FILE));
-  const directory = await open(dataDir, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+  await makeDirectory(dataDir, 0o755);
+  await writeFileAtomically(join(dataDir, FILE), text, 0o644);
 }
 
 /** The stored state; undefined where there is none, or none that can be read: the next full sync makes a new one. */
@@ -72,13 +57,8 @@ export async function readState(
   log: Logger,
 ): Promise<StoredState | undefined> {
   const path = join(dataDir, FILE);
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const text = await readTextIfAny(path);
+  if (text === undefined) return undefined;
   try {
     const file = parseFile(JSON.parse(text));
     return {
@@ -88,7 +68,7 @@ export async function readState(
     };
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof AppError)) throw error;
-    log.warn({ err: error, path }, 'the stored table cannot be read; it is made anew');
+    log.warn({ err: error, path }, 'the stored table cannot be read; rebuilding it');
     return undefined;
   }
 }

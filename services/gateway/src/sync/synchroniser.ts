@@ -59,7 +59,7 @@ export class Synchroniser implements AsyncDisposable {
     this.#options = options;
     this.#refused = new Failures({
       log: options.log,
-      what: 'the event stream cannot be taken up where it was left; reading everything',
+      what: 'the event stream cannot be resumed; reading everything again',
       baseMs: REFUSED_CURSOR_PAUSE_MS,
     });
   }
@@ -112,7 +112,7 @@ export class Synchroniser implements AsyncDisposable {
     if (heldBack > 0) {
       log.warn(
         { heldBack, known: routing.table.instanceCount },
-        'the core node suddenly lacks many instances: their routes stay; POST /api/sync with accept_loss ends that',
+        'the core node suddenly lacks many instances: keeping their routes; to accept the loss, POST /api/sync with accept_loss',
       );
     }
     // A stream that works would have told of these: take it up again where this reading began.
@@ -141,7 +141,7 @@ export class Synchroniser implements AsyncDisposable {
     try {
       const instance = parseInstance(view, policy);
       if (instance.ipv6 === null && view.ipv6 !== '')
-        log.warn({ instance: instance.hash, ipv6: view.ipv6 }, 'this address is not one to connect to');
+        log.warn({ instance: instance.hash, ipv6: view.ipv6 }, 'this address is not allowed');
       return instance;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
@@ -163,7 +163,8 @@ export class Synchroniser implements AsyncDisposable {
       } catch (error) {
         if (signal.aborted) return;
         waitMs = Math.min(periodMs, FAILED_SYNC_RETRY_MS);
-        if (!this.#isAway) log.warn({ why: reason(error) }, 'a full sync failed; the last good table stays');
+        if (!this.#isAway)
+          log.warn({ why: reason(error) }, 'a full sync failed; keeping the last good table');
         this.#isAway = true;
       }
     }
@@ -193,13 +194,13 @@ export class Synchroniser implements AsyncDisposable {
   async #followConnection(cursor: string, signal: AbortSignal): Promise<void> {
     const { source, routing, log } = this.#options;
     const onDisconnect = (error: unknown, retryMs: number) => {
-      if (!this.#isAway) log.warn({ why: reason(error), retryMs }, 'the event stream is lost; trying again');
+      if (!this.#isAway) log.warn({ why: reason(error), retryMs }, 'lost the event stream; reconnecting');
       this.#isAway = true;
     };
     for await (const event of source.events({ cursor, signal, onDisconnect })) {
       // A connection that was given up may still have something in hand.
       if (signal.aborted) return;
-      if (this.#isAway) log.info('the event stream is back');
+      if (this.#isAway) log.info('the event stream is connected again');
       this.#isAway = false;
       this.#refused.clear();
       this.#apply(event);

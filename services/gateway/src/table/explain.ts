@@ -1,5 +1,5 @@
 import { prefixOfHostname } from '@skerry/protocol';
-import type { Explanation, Failure } from '../dataplane/port.ts';
+import type { Explanation, RouteFailure } from '../dataplane/port.ts';
 import { explainNoAddress, type Instance, isBarred, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
 
@@ -30,8 +30,8 @@ function explainNotRouted(table: InstanceTable, hostname: string): Explanation {
   if (!holder) {
     return unknown(
       isFourWords(subdomain)
-        ? `No instance that this gateway knows has the name ${subdomain}. A new one is known seconds after its creation.`
-        : `${subdomain} is not four words of the list that names are made of.`,
+        ? `No instance known to this gateway has the name ${subdomain}. A new instance appears within seconds.`
+        : `${subdomain} is not four words from the word list.`,
     );
   }
   const shared =
@@ -50,27 +50,27 @@ function explainNotRouted(table: InstanceTable, hostname: string): Explanation {
     };
   return {
     code: 'INSTANCE_NOT_ROUTED',
-    message: `The instance ${subdomain} is not led to: ${explainNoAddress(holder)}. ${stateSentence(holder)}${shared}`,
+    message: `The instance ${subdomain} cannot be reached: ${explainNoAddress(holder)}. ${stateSentence(holder)}${shared}`,
   };
 }
 
-const ATTEMPTS: Readonly<Record<Exclude<Failure, 'not_routed'>, (where: string) => Explanation>> = {
+const ATTEMPTS: Readonly<Record<Exclude<RouteFailure, 'not_routed'>, (where: string) => Explanation>> = {
   refused: (where) => ({ code: 'INSTANCE_UNREACHABLE', message: `Nothing accepts connections at ${where}.` }),
   unreachable: (where) => ({
     code: 'INSTANCE_UNREACHABLE',
-    message: `There is no way from this gateway to ${where}.`,
+    message: `This gateway has no route to ${where}.`,
   }),
   broken: (where) => ({
     code: 'INSTANCE_UNREACHABLE',
-    message: `The answer from ${where} is broken off or not HTTP.`,
+    message: `The answer from ${where} is incomplete or not HTTP.`,
   }),
   connect_timeout: (where) => ({
     code: 'INSTANCE_TIMED_OUT',
-    message: `No connection to ${where} came about in time.`,
+    message: `The connection to ${where} timed out.`,
   }),
   response_timeout: (where) => ({
     code: 'INSTANCE_TIMED_OUT',
-    message: `${where} took the request and did not answer in time.`,
+    message: `${where} accepted the request but did not answer in time.`,
   }),
 };
 
@@ -78,7 +78,7 @@ const ATTEMPTS: Readonly<Record<Exclude<Failure, 'not_routed'>, (where: string) 
 export function explainFailure(
   table: InstanceTable,
   hostname: string,
-  failure: Failure,
+  failure: RouteFailure,
   upstreamPort: number,
 ): Explanation {
   if (failure === 'not_routed') return explainNotRouted(table, hostname);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRoutable, parseInstance } from './instance.ts';
-import { hashOf } from './testing.ts';
+import { hashOf } from './testing/setup.ts';
 
 test('S5: an instance that can never start is not active', () => {
   const routable = (phase: string, code: string | null) =>

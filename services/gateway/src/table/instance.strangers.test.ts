@@ -50,7 +50,7 @@ test('H3: an address that is not the one of the instance in its node’s network
     table.put(instance);
     const why = explainWhy(table, { subdomain: hostnameOf(instance.hash), hash: undefined }, [], undefined);
     assert.equal(why.missing?.code, 'INSTANCE_NOT_ROUTED');
-    assert.match(why.missing?.message ?? '', /is not its own one in a network that leads to a node/);
+    assert.match(why.missing?.message ?? '', /is not the one its hash gives in a routable network/);
   }
 });
 

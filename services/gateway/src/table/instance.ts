@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { createAddressSet, isPublicAddress } from '@skerry/kit';
+import { isPrivateIpv6, isPublicAddress } from '@skerry/kit';
 import {
   createParser,
   InstanceStatus,
@@ -55,9 +55,6 @@ export type SourceInstance = Pick<
 
 const parseSource = createParser(SourceInstance, 'instance') as (value: unknown) => SourceInstance;
 
-/** Networks that are routed within a private network: unique local addresses, and those of laboratories. */
-const PRIVATE = createAddressSet(['fc00::/7', '2001:db8::/32']);
-
 export interface AddressPolicy {
   /** For tests on one machine. */
   readonly allowLocal: boolean;
@@ -73,7 +70,7 @@ export interface AddressPolicy {
 export function isReachableAddress(ipv6: string, hash: string, policy: AddressPolicy): boolean {
   if (!isIPv6(ipv6) || ipv6.includes('%')) return false;
   if (policy.allowLocal) return true;
-  const isRouted = isPublicAddress(ipv6) || (policy.allowPrivate && PRIVATE(ipv6));
+  const isRouted = isPublicAddress(ipv6) || (policy.allowPrivate && isPrivateIpv6(ipv6));
   return isRouted && isInstanceAddress(ipv6, hash);
 }
 
@@ -104,7 +101,7 @@ export const isBarred = ({ phase, reasonCode }: Instance): boolean =>
 export const explainNoAddress = ({ refusedIpv6 }: Instance) =>
   refusedIpv6 === null
     ? 'it has no address yet'
-    : `its address ${refusedIpv6} is not its own one in a network that leads to a node, so nothing is sent there`;
+    : `its address ${refusedIpv6} is not the one its hash gives in a routable network, so nothing is sent there`;
 
 /** Routed, if the name is its own: the address is known, the owner wants it to run, and it can. */
 export function isRoutable(instance: Instance): boolean {
@@ -123,9 +120,9 @@ export function precedes(one: Instance, other: Instance): boolean {
 
 /** Why the first of two that share a name has it. */
 export function whyHolder(holder: Instance, other: Instance): string {
-  if (holder.placed !== other.placed) return 'one that never had an address takes a name from nobody';
+  if (holder.placed !== other.placed) return 'an instance that never had an address takes a name from nobody';
   return holder.effectiveAt === other.effectiveAt
-    ? 'of those of one second the smaller hash has it'
+    ? 'with equal times, the smaller hash has it'
     : `the earlier one has it, and it counts from ${sinceOf(holder)}`;
 }
 
@@ -133,7 +130,7 @@ export function whyHolder(holder: Instance, other: Instance): string {
 export const sinceOf = ({ effectiveAt, createdAt }: Instance): string =>
   effectiveAt === createdAt
     ? isoOf(createdAt)
-    : `${isoOf(effectiveAt)}, when a core node first had it (its timestamp ${isoOf(createdAt)} is more than ten minutes older)`;
+    : `${isoOf(effectiveAt)}, when a core node first recorded it (its timestamp ${isoOf(createdAt)} is more than ten minutes older)`;
 
 const isoOf = (seconds: number) => new Date(seconds * 1000).toISOString();
 

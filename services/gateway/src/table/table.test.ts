@@ -6,7 +6,7 @@ import { compile } from './compile.ts';
 import { explainFailure } from './explain.ts';
 import { type Instance, isReachableAddress, parseInstance } from './instance.ts';
 import { InstanceTable } from './table.ts';
-import { collidingInstance, hashOf, instance } from './testing.ts';
+import { collidingInstance, hashOf, instance } from './testing/setup.ts';
 
 const DOMAIN = 'skerry.localhost';
 const HOSTNAME = `farm-manage-desk-seek.${DOMAIN}`;
@@ -117,7 +117,7 @@ describe('explanations', () => {
     assert.match(why('example.org').message, /not a name of this gateway/);
     assert.match(why(DOMAIN).message, /not a name of this gateway/);
     assert.match(why(`a-b-c-d.${DOMAIN}`).message, /not four words/);
-    assert.match(why(`zoo-zoo-zoo-about.${DOMAIN}`).message, /No instance that this gateway knows/);
+    assert.match(why(`zoo-zoo-zoo-about.${DOMAIN}`).message, /No instance known to this gateway/);
     const noAddress = why(HOSTNAME);
     assert.equal(noAddress.code, 'INSTANCE_NOT_ROUTED');
     assert.match(noAddress.message, /no address yet.*"scheduled" \(no node has room\).*1 other instance/);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Instance } from './instance.ts';
 import { InstanceTable } from './table.ts';
-import { hashOf, instance } from './testing.ts';
+import { hashOf, instance } from './testing/setup.ts';
 import { explainWhy, isWorthProbing, type Probe, parseWhySubject } from './why.ts';
 
 const DOMAIN = 'skerry.example';

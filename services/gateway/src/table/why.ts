@@ -1,10 +1,9 @@
 import { type ErrorCode, hostnameOf, type ItemHash, parseItemHash, prefixOfHostname } from '@skerry/protocol';
-import type { Attempts, Failure } from '../dataplane/port.ts';
+import { WHY_STEPS } from '@skerry/protocol/api/gateway';
+import type { Attempts, RouteFailure } from '../dataplane/port.ts';
 import { fullHostname } from './compile.ts';
 import { explainNoAddress, type Instance, isBarred, isRoutable, sinceOf, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
-
-export const WHY_STEPS = ['message', 'name', 'desired', 'allocation', 'phase', 'connection'] as const;
 
 /** One link of the chain from a message to a served connection. */
 export interface WhyStep {
@@ -46,7 +45,7 @@ export function parseWhySubject(text: string, domain: string): WhySubject {
 /** What came of the connection that was made to find out. */
 export interface Probe {
   readonly port: number;
-  readonly failure: Failure | null;
+  readonly failure: RouteFailure | null;
 }
 
 const iso = (seconds: number) => new Date(seconds * 1000).toISOString();
@@ -91,8 +90,8 @@ function stepsOf(instance: Instance, named: readonly Instance[]): WhyStep[] {
       detail: isHolder
         ? named.length > 1
           ? `it has the name; ${named.length - 1} other instance(s) share it and wait`
-          : 'it has the name alone'
-        : `collision lost: ${holder!.hash} has the name, since ${whyHolder(holder!, instance)}`,
+          : 'no other instance has the name'
+        : `collision lost: ${holder!.hash} has the name: ${whyHolder(holder!, instance)}`,
     },
     {
       step: 'desired',

@@ -15,7 +15,7 @@ import {
   joined,
   record,
   serverNameExtension,
-} from './testing-hello.ts';
+} from './testing/hello.ts';
 
 const NAME = 'farm-manage-desk-seek.skerry.localhost';
 const FOUND: HelloAnswer = { kind: 'server_name', serverName: NAME };

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { SANITIZER_FLAGS } from '../dataplane/native/build.ts';
-import { builtForTests } from '../dataplane/native/testing-built.ts';
+import { TEST_CACHE } from '../dataplane/native/testing/built.ts';
 import { ClientHelloReader, MAX_CLIENT_HELLO_BYTES } from './client-hello.ts';
-import { mutate, randomFrom, readCut } from './testing-fuzz.ts';
-import { helloMessage, helloWire, inRecords } from './testing-hello.ts';
-import { type CutHello, readNatively } from './testing-native-reader.ts';
+import { mutate, randomFrom, readCut } from './testing/fuzz.ts';
+import { helloMessage, helloWire, inRecords } from './testing/hello.ts';
+import { buildNativeReader, type CutHello, readNatively } from './testing/native-reader.ts';
 
-// With the sanitizers: a read beyond the bytes that came ends the program.
-const path = await builtForTests(SANITIZER_FLAGS);
+const path = await buildNativeReader(TEST_CACHE);
 
 /** What real clients send: curl, OpenSSL, GnuTLS, Go, Chromium, ... */
 const REAL = Object.entries(
-  JSON.parse(readFileSync(new URL('testing-real-hellos.json', import.meta.url), 'utf8')) as Record<
+  JSON.parse(readFileSync(new URL('testing/real-hellos.json', import.meta.url), 'utf8')) as Record<
     string,
     string
   >,

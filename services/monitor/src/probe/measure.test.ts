@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { createReach } from '@skerry/kit';
 import { parseMetricsReport } from '@skerry/protocol';
 import { parseSystems } from '../asn.ts';
-import { type Handler, nodeAt, probeOptionsOf, startNode } from '../testing.ts';
+import { type Handler, nodeAt, probeOptionsOf, startNode } from '../testing/scene.ts';
 import { measureNode, type ProbeOptions } from './measure.ts';
 import { parsePing, ping } from './ping.ts';
 

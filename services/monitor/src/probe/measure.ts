@@ -43,7 +43,7 @@ const FEATURES_MAX = 64;
 const FEATURE = /^[\x21-\x7e]{1,64}$/;
 
 /** Which value is missing. Numbers that others read: never changed. */
-export const MEASUREMENT_CODES = {
+const MEASUREMENT_CODES = {
   DNS_IPV4_FAIL: 2001,
   DNS_IPV6_FAIL: 2002,
   IPV4_CHECK_FAILED: 2003,
@@ -79,7 +79,7 @@ const openSession = (node: MeasuredNode, family: Family, options: ProbeOptions) 
   });
 
 /** Requests to a core node, strictly one after another. A first one that is not measured opens each connection. */
-export async function measureCore(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
+async function measureCore(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
   const measured_at = options.now() / 1000;
   const place = await locate(node, options);
   const info = 'api/v0/info/public.json';
@@ -118,7 +118,7 @@ export async function measureCore(node: MeasuredNode, options: ProbeOptions): Pr
 }
 
 /** `skerry/1.0.0` in a `Server` header, where the software is one that is known. */
-export function serverVersionOf(answer: Answer | undefined, software: readonly string[]): string | undefined {
+function serverVersionOf(answer: Answer | undefined, software: readonly string[]): string | undefined {
   for (const product of String(answer?.headers.server ?? '').split(/[\s,]+/)) {
     const at = product.indexOf('/');
     if (at > 0 && software.includes(product.slice(0, at).toLowerCase()))
@@ -200,7 +200,7 @@ const silentRecord = (node: MeasuredNode, measured_at: number): PublishedRecord 
 });
 
 /** Requests to a compute node, strictly one after another: over IPv6, and one of them again over IPv4. */
-export async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
+async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
   const measured_at = options.now() / 1000;
   if (!(await isAtItsUrl(node, options))) return silentRecord(node, measured_at);
   const place = await locate(node, options);

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { DIAGNOSTIC_VM } from '@skerry/protocol';
-import { nodeAt, probeOptionsOf } from '../testing.ts';
+import { nodeAt, probeOptionsOf } from '../testing/scene.ts';
 import { measureNode } from './measure.ts';
 
 test('S18: the ping goes to the diagnostic machine in the network of the node, and is published', async () => {

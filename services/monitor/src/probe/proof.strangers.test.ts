@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
 import { createNodeProof, NODE_PROOF_PATH, nodeIdOf, parseNodeUrl } from '@skerry/protocol';
 import type { MeasuredNode } from '../node-list.ts';
-import { type Handler, probeOptionsOf, startNode } from '../testing.ts';
+import { type Handler, probeOptionsOf, startNode } from '../testing/scene.ts';
 import { measureNode } from './measure.ts';
 
 const [owner, thief] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];

@@ -27,7 +27,7 @@ export interface GetOptions {
 }
 
 /** An answer that is larger is a failure: nothing that is measured is. */
-export const BODY_BYTES_MAX = 4 * 1024 ** 2;
+const BODY_BYTES_MAX = 4 * 1024 ** 2;
 const HEADER_BYTES_MAX = 16 * 1024;
 const DECIMALS = 1e6;
 

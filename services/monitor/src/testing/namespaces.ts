@@ -10,7 +10,7 @@ import { createReach, pause } from '@skerry/kit';
 import { DIAGNOSTIC_VM } from '@skerry/protocol';
 import { measureNode } from '../probe/measure.ts';
 import { ping } from '../probe/ping.ts';
-import { nodeAt, probeOptionsOf } from '../testing.ts';
+import { nodeAt, probeOptionsOf } from './scene.ts';
 
 const NODE_PROGRAM = fileURLToPath(new URL('./namespace-node.ts', import.meta.url));
 const PORT = 4020;

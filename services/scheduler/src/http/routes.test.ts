@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createLogger, type HttpServer } from '@skerry/kit';
-import { AppError, createParser, nodeIdOf, sha256Hex } from '@skerry/protocol';
-import type Type from 'typebox';
+import { testContract } from '@skerry/kit/testing';
+import { AppError, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import type { Snapshot } from '../controller.ts';
 import { DecisionLog } from '../decision-log.ts';
 import { Planner } from '../planning/planner.ts';
-import { standingOf } from '../planning/testing.ts';
+import { standingOf } from '../planning/testing/setup.ts';
 import { applyInstance, applyNode, createView, type Instance, type Node } from '../view.ts';
-import { createApi, describeApi } from './api.ts';
-import { AllocationView, ExplanationView, NodesView, PlanView, SimulationView, StatusView } from './views.ts';
+import { createApi } from './api.ts';
 
 const ADDRESSES = ['1', '2'].map((digit) => `0x${digit.repeat(40)}`);
 const [first, second] = ADDRESSES.map(
@@ -218,8 +218,8 @@ describe('with a plan', () => {
     assert.deepEqual(body, {
       status: 'degraded',
       reasons: [
-        `the core node took 2 decisions without effect; it may not trust this scheduler, ${ADDRESSES[0]}`,
-        '1 of 2 compute nodes can take no instance (see /api/v0/nodes)',
+        `the core node stored 2 decisions without effect; it may not trust this scheduler, ${ADDRESSES[0]}`,
+        '1 of 2 compute nodes can accept no instance (see /api/v0/nodes)',
         '1 of 2 instances have no node (see /api/v0/plan)',
       ],
       address: ADDRESSES[0],
@@ -249,7 +249,7 @@ test('before the core node was read, there is no plan and no pretence of one', a
     assert.deepEqual([status, body.code, body.status], [503, 'UPSTREAM_UNAVAILABLE', 'error'], path);
   }
   const { body } = await get('/status');
-  assert.deepEqual([body.status, body.reasons], ['degraded', ['the core node was not read yet']]);
+  assert.deepEqual([body.status, body.reasons], ['degraded', ['the core node has not been read yet']]);
 });
 
 test('what does not exist is said so', async () => {
@@ -257,25 +257,22 @@ test('what does not exist is said so', async () => {
   assert.deepEqual([status, body.code], [404, 'ROUTE_NOT_FOUND']);
 });
 
-test('the document has every route, and its own answers have the form that it says', async () => {
-  const document = (await describeApi()) as { paths: Record<string, unknown> };
-  assert.deepEqual(Object.keys(document.paths).sort(), [
-    '/api/v0/allocation/{vm_hash}',
-    '/api/v0/explain/{vm_hash}',
-    '/api/v0/nodes',
-    '/api/v0/openapi.json',
-    '/api/v0/plan',
-    '/api/v0/simulate',
-    '/status',
-  ]);
-  snapshot = snapshotOf([first, second], [instanceOf(PLACED, 512), instanceOf(WAITING, 9999)]);
-  const answers: [string, Type.TSchema][] = [
-    ['/api/v0/plan', PlanView],
-    ['/api/v0/nodes', NodesView],
-    [`/api/v0/allocation/${PLACED}`, AllocationView],
-    [`/api/v0/explain/${PLACED}`, ExplanationView],
-    ['/api/v0/simulate?vcpus=1&memory=1&disk=1', SimulationView],
-    ['/status', StatusView],
-  ];
-  for (const [path, schema] of answers) createParser(schema, path)((await get(path)).body);
+describe('the contract', () => {
+  before(() => {
+    snapshot = snapshotOf([first, second], [instanceOf(PLACED, 512), instanceOf(WAITING, 9999)]);
+  });
+  const requests = {
+    getPlan: [{}],
+    listNodes: [{}],
+    getAllocation: [{ params: { vm_hash: PLACED } }],
+    explainPlacement: [{ params: { vm_hash: PLACED } }, { params: { vm_hash: WAITING } }],
+    simulatePlacement: [
+      { query: { vcpus: 1, memory: 1, disk: 1 } },
+      { query: { vcpus: 1, memory: 9999, disk: 1 } },
+    ],
+    getSchedulerStatus: [{}],
+    getDocument: [{}],
+    getReference: [{}],
+  };
+  testContract(() => app, SCHEDULER_API, requests);
 });

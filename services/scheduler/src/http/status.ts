@@ -1,9 +1,9 @@
+import type { SchedulerStatusView } from '@skerry/protocol/api/scheduler';
 import type { Static } from 'typebox';
 import type { Snapshot } from '../controller.ts';
 import type { Peer, Standpoint } from '../leadership.ts';
 import type { NodeLoad } from '../planning/load.ts';
 import { isDistrust } from '../planning/trust.ts';
-import type { StatusView } from './views.ts';
 
 export interface StatusInput {
   readonly snapshot: Snapshot | undefined;
@@ -38,33 +38,33 @@ function listNetworkReasons({ planner }: Snapshot): string[] {
   const { waiting, leaving } = planner.count();
   const unusable = loads.filter(({ standing }) => standing.unusable !== null).length;
   const reasons: string[] = [];
-  if (loads.length === 0) reasons.push('no compute node is known that is listed or measured');
+  if (loads.length === 0) reasons.push('no listed or measured compute node is known');
   if (unusable > 0)
-    reasons.push(`${unusable} of ${loads.length} compute nodes can take no instance (see /api/v0/nodes)`);
+    reasons.push(`${unusable} of ${loads.length} compute nodes can accept no instance (see /api/v0/nodes)`);
   if (waiting > 0) reasons.push(`${waiting} of ${planner.size} instances have no node (see /api/v0/plan)`);
-  if (leaving > 0) reasons.push(`${leaving} instances should leave their nodes and find no room elsewhere`);
+  if (leaving > 0) reasons.push(`${leaving} instances should leave their nodes, but no other node has room`);
   for (const prefix of listSharedPrefixes(loads))
     reasons.push(`more than one compute node announces ${prefix}`);
   return reasons;
 }
 
 /** Everything that keeps the scheduler or the network from being in order, each as a sentence. */
-export function listReasons(input: StatusInput): string[] {
+function listReasons(input: StatusInput): string[] {
   const { snapshot, coreFailure, isCutOff, trouble, address } = input;
   const reasons: string[] = [];
-  if (coreFailure !== null) reasons.push(`the core node cannot be read: ${coreFailure}`);
-  else if (!snapshot) reasons.push('the core node was not read yet');
+  if (coreFailure !== null) reasons.push(`cannot read the core node: ${coreFailure}`);
+  else if (!snapshot) reasons.push('the core node has not been read yet');
   if (isCutOff && snapshot && snapshot.view.nodes.size > 0)
-    reasons.push('most compute nodes are out of reach: until that changes none counts as dead');
-  if (trouble.failure !== null) reasons.push(`decisions wait to be published: ${trouble.failure}`);
+    reasons.push('most compute nodes are unreachable, so none counts as dead');
+  if (trouble.failure !== null) reasons.push(`decisions are waiting to be published: ${trouble.failure}`);
   if (trouble.unconfirmed > 0)
     reasons.push(
-      `the core node took ${trouble.unconfirmed} decisions without effect; it may not trust this scheduler, ${address}`,
+      `the core node stored ${trouble.unconfirmed} decisions without effect; it may not trust this scheduler, ${address}`,
     );
   return snapshot ? [...reasons, ...listNetworkReasons(snapshot)] : reasons;
 }
 
-export function statusView(input: StatusInput): Static<typeof StatusView> {
+export function statusView(input: StatusInput): Static<typeof SchedulerStatusView> {
   const { snapshot, standpoint, peers, address } = input;
   const reasons = listReasons(input);
   const planner = snapshot?.planner;

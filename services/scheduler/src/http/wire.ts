@@ -1,9 +1,3 @@
-import type { Static } from 'typebox';
-import type { Snapshot } from '../controller.ts';
-import { type Candidate, listCandidates } from '../planning/explain.ts';
-import { freeOf, type NodeLoad, weightOf } from '../planning/load.ts';
-import type { Planner } from '../planning/planner.ts';
-import type { Placement, Resources, View } from '../view.ts';
 import type {
   AllocationView,
   CandidateView,
@@ -12,7 +6,13 @@ import type {
   NodeView,
   PeriodView,
   ResourcesView,
-} from './views.ts';
+} from '@skerry/protocol/api/scheduler';
+import type { Static } from 'typebox';
+import type { Snapshot } from '../controller.ts';
+import { type Candidate, listCandidates } from '../planning/explain.ts';
+import { freeOf, type NodeLoad, weightOf } from '../planning/load.ts';
+import type { Planner } from '../planning/planner.ts';
+import type { Placement, Resources, View } from '../view.ts';
 
 const compareTexts = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 const isoOf = (ms: number) => new Date(ms).toISOString();
@@ -130,14 +130,14 @@ const candidateView = ({ load, weight, freeShare, against }: Candidate): Static<
 
 function verdictOf({ planner }: Snapshot, placement: Placement): Static<typeof ExplanationView>['verdict'] {
   const { nodeId, reason } = placement;
-  if (nodeId === null) return { code: 'WAITS', message: reason?.message ?? 'no node was chosen yet' };
+  if (nodeId === null) return { code: 'WAITS', message: reason?.message ?? 'no node has been chosen yet' };
   const load = planner.loads.get(nodeId);
-  if (!load) return { code: 'FOREIGN', message: 'its node is not one that this scheduler places on' };
+  if (!load) return { code: 'FOREIGN', message: 'this scheduler does not use its node' };
   const { leaving } = load.standing;
   if (leaving)
-    return { code: 'LEAVES', message: `it should leave (${leaving.message}), and no other node has room` };
+    return { code: 'LEAVES', message: `it should leave (${leaving.message}), but no other node has room` };
   const but = reason ? `; the node gets nothing new: ${reason.message}` : '';
-  return { code: 'STAYS', message: `what has a node stays there unless that leaves${but}` };
+  return { code: 'STAYS', message: `a placed instance stays on its node while the node stays${but}` };
 }
 
 /** Why an instance is where it is. @param candidatesMax nodes that are shown */

@@ -37,7 +37,10 @@ function judge(load: NodeLoad, needs: Resources, instance: Instance | undefined)
     if (isOwn) return null;
     if (!fits(load, needs)) return lackOf(load, needs);
     if (instance && isAddressTaken(load, instance.instanceId))
-      return { code: 'ADDRESS_TAKEN', message: 'an instance whose id begins alike has its address there' };
+      return {
+        code: 'ADDRESS_TAKEN',
+        message: 'an instance with the same first id digits has its address there',
+      };
     return null;
   };
   return { load, weight: weightOf(load), freeShare: freeShareOf(load), against: against() };

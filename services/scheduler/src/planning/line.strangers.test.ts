@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type InstanceView, sha256Hex } from '@skerry/protocol';
 import { parseInstance } from '../view.ts';
-import { nodeAt, planOf, size } from './testing.ts';
+import { nodeAt, planOf, size } from './testing/setup.ts';
 
 const T = 1_700_000_000;
 

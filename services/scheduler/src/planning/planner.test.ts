@@ -22,7 +22,7 @@ import {
   size,
   sortedEntries,
   standingOf,
-} from './testing.ts';
+} from './testing/setup.ts';
 
 const OPTIONS: PlannerOptions = { cpuOvercommit: 4, manages: () => true };
 const standingIn =

@@ -65,7 +65,7 @@ const isSameInstance = ({ needs, createdAt, placement, said, instance: known }: 
 const heldOn = ({ needs, instance }: Entry, { node, standing }: NodeLoad): Resources =>
   instance.failedOn === node.nodeId && standing.isBelieved ? NOTHING : needs;
 
-const NODE_GONE: Reason = { code: 'NODE_GONE', message: 'the node that it was on has left the network' };
+const NODE_GONE: Reason = { code: 'NODE_GONE', message: 'its node has left the network' };
 
 const nowhere = (reason: Reason): Placement => ({ nodeId: null, nodeAddress: null, ipv6: '', reason });
 

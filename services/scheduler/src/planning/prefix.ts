@@ -1,8 +1,7 @@
-import { isPublicAddress } from '@skerry/kit';
+import { isPrivateIpv6, isPublicAddress } from '@skerry/kit';
 import { nodeProofAddress, type Reason } from '@skerry/protocol';
 
-/** Unique local addresses (RFC 4193), and those of examples and laboratories (RFC 3849): routed within a private network. */
-export const isPrivatePrefix = (prefix: string) => /^(f[cd]|2001:db8:)/.test(prefix);
+export const isPrivatePrefix = (prefix: string) => isPrivateIpv6(nodeProofAddress(prefix));
 
 /**
  * Why a network is none that a node can have instances in, whatever it proves. Special networks are not routed to a node, or
@@ -15,9 +14,9 @@ export function refusePrefix(prefix: string, mayBePrivate: boolean): Reason | nu
   if (!isPrivatePrefix(prefix))
     return {
       code: 'NODE_PREFIX_REFUSED',
-      message: `the IPv6 network ${prefix} is special and never a node's`,
+      message: `the IPv6 network ${prefix} is reserved and cannot belong to a node`,
     };
   return mayBePrivate
     ? null
-    : { code: 'NODE_PREFIX_PRIVATE', message: `the IPv6 network ${prefix} of the node is private` };
+    : { code: 'NODE_PREFIX_PRIVATE', message: `the node's IPv6 network ${prefix} is private` };
 }

@@ -25,7 +25,7 @@ function describeUnusable(loads: Iterable<NodeLoad>): string {
     strange > 0 ? `${strange} are not trusted (SKERRY_SCHEDULER_TRUST, SKERRY_SCHEDULER_NODES)` : '',
     total > unreachable + strange ? `${total - unreachable - strange} cannot run instances` : '',
   ].filter((part) => part !== '');
-  return `none of ${plural(total, 'compute node')} can take an instance: ${why.join(', ')}`;
+  return `none of ${plural(total, 'compute node')} can accept an instance: ${why.join(', ')}`;
 }
 
 /** "needs 4096 MiB of memory, the freest of 2 nodes has 2048 MiB" */
@@ -38,9 +38,9 @@ function describeLack({ usable, freest }: CapacityTree, needs: Resources, hasRoo
     lacks.push(`needs ${needed}, ${whose} has ${freest[key]}${unit} free`);
   }
   if (lacks.length > 0) return lacks.join('; ');
-  if (hasRoom) return 'an instance whose id begins alike has its address on every node that has room';
+  if (hasRoom) return 'on every node with room, an instance with the same first id digits has its address';
   const all = `${plural(needs.cpu, 'virtual core')}, ${needs.memoryMib} MiB and ${needs.diskGib} GiB`;
-  return `needs ${all} on one node, no one of ${plural(usable, 'node')} has them all free together`;
+  return `needs ${all} on one node; none of ${plural(usable, 'node')} has that free`;
 }
 
 export const NO_NODES = 'NO_NODES';

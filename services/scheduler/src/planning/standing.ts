@@ -44,7 +44,7 @@ export interface StandingRules {
 }
 
 /** What a node says of itself when it wants to be empty. */
-export const DRAINING = 'NODE_DRAINING';
+const DRAINING = 'NODE_DRAINING';
 
 const reasonOf = (code: string, message: string): Reason => ({
   code,
@@ -54,30 +54,26 @@ const reasonOf = (code: string, message: string): Reason => ({
 function unusableReason(node: Node, facts: NodeFacts, rules: StandingRules): Reason | null {
   if (facts.trust.against) return facts.trust.against;
   if (node.reason) return node.reason;
-  if (facts.isDrained)
-    return reasonOf(DRAINING, 'the node is being emptied by the operator of the scheduler');
+  if (facts.isDrained) return reasonOf(DRAINING, "the scheduler's operator is draining the node");
   if (node.ipv6Prefix === null)
     return reasonOf('NODE_WITHOUT_PREFIX', 'the node has no IPv6 network for instances');
   if (!rules.privatePrefixes && isPrivatePrefix(node.ipv6Prefix))
-    return reasonOf('NODE_PREFIX_PRIVATE', `the IPv6 network ${node.ipv6Prefix} of the node is private`);
+    return reasonOf('NODE_PREFIX_PRIVATE', `the node's IPv6 network ${node.ipv6Prefix} is private`);
   const refused = refusePrefix(node.ipv6Prefix, facts.isListed || rules.allowPrivate);
   if (refused) return refused;
   const unproved = unprovedReason(facts);
   if (unproved) return unproved;
   if (facts.score !== null && facts.score < rules.scoreMin)
-    return reasonOf('NODE_SCORE_LOW', `the score of the node is ${facts.score}, below ${rules.scoreMin}`);
+    return reasonOf('NODE_SCORE_LOW', `the node's score is ${facts.score}, below ${rules.scoreMin}`);
   return null;
 }
 
 function unprovedReason({ outage, proof }: NodeFacts): Reason | null {
   if (outage) return reasonOf('NODE_UNREACHABLE', outage.failure);
   if (!proof.isKeyProved)
-    return reasonOf('NODE_UNPROVED', 'the node has not proved yet that its key answers at its URL');
+    return reasonOf('NODE_UNPROVED', 'the node has not yet proved that its key answers at its URL');
   if (proof.prefixFault !== null)
-    return reasonOf(
-      'NODE_PREFIX_UNPROVED',
-      `the IPv6 network of the node is not proved: ${proof.prefixFault}`,
-    );
+    return reasonOf('NODE_PREFIX_UNPROVED', `the node's IPv6 network is not proved: ${proof.prefixFault}`);
   return null;
 }
 
@@ -88,10 +84,10 @@ function leavingReason(
   nowMs: number,
 ): Reason | null {
   if (facts.isDrained || node.reason?.code === DRAINING)
-    return reasonOf(DRAINING, node.reason?.message ?? 'the node is being emptied');
+    return reasonOf(DRAINING, node.reason?.message ?? 'the node is being drained');
   if (facts.outage?.isSilent && mayDeclareDead && nowMs - facts.outage.sinceMs >= graceMs) {
     const minutes = Math.floor((nowMs - facts.outage.sinceMs) / 60_000);
-    return reasonOf('NODE_DEAD', `out of reach for ${minutes} minutes: ${facts.outage.failure}`);
+    return reasonOf('NODE_DEAD', `unreachable for ${minutes} minutes: ${facts.outage.failure}`);
   }
   return null;
 }

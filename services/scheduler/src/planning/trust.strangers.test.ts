@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { parseScores } from '../scores.ts';
 import { Planner } from './planner.ts';
 import { refusePrefix } from './prefix.ts';
-import { instanceAt, nodeAt, size, standingOf } from './testing.ts';
+import { instanceAt, nodeAt, size, standingOf } from './testing/setup.ts';
 import { countedRoom, decideTrust, type Earned, earnedRoom } from './trust.ts';
 
 const MILLION = size(1_000_000, 1_000_000_000, 1_000_000);
@@ -22,7 +22,7 @@ describe('H3: room counts as it is earned', () => {
     assert.equal(trust.against, null);
     assert.deepEqual(countedRoom(MILLION, trust), size(2, 4_096, 40));
     assert.deepEqual(countedRoom(size(1, 1_024, 10), trust), size(1, 1_024, 10));
-    assert.match(trust.words, /measured for 4 hours at a score of 0.5.*2 cores, 4096 MiB and 40 GiB/);
+    assert.match(trust.words, /measured for 4 hours with a score of 0.5.*2 cores, 4096 MiB and 40 GiB/);
   });
 
   test('H3: it never falls with the score or the hours, and never follows what is claimed', () => {

@@ -54,26 +54,26 @@ export function decideTrust({ level, isListed, earned }: TrustFacts): Trust {
     return {
       against: null,
       room: null,
-      words: 'listed by the operator of the scheduler: all that it announces counts',
+      words: "listed by the scheduler's operator: all its announced capacity counts",
     };
   if (level === 'all')
     return {
       against: null,
       room: null,
-      words: 'not listed; the scheduler takes every node that proves its key and its network',
+      words: 'not listed; the scheduler accepts every node that proves its key and its network',
     };
-  if (level === 'listed') return refuse(NOT_LISTED, 'the operator of the scheduler has not listed the node');
+  if (level === 'listed') return refuse(NOT_LISTED, "the scheduler's operator has not listed the node");
   if (earned === null || earned.score <= 0 || earned.hours <= 0)
     return refuse(
       NOT_MEASURED,
-      'the node is not listed, and no publisher of scores that the scheduler trusts gives it one above zero',
+      'the node is not listed, and no trusted score publisher gives it a score above zero',
     );
   const room = earnedRoom(earned);
   const { score, hours } = earned;
   return {
     against: null,
     room,
-    words: `not listed; measured for ${hours} hours at a score of ${score}, which is worth up to ${wordsOf(room)}`,
+    words: `not listed; measured for ${hours} hours with a score of ${score}, worth up to ${wordsOf(room)}`,
   };
 }
 

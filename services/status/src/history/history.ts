@@ -21,7 +21,7 @@ export interface Bucket {
   latencyUs: number;
 }
 
-export interface Failure {
+export interface FailedCheck {
   readonly atMs: number;
   readonly issue: string;
   readonly statusCode: number | null;
@@ -30,7 +30,7 @@ export interface Failure {
 /** A history as it is written to disk. */
 export interface HistoryRecord {
   readonly buckets: readonly (readonly [number, number, number, number])[];
-  readonly failures: readonly Failure[];
+  readonly failures: readonly FailedCheck[];
   readonly last: Result | null;
   readonly totals: Totals;
 }
@@ -50,7 +50,7 @@ const bucketOf = (timeMs: number) => Math.floor(timeMs / BUCKET_MS);
 /** What became of the checks of one service. */
 export class History {
   #buckets = new Map<number, Bucket>();
-  #failures: Failure[] = [];
+  #failures: FailedCheck[] = [];
   #totals: Totals = NOTHING;
   #last: Result | null = null;
 
@@ -63,7 +63,7 @@ export class History {
   }
 
   /** Newest first. */
-  get failures(): readonly Failure[] {
+  get failures(): readonly FailedCheck[] {
     return this.#failures.toReversed();
   }
 

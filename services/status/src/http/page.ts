@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '@skerry/kit';
+import type { ServiceView } from '@skerry/protocol/api/status';
 import { GROUPS } from '../registry.ts';
-import type { ServiceView } from './views.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --good: #187a3c; --bad: #b3261e; }

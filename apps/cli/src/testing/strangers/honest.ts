@@ -14,9 +14,9 @@ const FILE_BYTES = 256 * 1024;
 const ARRIVAL_MS = 30_000;
 const ASK_AGAIN_MS = 1_000;
 
-/** One request with its judgement in the ledger; undefined where it failed. */
+/** One request with its judgement in the tally; undefined where it failed. */
 async function attempt(
-  { ledger, signal }: Stage,
+  { tally, signal }: Stage,
   who: string,
   what: string,
   ask: () => Promise<Asked>,
@@ -28,24 +28,24 @@ async function attempt(
     const asked = await ask();
     const failure = judge(asked);
     const why = failure && `${failure} (${codeOf(asked)}): ${asked.body.toString().slice(0, 200)}`;
-    ledger.honest(who, what, performance.now() - startMs, why);
+    tally.honest(who, what, performance.now() - startMs, why);
     return failure === undefined ? asked : undefined;
   } catch (error) {
     // What the end of the run cut off is nobody's fault.
-    if (!signal.aborted) ledger.honest(who, what, performance.now() - startMs, String(error));
+    if (!signal.aborted) tally.honest(who, what, performance.now() - startMs, String(error));
     return undefined;
   }
 }
 
 /** Whether a message came to another core node in time. */
 async function expectAt(stage: Stage, core: string, hash: string): Promise<void> {
-  const { caller, ledger, signal, pause } = stage;
+  const { caller, tally, signal, pause } = stage;
   const deadlineMs = Date.now() + ARRIVAL_MS;
   while (!signal.aborted) {
     const { status } = await caller.ask(`${api(core)}/messages/${hash}/status`);
     if (status === 200) return;
     if (Date.now() > deadlineMs) {
-      ledger.fault('writer', 'arrival', `${hash} is not at ${core} after ${ARRIVAL_MS} ms`);
+      tally.fault('writer', 'arrival', `${hash} is not at ${core} after ${ARRIVAL_MS} ms`);
       return;
     }
     await pause(ASK_AGAIN_MS);
@@ -131,7 +131,7 @@ export const follower = (at: number): Actor => ({
       };
       for (const event of events) {
         const next = Number(event.cursor);
-        if (next !== cursor + 1) stage.ledger.fault('follower', 'gap', `event ${next} came after ${cursor}`);
+        if (next !== cursor + 1) stage.tally.fault('follower', 'gap', `event ${next} came after ${cursor}`);
         cursor = next;
       }
       // A share of the rate, and a page a second is more than honest users write.

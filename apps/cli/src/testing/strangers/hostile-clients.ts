@@ -15,7 +15,7 @@ const refusalOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? '
 /** Opens event streams from the beginning and reads none of them. */
 export const streamHolder = (at: number): Actor => ({
   who: 'streams that nobody reads',
-  async run({ places, caller, ledger, signal, pause }) {
+  async run({ places, caller, tally, signal, pause }) {
     const { hostname, port, host } = new URL(places.cores[at % places.cores.length]!);
     const held = new Set<ReturnType<typeof connect>>();
     signal.addEventListener('abort', () => {
@@ -33,7 +33,7 @@ export const streamHolder = (at: number): Actor => ({
         // The head of the answer is looked at, then nothing is read any more.
         socket.once('readable', () => {
           const status = /^HTTP\/1\.1 (\d+)/.exec(String(socket.read(12) ?? ''))?.[1];
-          ledger.hostile('streams that nobody reads', status === '200' ? undefined : (status ?? 'closed'));
+          tally.hostile('streams that nobody reads', status === '200' ? undefined : (status ?? 'closed'));
         });
       }
       await pause(PACE_MS);
@@ -44,16 +44,16 @@ export const streamHolder = (at: number): Actor => ({
 /** Fills the disk with files that no message keeps. */
 export const uploader = (at: number): Actor => ({
   who: 'unsigned uploads',
-  async run({ places, caller, ledger, signal, pause }) {
+  async run({ places, caller, tally, signal, pause }) {
     const core = places.cores[at % places.cores.length]!;
     while (!signal.aborted) {
       const form = new FormData();
       form.set('file', new Blob([randomBytes(UPLOAD_BYTES)]), 'junk');
       try {
         const asked = await caller.ask(`${api(core)}/storage/add_file`, await postForm(form));
-        ledger.hostile('unsigned uploads', asked.status < 300 ? undefined : codeOf(asked));
+        tally.hostile('unsigned uploads', asked.status < 300 ? undefined : codeOf(asked));
       } catch (error) {
-        if (!signal.aborted) ledger.hostile('unsigned uploads', refusalOf(error));
+        if (!signal.aborted) tally.hostile('unsigned uploads', refusalOf(error));
       }
       await pause(4 * PACE_MS);
     }
@@ -63,7 +63,7 @@ export const uploader = (at: number): Actor => ({
 /** A program that takes all memory and sleeps, called directly and by a core node. */
 export const sleeper = (at: number): Actor => ({
   who: 'programs that sleep',
-  async run({ places, caller, ledger, signer, signal, pause }) {
+  async run({ places, caller, tally, signer, signal, pause }) {
     const core = places.cores[at % places.cores.length]!;
     const content = {
       name: 'sleeper',
@@ -84,9 +84,9 @@ export const sleeper = (at: number): Actor => ({
       const call = caller
         .ask(url, question)
         .then(
-          (asked) => ledger.hostile('programs that sleep', asked.status < 300 ? undefined : codeOf(asked)),
+          (asked) => tally.hostile('programs that sleep', asked.status < 300 ? undefined : codeOf(asked)),
           (error) => {
-            if (!signal.aborted) ledger.hostile('programs that sleep', refusalOf(error));
+            if (!signal.aborted) tally.hostile('programs that sleep', refusalOf(error));
           },
         )
         .finally(() => calls.delete(call));
@@ -99,7 +99,7 @@ export const sleeper = (at: number): Actor => ({
 /** Asks what costs most, as often as it can. */
 export const hammer = (at: number): Actor => ({
   who: 'heavy questions',
-  async run({ places, caller, ledger, signal, pause }) {
+  async run({ places, caller, tally, signal, pause }) {
     const base = api(places.cores[at % places.cores.length]!);
     const paths = [
       '/state/digest',
@@ -110,9 +110,9 @@ export const hammer = (at: number): Actor => ({
     for (let n = 0; !signal.aborted; n++) {
       try {
         const asked = await caller.ask(base + paths[n % paths.length]!);
-        ledger.hostile('heavy questions', asked.status < 300 ? undefined : codeOf(asked));
+        tally.hostile('heavy questions', asked.status < 300 ? undefined : codeOf(asked));
       } catch (error) {
-        if (!signal.aborted) ledger.hostile('heavy questions', refusalOf(error));
+        if (!signal.aborted) tally.hostile('heavy questions', refusalOf(error));
       }
       await pause(PACE_MS);
     }

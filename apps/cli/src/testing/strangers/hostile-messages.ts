@@ -16,13 +16,13 @@ import { type Actor, api, type Stage } from './places.ts';
 const PACE_MS = 50;
 
 async function submit(stage: Stage, who: string, body: string, path = '/messages'): Promise<void> {
-  const { places, caller, ledger, signal } = stage;
+  const { places, caller, tally, signal } = stage;
   const core = places.cores[Math.floor(Math.random() * places.cores.length)]!;
   try {
     const asked = await caller.ask(`${api(core)}${path}`, postJson(body));
-    ledger.hostile(who, asked.status < 300 ? undefined : codeOf(asked));
+    tally.hostile(who, asked.status < 300 ? undefined : codeOf(asked));
   } catch (error) {
-    if (!signal.aborted) ledger.hostile(who, (error as NodeJS.ErrnoException).code ?? 'no answer');
+    if (!signal.aborted) tally.hostile(who, (error as NodeJS.ErrnoException).code ?? 'no answer');
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Signer } from '@skerry/client';
 import type { Caller } from './ask.ts';
-import type { Ledger } from './ledger.ts';
+import type { Tally } from './tally.ts';
 
 /** Where the network under test can be asked from outside. */
 export interface Places {
@@ -21,7 +21,7 @@ export interface Actor {
 /** What an actor is given. */
 export interface Stage {
   readonly places: Places;
-  readonly ledger: Ledger;
+  readonly tally: Tally;
   readonly caller: Caller;
   readonly signer: Signer;
   /** Ends with the run. */

@@ -1,17 +1,17 @@
-import type { Ledger } from './ledger.ts';
+import type { Tally } from './tally.ts';
 import type { Sample } from './watch.ts';
 
 const round = (value: number) => (value < 10 ? value.toFixed(1) : String(Math.round(value)));
 
 /** What a run showed, as the tables of docs/security.md. */
-export function renderRun(ledger: Ledger, samples: readonly Sample[]): string {
-  const quiet = new Map(ledger.honestRows('quiet').map((row) => [row.who, row]));
-  const honest = ledger.honestRows('hostile').map(({ who, tried, taken, p50, p99 }) => {
+export function renderRun(tally: Tally, samples: readonly Sample[]): string {
+  const quiet = new Map(tally.honestRows('quiet').map((row) => [row.who, row]));
+  const honest = tally.honestRows('hostile').map(({ who, tried, taken, p50, p99 }) => {
     const before = quiet.get(who);
     const was = before === undefined ? '' : `${round(before.p50)} / ${round(before.p99)}`;
     return `| ${who} | ${tried} | ${tried - taken} | ${was} | ${round(p50)} / ${round(p99)} |`;
   });
-  const hostile = ledger
+  const hostile = tally
     .hostileRows()
     .map(({ who, tried, taken, refusals }) => `| ${who} | ${tried} | ${taken} | ${refusals} |`);
   const measured = samples.map(

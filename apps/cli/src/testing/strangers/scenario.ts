@@ -18,9 +18,9 @@ import { createCaller } from './ask.ts';
 import { follower, keeper, owner, runner, writer } from './honest.ts';
 import { hammer, sleeper, streamHolder, uploader } from './hostile-clients.ts';
 import { backdater, liarNode, liarStatus, replayer, revokedDelegate, wanter } from './hostile-messages.ts';
-import { Ledger } from './ledger.ts';
 import type { Actor, Places, Stage } from './places.ts';
 import { renderRun } from './render.ts';
+import { Tally } from './tally.ts';
 import { type Sample, takeSample } from './watch.ts';
 
 const { values } = parseArgs({
@@ -129,12 +129,12 @@ async function expectAgreement(): Promise<void> {
 
 let nextClient = 0;
 
-function enter(actor: Actor, ledger: Ledger, signal: AbortSignal, stack: DisposableStack): Promise<void> {
+function enter(actor: Actor, tally: Tally, signal: AbortSignal, stack: DisposableStack): Promise<void> {
   assert.ok(nextClient < CLIENTS, 'every actor has an address of its own');
   const caller = stack.use(createCaller(clientAddress(nextClient++)));
   const stage: Stage = {
     places,
-    ledger,
+    tally,
     caller,
     signer: newSigner(),
     signal,
@@ -150,7 +150,7 @@ function enter(actor: Actor, ledger: Ledger, signal: AbortSignal, stack: Disposa
       }),
   };
   return actor.run(stage).catch((error) => {
-    if (!signal.aborted) ledger.fault(actor.who, 'the actor itself', String(error));
+    if (!signal.aborted) tally.fault(actor.who, 'the actor itself', String(error));
   });
 }
 
@@ -199,7 +199,7 @@ async function scenario(): Promise<void> {
   });
   const hashes = [note, ...machines.map(({ instance_id }) => instance_id)];
 
-  const ledger = new Ledger();
+  const tally = new Tally();
   const callers = stack.use(new DisposableStack());
   const [honestEnd, hostileEnd] = [new AbortController(), new AbortController()];
   const honest: Actor[] = [
@@ -212,10 +212,10 @@ async function scenario(): Promise<void> {
       owner(at, machine.instance_id, hostnameOf(machine.instance_id), machine.ipv6),
     ),
   ];
-  const honestOnes = honest.map((actor) => enter(actor, ledger, honestEnd.signal, callers));
+  const honestOnes = honest.map((actor) => enter(actor, tally, honestEnd.signal, callers));
   await after(QUIET_MS);
 
-  ledger.phase = 'hostile';
+  tally.phase = 'hostile';
   const prefix = `${machines[0]?.ipv6.split(':').slice(0, 4).join(':') ?? 'fd00:0:0:1'}::/64`;
   const hostile: Actor[] = [
     revokedDelegate({ victim, delegate, grantedAt, hashes }),
@@ -241,13 +241,13 @@ async function scenario(): Promise<void> {
     hammer(0),
     hammer(1),
   ];
-  const hostileOnes = hostile.map((actor) => enter(actor, ledger, hostileEnd.signal, callers));
+  const hostileOnes = hostile.map((actor) => enter(actor, tally, hostileEnd.signal, callers));
   const samples: Sample[] = [];
   const untilMs = Date.now() + HOSTILE_MS;
   while (Date.now() < untilMs) {
     samples.push(takeSample(home));
     say(
-      `${Math.round((untilMs - Date.now()) / 1000)} s to go, ${ledger.wrongCount} faults, ${samples.at(-1)!.memoryMib} MiB`,
+      `${Math.round((untilMs - Date.now()) / 1000)} s to go, ${tally.wrongCount} faults, ${samples.at(-1)!.memoryMib} MiB`,
     );
     await after(Math.min(SAMPLE_EVERY_MS, Math.max(0, untilMs - Date.now())));
   }
@@ -255,8 +255,8 @@ async function scenario(): Promise<void> {
   honestEnd.abort();
   hostileEnd.abort();
   await Promise.all([...honestOnes, ...hostileOnes]);
-  console.log(renderRun(ledger, samples));
-  for (const { who, what, why } of ledger.wrong) console.log(`FAULT: ${who}, ${what}: ${why}`);
+  console.log(renderRun(tally, samples));
+  for (const { who, what, why } of tally.wrong) console.log(`FAULT: ${who}, ${what}: ${why}`);
 
   await expectAgreement();
   say('all core nodes have one digest');
@@ -264,7 +264,7 @@ async function scenario(): Promise<void> {
     const { status } = await requestJson<{ status: string }>(`${LOCAL_CORE}/api/v0/messages/${hash}/status`);
     assert.equal(status, 'processed', `${hash} is still there`);
   }
-  assert.equal(ledger.wrongCount, 0, 'no honest request was refused or wrong');
+  assert.equal(tally.wrongCount, 0, 'no honest request was refused or wrong');
   say(expectBounded(samples));
 }
 

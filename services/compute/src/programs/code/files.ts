@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
+import { makeDirectory, writeFileAtomically } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { writeFileAtomically } from '../../host/atomic-file.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
@@ -39,9 +39,9 @@ export class CodeFiles {
   }
 
   async #keep(path: string, bytes: Buffer): Promise<void> {
-    await mkdir(this.#directory, { recursive: true });
+    await makeDirectory(this.#directory, 0o755);
     await this.#makeRoom(bytes.length);
-    await writeFileAtomically(path, bytes);
+    await writeFileAtomically(path, bytes, 0o644);
   }
 
   async #fetch(hash: string): Promise<Buffer> {
@@ -53,16 +53,13 @@ export class CodeFiles {
       if (sizeBytes > PROGRAM_LIMITS.codeBytes)
         throw new AppError(
           'FILE_TOO_LARGE',
-          `the code of a program has ${PROGRAM_LIMITS.codeBytes} bytes at most`,
+          `the code of a program is limited to ${PROGRAM_LIMITS.codeBytes} bytes`,
         );
       parts.push(part);
     }
     const bytes = Buffer.concat(parts);
     if (sha256Of(bytes) !== hash)
-      throw new AppError(
-        'FILE_CORRUPT',
-        `what the core node gave for the file ${hash} does not have that hash`,
-      );
+      throw new AppError('FILE_CORRUPT', `the core node sent the wrong bytes for the file ${hash}`);
     return bytes;
   }
 

@@ -29,7 +29,7 @@ export type MessageAnswer = MessageView & {
 };
 
 const mismatch = (hash: string) =>
-  new AppError('HASH_MISMATCH', `what the core node gave for ${hash} does not have that hash`);
+  new AppError('HASH_MISMATCH', `the core node sent the wrong bytes for ${hash}`);
 
 /** The signed content of a message, once it is known to have the hash that was asked for. */
 function contentOf(hash: string, answer: MessageAnswer): { content: unknown; isNetworkForm: boolean } {
@@ -57,7 +57,7 @@ export function readProgram(hash: string, answer: MessageAnswer): ReadProgram {
   if (answer.message && answer.message.item_type !== 'inline')
     throw new AppError(
       'PROGRAM_UNSUPPORTED',
-      'the content of the program is a file of its own; only inline ones are run',
+      'the content of the program is a separate file; only inline contents can run',
     );
   const { content, isNetworkForm } = contentOf(hash, answer);
   const owner = ownerOf(answer.sender, (content ?? {}) as { address?: unknown });
@@ -95,7 +95,7 @@ export async function resolveFile(core: CoreClient, ref: string): Promise<string
   if (typeof file !== 'string' || !isItemHash64(file))
     throw new AppError(
       'PROGRAM_UNSUPPORTED',
-      'the code is named by a CID; only files named by SHA-256 are run',
+      'the code is named by a CID; only files named by SHA-256 can run',
     );
   return file;
 }
@@ -112,7 +112,7 @@ export function runtimeOf({ runtime }: Program): RuntimeName {
   if (!known)
     throw new AppError(
       'PROGRAM_UNSUPPORTED',
-      'the program asks for a disk image as its runtime; programs run with nodejs, python3 or wasm',
+      'the program requires a disk image as its runtime; programs run with nodejs, python3 or wasm',
     );
   return known;
 }

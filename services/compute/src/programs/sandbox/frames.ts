@@ -56,7 +56,7 @@ export class FrameReader {
     if (headBytes > PROGRAM_LIMITS.frameHeadBytes || bodyBytes > PROGRAM_LIMITS.outputBytes) {
       throw new AppError(
         'PROGRAM_OUTPUT_TOO_LARGE',
-        `the program answered with more than ${PROGRAM_LIMITS.outputBytes} bytes`,
+        `the program's answer is larger than ${PROGRAM_LIMITS.outputBytes} bytes`,
       );
     }
     const total = PREFIX_BYTES + headBytes + bodyBytes;

@@ -178,7 +178,7 @@ export class Sandbox {
   }
 
   /** Ends it, whatever it does. */
-  kill(why = 'the sandbox was ended'): void {
+  kill(why = 'the sandbox was stopped'): void {
     this.#fail(new AppError('PROGRAM_CRASHED', why));
   }
 
@@ -211,7 +211,7 @@ export class Sandbox {
       for (const frame of this.#reader.push(chunk)) {
         const pending = this.#pending;
         this.#pending = undefined;
-        if (!pending) throw new AppError('PROGRAM_CRASHED', 'the program answered without having been asked');
+        if (!pending) throw new AppError('PROGRAM_CRASHED', 'the program answered without a request');
         pending.resolve(frame);
       }
     } catch (error) {
@@ -253,8 +253,8 @@ export class Sandbox {
     const how = `${signalCode ?? `exit code ${exitCode}`}${complaint ? `: ${complaint.slice(-500)}` : ''}`;
     const why =
       this.#options.group.outOfMemoryKills > 0
-        ? `the program used more memory than it may (${limit} with its runtime)`
-        : `the program ended by itself (${how})`;
+        ? `the program exceeded its memory limit (${limit} including its runtime)`
+        : `the program exited (${how})`;
     this.kill(why);
     this.#channel.destroy();
     clearTimeout(this.#freezing);

@@ -1,15 +1,15 @@
+import type { Database } from '@skerry/database';
+import { createWrite } from '@skerry/database';
+import { NO_NETWORKS } from '@skerry/indexer';
 import type { Logger } from '@skerry/kit';
 import { sql } from 'kysely';
-import type { Emitter } from '../../chain/emitter.ts';
-import { followOnce } from '../../chain/follower.ts';
-import { Packer } from '../../chain/packer.ts';
-import { Processor } from '../../chain/processor.ts';
-import { parseAnchorSettings } from '../../chain/settings.ts';
-import type { Database } from '../../db/connect.ts';
-import { createWrite } from '../../db/copy.ts';
-import type { Schema } from '../../db/schema.ts';
-import { NO_NETWORKS } from '../../indexer/settings.ts';
-import type { TestCore } from '../../testing.ts';
+import type { Emitter } from '../../chains/anchoring/emitter.ts';
+import { followOnce } from '../../chains/anchoring/follower.ts';
+import { Packer } from '../../chains/anchoring/packer.ts';
+import { Processor } from '../../chains/anchoring/processor.ts';
+import { parseAnchorSettings } from '../../chains/anchoring/settings.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { TestCore } from '../../testing/core.ts';
 import { type ChainView, EMITTER, type VirtualChain } from './chain.ts';
 
 const NETWORK = 'sim';

@@ -1,7 +1,7 @@
+import type { ContractEvent } from '@skerry/indexer';
 import { AppError, sha256Hex } from '@skerry/protocol';
-import type { Emitter, Prepared } from '../../chain/emitter.ts';
-import type { ChainReader } from '../../chain/reader.ts';
-import type { ContractEvent } from '../../indexer/read/contract-events.ts';
+import type { Emitter, Prepared } from '../../chains/anchoring/emitter.ts';
+import type { ChainReader } from '../../chains/anchoring/reader.ts';
 import type { SeededDice } from './dice.ts';
 
 /** A block that lies so deep never changes. */

@@ -1,6 +1,6 @@
 import { buildNetworkMessage, type MessageDraft, type SignedBody, signMessage } from '@skerry/client';
 import { itemHashOf, LIMITS, sha256Hex } from '@skerry/protocol';
-import { instanceContent, signers } from '../../testing.ts';
+import { instanceContent, signers } from '../../testing/core.ts';
 import type { SeededDice } from './dice.ts';
 
 /** Clients that date as they like, and those that send the network form. */

@@ -1,8 +1,8 @@
+import type { Database } from '@skerry/database';
+import { createTestDatabase, type TestDatabase } from '@skerry/database/testing';
 import type { Logger } from '@skerry/kit';
-import type { Database } from '../../db/connect.ts';
-import type { Schema } from '../../db/schema.ts';
-import { createTestDatabase, type TestDatabase } from '../../db/testing.ts';
-import { MIGRATIONS } from '../../testing.ts';
+import type { Schema } from '../../store/schema.ts';
+import { MIGRATIONS } from '../../testing/core.ts';
 
 /** What migrations put into a new database is kept beside it. */
 const KEEP_FRESH = `

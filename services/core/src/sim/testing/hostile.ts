@@ -1,5 +1,5 @@
 import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
-import { instanceContent } from '../../testing.ts';
+import { instanceContent } from '../../testing/core.ts';
 import { SeededDice } from './dice.ts';
 import type { SimNode } from './node.ts';
 import { act, findFaults, type SimOptions, STEP_MS, settle, settleChain } from './simulate.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '@skerry/protocol';
-import type { PeerLink } from '../../sync/link.ts';
+import type { PeerLink } from '../../peers/sync/link.ts';
 import type { SeededDice } from './dice.ts';
 
 /** What the virtual network does to whatever crosses it. */

@@ -1,13 +1,13 @@
+import type { Database } from '@skerry/database';
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
-import type { Emitter } from '../../chain/emitter.ts';
-import type { Database } from '../../db/connect.ts';
-import type { Schema } from '../../db/schema.ts';
-import { createDirectoryBlobStore } from '../../files/directory-store.ts';
-import { FileFetcher, type FileSource } from '../../files/fetcher.ts';
-import type { BlockSource } from '../../ipfs/gateways.ts';
-import type { PeerLink } from '../../sync/link.ts';
-import { createTestCore, type TestCore } from '../../testing.ts';
+import type { Emitter } from '../../chains/anchoring/emitter.ts';
+import type { PeerLink } from '../../peers/sync/link.ts';
+import { createDirectoryBlobStore } from '../../store/files/directory-store.ts';
+import { FileFetcher, type FileSource } from '../../store/files/fetcher.ts';
+import type { BlockSource } from '../../store/ipfs/gateways.ts';
+import type { Schema } from '../../store/schema.ts';
+import { createTestCore, type TestCore } from '../../testing/core.ts';
 import { NodeAnchor } from './anchor.ts';
 import type { ChainView } from './chain.ts';
 import { randomAt, type SimClock } from './clock.ts';
@@ -36,15 +36,22 @@ export interface SimNode {
   torn: 'no' | 'before' | 'after';
 }
 
+class PowerGone extends Error {
+  constructor() {
+    super('the power is gone');
+  }
+}
+
 async function loseTransaction(query: (text: string) => unknown, torn: 'before' | 'after'): Promise<never> {
   await query(torn === 'before' ? 'rollback' : 'commit');
-  throw new Error('the power is gone');
+  throw new PowerGone();
 }
 
 /** The database with transactions that can be lost when they are to be committed, as when the power goes. */
 function tearable(database: Database<Schema>, findTorn: () => SimNode['torn']): Database<Schema> {
   const connect = async () => {
     const client = await database.pool.connect();
+    let isLost = false;
     return new Proxy(client, {
       get(target, name) {
         const value = Reflect.get(target, name) as unknown;
@@ -52,8 +59,11 @@ function tearable(database: Database<Schema>, findTorn: () => SimNode['torn']): 
         if (name === 'query') {
           return (...args: unknown[]) => {
             const query = target.query.bind(target) as (...all: unknown[]) => unknown;
+            if (isLost) return Promise.reject(new PowerGone());
             const torn = findTorn();
-            return args[0] === 'commit' && torn !== 'no' ? loseTransaction(query, torn) : query(...args);
+            if (args[0] !== 'commit' || torn === 'no') return query(...args);
+            isLost = true;
+            return loseTransaction(query, torn);
           };
         }
         return typeof value === 'function' ? value.bind(target) : value;
@@ -81,7 +91,7 @@ export async function startSimNode(
   const core = await createTestCore({
     database,
     blobs: await createDirectoryBlobStore(node.directory),
-    ipfs: { source: node.blocks },
+    blockSource: node.blocks,
     peers: node.links,
     now: () => node.clock.read(world.nowMs),
     uptime: () => world.nowMs,

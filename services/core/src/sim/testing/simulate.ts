@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { type ItemHash, sha256Hex } from '@skerry/protocol';
 import { digestState } from '../../state/digest.ts';
-import type { TestCore } from '../../testing.ts';
+import type { TestCore } from '../../testing/core.ts';
 import { describeConfirmations, findAnchorFaults } from './anchor.ts';
 import type { SimDatabases } from './databases.ts';
 import type { Traffic } from './network.ts';

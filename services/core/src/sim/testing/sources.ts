@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { AppError, type ItemHash, isItemHash64 } from '@skerry/protocol';
-import type { FileSource } from '../../files/fetcher.ts';
-import { sha256Of } from '../../ipfs/blocks.ts';
-import type { BlockSource } from '../../ipfs/gateways.ts';
+import type { FileSource } from '../../store/files/fetcher.ts';
+import { sha256Of } from '../../store/ipfs/blocks.ts';
+import type { BlockSource } from '../../store/ipfs/gateways.ts';
 import type { SimNode } from './node.ts';
 
 /** What a try to get something from another node comes to. */

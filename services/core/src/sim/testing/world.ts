@@ -1,14 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createTestDatabase, startTestServer } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { sha256Hex, sharedText } from '@skerry/protocol';
-import type { Schema } from '../../db/schema.ts';
-import { createTestDatabase } from '../../db/testing.ts';
-import { startTestServer } from '../../db/testing-server.ts';
-import { keepVerified, verifyFrame } from '../../sync/take.ts';
-import { linkTo } from '../../sync/testing.ts';
-import { MIGRATIONS } from '../../testing.ts';
+import { linkTo } from '../../peers/sync/testing/setup.ts';
+import type { Schema } from '../../store/schema.ts';
+import { MIGRATIONS } from '../../testing/core.ts';
 import { PACKING } from './anchor.ts';
 import { ChainView, createVirtualEmitter, EMITTER, STRANGER, unreachable, VirtualChain } from './chain.ts';
 import { type ClientMessage, Clients } from './clients.ts';
@@ -166,8 +164,8 @@ export class World {
 
   async start(node: SimNode): Promise<void> {
     const core = await startSimNode(node, this, log);
-    core.rooms.onKept(({ brought }) => {
-      for (const { message } of brought) this.#gossip(node, sharedText(message)!);
+    core.rooms.onCommitted(({ toPassOn }) => {
+      for (const { message } of toPassOn) this.#gossip(node, sharedText(message)!);
     });
     await core.rooms.pipeline.idle();
   }
@@ -199,10 +197,11 @@ export class World {
     this.#deliveries = this.#deliveries.filter(({ atMs }) => atMs > this.nowMs);
     for (const { to, frame } of due.sort((a, b) => a.atMs - b.atMs || a.order - b.order)) {
       if (!to.core) continue;
-      const verified = await verifyFrame(frame, to.core.rooms.taker);
+      const { gossip } = to.core.rooms.intake;
+      const read = await gossip.read([frame]);
       this.traffic.messageBytes += frame.length;
-      this.trace.push(`gossip ${to.at} ${'worth' in verified ? verified.worth : 'taken'}`);
-      await keepVerified([verified], to.core.rooms.taker, 'gossip');
+      this.trace.push(`gossip ${to.at} ${'fault' in read[0]! ? read[0].fault : 'taken'}`);
+      await gossip.keep(read);
       await to.core.rooms.pipeline.idle();
     }
   }

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { access, constants, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const SOURCES = fileURLToPath(new URL('../../../native/', import.meta.url));
+/** The folder of the plane's sources. */
+export const NATIVE = fileURLToPath(new URL('../../../native/', import.meta.url));
 const COMPILERS = ['cc', 'gcc', 'clang'];
 const FLAGS = [
   '-std=gnu11',
@@ -44,31 +45,39 @@ async function runProgram(
   }
 }
 
-export type BuiltPlane = { readonly path: string } | { readonly missing: string };
+/** A program of some C files of ours. */
+export interface NativeProgram {
+  readonly name: string;
+  readonly sources: readonly string[];
+  /** How it ends where it is started without arguments and input: that shows whether this machine runs it. */
+  readonly idleExitCode: number;
+}
+
+export type BuiltProgram = { readonly path: string } | { readonly missing: string };
 
 /**
- * The native data plane as a program, compiled when its sources are new: once for each version, in about a second. It goes to
- * `cacheDir`, since an install script would run under another user's rights, or not at all. Where it cannot be made or does
- * not run, says why.
+ * A program, compiled when its sources or any header are new: once for each version, in about a second. Where it cannot be
+ * made or does not run, says why.
  */
-export async function buildNativePlane(
+export async function buildProgram(
+  { name, sources, idleExitCode }: NativeProgram,
   cacheDir: string,
   extraFlags: readonly string[] = [],
-): Promise<BuiltPlane> {
-  if (process.platform !== 'linux') return { missing: `it needs Linux, and this is ${process.platform}` };
-  const names = (await readdir(SOURCES)).filter((name) => /\.[ch]$/.test(name)).sort();
+): Promise<BuiltProgram> {
+  if (process.platform !== 'linux') return { missing: `it requires Linux, not ${process.platform}` };
   const flags = [...FLAGS, ...extraFlags];
   const hash = createHash('sha256').update(JSON.stringify([process.arch, flags]));
-  for (const name of names) hash.update(name).update(await readFile(join(SOURCES, name)));
-  const path = join(cacheDir, `plane-${hash.digest('hex').slice(0, 16)}`);
-  if (await runs(path)) return { path };
+  for (const source of [...sources, ...(await listNative('.h'))])
+    hash.update(basename(source)).update(await readFile(source));
+  const path = join(cacheDir, `${name}-${hash.digest('hex').slice(0, 16)}`);
+  const runs = async (program: string) => (await runProgram(program, [])).code === idleExitCode;
+  if ((await isThere(path)) && (await runs(path))) return { path };
   try {
     await mkdir(cacheDir, { recursive: true });
   } catch (error) {
-    return { missing: `there is no place for it: ${(error as Error).message}` };
+    return { missing: `cannot create its directory: ${(error as Error).message}` };
   }
   const temporary = `${path}.${process.pid}`;
-  const sources = names.filter((name) => name.endsWith('.c')).map((name) => join(SOURCES, name));
   const said: string[] = [];
   try {
     for (const compiler of COMPILERS) {
@@ -85,12 +94,29 @@ export async function buildNativePlane(
   return { missing: said.join('; ') };
 }
 
-/** Whether it is there and this machine runs it. */
-async function runs(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-  } catch {
-    return false;
-  }
-  return (await runProgram(path, ['read-hellos'])).code === 0;
+async function isThere(path: string): Promise<boolean> {
+  return await access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function listNative(extension: '.c' | '.h'): Promise<string[]> {
+  const names = (await readdir(NATIVE)).filter((name) => name.endsWith(extension));
+  return names.sort().map((name) => join(NATIVE, name));
+}
+
+/** Of native/main.c, where it is not told where to listen. */
+const USAGE_EXIT_CODE = 2;
+
+/**
+ * The native data plane. It goes to `cacheDir`, since an install script would run under another user's rights, or not at
+ * all.
+ */
+export async function buildNativePlane(
+  cacheDir: string,
+  extraFlags: readonly string[] = [],
+): Promise<BuiltProgram> {
+  const plane = { name: 'plane', sources: await listNative('.c'), idleExitCode: USAGE_EXIT_CODE };
+  return await buildProgram(plane, cacheDir, extraFlags);
 }

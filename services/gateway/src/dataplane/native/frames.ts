@@ -1,4 +1,5 @@
-import type { Failure, Route, RouteChange } from '../port.ts';
+import type { Route, RouteChange, RouteFailure } from '../port.ts';
+import { COMMANDS, type Command, ROUTE_FLAGS } from './layout.ts';
 
 /** What is said to the native plane and what it says: a length, a type, a payload, little endian (native/control.c). */
 
@@ -6,9 +7,8 @@ const HEADER_BYTES = 5;
 const ADDRESS_BYTES = 16;
 const MAX_CHANGE_BYTES = 3 + 255 + ADDRESS_BYTES;
 const BATCH_BYTES = 256 * 1024;
-const PROXY_HEADER_FLAG = 1;
 
-export function frame(type: string, payload: Uint8Array = new Uint8Array(0)): Buffer {
+export function frame(type: Command, payload: Uint8Array = new Uint8Array(0)): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER_BYTES + payload.length);
   bytes.writeUInt32LE(payload.length + 1, 0);
   bytes.write(type, 4, 'latin1');
@@ -16,7 +16,7 @@ export function frame(type: string, payload: Uint8Array = new Uint8Array(0)): Bu
   return bytes;
 }
 
-export function uint32Frame(type: string, value: number): Buffer {
+export function uint32Frame(type: Command, value: number): Buffer {
   const payload = Buffer.allocUnsafe(4);
   payload.writeUInt32LE(value);
   return frame(type, payload);
@@ -76,7 +76,7 @@ export function* changeFrames(changes: Iterable<Route | RouteChange>): Generator
     if (length + MAX_CHANGE_BYTES > batch.length) {
       const larger = Buffer.allocUnsafe(Math.min(batch.length * 4, BATCH_BYTES));
       if (larger.length - length < MAX_CHANGE_BYTES) {
-        yield frame('P', batch.subarray(0, length));
+        yield frame(COMMANDS.change, batch.subarray(0, length));
         length = 0;
       } else {
         batch.copy(larger, 0, 0, length);
@@ -84,7 +84,7 @@ export function* changeFrames(changes: Iterable<Route | RouteChange>): Generator
       }
     }
     batch[length] = ipv6 === null ? 0 : 1;
-    batch[length + 1] = proxyHeader ? PROXY_HEADER_FLAG : 0;
+    batch[length + 1] = proxyHeader ? ROUTE_FLAGS.proxyHeader : 0;
     batch[length + 2] = hostname.length;
     length += 3 + batch.write(hostname, length + 3, 'latin1');
     if (ipv6 !== null) {
@@ -92,7 +92,7 @@ export function* changeFrames(changes: Iterable<Route | RouteChange>): Generator
       length += ADDRESS_BYTES;
     }
   }
-  if (length > 0) yield frame('P', batch.subarray(0, length));
+  if (length > 0) yield frame(COMMANDS.change, batch.subarray(0, length));
 }
 
 export interface Frame {
@@ -119,7 +119,7 @@ export class FrameReader {
 }
 
 /** Linux's numbers for why a connection did not come about. */
-const FAILURES: Readonly<Record<number, Failure>> = {
+const FAILURES: Readonly<Record<number, RouteFailure>> = {
   13: 'unreachable',
   99: 'unreachable',
   101: 'unreachable',
@@ -128,4 +128,4 @@ const FAILURES: Readonly<Record<number, Failure>> = {
   113: 'unreachable',
 };
 
-export const failureOfNumber = (errno: number): Failure => FAILURES[errno] ?? 'broken';
+export const failureOfNumber = (errno: number): RouteFailure => FAILURES[errno] ?? 'broken';

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { FrameReader, frame, uint32Frame } from './frames.ts';
+import { COMMANDS } from './layout.ts';
 import type { SharedStats } from './shared-stats.ts';
 
 export interface PlaneProcessOptions {
@@ -66,7 +67,7 @@ export class PlaneProcess {
 
   /** Tells it to stop listening, to let what is open come to its end for so long, and to end. */
   async stop(drainMs: number): Promise<void> {
-    this.write(uint32Frame('S', drainMs));
+    this.write(uint32Frame(COMMANDS.stop, drainMs));
     await this.ended;
   }
 
@@ -78,6 +79,6 @@ export class PlaneProcess {
   }
 
   listen(): void {
-    this.write(frame('L'));
+    this.write(frame(COMMANDS.listen));
   }
 }

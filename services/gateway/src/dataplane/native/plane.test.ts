@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { helloWire } from '../../tls/testing-hello.ts';
+import { helloWire } from '../../tls/testing/hello.ts';
 import type { AccessRecord, DataPlaneOptions } from '../port.ts';
 import {
   ADDRESS_A,
@@ -18,10 +18,10 @@ import {
   readAll,
   readBytes,
   until,
-} from '../suite/testing-world.ts';
+} from '../testing/suite/world.ts';
 import { NativeDataPlane, type NativePlaneOptions } from './plane.ts';
-import { builtForTests } from './testing-built.ts';
-import { checkLeaks } from './testing-leaks.ts';
+import { builtForTests } from './testing/built.ts';
+import { checkLeaks } from './testing/leaks.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'skerry-plane-'));
 after(() => rm(directory, { recursive: true, force: true }));
@@ -58,7 +58,7 @@ describe('native data plane alone', { timeout: 60_000 }, () => {
     (await speak(world.ports.https)).destroy();
     process.kill(plane!.pid!, 'SIGKILL');
     plane!.applyChanges([{ hostname: 'new.example', ipv6: ADDRESS_A }]);
-    await until(() => troubles.some((message) => message.includes('started again')));
+    await until(() => troubles.some((message) => message.includes('restarting it')));
     const before = performance.now();
     for (;;) {
       const client = connect(world.ports.https, '127.0.0.1').on('error', () => {});

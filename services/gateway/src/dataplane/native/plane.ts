@@ -1,6 +1,4 @@
-import { isIPv4 } from 'node:net';
 import {
-  type AccessRecord,
   type Attempts,
   type DataPlane,
   type DataPlaneOptions,
@@ -9,13 +7,16 @@ import {
   type ListenPorts,
   type Route,
   type RouteChange,
-  TLS_OUTCOMES,
 } from '../port.ts';
-import { HttpSide } from '../ts/http-side.ts';
+import { HttpSide } from '../ts/http/side.ts';
 import { RouteTable } from '../ts/routes.ts';
+import { readAccess } from './access.ts';
 import { changeFrames, failureOfNumber, frame, uint32Frame } from './frames.ts';
+import { COMMANDS, LISTEN_FAILURE, REPORTS, ROUTE_ANSWER } from './layout.ts';
 import { PlaneProcess } from './plane-process.ts';
 import { SharedStats } from './shared-stats.ts';
+
+type RouteAnswer = ReturnType<typeof ROUTE_ANSWER.read>;
 
 export interface NativePlaneOptions extends DataPlaneOptions {
   /** The program that `buildNativePlane` made. */
@@ -64,7 +65,7 @@ export class NativeDataPlane implements DataPlane {
   readonly #routes = new RouteTable();
   readonly #http: HttpSide;
   readonly #stats = new SharedStats();
-  readonly #questions = new Map<number, (answer: Buffer | undefined) => void>();
+  readonly #questions = new Map<number, (answer: RouteAnswer | undefined) => void>();
   #lastQuestion = 0;
   #process: PlaneProcess | undefined;
   #settled: ((port: number) => void) | undefined;
@@ -104,7 +105,7 @@ export class NativeDataPlane implements DataPlane {
   }
 
   #settings(port: number): [string, string | number][] {
-    const { hosts, upstreamHttpsPort, sharePort, limits: given, handover } = this.#options;
+    const { hosts, upstreamHttpsPort, sharePort, limits: given, handover, access } = this.#options;
     const limits = { ...DEFAULT_LIMITS, ...given };
     return [
       ...hosts.map((host): [string, string] => ['host', host]),
@@ -121,13 +122,14 @@ export class NativeDataPlane implements DataPlane {
       ['orphan_ms', ORPHAN_MS],
       ['upgrade_drain_ms', handover?.drainMs ?? 0],
       ['replace', Number(handover?.replace ?? false)],
+      ['access_every', access?.every ?? 0],
       ...(handover ? [['handover', handover.path] satisfies [string, string]] : []),
     ];
   }
 
   /** Starts the program with the routes of now; resolves with its port when it listens. */
   async #start(port: number): Promise<number> {
-    const { path, access, onTrouble } = this.#options;
+    const { path, onTrouble } = this.#options;
     const process = new PlaneProcess({
       path,
       settings: this.#settings(port),
@@ -142,11 +144,10 @@ export class NativeDataPlane implements DataPlane {
     });
     listening.catch(() => {});
     void process.ended.then(() => this.#ended(process));
-    if (access) process.write(uint32Frame('G', access.every));
-    process.write(uint32Frame('B', this.#routes.size));
+    process.write(uint32Frame(COMMANDS.begin, this.#routes.size));
     for (const bytes of changeFrames([...this.#routes.routes()]))
       if (!process.write(bytes)) await process.taken();
-    process.write(frame('C'));
+    process.write(frame(COMMANDS.commit));
     process.listen();
     return await listening;
   }
@@ -157,7 +158,7 @@ export class NativeDataPlane implements DataPlane {
     if (this.#process !== process) return;
     this.#process = undefined;
     if (this.#isClosing || this.#port === 0) return;
-    this.#options.onTrouble({ exit: process.exit }, 'the native data plane ended; it is started again');
+    this.#options.onTrouble({ exit: process.exit }, 'the native data plane exited; restarting it');
     setTimeout(() => {
       if (!this.#isClosing)
         this.#start(this.#port).catch((why) => this.#options.onTrouble({ why }, 'it did not start'));
@@ -169,20 +170,24 @@ export class NativeDataPlane implements DataPlane {
 
   #hear(type: string, payload: Buffer, port: number): void {
     switch (type) {
-      case 'l':
+      case REPORTS.listening:
         this.#port = payload.readUInt16LE(0);
         this.#settled?.(this.#port);
         break;
-      case 'e':
-        this.#refused?.(listenError(payload.readInt32LE(0), this.#options.hosts[payload[4]!]!, port));
+      case REPORTS.notListening: {
+        const { error, host } = LISTEN_FAILURE.read(payload);
+        this.#refused?.(listenError(error, this.#options.hosts[host]!, port));
         break;
-      case 'q':
-        this.#questions.get(payload.readUInt32LE(0))?.(payload);
+      }
+      case REPORTS.answer: {
+        const answer = ROUTE_ANSWER.read(payload);
+        this.#questions.get(answer.id)?.(answer);
         break;
-      case 'a':
+      }
+      case REPORTS.access:
         this.#options.access?.tell(readAccess(payload));
         break;
-      case 'h':
+      case REPORTS.handedOver:
         // What is open stays with the program, which ends by itself.
         this.#isClosing = true;
         this.#process?.letGo();
@@ -194,9 +199,9 @@ export class NativeDataPlane implements DataPlane {
 
   replaceTable(routes: Iterable<Route>): void {
     this.#routes.replace(routes);
-    this.#process?.write(uint32Frame('B', this.#routes.size));
+    this.#process?.write(uint32Frame(COMMANDS.begin, this.#routes.size));
     for (const bytes of changeFrames(this.#routes.routes())) this.#process?.write(bytes);
-    this.#process?.write(frame('C'));
+    this.#process?.write(frame(COMMANDS.commit));
   }
 
   applyChanges(changes: Iterable<RouteChange>): void {
@@ -206,13 +211,10 @@ export class NativeDataPlane implements DataPlane {
   }
 
   stats(): DataPlaneStats {
-    const { open, outcomes, bytesToInstances, bytesToClients } = this.#stats.read();
+    const { figures, outcomes } = this.#stats.read();
     return {
       routes: this.#routes.size,
-      tlsOpen: open,
-      tlsOutcomes: outcomes,
-      tlsBytesToInstances: bytesToInstances,
-      tlsBytesToClients: bytesToClients,
+      tls: { figures, outcomes },
       httpOpen: this.#http.open,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
@@ -223,18 +225,17 @@ export class NativeDataPlane implements DataPlane {
     if (this.#routes.get(hostname) === undefined) return undefined;
     const answer = await this.#ask(hostname);
     const http = this.#routes.attempts(hostname);
-    if (!answer || answer[16] === 0) return { ...http, open: 0 };
+    if (!answer?.isKnown) return { ...http, open: 0 };
     const later = (seconds: number, other: number | null) => Math.max(seconds, other ?? 0) || null;
-    const failedAt = answer.readUInt32LE(12);
     return {
-      connectedAt: later(answer.readUInt32LE(8), http.connectedAt),
-      failedAt: later(failedAt, http.failedAt),
-      failure: failedAt > (http.failedAt ?? 0) ? failureOfNumber(answer[17]!) : http.failure,
-      open: answer.readUInt32LE(4),
+      connectedAt: later(answer.connectedAt, http.connectedAt),
+      failedAt: later(answer.failedAt, http.failedAt),
+      failure: answer.failedAt > (http.failedAt ?? 0) ? failureOfNumber(answer.failure) : http.failure,
+      open: answer.open,
     };
   }
 
-  async #ask(hostname: string): Promise<Buffer | undefined> {
+  async #ask(hostname: string): Promise<RouteAnswer | undefined> {
     const process = this.#process;
     if (!process) return undefined;
     this.#lastQuestion = (this.#lastQuestion + 1) >>> 0;
@@ -242,9 +243,9 @@ export class NativeDataPlane implements DataPlane {
     const question = Buffer.alloc(4 + hostname.length);
     question.writeUInt32LE(id);
     question.write(hostname, 4, 'latin1');
-    const answered = new Promise<Buffer | undefined>((resolve) => this.#questions.set(id, resolve));
+    const answered = new Promise<RouteAnswer | undefined>((resolve) => this.#questions.set(id, resolve));
     const timer = setTimeout(() => this.#questions.get(id)?.(undefined), QUESTION_TIMEOUT_MS);
-    process.write(frame('Q', question));
+    process.write(frame(COMMANDS.question, question));
     try {
       return await answered;
     } finally {
@@ -267,26 +268,4 @@ export class NativeDataPlane implements DataPlane {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
-}
-
-/** In the one spelling of RFC 5952. */
-const shortIpv6 = (address: string) => new URL(`http://[${address}]`).hostname.slice(1, -1);
-
-/** `struct access_record` of native/connection.c. */
-function readAccess(payload: Buffer): AccessRecord {
-  const groups = Array.from({ length: 8 }, (_, index) => payload.readUInt16BE(30 + index * 2).toString(16));
-  const isMapped =
-    payload.subarray(30, 40).every((byte) => byte === 0) && payload.readUInt16BE(40) === 0xffff;
-  const ipv4 = payload.subarray(42, 46).join('.');
-  const nameLength = payload[47]!;
-  return {
-    startedUnixMs: Number(payload.readBigUInt64LE(0)),
-    bytesToInstance: Number(payload.readBigUInt64LE(8)),
-    bytesToClient: Number(payload.readBigUInt64LE(16)),
-    durationMs: payload.readUInt32LE(24),
-    clientPort: payload.readUInt16LE(28),
-    clientAddress: isMapped && isIPv4(ipv4) ? ipv4 : shortIpv6(groups.join(':')),
-    outcome: TLS_OUTCOMES[payload[46]!] ?? null,
-    hostname: nameLength === 0 ? null : payload.toString('latin1', 48, 48 + nameLength),
-  };
 }

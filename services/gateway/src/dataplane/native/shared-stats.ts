@@ -1,16 +1,14 @@
 import { closeSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TLS_OUTCOMES, type TlsOutcome } from '../port.ts';
-
-/** `struct shared_stats` of native/plane.h: so many 64-bit numbers, then the outcomes, then what we announce. */
-const FIELDS = ['open', 'bytesToInstances', 'bytesToClients', 'routes', 'connectionBytes'] as const;
-const ANNOUNCED_AT = 8 * (FIELDS.length + TLS_OUTCOMES.length);
-const SIZE_BYTES = ANNOUNCED_AT + 8;
-
-export type PlaneFigures = Readonly<Record<(typeof FIELDS)[number], number>> & {
-  readonly outcomes: Readonly<Record<TlsOutcome, number>>;
-};
+import {
+  TLS_FIGURE_NAMES,
+  TLS_OUTCOMES,
+  type TlsCounts,
+  type TlsFigure,
+  type TlsOutcome,
+} from '../figures.ts';
+import { SHARED_STATS } from './layout.ts';
 
 /**
  * A nameless file that the native plane has in its memory and counts in. Reading it is one system call, needs no answer from
@@ -18,30 +16,37 @@ export type PlaneFigures = Readonly<Record<(typeof FIELDS)[number], number>> & {
  */
 export class SharedStats implements Disposable {
   readonly fd: number;
-  readonly #bytes = Buffer.alloc(SIZE_BYTES);
+  readonly #bytes = Buffer.alloc(SHARED_STATS.sizeBytes);
   readonly #announced = Buffer.alloc(8);
 
   constructor() {
     const path = join(tmpdir(), `skerry-plane-${process.pid}-${crypto.randomUUID()}`);
     this.fd = openSync(path, 'wx+', 0o600);
     unlinkSync(path);
-    ftruncateSync(this.fd, SIZE_BYTES);
+    ftruncateSync(this.fd, SHARED_STATS.sizeBytes);
   }
 
-  read(): PlaneFigures {
-    readSync(this.fd, this.#bytes, 0, SIZE_BYTES, 0);
-    const value = (index: number) => Number(this.#bytes.readBigUInt64LE(index * 8));
-    const fields = Object.fromEntries(FIELDS.map((name, index) => [name, value(index)]));
-    const outcomes = Object.fromEntries(
-      TLS_OUTCOMES.map((name, index) => [name, value(FIELDS.length + index)]),
-    );
-    return { ...fields, outcomes } as unknown as PlaneFigures;
+  /** With what the plane holds for connections. */
+  read(): TlsCounts & { readonly connectionBytes: number } {
+    readSync(this.fd, this.#bytes, 0, this.#bytes.length, 0);
+    const { outcomes, connectionBytes, ...rest } = SHARED_STATS.read(this.#bytes);
+    return {
+      figures: Object.fromEntries(TLS_FIGURE_NAMES.map((name) => [name, rest[name]])) as Record<
+        TlsFigure,
+        number
+      >,
+      outcomes: Object.fromEntries(TLS_OUTCOMES.map((name, index) => [name, outcomes[index]!])) as Record<
+        TlsOutcome,
+        number
+      >,
+      connectionBytes,
+    };
   }
 
   /** Lets the plane see, before each connection that it joins, whether it has heard all that was said to it. */
   announce(bytesSaid: number): void {
     this.#announced.writeBigUInt64LE(BigInt(bytesSaid));
-    writeSync(this.fd, this.#announced, 0, 8, ANNOUNCED_AT);
+    writeSync(this.fd, this.#announced, 0, 8, SHARED_STATS.offsetOf('announcedBytes'));
   }
 
   [Symbol.dispose](): void {

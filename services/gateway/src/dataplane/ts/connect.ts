@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import type { Failure } from '../port.ts';
+import type { RouteFailure } from '../port.ts';
 
 export interface ConnectTarget {
   readonly ipv6: string;
@@ -24,7 +24,7 @@ export function connectInstance(target: ConnectTarget): Socket {
     allowHalfOpen: target.halfOpen,
   });
   const timer = setTimeout(
-    () => socket.destroy(new ConnectTimeoutError(`no connection in ${target.timeoutMs} ms`)),
+    () => socket.destroy(new ConnectTimeoutError(`no connection within ${target.timeoutMs} ms`)),
     target.timeoutMs,
   );
   const settled = () => clearTimeout(timer);
@@ -33,7 +33,7 @@ export function connectInstance(target: ConnectTarget): Socket {
 }
 
 /** What the error of a connection or request to an instance means to whoever asked. */
-export function failureOf(error: Error): Failure {
+export function failureOf(error: Error): RouteFailure {
   if (error instanceof ConnectTimeoutError) return 'connect_timeout';
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ECONNREFUSED':

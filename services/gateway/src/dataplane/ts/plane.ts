@@ -1,3 +1,4 @@
+import { newTlsCounts } from '../figures.ts';
 import {
   type Attempts,
   type DataPlane,
@@ -7,33 +8,24 @@ import {
   type ListenPorts,
   type Route,
   type RouteChange,
-  TLS_OUTCOMES,
-  type TlsOutcome,
 } from '../port.ts';
-import { HttpSide } from './http-side.ts';
-import { countConnections, drainListeners, openTogether, shut } from './listening.ts';
+import { HttpSide } from './http/side.ts';
+import { drainListeners, openTogether, shut } from './listening.ts';
 import { RouteTable } from './routes.ts';
-import { findTcpHandles, type TcpHandles } from './tcp-handles.ts';
-import type { TlsCounters } from './tls-connection.ts';
-import { createTlsListener, type TlsListener } from './tls-listener.ts';
-import { TlsSide } from './tls-side.ts';
+import { createTlsListener, type TlsListener } from './tls/listener.ts';
+import { TlsSide } from './tls/side.ts';
 
-/** The data plane in plain TypeScript: TLS on Node's TCP streams where they can be had, else, as HTTP, on its sockets. */
+/** The data plane in plain TypeScript, on Node's sockets. */
 export class TsDataPlane implements DataPlane {
   readonly #options: DataPlaneOptions;
   readonly #routes = new RouteTable();
-  readonly #counters: TlsCounters = {
-    outcomes: Object.fromEntries(TLS_OUTCOMES.map((name) => [name, 0])) as Record<TlsOutcome, number>,
-    bytesToInstances: 0,
-    bytesToClients: 0,
-  };
+  readonly #counters = newTlsCounts();
   /** One for every address. */
   readonly #tls: readonly TlsListener[];
   readonly #side: TlsSide;
   readonly #http: HttpSide;
 
-  /** @param handles what carries TLS connections; null for Node's own sockets, as where there is nothing else */
-  constructor(options: DataPlaneOptions, handles: TcpHandles | null = findTcpHandles()) {
+  constructor(options: DataPlaneOptions) {
     this.#options = options;
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#side = new TlsSide(limits, options.access);
@@ -44,7 +36,7 @@ export class TsDataPlane implements DataPlane {
       counters: this.#counters,
       side: this.#side,
     };
-    this.#tls = options.hosts.map(() => createTlsListener(tls, handles));
+    this.#tls = options.hosts.map(() => createTlsListener(tls));
     this.#http = new HttpSide(options, this.#routes);
   }
 
@@ -72,10 +64,7 @@ export class TsDataPlane implements DataPlane {
   stats(): DataPlaneStats {
     return {
       routes: this.#routes.size,
-      tlsOpen: countConnections(this.#tls),
-      tlsOutcomes: { ...this.#counters.outcomes },
-      tlsBytesToInstances: this.#counters.bytesToInstances,
-      tlsBytesToClients: this.#counters.bytesToClients,
+      tls: { figures: { ...this.#counters.figures }, outcomes: { ...this.#counters.outcomes } },
       httpOpen: this.#http.open,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,

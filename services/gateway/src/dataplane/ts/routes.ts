@@ -1,4 +1,4 @@
-import type { Attempts, Failure, Route, RouteChange } from '../port.ts';
+import type { Attempts, Route, RouteChange, RouteFailure } from '../port.ts';
 
 /** How many instances' last attempts are remembered. */
 const MAX_ATTEMPTS = 10_000;
@@ -47,7 +47,7 @@ export class RouteTable {
   }
 
   /** @param failure undefined where it came about */
-  noteAttempt(hostname: string, failure?: Failure): void {
+  noteAttempt(hostname: string, failure?: RouteFailure): void {
     const before = this.#attempts.get(hostname) ?? NO_ATTEMPT;
     const now = Math.floor(Date.now() / 1000);
     if (failure === undefined && before.connectedAt === now) return;

@@ -1,0 +1,221 @@
+import { CoreClient, call, createSigner, type Signer } from '@skerry/client';
+import { loadOrCreateKeyFile } from '@skerry/kit';
+import { AppError, CREDIT_CHANNEL, CREDIT_POST, normaliseAddress, PRICING_KEY } from '@skerry/protocol';
+import { CREDITS_API } from '@skerry/protocol/api/core/credits';
+import { CREDIT_API } from '@skerry/protocol/api/credit';
+import type { Context } from '../context.ts';
+import { readJson } from '../messages/content.ts';
+import { plainText, renderFields, renderTable, renderTime, shorten } from '../output/text.ts';
+import { parseTokens, renderCredits, renderHourly, renderTokens } from './units.ts';
+
+export interface BalanceOptions {
+  readonly at?: number;
+}
+export interface HistoryOptions {
+  readonly page: number;
+  readonly limit: number;
+  readonly kind?: 'purchase' | 'expense';
+}
+export interface PriceOptions {
+  readonly set?: string;
+  readonly keyFile?: string;
+}
+export interface GrantOptions {
+  readonly ref?: string;
+  readonly keyFile?: string;
+}
+export interface PurchaseOptions {
+  readonly page: number;
+  readonly limit: number;
+  readonly credit?: string;
+}
+export interface EstimateOptions {
+  readonly credits?: boolean;
+  readonly credit?: string;
+}
+
+const CREDIT_PORT = '4032';
+const HASH_CHARS = 16;
+
+const addressOf = async (context: Context, given: string | undefined): Promise<string> =>
+  given === undefined ? (await context.loadSigner()).address : normaliseAddress(given);
+
+/** The credit service runs beside the core node, unless it is said to be elsewhere. */
+function serviceUrl({ coreUrl }: Context, given: string | undefined): string {
+  if (given !== undefined) return given;
+  const url = new URL(coreUrl);
+  url.port = CREDIT_PORT;
+  return url.origin;
+}
+
+export async function showBalance(
+  context: Context,
+  given: string | undefined,
+  { at }: BalanceOptions,
+): Promise<void> {
+  const address = await addressOf(context, given);
+  const answer = await call(context.coreUrl, CREDITS_API.getBalance, {
+    params: { address },
+    query: { time: at },
+  });
+  const fields = renderFields([
+    ['address', plainText(answer.address)],
+    ['credits', renderCredits(answer.credit_balance)],
+    ['per hour', renderHourly(answer.credit_rate_nano)],
+    ['hold', renderCredits(answer.credit_hold)],
+    ['available', renderCredits(answer.credit_available)],
+    ['lasts until', answer.runs_out_at === null ? 'never runs out' : renderTime(answer.runs_out_at)],
+    ['announced', answer.credit_state ?? 'nothing'],
+  ]);
+  context.output.result(answer, fields);
+}
+
+export async function showHistory(
+  context: Context,
+  given: string | undefined,
+  options: HistoryOptions,
+): Promise<void> {
+  const { page, limit, kind } = options;
+  const address = await addressOf(context, given);
+  const answer = await call(context.coreUrl, CREDITS_API.listCreditHistory, {
+    params: { address },
+    query: { page, limit, kind },
+  });
+  const rows = answer.credit_history.map((row) => [
+    renderTime(row.message_timestamp),
+    row.kind,
+    renderCredits(row.amount),
+    plainText(row.token ?? ''),
+    shorten(plainText(row.origin_ref), HASH_CHARS),
+  ]);
+  context.output.result(answer, renderTable(['TIME', 'KIND', 'CREDITS', 'TOKEN', 'FOR'], rows));
+}
+
+export async function showCosts(
+  context: Context,
+  given: string | undefined,
+  options: HistoryOptions,
+): Promise<void> {
+  const address = await addressOf(context, given);
+  const { page, limit } = options;
+  const answer = await call(context.coreUrl, CREDITS_API.listCosts, { query: { address, page, limit } });
+  const rows = answer.resources.map((row) => [
+    shorten(row.item_hash, HASH_CHARS),
+    row.type,
+    String(row.compute_units),
+    String(row.size_mib),
+    renderHourly(row.cost_credit_nano),
+    renderCredits(row.consumed_credits),
+  ]);
+  context.output.result(answer, renderTable(['HASH', 'TYPE', 'UNITS', 'MIB', 'PER HOUR', 'SO FAR'], rows));
+}
+
+/** Signs with the credit service's key where its file is named. */
+async function openPublisher(context: Context, keyFile: string | undefined): Promise<CoreClient> {
+  const signer: Signer =
+    keyFile === undefined ? await context.loadSigner() : createSigner(await loadOrCreateKeyFile(keyFile));
+  return new CoreClient({ url: context.coreUrl, signer });
+}
+
+export async function showOrSetPrices(context: Context, { set, keyFile }: PriceOptions): Promise<void> {
+  if (set !== undefined) {
+    const content = await readJson(set, context.stdin);
+    const core = await openPublisher(context, keyFile);
+    const sent = await core.postMessage({
+      type: 'AGGREGATE',
+      channel: CREDIT_CHANNEL,
+      content: { key: PRICING_KEY, content },
+    });
+    context.output.result(sent, sent.item_hash);
+    return;
+  }
+  const answer = await call(context.coreUrl, CREDITS_API.listPrices, {});
+  const rows = Object.entries(answer.prices).map(([kind, price]) => [
+    plainText(kind),
+    renderHourly(price.compute_unit),
+    renderHourly(String(BigInt(price.storage_mib) * 1024n)),
+  ]);
+  context.output.result(answer, renderTable(['KIND', 'UNIT PER HOUR', 'GIB PER HOUR'], rows));
+}
+
+export async function grantCredits(
+  context: Context,
+  address: string,
+  amount: number,
+  options: GrantOptions,
+): Promise<void> {
+  const core = await openPublisher(context, options.keyFile);
+  const ref = options.ref ?? crypto.randomUUID();
+  const distribution = {
+    credits: [{ address: normaliseAddress(address), amount, ref, payment_method: 'grant' }],
+  };
+  const content = { type: CREDIT_POST.distribution, content: { distribution } };
+  const sent = await core.postMessage({ type: 'POST', channel: CREDIT_CHANNEL, content });
+  context.output.result({ ...sent, ref }, sent.item_hash);
+}
+
+export async function showPurchases(
+  context: Context,
+  given: string | undefined,
+  options: PurchaseOptions,
+): Promise<void> {
+  const { page, limit } = options;
+  const answer = await call(serviceUrl(context, options.credit), CREDIT_API.listPurchases, {
+    query: { page, limit, ...(given === undefined ? {} : { address: given }) },
+  });
+  const rows = answer.data.map((row) => [
+    renderTime(Math.floor(row.created_at / 1000)),
+    row.status,
+    `${renderTokens(row.in_amount, row.in_decimals)} ${plainText(row.in_currency)}`,
+    renderCredits(row.prices.credit_amount),
+    shorten(plainText(row.address), HASH_CHARS),
+    shorten(plainText(row.tx_hash), HASH_CHARS),
+  ]);
+  context.output.result(
+    answer,
+    renderTable(['TIME', 'STATUS', 'PAID', 'CREDITS', 'BY', 'TRANSACTION'], rows),
+  );
+}
+
+/** What an amount costs or buys. Only what tokens buy has a bonus. */
+async function estimate(
+  url: string,
+  named: { readonly blockchain: string; readonly token: string },
+  {
+    amount,
+    decimals,
+    isCredits,
+  }: { readonly amount: string; readonly decimals: number; readonly isCredits: boolean },
+) {
+  if (isCredits) {
+    const body = { ...named, creditAmount: Number(parseTokens(amount, 0)) };
+    return { ...(await call(url, CREDIT_API.estimateTokens, { body })), creditBonusAmount: undefined };
+  }
+  const body = { ...named, amount: String(parseTokens(amount, decimals)) };
+  return call(url, CREDIT_API.estimateCredits, { body });
+}
+
+export async function showEstimate(
+  context: Context,
+  { chain, token, amount }: { readonly chain: string; readonly token: string; readonly amount: string },
+  options: EstimateOptions,
+): Promise<void> {
+  const url = serviceUrl(context, options.credit);
+  const { prices } = await call(url, CREDIT_API.listSalePrices, { query: { blockchain: chain } });
+  const sale = prices.find(({ tokenSymbol }) => tokenSymbol.toLowerCase() === token.toLowerCase());
+  if (!sale) throw new AppError('TOKEN_NOT_SOLD', `${token} on ${chain} does not buy credits`);
+  const { decimals } = sale;
+  const asked = { amount, decimals, isCredits: options.credits === true };
+  const answer = await estimate(url, { blockchain: chain, token }, asked);
+  const fields = renderFields([
+    ['send', `${renderTokens(answer.tokenAmount, sale.decimals)} ${plainText(sale.tokenSymbol)}`],
+    ['to', plainText(sale.receiver)],
+    ['contract', plainText(sale.contract)],
+    ['credits', renderCredits(answer.creditAmount)],
+    [
+      'of which bonus',
+      answer.creditBonusAmount === undefined ? undefined : renderCredits(answer.creditBonusAmount),
+    ],
+  ]);
+  context.output.result({ ...answer, receiver: sale.receiver, contract: sale.contract }, fields);
+}

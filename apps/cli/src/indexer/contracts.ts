@@ -1,0 +1,80 @@
+import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { readJson } from '../messages/content.ts';
+import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+
+export interface IndexerAddOptions {
+  readonly abi: string;
+  readonly startBlock: string;
+  readonly transactions?: boolean;
+}
+
+const shown = (value: number | null) => (value === null ? '-' : String(value));
+
+export async function showIndexerStatus({ reader, output }: Context, network?: string): Promise<void> {
+  if (network !== undefined) {
+    const one = await reader.getNetwork(network);
+    const fields = renderFields([
+      ['network', plainText(one.network)],
+      ['state', plainText(one.halt ? `${one.state}: ${one.halt.message}` : one.state)],
+      ['head', shown(one.head)],
+      ['finalized', shown(one.finalized)],
+      ['indexed', shown(one.indexed)],
+      ['lag', shown(one.lag)],
+      ['progress', renderTime(one.progress_at)],
+      ['rpc calls', one.calls],
+    ]);
+    const rows = one.contracts.map((contract) => [
+      plainText(contract.contract),
+      plainText(contract.kind),
+      String(contract.from_block),
+      contract.live ? 'live' : shown(contract.to_block),
+    ]);
+    output.result(one, `${fields}\n\n${renderTable(['CONTRACT', 'KIND', 'FROM', 'TO'], rows)}`);
+    return;
+  }
+  const networks = await reader.listNetworks();
+  const rows = networks.map((one) => [
+    plainText(one.network),
+    plainText(one.state),
+    shown(one.head),
+    shown(one.indexed),
+    shown(one.lag),
+  ]);
+  output.result({ networks }, renderTable(['NETWORK', 'STATE', 'HEAD', 'INDEXED', 'LAG'], rows));
+}
+
+/** Sends a POST `net-index`; the core node acts on it when it reads it, within a second or so. */
+async function postWish(context: Context, wish: Record<string, unknown>): Promise<void> {
+  const core = await context.openWriter();
+  const answer = await core.postMessage({
+    type: 'POST',
+    content: { type: NETWORK_POST.index, content: wish },
+  });
+  context.output.result(answer, answer.item_hash);
+}
+
+export async function addToIndexer(
+  context: Context,
+  network: string,
+  contract: string,
+  options: IndexerAddOptions,
+): Promise<void> {
+  const startBlock = Number(options.startBlock);
+  if (!/^\d+$/.test(options.startBlock) || !Number.isSafeInteger(startBlock))
+    throw new AppError('INVALID_PARAMETERS', 'the start block must be a whole number from 0');
+  const abi = await readJson(options.abi, context.stdin);
+  if (!Array.isArray(abi)) throw new AppError('INVALID_ABI', 'an ABI must be a list');
+  await postWish(context, {
+    action: 'add',
+    network,
+    contract: parseEvmAddress(contract),
+    abi,
+    start_block: startBlock,
+    transactions: options.transactions === true,
+  });
+}
+
+export async function removeFromIndexer(context: Context, network: string, contract: string): Promise<void> {
+  await postWish(context, { action: 'remove', network, contract: parseEvmAddress(contract) });
+}

@@ -1,0 +1,130 @@
+import { call, type DifferingMessage, diffNodes } from '@skerry/client';
+import { NODE_API } from '@skerry/protocol/api/core/node';
+import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state';
+import { SYNC_API, type SyncStatusView } from '@skerry/protocol/api/core/sync';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { parseHttpUrl } from '../options.ts';
+import { plainText, renderAge, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { differenceFields, differingTrust, readTrust, trustFields } from './trust.ts';
+
+const ageOf = (milliseconds: number | null) =>
+  milliseconds === null ? '' : `${renderAge((Date.now() - milliseconds) / 1000)} ago`;
+
+/** A peer's clock, or the median of them, against that of the node's machine. */
+function renderOffset(milliseconds: number | null): string {
+  if (milliseconds === null) return '';
+  const seconds = Math.round(milliseconds / 1000);
+  if (seconds === 0) return 'the same';
+  return `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
+}
+
+function renderClock({ state, offset_ms: offsetMs, clocks }: SyncStatusView['clock']): string {
+  if (offsetMs === null) return 'no peer to compare with';
+  if (state === 'right') return `agrees with most of ${clocks} clocks`;
+  const others = state === 'off' ? `the median of ${clocks} clocks` : 'the clocks of the peers';
+  return `WRONG: ${others} is ${renderOffset(offsetMs)}; turn on time synchronisation`;
+}
+
+/** A number of the metrics, where the node knows it. */
+function metricOf(metrics: Readonly<Record<string, unknown>>, name: string): number | undefined {
+  const value = metrics[name];
+  return typeof value === 'number' ? value : undefined;
+}
+
+export async function showNodeStatus({ coreUrl, output }: Context): Promise<void> {
+  const [sync, metrics, digest, trust, health] = await Promise.all([
+    call(coreUrl, SYNC_API.getSyncStatus, {}),
+    call(coreUrl, NODE_API.getDeployedMetrics, {}),
+    call(coreUrl, STATE_API.getStateDigest, {}),
+    readTrust(coreUrl),
+    call(coreUrl, NODE_API.getApiHealth, {}),
+  ]);
+  const facts = renderFields([
+    ['state', sync.state],
+    ['messages', sync.messages],
+    ['behind', sync.behind],
+    ['ahead of the clock', sync.later > 0 ? sync.later : undefined],
+    ['clock', renderClock(sync.clock)],
+    ['pending messages', metricOf(metrics, 'pyaleph_status_sync_pending_messages_total')],
+    ['pending transactions', metricOf(metrics, 'pyaleph_status_sync_pending_txs_total')],
+    ['chain height remaining', metricOf(metrics, 'pyaleph_status_chain_eth_height_remaining_total')],
+    ['digest', digest.messages.digest],
+    ...trustFields(trust),
+    ['look at', health.checks.trust.reason],
+  ]);
+  const rows = sync.peers.map((peer) => [
+    plainText(peer.name),
+    peer.state,
+    String(peer.messages ?? ''),
+    String(peer.taken),
+    String(peer.given),
+    ageOf(peer.synced_ms),
+    renderOffset(peer.offset_ms),
+    peer.failure ?? '',
+  ]);
+  const peers =
+    rows.length === 0
+      ? 'no peers'
+      : renderTable(['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'GIVEN', 'IN STEP', 'CLOCK', 'FAILURE'], rows);
+  output.result({ url: coreUrl, sync, digest, trust, metrics }, `${facts}\n\n${peers}`);
+}
+
+/** Messages that are told to people; programs get all of them. */
+const SHOWN_MAX = 50;
+
+/**
+ * What follows from equal messages must be equal for nodes that believe the same: a part that is not would be a fault of
+ * a node. A part that only one of them tells of is not compared.
+ */
+function differingParts(first: StateDigestView, second: StateDigestView): string[] {
+  const parts = ['messages', ...Object.keys(first.derived).filter((part) => part in second.derived)];
+  const of = (view: StateDigestView, part: string) =>
+    (part === 'messages' ? view.messages : view.derived[part])?.digest;
+  return parts.filter((part) => of(first, part) !== of(second, part));
+}
+
+export async function showNodeDiff(
+  { output }: Context,
+  firstText: string,
+  secondText: string,
+): Promise<number> {
+  const [first, second] = [parseHttpUrl(firstText), parseHttpUrl(secondText)];
+  const [difference, trusts, ...digests] = await Promise.all([
+    diffNodes(first, second),
+    Promise.all([readTrust(first), readTrust(second)]),
+    call(first, STATE_API.getStateDigest, {}),
+    call(second, STATE_API.getStateDigest, {}),
+  ]);
+  const trust = differingTrust(...trusts);
+  const { onlyFirst, onlySecond } = difference;
+  const parts = differingParts(digests[0]!, digests[1]!);
+  const isSame = onlyFirst.length + onlySecond.length + parts.length + trust.length === 0;
+  const rowsOf = (url: string, some: readonly DifferingMessage[]) =>
+    some.map(({ hash, time }) => [hash, renderTime(time), url]);
+  const rows = [...rowsOf(first, onlyFirst), ...rowsOf(second, onlySecond)];
+  const more = rows.length > SHOWN_MAX ? `\n${rows.length - SHOWN_MAX} more (use --json to show all)` : '';
+  const table =
+    rows.length === 0
+      ? ''
+      : `${renderTable(['MESSAGE', 'TIME', 'ONLY AT'], rows.slice(0, SHOWN_MAX))}${more}\n\n`;
+  const facts = renderFields([
+    ['verdict', isSame ? 'the same' : 'they differ'],
+    // First, since it explains the rest.
+    ...differenceFields(trust),
+    ['only on the first', onlyFirst.length],
+    ['only on the second', onlySecond.length],
+    ['parts of the state that differ', parts.length > 0 ? parts.join(', ') : undefined],
+  ]);
+  output.result(
+    {
+      same: isSame,
+      differing_trust: trust,
+      only_first: onlyFirst,
+      only_second: onlySecond,
+      differing_parts: parts,
+    },
+    `${table}${facts}`,
+  );
+  return isSame ? EXIT.ok : EXIT.failed;
+}

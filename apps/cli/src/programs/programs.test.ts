@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '@skerry/protocol';
+import { asSource, chooseRuntime, parseVariables } from './programs.ts';
+
+const isWrongUse = (error: unknown) => error instanceof AppError && error.kind === 'invalid';
+
+test('the runtime is what was said, else what the ending stands for', () => {
+  assert.equal(chooseRuntime('a/hello.PY', undefined), 'python3');
+  assert.equal(chooseRuntime('hello.mjs', undefined), 'nodejs');
+  assert.equal(chooseRuntime('site.zip', 'nodejs22'), 'nodejs22');
+  assert.throws(() => chooseRuntime('site.zip', undefined), isWrongUse);
+  assert.throws(() => chooseRuntime('a.py', 'perl'), isWrongUse);
+});
+
+test('text travels in the message, bytes and large text as a file', () => {
+  assert.equal(asSource(Buffer.from('print("ä")')), 'print("ä")');
+  assert.equal(asSource(Buffer.from([0, 0x61, 0x73, 0x6d])), undefined);
+  assert.equal(asSource(Buffer.from([0xff, 0xfe])), undefined);
+  assert.equal(asSource(Buffer.alloc(300_000, 'x')), undefined);
+  assert.throws(() => asSource(Buffer.alloc(0)), isWrongUse);
+});
+
+test('variables are JSON where they can be, else text', () => {
+  assert.deepEqual(parseVariables(['a=1', 'b=[true]', 'c=x=y', 'd=']), { a: 1, b: [true], c: 'x=y', d: '' });
+  assert.throws(() => parseVariables(['=1']), isWrongUse);
+  assert.throws(() => parseVariables(['a']), isWrongUse);
+});

@@ -1,0 +1,196 @@
+import { readFile } from 'node:fs/promises';
+import { basename, extname } from 'node:path';
+import {
+  AppError,
+  isErrorCode,
+  LIMITS,
+  type MessageView,
+  parseMessageHash,
+  parseProgramContent,
+  parseRuntime,
+  sha256Hex,
+} from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { plainText, renderBytes, renderTable, renderTime } from '../output/text.ts';
+
+export interface ProgramCreateOptions {
+  readonly name?: string;
+  readonly runtime?: string;
+  readonly memory: number;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly description?: string;
+}
+
+export interface ProgramListOptions {
+  readonly address?: string;
+}
+
+export interface ProgramRunOptions {
+  /** `name=value` */
+  readonly var: readonly string[];
+}
+
+const RUNTIME_OF_ENDING: Readonly<Record<string, string>> = {
+  '.py': 'python3',
+  '.js': 'nodejs',
+  '.mjs': 'nodejs',
+  '.cjs': 'nodejs',
+  '.wasm': 'wasm',
+};
+
+/** The runtime that was given, else the one that the ending of the file stands for. */
+export function chooseRuntime(path: string, given: string | undefined): string {
+  if (given !== undefined) {
+    parseRuntime(given);
+    return given;
+  }
+  const runtime = RUNTIME_OF_ENDING[extname(path).toLowerCase()];
+  if (!runtime)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `unknown runtime for ${basename(path)}: use --runtime nodejs, python3 or wasm`,
+    );
+  return runtime;
+}
+
+/** Text that fits into a message; undefined for bytes and for what is larger: those are stored as a file. */
+export function asSource(bytes: Uint8Array): string | undefined {
+  if (bytes.length === 0) throw new AppError('INVALID_PARAMETERS', 'the file is empty');
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return text.length <= LIMITS.programCodeChars && !text.includes('\0') ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a page of messages may hold. */
+const LISTED = 100;
+const NAME_CHARS = LIMITS.programNameChars;
+
+export async function createProgram(
+  context: Context,
+  path: string,
+  options: ProgramCreateOptions,
+): Promise<void> {
+  const { output } = context;
+  const runtime = chooseRuntime(path, options.runtime);
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    throw new AppError('INVALID_PARAMETERS', `cannot read ${path} (${error.code})`);
+  });
+  const source = asSource(bytes);
+  const core = await context.openWriter();
+  let code = source;
+  if (code === undefined) {
+    code = sha256Hex(bytes);
+    await core.storeFile(new Blob([bytes]), basename(path), code);
+    output.note(`stored ${basename(path)} (${renderBytes(bytes.length)}) as ${code}`);
+  }
+  const { memory, timeout, description } = options;
+  const content = parseProgramContent({
+    name: options.name ?? basename(path).slice(0, NAME_CHARS),
+    code,
+    runtime,
+    memory,
+    timeout: Math.ceil(timeout / 1000),
+    ...(description === undefined ? {} : { description }),
+  });
+  const { item_hash: hash } = await core.createProgram(content);
+  output.result({ program_hash: hash, ...content }, hash);
+}
+
+/** `name=value` pairs as an object. A value that is JSON is read as such, anything else is text. */
+export function parseVariables(pairs: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1)
+        throw new AppError(
+          'INVALID_PARAMETERS',
+          `a variable must be name=value, not ${JSON.stringify(pair)}`,
+        );
+      const text = pair.slice(at + 1);
+      try {
+        return [pair.slice(0, at), JSON.parse(text) as unknown];
+      } catch {
+        return [pair.slice(0, at), text];
+      }
+    }),
+  );
+}
+
+const tracebackOf = ({ details }: AppError) => (details as { traceback?: unknown } | undefined)?.traceback;
+
+/** @returns the exit code: a program that answers with a failure failed */
+export async function runProgram(
+  context: Context,
+  text: string,
+  options: ProgramRunOptions,
+): Promise<number> {
+  const { reader, output } = context;
+  const { hash } = parseMessageHash(text);
+  const response = await reader.runProgram(hash, parseVariables(options.var)).catch((error: unknown) => {
+    if (error instanceof AppError && isErrorCode(error.code) && typeof tracebackOf(error) === 'string')
+      output.note(String(tracebackOf(error)).trimEnd());
+    throw error;
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const contentType = response.headers.get('content-type') ?? '';
+  const answer = { status: response.status, content_type: contentType, output: outputOf(bytes, contentType) };
+  if (output.json) output.result(answer, '');
+  else
+    output.stdout.write(
+      bytes.length > 0 && bytes.at(-1) !== 0x0a && output.stdout.isTTY ? `${bytes}\n` : bytes,
+    );
+  return response.status < 400 ? EXIT.ok : EXIT.failed;
+}
+
+/** JSON as what it says, text as text, other bytes in base64. */
+function outputOf(bytes: Buffer, contentType: string): unknown {
+  if (contentType.startsWith('application/json')) return JSON.parse(bytes.toString('utf8')) as unknown;
+  return contentType.startsWith('text/') ? bytes.toString('utf8') : bytes.toString('base64');
+}
+
+/** Throws PROGRAM_NOT_FOUND for a message that is none. */
+async function findProgram({ reader }: Context, text: string): Promise<MessageView> {
+  const { hash } = parseMessageHash(text);
+  const message = await reader.getMessage(hash);
+  if (message.type !== 'PROGRAM')
+    throw new AppError('PROGRAM_NOT_FOUND', `${hash} is a ${message.type}, not a program`);
+  return message;
+}
+
+export async function deleteProgram(context: Context, text: string): Promise<void> {
+  const core = await context.openWriter();
+  const { item_hash: hash } = await findProgram(context, text);
+  const { item_hash: forget } = await core.forget([hash]);
+  context.output.result({ program_hash: hash, item_hash: forget }, `deleted ${hash}`);
+}
+
+export async function listPrograms(context: Context, { address }: ProgramListOptions): Promise<void> {
+  const { output, reader } = context;
+  const addresses = address ?? (await context.loadSigner()).address;
+  const { messages, pagination } = await reader.listMessages({ types: 'PROGRAM', addresses, limit: LISTED });
+  const rows = messages.map(({ item_hash: hash, timestamp, content }) => {
+    const { name = '', runtime = '' } = (content ?? {}) as { name?: string; runtime?: string };
+    return [renderTime(timestamp), plainText(runtime), plainText(name), hash];
+  });
+  output.result(messages, renderTable(['CREATED', 'RUNTIME', 'NAME', 'HASH'], rows));
+  if (output.json) return;
+  if (messages.length === 0) output.note('no programs');
+  if (pagination.total > messages.length) output.note(`the newest ${messages.length} of ${pagination.total}`);
+}
+
+export async function showProgram(context: Context, text: string): Promise<void> {
+  const { item_hash: hash, sender, timestamp, content } = await findProgram(context, text);
+  const { code: source, ...rest } = (content ?? {}) as Record<string, unknown>;
+  const created = new Date(timestamp * 1000).toISOString();
+  const shown = { program_hash: hash, sender, created, ...rest };
+  const lines = Object.entries(shown).map(
+    ([name, value]) => `${name.padEnd(14)}${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  const code = typeof source === 'string' ? source : JSON.stringify(source);
+  context.output.result({ ...shown, code: source }, [...lines, '', code].join('\n'));
+}

@@ -1,0 +1,288 @@
+import {
+  computeScoresOf,
+  type OnHour,
+  publishScores,
+  type RefusedMessage,
+  readLatestScores,
+  readRegistrations,
+  readTerms,
+  readVersionTable,
+  type ScoringTerms,
+  type Verification,
+  verifyScores,
+} from '@skerry/client';
+import {
+  AppError,
+  type ComputeScore,
+  DEFAULT_SCORING_SETTINGS,
+  type HourDetail,
+  parseEvmAddress,
+  parseItemHash,
+  parseScoringSettings,
+  parseVersionTable,
+  VERSIONS_KEY,
+  type VersionTable,
+} from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { readContent } from '../messages/content.ts';
+import { startProgress } from '../output/progress.ts';
+import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { percent, renderScores } from './render.ts';
+
+export interface ScoreOptions {
+  readonly from?: string;
+  readonly to?: string;
+  readonly publisher: string;
+  readonly versions?: string;
+  readonly nodeList?: string;
+  readonly settings?: string;
+  readonly tags?: string;
+}
+
+export interface ComputeOptions extends ScoreOptions {
+  readonly publish?: boolean;
+  readonly maxAge: number;
+}
+
+/** Of messages that were refused, those that are told to people; programs get all. */
+const REFUSED_SHOWN = 10;
+
+const listOf = (text: string) =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+
+/** Unix seconds, or a date that ISO 8601 knows. Whole seconds, so that the published text says exactly the same. */
+export function parseMoment(text: string): number {
+  const isDate = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T|$)/.test(text);
+  const seconds = /^[0-9]{1,12}$/.test(text) ? Number(text) : isDate ? Date.parse(text) / 1000 : Number.NaN;
+  if (!Number.isFinite(seconds) || seconds < 0)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `${JSON.stringify(text)} is neither Unix seconds nor an ISO 8601 date`,
+    );
+  return Math.floor(seconds);
+}
+
+/** Whether nothing was asked for that the newest published scores would have to be computed with otherwise. */
+const isAsPublished = ({ from, to, versions, nodeList, settings }: ScoreOptions) =>
+  [from, to, versions, nodeList, settings].every((option) => option === undefined);
+
+function publishersOf(options: ScoreOptions): string[] {
+  const publishers = listOf(options.publisher).map((one) => parseEvmAddress(one) as string);
+  if (publishers.length === 0) throw new AppError('INVALID_PARAMETERS', '--publisher is empty');
+  return publishers;
+}
+
+/**
+ * What is not said is as these publishers have it in the newest scores that they published: the length of their hour
+ * above all, without which the same measurements make other hours.
+ */
+async function readTermsOf(context: Context, options: ScoreOptions): Promise<ScoringTerms> {
+  const { coreUrl, stdin } = context;
+  const publishers = publishersOf(options);
+  const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
+  const theirs = (await readLatestScores({ coreUrl }, publishers))?.content.settings;
+  const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
+  const to = options.to === undefined ? Math.floor(Date.now() / 1000) : parseMoment(options.to);
+  const from = options.from === undefined ? to - settings.period_seconds : parseMoment(options.from);
+  const owner = options.versions === undefined ? publishers[0]! : parseEvmAddress(options.versions);
+  return {
+    period: { from: Math.max(0, from), to },
+    settings,
+    publishers,
+    versions: await readVersionTable({ coreUrl }, owner),
+    registrations:
+      options.nodeList === undefined
+        ? undefined
+        : await readRegistrations({ coreUrl }, parseEvmAddress(options.nodeList)),
+    tags: listOf(options.tags ?? ''),
+  };
+}
+
+const counted = (verified: number) => `read ${verified} measurements and verified their signatures`;
+const refusedFields = (refused: readonly RefusedMessage[]): [string, string | undefined][] =>
+  refused.length === 0
+    ? []
+    : [
+        ['not signed as given', `${refused.length}; ignored`],
+        ...refused
+          .slice(0, REFUSED_SHOWN)
+          .map(({ itemHash, message }): [string, string] => [plainText(itemHash), plainText(message)]),
+      ];
+
+/** Computes from what the core node gives, every signature verified; tells how far it is. */
+async function computeHere({ coreUrl, output }: Context, terms: ScoringTerms, onHour?: OnHour) {
+  using progress = startProgress(output.stderr);
+  const refused: RefusedMessage[] = [];
+  const source = {
+    coreUrl,
+    onProgress: (verified: number) => progress.show(counted(verified)),
+    onRefused: (one: RefusedMessage) => void refused.push(one),
+  };
+  return { computed: await computeScoresOf(source, terms, onHour), refused };
+}
+
+/** Computes scores from the messages of a core node; publishes them where asked to. */
+export async function computeAndShow(context: Context, options: ComputeOptions): Promise<number> {
+  const { output } = context;
+  const terms = await readTermsOf(context, options);
+  const { computed, refused } = await computeHere(context, terms);
+  const { content, newest } = computed;
+  let itemHash: string | null = null;
+  if (options.publish) {
+    if (refused.length > 0)
+      throw new AppError(
+        'INVALID_SIGNATURE',
+        `nothing was published: ${refused.length} measurements from ${context.coreUrl} have no valid signature (the first: ${refused[0]!.message})`,
+      );
+    if (newest === null || newest < terms.period.to - options.maxAge)
+      throw new AppError(
+        'METRICS_TOO_OLD',
+        `the newest measurements are from ${content.measured_at ?? 'never'}`,
+      );
+    itemHash = await publishScores(await context.openWriter(), computed);
+  }
+  const table = renderScores(content.scores);
+  const facts = renderFields([
+    ['period', `${content.period.from_date} to ${content.period.to_date}`],
+    ['messages', content.inputs.metrics.count],
+    ['scores_hash', content.scores_hash],
+    ['item_hash', itemHash ?? undefined],
+    ...refusedFields(refused),
+  ]);
+  output.result({ ...content, item_hash: itemHash, refused }, table === '' ? facts : `${table}\n\n${facts}`);
+  return refused.length === 0 ? EXIT.ok : EXIT.failed;
+}
+
+function verdictOf({ isSame, refused, published, computed }: Verification, coreUrl: string): string {
+  if (refused.length > 0) return `${coreUrl} returned measurements without a valid signature`;
+  if (isSame) return 'the same scores, every signature verified';
+  return published === computed ? 'the same scores, but under a wrong hash' : 'different scores';
+}
+
+/** Computes published scores again. */
+export async function verifyAndShow(context: Context, hash: string): Promise<number> {
+  const { reader, output, coreUrl } = context;
+  using progress = startProgress(output.stderr);
+  const result = await verifyScores(reader, parseItemHash(hash), (verified) =>
+    progress.show(counted(verified)),
+  );
+  const text = renderFields([
+    ['verdict', verdictOf(result, coreUrl)],
+    ['signed by', result.publisher],
+    ['measured by', result.publishers.map(plainText).join(', ')],
+    ['messages', result.count],
+    ['published', result.published],
+    ['computed', result.computed],
+    ['missing here', result.missing.length > 0 ? result.missing.join(' ') : undefined],
+    ['only here', result.extra.length > 0 ? result.extra.join(' ') : undefined],
+    ['nodes that differ', result.different.length > 0 ? result.different.join(' ') : undefined],
+    ...refusedFields(result.refused),
+  ]);
+  output.result(result, text);
+  return result.isSame ? EXIT.ok : EXIT.failed;
+}
+
+/** What an hour took from the score's weighted sum, in words. */
+function reasonOf({ latencies, quality, isVersionValid, version }: HourDetail): string {
+  const missing = Object.entries(latencies).flatMap(([field, value]) => (value === null ? [field] : []));
+  if (missing.length > 0) return `no ${missing.join(', no ')}`;
+  if (!isVersionValid) return `version ${plainText(version ?? 'unknown')} does not count`;
+  if (quality === 1) return '';
+  return Object.entries(latencies)
+    .map(([field, value]) => `${field} ${value!.toFixed(3)} s`)
+    .join(', ');
+}
+
+/** The terms to explain with: those of the newest published scores, unless others are asked for. */
+async function explainedTerms(context: Context, options: ScoreOptions) {
+  const { coreUrl, reader } = context;
+  const latest = isAsPublished(options)
+    ? await readLatestScores({ coreUrl }, publishersOf(options))
+    : undefined;
+  return latest
+    ? { terms: await readTerms(reader, latest.content), scores: latest.itemHash }
+    : { terms: await readTermsOf(context, options), scores: undefined };
+}
+
+/** Hour by hour, newest first: what it was worth to a node and what cost it points. */
+export async function explainAndShow(context: Context, node: string, options: ScoreOptions): Promise<number> {
+  const nodeId = parseItemHash(node);
+  const { terms, scores } = await explainedTerms(context, options);
+  const hours: ({ kind: string; lost: number } & HourDetail)[] = [];
+  const { computed, refused } = await computeHere(context, terms, (kind, id, detail) => {
+    if (id === nodeId) hours.push({ kind, lost: detail.weight - detail.gained, ...detail });
+  });
+  const { content } = computed;
+  if (hours.length === 0)
+    throw new AppError('NODE_NOT_FOUND', `nobody measured node ${nodeId} in this period`);
+  const score = [...content.scores.ccn, ...content.scores.crn].find((one) => one.node_id === nodeId) ?? null;
+  const rows = hours.map((hour) => [
+    renderTime(hour.hour),
+    percent(hour.quality),
+    hour.isVersionValid ? 'yes' : 'no',
+    percent(hour.weight),
+    percent(hour.lost),
+    reasonOf(hour),
+  ]);
+  const table = renderTable(['HOUR', 'QUALITY', 'VERSION', 'WEIGHT', 'LOST', 'WHY'], rows);
+  const unseen = 1 - hours.reduce((sum, hour) => sum + hour.weight, 0);
+  const facts = renderFields([
+    ['score', score === null ? 'none: its autonomous system is unknown' : percent(score.total_score)],
+    ['decentralization', score === null ? undefined : percent(score.decentralization)],
+    ['hours', hours.length],
+    ['weight of hours not yet measured', percent(unseen)],
+    ['codes', score !== null && 'codes' in score ? (score as ComputeScore).codes.join(', ') : undefined],
+    ['published as', scores],
+    ...refusedFields(refused),
+  ]);
+  context.output.result(
+    { node_id: nodeId, score, hours, scores: scores ?? null, refused },
+    `${table}\n\n${facts}`,
+  );
+  return refused.length === 0 ? EXIT.ok : EXIT.failed;
+}
+
+/** The table with one release more: what was the newest before it is replaced on its day. */
+export function addRelease(
+  table: VersionTable,
+  software: string,
+  version: string,
+  date: string,
+  isPrerelease: boolean,
+): VersionTable {
+  const releases = Object.hasOwn(table, software) ? table[software]! : {};
+  const replaced = Object.entries(releases).map(([name, release]) => {
+    const isReplaced =
+      !isPrerelease &&
+      name !== version &&
+      (release.replaced_on ?? null) === null &&
+      release.released_on <= date;
+    return [name, isReplaced ? { ...release, replaced_on: date } : release];
+  });
+  const added = { released_on: date, replaced_on: null, ...(isPrerelease ? { prerelease: true } : {}) };
+  return parseVersionTable({ [software]: { ...Object.fromEntries(replaced), [version]: added } });
+}
+
+export interface ReleaseOptions {
+  readonly on?: string;
+  readonly prerelease?: boolean;
+}
+
+/** Publishes a release in the signer's version table. */
+export async function publishRelease(
+  context: Context,
+  software: string,
+  version: string,
+  options: ReleaseOptions,
+): Promise<void> {
+  const writer = await context.openWriter();
+  const table = await readVersionTable({ coreUrl: context.coreUrl }, writer.signer.address);
+  const date = options.on ?? new Date().toISOString().slice(0, 10);
+  const content = addRelease(table, software, version, date, options.prerelease === true);
+  const answer = await writer.postMessage({ type: 'AGGREGATE', content: { key: VERSIONS_KEY, content } });
+  context.output.result({ ...answer, versions: content }, answer.item_hash);
+}

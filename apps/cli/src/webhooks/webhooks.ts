@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { AppError } from '@skerry/protocol';
+import type { WebhookView } from '@skerry/protocol/api/core/webhooks';
+import type { Context } from '../context.ts';
+import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+
+export interface WebhookAddOptions {
+  readonly event: string[];
+  readonly type?: string[];
+  readonly channel?: string[];
+  readonly sender?: string[];
+  readonly tag?: string[];
+  readonly concurrency?: number;
+  readonly secretFile?: string;
+}
+export interface ResumeOptions {
+  readonly skipMissed?: boolean;
+}
+export interface RotateOptions {
+  readonly secretFile?: string;
+  readonly overlap?: number;
+}
+export interface DeliveriesOptions {
+  readonly state?: string;
+  readonly limit?: number;
+}
+export interface ReplayOptions {
+  readonly event?: string;
+  readonly since?: number;
+  readonly until?: number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const SECRET_BYTES = 32;
+
+/** A secret never stands among the arguments, where every process of the machine can read it. */
+async function chooseSecret(file: string | undefined): Promise<{ secret: string; isMade: boolean }> {
+  if (file === undefined) {
+    return { secret: `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`, isMade: true };
+  }
+  try {
+    return { secret: (await readFile(file, 'utf8')).trim(), isMade: false };
+  } catch (error) {
+    throw new AppError('INVALID_PARAMETERS', `cannot read ${file}`, { cause: error });
+  }
+}
+
+export async function addWebhook(context: Context, options: WebhookAddOptions, url: string): Promise<void> {
+  const { secret, isMade } = await chooseSecret(options.secretFile);
+  const { type, channel, sender, tag, concurrency } = options;
+  const filters = Object.fromEntries(
+    Object.entries({ types: type, channels: channel, senders: sender, tags: tag }).filter(
+      ([, values]) => values !== undefined,
+    ),
+  );
+  const core = await context.openWriter();
+  const answer = await core.registerWebhook({
+    url,
+    events: options.event,
+    secret,
+    ...(Object.keys(filters).length > 0 ? { filters } : {}),
+    ...(concurrency === undefined ? {} : { concurrency }),
+  });
+  if (isMade)
+    context.output.note('this secret is shown only once; your endpoint needs it to verify deliveries');
+  const shown = { ...answer, ...(isMade ? { secret } : {}) };
+  context.output.result(
+    shown,
+    renderFields([
+      ['webhook', answer.webhook_id],
+      ['secret', isMade ? secret : undefined],
+    ]),
+  );
+}
+
+const renderWebhook = (webhook: WebhookView) =>
+  renderFields([
+    ['webhook', webhook.webhook_id],
+    ['url', plainText(webhook.url)],
+    ['events', webhook.events.join(', ')],
+    ['status', webhook.status],
+    ['reason', webhook.reason ? `${plainText(webhook.reason.message)} (${webhook.reason.code})` : undefined],
+  ]);
+
+export async function listWebhooks(context: Context): Promise<void> {
+  const core = await context.openWriter();
+  const answer = await core.listWebhooks({ limit: 100 });
+  const rows = answer.webhooks.map((one) => [
+    one.webhook_id,
+    one.status,
+    one.events.join(','),
+    plainText(one.url),
+  ]);
+  context.output.result(answer, renderTable(['ID', 'STATUS', 'EVENTS', 'URL'], rows));
+}
+
+/** What is asked of a webhook without more than its id. */
+export type PlainAction = 'show' | 'pause' | 'test' | 'delete';
+
+export async function askWebhook(context: Context, id: string, action: PlainAction): Promise<void> {
+  const core = await context.openWriter();
+  const answer = await core.askWebhook(id, action);
+  const text = 'event_id' in answer ? `event: ${answer.event_id}` : undefined;
+  const shown = 'url' in answer ? renderWebhook(answer) : `deleted ${id}`;
+  context.output.result(answer, text ?? shown);
+}
+
+export async function resumeWebhook(
+  context: Context,
+  { skipMissed }: ResumeOptions,
+  id: string,
+): Promise<void> {
+  const core = await context.openWriter();
+  const answer = await core.askWebhook(id, 'resume', { missed: skipMissed ? 'skip' : 'deliver' });
+  context.output.result(answer, renderWebhook(answer));
+}
+
+export async function rotateWebhook(context: Context, options: RotateOptions, id: string): Promise<void> {
+  const { secret, isMade } = await chooseSecret(options.secretFile);
+  const overlap = options.overlap === undefined ? {} : { overlap_seconds: Math.ceil(options.overlap / 1000) };
+  const core = await context.openWriter();
+  const answer = await core.askWebhook(id, 'rotate', { secret, ...overlap });
+  context.output.result(
+    { ...answer, ...(isMade ? { secret } : {}) },
+    isMade ? `secret: ${secret}` : renderWebhook(answer),
+  );
+}
+
+export async function listDeliveries(
+  context: Context,
+  options: DeliveriesOptions,
+  id: string,
+): Promise<void> {
+  const core = await context.openWriter();
+  const answer = await core.askWebhook(id, 'deliveries', { ...options });
+  const rows = answer.deliveries.map((one) => {
+    const last = one.log.at(-1);
+    return [
+      one.event_id,
+      one.event,
+      one.state,
+      String(one.attempts),
+      last === undefined ? '' : String(last.code ?? last.status),
+      renderTime(one.planned_ms / 1000),
+    ];
+  });
+  context.output.result(answer, renderTable(['EVENT ID', 'EVENT', 'STATE', 'TRIES', 'LAST', 'TIME'], rows));
+}
+
+/** Durations are read back from now. */
+function rangeOf({ event, since, until }: ReplayOptions): Fields {
+  if (event !== undefined) return { event_id: event };
+  if (since === undefined)
+    throw new AppError('INVALID_PARAMETERS', 'choose what to deliver again: --event or --since');
+  if (until !== undefined && until >= since)
+    throw new AppError('INVALID_PARAMETERS', '--until must be before --since, otherwise the period is empty');
+  const nowMs = Date.now();
+  return { since_ms: nowMs - since, ...(until === undefined ? {} : { until_ms: nowMs - until }) };
+}
+
+export async function replayWebhook(context: Context, options: ReplayOptions, id: string): Promise<void> {
+  const core = await context.openWriter();
+  const answer = await core.askWebhook(id, 'replay', rangeOf(options));
+  context.output.result(
+    answer,
+    `events ${answer.from_cursor} to ${answer.to_cursor} will be delivered again`,
+  );
+}

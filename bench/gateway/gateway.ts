@@ -1,0 +1,228 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { helloWire } from '../../services/gateway/src/tls/testing/hello.ts';
+import {
+  INSTANCE_PORT,
+  NAMES,
+  openNative,
+  openPeers,
+  openTypeScript,
+  type Subject,
+  spawnPinned,
+} from './subjects.ts';
+import { canServeTls, downloadTls, openTlsInstance, TLS_MEGABYTES, type TlsStreams } from './tls-instance.ts';
+
+const ROUNDS = 5;
+const TLS_ROUNDS = 3;
+const IDLE_CONNECTIONS = 2000;
+
+interface Measure {
+  readonly title: string;
+  readonly unit: string;
+  readonly rounds?: number;
+  readonly args: readonly [mode: string, amount: number, parallel: number];
+  /** CPU time of the proxy for one unit, in the unit's terms. */
+  readonly scale: number;
+}
+
+const MEASURES: readonly Measure[] = [
+  { title: 'new connection', unit: 'us', args: ['conn', 3000, 16], scale: 1e6 / 3000 },
+  { title: 'small exchange, 1 connection', unit: 'us', args: ['ping', 4000, 1], scale: 1e6 / 4000 },
+  { title: 'small exchange, 64 connections', unit: 'us', args: ['ping', 20_000, 64], scale: 1e6 / 20_000 },
+  { title: 'download, 1 stream', unit: 's/GB', args: ['down', 500, 1], scale: 1 / 0.5 },
+  { title: 'download, 32 streams', unit: 's/GB', args: ['down', 500, 32], scale: 1 / 0.5 },
+];
+
+/** CPU seconds of all threads of some processes, to the nanosecond (sched/schedstat). */
+function cpuSeconds(pids: readonly number[]): number {
+  let nanoseconds = 0;
+  for (const pid of pids)
+    for (const task of readdirSync(`/proc/${pid}/task`))
+      nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+  return nanoseconds / 1e9;
+}
+
+interface Load {
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly cpu: number;
+}
+
+async function load(path: string, subject: Subject, args: readonly (string | number)[]): Promise<Load> {
+  const before = cpuSeconds(subject.pids);
+  const child = spawnPinned(
+    1,
+    path,
+    [...args.slice(0, 1), subject.port, ...args.slice(1), NAMES].map(String),
+  );
+  let said = '';
+  child.stdout!.on('data', (chunk) => {
+    said += chunk;
+  });
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== 0) throw new Error(`${subject.name}: ${args.join(' ')} failed`);
+  const [, , p50Us = 0, p99Us = 0] = said.split(' ').map(Number);
+  return { p50Us, p99Us, cpu: cpuSeconds(subject.pids) - before };
+}
+
+const median = (values: readonly number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+const ratioText = (ratios: readonly number[]) =>
+  `${median(ratios).toFixed(2)} [${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}]`;
+
+async function compare(path: string, subjects: readonly Subject[], measure: Measure): Promise<void> {
+  await compareLoads(subjects, measure, (subject) => load(path, subject, measure.args));
+}
+
+/** Downloads with real TLS; the last byte is what counts, so there are no times of single exchanges. */
+async function compareTls(subjects: readonly Subject[], streams: TlsStreams): Promise<void> {
+  const title = `${TLS_TITLE}, ${streams} stream${streams > 1 ? 's' : ''}`;
+  await compareLoads(
+    subjects,
+    { title, unit: 's/GB', rounds: TLS_ROUNDS, scale: 1000 / TLS_MEGABYTES[streams] },
+    async (subject) => {
+      const before = cpuSeconds(subject.pids);
+      const startMs = performance.now();
+      await downloadTls(subject, streams);
+      const us = (performance.now() - startMs) * 1000;
+      return { p50Us: us, p99Us: us, cpu: cpuSeconds(subject.pids) - before };
+    },
+  );
+}
+
+/** Every subject in turn, in another order each round. The first round is for caches and compilers, and is not counted. */
+async function compareLoads(
+  subjects: readonly Subject[],
+  measure: Omit<Measure, 'args'>,
+  run: (subject: Subject) => Promise<Load>,
+): Promise<void> {
+  const loads = subjects.map((): Load[] => []);
+  for (let round = 0; round <= (measure.rounds ?? ROUNDS); round++) {
+    for (let i = 0; i < subjects.length; i++) {
+      const index = (i + round) % subjects.length;
+      const one = await run(subjects[index]!);
+      if (round > 0) loads[index]!.push(one);
+    }
+  }
+  console.log(
+    `\n${measure.title}: proxy CPU in ${measure.unit}; ratio to each peer, median of rounds [least-most]`,
+  );
+  for (const [index, { name }] of subjects.entries()) {
+    const mine = loads[index]!;
+    const ratios = subjects
+      .map((peer, at) => ({ peer, at }))
+      .filter(({ peer }) => ['haproxy', 'haproxy-tuned', 'nginx', 'sniproxy'].includes(peer.name))
+      .map(
+        ({ peer, at }) =>
+          `${peer.name} ${ratioText(mine.map((one, round) => one.cpu / loads[at]![round]!.cpu))}`,
+      );
+    const cost = median(mine.map(({ cpu }) => cpu)) * measure.scale;
+    const p50 = median(mine.map(({ p50Us }) => p50Us));
+    const p99 = median(mine.map(({ p99Us }) => p99Us));
+    console.log(
+      `${name.padEnd(14)} ${cost.toFixed(3).padStart(9)}  p50 ${p50.toFixed(0)} p99 ${p99.toFixed(0)} us  ${ratios.join('  ')}`,
+    );
+  }
+}
+
+const residentBytes = (pid: number) =>
+  Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * 4096;
+
+async function openIdle(port: number): Promise<Socket[]> {
+  const opened: Socket[] = [];
+  for (let index = 0; index < IDLE_CONNECTIONS; index++) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    // The instance of this bench answers to 517 bytes.
+    const hello = helloWire({ serverName: 'h1.raw.test' });
+    const rest = 517 - hello.length;
+    socket.write(Buffer.concat([hello, Buffer.alloc(rest)]));
+    await once(socket, 'data');
+    opened.push(socket);
+  }
+  return opened;
+}
+
+async function measureIdle(subjects: readonly Subject[]): Promise<void> {
+  console.log(`\nresident bytes for each of ${IDLE_CONNECTIONS} idle connections that did one exchange`);
+  for (const { name, port, pids } of subjects) {
+    const warm = await openIdle(port);
+    const before = residentBytes(pids[0]!);
+    const more = await openIdle(port);
+    const bytes = (residentBytes(pids[0]!) - before) / IDLE_CONNECTIONS;
+    for (const socket of [...warm, ...more]) socket.destroy();
+    console.log(`${name.padEnd(14)} ${bytes.toFixed(0)}`);
+  }
+}
+
+const BUSY_TITLE = 'busy JavaScript';
+const IDLE_TITLE = 'idle memory';
+const TLS_TITLE = 'TLS records';
+const BUSY_MS = 30;
+const PERIOD_MS = 100;
+
+function busy(): NodeJS.Timeout {
+  return setInterval(() => {
+    const end = performance.now() + BUSY_MS;
+    while (performance.now() < end);
+  }, PERIOD_MS);
+}
+
+async function measureBusy(path: string, subjects: readonly Subject[]): Promise<void> {
+  console.log(
+    `\nnew connections while this JavaScript thread, which the native plane belongs to, is busy ${BUSY_MS} of ${PERIOD_MS} ms`,
+  );
+  for (const subject of subjects) {
+    const timer = busy();
+    const results: Load[] = [];
+    for (let round = 0; round < ROUNDS; round++) results.push(await load(path, subject, ['conn', 2000, 4]));
+    clearInterval(timer);
+    const p50 = median(results.map(({ p50Us }) => p50Us));
+    const p99 = median(results.map(({ p99Us }) => p99Us));
+    console.log(`${subject.name.padEnd(14)} p50 ${p50.toFixed(0)} p99 ${p99.toFixed(0)} us`);
+  }
+}
+
+/** `npm run bench -- gateway [PART OF A TITLE]`: the data planes beside HAProxy, nginx and sniproxy, as far as those are installed. */
+export async function benchGateway(): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  const path = join(dir, 'load');
+  const source = new URL('load.c', import.meta.url).pathname;
+  const [code] = (await once(spawn('cc', ['-O2', source, '-o', path], { stdio: 'inherit' }), 'close')) as [
+    number,
+  ];
+  if (code !== 0) throw new Error('the load generator needs a C compiler');
+  const instance = spawnPinned(1, path, ['serve', String(INSTANCE_PORT)]);
+  stack.defer(() => void instance.kill('SIGKILL'));
+  await once(instance.stdout!, 'data');
+  const peers = (await openPeers(dir)).map((one) => stack.use(one));
+  const native = stack.use(await openNative(dir));
+  const large = stack.use(await openNative(dir, 1_000_000, 'native-1M'));
+  const typescript = stack.use(await openTypeScript());
+  const all = [...peers, native, typescript];
+  const wanted = process.argv[3] ?? '';
+  for (const measure of MEASURES.filter(({ title }) => title.includes(wanted))) {
+    const isConnection = measure.args[0] === 'conn';
+    await compare(path, isConnection ? [...all, large] : all, measure);
+  }
+  if (BUSY_TITLE.includes(wanted))
+    await measureBusy(path, [...peers.filter(({ name }) => name === 'haproxy'), native]);
+  if (IDLE_TITLE.includes(wanted)) await measureIdle(all);
+  if (!TLS_TITLE.includes(wanted)) return;
+  if (!canServeTls()) {
+    console.log(`\n${TLS_TITLE}: not measured, since it needs nginx as the instance`);
+    return;
+  }
+  instance.kill('SIGKILL');
+  await once(instance, 'exit');
+  await using _tls = await openTlsInstance(dir);
+  for (const streams of [1, 32] as const) await compareTls(all, streams);
+}

@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createLogger } from '@skerry/kit';
+import { Kysely, PostgresDialect } from 'kysely';
+import { type Database, openDatabase } from '../../packages/database/src/connect.ts';
+import { migrate } from '../../packages/database/src/migrate.ts';
+import { countAll, HEAVY } from '../../services/core/src/state/lists/totals.ts';
+import { MIGRATIONS } from '../../services/core/src/store/directory.ts';
+import type { Schema } from '../../services/core/src/store/schema.ts';
+import { type DataSet, hashOf } from '../data-set/data-set.ts';
+import { createDice } from '../data-set/dice.ts';
+import { loadDataSet, measureTables } from '../data-set/load.ts';
+import type { Query } from '../measure/queries.ts';
+import { type Bench, benchLists, benchOthers, benchReaders } from './cases.ts';
+import { benchHttp } from './http.ts';
+
+const SEED = 1;
+const GIB = 1024 ** 3;
+
+async function prepare({ pool, kysely }: Database<Schema>, set: DataSet): Promise<void> {
+  const client = await pool.connect();
+  try {
+    // What is there already is of the same seed: its last message says how many there are.
+    const { rows } = await client.query('select from messages where item_hash = $1', [
+      hashOf(set.dice, set.count - 1),
+    ]);
+    const { rows: more } = await client.query('select from messages where item_hash = $1', [
+      hashOf(set.dice, set.count),
+    ]);
+    if (rows.length === 1 && more.length === 0 && (await countAll(kysely)) > 0)
+      console.log('the data set is there already');
+    else {
+      const say = (line: string) => console.log(line);
+      await loadDataSet(client, { set, heavyFrom: HEAVY, remakeIndexes: true, say });
+    }
+    const sizes = await measureTables(client);
+    const sum = sizes.reduce((total, { bytes }) => total + bytes, 0);
+    console.log(`${(sum / GIB).toFixed(1)} GiB in all; the largest:`);
+    for (const { name, bytes } of sizes.slice(0, 30))
+      console.log(`  ${name.padEnd(32)} ${(bytes / GIB).toFixed(2).padStart(7)} GiB`);
+  } finally {
+    client.release(true);
+  }
+}
+
+/**
+ * Lists, totals and single reads over a data set of any size: times of every documented filter, alone and in pairs, and
+ * whether a plan reads a whole table.
+ */
+export async function benchQuery(): Promise<void> {
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: { 'database-url': { type: 'string' }, messages: { type: 'string', default: '100000' } },
+  });
+  const set: DataSet = { dice: createDice(SEED), count: Number(values.messages) };
+  const log = createLogger('bench', 'error');
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
+  try {
+    await using database = await openDatabase<Schema>({
+      databaseUrl: values['database-url'],
+      dataDir: join(directory, 'postgres'),
+      log,
+    });
+    await migrate({ pool: database.pool, directory: MIGRATIONS, log });
+    const { rows } = await database.pool.query<{ version: string }>('select version() as version');
+    console.log(`${rows[0]!.version.split(',')[0]}; ${availableParallelism()} cores; ${set.count} messages`);
+    await prepare(database, set);
+    const recorded: Query[] = [];
+    const db = new Kysely<Schema>({
+      dialect: new PostgresDialect({ pool: database.pool }),
+      log: ({ query }) => {
+        recorded.push({ sql: query.sql, parameters: query.parameters });
+        if (recorded.length > 1_000) recorded.length = 0;
+      },
+    });
+    const bench: Bench = { db, pool: database.pool, set, recorded };
+    await benchLists(bench);
+    await benchOthers(bench);
+    await benchReaders(bench);
+    await benchHttp(database, set, directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,199 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline as pipe } from 'node:stream/promises';
+import { createLogger } from '@skerry/kit';
+import type { Database } from '../../packages/database/src/connect.ts';
+import { createWrite } from '../../packages/database/src/copy.ts';
+import { createTestDatabase, type TestDatabase } from '../../packages/database/src/testing/database.ts';
+import { startTcpTestServer } from '../../packages/database/src/testing/tcp-server.ts';
+import { createIntake } from '../../services/core/src/intake/intake.ts';
+import { Pipeline } from '../../services/core/src/intake/pipeline/pipeline.ts';
+import { VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
+import { createEventLog } from '../../services/core/src/notify/events/log.ts';
+import { createHttpLink } from '../../services/core/src/peers/sync/link.ts';
+import type { Schema } from '../../services/core/src/store/schema.ts';
+import { MIGRATIONS } from '../../services/core/src/testing/core.ts';
+import { startNode } from '../../services/core/src/testing/node.ts';
+import { createBodies } from '../data-set/signed-bodies.ts';
+import { readProcessorSeconds } from '../measure/processor-time.ts';
+
+const log = createLogger('bench', 'error');
+const CALLERS = 2_000;
+const POLL_MS = 20;
+const SETTINGS = {
+  SKERRY_CORE_GOSSIP: 'no',
+  SKERRY_CORE_RATE_LIMITS: 'no',
+  SKERRY_CORE_SYNC_INTERVAL_SECONDS: '1',
+};
+/** What a message is written to. */
+const COPIED = ['messages', 'message_tags', 'shapes', 'totals', 'events', 'digests', 'dependencies'];
+
+const secondsSince = (startMs: number) => (performance.now() - startMs) / 1000;
+const rate = (count: number, seconds: number) => `${Math.round(count / seconds)}/s`;
+
+interface Spent {
+  readonly seconds: number;
+  /** Of all processes that took part. */
+  readonly processorSeconds: number;
+}
+
+/** Measures one step after another: what passes, and what this process, its children and the database use. */
+class Meter {
+  readonly #roots: readonly number[];
+
+  constructor(serverPid: number) {
+    this.#roots = [process.pid, serverPid];
+  }
+
+  async measure(body: () => Promise<unknown>): Promise<Spent> {
+    const startMs = performance.now();
+    const used = readProcessorSeconds(this.#roots);
+    await body();
+    return { seconds: secondsSince(startMs), processorSeconds: readProcessorSeconds(this.#roots) - used };
+  }
+}
+
+const describe = (count: number, { seconds, processorSeconds }: Spent) =>
+  `${rate(count, seconds)}, ${((processorSeconds * 1e6) / count).toFixed(0)} us of processors each`;
+
+/** From bytes to durable, as the node's doors do it. */
+async function ingest({ kysely: db, pool }: Database<Schema>, bodies: readonly Buffer[]): Promise<void> {
+  await using verifier = new VerifierPool({ workers: Math.max(1, availableParallelism() - 1), log });
+  const readContentFile = async () => undefined;
+  const pipeline = new Pipeline({
+    db,
+    write: createWrite(pool),
+    events: createEventLog(db),
+    schedulers: new Set(),
+    pendingHorizonMs: 3_600_000,
+    readContentFile,
+    now: Date.now,
+  });
+  const intake = createIntake({
+    verifier,
+    pipeline,
+    readContentFile,
+    carryOut: async () => {},
+    now: Date.now,
+  });
+  let next = 0;
+  const call = async () => {
+    while (next < bodies.length) await intake.client.submit(bodies[next++]!);
+  };
+  await Promise.all(Array.from({ length: CALLERS }, call));
+  await pipeline.close();
+}
+
+/** Every signature on every core, and nothing else. */
+async function checkAll(bodies: readonly Buffer[], meter: Meter): Promise<Spent> {
+  await using verifier = new VerifierPool({ workers: availableParallelism(), log });
+  const now = Math.floor(Date.now() / 1000);
+  await verifier.verifyAll(bodies.slice(0, 5_000), now);
+  return await meter.measure(() => verifier.verifyAll(bodies, now));
+}
+
+/** `COPY` out and in by the server itself, into tables that have their indexes. */
+async function copyRows(from: Database<Schema>, to: Database<Schema>, directory: string): Promise<void> {
+  for (const table of COPIED) {
+    const file = join(directory, table);
+    await from.pool.query(`copy ${table} to '${file}'`);
+    await to.pool.query(`truncate ${table}`);
+    await to.pool.query(`copy ${table} from '${file}'`);
+  }
+}
+
+/** `pg_dump FROM | psql TO`. */
+async function dumpInto(from: string, to: string, options: readonly string[] = []): Promise<void> {
+  const dump = spawn('pg_dump', [...options, from], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const restore = spawn('psql', ['-q', '-X', '-v', 'ON_ERROR_STOP=1', to], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  const ended = Promise.all([once(dump, 'exit'), once(restore, 'exit')]);
+  await pipe(dump.stdout, restore.stdin);
+  for (const [code] of await ended) if (code !== 0) throw new Error(`pg_dump | psql ended with ${code}`);
+}
+
+/** Whether the programs are here, and of the server's version: an older pg_dump refuses. */
+async function hasDump(server: Pick<Database<Schema>, 'pool'>): Promise<boolean> {
+  const { rows } = await server.pool.query<{ server_version: string }>('show server_version');
+  const major = Number.parseInt(rows[0]!.server_version, 10);
+  const child = spawn('pg_dump', ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const text = await new Promise<string>((resolve) => {
+    child.once('error', () => resolve(''));
+    child.stdout.once('data', (data) => resolve(String(data)));
+  });
+  return Number(/ (\d+)/.exec(text)?.[1] ?? 0) >= major;
+}
+
+/** An empty node takes everything from a full one, each a process of its own. */
+async function sync(
+  full: TestDatabase<Schema>,
+  empty: TestDatabase<Schema>,
+  count: number,
+  directory: string,
+  meter: Meter,
+): Promise<Spent & { readySeconds: number }> {
+  const source = await startNode(join(directory, 'full'), full.url, SETTINGS);
+  const startMs = performance.now();
+  const peers = { SKERRY_CORE_PEERS: source.url };
+  const joined = await startNode(join(directory, 'empty'), empty.url, { ...SETTINGS, ...peers });
+  try {
+    const link = createHttpLink(joined.url);
+    const readySeconds = secondsSince(startMs);
+    const spent = await meter.measure(async () => {
+      while ((await link.greet(AbortSignal.timeout(60_000))).messages < count)
+        await new Promise((done) => setTimeout(done, POLL_MS));
+    });
+    return { ...spent, readySeconds };
+  } finally {
+    await Promise.all([joined.end('SIGTERM'), source.end('SIGTERM')]);
+  }
+}
+
+/** An empty node from a full one with every signature checked, against `pg_dump | psql` of the same database. */
+export async function benchTransfer(count: number): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  // The distribution's server where there is one: its pg_dump cannot read a newer one.
+  const server = stack.use(await startTcpTestServer(log));
+  const create = async (migrations?: string) =>
+    stack.use(await createTestDatabase<Schema>({ migrations, serverUrl: server.url, log }));
+  const [full, empty, indexed, plain] = [
+    await create(MIGRATIONS),
+    await create(MIGRATIONS),
+    await create(MIGRATIONS),
+    await create(),
+  ];
+  const meter = new Meter(server.pid);
+  const bodies = createBodies(count, 'sync');
+  const ingested = await meter.measure(() => ingest(full, bodies));
+  console.log(`${count} messages taken in: ${describe(count, ingested)}`);
+  const checked = await checkAll(bodies, meter);
+  console.log(`their signatures alone, on ${availableParallelism()} cores: ${describe(count, checked)}`);
+  const synced = await sync(full, empty, count, directory, meter);
+  console.log(`an empty node: ready in ${synced.readySeconds.toFixed(1)} s, then ${describe(count, synced)}`);
+  /** The bounds: nothing but signatures on all cores; and what this costs after them. */
+  const compare = (what: string, spent: Spent) => {
+    const ratios = (name: keyof Spent) =>
+      `${(spent[name] / synced[name]).toFixed(2)} (signatures alone ${(spent[name] / checked[name]).toFixed(2)}, then this ${(spent[name] / (checked[name] + spent[name])).toFixed(2)})`;
+    console.log(`${what}: ${describe(count, spent)}`);
+    console.log(`  ratio by time ${ratios('seconds')}, by processors ${ratios('processorSeconds')}`);
+  };
+  if (await hasDump(plain)) {
+    compare('pg_dump | psql', await meter.measure(() => dumpInto(full.url, plain.url)));
+    const tables = COPIED.flatMap((table) => ['--table', table]);
+    await indexed.pool.query(`truncate ${COPIED.join(', ')}`);
+    compare(
+      'the same into tables that have their indexes',
+      await meter.measure(() => dumpInto(full.url, indexed.url, ['--data-only', ...tables])),
+    );
+  } else console.log('pg_dump and psql of the version of the server are not here (postgresql-client)');
+  compare(
+    'COPY by the server, into tables that have their indexes',
+    await meter.measure(() => copyRows(full, indexed, directory)),
+  );
+}

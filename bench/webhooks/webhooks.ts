@@ -1,0 +1,221 @@
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createLogger } from '@skerry/kit';
+import { type Database, openDatabase } from '../../packages/database/src/connect.ts';
+import { createWrite } from '../../packages/database/src/copy.ts';
+import { migrate } from '../../packages/database/src/migrate.ts';
+import { appendEvents, lockEvents } from '../../services/core/src/notify/events/append.ts';
+import { createEventLog, type EventLog } from '../../services/core/src/notify/events/log.ts';
+import { startDeliverer } from '../../services/core/src/notify/webhooks/delivery/deliverer.ts';
+import { createSender } from '../../services/core/src/notify/webhooks/delivery/send.ts';
+import {
+  createSealedBox,
+  KEY_BYTES,
+  type SealedBox,
+} from '../../services/core/src/notify/webhooks/sealed-box.ts';
+import type { Schema } from '../../services/core/src/store/schema.ts';
+
+const MIGRATIONS = fileURLToPath(new URL('../../services/core/src/store/migrations', import.meta.url));
+const ENDPOINTS = 100;
+/** Of ten endpoints one never answers. */
+const DEAD_PART = 0.1;
+const EVENTS_PER_SECOND = 1_000;
+/** Events are written as a busy pipeline does: so many transactions a second. */
+const TICKS_PER_SECOND = 20;
+const BULK = 10_000;
+const CALLERS = 64;
+
+const quantile = (sorted: readonly number[], part: number) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+
+async function startReceiver() {
+  const child = fork(fileURLToPath(new URL('./receiver.ts', import.meta.url)));
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async read(): Promise<{ got: number; delaysMs: number[] }> {
+      child.send('read');
+      const [reading] = (await once(child, 'message')) as [{ got: number; delaysMs: number[] }];
+      return reading;
+    },
+    close: () => child.disconnect(),
+  };
+}
+
+const eventOf = (channel: string) => ({
+  kind: 'message' as const,
+  data: {
+    item_hash: randomBytes(32).toString('hex'),
+    type: 'POST',
+    sender: '0x00000000000000000000000000000000000000aa',
+    channel,
+    timestamp: Math.floor(Date.now() / 1000),
+    content_type: 'note',
+  },
+});
+
+async function writeEvents({ pool }: Database<Schema>, channels: readonly string[]): Promise<void> {
+  await createWrite<Schema>(pool)(async (writer) => {
+    const last = await lockEvents(writer.trx);
+    await appendEvents(writer, last, channels.map(eventOf), Date.now());
+  });
+}
+
+/** The bare client: the same POST to the same server from as many callers, nothing kept. Requests per second. */
+async function callBare(url: string, count: number): Promise<number> {
+  const agent = new Agent({ keepAlive: true });
+  const body = JSON.stringify({
+    type: 'message.new',
+    timestamp: new Date().toISOString(),
+    data: eventOf('x').data,
+  });
+  const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
+  let next = 0;
+  const startMs = performance.now();
+  const call = async () => {
+    while (next++ < count) {
+      await new Promise<void>((resolve, reject) => {
+        const sent = request(url, { method: 'POST', agent, headers }, (answer) => {
+          answer.resume();
+          answer.once('end', resolve);
+        });
+        sent.once('error', reject);
+        sent.end(body);
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, call));
+  agent.destroy();
+  return count / ((performance.now() - startMs) / 1000);
+}
+
+interface Run {
+  readonly database: Database<Schema>;
+  readonly events: EventLog;
+  readonly receiver: Awaited<ReturnType<typeof startReceiver>>;
+  readonly endpoints: number;
+  /** The first of them: these never answer. */
+  readonly dead: number;
+}
+
+async function addWebhooks({ database, receiver, endpoints, dead }: Omit<Run, 'events'>, secrets: SealedBox) {
+  for (let n = 0; n < endpoints; n++) {
+    const id = `webhook-${n}`;
+    const url = `${receiver.url}/${n < dead ? 'dead' : 'alive'}/${n}`;
+    await database.pool.query(
+      `insert into webhooks (webhook_id, owner, url, events, secret, created, filters, version)
+       values ($1, 'bench', $2, array['message.new'], $3, 0, $4, 1)`,
+      [id, url, secrets.seal('a secret', id), { channels: [`c${n}`] }],
+    );
+  }
+  await database.pool.query('update webhook_planner set version = 1');
+}
+
+async function waitFor({ receiver }: Run, count: number) {
+  for (;;) {
+    const reading = await receiver.read();
+    if (reading.got >= count) return reading;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Event to first attempt at a steady rate. Returns how many deliveries there were. */
+async function benchSteadyRate(run: Run, seconds: number): Promise<number> {
+  const { database, events, endpoints, dead } = run;
+  const perTick = EVENTS_PER_SECOND / TICKS_PER_SECOND;
+  let written = 0;
+  const startMs = performance.now();
+  for (let tick = 0; tick < seconds * TICKS_PER_SECOND; tick++) {
+    const waitMs = startMs + (tick * 1000) / TICKS_PER_SECOND - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    await writeEvents(
+      database,
+      Array.from({ length: perTick }, () => `c${written++ % endpoints}`),
+    );
+    events.wake();
+  }
+  const tookSeconds = (performance.now() - startMs) / 1000;
+  const expected = Array.from({ length: written }, (_, n) => n % endpoints).filter(
+    (one) => one >= dead,
+  ).length;
+  const { delaysMs } = await waitFor(run, expected);
+  const sorted = delaysMs.toSorted((a, b) => a - b);
+  console.log(
+    `${written} events in ${tookSeconds.toFixed(1)} s (${(written / tookSeconds).toFixed(0)}/s) to ${endpoints} endpoints, ${dead} dead: event to first attempt p50 ${quantile(sorted, 0.5)} ms, p99 ${quantile(sorted, 0.99)} ms, most ${sorted.at(-1)} ms; memory of the process ${Math.round(process.memoryUsage().rss / 1e6)} MB`,
+  );
+  return expected;
+}
+
+/**
+ * Deliveries per second of a backlog against the bare HTTP client.
+ * @param delivered what the receiver got before
+ */
+async function benchBacklog(run: Run, delivered: number): Promise<void> {
+  const { database, events, receiver, endpoints, dead } = run;
+  const ratios: number[] = [];
+  let total = delivered;
+  for (let round = 0; round < 4; round++) {
+    const bare = await callBare(`${receiver.url}/bare`, BULK);
+    total += BULK;
+    const bulkMs = performance.now();
+    await writeEvents(
+      database,
+      Array.from({ length: BULK }, (_, n) => `c${dead + (n % (endpoints - dead))}`),
+    );
+    events.wake();
+    total += BULK;
+    await waitFor(run, total);
+    const rate = BULK / ((performance.now() - bulkMs) / 1000);
+    if (round === 0) continue;
+    ratios.push(rate / bare);
+    console.log(
+      `round ${round}: delivered ${rate.toFixed(0)}/s, planning included; bare client ${bare.toFixed(0)}/s; ratio ${(rate / bare).toFixed(2)}`,
+    );
+  }
+  console.log(`median ratio ${ratios.toSorted((a, b) => a - b)[1]!.toFixed(2)}`);
+}
+
+/**
+ * Event to first attempt at a steady rate with some endpoints dead, then deliveries per second of a backlog against the
+ * bare HTTP client.
+ */
+export async function benchWebhooks(): Promise<void> {
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: {
+      seconds: { type: 'string', default: '20' },
+      endpoints: { type: 'string', default: String(ENDPOINTS) },
+      'database-url': { type: 'string' },
+    },
+  });
+  const endpoints = Number(values.endpoints);
+  const log = createLogger('bench', 'error');
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
+  const receiver = await startReceiver();
+  try {
+    await using database = await openDatabase<Schema>({
+      databaseUrl: values['database-url'],
+      dataDir: join(directory, 'postgres'),
+      log,
+    });
+    await migrate({ pool: database.pool, directory: MIGRATIONS, log });
+    const db = database.kysely;
+    const secrets = createSealedBox(randomBytes(KEY_BYTES));
+    const events = createEventLog(db);
+    const run = { database, events, receiver, endpoints, dead: Math.round(endpoints * DEAD_PART) };
+    await addWebhooks(run, secrets);
+    const sender = createSender({ now: Date.now, allowHttp: true, allowedAddresses: ['127.0.0.0/8'] });
+    await using _deliverer = startDeliverer({ db, events, secrets, sender, now: Date.now, log });
+    await benchBacklog(run, await benchSteadyRate(run, Number(values.seconds)));
+  } finally {
+    receiver.close();
+    await rm(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { type Api, defaulted } from '@skerry/protocol/api/operation';
+import Type from 'typebox';
+import { call, urlOfCall } from './call.ts';
+
+const API = {
+  find: {
+    method: 'GET',
+    path: '/api/v0/things/:name',
+    summary: 'A thing',
+    params: Type.Object({ name: Type.String() }),
+    query: Type.Object({ page: defaulted(Type.Integer(), 1), mark: Type.Optional(Type.String()) }),
+    answers: {
+      200: Type.Object({ size: Type.Object({ bytes: Type.Integer() }, { additionalProperties: false }) }),
+      503: Type.Object({ size: Type.Null() }),
+    },
+    errors: ['FILE_NOT_FOUND'],
+  },
+  add: {
+    method: 'POST',
+    path: '/api/v0/things',
+    summary: 'Adds one',
+    body: { kind: 'json', schema: Type.Object({ name: Type.String() }) },
+    answers: { 200: Type.Object({ added: Type.Unknown() }) },
+    errors: [],
+  },
+  read: {
+    method: 'GET',
+    path: '/files/:hash/*',
+    summary: 'What lies below',
+    params: Type.Object({ hash: Type.String(), '*': Type.String() }),
+    answers: { 200: Type.Null() },
+    errors: [],
+  },
+} as const satisfies Api;
+
+let answered: { status: number; body: string } = { status: 200, body: '' };
+let asked: { line: string; type: string | undefined; body: string };
+const server = createServer(async (request: IncomingMessage, response) => {
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  asked = { line: `${request.method} ${request.url}`, type: request.headers['content-type'], body };
+  response.writeHead(answered.status, { 'content-type': 'application/json' }).end(answered.body);
+});
+let url = '';
+before(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const find = (status: number, body: unknown) => {
+  answered = { status, body: typeof body === 'string' ? body : JSON.stringify(body) };
+  return call(url, API.find, { params: { name: 'a/b c' }, query: { mark: '&' } });
+};
+
+test('the parts of a request stand where the operation has them', async () => {
+  assert.deepEqual(await find(200, { size: { bytes: 1 } }), { size: { bytes: 1 } });
+  assert.equal(asked.line, 'GET /api/v0/things/a%2Fb%20c?mark=%26');
+  answered = { status: 200, body: '{"added":[1]}' };
+  assert.deepEqual(await call(url, API.add, { body: { name: 'é' } }), { added: [1] });
+  assert.deepEqual(asked, { line: 'POST /api/v0/things', type: 'application/json', body: '{"name":"é"}' });
+  assert.equal(
+    urlOfCall('http://x/', API.read, { params: { hash: 'h', '*': 'a b/c?' } }),
+    'http://x/files/h/a%20b/c%3F',
+  );
+});
+
+test('fields that a newer service answers are let through, anywhere', async () => {
+  const newer = { size: { bytes: 1, blocks: 2 }, colour: 'red' };
+  assert.deepEqual(await find(200, newer), newer);
+});
+
+test('another form than the contract has is an error that names the field', async () => {
+  await assert.rejects(find(200, { size: { bytes: 'many' } }), {
+    code: 'UNEXPECTED_ANSWER',
+    message: /things\/a%2Fb%20c\?mark=%26: the answer.size.bytes must be integer/,
+  });
+  for (const body of ['<html>', 'null', '[]', '{}', '{"size":null}'])
+    await assert.rejects(find(200, body), { code: 'UNEXPECTED_ANSWER' });
+});
+
+test('a status that is an answer is one, also where it is no success; a refusal is thrown', async () => {
+  assert.deepEqual(await find(503, { size: null }), { size: null });
+  const refusal = { error: 'gone', status: 'error', code: 'FILE_NOT_FOUND' };
+  await assert.rejects(find(404, refusal), { code: 'FILE_NOT_FOUND', message: 'gone' });
+  await assert.rejects(find(503, { ...refusal, code: 'OVERLOADED' }), { code: 'OVERLOADED' });
+  await assert.rejects(find(502, '<html>'), { code: 'UPSTREAM_UNAVAILABLE' });
+  await assert.rejects(find(204, ''), { code: 'UNEXPECTED_ANSWER' });
+});

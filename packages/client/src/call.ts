@@ -1,0 +1,144 @@
+import { AppError, createParser, isErrorCode } from '@skerry/protocol';
+import {
+  type AnswerForm,
+  type AnswerOf,
+  isContent,
+  type Operation,
+  type ParamsOf,
+  type SentBody,
+  type SentQuery,
+} from '@skerry/protocol/api/operation';
+import type Type from 'typebox';
+import { type RequestOptions, readRefusal, request } from './request.ts';
+
+type Part<Name extends string, Has, T> = Has extends object
+  ? Record<never, never> extends T
+    ? { readonly [Key in Name]?: T }
+    : { readonly [Key in Name]: T }
+  : unknown;
+
+/** What an operation is asked with: the parts that it has. */
+export type CallInput<O extends Operation> = Part<'params', O['params'], ParamsOf<O>> &
+  Part<'query', O['query'], SentQuery<O>> &
+  Part<'body', O['body'], SentBody<O>>;
+
+export type CallOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs'>;
+
+interface Sending {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+/** The address of an operation, its query included; what is undefined is left out. */
+export function urlOfCall<O extends Operation>(
+  baseUrl: string,
+  { path }: O,
+  input: Omit<CallInput<O>, 'body'>,
+): string {
+  const { params = {}, query = {} } = input as Sending;
+  const filled = path
+    .replace(/:([A-Za-z_]+)/g, (_, name: string) => encodeURIComponent(String(params[name])))
+    .replace(/\*$/, () => String(params['*']).split('/').map(encodeURIComponent).join('/'));
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  const asked = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  return `${baseUrl.replace(/\/+$/, '')}${filled}${asked}`;
+}
+
+/** A body as it is sent: what the caller has made of it already, or JSON. */
+const isMade = (body: unknown): body is NonNullable<RequestOptions['body']> =>
+  typeof body === 'string' || body instanceof Uint8Array || body instanceof Blob || body instanceof FormData;
+
+function requestOptionsOf(operation: Operation, { body }: Sending, options: CallOptions): RequestOptions {
+  const isBytes = operation.body?.kind === 'bytes' && body instanceof Uint8Array;
+  return {
+    ...options,
+    method: operation.method,
+    headers: {
+      ...(isBytes ? { 'content-type': (operation.body as { contentType: string }).contentType } : {}),
+      ...options.headers,
+    },
+    ...(body === undefined ? {} : { body: isMade(body) ? body : JSON.stringify(body) }),
+    isAnswer: ({ status }) => operation.answers[status] !== undefined,
+  };
+}
+
+/**
+ * Asks for an operation, and leaves the reading of its answer to the caller: for bytes and streams. Throws what the service refuses
+ * with, or UPSTREAM_UNAVAILABLE.
+ */
+export function callRaw<O extends Operation>(
+  baseUrl: string,
+  operation: O,
+  input: CallInput<O>,
+  options: CallOptions = {},
+): Promise<Response> {
+  return request(
+    urlOfCall(baseUrl, operation, input),
+    requestOptionsOf(operation, input as Sending, options),
+  );
+}
+
+/** A schema that lets fields through which it does not name: a newer service may answer more. */
+function openOf(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(openOf);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const kept = Object.entries(schema).filter(
+    ([key, value]) => !(key === 'additionalProperties' && value === false),
+  );
+  return Object.fromEntries(kept.map(([key, value]) => [key, openOf(value)]));
+}
+
+type Parser = (value: unknown) => unknown;
+const parsers = new WeakMap<AnswerForm, Parser>();
+
+function parserOf(form: AnswerForm): Parser | undefined {
+  const known = parsers.get(form);
+  if (known) return known;
+  const schema = isContent(form) ? form.content['application/json'] : form;
+  if (!schema) return undefined;
+  const parser = createParser(openOf(schema) as Type.TSchema, 'the answer', 'UNEXPECTED_ANSWER');
+  parsers.set(form, parser);
+  return parser;
+}
+
+const isRefusal = (body: unknown): boolean => {
+  const { status, code } = (body ?? {}) as { status?: unknown; code?: unknown };
+  return status === 'error' && isErrorCode(code);
+};
+
+async function readAnswer(operation: Operation, response: Response): Promise<unknown> {
+  const form = operation.answers[response.status];
+  const from = `${operation.method} ${response.url}`;
+  const text = await response.text();
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    throw new AppError('UNEXPECTED_ANSWER', `${from} returned an answer that is not JSON`, { cause: error });
+  }
+  if (!response.ok && isRefusal(body)) throw readRefusal(text, response);
+  const parse = form && parserOf(form);
+  if (!parse) throw new AppError('UNEXPECTED_ANSWER', `${from} returned status ${response.status}`);
+  try {
+    return parse(body);
+  } catch (error) {
+    const { message, details } = error as AppError;
+    throw new AppError('UNEXPECTED_ANSWER', `${from}: ${message}`, { cause: error, details });
+  }
+}
+
+/**
+ * Asks for an operation, and gives its answer, whose form is checked; fields that the contract does not name stay in it.
+ * Throws what the service refuses with, UPSTREAM_UNAVAILABLE where none answers, UNEXPECTED_ANSWER where the answer has another form.
+ */
+export async function call<O extends Operation>(
+  baseUrl: string,
+  operation: O,
+  input: CallInput<O>,
+  options: CallOptions = {},
+): Promise<AnswerOf<O>> {
+  return (await readAnswer(operation, await callRaw(baseUrl, operation, input, options))) as AnswerOf<O>;
+}

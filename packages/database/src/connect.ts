@@ -1,0 +1,112 @@
+import type { Logger } from '@skerry/kit';
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/postgres.ts';
+import { connectWithPatience, ensureDatabase } from './reach.ts';
+import { CheckingClient } from './values.ts';
+
+/** The name of the node's own database in the embedded server. */
+const EMBEDDED_DATABASE = 'skerry';
+
+/** Few are enough: a query takes a millisecond, and two cores run two of them at a time. */
+const POOL_CONNECTIONS_MAX = 10;
+
+/** How long a caller waits for a connection of the pool, a new one included. */
+const CONNECTION_WAIT_MS = 10_000;
+
+const IDLE_CONNECTION_MS = 60_000;
+
+/** No request of the node is worth more; a migration lifts these for itself. */
+const STATEMENT_TIMEOUT_MS = 60_000;
+const LOCK_TIMEOUT_MS = 30_000;
+const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
+
+export interface OpenDatabaseOptions {
+  /** postgresql://… of a server; without it the embedded PostgreSQL runs in `dataDir`. */
+  readonly databaseUrl?: string | undefined;
+  /** A directory for the database alone. */
+  readonly dataDir: string;
+  readonly log: Logger;
+  /** Ends the opening, not the open database: dispose of that. */
+  readonly signal?: AbortSignal | undefined;
+  readonly connectionsMax?: number | undefined;
+}
+
+export interface Database<Schema> extends AsyncDisposable {
+  readonly pool: pg.Pool;
+  /** On the same pool. */
+  readonly kysely: Kysely<Schema>;
+  /** Where the embedded database has its files; undefined for a server of its own. */
+  readonly directory?: string | undefined;
+}
+
+/**
+ * Opens the node's database and makes sure that it answers. Throws DATABASE_UNAVAILABLE, DATABASE_INCOMPATIBLE (not
+ * UTF-8, too old), and for the embedded one what startEmbeddedPostgres throws. Disposal waits for the queries that run.
+ */
+export async function openDatabase<Schema>(options: OpenDatabaseOptions): Promise<Database<Schema>> {
+  const { databaseUrl, dataDir, log, signal } = options;
+  if (databaseUrl !== undefined) return openPool<Schema>({ connectionString: databaseUrl }, options);
+  const embedded = await startEmbeddedPostgres({ dataDir, log, signal });
+  try {
+    await ensureDatabase(embedded.connection, EMBEDDED_DATABASE);
+    const connection = { ...embedded.connection, database: EMBEDDED_DATABASE, ssl: false };
+    return await openPool<Schema>(connection, options, embedded);
+  } catch (error) {
+    await embedded[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** @param connection how the pg client reaches the database */
+export async function openPool<Schema>(
+  connection: pg.ClientConfig,
+  options: Pick<OpenDatabaseOptions, 'log' | 'signal' | 'connectionsMax'>,
+  embedded?: EmbeddedPostgres,
+): Promise<Database<Schema>> {
+  await connectWithPatience(connection, options);
+  const pool = createPool(connection, options);
+  const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+  return {
+    pool,
+    kysely,
+    directory: embedded?.directory,
+    async [Symbol.asyncDispose]() {
+      await pool.end();
+      await embedded?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const INT8 = 20;
+
+/** bigint columns hold seconds, milliseconds, sizes and event numbers, all far below 2^53: read as numbers. */
+const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
+  oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format);
+
+function createPool(
+  connection: pg.ClientConfig,
+  options: Pick<OpenDatabaseOptions, 'log' | 'connectionsMax'>,
+): pg.Pool {
+  const pool = new pg.Pool({
+    ...connection,
+    Client: CheckingClient,
+    application_name: 'skerry-core',
+    types: { getTypeParser },
+    max: options.connectionsMax ?? POOL_CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECTION_WAIT_MS,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
+    allowExitOnIdle: true,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+    keepAlive: true,
+  });
+  // The error object holds the whole client, key and all: only its sentence is logged.
+  pool.on('error', ({ message }) => {
+    if (!pool.ending) options.log.warn({ reason: message }, 'a database connection was lost');
+  });
+  // The pool listens to idle connections only; an error of one in use would otherwise end the process.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}

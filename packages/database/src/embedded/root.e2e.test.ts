@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, cp, mkdir, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { findPackageDir } from './binaries.ts';
+import { NOBODY_ID } from './identity.ts';
+import { startEmbeddedPostgres } from './postgres.ts';
+import {
+  databaseDirectory,
+  listServerProcesses,
+  QUICK,
+  query,
+  temporaryDirectory,
+  until,
+} from './testing/processes.ts';
+
+const log = createLogger('test', 'silent');
+
+assert.equal(process.geteuid?.(), 0, 'these tests need root');
+
+describe('root, where user namespaces are refused', () => {
+  const refused = { log, settings: QUICK, userNamespaces: false };
+
+  test('the server runs as nobody on the data directory where nobody can reach it', async () => {
+    await using directory = await temporaryDirectory('data');
+    await chmod(join(directory.path, '..'), 0o755);
+    await using server = await startEmbeddedPostgres({ ...refused, dataDir: directory.path });
+    assert.equal((await stat(join(directory.path, 'cluster'))).uid, NOBODY_ID);
+    assert.deepEqual(await query(server.connection, 'select 1 as one'), [{ one: 1 }]);
+  });
+
+  test('else on a directory of the system; with a copy of the programs; its data is found again', async () => {
+    await using hidden = await temporaryDirectory('data');
+    await using system = await temporaryDirectory('system');
+    await chmod(join(system.path, '..'), 0o755);
+    const packageDir = join(hidden.path, '..', 'package');
+    await cp(findPackageDir(), packageDir, { recursive: true, verbatimSymlinks: true });
+    const options = { ...refused, dataDir: hidden.path, systemDir: system.path, packageDir };
+    {
+      await using server = await startEmbeddedPostgres(options);
+      await query(server.connection, `create table island as select 'Iona' as name`);
+    }
+    assert.ok(!(await readdir(hidden.path)).includes('cluster'));
+    // It stays there, and with nobody, on a kernel that has user namespaces after all.
+    await using server = await startEmbeddedPostgres({ ...options, userNamespaces: true });
+    assert.deepEqual(await query(server.connection, 'select name from island'), [{ name: 'Iona' }]);
+  });
+
+  test('a database made in a user namespace is handed over', async () => {
+    await using directory = await databaseDirectory('data');
+    await chmod(join(directory.path, '..'), 0o755);
+    assert.equal((await stat(join(directory.path, 'cluster'))).uid, 0);
+    await using server = await startEmbeddedPostgres({ ...refused, dataDir: directory.path });
+    assert.deepEqual(await query(server.connection, 'select 1 as one'), [{ one: 1 }]);
+    assert.equal((await stat(join(directory.path, 'cluster'))).uid, NOBODY_ID);
+  });
+});
+
+test('an ordinary user runs the server as itself; root can use that database later, still as that user', async () => {
+  await using directory = await temporaryDirectory('data');
+  await chmod(join(directory.path, '..'), 0o755);
+  await mkdir(directory.path);
+  await chown(directory.path, NOBODY_ID, NOBODY_ID);
+  const script = join(import.meta.dirname, 'testing/child.ts');
+  const child = spawn(process.execPath, [script, directory.path], {
+    uid: NOBODY_ID,
+    gid: NOBODY_ID,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  await query(JSON.parse(line as string).connection, `create table island as select 'Iona' as name`);
+  child.kill('SIGKILL');
+  await exited;
+  const cluster = join(directory.path, 'cluster');
+  await until('no process is left', () => listServerProcesses(cluster).length === 0);
+  await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
+  assert.deepEqual(await query(server.connection, 'select name from island'), [{ name: 'Iona' }]);
+  assert.equal((await stat(`/proc/${server.pid}`)).uid, NOBODY_ID);
+});

@@ -1,0 +1,118 @@
+import { statfs } from 'node:fs/promises';
+import { type Logger, runLoop } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { type DiskFacts, decideReserveBytes, mayWrite, mibOf } from './disk-sizes.ts';
+
+/** Between two looks what is written is counted, so that a fast writer does not outrun them. */
+const LOOK_MS = 500;
+
+interface DiskSize {
+  readonly freeBytes: number;
+  readonly sizeBytes: number;
+}
+
+export type MeasureDisk = (directory: string) => Promise<DiskSize>;
+
+const measureDisk: MeasureDisk = async (directory) => {
+  const { bavail, blocks, bsize } = await statfs(directory);
+  return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize };
+};
+
+interface Disk extends DiskFacts {
+  readonly directory: string;
+}
+
+export interface ReserveOptions {
+  /** In MiB; 0: as the disk's size asks for. */
+  readonly setMib: number;
+  readonly log: Logger;
+  readonly measure?: MeasureDisk;
+}
+
+/** What others may ask of the reserve. */
+export interface DiskReserve {
+  /** Whether something new may be written. */
+  readonly hasRoom: boolean;
+  /** The disk with the least room above its reserve; null before the first look. */
+  readonly facts: DiskFacts | null;
+  /** Throws STORAGE_FULL where nothing new may be written. @param bytes about to be written */
+  take(bytes?: number): void;
+}
+
+/** For parts that run without a disk of their own, such as tests. */
+export const BOUNDLESS: DiskReserve = { hasRoom: true, facts: null, take: () => {} };
+
+/**
+ * Room that the node leaves free where its database and its files are: PostgreSQL cannot go on when its log does not
+ * fit, nor recover. Below it everything that writes something new is refused or waits; reading goes on.
+ */
+export class Reserve implements DiskReserve {
+  readonly #options: ReserveOptions;
+  readonly #directories: string[] = [];
+  #disks: Disk[] = [];
+  #takenBytes = 0;
+  #hasRoom = true;
+
+  constructor(options: ReserveOptions) {
+    this.#options = options;
+  }
+
+  get hasRoom(): boolean {
+    return this.#hasRoom;
+  }
+
+  get facts(): DiskFacts | null {
+    const above = ({ freeBytes, reserveBytes }: DiskFacts) => freeBytes - reserveBytes;
+    return this.#disks.toSorted((a, b) => above(a) - above(b))[0] ?? null;
+  }
+
+  /** The file system of this directory is looked at from now on. */
+  async watch(directory: string): Promise<void> {
+    this.#directories.push(directory);
+    await this.look();
+  }
+
+  take(bytes = 0): void {
+    this.#takenBytes += bytes;
+    if (this.#hasRoom) this.#decide();
+    if (this.#hasRoom) return;
+    const reserveMib = mibOf(this.facts?.reserveBytes ?? 0);
+    throw new AppError(
+      'STORAGE_FULL',
+      `the node keeps ${reserveMib} MiB of its disk free and refuses writes until there is more; reads continue`,
+    );
+  }
+
+  async look(): Promise<void> {
+    const { setMib, measure = measureDisk } = this.#options;
+    this.#disks = await Promise.all(
+      this.#directories.map(async (directory) => {
+        const { freeBytes, sizeBytes } = await measure(directory);
+        return { directory, freeBytes, reserveBytes: decideReserveBytes(sizeBytes, setMib) };
+      }),
+    );
+    this.#takenBytes = 0;
+    this.#decide();
+  }
+
+  #decide(): void {
+    const { log } = this.#options;
+    const hadRoom = this.#hasRoom;
+    const tight = this.#disks.find(({ freeBytes, reserveBytes }) => {
+      return !mayWrite({ freeBytes: freeBytes - this.#takenBytes, reserveBytes }, hadRoom);
+    });
+    this.#hasRoom = tight === undefined;
+    if (hadRoom && tight) {
+      const { directory, freeBytes, reserveBytes } = tight;
+      const fields = { directory, free_mib: mibOf(freeBytes), reserve_mib: mibOf(reserveBytes) };
+      log.error(fields, 'the disk is nearly full: writes are refused until there is space; reads continue');
+    }
+    if (!hadRoom && !tight) log.info('the disk has space again: writes are accepted');
+  }
+
+  /** Looks again and again until the signal ends. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log } = this.#options;
+    await runLoop({ name: 'disk', intervalMs: LOOK_MS, signal, log }, () => this.look());
+  }
+}

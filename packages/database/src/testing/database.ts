@@ -1,0 +1,135 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from '@skerry/kit';
+import pg from 'pg';
+import { type Database, openPool } from '../connect.ts';
+import { readProcess } from '../embedded/process.ts';
+import { migrate } from '../migrate.ts';
+import { readMigrations } from '../migrations.ts';
+import { withClient } from '../reach.ts';
+import { findTestServer } from './server.ts';
+
+const TEST_CONNECTIONS_MAX = 4;
+
+/** Any number that only these tests use: pg_advisory_lock on it guards the making of a template. */
+const TEMPLATE_LOCK = 0x534b_5259;
+
+export interface TestDatabaseOptions {
+  /** Directory of the migrations that the database has; without it the database is empty. */
+  readonly migrations?: string | undefined;
+  /** Another server than the shared one. */
+  readonly serverUrl?: string | undefined;
+  readonly log: Logger;
+}
+
+export interface TestDatabase<Schema> extends Database<Schema> {
+  readonly name: string;
+  /** postgresql://… of this database. */
+  readonly url: string;
+}
+
+/**
+ * A database of its own for one test, dropped on disposal: `await using db = await createTestDatabase({…})`.
+ * It is cloned from a template that holds the migrations, made once per server. The server is the one of
+ * SKERRY_TEST_DATABASE_URL, or an embedded one that belongs to this process and ends with it.
+ */
+export async function createTestDatabase<Schema>(
+  options: TestDatabaseOptions,
+): Promise<TestDatabase<Schema>> {
+  const serverUrl = options.serverUrl ?? (await findTestServer(options.log));
+  const server = { connectionString: serverUrl };
+  await sweepOnce(serverUrl);
+  const template =
+    options.migrations === undefined
+      ? 'template0'
+      : await ensureTemplate(serverUrl, options.migrations, options.log);
+  const name = `${prefixOfProcess(process.pid)}${randomBytes(4).toString('hex')}`;
+  await withClient(server, (client) => client.query(createStatement(name, template)));
+  const url = databaseUrlOf(serverUrl, name);
+  const database = await openPool<Schema>(
+    { connectionString: url },
+    { log: options.log, connectionsMax: TEST_CONNECTIONS_MAX },
+  );
+  return {
+    ...database,
+    name,
+    url,
+    async [Symbol.asyncDispose]() {
+      await database[Symbol.asyncDispose]();
+      await dropDatabase(server, name);
+    },
+  };
+}
+
+/** The same server, another database. */
+export function databaseUrlOf(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${encodeURIComponent(name)}`;
+  return url.href;
+}
+
+async function ensureTemplate(serverUrl: string, directory: string, log: Logger): Promise<string> {
+  const migrations = await readMigrations(directory);
+  const hash = createHash('sha256').update(
+    JSON.stringify(migrations.map(({ name, checksum }) => [name, checksum])),
+  );
+  const template = `skerry_template_${hash.digest('hex').slice(0, 16)}`;
+  const partial = `${template}_new`;
+  const server = { connectionString: serverUrl };
+  await withClient(server, async (client) => {
+    // Held until this connection closes.
+    await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK]);
+    const found = await client.query('select from pg_database where datname = $1', [template]);
+    if (found.rowCount !== 0) return;
+    await client.query(`drop database if exists ${pg.escapeIdentifier(partial)} with (force)`);
+    await client.query(createStatement(partial, 'template0'));
+    await fill(databaseUrlOf(serverUrl, partial), directory, log);
+    await client.query(
+      `alter database ${pg.escapeIdentifier(partial)} rename to ${pg.escapeIdentifier(template)}`,
+    );
+  });
+  return template;
+}
+
+async function fill(url: string, directory: string, log: Logger): Promise<void> {
+  await using database = await openPool({ connectionString: url }, { log, connectionsMax: 1 });
+  await migrate({ pool: database.pool, directory, log });
+}
+
+function createStatement(name: string, template: string): string {
+  const encoding = template === 'template0' ? `encoding 'UTF8'` : '';
+  return `create database ${pg.escapeIdentifier(name)} template ${pg.escapeIdentifier(template)} ${encoding}`;
+}
+
+async function dropDatabase(server: pg.ClientConfig, name: string): Promise<void> {
+  await withClient(server, (client) =>
+    client.query(`drop database if exists ${pg.escapeIdentifier(name)} with (force)`),
+  );
+}
+
+/** A name says which process on which machine made it, so that others can drop what a killed one left. */
+function prefixOfProcess(pid: number | ''): string {
+  const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
+  return `skerry_test_${machine}_${pid}${pid === '' ? '' : '_'}`;
+}
+
+const sweeps = new Map<string, Promise<void>>();
+
+function sweepOnce(serverUrl: string): Promise<void> {
+  const started = sweeps.get(serverUrl) ?? sweep({ connectionString: serverUrl });
+  sweeps.set(serverUrl, started);
+  return started;
+}
+
+async function sweep(server: pg.ClientConfig): Promise<void> {
+  const prefix = prefixOfProcess('');
+  const { rows } = await withClient(server, (client) =>
+    client.query<{ datname: string }>('select datname from pg_database where starts_with(datname, $1)', [
+      prefix,
+    ]),
+  );
+  for (const { datname } of rows) {
+    const pid = Number(datname.slice(prefix.length).split('_')[0]);
+    if (readProcess(pid) === undefined) await dropDatabase(server, datname);
+  }
+}

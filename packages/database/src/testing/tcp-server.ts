@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { acquireLock, type Logger } from '@skerry/kit';
+import { type Binaries, findPackageDir, prepareBinaries } from '../embedded/binaries.ts';
+import { commandOf, type Identity } from '../embedded/identity.ts';
+import { layoutOf } from '../embedded/layout.ts';
+import { runProgram } from '../embedded/program.ts';
+import { startServer } from '../embedded/server.ts';
+import { findTestIdentity } from '../embedded/testing/processes.ts';
+import { giveTo } from '../embedded/unfinished.ts';
+import type { TestServer } from './server.ts';
+
+/** Where Debian and its descendants put the programs of each major version. */
+const DEBIAN_ROOT = '/usr/lib/postgresql';
+
+const INITDB_TIMEOUT_MS = 60_000;
+const USER = 'operator';
+
+/**
+ * A PostgreSQL as an operator would run it: reached over TCP with a password, made with other options than ours, and
+ * of the distribution's version where that is installed. For tests of DATABASE_URL.
+ */
+export async function startTcpTestServer(log: Logger): Promise<TestServer> {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-test-tcp-'));
+  const layout = layoutOf(home);
+  const binaries = (await findDebianBinaries()) ?? (await prepareBinaries(findPackageDir(), layout.lib));
+  const identity = await findTestIdentity();
+  // The socket's directory has to be reachable for another user too; everything in it is private by itself.
+  await giveTo(home, identity);
+  const password = randomBytes(12).toString('hex');
+  await createCluster(binaries, identity, layout.cluster, home, password);
+  const lock = (await acquireLock(join(home, 'lock'), { waitMs: 0 }))!;
+  const port = await findFreePort();
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: `"${home}"`,
+    fsync: 'off',
+  };
+  const connection = { host: home, port, user: USER, database: 'postgres' };
+  const server = await startServer({
+    binaries,
+    identity,
+    cluster: layout.cluster,
+    settings,
+    connection,
+    lockFd: lock.fd,
+    log,
+  });
+  return {
+    url: `postgresql://${USER}:${password}@127.0.0.1:${port}/postgres`,
+    pid: server.pid,
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      lock[Symbol.dispose]();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+async function createCluster(
+  binaries: Binaries,
+  identity: Identity,
+  cluster: string,
+  home: string,
+  password: string,
+): Promise<void> {
+  const passwordFile = join(home, 'password');
+  await writeFile(passwordFile, password);
+  await chmod(passwordFile, 0o600);
+  await giveTo(passwordFile, identity);
+  const options = [
+    '--auth-local=trust',
+    '--auth-host=scram-sha-256',
+    `--pwfile=${passwordFile}`,
+    '--locale=C.UTF-8',
+    '--no-sync',
+  ];
+  const command = commandOf(identity, 'KILL', [
+    binaries.initdb,
+    `--username=${USER}`,
+    ...options,
+    '-D',
+    cluster,
+  ]);
+  const { libraryPath } = binaries;
+  const { code, output } = await runProgram(command, { timeoutMs: INITDB_TIMEOUT_MS, libraryPath });
+  if (code !== 0) throw new Error(`initdb failed: ${output}`);
+}
+
+async function findDebianBinaries(): Promise<Binaries | undefined> {
+  const versions = await readdir(DEBIAN_ROOT).catch(() => []);
+  const newest = versions.map(Number).sort((a, b) => b - a)[0];
+  if (newest === undefined) return undefined;
+  const bin = join(DEBIAN_ROOT, String(newest), 'bin');
+  return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres'), libraryPath: undefined };
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer();
+  const listening = Promise.withResolvers<void>();
+  server.listen(0, '127.0.0.1', () => listening.resolve());
+  await listening.promise;
+  const { port } = server.address() as { port: number };
+  const closed = Promise.withResolvers<void>();
+  server.close(() => closed.resolve());
+  await closed.promise;
+  return port;
+}

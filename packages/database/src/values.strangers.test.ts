@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import fc from 'fast-check';
+import { createWrite } from './copy.ts';
+import { asDatabaseError } from './failure.ts';
+import { createTestDatabase, type TestDatabase } from './testing/database.ts';
+import { storableJson, storableText } from './values.ts';
+
+interface Schema {
+  things: { id: number; text: string | null; data: unknown };
+}
+
+describe("the database's edge", () => {
+  let database: TestDatabase<Schema>;
+  before(async () => {
+    database = await createTestDatabase<Schema>({ log: createLogger('test', 'fatal') });
+    await database.pool.query('create table things (id bigint, text text, data jsonb, at float8)');
+  });
+  after(() => database[Symbol.asyncDispose]());
+
+  test('F2: what a column cannot hold is refused before it is sent, by statements and by COPY', async () => {
+    const { pool } = database;
+    for (const value of [1_795_332_607_957.082, Number.NaN, 'a\0b', ['a', 'b\0']]) {
+      const refused = { code: 'INVALID_PARAMETERS', message: /^the database cannot hold/ };
+      await assert.rejects(pool.query('select $1', [value]), refused);
+      await assert.rejects(pool.query({ text: 'select $1', values: [value] }), refused);
+      if (Array.isArray(value)) continue;
+      const copied = createWrite<Schema>(pool)(({ copy }) => copy('things', ['text'], [[value]]));
+      await assert.rejects(copied, refused);
+    }
+    await pool.query('insert into things (id, at) values ($1, $2)', [Date.now(), Date.now() / 1000]);
+    const { rows } = await pool.query('select count(*)::int as count from things');
+    assert.equal(rows[0].count, 1);
+  });
+
+  test('F2: a text of any stranger can be stored as a reason', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary' }), async (any) => {
+        const hostile = `${any}\0\uD800${any}\uDC00`;
+        const { rows } = await database.pool.query('select $1::jsonb as data, $2::text as text', [
+          storableJson({ message: hostile }),
+          storableText(hostile),
+        ]);
+        assert.equal(rows[0].data.message, rows[0].text);
+        assert.equal(storableText(rows[0].text), rows[0].text);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('F2: faults of a server that is being replaced, of locks and of lost connections may pass', async () => {
+    for (const code of ['25006', '40001', '40P01', '55P03', '57P01', '53100', '08006', 'ECONNRESET'])
+      assert.equal(asDatabaseError(Object.assign(new Error('x'), { code }))?.code, 'DATABASE_UNAVAILABLE');
+    for (const code of ['22P02', '23505', '42601', 'EACCES'])
+      assert.equal(asDatabaseError(Object.assign(new Error('x'), { code })), undefined);
+    const client = await database.pool.connect();
+    await client.query('begin read only');
+    const error = await client.query('insert into things (id) values (1)').catch((failure) => failure);
+    assert.equal(asDatabaseError(error)?.code, 'DATABASE_UNAVAILABLE');
+    await client.query('rollback');
+    client.release();
+  });
+});

@@ -1,0 +1,64 @@
+import { AppError } from '@skerry/protocol';
+import pg from 'pg';
+
+/**
+ * From here on a number is milliseconds since 1970, a size or a count, and whole. Times in seconds and measurements may
+ * be fractions, and stay far below.
+ */
+const WHOLE_FROM = 10 ** 11;
+
+const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
+const REPLACEMENT = '\uFFFD';
+
+/** Why PostgreSQL would not take the value, or not as it is; undefined where it would. */
+function findFault(value: unknown): string | undefined {
+  if (typeof value === 'string')
+    return value.includes('\0') ? 'a text that holds a NUL character' : undefined;
+  if (typeof value === 'number') {
+    if (Number.isNaN(value)) return 'NaN';
+    // Infinity stands for a range of times without an end.
+    if (Number.isFinite(value) && Math.abs(value) >= WHOLE_FROM && !Number.isInteger(value))
+      return `the fraction ${value}`;
+    return undefined;
+  }
+  if (Array.isArray(value)) {
+    for (const one of value) {
+      const fault = findFault(one);
+      if (fault !== undefined) return fault;
+    }
+  }
+  return undefined;
+}
+
+/** Throws INVALID_PARAMETERS. What PostgreSQL does not take today it does not take tomorrow: no later try helps. */
+export function checkValues(values: readonly unknown[]): void {
+  for (const value of values) {
+    const fault = findFault(value);
+    if (fault !== undefined) throw new AppError('INVALID_PARAMETERS', `the database cannot hold ${fault}`);
+  }
+}
+
+/** A text that came from elsewhere, such as a reason that a stranger's server gave, as a column can hold it. */
+export const storableText = (text: string): string =>
+  text.replaceAll('\0', REPLACEMENT).replace(LONE_SURROGATE, REPLACEMENT);
+
+/** JSON for a jsonb column, which holds neither NUL characters nor lone surrogates. */
+export const storableJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'string' ? storableText(member) : member,
+  );
+
+/** A client that refuses, before it is sent, what PostgreSQL would refuse after. */
+export class CheckingClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    const { query } = this;
+    Object.assign(this, {
+      query: (statement: unknown, values?: unknown, ...rest: unknown[]) => {
+        const given = Array.isArray(values) ? values : (statement as { values?: unknown } | null)?.values;
+        if (Array.isArray(given)) checkValues(given);
+        return (query as (...args: unknown[]) => unknown).call(this, statement, values, ...rest);
+      },
+    });
+  }
+}

@@ -1,0 +1,67 @@
+import type { DiskReserve } from '@skerry/database';
+import type { Logger } from '@skerry/kit';
+import type pg from 'pg';
+import { DecodePool } from './decode/pool.ts';
+import { type NetworkHealth, NetworkRunner } from './network.ts';
+import type { EndpointReport } from './rpc/pool.ts';
+import { DEFAULT_STALL_MS, type IndexerSettings } from './settings.ts';
+import { unwatchContract, type WatchRequest, watchContract } from './watch.ts';
+
+export interface IndexerOptions {
+  readonly pool: pg.Pool;
+  readonly settings: IndexerSettings;
+  readonly reserve?: DiskReserve | undefined;
+  readonly log: Logger;
+}
+
+/** The indexed chains as the doors see them. */
+export interface Indexer extends AsyncDisposable {
+  readonly pool: pg.Pool;
+  readonly settings: IndexerSettings;
+  /** Asks for a contract on behalf of an owner, within the limit of one owner. Throws what `watchContract` throws. */
+  watch(request: WatchRequest): Promise<void>;
+  /** Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
+  unwatch(request: Pick<WatchRequest, 'network' | 'contract' | 'owner'>): Promise<void>;
+  /** What the endpoints of a network cost and how they do; empty where another process indexes it. */
+  report(network: string): EndpointReport[];
+  /** Every network that this process indexes. */
+  health(): ReadonlyMap<string, NetworkHealth>;
+  /** Without progress for so long a network that has something to read is stalled. */
+  stallMs(network: string): number;
+}
+
+/** Starts to index what the settings name. Resolves when the networks are known; the chains are read meanwhile. */
+export async function startIndexer({ pool, settings, reserve, log }: IndexerOptions): Promise<Indexer> {
+  const stop = new AbortController();
+  const decode = new DecodePool(settings.decodeThreads);
+  const runners = settings.networks.map(
+    (network) => new NetworkRunner({ settings: network, pool, decode, reserve, log, signal: stop.signal }),
+  );
+  await using stack = new AsyncDisposableStack();
+  stack.use(decode);
+  const running: Promise<void>[] = [];
+  stack.defer(async () => {
+    stop.abort();
+    await Promise.all(running);
+  });
+  for (const runner of runners) running.push(runner.run(await runner.prepare()));
+  const owned = stack.move();
+  const wake = (network: string) => runners.find(({ name }) => name === network)?.wake();
+  return {
+    pool,
+    settings,
+    async watch(request) {
+      await watchContract(pool, request, { watchesPerOwner: settings.watchesPerOwner });
+      wake(request.network);
+    },
+    async unwatch(request) {
+      await unwatchContract(pool, request);
+      wake(request.network);
+    },
+    report: (network) => runners.find(({ name }) => name === network)?.report() ?? [],
+    health: () => new Map(runners.map((runner) => [runner.name, runner.health])),
+    stallMs: (network) =>
+      settings.networks.find(({ name }) => name === network)?.stall_ms ?? DEFAULT_STALL_MS,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

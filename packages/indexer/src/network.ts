@@ -1,0 +1,370 @@
+import { BOUNDLESS, type DiskReserve } from '@skerry/database';
+import { Failures, type Logger, pause } from '@skerry/kit';
+import type pg from 'pg';
+import { Backfill } from './backfill.ts';
+import { parseQuantity } from './chain/shape.ts';
+import { fetchHeaders } from './chain/source.ts';
+import type { DecodePool } from './decode/pool.ts';
+import { type Freshness, findFreshness, stateOf } from './read/status.ts';
+import { HeadFeed } from './rpc/head-feed.ts';
+import { type EndpointReport, RpcPool } from './rpc/pool.ts';
+import type { NetworkSettings } from './settings.ts';
+import { OffChain } from './store/commit.ts';
+import { Moved } from './store/moved.ts';
+import { ensureNetwork, haltNetwork, loadNetwork, resetNetwork } from './store/networks.ts';
+import { Partitions } from './store/partitions.ts';
+import { decidePass, listScans } from './store/scans.ts';
+import { deleteSomeRemoved, mergeSpans } from './store/upkeep.ts';
+import { type StepOutcome, Tail } from './tail.ts';
+import { SETTINGS_OWNER, watchContract } from './watch.ts';
+
+/** How often a backfill that has nothing to do looks whether it has. */
+const IDLE_MS = 500;
+const UPKEEP_MS = 30_000;
+/** The first rest of work at the head that failed: there a poll may be ten minutes away where blocks are told. */
+const HEAD_REST_MS = 2_000;
+/** The longest that work which fails again and again waits between two tries. */
+const REST_MAX_MS = 10_000;
+/** How often it is looked whether there is progress: often, against the time after which its absence is a stall. */
+const WATCHES_PER_STALL = 8;
+const WATCH_MAX_MS = 5_000;
+/** While a subscription stands, the head is looked at unasked so many times less often. */
+const POLLS_SAVED = 15;
+
+const STEP_FAILED = 'a step at the head failed';
+const BACKFILL_FAILED = 'a backfill was interrupted';
+const WATCH_FAILED = 'indexing progress could not be checked';
+
+export interface NetworkRunnerOptions {
+  readonly settings: NetworkSettings;
+  readonly pool: pg.Pool;
+  readonly decode: DecodePool;
+  readonly reserve?: DiskReserve | undefined;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** How a network does, for metrics. */
+export interface NetworkHealth {
+  /** Undefined before the first look. */
+  readonly freshness: Freshness | undefined;
+  readonly isStalled: boolean;
+  readonly isSubscribed: boolean;
+  readonly endpoints: readonly EndpointReport[];
+}
+
+/** Indexes one network: the tail follows the head, the backfill reads what lies below the floor. */
+export class NetworkRunner {
+  readonly #options: NetworkRunnerOptions;
+  readonly #rpc: RpcPool;
+  readonly #feed: HeadFeed;
+  #changed = new AbortController();
+  #lastUpkeepMs = 0;
+  #isStalled = false;
+  /** By what failed. */
+  readonly #failures = new Map<string, Failures>();
+  readonly #startedMs = Date.now();
+  #freshness: Freshness | undefined;
+  /** The head when a wait began in which nothing was told. */
+  #silentHead: number | undefined;
+
+  constructor(options: NetworkRunnerOptions) {
+    const { settings, log, signal } = options;
+    this.#options = options;
+    this.#rpc = new RpcPool({
+      urls: settings.endpoints,
+      timeoutMs: settings.timeout_ms,
+      restAfterLieMs: settings.lie_rest_ms,
+      now: Date.now,
+      log,
+      signal,
+    });
+    const { subscriptions: urls, timeout_ms: timeoutMs, name: network } = settings;
+    this.#feed = new HeadFeed({ urls, timeoutMs, network, log, signal });
+  }
+
+  get name(): string {
+    return this.#options.settings.name;
+  }
+
+  report(): EndpointReport[] {
+    return this.#rpc.report();
+  }
+
+  /** As it was when the progress was last looked at. */
+  get health(): NetworkHealth {
+    return {
+      freshness: this.#freshness,
+      isStalled: this.#isStalled,
+      isSubscribed: this.#feed.isLive,
+      endpoints: this.report(),
+    };
+  }
+
+  /** Something is asked for that was not, or no more: looks at once. */
+  wake(): void {
+    this.#changed.abort();
+    this.#feed.ring();
+  }
+
+  /** Makes the network known, and what the settings ask for. */
+  async prepare(): Promise<number> {
+    const { settings, pool } = this.#options;
+    const network = await ensureNetwork(pool, settings.name, settings.chain_id);
+    for (const { address, abi, start_block: startBlock = 0, transactions = false } of settings.contracts)
+      await watchContract(pool, {
+        network: settings.name,
+        contract: address,
+        abi,
+        startBlock,
+        transactions,
+        owner: SETTINGS_OWNER,
+      });
+    return network.id;
+  }
+
+  /** Runs until the signal ends. Failures are logged and tried again. */
+  async run(networkId: number): Promise<void> {
+    const { pool, settings } = this.#options;
+    const partitions = new Partitions(pool, networkId, settings.partition_blocks);
+    const follow = async () => {
+      await this.#retry('recognise', () => this.#recognise(networkId));
+      await Promise.all([
+        this.#retry('follow the head of', () => this.#runTail(networkId, partitions)),
+        this.#retry('read the past of', () => this.#runBackfill(networkId, partitions)),
+      ]);
+    };
+    await Promise.all([
+      follow(),
+      this.#retry('subscribe to', () => this.#feed.run()),
+      this.#retry('watch the progress of', () => this.#runWatch()),
+    ]);
+  }
+
+  /** The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. */
+  async #recognise(networkId: number): Promise<void> {
+    const { settings, pool, log } = this.#options;
+    const [chainId, genesis] = await this.#rpc.run(async (endpoint) => {
+      const [id] = await endpoint.ask([{ method: 'eth_chainId', params: [] }]);
+      const [first] = await fetchHeaders(endpoint, [0]);
+      return [parseQuantity(id, 'a chain id'), first!.hash] as const;
+    });
+    const network = await loadNetwork(pool, networkId);
+    if (chainId !== settings.chain_id || chainId !== network.chainId) {
+      const message = `the endpoints are of chain ${chainId}, the settings name ${settings.chain_id}, the data is of ${network.chainId}`;
+      await haltNetwork(pool, networkId, 'WRONG_CHAIN', message);
+      log.error({ network: this.name }, message);
+      return;
+    }
+    const restarted = network.genesisHash !== null && network.genesisHash !== genesis;
+    if (restarted) await this.#restart(networkId);
+    else if (network.haltCode === 'WRONG_CHAIN') await haltNetwork(pool, networkId, null, null);
+    if (!restarted || settings.on_restart === 'reset')
+      await pool.query('update indexer_networks set genesis_hash = $2 where id = $1', [networkId, genesis]);
+  }
+
+  async #restart(networkId: number): Promise<void> {
+    const { settings, pool, log } = this.#options;
+    if (settings.on_restart === 'reset') {
+      log.warn({ network: this.name }, 'the chain was restarted: reading everything again');
+      await resetNetwork(pool, networkId);
+      this.wake();
+      return;
+    }
+    const message = 'the chain starts with another block than before: it was restarted';
+    await haltNetwork(pool, networkId, 'CHAIN_RESTARTED', message);
+    log.error({ network: this.name, code: 'CHAIN_RESTARTED' }, message);
+  }
+
+  async #runTail(networkId: number, partitions: Partitions): Promise<void> {
+    const { settings, pool, log, signal, reserve = BOUNDLESS } = this.#options;
+    const tail = new Tail({
+      pool,
+      rpc: this.#rpc,
+      partitions,
+      networkId,
+      blooms: settings.blooms,
+      finalityTag: settings.finality === 'tag',
+      finalityDepth: settings.finality_depth,
+      reorgDepthMax: settings.reorg_depth_max,
+      log,
+    });
+    while (!signal.aborted) {
+      let outcome: StepOutcome = 'idle';
+      try {
+        reserve.take();
+        outcome = await tail.step();
+        if (outcome === 'halted') await this.#unhalt(networkId);
+        this.#worked(STEP_FAILED);
+      } catch (error) {
+        let waitMs = settings.poll_ms;
+        if (error instanceof OffChain) await this.#haltOffChain(networkId, error);
+        else waitMs = this.#note(error, STEP_FAILED);
+        await pause(waitMs, signal);
+        continue;
+      }
+      if (outcome !== 'behind') await this.#waitForHead();
+    }
+  }
+
+  /** Until the head is worth another look: something was told, or it is time to look unasked. */
+  async #waitForHead(): Promise<void> {
+    const feed = this.#feed;
+    const { told } = feed;
+    const { head } = this.#rpc;
+    if (this.#silentHead !== undefined && head > this.#silentHead) feed.distrust();
+    this.#silentHead = undefined;
+    const { poll_ms: pollMs } = this.#options.settings;
+    // A block that was told and that no endpoint has shown yet is on its way.
+    if (!feed.isLive || head < told) return feed.wait(pollMs);
+    await feed.wait(pollMs * POLLS_SAVED);
+    if (feed.told === told) this.#silentHead = head;
+  }
+
+  /** A chain that was started anew while we watched. */
+  async #unhalt(networkId: number): Promise<void> {
+    const { haltCode } = await loadNetwork(this.#options.pool, networkId);
+    if (haltCode === 'CHAIN_RESTARTED' && this.#options.settings.on_restart === 'reset') {
+      await this.#restart(networkId);
+      await this.#recognise(networkId);
+    }
+  }
+
+  async #runBackfill(networkId: number, partitions: Partitions): Promise<void> {
+    const { settings, pool, decode, signal, reserve = BOUNDLESS } = this.#options;
+    const backfill = new Backfill({
+      pool,
+      rpc: this.#rpc,
+      decode,
+      partitions,
+      networkId,
+      blooms: settings.blooms,
+      verification: settings.verification,
+      rangeBlocksMax: settings.range_blocks_max,
+    });
+    while (!signal.aborted) {
+      try {
+        reserve.take();
+        const network = await loadNetwork(pool, networkId);
+        const pass =
+          network.haltCode === null ? decidePass(await listScans(pool, networkId), network.floor) : undefined;
+        if (pass) {
+          const isStale = () => signal.aborted || this.#changed.signal.aborted;
+          await backfill.run(pass, isStale, () => {
+            this.#worked(BACKFILL_FAILED);
+            reserve.take();
+          });
+          this.#worked(BACKFILL_FAILED);
+          // What has come up to the window is joined by the step at the head.
+          this.#feed.ring();
+        } else {
+          await partitions.finish();
+          await this.#upkeep(networkId);
+          await this.#rest();
+        }
+      } catch (error) {
+        let waitMs = IDLE_MS;
+        if (error instanceof OffChain) await this.#haltOffChain(networkId, error);
+        else waitMs = this.#note(error, BACKFILL_FAILED);
+        await this.#rest(waitMs);
+      }
+      if (this.#changed.signal.aborted) {
+        this.#changed = new AbortController();
+        partitions.forget();
+      }
+    }
+  }
+
+  /** What was read below finality is not of the chain: nothing is rewritten, a person has to look. */
+  async #haltOffChain(networkId: number, { block }: OffChain): Promise<void> {
+    const { pool, log } = this.#options;
+    const code = 'REORG_BELOW_FINALITY';
+    const message = `the blocks up to ${block} were final, but the endpoints' chain does not contain them`;
+    log.error({ network: this.name, code }, message);
+    try {
+      await haltNetwork(pool, networkId, code, message);
+    } catch (error) {
+      this.#note(error, 'the network could not be halted');
+    }
+  }
+
+  async #upkeep(networkId: number): Promise<void> {
+    const { pool, signal } = this.#options;
+    while (!signal.aborted && (await deleteSomeRemoved(pool, networkId)));
+    if (Date.now() - this.#lastUpkeepMs < UPKEEP_MS) return;
+    this.#lastUpkeepMs = Date.now();
+    await mergeSpans(pool, networkId);
+  }
+
+  /** Beside the other loops: one that waits for its endpoints, for however long, is what this is for. */
+  async #runWatch(): Promise<void> {
+    const { settings, signal } = this.#options;
+    const everyMs = Math.min(WATCH_MAX_MS, settings.stall_ms / WATCHES_PER_STALL);
+    while (!signal.aborted) {
+      await this.#watchProgress();
+      await pause(everyMs, signal);
+    }
+  }
+
+  /** Never a silent stall: said once when it begins and once when it ends. */
+  async #watchProgress(): Promise<void> {
+    const { settings, pool, log } = this.#options;
+    const network = this.name;
+    try {
+      const freshness = await findFreshness(pool, network);
+      if (!freshness) return;
+      const state = stateOf(freshness, settings.stall_ms, Date.now());
+      // A process that has just begun has not stood still yet.
+      const isNew = Date.now() - this.#startedMs <= settings.stall_ms;
+      const stalled = state === 'halted' || (state === 'stalled' && !isNew);
+      if (stalled && !this.#isStalled) {
+        const silentMs = Date.now() - freshness.progressAt.getTime();
+        log.error(
+          { network, silent_ms: silentMs, halt: freshness.halt?.code },
+          'the indexer makes no progress',
+        );
+      }
+      if (!stalled && this.#isStalled) log.info({ network }, 'the indexer makes progress again');
+      this.#isStalled = stalled;
+      this.#freshness = freshness;
+      this.#worked(WATCH_FAILED);
+    } catch (error) {
+      this.#note(error, WATCH_FAILED);
+    }
+  }
+
+  #rest(ms = IDLE_MS): Promise<boolean> {
+    return pause(ms, AbortSignal.any([this.#changed.signal, this.#options.signal]));
+  }
+
+  /** @returns milliseconds to rest */
+  #note(error: unknown, what: string): number {
+    const { log, signal, settings } = this.#options;
+    const baseMs = what === BACKFILL_FAILED ? IDLE_MS : Math.min(HEAD_REST_MS, settings.poll_ms);
+    // Another process was faster, or a watch changed: what is stored is the truth.
+    if (signal.aborted || error instanceof Moved) return baseMs;
+    let failures = this.#failures.get(what);
+    if (!failures) {
+      const fields = { network: this.name };
+      failures = new Failures({ log, what, fields, baseMs, maxMs: REST_MAX_MS });
+      this.#failures.set(what, failures);
+    }
+    return failures.note(error);
+  }
+
+  #worked(what: string): void {
+    this.#failures.get(what)?.clear();
+  }
+
+  async #retry(what: string, body: () => Promise<void>): Promise<void> {
+    const { signal } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await body();
+        return;
+      } catch (error) {
+        await pause(this.#note(error, `could not ${what} the network`), signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { inTransaction } from '@skerry/database';
+import type pg from 'pg';
+import { findNetwork } from '../store/networks.ts';
+import { SNAPSHOT } from './list.ts';
+import { listCoverage } from './status.ts';
+
+/** An event of one contract as the chain has it. */
+export interface ContractEvent {
+  readonly blockNumber: number;
+  readonly logIndex: number;
+  readonly transactionHash: string;
+  /** Of the block, Unix seconds. */
+  readonly timestamp: number;
+  /** null: it fits none of the contract's declarations. */
+  readonly name: string | null;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+export interface ContractEvents {
+  readonly events: readonly ContractEvent[];
+  /** Everything up to this block is in `events`; null where nothing is read yet. */
+  readonly readTo: number | null;
+  /** Nothing up to this block ever changes. */
+  readonly settledTo: number;
+  /** There is more after `readTo`. */
+  readonly isCut: boolean;
+  /** The newest block that any endpoint has shown. */
+  readonly head: number | null;
+  /** The chain's first block, by which it is known. */
+  readonly genesisHash: string | null;
+}
+
+/**
+ * Events of a contract from a block on, oldest first, in one snapshot of the chain; whole blocks, and no more of them
+ * once there are `limit` events. Undefined where the network is not known, halted, or does not have the contract.
+ */
+export async function readContractEvents(
+  pool: pg.Pool,
+  network: string,
+  contract: string,
+  fromBlock: number,
+  limit: number,
+): Promise<ContractEvents | undefined> {
+  return inTransaction(
+    pool,
+    async (client) => {
+      const row = await findNetwork(client, network);
+      if (!row || row.haltCode !== null) return undefined;
+      const coverage = (await listCoverage(client, row.id, contract)).find(({ kind }) => kind === 'events');
+      if (!coverage) return undefined;
+      const { contractId, toBlock } = coverage;
+      const nothing = {
+        events: [],
+        readTo: toBlock,
+        isCut: false,
+        head: row.head,
+        genesisHash: row.genesisHash,
+      };
+      if (toBlock === null) return { ...nothing, settledTo: -1 };
+      const { rows } = await client.query<ContractEvent>(
+        `select block_number as "blockNumber", log_index as "logIndex",
+           '0x' || encode(transaction_hash, 'hex') as "transactionHash", "timestamp", t.name, args
+         from indexer_events_n${row.id} e left join indexer_event_types t on t.id = e.event_id
+         where contract_id = $1 and block_number between $2 and least($3::bigint, coalesce((
+           select block_number from indexer_events_n${row.id}
+           where contract_id = $1 and block_number >= $2
+           order by block_number, log_index offset $4 limit 1), $3))
+         order by block_number, log_index`,
+        [contractId, fromBlock, toBlock, limit],
+      );
+      const last = rows.at(-1)?.blockNumber;
+      const isCut = rows.length > limit && last !== undefined && last < toBlock;
+      const readTo = isCut ? last : toBlock;
+      return { ...nothing, events: rows, readTo, isCut, settledTo: Math.min(row.floor, readTo) };
+    },
+    SNAPSHOT,
+  );
+}
+
+/** The first block of a network's chain; null before the first look. */
+export async function findGenesisHash(pool: pg.Pool, network: string): Promise<string | null> {
+  return (await findNetwork(pool, network))?.genesisHash ?? null;
+}

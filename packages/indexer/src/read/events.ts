@@ -1,0 +1,96 @@
+import type { Page } from '@skerry/database';
+import type pg from 'pg';
+import { type Bounds, countRows } from './bounds.ts';
+import type { Cursor } from './cursor.ts';
+import { type Found, type List, type Moment, readList } from './list.ts';
+import { readMatches } from './matches.ts';
+import { type Row, readOrdered } from './selection.ts';
+
+export interface EventFilter extends Bounds {
+  /** Lower case. */
+  readonly contract?: string | undefined;
+  /** A name, or a signature: `Transfer(address,address,uint256)`. */
+  readonly eventName?: string | undefined;
+  /** JSON objects of which the arguments contain one (see parseArguments). */
+  readonly args?: readonly string[] | undefined;
+}
+
+export interface EventView {
+  transaction_hash: string;
+  block_number: number;
+  log_index: number;
+  contract: string;
+  event_name: string;
+  event_signature: string;
+  args: Record<string, unknown>;
+  timestamp: number;
+}
+
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED. */
+export function listEvents(
+  pool: pg.Pool,
+  networkName: string,
+  filter: EventFilter,
+  page: Page,
+  cursor?: Cursor,
+): Promise<List<EventView> | undefined> {
+  const find = async ({ client, networkId, coverage, range }: Moment): Promise<Found<Row> | undefined> => {
+    const contractId = filter.contract === undefined ? undefined : coverage[0]?.contractId;
+    if (filter.contract !== undefined && contractId === undefined) return undefined;
+    const eventIds = await findEventIds(client, networkId, filter.eventName, contractId);
+    if (eventIds?.length === 0) return undefined;
+    const table = `indexer_events_n${networkId}`;
+    const selection = { table, contractId, eventIds, range, bounds: filter, args: filter.args, cursor };
+    if (filter.args) return readMatches(client, networkId, selection, page);
+    const rows = await readOrdered(client, selection, page);
+    const total = await countRows(client, networkId, 'events', { contractId, eventIds }, range, filter);
+    return { rows, total, totalIsExact: true };
+  };
+  const placeOf = (row: Row) => ({ block: row.block_number, index: row.log_index });
+  const request = { networkName, bounds: filter, address: filter.contract, page, cursor };
+  return readList(pool, request, { find, placeOf, describe: describeRows });
+}
+
+/** The event types to look for: by name or signature, or all that a contract has; undefined for all there are. */
+async function findEventIds(
+  client: pg.PoolClient,
+  networkId: number,
+  name: string | undefined,
+  contractId: number | undefined,
+): Promise<number[] | undefined> {
+  if (name === undefined && contractId === undefined) return undefined;
+  const { rows } = await client.query<{ id: number }>(
+    contractId === undefined
+      ? 'select id from indexer_event_types where name = $1 or signature = $1'
+      : `select id from (select distinct event_id as id from indexer_spans where network_id = $2 and contract_id = $3) s
+         where $1::text is null or id in (select id from indexer_event_types where name = $1 or signature = $1)`,
+    contractId === undefined ? [name] : [name ?? null, networkId, contractId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+async function describeRows(client: pg.PoolClient, rows: readonly Row[]): Promise<EventView[]> {
+  if (rows.length === 0) return [];
+  const [contracts, types] = [
+    await client.query<{ id: number; address: string }>(
+      'select id, address from indexer_contracts where id = any($1)',
+      [rows.map((row) => row.contract_id)],
+    ),
+    await client.query<{ id: number; name: string; signature: string }>(
+      'select id, name, signature from indexer_event_types where id = any($1)',
+      [rows.map((row) => row.event_id)],
+    ),
+  ];
+  const addresses = new Map(contracts.rows.map(({ id, address }) => [id, address]));
+  const events = new Map(types.rows.map((type) => [type.id, type]));
+  return rows.map((row) => ({
+    transaction_hash: row.transaction_hash,
+    block_number: row.block_number,
+    log_index: row.log_index,
+    contract: addresses.get(row.contract_id) ?? '',
+    event_name: events.get(row.event_id)?.name ?? '',
+    event_signature: events.get(row.event_id)?.signature ?? '',
+    args: row.args,
+    timestamp: row.timestamp,
+  }));
+}

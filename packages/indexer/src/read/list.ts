@@ -1,0 +1,80 @@
+import type { Page } from '@skerry/database';
+import { inTransaction } from '@skerry/database';
+import type pg from 'pg';
+import { type BlockRange, type Bounds, findBlockRange } from './bounds.ts';
+import { type Cursor, checkCursor, writeCursor } from './cursor.ts';
+import { type Coverage, type Freshness, findFreshness, listCoverage } from './status.ts';
+
+export interface List<T> {
+  readonly items: T[];
+  readonly total: number;
+  /** false: there are at least `total`. */
+  readonly totalIsExact: boolean;
+  /** Where the next page begins; null after the last one. */
+  readonly cursor: string | null;
+  readonly freshness: Freshness;
+  readonly coverage: Coverage[];
+}
+
+/** One page is one moment of the chain: rows, total and head are of the same snapshot. */
+export const SNAPSHOT = 'begin isolation level repeatable read read only';
+
+export interface ListRequest {
+  readonly networkName: string;
+  readonly bounds: Bounds;
+  /** Whose coverage is told. Lower case. */
+  readonly address: string | undefined;
+  readonly page: Page;
+  readonly cursor: Cursor | undefined;
+}
+
+/** What a list is read from. */
+export interface Moment {
+  readonly client: pg.PoolClient;
+  readonly networkId: number;
+  readonly coverage: readonly Coverage[];
+  readonly range: BlockRange;
+}
+
+/** The rows of a page, newest first, and how many there are in all. */
+export interface Found<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
+  readonly totalIsExact: boolean;
+}
+
+/** How one sort of rows is read and shown. */
+export interface ListSource<Row, View> {
+  /** Undefined where nothing can be there. */
+  find(moment: Moment): Promise<Found<Row> | undefined>;
+  placeOf(row: Row): Pick<Cursor, 'block' | 'index'>;
+  describe(client: pg.PoolClient, rows: readonly Row[]): Promise<View[]> | View[];
+}
+
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED. */
+export function readList<Row, View>(
+  pool: pg.Pool,
+  { networkName, bounds, address, page, cursor }: ListRequest,
+  { find, placeOf, describe }: ListSource<Row, View>,
+): Promise<List<View> | undefined> {
+  const read = async (client: pg.PoolClient): Promise<List<View> | undefined> => {
+    const freshness = await findFreshness(client, networkName);
+    if (!freshness) return undefined;
+    const { networkId } = freshness;
+    if (cursor) await checkCursor(client, networkId, cursor);
+    const coverage = address === undefined ? [] : await listCoverage(client, networkId, address);
+    const range = await findBlockRange(client, networkId, bounds);
+    const found = range && (await find({ client, networkId, coverage, range }));
+    if (!found) return { items: [], total: 0, totalIsExact: true, cursor: null, freshness, coverage };
+    const { rows, total, totalIsExact } = found;
+    const last = rows.length === page.limit ? rows.at(-1) : undefined;
+    const next = last && {
+      ...placeOf(last),
+      top: cursor?.top ?? placeOf(rows[0]!).block,
+      undoSeq: cursor?.undoSeq ?? freshness.undoSeq,
+    };
+    const items = await describe(client, rows);
+    return { items, total, totalIsExact, cursor: next ? writeCursor(next) : null, freshness, coverage };
+  };
+  return inTransaction(pool, read, SNAPSHOT);
+}

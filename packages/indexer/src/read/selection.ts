@@ -1,0 +1,67 @@
+import type { Page } from '@skerry/database';
+import type pg from 'pg';
+import type { BlockRange, Bounds } from './bounds.ts';
+import type { Cursor } from './cursor.ts';
+
+/** Which events a list is of. */
+export interface Selection {
+  readonly table: string;
+  readonly contractId: number | undefined;
+  readonly eventIds: readonly number[] | undefined;
+  readonly range: BlockRange;
+  readonly bounds: Bounds;
+  readonly args: readonly string[] | undefined;
+  readonly cursor: Cursor | undefined;
+}
+
+export interface Row {
+  readonly block_number: number;
+  readonly log_index: number;
+  readonly contract_id: number;
+  readonly event_id: number;
+  readonly timestamp: number;
+  readonly transaction_hash: string;
+  readonly args: Record<string, unknown>;
+}
+
+export const ROW = `block_number, log_index, contract_id, event_id, "timestamp",
+  '0x' || encode(transaction_hash, 'hex') as transaction_hash, args`;
+export const ORDER = 'order by block_number desc, log_index desc';
+
+/** Conditions of a selection but for contract and event, and their parameters. */
+export function conditionsOf({ range, bounds, args, cursor }: Selection, parameters: unknown[]): string {
+  const add = (value: unknown) => `$${parameters.push(value)}`;
+  const conditions = [`block_number between ${add(range.from)} and ${add(range.to)}`];
+  if (bounds.fromTimestamp !== undefined) conditions.push(`"timestamp" >= ${add(bounds.fromTimestamp)}`);
+  if (bounds.toTimestamp !== undefined) conditions.push(`"timestamp" <= ${add(bounds.toTimestamp)}`);
+  if (args) conditions.push(`(${args.map((one) => `args @> ${add(one)}::jsonb`).join(' or ')})`);
+  if (cursor) {
+    conditions.push(`(block_number, log_index) < (${add(cursor.block)}, ${add(cursor.index)})`);
+    // The same in a form by which partitions are left out.
+    conditions.push(`block_number <= ${add(cursor.block)}`);
+  }
+  return conditions.join(' and ');
+}
+
+/** Walks down an index in order, once for each event type, and takes the newest of all. */
+export async function readOrdered(client: pg.PoolClient, selection: Selection, page: Page): Promise<Row[]> {
+  const { table, contractId, eventIds } = selection;
+  const offset = selection.cursor ? 0 : page.offset;
+  const parameters: unknown[] = [];
+  const conditions = conditionsOf(selection, parameters);
+  const add = (value: unknown) => `$${parameters.push(value)}`;
+  const tail = `${ORDER} limit ${add(page.limit)} offset ${add(offset)}`;
+  if (!eventIds)
+    return (await client.query<Row>(`select ${ROW} from ${table} where ${conditions} ${tail}`, parameters))
+      .rows;
+  const contract = contractId === undefined ? '' : `contract_id = ${add(contractId)} and`;
+  const each = eventIds.map(
+    (id) =>
+      `(select * from ${table} where ${contract} event_id = ${id} and ${conditions} ${ORDER} limit ${page.limit + offset})`,
+  );
+  const { rows } = await client.query<Row>(
+    `select ${ROW} from (${each.join(' union all ')}) newest ${tail}`,
+    parameters,
+  );
+  return rows;
+}

@@ -1,0 +1,140 @@
+import { backoffMs, type Logger, pause } from '@skerry/kit';
+
+/** A notification of a header is about 2 kB. */
+const MESSAGE_MAX_CHARS = 64 * 1024;
+const RECONNECT_BASE_MS = 500;
+const RECONNECT_MAX_MS = 60_000;
+const QUANTITY = /^0x[0-9a-f]{1,12}$/i;
+
+export interface HeadFeedOptions {
+  /** WebSocket addresses; they may hold keys. */
+  readonly urls: readonly string[];
+  readonly timeoutMs: number;
+  readonly network: string;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+interface Message {
+  readonly id?: unknown;
+  readonly result?: unknown;
+  readonly method?: unknown;
+  readonly params?: { readonly subscription?: unknown; readonly result?: { readonly number?: unknown } };
+}
+
+/** What a server of subscriptions says, or undefined for anything else. Never throws. */
+export function readHeadMessage(
+  data: unknown,
+): { subscribed: string } | { subscription: string; number: number } | undefined {
+  if (typeof data !== 'string' || data.length > MESSAGE_MAX_CHARS) return undefined;
+  let message: Message | null;
+  try {
+    message = JSON.parse(data) as Message | null;
+  } catch {
+    return undefined;
+  }
+  if (typeof message !== 'object' || message === null) return undefined;
+  if (message.id === 1 && typeof message.result === 'string') return { subscribed: message.result };
+  const { subscription, result } = message.params ?? {};
+  const number = result?.number;
+  if (message.method !== 'eth_subscription' || typeof subscription !== 'string') return undefined;
+  return typeof number === 'string' && QUANTITY.test(number)
+    ? { subscription, number: Number(number) }
+    : undefined;
+}
+
+/**
+ * Tells when there is a new block, by `eth_subscribe` over WebSocket. What it tells is a reason to look and no more:
+ * blocks are read, compared and believed as they are without it.
+ */
+export class HeadFeed {
+  /** The highest block that was told; -1 before the first. */
+  told = -1;
+  readonly #options: HeadFeedOptions;
+  readonly #open = new Map<WebSocket, { subscription: string | undefined }>();
+  #news = new AbortController();
+
+  constructor(options: HeadFeedOptions) {
+    this.#options = options;
+  }
+
+  /** Whether some subscription stands. */
+  get isLive(): boolean {
+    return [...this.#open.values()].some(({ subscription }) => subscription !== undefined);
+  }
+
+  /** Keeps the subscriptions up until the signal ends. */
+  async run(): Promise<void> {
+    await Promise.all(this.#options.urls.map((url) => this.#keep(url)));
+  }
+
+  /** Resolves when something was told since the last wait, at the latest after `ms`. */
+  async wait(ms: number): Promise<void> {
+    await pause(ms, AbortSignal.any([this.#news.signal, this.#options.signal]));
+    if (this.#news.signal.aborted) this.#news = new AbortController();
+  }
+
+  /** Ends the wait: there is another reason to look. */
+  ring(): void {
+    this.#news.abort();
+  }
+
+  /** The chain went on and nothing was told: whoever stood silent is asked anew. */
+  distrust(): void {
+    for (const socket of this.#open.keys()) socket.close();
+  }
+
+  async #keep(url: string): Promise<void> {
+    const { signal, log, network } = this.#options;
+    for (let failures = 0; !signal.aborted; ) {
+      const stood = await this.#subscribe(url);
+      if (signal.aborted) return;
+      failures = stood ? 1 : failures + 1;
+      if (failures === 1)
+        log.warn({ network, endpoint: new URL(url).host }, 'a subscription ended; polling the head');
+      await pause(backoffMs(failures, RECONNECT_BASE_MS, RECONNECT_MAX_MS), signal);
+    }
+  }
+
+  /** One connection until it ends; whether it brought a subscription. */
+  async #subscribe(url: string): Promise<boolean> {
+    const { signal, timeoutMs } = this.#options;
+    const socket = new WebSocket(url);
+    const state: { subscription: string | undefined } = { subscription: undefined };
+    const ended = Promise.withResolvers<void>();
+    // A socket that does not get to its end by itself is not waited for.
+    const close = () => {
+      socket.close();
+      ended.resolve();
+    };
+    const deadline = setTimeout(close, timeoutMs);
+    signal.addEventListener('abort', close, { once: true });
+    socket.addEventListener('open', () =>
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] })),
+    );
+    socket.addEventListener('message', ({ data }) => {
+      const message = readHeadMessage(data);
+      if (message === undefined) return;
+      if ('subscribed' in message) {
+        clearTimeout(deadline);
+        state.subscription = message.subscribed;
+        // What came before is not told any more.
+        this.ring();
+      } else if (message.subscription === state.subscription) this.#tell(message.number);
+    });
+    socket.addEventListener('close', () => ended.resolve());
+    socket.addEventListener('error', () => ended.resolve());
+    this.#open.set(socket, state);
+    await ended.promise;
+    clearTimeout(deadline);
+    signal.removeEventListener('abort', close);
+    this.#open.delete(socket);
+    return state.subscription !== undefined;
+  }
+
+  /** Also of a block that is not higher: a reorganisation may be told so. */
+  #tell(number: number): void {
+    this.told = Math.max(this.told, number);
+    this.ring();
+  }
+}

@@ -1,0 +1,136 @@
+import { inTransaction } from '@skerry/database';
+import type pg from 'pg';
+import type { Header } from '../chain/shape.ts';
+import { createNetworkTables } from './partitions.ts';
+
+/** What is kept of a network. */
+export interface NetworkRow {
+  readonly id: number;
+  readonly name: string;
+  readonly chainId: number;
+  readonly genesisHash: string | null;
+  readonly tipNumber: number | null;
+  readonly tipHash: string | null;
+  readonly floor: number;
+  readonly finalized: number | null;
+  readonly head: number | null;
+  readonly headTimestamp: number | null;
+  readonly undoSeq: number;
+  readonly haltCode: string | null;
+  readonly haltMessage: string | null;
+  /** When the tip moved last. */
+  readonly progressAt: Date;
+  /** When a scan that does not follow the tip moved last, or there began to be one. */
+  readonly backfilledAt: Date;
+  readonly requests: number;
+}
+
+const NETWORK_COLUMNS = `
+  id, name, chain_id as "chainId", genesis_hash as "genesisHash", tip_number as "tipNumber", tip_hash as "tipHash",
+  floor_number as floor, finalized_number as finalized, head_number as head, head_timestamp as "headTimestamp",
+  undo_seq as "undoSeq", halt_code as "haltCode", halt_message as "haltMessage", progress_at as "progressAt",
+  backfilled_at as "backfilledAt", requests`;
+
+type Queryable = pg.Pool | pg.PoolClient;
+
+export async function findNetwork(db: Queryable, name: string): Promise<NetworkRow | undefined> {
+  const { rows } = await db.query<NetworkRow>(
+    `select ${NETWORK_COLUMNS} from indexer_networks where name = $1`,
+    [name],
+  );
+  return rows[0];
+}
+
+export async function loadNetwork(db: Queryable, id: number): Promise<NetworkRow> {
+  const { rows } = await db.query<NetworkRow>(
+    `select ${NETWORK_COLUMNS} from indexer_networks where id = $1`,
+    [id],
+  );
+  return rows[0]!;
+}
+
+export async function ensureNetwork(pool: pg.Pool, name: string, chainId: number): Promise<NetworkRow> {
+  return inTransaction(pool, async (client) => {
+    await client.query(
+      'insert into indexer_networks (name, chain_id) values ($1, $2) on conflict (name) do nothing',
+      [name, chainId],
+    );
+    const { rows } = await client.query<NetworkRow>(
+      `select ${NETWORK_COLUMNS} from indexer_networks where name = $1 for update`,
+      [name],
+    );
+    await createNetworkTables(client, rows[0]!.id);
+    return rows[0]!;
+  });
+}
+
+/** Blocks of the window, lowest first. */
+export async function listWindow(
+  db: Queryable,
+  networkId: number,
+  from = 0,
+  to = Number.MAX_SAFE_INTEGER,
+): Promise<Header[]> {
+  const { rows } = await db.query<Header>(
+    `select number, hash, parent_hash as "parentHash", "timestamp", bloom from indexer_blocks
+     where network_id = $1 and number between $2 and $3 order by number`,
+    [networkId, from, to],
+  );
+  return rows;
+}
+
+export async function noteHead(
+  pool: pg.Pool,
+  networkId: number,
+  seen: { head: number; headTimestamp: number; finalized: number; requests: number },
+): Promise<void> {
+  await pool.query(
+    `update indexer_networks set head_number = $2, head_timestamp = $3,
+       finalized_number = greatest(coalesce(finalized_number, -1), $4), requests = requests + $5 where id = $1`,
+    [networkId, seen.head, seen.headTimestamp, seen.finalized, seen.requests],
+  );
+}
+
+export async function haltNetwork(
+  pool: pg.Pool,
+  networkId: number,
+  code: string | null,
+  message: string | null,
+): Promise<void> {
+  await pool.query('update indexer_networks set halt_code = $2, halt_message = $3 where id = $1', [
+    networkId,
+    code,
+    message,
+  ]);
+}
+
+/** Forgets everything that was read of a network, and reads it again: what is asked for stays. */
+export async function resetNetwork(pool: pg.Pool, networkId: number): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    await client.query('set local statement_timeout = 0');
+    await client.query('select from indexer_networks where id = $1 for update', [networkId]);
+    const { rows } = await client.query<{ name: string }>(
+      'delete from indexer_partitions where network_id = $1 returning name',
+      [networkId],
+    );
+    for (const { name } of rows) await client.query(`drop table ${name}`);
+    for (const table of ['blocks', 'undos', 'spans'])
+      await client.query(`delete from indexer_${table} where network_id = $1`, [networkId]);
+    await client.query(
+      'update indexer_scans set next_block = from_block, prior_hash = null, live = false where network_id = $1',
+      [networkId],
+    );
+    // Pages of the old chain end: their cursors count undos.
+    await client.query(
+      `update indexer_networks set genesis_hash = null, tip_number = null, tip_hash = null, floor_number = -1,
+         finalized_number = null, head_number = null, head_timestamp = null, undo_seq = undo_seq + 1,
+         halt_code = null, halt_message = null, progress_at = now(), backfilled_at = now() where id = $1`,
+      [networkId],
+    );
+    await client.query(
+      `insert into indexer_undos (network_id, seq, ancestor, depth)
+       select id, undo_seq, -1, 0 from indexer_networks where id = $1`,
+      [networkId],
+    );
+  });
+}

@@ -1,0 +1,113 @@
+import type pg from 'pg';
+import type { EventDefinition } from '../abi/types.ts';
+import type { Claim, ClaimedEvent } from '../chain/claims.ts';
+import type { RowKind } from './partitions.ts';
+
+/** What is read from the chain for one contract. */
+export interface Scan {
+  readonly id: number;
+  readonly contractId: number;
+  readonly address: string;
+  readonly kind: RowKind;
+  readonly topics: readonly string[];
+  readonly fromBlock: number;
+  /** Everything before it is read; without meaning for a live one. */
+  readonly nextBlock: number;
+  /** Hash of the block before it as it was read; null where that is not known. */
+  readonly priorHash: string | null;
+  readonly toBlock: number | null;
+  readonly live: boolean;
+}
+
+type Queryable = pg.Pool | pg.PoolClient;
+
+/** Whether it has more to read and does not follow the tip. */
+export const isWaiting = ({ live, nextBlock, toBlock }: Scan): boolean =>
+  !live && (toBlock === null || nextBlock <= toBlock);
+
+export async function listScans(db: Queryable, networkId: number): Promise<Scan[]> {
+  const { rows } = await db.query<Scan>(
+    `select s.id, contract_id as "contractId", address, kind, topics, from_block as "fromBlock",
+       next_block as "nextBlock", prior_hash as "priorHash", to_block as "toBlock", live
+     from indexer_scans s join indexer_contracts c on c.id = s.contract_id
+     where s.network_id = $1 order by s.id`,
+    [networkId],
+  );
+  return rows;
+}
+
+/** Events of each contract's ABIs, newest version first. */
+export async function listContractEvents(
+  db: Queryable,
+  contractIds: readonly number[],
+): Promise<Map<number, ClaimedEvent[]>> {
+  const { rows } = await db.query<{ contractId: number; id: number; definition: EventDefinition }>(
+    `select a.contract_id as "contractId", t.id, t.definition
+     from indexer_abis a cross join unnest(a.event_ids) with ordinality as e (id, place) join indexer_event_types t on t.id = e.id
+     where a.contract_id = any($1) order by a.contract_id, a.version desc, e.place`,
+    [contractIds],
+  );
+  const events = new Map<number, ClaimedEvent[]>();
+  for (const { contractId, id, definition } of rows) {
+    const list = events.get(contractId) ?? [];
+    if (!list.some((one) => one.id === id)) list.push({ id, definition });
+    events.set(contractId, list);
+  }
+  return events;
+}
+
+/** The claims of some scans, one for each contract. */
+export function claimsOf(
+  scans: readonly Scan[],
+  events: ReadonlyMap<number, readonly ClaimedEvent[]>,
+): Claim[] {
+  const byContract = new Map<number, Claim>();
+  for (const { contractId, address, topics, fromBlock } of scans) {
+    const known = byContract.get(contractId);
+    byContract.set(contractId, {
+      contractId,
+      address,
+      topics: [...new Set([...(known?.topics ?? []), ...topics])],
+      events: events.get(contractId) ?? [],
+      fromBlock: Math.min(fromBlock, known?.fromBlock ?? fromBlock),
+    });
+  }
+  return [...byContract.values()];
+}
+
+/** Scans that a backfill reads together: all that stand at one block, up to where the next one joins. */
+export interface Pass {
+  readonly kind: RowKind;
+  readonly scans: readonly Scan[];
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Addresses in one request; beyond it a pass takes the rest in the next turn. */
+const PASS_SCANS_MAX = 200;
+
+/**
+ * The pass to do next: the furthest behind. Pure.
+ *
+ * @param floor the last block that nothing can undo: a backfill stays at or below it
+ */
+export function decidePass(scans: readonly Scan[], floor: number): Pass | undefined {
+  const waiting = scans.filter((one) => !one.live && one.nextBlock <= Math.min(floor, one.toBlock ?? floor));
+  const first = waiting.toSorted((a, b) => a.nextBlock - b.nextBlock || a.id - b.id)[0];
+  if (!first) return undefined;
+  const kin = waiting.filter((one) => one.kind === first.kind);
+  const group = kin
+    .filter((one) => one.nextBlock === first.nextBlock && oneRequest(one, first))
+    .slice(0, PASS_SCANS_MAX);
+  const others = kin.filter((one) => one.nextBlock > first.nextBlock).map((one) => one.nextBlock - 1);
+  const ends = group.map((one) => one.toBlock ?? floor);
+  return {
+    kind: first.kind,
+    scans: group,
+    from: first.nextBlock,
+    to: Math.min(floor, ...ends, ...others),
+  };
+}
+
+/** A request has one list of topics for all of its addresses: a scan of every topic goes alone. */
+const oneRequest = (a: Scan, b: Scan): boolean => a.topics.includes('*') === b.topics.includes('*');

@@ -1,0 +1,66 @@
+import { inTransaction } from '@skerry/database';
+import type pg from 'pg';
+
+/** Rows that one span should stand for: few spans to add up, few rows to count where a filter cuts one. */
+const SPAN_ROWS = 10_000;
+const SMALL_ROWS = SPAN_ROWS / 2;
+/** Spans whose rows are deleted in one transaction. */
+const SPANS_PER_DELETE = 8;
+
+/** Joins neighbouring small spans that nothing can undo any more. Gives how many there are fewer. */
+export async function mergeSpans(pool: pg.Pool, networkId: number): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    // A step of the tail waits: it may be taking spans back.
+    const { rows } = await client.query<{ floor: number }>(
+      'select floor_number as floor from indexer_networks where id = $1 for update',
+      [networkId],
+    );
+    const merged = await client.query<{ n: number }>(
+      `with ordered as (
+         select *, sum((rows >= $3)::integer) over w as island, div(sum(rows) over w, $4) as part
+         from indexer_spans where network_id = $1 and to_block <= $2
+         window w as (partition by contract_id, event_id order by from_block)),
+       groups as (
+         select contract_id, event_id, min(from_block) as from_block, max(to_block) as to_block,
+           min(from_timestamp) as from_timestamp, max(to_timestamp) as to_timestamp, sum(rows) as rows, count(*) as n
+         from ordered where rows < $3 group by contract_id, event_id, island, part having count(*) > 1),
+       gone as (
+         delete from indexer_spans s using groups g
+         where s.network_id = $1 and s.contract_id = g.contract_id and s.event_id = g.event_id
+           and s.from_block > g.from_block and s.to_block <= g.to_block returning 1),
+       kept as (
+         update indexer_spans s set to_block = g.to_block, from_timestamp = g.from_timestamp, to_timestamp = g.to_timestamp, rows = g.rows
+         from groups g where s.network_id = $1 and s.contract_id = g.contract_id and s.event_id = g.event_id
+           and s.from_block = g.from_block)
+       select count(*)::integer as n from gone`,
+      [networkId, rows[0]!.floor, SMALL_ROWS, SPAN_ROWS],
+    );
+    return merged.rows[0]!.n;
+  });
+}
+
+/** Deletes some rows of a contract that nobody asks for any more; false where there are none. */
+export async function deleteSomeRemoved(pool: pg.Pool, networkId: number): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ id: number }>(
+      'select id from indexer_contracts where network_id = $1 and removed order by id limit 1 for update skip locked',
+      [networkId],
+    );
+    const id = rows[0]?.id;
+    if (id === undefined) return false;
+    const { rowCount } = await client.query(
+      `with chosen as (
+         delete from indexer_spans where (network_id, contract_id, event_id, from_block) in (
+           select network_id, contract_id, event_id, from_block from indexer_spans
+           where network_id = $1 and contract_id = $2 limit $3)
+         returning event_id, from_block, to_block),
+       gone as (
+         delete from indexer_events_n${networkId} e using chosen
+         where e.contract_id = $2 and e.event_id = chosen.event_id and e.block_number between chosen.from_block and chosen.to_block)
+       select from chosen`,
+      [networkId, id, SPANS_PER_DELETE],
+    );
+    if (rowCount === 0) await client.query('delete from indexer_contracts where id = $1', [id]);
+    return true;
+  });
+}

@@ -1,0 +1,206 @@
+import { inTransaction } from '@skerry/database';
+import { AppError, parseEvmAddress } from '@skerry/protocol';
+import type pg from 'pg';
+import { parseAbi } from './abi/declaration.ts';
+import { topicOf } from './abi/topic.ts';
+import { declarationOf, type EventDefinition, signatureOf } from './abi/types.ts';
+import { ANY_TOPIC } from './chain/claims.ts';
+import { findNetwork } from './store/networks.ts';
+
+/** The owner of what the node's own settings ask for. */
+export const SETTINGS_OWNER = 'settings';
+
+export interface WatchRequest {
+  /** Name of a network that this node indexes. */
+  readonly network: string;
+  readonly contract: string;
+  /** JSON ABI, or a list of event declarations. */
+  readonly abi: unknown;
+  /** The first block that is wanted. */
+  readonly startBlock: number;
+  /** Whether its transactions are kept too. */
+  readonly transactions?: boolean;
+  readonly owner: string;
+}
+
+export interface WatchLimits {
+  /** Contracts that one owner may have indexed; without one there is no limit. */
+  readonly watchesPerOwner?: number | undefined;
+}
+
+/**
+ * Asks for a contract to be indexed. Asking again changes what is asked for: another ABI becomes the contract's newest
+ * version, an earlier block extends what is read backwards. Only what was not read yet is read.
+ *
+ * Throws NETWORK_NOT_FOUND, INVALID_ADDRESS, INVALID_ABI, INVALID_PARAMETERS, WATCH_LIMIT_REACHED.
+ */
+export async function watchContract(
+  pool: pg.Pool,
+  request: WatchRequest,
+  limits: WatchLimits = {},
+): Promise<void> {
+  const address = parseEvmAddress(request.contract);
+  const events = parseAbi(request.abi);
+  const { startBlock, owner } = request;
+  if (!Number.isSafeInteger(startBlock) || startBlock < 0)
+    throw new AppError('INVALID_PARAMETERS', 'the start block is a whole number from 0');
+  const network = await findNetwork(pool, request.network);
+  if (!network) throw new AppError('NETWORK_NOT_FOUND', `this node does not index ${request.network}`);
+  await inTransaction(pool, async (client) => {
+    await client.query('select from indexer_networks where id = $1 for update', [network.id]);
+    const contractId = await ensureContract(client, network.id, address);
+    await ensureWatch(client, contractId, request, limits);
+    const eventIds = await ensureEventTypes(client, events);
+    await ensureAbi(client, contractId, owner, eventIds);
+    const topics = [...new Set(events.map((event) => (event.anonymous ? ANY_TOPIC : topicOf(event))))];
+    await ensureScans(client, network.id, contractId, 'events', topics, startBlock);
+    if (request.transactions)
+      await ensureScans(client, network.id, contractId, 'transactions', [''], startBlock);
+  });
+}
+
+/** Takes an owner's wish back; the last one's takes the contract's rows with it. Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
+export async function unwatchContract(
+  pool: pg.Pool,
+  request: Pick<WatchRequest, 'network' | 'contract' | 'owner'>,
+): Promise<void> {
+  const address = parseEvmAddress(request.contract);
+  const network = await findNetwork(pool, request.network);
+  if (!network) throw new AppError('NETWORK_NOT_FOUND', `this node does not index ${request.network}`);
+  await inTransaction(pool, async (client) => {
+    await client.query('select from indexer_networks where id = $1 for update', [network.id]);
+    const { rows } = await client.query<{ id: number }>(
+      `delete from indexer_watches w using indexer_contracts c
+       where c.id = w.contract_id and c.network_id = $1 and c.address = $2 and w.owner = $3 returning c.id`,
+      [network.id, address, request.owner],
+    );
+    const id = rows[0]?.id;
+    if (id === undefined)
+      throw new AppError(
+        'WATCH_NOT_FOUND',
+        `${request.owner} has not asked for ${address} on ${request.network}`,
+      );
+    const rest = await client.query('select from indexer_watches where contract_id = $1 limit 1', [id]);
+    if (rest.rowCount !== 0) return;
+    await client.query('delete from indexer_scans where contract_id = $1', [id]);
+    await client.query('update indexer_contracts set removed = true where id = $1', [id]);
+  });
+}
+
+async function ensureContract(client: pg.PoolClient, networkId: number, address: string): Promise<number> {
+  await client.query(
+    'insert into indexer_contracts (network_id, address) values ($1, $2) on conflict do nothing',
+    [networkId, address],
+  );
+  const { rows } = await client.query<{ id: number; removed: boolean }>(
+    'select id, removed from indexer_contracts where network_id = $1 and address = $2',
+    [networkId, address],
+  );
+  if (rows[0]!.removed)
+    throw new AppError('OVERLOADED', 'the rows of this contract are still being deleted; try again shortly');
+  return rows[0]!.id;
+}
+
+async function ensureWatch(
+  client: pg.PoolClient,
+  contractId: number,
+  { owner, startBlock, transactions = false }: WatchRequest,
+  { watchesPerOwner }: WatchLimits,
+): Promise<void> {
+  await client.query(
+    `insert into indexer_watches as old (contract_id, owner, start_block, transactions) values ($1, $2, $3, $4)
+     on conflict (contract_id, owner) do update set
+       start_block = least(old.start_block, excluded.start_block), transactions = old.transactions or excluded.transactions`,
+    [contractId, owner, startBlock, transactions],
+  );
+  if (watchesPerOwner === undefined) return;
+  const { rows } = await client.query<{ n: number }>(
+    'select count(*)::integer as n from indexer_watches where owner = $1',
+    [owner],
+  );
+  if (rows[0]!.n > watchesPerOwner)
+    throw new AppError('WATCH_LIMIT_REACHED', `one owner can have ${watchesPerOwner} contracts indexed here`);
+}
+
+async function ensureEventTypes(
+  client: pg.PoolClient,
+  events: readonly EventDefinition[],
+): Promise<number[]> {
+  const declarations = events.map(declarationOf);
+  await client.query(
+    `insert into indexer_event_types (declaration, name, signature, definition)
+     select distinct on (1) * from unnest($1::text[], $2::text[], $3::text[], $4::jsonb[]) on conflict do nothing`,
+    [
+      declarations,
+      events.map(({ name }) => name),
+      events.map(signatureOf),
+      events.map((event) => JSON.stringify(event)),
+    ],
+  );
+  const { rows } = await client.query<{ id: number; declaration: string }>(
+    'select id, declaration from indexer_event_types where declaration = any($1)',
+    [declarations],
+  );
+  const ids = new Map(rows.map(({ id, declaration }) => [declaration, id]));
+  return [...new Set(declarations.map((declaration) => ids.get(declaration)!))];
+}
+
+/** A new version, unless it is the newest already. */
+async function ensureAbi(
+  client: pg.PoolClient,
+  contractId: number,
+  owner: string,
+  eventIds: readonly number[],
+): Promise<void> {
+  await client.query(
+    `with newest as (
+       select version, event_ids from indexer_abis where contract_id = $1 order by version desc limit 1)
+     insert into indexer_abis (contract_id, version, owner, event_ids)
+     select $1, coalesce((select version from newest), 0) + 1, $2, $3::integer[]
+     where not exists (select from newest where event_ids = $3::integer[])`,
+    [contractId, owner, eventIds],
+  );
+}
+
+interface ScanReach {
+  readonly topics: string[];
+  readonly fromBlock: number;
+}
+
+/** Scans for what no scan covers yet: new topics from the start, known ones for the blocks before where they begin. */
+async function ensureScans(
+  client: pg.PoolClient,
+  networkId: number,
+  contractId: number,
+  kind: 'events' | 'transactions',
+  topics: readonly string[],
+  startBlock: number,
+): Promise<void> {
+  const { rows } = await client.query<ScanReach>(
+    `select topics, from_block as "fromBlock" from indexer_scans where contract_id = $1 and kind = $2`,
+    [contractId, kind],
+  );
+  // Scans that came to their end are kept: they say what was read.
+  const earliest = new Map<string, number>();
+  for (const scan of rows)
+    for (const topic of scan.topics)
+      earliest.set(topic, Math.min(scan.fromBlock, earliest.get(topic) ?? scan.fromBlock));
+  const groups = new Map<number | null, string[]>();
+  for (const topic of topics) {
+    const begins = earliest.get(topic);
+    if (begins !== undefined && begins <= startBlock) continue;
+    const end = begins === undefined ? null : begins - 1;
+    groups.set(end, [...(groups.get(end) ?? []), topic]);
+  }
+  if (groups.size > 0)
+    await client.query(
+      'update indexer_networks set progress_at = now(), backfilled_at = now() where id = $1',
+      [networkId],
+    );
+  for (const [toBlock, wanted] of groups)
+    await client.query(
+      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block)
+       values ($1, $2, $3, $4, $5, $5, $6)`,
+      [networkId, contractId, kind, wanted, startBlock, toBlock],
+    );
+}

@@ -1,0 +1,168 @@
+import { ERRORS, type ErrorCode } from '@skerry/protocol';
+import {
+  type AnswerForm,
+  type Api,
+  type Body,
+  errorsOf,
+  isContent,
+  type Operation,
+  type RateClass,
+} from '@skerry/protocol/api/operation';
+import { VERSION } from '../daemon/version.ts';
+import { Components } from './components.ts';
+import { addressOf } from './example.ts';
+import { parametersOf } from './parameters.ts';
+
+export interface ApiInfo {
+  readonly title: string;
+  readonly description: string;
+}
+
+/** Requests of one client in a minute, by class. */
+export type PerMinute = Partial<Readonly<Record<RateClass, number>>>;
+
+/** A document in the form of OpenAPI 3.1, as far as it is read here. */
+export interface Document {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
+}
+
+export interface DocumentOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly parameters?: readonly object[];
+  readonly requestBody?: object;
+  readonly responses: Readonly<Record<string, object>>;
+  readonly 'x-signed': boolean;
+  readonly 'x-rate-limit': { readonly class: RateClass; readonly per_minute: number | null };
+}
+
+/** `/ipfs/:hash/*` -> `/ipfs/{hash}/{*}` */
+export const pathOf = ({ path }: Operation) => path.replace(/:([A-Za-z_]+)/g, '{$1}').replace(/\*$/, '{*}');
+
+export function tagOf({ tag, path }: Operation): string {
+  return (
+    tag ??
+    path
+      .replace(/^\/api\/v0\//, '/')
+      .split('/')
+      .filter(Boolean)[0] ??
+    'node'
+  );
+}
+
+export const methodsOf = ({ method, alsoHead }: Operation) => (alsoHead ? [method, 'HEAD'] : [method]);
+
+/** What is sent, by media type. */
+export function contentOfBody(body: Body): Readonly<Record<string, object>> {
+  switch (body.kind) {
+    case 'json':
+    case 'signed':
+      return { 'application/json': body.schema };
+    case 'bytes':
+      return {
+        [body.contentType]: {
+          ...(body.contentType === 'application/json' ? {} : { type: 'string', format: 'binary' }),
+          description: body.description,
+        },
+      };
+    case 'form':
+      return { 'multipart/form-data': body.fields };
+    case 'stream':
+      return body.content;
+  }
+}
+
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  200: 'success',
+  422: 'a refused message of the network form',
+  503: 'not available now; the body says why',
+};
+
+export const describeAnswer = (status: string, form: AnswerForm) =>
+  isContent(form) ? form.description : (DESCRIPTIONS[status] ?? 'success');
+
+export const contentOfAnswer = (form: AnswerForm): Readonly<Record<string, object>> =>
+  isContent(form) ? form.content : { 'application/json': form };
+
+/** Codes by status, each in the order of the catalogue. */
+function groupErrors(operation: Operation): Map<number, ErrorCode[]> {
+  const said = new Set(errorsOf(operation));
+  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => said.has(code));
+  return Map.groupBy(codes, (code) => ERRORS[code].httpStatus);
+}
+
+const mapValues = <T, U>(record: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
+
+function documentOperation(
+  id: string,
+  operation: Operation,
+  components: Components,
+  perMinute: PerMinute,
+): DocumentOperation {
+  const { summary, body, answers, rateClass = 'unlimited', example } = operation;
+  const mediaOf = (schema: object) => ({ schema: components.schema(schema) });
+  const [first] = Object.keys(answers);
+  const documented = Object.entries(answers).map(([status, form]) => {
+    const content = mapValues(contentOfAnswer(form), mediaOf);
+    const json = content['application/json'];
+    if (json && example && status === first) Object.assign(json, { example: example.answer });
+    return [
+      status,
+      {
+        description: describeAnswer(status, form),
+        ...(Object.keys(content).length === 0 ? {} : { content }),
+      },
+    ];
+  });
+  const refused = [...groupErrors(operation)].map(([status, codes]) => [status, components.refusal(codes)]);
+  const parameters = parametersOf(operation).map((one) => components.parameter(one));
+  return {
+    operationId: id,
+    tags: [tagOf(operation)],
+    summary,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body
+      ? {
+          requestBody: {
+            required: !(body.kind === 'json' && body.isOptional),
+            content: mapValues(contentOfBody(body), mediaOf),
+          },
+        }
+      : {}),
+    // An answer of its own stands in the place of a refusal with the same status.
+    responses: { ...Object.fromEntries(refused), ...Object.fromEntries(documented) },
+    'x-signed': rateClass === 'authenticated',
+    'x-rate-limit': { class: rateClass, per_minute: perMinute[rateClass] ?? null },
+    ...(example ? { 'x-example-request': `${operation.method} ${addressOf(operation, example)}` } : {}),
+  };
+}
+
+/** The OpenAPI 3.1 document of a table. @param perMinute the rates of its server, where it counts requests */
+export function writeDocument(api: Api, info: ApiInfo, perMinute: PerMinute = {}): Document {
+  const operations = Object.entries(api);
+  const components = new Components(operations.flatMap(([, operation]) => parametersOf(operation)));
+  const paths: Record<string, Record<string, DocumentOperation>> = {};
+  for (const [id, operation] of operations) {
+    const path = pathOf(operation);
+    const methods = paths[path] ?? {};
+    paths[path] = methods;
+    for (const method of methodsOf(operation)) {
+      const name = method === 'HEAD' ? id.replace(/^get/, 'head') : id;
+      methods[method.toLowerCase()] = documentOperation(name, operation, components, perMinute);
+    }
+  }
+  const { title, description } = info;
+  return {
+    openapi: '3.1.0',
+    info: { title, version: VERSION, description },
+    // The signature of a message is the only credential, and no header.
+    ...{ security: [] },
+    paths,
+    components: components.all(),
+  };
+}

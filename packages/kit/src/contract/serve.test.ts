@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Api, type Operation, text } from '@skerry/protocol/api/operation';
+import Type from 'typebox';
+import { createLogger } from '../daemon/log.ts';
+import { createHttpServer } from '../http/server.ts';
+import { answer, expectAll, type Handlers, type ServeOptions, serve, serveAll } from './serve.ts';
+
+const operation = { method: 'POST', summary: 'x', errors: [] } as const;
+const API = {
+  plain: { ...operation, path: '/plain', answers: { 200: Type.Unknown() } },
+  strict: {
+    ...operation,
+    path: '/strict',
+    body: {
+      kind: 'json',
+      schema: Type.Object({ n: Type.Optional(Type.Integer()) }, { additionalProperties: false }),
+      isStrict: true,
+      isOptional: true,
+    },
+    answers: { 200: Type.Unknown() },
+  },
+  lax: {
+    ...operation,
+    path: '/lax',
+    body: { kind: 'json', schema: Type.Object({ n: Type.Integer() }), limitBytes: 20 },
+    answers: { 200: Type.Unknown() },
+  },
+  bytes: {
+    ...operation,
+    path: '/bytes',
+    body: { kind: 'bytes', contentType: 'application/octet-stream', description: 'any', limitBytes: 4 },
+    answers: { 200: text('as many letters'), 202: Type.Object({ size: Type.Integer() }) },
+  },
+  stream: {
+    ...operation,
+    path: '/stream',
+    body: { kind: 'stream', content: { 'text/csv': Type.String() } },
+    answers: { 200: Type.Unknown() },
+  },
+} as const satisfies Api;
+
+const handlers: Handlers<typeof API> = {
+  plain: () => ({ fine: true }),
+  strict: ({ body }) => body,
+  lax: ({ body }) => body,
+  bytes: ({ body }) =>
+    body.length > 2
+      ? answer(202, { size: body.length }, { 'x-size': String(body.length) })
+      : answer(200, 'x'.repeat(body.length), { 'content-type': 'text/plain' }),
+  async stream({ body }) {
+    let size = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) size += chunk.length;
+    return { size };
+  },
+};
+
+const optionsOf = ({ path }: Operation): ServeOptions =>
+  path === API.stream.path
+    ? {
+        async parsers(scope) {
+          scope.addContentTypeParser('text/csv', (_request, payload, done) => done(null, payload));
+        },
+      }
+    : {};
+
+async function serverOf(add: (app: Awaited<ReturnType<typeof createHttpServer>>) => void) {
+  const app = await createHttpServer({ log: createLogger('test', 'silent') });
+  expectAll(app, API);
+  add(app);
+  return app;
+}
+
+describe('operations are served as their contract says', async () => {
+  const app = await serverOf((server) => serveAll(server, API, handlers, optionsOf));
+  const post = async (url: string, payload: string | Buffer, type = 'application/json') => {
+    const response = await app.inject({ method: 'POST', url, payload, headers: { 'content-type': type } });
+    const isJson = String(response.headers['content-type']).startsWith('application/json');
+    return [
+      response.statusCode,
+      isJson ? response.json<Record<string, unknown>>() : response.payload,
+    ] as const;
+  };
+  const codeOf = async (...request: Parameters<typeof post>) => {
+    const [status, body] = await post(...request);
+    return [status, (body as { code?: unknown }).code];
+  };
+
+  test('a strict body is an object of signed text: nothing is turned into another type', async () => {
+    assert.deepEqual(await post('/strict', '{"n":1}', 'text/plain'), [200, { n: 1 }]);
+    assert.deepEqual(await post('/strict', ''), [200, {}]);
+    assert.deepEqual(await codeOf('/strict', '{"n":"1"}'), [400, 'INVALID_PARAMETERS']);
+    assert.deepEqual(await codeOf('/strict', '{"m":1}'), [400, 'UNKNOWN_FIELD']);
+    assert.deepEqual(await codeOf('/strict', '{"n":'), [400, 'INVALID_JSON']);
+  });
+
+  test('another JSON body is checked by its schema, within its limit', async () => {
+    assert.deepEqual(await post('/lax', '{"n":"1"}'), [200, { n: 1 }]);
+    assert.deepEqual(await codeOf('/lax', '{"n":"x"}'), [400, 'INVALID_PARAMETERS']);
+    assert.deepEqual(await codeOf('/lax', '{"n":1,"more":"than this"}'), [413, 'BODY_TOO_LARGE']);
+    assert.deepEqual(await codeOf('/lax', '{"n":1}', 'application/xml'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
+  });
+
+  test('bytes come whole, and an answer has its status and header fields', async () => {
+    const octets = 'application/octet-stream';
+    assert.deepEqual(await post('/bytes', Buffer.from([0, 255]), octets), [200, 'xx']);
+    assert.deepEqual(await post('/bytes', Buffer.from([0, 255, 1]), octets), [202, { size: 3 }]);
+    assert.deepEqual(await codeOf('/bytes', 'abcde', octets), [413, 'BODY_TOO_LARGE']);
+    assert.deepEqual(await codeOf('/bytes', '{}'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
+  });
+
+  test("a stream is read by its own parser, which is nobody else's, and by no other", async () => {
+    assert.deepEqual(await post('/stream', 'a,b', 'text/csv'), [200, { size: 3 }]);
+    assert.deepEqual(await codeOf('/stream', '{}'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
+    assert.deepEqual(await codeOf('/lax', 'a,b', 'text/csv'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
+  });
+});
+
+test('a server that does not serve exactly its contract does not start', async () => {
+  const { bytes, ...others } = API;
+  const { bytes: _, ...otherHandlers } = handlers;
+  const forgetful = await serverOf((app) => serveAll(app, others, otherHandlers));
+  await assert.rejects(async () => forgetful.ready(), /contract: bytes is not served/);
+  const talkative = await serverOf((app) => {
+    serveAll(app, API, handlers);
+    app.get('/more', () => ({}));
+    serve(app, { ...bytes, path: '/again' }, () => 'x');
+  });
+  await assert.rejects(
+    async () => talkative.ready(),
+    /contract: GET \/more is in no table; .*POST \/again is in no table/,
+  );
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '@skerry/protocol';
+import { defineConfig, listEffective, readConfig, settings } from './config.ts';
+
+const spec = defineConfig('SKERRY_X', {
+  port: settings.port(4024, 'port'),
+  coreUrl: settings.url('http://localhost:4024', 'core node'),
+  dataDir: settings.directory('data', 'x', 'data'),
+  mode: settings.choice(['a', 'b'], 'a', 'mode'),
+  names: settings.list([], 'names'),
+  verbose: settings.flag(false, 'verbose'),
+  token: settings.optionalSecret('token', 'TOKEN'),
+});
+
+test('defaults, given values, and a second name', () => {
+  const config = readConfig(spec, {
+    SKERRY_HOME: '/h',
+    SKERRY_X_PORT: '0',
+    SKERRY_X_NAMES: 'a, b,',
+    SKERRY_X_VERBOSE: 'yes',
+    TOKEN: 't',
+  });
+  assert.deepEqual(config, {
+    port: 0,
+    coreUrl: 'http://localhost:4024',
+    dataDir: '/h/data/x',
+    mode: 'a',
+    names: ['a', 'b'],
+    verbose: true,
+    token: 't',
+  });
+  assert.equal(readConfig(spec, { SKERRY_X_TOKEN: 'own', TOKEN: 't' }).token, 'own');
+});
+
+test('every problem is reported at once; unknown names are problems; secrets are not repeated', () => {
+  const environment = {
+    SKERRY_X_PORT: '70000',
+    SKERRY_X_CORE_URL: 'ftp://x',
+    SKERRY_X_MODE: 'c',
+    SKERRY_X_PROT: '1',
+    SKERRY_XY: 'fine',
+  };
+  assert.throws(
+    () => readConfig(spec, environment),
+    (error) => {
+      assert.ok(error instanceof AppError && error.code === 'INVALID_CONFIG');
+      const { problems } = error.details as { problems: string[] };
+      assert.equal(problems.length, 4);
+      assert.match(
+        problems.join('\n'),
+        /SKERRY_X_PORT.*SKERRY_X_CORE_URL.*SKERRY_X_MODE.*SKERRY_X_PROT is not a known setting/s,
+      );
+      return true;
+    },
+  );
+});
+
+test('the effective values hide secrets', () => {
+  const shown = listEffective(spec, readConfig(spec, { TOKEN: 'hush' }));
+  assert.ok(!JSON.stringify(shown).includes('hush'));
+  assert.equal(shown.find((one) => one.variable === 'SKERRY_X_TOKEN')?.value, '(set, hidden)');
+});

@@ -1,0 +1,187 @@
+import { join } from 'node:path';
+import { AppError } from '@skerry/protocol';
+import { createAddressSet } from '../net/client-address.ts';
+import { type SkerryPaths, skerryPaths } from './paths.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One setting: how its text is read, what it is when absent, what it is for. */
+export interface Setting<T> {
+  readonly parse: (text: string) => T;
+  /** What it is when absent; may depend on where things live on this machine. */
+  readonly fallback: T | undefined | ((environment: Environment) => T);
+  readonly required: boolean;
+  readonly describe: string;
+  readonly secret: boolean;
+  /** A second name, without the service's prefix, that people know it by (`DATABASE_URL`). */
+  readonly alias?: string;
+}
+
+export interface ConfigSpec<C> {
+  readonly prefix: string;
+  readonly settings: { readonly [K in keyof C]: Setting<C[K]> };
+}
+
+export type ConfigOf<S> = S extends ConfigSpec<infer C> ? C : never;
+
+function setting<T>(
+  parse: (text: string) => T,
+  fallback: T | undefined,
+  describe: string,
+  secret = false,
+): Setting<T> {
+  return { parse, fallback, required: fallback === undefined, describe, secret };
+}
+
+const bad = (expected: string): never => {
+  throw new Error(`expected ${expected}`);
+};
+
+function parseInteger(text: string, minimum: number, maximum: number): number {
+  const value = Number(text);
+  if (!/^-?[0-9]+$/.test(text) || value < minimum || value > maximum)
+    bad(`a whole number from ${minimum} to ${maximum}`);
+  return value;
+}
+
+function parseUrl(text: string): string {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) bad('an http or https address');
+  return text.replace(/\/+$/, '');
+}
+
+function parseFlag(text: string): boolean {
+  if (/^(true|yes|1|on)$/i.test(text)) return true;
+  if (/^(false|no|0|off)$/i.test(text)) return false;
+  return bad('yes or no');
+}
+
+const parseList = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+function parseRanges(text: string): string[] {
+  const ranges = text === 'none' ? [] : parseList(text);
+  createAddressSet(ranges);
+  return ranges;
+}
+
+/** The kinds of settings. Without a fallback a setting is required. `optional*` may be absent and are then undefined. */
+export const settings = {
+  text: (fallback: string | undefined, describe: string) => setting((text) => text, fallback, describe),
+  optionalText: (describe: string): Setting<string | undefined> => ({
+    parse: (text) => text,
+    fallback: undefined,
+    required: false,
+    describe,
+    secret: false,
+  }),
+  optionalInteger: (minimum: number, maximum: number, describe: string): Setting<number | undefined> => ({
+    parse: (text) => parseInteger(text, minimum, maximum),
+    fallback: undefined,
+    required: false,
+    describe,
+    secret: false,
+  }),
+  /** A value that is never printed. */
+  optionalSecret: (describe: string, alias?: string): Setting<string | undefined> => ({
+    parse: (text) => text,
+    fallback: undefined,
+    required: false,
+    describe,
+    secret: true,
+    ...(alias === undefined ? {} : { alias }),
+  }),
+  /** A directory below this person's data, cache or config (docs/operating.md). */
+  directory: (kind: keyof SkerryPaths, name: string, describe: string): Setting<string> => ({
+    parse: (text) => text,
+    fallback: (environment) => join(skerryPaths(environment)[kind], name),
+    required: false,
+    describe,
+    secret: false,
+  }),
+  secretList: (describe: string): Setting<string[]> => setting(parseList, [], describe, true),
+  integer: (minimum: number, maximum: number, fallback: number | undefined, describe: string) =>
+    setting((text) => parseInteger(text, minimum, maximum), fallback, describe),
+  /** 0 lets the system choose. */
+  port: (fallback: number | undefined, describe: string) =>
+    setting((text) => parseInteger(text, 0, 65535), fallback, describe),
+  url: (fallback: string | undefined, describe: string) => setting(parseUrl, fallback, describe),
+  flag: (fallback: boolean | undefined, describe: string) => setting(parseFlag, fallback, describe),
+  list: (fallback: string[] | undefined, describe: string) => setting(parseList, fallback, describe),
+  /** IP addresses and CIDR ranges, comma-separated; `none` is none where there is a fallback. */
+  addressRanges: (fallback: string[] | undefined, describe: string) =>
+    setting(parseRanges, fallback, describe),
+  choice: <const T extends string>(choices: readonly T[], fallback: T | undefined, describe: string) =>
+    setting(
+      (text) => (choices.includes(text as T) ? (text as T) : bad(`one of ${choices.join(', ')}`)),
+      fallback,
+      `${describe} (${choices.join(', ')})`,
+    ),
+};
+
+/** `SKERRY_CORE` and `dataDir` -> `SKERRY_CORE_DATA_DIR` */
+export function variableName(prefix: string, key: string): string {
+  return `${prefix}_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+export function defineConfig<C>(prefix: string, specs: ConfigSpec<C>['settings']): ConfigSpec<C> {
+  return { prefix, settings: specs };
+}
+
+/**
+ * Reads a service's settings from environment variables. Strict: every problem is reported at once, and a variable
+ * with the service's prefix that no setting has is a problem too (a typing error would otherwise be silence).
+ */
+export function readConfig<C>(spec: ConfigSpec<C>, environment: Environment): C {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  const known = new Set<string>();
+  for (const [key, one] of Object.entries<Setting<unknown>>(spec.settings)) {
+    const variable = variableName(spec.prefix, key);
+    known.add(variable);
+    const text = environment[variable] || (one.alias && environment[one.alias]);
+    if (text === undefined || text === '') {
+      if (one.required) problems.push(`${variable} is required: ${one.describe}`);
+      values[key] =
+        typeof one.fallback === 'function'
+          ? (one.fallback as (from: Environment) => unknown)(environment)
+          : one.fallback;
+      continue;
+    }
+    try {
+      values[key] = one.parse(text);
+    } catch (error) {
+      problems.push(
+        `${variable}: ${(error as Error).message}${one.secret ? '' : `, not ${JSON.stringify(text)}`}`,
+      );
+    }
+  }
+  for (const variable of Object.keys(environment)) {
+    if (variable.startsWith(`${spec.prefix}_`) && !known.has(variable))
+      problems.push(`${variable} is not a known setting`);
+  }
+  if (problems.length > 0)
+    throw new AppError('INVALID_CONFIG', problems.join('\n'), { details: { problems } });
+  return values as C;
+}
+
+export interface EffectiveSetting {
+  readonly variable: string;
+  readonly value: unknown;
+  readonly describe: string;
+}
+
+/** The values in force, for people; secrets are shown only as present or absent. */
+export function listEffective<C>(spec: ConfigSpec<C>, config: C): EffectiveSetting[] {
+  return Object.entries<Setting<unknown>>(spec.settings).map(([key, one]) => {
+    const value = config[key as keyof C] as unknown;
+    const isSet = Array.isArray(value) ? value.length > 0 : value !== undefined;
+    return {
+      variable: variableName(spec.prefix, key),
+      value: one.secret ? (isSet ? '(set, hidden)' : '(not set)') : (value ?? null),
+      describe: one.describe,
+    };
+  });
+}

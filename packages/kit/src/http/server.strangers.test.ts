@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Type from 'typebox';
+import { createLogger } from '../daemon/log.ts';
+import { createHttpServer } from './server.ts';
+
+async function createServer() {
+  const app = await createHttpServer({ log: createLogger('test', 'silent'), corsMethods: ['GET', 'PUT'] });
+  await app.register(
+    async (scope) => {
+      scope.get('/things/:id', async () => ({}));
+      scope.put('/things/:id', async () => ({}));
+      scope.post('/things', async () => ({}));
+      scope.get('/files/*', async () => ({}));
+      scope.get(
+        '/list',
+        {
+          schema: {
+            querystring: Type.Object(
+              {
+                status: Type.Optional(Type.Enum(['running', 'stopped'])),
+                kind: Type.Optional(Type.Union([Type.Literal('a'), Type.Literal('b')])),
+                one: Type.Optional(Type.Literal('this')),
+              },
+              { additionalProperties: false },
+            ),
+          },
+        },
+        async () => ({}),
+      );
+    },
+    { prefix: '/api' },
+  );
+  return app;
+}
+
+test('S10: a path that exists answers another method with 405, Allow and what it takes', async () => {
+  await using app = await createServer();
+  const cases: [string, string, string][] = [
+    ['DELETE', '/api/things/a%20b?x=1', 'GET, HEAD, PUT'],
+    ['PUT', '/api/things', 'POST'],
+    ['POST', '/api/files/a/b', 'GET, HEAD'],
+  ];
+  for (const [method, url, allow] of cases) {
+    const { statusCode, headers, ...response } = await app.inject({ method: method as 'PUT', url });
+    const { code, error } = response.json();
+    assert.deepEqual([statusCode, headers.allow, code], [405, allow, 'METHOD_NOT_ALLOWED'], url);
+    assert.match(error, new RegExp(`takes ${allow}, not ${method}`));
+  }
+  for (const url of ['/api/nothing', '/things', '/api/things/a/b'])
+    assert.equal((await app.inject({ method: 'PUT', url })).statusCode, 404, url);
+});
+
+test('S11: a refused value is answered with the values that are taken, an unknown field with the fields', async () => {
+  await using app = await createServer();
+  const cases: [string, string][] = [
+    ['status=foo', 'query.status must be one of running, stopped'],
+    ['kind=foo', 'query.kind must be one of a, b'],
+    ['one=foo', 'query.one must be this'],
+    ['colour=red', 'query has no field "colour"; fields: status, kind, one'],
+  ];
+  for (const [query, error] of cases)
+    assert.equal((await app.inject(`/api/list?${query}`)).json().error, error);
+});
+
+test('S15: a body of another content type is answered with what to send', async () => {
+  await using app = await createServer();
+  const { statusCode, ...response } = await app.inject({
+    method: 'POST',
+    url: '/api/things',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: '{"a":1}',
+  });
+  assert.equal(statusCode, 415);
+  assert.match(response.json().error, /content-type: application\/json.*curl -H/);
+});

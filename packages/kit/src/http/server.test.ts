@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { AppError } from '@skerry/protocol';
+import Type from 'typebox';
+import { createLogger } from '../daemon/log.ts';
+import { createHttpServer, listen } from './server.ts';
+
+const log = createLogger('test', 'silent');
+
+test('every failure has our form; what was not foreseen says nothing of the inside', async (t) => {
+  const app = await createHttpServer({ log, corsMethods: ['GET'], bodyLimitBytes: 100 });
+  t.after(() => app.close());
+  app.get('/known', () => {
+    throw new AppError('NOT_PERMITTED', 'no', { details: { why: 1 } });
+  });
+  app.get('/bug', () => {
+    throw new TypeError('secret of the inside');
+  });
+  app.get(
+    '/typed',
+    {
+      schema: {
+        querystring: Type.Object({ n: Type.Integer({ maximum: 3 }) }, { additionalProperties: false }),
+      },
+    },
+    async ({ query }) => query,
+  );
+  app.get('/part/:name', async () => ({}));
+  app.get('/away', async () => {
+    throw new AppError('DATABASE_UNAVAILABLE', 'gone');
+  });
+  app.get('/busy', async () => {
+    throw new AppError('OVERLOADED', 'full');
+  });
+  app.post('/body', async () => ({}));
+  const answer = async (url: string, payload?: string) => {
+    const response = await app.inject({
+      url,
+      method: payload === undefined ? 'GET' : 'POST',
+      ...(payload === undefined ? {} : { payload, headers: { 'content-type': 'application/json' } }),
+    });
+    return [response.statusCode, response.json()] as const;
+  };
+  assert.deepEqual(await answer('/known'), [
+    403,
+    { error: 'no', status: 'error', code: 'NOT_PERMITTED', details: { why: 1 } },
+  ]);
+  const [status, body] = await answer('/bug');
+  assert.deepEqual([status, body.code, JSON.stringify(body).includes('inside')], [500, 'INTERNAL', false]);
+  assert.deepEqual((await answer('/typed?n=3'))[1], { n: 3 });
+  assert.equal((await answer('/typed?n=4'))[1].code, 'INVALID_PARAMETERS');
+  assert.match((await answer('/typed?n=1&m=2'))[1].error, /"m"/);
+  assert.equal((await answer('/body', '{'))[1].code, 'INVALID_JSON');
+  assert.deepEqual((await answer('/body', `"${'x'.repeat(200)}"`))[0], 413);
+  assert.equal((await answer('/none'))[1].code, 'ROUTE_NOT_FOUND');
+  for (const path of ['/%zz', `/part/${'x'.repeat(5_000)}`])
+    assert.equal((await answer(path))[1].code, 'INVALID_PARAMETERS');
+  for (const [path, seconds] of [
+    ['/away', '2'],
+    ['/busy', '1'],
+  ] as const)
+    assert.equal((await app.inject({ url: path })).headers['retry-after'], seconds);
+  const cors = await app.inject({ url: '/none', headers: { origin: 'https://page.example' } });
+  assert.equal(cors.headers['access-control-allow-origin'], '*');
+  assert.match(String(cors.headers.server), /^skerry\//);
+});
+
+test('what is not HTTP, and heads that are too large, get our form too', async (t) => {
+  const app = await createHttpServer({ log });
+  t.after(() => app.close());
+  const url = new URL(await listen(app, '127.0.0.1', 0));
+  const send = (bytes: string) => {
+    const socket = connect(Number(url.port), '127.0.0.1');
+    socket.end(bytes);
+    return text(socket);
+  };
+  assert.match(await send('nonsense\r\n\r\n'), /^HTTP\/1.1 400 [\s\S]*"code":"INVALID_PARAMETERS"/);
+  assert.match(
+    await send(`GET / HTTP/1.1\r\nHost: ${'h'.repeat(100_000)}\r\n\r\n`),
+    /^HTTP\/1.1 431 [\s\S]*"code":"HEADERS_TOO_LARGE"/,
+  );
+});

@@ -1,0 +1,309 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import fastifyCors from '@fastify/cors';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { AppError, describeMismatch, type ErrorBody, type ErrorCode, LIMITS } from '@skerry/protocol';
+import {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  fastify,
+  LogController,
+  type RawServerDefault,
+} from 'fastify';
+import type { Logger } from '../daemon/log.ts';
+import { VERSION } from '../daemon/version.ts';
+import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../limits/rate-limit.ts';
+import { Methods } from './methods.ts';
+import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
+import { takeTurns } from './turnstile.ts';
+import { compileOnDemand } from './validators.ts';
+
+export type HttpServer = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route sees to it that a body that does not go on ends; it may take as long as it likes. */
+    watchesItsBody?: boolean;
+  }
+}
+
+export interface HttpServerOptions {
+  readonly log: Logger;
+  /** Methods that pages of any origin may use; none by default. */
+  readonly corsMethods?: readonly string[];
+  readonly bodyLimitBytes?: number;
+  /** Knows failures of the service's own floor, such as a database that is away. */
+  readonly translateError?: (error: unknown) => AppError | undefined;
+  /** With it every route must say its `config.rateClass`, unless `isGeneralByDefault`. */
+  readonly limits?: RateLimitOptions;
+  readonly observer?: HttpObserver | undefined;
+  /** Paths that are answered before everything that waits for its turn. */
+  readonly urgentPaths?: readonly string[] | undefined;
+  /** How long requests that run may go on after `close`. */
+  readonly drainMs?: number;
+}
+
+/** Within this time a body is whole, unless its route watches it. */
+const BODY_TIMEOUT_MS = 300_000;
+const HEADERS_TIMEOUT_MS = 20_000;
+const KEEP_ALIVE_MS = 65_000;
+/** Shorter than the deadline of the whole stop (service.ts). */
+const DRAIN_MS = 10_000;
+/** One part of a path as it is sent: percent-encoded, a name of 256 characters may take 3 KB. */
+const PATH_PART_CHARS_MAX = 4_096;
+
+/** Fastify's own failures, in our words. */
+const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'BODY_TOO_LARGE',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'INVALID_JSON',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'INVALID_JSON',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'INVALID_PARAMETERS',
+  FST_ERR_MAX_PARAM_LENGTH: 'INVALID_PARAMETERS',
+  FST_REQ_FILE_TOO_LARGE: 'FILE_TOO_LARGE',
+  FST_FILES_LIMIT: 'INVALID_PARAMETERS',
+  FST_FIELDS_LIMIT: 'INVALID_PARAMETERS',
+  FST_PARTS_LIMIT: 'INVALID_PARAMETERS',
+  FST_PROTO_VIOLATION: 'INVALID_PARAMETERS',
+  FST_MP_PREMATURE_CLOSE: 'INVALID_PARAMETERS',
+  FST_INVALID_MULTIPART_CONTENT_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
+  FST_ERR_BAD_URL: 'INVALID_PARAMETERS',
+};
+
+/** Seconds after which a caller whom we could not serve may try again. */
+const RETRY_AFTER_SECONDS: Partial<Readonly<Record<ErrorCode, number>>> = {
+  OVERLOADED: 1,
+  DATABASE_UNAVAILABLE: 2,
+  STORAGE_UNAVAILABLE: 5,
+  STORAGE_FULL: 60,
+  SHUTTING_DOWN: 5,
+};
+
+/** An error that knows better says it in its details. */
+function retryAfterOf({ code, details }: AppError): number | undefined {
+  const said = (details as { retry_after?: unknown } | undefined)?.retry_after;
+  return typeof said === 'number' ? said : RETRY_AFTER_SECONDS[code];
+}
+
+/** Any failure as one of ours; what we did not foresee is INTERNAL and says nothing to the caller. */
+export function asAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const { validation, validationContext, code, message } = error as FastifyError & {
+    validationContext?: string;
+  };
+  if (validation) {
+    const where = validationContext === 'querystring' ? 'query' : (validationContext ?? 'request');
+    return describeMismatch(where, 'INVALID_PARAMETERS', validation as never);
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new AppError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      "the body must be JSON with the header content-type: application/json (curl -H 'content-type: application/json' -d '{...}')",
+      { cause: error },
+    );
+  const known = code === undefined ? undefined : FRAMEWORK_CODES[code];
+  if (known)
+    return new AppError(
+      known,
+      message.replace(/^./, (first) => first.toLowerCase()),
+      { cause: error },
+    );
+  return new AppError('INTERNAL', 'the node failed to answer this request', { cause: error });
+}
+
+export function errorBody(error: AppError): ErrorBody {
+  const { message, code, details } = error;
+  return { error: message, status: 'error', code, ...(details === undefined ? {} : { details }) };
+}
+
+/** A path that cannot be read belongs to no route: no hook and no handler of ours sees it. */
+function refusePath(error: FastifyError, requestId: string, response: ServerResponse): AppError {
+  const refusal = asAppError(error);
+  response.writeHead(refusal.httpStatus, {
+    'content-type': 'application/json; charset=utf-8',
+    server: `skerry/${VERSION}`,
+    'x-request-id': requestId,
+  });
+  response.end(JSON.stringify(errorBody(refusal)));
+  return refusal;
+}
+
+/** A refusal written straight to the socket: the request could not even be read. */
+function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): AppError | undefined {
+  if (!socket.writable || error.code === 'ECONNRESET') return undefined;
+  const refusal =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new AppError('HEADERS_TOO_LARGE', 'the request headers are too large')
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new AppError('REQUEST_TIMEOUT', 'the request did not arrive in time')
+        : new AppError('INVALID_PARAMETERS', 'the request is not valid HTTP/1.1');
+  const body = JSON.stringify(errorBody(refusal));
+  const head = [
+    `HTTP/1.1 ${refusal.httpStatus} ${STATUS_CODES[refusal.httpStatus]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestIdOf({ headers: {} })}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  return refusal;
+}
+
+/** Every failure in our form; a fault of ours is logged, and its answer carries only the id to find it by. */
+function answerErrors(app: HttpServer, { translateError, observer }: HttpServerOptions): void {
+  const methods = new Methods();
+  app.addHook('onRoute', (route) => methods.note(route));
+  app.setErrorHandler((error, request, reply) => {
+    const known = translateError?.(error) ?? asAppError(error);
+    observer?.refused(known.code);
+    const body = errorBody(known);
+    if (known.kind === 'internal') {
+      request.log.error({ err: error, method: request.method, url: request.url }, 'a request failed');
+      body.details = { request_id: request.id };
+    }
+    const retryAfter = retryAfterOf(known);
+    if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
+    void reply.status(known.httpStatus).send(body);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0]!;
+    const allowed = methods.of(path);
+    const shown = path.slice(0, 200);
+    const refusal =
+      allowed.length === 0
+        ? new AppError('ROUTE_NOT_FOUND', `there is no ${request.method} ${shown}`)
+        : new AppError('METHOD_NOT_ALLOWED', `${shown} takes ${allowed.join(', ')}, not ${request.method}`);
+    observer?.refused(refusal.code);
+    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
+    void reply.status(refusal.httpStatus).send(errorBody(refusal));
+  });
+}
+
+/**
+ * Closing lets running requests finish: the listener closes, idle connections end, busy ones end after their answer, which
+ * says so. What still runs at the deadline is cut off.
+ */
+function finishOnClose(app: HttpServer, log: Logger, drainMs: number): void {
+  let deadline: NodeJS.Timeout | undefined;
+  app.addHook('preClose', async () => {
+    deadline = setTimeout(() => {
+      log.warn({ drain_ms: drainMs }, 'closing requests that did not finish in time');
+      app.server.closeAllConnections();
+    }, drainMs);
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (deadline) reply.header('connection', 'close');
+  });
+  app.addHook('onResponse', async () => {
+    if (deadline) setImmediate(() => app.server.closeIdleConnections());
+  });
+  app.addHook('onClose', async () => clearTimeout(deadline));
+}
+
+/**
+ * An HTTP server whose every error is `{error, status:"error", code}`. What is not foreseen is logged and answered INTERNAL.
+ * Every answer carries `x-request-id`, which every line in the log of that request has as `request_id`.
+ */
+export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { log, limits, observer } = options;
+  const app = fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    routerOptions: { maxParamLength: PATH_PART_CHARS_MAX },
+    genReqId: requestIdOf,
+    bodyLimit: options.bodyLimitBytes ?? LIMITS.jsonBodyBytes,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    // Strict validation: nothing is dropped in silence; text of a query may become the number that it is.
+    ajv: {
+      // Verbose: an error knows its schema, and names what is allowed.
+      customOptions: {
+        removeAdditional: false,
+        coerceTypes: true,
+        useDefaults: true,
+        allErrors: false,
+        verbose: true,
+      },
+      onCreate: compileOnDemand,
+    },
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => {
+      const refusal = refusePath(error, request.id, reply.raw);
+      observer?.refused(refusal.code);
+    },
+    clientErrorHandler: (error, socket) => {
+      const refusal = refuseSocket(error, socket);
+      if (refusal) observer?.refused(refusal.code);
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  // Schemas of responses document; they never drop a field on its way out.
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({ server: `skerry/${VERSION}`, 'x-request-id': request.id });
+  });
+  if (options.corsMethods) {
+    await app.register(fastifyCors, {
+      origin: '*',
+      methods: [...options.corsMethods],
+      exposedHeaders: '*',
+      maxAge: 86_400,
+    });
+  }
+  if (limits) {
+    const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
+    if (!limits.isGeneralByDefault) app.addHook('onRoute', checkRateClass);
+    app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
+  }
+  takeTurns(app.server, new Set(options.urgentPaths));
+  app.addHook('onRequest', async ({ raw, routeOptions }) => {
+    const hasBody =
+      raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
+    if (!hasBody || routeOptions.config?.watchesItsBody) return;
+    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
+    raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+  });
+  const slow = new SlowRequests(log);
+  app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
+  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, slow, observer));
+  answerErrors(app, options);
+  finishOnClose(app, log, options.drainMs ?? DRAIN_MS);
+  return app;
+}
+
+/** Told once: it is a setting that is missing, not an event. */
+function warnOfRelays(log: Logger): (peer: string) => void {
+  let isTold = false;
+  return (peer) => {
+    if (isTold) return;
+    isTold = true;
+    log.warn(
+      { peer },
+      'requests come through an untrusted proxy: all of them count as one client (see the setting TRUSTED_PROXIES)',
+    );
+  };
+}
+
+/** Where one can be asked that listens on a host: every address is this machine's own, IPv6 stands in brackets (RFC 3986, 3.2.2). */
+export const urlOfListener = (scheme: 'http' | 'https', host: string, port: number) => {
+  const name = host === '::' || host === '0.0.0.0' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `${scheme}://${name}:${port}`;
+};
+
+/** Connections that the kernel holds until they are accepted: a crowd that comes at once is not turned away for seconds. */
+const BACKLOG = 4_096;
+
+/** Listens, and says where: port 0 becomes the one the system chose. */
+export async function listen(app: HttpServer, host: string, port: number): Promise<string> {
+  await app.listen({ host, port, backlog: BACKLOG });
+  const address = app.server.address();
+  const actualPort = typeof address === 'object' && address ? address.port : port;
+  return urlOfListener('http', host, actualPort);
+}

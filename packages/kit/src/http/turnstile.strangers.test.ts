@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { createLogger } from '../daemon/log.ts';
+import { createHttpServer, listen } from './server.ts';
+import { Turnstile } from './turnstile.ts';
+
+const CROWD = 1_000;
+const requestOf = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
+
+test('F9: a question for the health is answered although a crowd came before it', async (t) => {
+  const log = createLogger('test', 'fatal');
+  const app = await createHttpServer({ log, urgentPaths: ['/health'] });
+  let handled = 0;
+  let handledBefore: number | undefined;
+  app.get('/work', async () => ({ handled: ++handled }));
+  app.get('/health', async () => {
+    handledBefore = handled;
+    return {};
+  });
+  const { promise: allCame, resolve } = Promise.withResolvers<void>();
+  let connections = 0;
+  app.server.on('connection', () => {
+    if (++connections === CROWD + 1) resolve();
+  });
+  const port = Number(new URL(await listen(app, '127.0.0.1', 0)).port);
+  const sockets = await Promise.all(Array.from({ length: CROWD + 1 }, () => open(port)));
+  t.after(async () => {
+    for (const socket of sockets) socket.destroy();
+    await app.close();
+  });
+  await allCame;
+  const asker = sockets.pop()!;
+  const answers = sockets.map((socket) => once(socket, 'data'));
+  for (const socket of sockets) socket.write(requestOf('/work'));
+  asker.write(requestOf('/health'));
+  await once(asker, 'data');
+  assert.ok(handledBefore !== undefined && handledBefore < CROWD / 2, `${handledBefore} were handled before`);
+  // And the crowd is answered.
+  await Promise.all(answers);
+  assert.equal(handled, CROWD);
+});
+
+test('F9: so many begin in each turn, in their order, and no more wait than may', async () => {
+  const turnstile = new Turnstile(2, 3);
+  const begun: number[] = [];
+  const passed = [1, 2, 3, 4, 5, 6].map((n) => turnstile.pass(() => begun.push(n)));
+  assert.deepEqual(
+    [begun, passed],
+    [
+      [1, 2],
+      [true, true, true, true, true, false],
+    ],
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(begun, [1, 2, 3, 4]);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([begun, turnstile.waiting], [[1, 2, 3, 4, 5], 0]);
+});

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fastify } from 'fastify';
+import { compileOnDemand } from './validators.ts';
+
+test('a schema is compiled by the first request that needs it, once, and judges every request', async () => {
+  const compiled: unknown[] = [];
+  const app = fastify({
+    ajv: {
+      onCreate: (ajv) => {
+        const compile = ajv.compile.bind(ajv);
+        Object.assign(ajv, {
+          compile: (schema: object) => {
+            compiled.push(schema);
+            return compile(schema);
+          },
+        });
+        compileOnDemand(ajv);
+      },
+    },
+  });
+  const schemaOf = (name: string) => ({ type: 'object', properties: { [name]: { type: 'integer' } } });
+  for (const name of ['a', 'b'])
+    app.get(`/${name}`, { schema: { querystring: schemaOf(name) } }, async ({ query }) => query);
+  await app.ready();
+  assert.equal(compiled.length, 0);
+  assert.equal((await app.inject('/a?a=x')).json().message, 'querystring/a must be integer');
+  assert.deepEqual((await app.inject('/a?a=1')).json(), { a: 1 });
+  assert.equal((await app.inject('/a?a=y')).statusCode, 400);
+  assert.equal(compiled.length, 1);
+  await app.close();
+});

@@ -1,0 +1,47 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { clientKeyOf, createAddressSet, findClient } from '../net/client-address.ts';
+
+/** Who asks, as far as fairness between clients goes. */
+export interface Client {
+  /** What is counted as one client (client-address.ts). */
+  readonly key: string;
+  /** One of our own: not limited. */
+  readonly isExempt: boolean;
+  /** Some proxy that is not trusted sent the request on: everybody behind it counts as one client. */
+  readonly isRelayed: boolean;
+}
+
+export interface ClientOptions {
+  /** Proxies whose X-Forwarded-For is believed: addresses and CIDR ranges. */
+  readonly trustedProxies: readonly string[];
+  /** Clients that are not limited: addresses and CIDR ranges. */
+  readonly exempt: readonly string[];
+}
+
+/** What of a request says who asks. */
+interface Asking {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Other marks of a proxy say that there is somebody behind the peer, not who. */
+function forwardedForOf(headers: IncomingHttpHeaders): string | undefined {
+  const isProxied = headers.forwarded ?? headers['x-real-ip'] ?? headers.via;
+  const forwardedFor = headers['x-forwarded-for'] ?? (isProxied === undefined ? undefined : 'unknown');
+  return forwardedFor === undefined ? undefined : String(forwardedFor);
+}
+
+/** The one rule of who a client is and who is exempt; whoever counts something per client asks it. Throws INVALID_CONFIG. */
+export function createClientOf(options: ClientOptions): (request: Asking) => Client {
+  const isTrustedProxy = createAddressSet(options.trustedProxies);
+  const isExempt = createAddressSet(options.exempt);
+  return ({ socket, headers }) => {
+    const { address, isRelayed } = findClient(
+      socket.remoteAddress ?? '',
+      forwardedForOf(headers),
+      isTrustedProxy,
+    );
+    // Behind a proxy that is not trusted there may be anybody: its own exemption does not cover them.
+    return { key: clientKeyOf(address), isExempt: !isRelayed && isExempt(address), isRelayed };
+  };
+}

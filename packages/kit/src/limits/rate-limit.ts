@@ -1,0 +1,139 @@
+import { AppError } from '@skerry/protocol';
+import { RATE_CLASSES, type RateClass } from '@skerry/protocol/api/operation';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { type ClientOptions, createClientOf } from './client.ts';
+import { nothingRecent, type Recent, type Taken, takeOne } from './sliding-window.ts';
+
+export type LimitedClass = Exclude<RateClass, 'unlimited'>;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Which rate counts requests of this route. A server with limits registers no route without it. */
+    rateClass?: RateClass;
+  }
+}
+
+export interface RateLimitOptions extends ClientOptions {
+  readonly isEnabled: boolean;
+  /** Requests of one client in a minute. */
+  readonly perMinute: Readonly<Record<LimitedClass, number>>;
+  /** Routes that say no class count as general, instead of being refused at the start. */
+  readonly isGeneralByDefault?: boolean;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number;
+}
+
+/** What a daemon's settings say of rates (docs/operating.md, "Limits"). */
+interface RateConfig {
+  readonly rateLimits: boolean;
+  readonly rateGeneral: number;
+  readonly rateAuthenticated: number;
+  readonly rateHeavy: number;
+  readonly rateExempt: readonly string[];
+  readonly trustedProxies: readonly string[];
+}
+
+export const rateLimitsOf = (config: RateConfig): RateLimitOptions => ({
+  isEnabled: config.rateLimits,
+  perMinute: {
+    general: config.rateGeneral,
+    authenticated: config.rateAuthenticated,
+    heavy: config.rateHeavy,
+  },
+  trustedProxies: config.trustedProxies,
+  exempt: config.rateExempt,
+});
+
+/**
+ * Clients remembered in each class, 25 MB of them, 60 where all ask again and again. Beyond it the one that was silent longest is forgotten. To have
+ * one's own requests forgotten that way takes a request from this many other addresses, all within the minute after
+ * which they would not count anyway.
+ */
+const MAX_CLIENTS = 100_000;
+
+/** What the clients of one class took, the longest silent first. */
+export class ClientTable {
+  readonly #clients = new Map<string, Recent>();
+  readonly #perMinute: number;
+  readonly #maxClients: number;
+
+  constructor(perMinute: number, maxClients: number = MAX_CLIENTS) {
+    this.#perMinute = perMinute;
+    this.#maxClients = maxClients;
+  }
+
+  get size(): number {
+    return this.#clients.size;
+  }
+
+  take(key: string, nowMs: number): Taken {
+    const recent = this.#clients.get(key) ?? nothingRecent();
+    const taken = takeOne(recent, this.#perMinute, nowMs);
+    this.#clients.delete(key);
+    this.#clients.set(key, recent);
+    if (this.#clients.size > this.#maxClients) this.#clients.delete(this.#clients.keys().next().value!);
+    return taken;
+  }
+}
+
+export interface RateLimiter {
+  /** Throws RATE_LIMITED; sets the header fields that say where the client stands. */
+  check(request: FastifyRequest, reply: FastifyReply): void;
+}
+
+interface LimiterEvents {
+  /** A proxy that is not trusted sends requests of others on. */
+  onRelay?(peer: string): void;
+}
+
+function headersOf(rateClass: LimitedClass, perMinute: number, taken: Taken): Record<string, string> {
+  // draft-ietf-httpapi-ratelimit-headers-10: policy (quota, window), and what is left of it.
+  return {
+    'ratelimit-policy': `"${rateClass}";q=${perMinute};w=60`,
+    ratelimit: `"${rateClass}";r=${taken.remaining};t=${taken.resetSeconds}`,
+    ...(taken.isAllowed ? {} : { 'retry-after': String(taken.retryAfterSeconds) }),
+  };
+}
+
+/** Counts per class and client, in the memory of this process (docs/operating.md, "Limits"). */
+export function createRateLimiter(options: RateLimitOptions, events: LimiterEvents = {}): RateLimiter {
+  const { isEnabled, perMinute, now = () => performance.now() } = options;
+  const clientOf = createClientOf(options);
+  const tables: Record<LimitedClass, ClientTable> = {
+    general: new ClientTable(perMinute.general),
+    authenticated: new ClientTable(perMinute.authenticated),
+    heavy: new ClientTable(perMinute.heavy),
+  };
+  return {
+    check(request, reply) {
+      // A path that does not exist counts too. A preflight costs nothing, and browsers ask it by themselves.
+      const rateClass = request.routeOptions.config.rateClass ?? 'general';
+      if (!isEnabled || rateClass === 'unlimited' || request.method === 'OPTIONS') return;
+      const { key, isExempt, isRelayed } = clientOf(request);
+      if (isRelayed) events.onRelay?.(request.socket.remoteAddress ?? '');
+      if (isExempt) return;
+      const taken = tables[rateClass].take(key, now());
+      reply.headers(headersOf(rateClass, perMinute[rateClass], taken));
+      if (taken.isAllowed) return;
+      throw new AppError(
+        'RATE_LIMITED',
+        `more than ${perMinute[rateClass]} ${rateClass} requests a minute; try again in ${taken.retryAfterSeconds} s`,
+        {
+          details: {
+            rate_class: rateClass,
+            per_minute: perMinute[rateClass],
+            retry_after: taken.retryAfterSeconds,
+          },
+        },
+      );
+    },
+  };
+}
+
+/** Refuses to register a route that does not say which rate counts it. */
+export function checkRateClass(route: RouteOptions): void {
+  const rateClass = route.config?.rateClass;
+  const method = String(route.method);
+  if (method === 'OPTIONS' || (rateClass !== undefined && RATE_CLASSES.includes(rateClass))) return;
+  throw new Error(`${method} ${route.url} has no config.rateClass (${RATE_CLASSES.join(', ')})`);
+}

@@ -1,0 +1,88 @@
+import { isIP } from 'node:net';
+import { AppError } from '@skerry/protocol';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Hops of one X-Forwarded-For that are looked at; no honest chain of proxies is longer. */
+const MAX_HOPS = 32;
+/** The part of an IPv6 address that one customer of a network has (RFC 6177): all of it is one client. */
+const CLIENT_PREFIX_BITS = 64;
+
+/** An address in one spelling; an IPv4 address written inside IPv6 (RFC 4291, section 2.5.5.2) is that IPv4 address. */
+function parseAddress(text: string): Address | undefined {
+  return isIP(text) === 0 ? undefined : ipaddr.process(text.replace(/%.*$/, ''));
+}
+
+/** A proxy may write `1.2.3.4:5678` or `[2001:db8::1]:5678`. */
+function parseHop(text: string): Address | undefined {
+  const bare = text.trim();
+  const bracketed = /^\[([^\]]*)\](?::[0-9]{1,5})?$/.exec(bare)?.[1];
+  return parseAddress(bracketed ?? bare.replace(/^([0-9.]+):[0-9]{1,5}$/, '$1'));
+}
+
+export type AddressSet = (address: string) => boolean;
+
+function parseRange(text: string): readonly [Address, number] {
+  const address = parseAddress(text);
+  if (address) return [address, address.kind() === 'ipv4' ? 32 : 128];
+  const [base, bits, ...rest] = text.split('/');
+  const network = parseAddress(base ?? '');
+  if (network && rest.length === 0 && /^[0-9]{1,3}$/.test(bits ?? '')) {
+    const length = Number(bits);
+    if (length <= (network.kind() === 'ipv4' ? 32 : 128)) return [network, length];
+  }
+  throw new AppError(
+    'INVALID_CONFIG',
+    `${JSON.stringify(text)} is not an IP address or a range such as 10.0.0.0/8`,
+  );
+}
+
+/** Addresses and CIDR ranges (`10.0.0.0/8`, `2001:db8::/32`). Throws INVALID_CONFIG. */
+export function createAddressSet(ranges: readonly string[]): AddressSet {
+  const parsed = ranges.map(parseRange);
+  return (text) => {
+    const address = parseAddress(text);
+    return (
+      address !== undefined &&
+      parsed.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits))
+    );
+  };
+}
+
+export interface ClientAddress {
+  readonly address: string;
+  /** Some proxy that nobody told us to trust sent the request on: who is behind it is not known. */
+  readonly isRelayed: boolean;
+}
+
+/**
+ * Who a request comes from: the nearest address in X-Forwarded-For that is not a trusted proxy. A header from any other
+ * peer is not believed, and one that holds something else than addresses where it matters is not used.
+ * @param peer the address at the other end of the connection
+ */
+export function findClient(
+  peer: string,
+  forwardedFor: string | undefined,
+  isTrustedProxy: AddressSet,
+): ClientAddress {
+  const direct = { address: peer, isRelayed: false };
+  if (forwardedFor === undefined || forwardedFor.trim() === '') return direct;
+  if (!isTrustedProxy(peer)) return { ...direct, isRelayed: true };
+  const hops = forwardedFor.split(',').slice(-MAX_HOPS).reverse();
+  for (const [index, hop] of hops.entries()) {
+    const address = parseHop(hop)?.toString();
+    if (address === undefined) return { ...direct, isRelayed: true };
+    if (!isTrustedProxy(address) || index === hops.length - 1) return { address, isRelayed: false };
+  }
+  return direct;
+}
+
+/** What is counted as one client: an IPv4 address, or the /64 of an IPv6 one. */
+export function clientKeyOf(address: string): string {
+  const parsed = parseAddress(address);
+  if (parsed === undefined) return 'unknown';
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const network = ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${CLIENT_PREFIX_BITS}`);
+  return `${network.toString()}/${CLIENT_PREFIX_BITS}`;
+}

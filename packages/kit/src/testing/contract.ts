@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createParser, ERRORS, type ErrorBody, isErrorCode } from '@skerry/protocol';
+import {
+  type AnswerForm,
+  type Api,
+  type Example,
+  errorsOf,
+  isContent,
+  type Operation,
+} from '@skerry/protocol/api/operation';
+import fc from 'fast-check';
+import type Type from 'typebox';
+import { Value } from 'typebox/value';
+import { addressOf } from '../contract/example.ts';
+import type { HttpServer } from '../http/server.ts';
+
+export type ContractRequest = Omit<Example, 'answer'>;
+
+interface Injected {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly payload: string;
+}
+
+/** A request on its way. */
+export interface Sent {
+  readonly method: Operation['method'];
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly payload?: string;
+}
+
+export type Send = (request: Sent) => Promise<Injected>;
+
+/** To a server of which only the address is known. @param headers go with every request */
+export const overHttp =
+  (baseUrl: () => string, headers: Readonly<Record<string, string>> = {}): Send =>
+  async ({ method, url, headers: own, payload }) => {
+    const response = await fetch(`${baseUrl()}${url}`, {
+      method,
+      headers: { ...headers, ...own },
+      ...(payload === undefined ? {} : { body: payload }),
+    });
+    return {
+      statusCode: response.status,
+      headers: Object.fromEntries(response.headers),
+      payload: await response.text(),
+    };
+  };
+
+const ask = (send: Send, operation: Operation, asked: ContractRequest): Promise<Injected> =>
+  send({
+    method: operation.method,
+    url: addressOf(operation, { ...asked, answer: undefined }),
+    headers: asked.body === undefined ? {} : { 'content-type': 'application/json' },
+    ...(asked.body === undefined ? {} : { payload: JSON.stringify(asked.body) }),
+  });
+
+const schemaOf = (form: AnswerForm) => (isContent(form) ? form.content['application/json'] : form);
+
+/** The answer is one that the contract has: a declared status with a body of its form, or a declared code under its status. */
+export function checkAnswer(operation: Operation, { statusCode, headers, payload }: Injected): void {
+  const type = String(headers['content-type']).split(';', 1)[0]!;
+  const form = operation.answers[statusCode];
+  if (type === 'application/json') {
+    const body: unknown = JSON.parse(payload);
+    const { code, status } = (body ?? {}) as Partial<ErrorBody>;
+    const schema = form && schemaOf(form);
+    if (schema && !(status === 'error' && isErrorCode(code) && ERRORS[code].httpStatus === statusCode)) {
+      createParser(schema, `the answer ${statusCode}`)(body);
+      return;
+    }
+    assert.ok(isErrorCode(code), `${statusCode} is not declared: ${payload.slice(0, 300)}`);
+    assert.ok(errorsOf(operation).includes(code), `${code} is not declared`);
+    assert.equal(statusCode, ERRORS[code].httpStatus);
+    return;
+  }
+  assert.ok(form && isContent(form) && type in form.content, `${statusCode} is not declared as ${type}`);
+}
+
+/** Asks, and checks that what is answered is in the contract. */
+export async function checkOperation(
+  send: Send,
+  operation: Operation,
+  asked: ContractRequest = {},
+): Promise<Injected> {
+  const answered = await ask(send, operation, asked);
+  checkAnswer(operation, answered);
+  return answered;
+}
+
+const TEXTS = [
+  '',
+  'x',
+  '0',
+  '1',
+  '-1',
+  '1.5',
+  '1e3',
+  '999999999999999999',
+  'true',
+  'a'.repeat(300),
+  '%00',
+  '{}',
+];
+const JSON_VALUES = [null, '', 'x', 0, 1, -1, 1.5, 1e20, true, [], {}, ['x'], 'a'.repeat(300)];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const propertiesOf = (schema: Type.TSchema | undefined) =>
+  Object.keys((schema as { properties?: object } | undefined)?.properties ?? {});
+
+/** Some fields of a request in another form, left out, or one too many. */
+function distort(good: Fields | undefined, names: readonly string[], values: readonly unknown[]) {
+  const other = fc.oneof(fc.constantFrom(...values), fc.constant(undefined));
+  const field = names.length === 0 ? fc.constant('unknown') : fc.constantFrom(...names, 'unknown');
+  return fc.array(fc.tuple(field, other), { maxLength: 2 }).map((changes): Fields => {
+    const all: Record<string, unknown> = { ...good };
+    for (const [name, value] of changes) {
+      if (value === undefined) delete all[name];
+      else all[name] = value;
+    }
+    return all;
+  });
+}
+
+/** Whether text from an address fits: numbers and truth values are written as text there. */
+const fitsAsText = (schema: Type.TSchema | undefined, fields: Fields | undefined) =>
+  !schema || Value.Check(schema, Value.Convert(schema, Value.Default(schema, { ...fields })));
+
+const RUNS = 60;
+
+function testDistorted(send: Send, id: string, operation: Operation, good: ContractRequest): void {
+  const { query, body } = operation;
+  const isJson = body?.kind === 'json';
+  if (!query && !isJson) return;
+  test(`${id}: what its schemas refuse is refused, and what is answered is declared`, async () => {
+    const requests = fc.record({
+      query: query ? distort(good.query, propertiesOf(query), TEXTS) : fc.constant(undefined),
+      body: isJson
+        ? distort(good.body as Fields, propertiesOf(body.schema), JSON_VALUES)
+        : fc.constant(good.body),
+    });
+    await fc.assert(
+      fc.asyncProperty(requests, async (distorted) => {
+        const answered = await ask(send, operation, { ...good, ...(distorted as ContractRequest) });
+        checkAnswer(operation, answered);
+        const isRefused =
+          !fitsAsText(query, distorted.query) ||
+          (isJson && !Value.Check(body.schema, Value.Convert(body.schema, Value.Clone(distorted.body))));
+        if (isRefused) assert.ok(answered.statusCode >= 400, `answered with ${answered.statusCode}`);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
+/**
+ * Tests of a server against its contract: every operation is asked for, every answer has its form, and what its schemas refuse is
+ * refused with a declared code.
+ * @param requests good ones of every operation
+ */
+export function testContractOver<A extends Api>(
+  send: Send,
+  api: A,
+  requests: Readonly<Record<keyof A, readonly ContractRequest[]>>,
+): void {
+  for (const [id, operation] of Object.entries(api)) {
+    const [first = {}, ...others] = requests[id] as readonly ContractRequest[];
+    test(`${id}: what is answered has the form that the contract says`, async () => {
+      for (const one of [first, ...others]) {
+        const answered = await ask(send, operation, one);
+        assert.ok(
+          operation.answers[answered.statusCode],
+          `${answered.statusCode}: ${answered.payload.slice(0, 300)}`,
+        );
+        checkAnswer(operation, answered);
+      }
+    });
+    testDistorted(send, id, operation, first);
+  }
+}
+
+/** The same of a server in this process. */
+export const testContract = <A extends Api>(
+  app: () => HttpServer,
+  api: A,
+  requests: Readonly<Record<keyof A, readonly ContractRequest[]>>,
+): void => testContractOver((request) => app().inject(request), api, requests);

@@ -1,0 +1,28 @@
+import { createServer } from 'node:http';
+import { AppError } from '@skerry/protocol';
+import { runService, type Service } from '../daemon/service.ts';
+
+/** A service whose start goes as TEST_START says; what it began it leaves open. For tests that start it as a process. */
+const service: Service<object> = {
+  name: 'test',
+  summary: 'a service of a test',
+  config: { prefix: 'TEST_', settings: {} },
+  async start(_config, { signal }) {
+    const open = createServer().listen(0, '127.0.0.1');
+    switch (process.env.TEST_START) {
+      case 'fails':
+        throw new Error('its database is away');
+      case 'is refused':
+        throw new AppError('INVALID_PARAMETERS', 'a setting is wrong');
+      case 'lasts':
+        process.send?.({ started: true });
+        await new Promise<never>((_resolve, reject) =>
+          signal.addEventListener('abort', () => reject(signal.reason)),
+        );
+    }
+    // Stopping does not close what it opened.
+    return { urls: [], [Symbol.asyncDispose]: async () => void open };
+  },
+};
+
+process.exitCode = await runService(service, process.env);

@@ -1,4 +1,0 @@
-import packageJson from '../package.json' with { type: 'json' };
-
-/** One version for the whole repository. */
-export const VERSION: string = packageJson.version;

@@ -1,0 +1,64 @@
+import Type from 'typebox';
+import type { Api } from '../operation.ts';
+
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Hashes = Type.Optional(Type.Union([Type.Array(Hash, { maxItems: 4_096 }), Type.Null()]));
+const Allocations = Type.Object({
+  persistent_vms: Hashes,
+  instances: Hashes,
+  on_demand_vms: Type.Optional(Type.Unknown()),
+  jobs: Type.Optional(Type.Unknown()),
+});
+
+const failures = {
+  failing: Type.Array(Type.String()),
+  errors: Type.Record(Type.String(), Type.String(), { description: 'why, by instance' }),
+};
+const AllocatedView = Type.Object(
+  {
+    success: Type.Boolean(),
+    successful: Type.Array(Type.String()),
+    ...failures,
+    stopped: Type.Array(Type.String()),
+  },
+  { title: 'Allocated' },
+);
+const NotifiedView = Type.Object(
+  { success: Type.Boolean(), successful: Type.Boolean(), ...failures },
+  { title: 'Notified' },
+);
+
+const INSTANCE = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
+
+/** How schedulers and owners point a node to its instances. */
+export const ALLOCATIONS_API = {
+  setAllocations: {
+    method: 'POST',
+    path: '/control/allocations',
+    summary:
+      'Look after these instances (signed by a scheduler, header Authorization); 207 and 503 where some or all failed',
+    tag: 'allocations',
+    rateClass: 'general',
+    body: { kind: 'json', schema: Allocations },
+    answers: { 200: AllocatedView, 207: AllocatedView, 503: AllocatedView },
+    errors: ['SIGNATURE_REQUIRED', 'INVALID_SIGNATURE', 'NOT_PERMITTED', 'REQUEST_REPEATED'],
+    example: {
+      body: { instances: [INSTANCE] },
+      answer: { success: true, successful: [INSTANCE], failing: [], errors: {}, stopped: [] },
+    },
+  },
+  notifyAllocation: {
+    method: 'POST',
+    path: '/control/allocation/notify',
+    summary: 'Look at the core node for an instance now; 503 where it cannot be taken',
+    tag: 'allocations',
+    rateClass: 'general',
+    body: { kind: 'json', schema: Type.Object({ instance: Hash }) },
+    answers: { 200: NotifiedView, 503: NotifiedView },
+    errors: [],
+    example: {
+      body: { instance: INSTANCE },
+      answer: { success: true, successful: true, failing: [], errors: {} },
+    },
+  },
+} as const satisfies Api;

@@ -1,0 +1,244 @@
+import Type, { type Static } from 'typebox';
+import { type Api, Bytes, content, type Operation, orNull } from '../operation.ts';
+
+const ref = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'item hash of the INSTANCE message' });
+const RefParams = Type.Object({ ref });
+const BackupParams = Type.Object({
+  ref,
+  id: Type.String({ pattern: '^[0-9a-f]{16}$', description: 'the backup' }),
+});
+const SnapshotParams = Type.Object({
+  ref,
+  name: Type.String({ maxLength: 64, description: 'the snapshot' }),
+});
+const LogsQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'how many lines' })),
+});
+const LinkQuery = Type.Object({
+  expires: Type.Optional(Type.Number({ description: 'Unix seconds' })),
+  signature: Type.Optional(Type.String({ description: 'of the link, by the node' })),
+});
+
+export const LogLineView = Type.Object(
+  {
+    SYSLOG_IDENTIFIER: Type.String(),
+    MESSAGE: Type.String(),
+    file: Type.String(),
+    __REALTIME_TIMESTAMP: Type.String({ description: 'microseconds since 1970' }),
+  },
+  { title: 'LogLine' },
+);
+export type LogLineView = Static<typeof LogLineView>;
+
+export const SnapshotView = Type.Object(
+  { name: Type.String(), created_at: Type.String({ format: 'date-time' }) },
+  { title: 'Snapshot' },
+);
+export type SnapshotView = Static<typeof SnapshotView>;
+const SnapshotsView = Type.Object({ snapshots: Type.Array(SnapshotView) }, { title: 'Snapshots' });
+
+export const BackupView = Type.Object(
+  {
+    backup_id: Type.String(),
+    state: Type.Enum(['running', 'done', 'failed']),
+    reason: orNull(Type.Object({ code: Type.String(), message: Type.String() })),
+    size: orNull(Type.Integer({ description: 'bytes' })),
+    checksum: orNull(Type.String({ description: '`sha256:` and 64 hexadecimal digits' })),
+    created_at: Type.String({ format: 'date-time' }),
+    expires_at: Type.String({ format: 'date-time' }),
+    download_url: orNull(Type.String({ description: 'a path at the node' })),
+    volumes: Type.Array(Type.Unknown()),
+  },
+  { title: 'Backup' },
+);
+export type BackupView = Static<typeof BackupView>;
+
+const done = <S extends string>(status: S) =>
+  Type.Object({ status: Type.Literal(status), vm_hash: Type.String() });
+
+const ACCESS_ERRORS = [
+  'BODY_TOO_LARGE',
+  'INSTANCE_NOT_FOUND',
+  'SIGNATURE_REQUIRED',
+  'INVALID_SIGNATURE',
+  'NOT_PERMITTED',
+  'REQUEST_REPEATED',
+  'UPSTREAM_UNAVAILABLE',
+] as const;
+const TASK_ERRORS = [...ACCESS_ERRORS, 'INSTANCE_BUSY', 'INSTANCE_NOT_READY', 'VM_START_FAILED'] as const;
+const DISK_ERRORS = [...TASK_ERRORS, 'STORAGE_FULL', 'IMAGE_UNAVAILABLE'] as const;
+
+const REF = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
+const TIME = '2026-01-02T03:04:05.000Z';
+const SNAPSHOTS = { snapshots: [{ name: 'before-upgrade', created_at: TIME }] };
+const BACKUP = {
+  backup_id: '0123456789abcdef',
+  state: 'running',
+  reason: null,
+  size: null,
+  checksum: null,
+  created_at: TIME,
+  expires_at: '2026-01-03T03:04:05.000Z',
+  download_url: null,
+  volumes: [],
+};
+
+const owned = { tag: 'machines', rateClass: 'authenticated', params: RefParams } as const;
+const act = <S extends string>(action: string, summary: string, status: S) =>
+  ({
+    ...owned,
+    method: 'POST',
+    path: `/control/machine/:ref/${action}`,
+    summary,
+    answers: { 200: done(status) },
+    errors: DISK_ERRORS,
+    example: { params: { ref: REF }, answer: { status, vm_hash: REF } },
+  }) as const satisfies Operation;
+
+/** What only the owner of an instance may ask of its node. Every request is signed (docs/operating.md, "Owner operations"). */
+export const MACHINES_API = {
+  stopMachine: act('stop', 'Power down until it is started again', 'stopped'),
+  rebootMachine: act('reboot', 'Stop and start it', 'rebooting'),
+  reinstallMachine: act('reinstall', 'A new disk from the image', 'reinstalling'),
+  eraseMachine: {
+    ...owned,
+    method: 'POST',
+    path: '/control/machine/:ref/erase',
+    summary: 'Delete the disks that the node put aside of an instance that is gone',
+    answers: {
+      200: Type.Object({
+        status: Type.Literal('erased'),
+        vm_hash: Type.String(),
+        disks: Type.Integer({ description: 'how many' }),
+      }),
+    },
+    errors: [...ACCESS_ERRORS, 'INSTANCE_BUSY'],
+    example: { params: { ref: REF }, answer: { status: 'erased', vm_hash: REF, disks: 1 } },
+  },
+  restoreMachine: {
+    ...owned,
+    method: 'POST',
+    path: '/control/machine/:ref/restore',
+    summary: 'Another disk: from a snapshot, a backup, a stored file, or a disk image in the body',
+    body: {
+      kind: 'stream',
+      limitBytes: Number.MAX_SAFE_INTEGER,
+      content: {
+        'application/json': Type.Object({
+          snapshot: Type.Optional(Type.String({ description: 'its name' })),
+          backup_id: Type.Optional(Type.String()),
+          volume_ref: Type.Optional(Type.String({ description: 'hash of a stored file' })),
+        }),
+        'application/octet-stream': Bytes,
+      },
+    },
+    answers: { 200: done('restored') },
+    errors: [
+      ...DISK_ERRORS,
+      'INVALID_HASH',
+      'SNAPSHOT_NOT_FOUND',
+      'BACKUP_NOT_FOUND',
+      'FILE_TOO_LARGE',
+      'FILE_CORRUPT',
+      'INVALID_IMAGE',
+      'REQUEST_TIMEOUT',
+    ],
+    example: {
+      params: { ref: REF },
+      body: { snapshot: 'before-upgrade' },
+      answer: { status: 'restored', vm_hash: REF },
+    },
+  },
+  readMachineLogs: {
+    ...owned,
+    method: 'GET',
+    path: '/control/machine/:ref/logs',
+    summary: 'The last lines of its console',
+    query: LogsQuery,
+    answers: { 200: Type.Array(LogLineView) },
+    errors: ACCESS_ERRORS,
+    example: {
+      params: { ref: REF },
+      query: { limit: 1 },
+      answer: [
+        {
+          SYSLOG_IDENTIFIER: `vm-${REF}-stdout`,
+          MESSAGE: 'login:',
+          file: 'console',
+          __REALTIME_TIMESTAMP: '1767323045000000',
+        },
+      ],
+    },
+  },
+  listSnapshots: {
+    ...owned,
+    method: 'GET',
+    path: '/control/machine/:ref/snapshots',
+    summary: 'The snapshots of its disk',
+    answers: { 200: SnapshotsView },
+    errors: TASK_ERRORS,
+    example: { params: { ref: REF }, answer: SNAPSHOTS },
+  },
+  createSnapshot: {
+    ...owned,
+    method: 'POST',
+    path: '/control/machine/:ref/snapshots',
+    summary: 'Keep the disk as it is now',
+    body: { kind: 'stream', content: { 'application/json': Type.Object({ name: Type.String() }) } },
+    answers: { 200: SnapshotsView },
+    errors: [...TASK_ERRORS, 'INVALID_PARAMETERS', 'SNAPSHOT_EXISTS', 'TOO_MANY_COPIES', 'STORAGE_FULL'],
+    example: { params: { ref: REF }, body: { name: 'before-upgrade' }, answer: SNAPSHOTS },
+  },
+  deleteSnapshot: {
+    ...owned,
+    method: 'DELETE',
+    path: '/control/machine/:ref/snapshots/:name',
+    summary: 'Delete a snapshot',
+    params: SnapshotParams,
+    answers: { 200: SnapshotsView },
+    errors: [...TASK_ERRORS, 'SNAPSHOT_NOT_FOUND'],
+    example: { params: { ref: REF, name: 'old' }, answer: SNAPSHOTS },
+  },
+  listBackups: {
+    ...owned,
+    method: 'GET',
+    path: '/control/machine/:ref/backup',
+    summary: 'Its backups at this node',
+    answers: { 200: Type.Object({ backups: Type.Array(BackupView) }) },
+    errors: ACCESS_ERRORS,
+    example: { params: { ref: REF }, answer: { backups: [BACKUP] } },
+  },
+  startBackup: {
+    ...owned,
+    method: 'POST',
+    path: '/control/machine/:ref/backup',
+    summary: 'Begin a backup of its disk',
+    answers: { 202: BackupView },
+    errors: [...TASK_ERRORS, 'TOO_MANY_COPIES', 'STORAGE_FULL'],
+    example: { params: { ref: REF }, answer: BACKUP },
+  },
+  deleteBackup: {
+    ...owned,
+    method: 'DELETE',
+    path: '/control/machine/:ref/backup/:id',
+    summary: 'Delete a backup',
+    params: BackupParams,
+    answers: { 200: Type.Object({ status: Type.Literal('deleted'), backup_id: Type.String() }) },
+    errors: [...ACCESS_ERRORS, 'BACKUP_NOT_FOUND'],
+    example: {
+      params: { ref: REF, id: BACKUP.backup_id },
+      answer: { status: 'deleted', backup_id: BACKUP.backup_id },
+    },
+  },
+  readBackup: {
+    tag: 'machines',
+    rateClass: 'authenticated',
+    method: 'GET',
+    path: '/control/machine/:ref/backup/:id',
+    summary: 'The bytes of a backup; its link carries the permission',
+    params: BackupParams,
+    query: LinkQuery,
+    answers: { 200: content('a disk image', 'application/octet-stream') },
+    errors: ['BACKUP_NOT_FOUND', 'INVALID_SIGNATURE'],
+  },
+} as const satisfies Api;

@@ -1,0 +1,194 @@
+import Type, { type Static } from 'typebox';
+import { Reason } from '../../content/network.ts';
+import { type Api, orNull, text } from '../operation.ts';
+
+/** The shapes that deployed tools read. What deployed nodes do not say is optional. */
+
+const Time = orNull(Type.String({ format: 'date-time' }));
+
+export const ExecutionView = Type.Object(
+  {
+    networking: Type.Object({
+      ipv4_network: orNull(Type.String()),
+      host_ipv4: Type.Optional(orNull(Type.String({ description: 'where mapped ports are reached' }))),
+      ipv6_network: orNull(Type.String()),
+      ipv6_ip: orNull(Type.String()),
+      ipv4_ip: orNull(Type.String()),
+      mapped_ports: Type.Optional(
+        Type.Record(
+          Type.String(),
+          Type.Object({ host: Type.Integer(), tcp: Type.Boolean(), udp: Type.Boolean() }),
+          { description: 'ports of the instance that a port of the node leads to' },
+        ),
+      ),
+    }),
+    status: Type.Object({
+      defined_at: Time,
+      preparing_at: Time,
+      prepared_at: Time,
+      starting_at: Time,
+      started_at: Time,
+      stopping_at: Time,
+      stopped_at: Time,
+    }),
+    running: orNull(Type.Boolean()),
+    awaiting_confidential_init: Type.Optional(Type.Boolean()),
+    vm_type: Type.Optional(Type.String()),
+  },
+  { title: 'Execution' },
+);
+export type ExecutionView = Static<typeof ExecutionView>;
+
+export const RunningExecutionView = Type.Object(
+  {
+    networking: Type.Object({ ipv4: orNull(Type.String()), ipv6: orNull(Type.String()) }),
+    vm_type: Type.Optional(Type.String()),
+    awaiting_confidential_init: Type.Optional(Type.Boolean()),
+  },
+  { title: 'RunningExecution' },
+);
+export type RunningExecutionView = Static<typeof RunningExecutionView>;
+
+export const NodeConfigView = Type.Object(
+  {
+    DOMAIN_NAME: Type.String(),
+    node_hash: Type.Optional(Type.String({ description: 'id of the node' })),
+    version: Type.String(),
+    references: Type.Object({ API_SERVER: Type.String() }),
+    security: Type.Record(Type.String(), Type.Unknown()),
+    networking: Type.Record(Type.String(), Type.Unknown()),
+    diagnostic_machine: Type.Optional(
+      Type.Object({ ipv6: orNull(Type.String()), reason: orNull(Type.String()) }),
+    ),
+    computing: Type.Record(Type.String(), Type.Unknown()),
+    reason: Type.Optional(orNull(Reason, { description: 'why the node has no capacity' })),
+  },
+  { title: 'NodeConfig' },
+);
+export type NodeConfigView = Static<typeof NodeConfigView>;
+
+const WayOutView = Type.Object(
+  { egress: Type.Boolean(), dns: Type.Boolean(), domain: Type.Boolean(), http: Type.Boolean() },
+  { title: 'WayOut' },
+);
+const HostCheckView = Type.Object({ ipv4: WayOutView, ipv6: WayOutView }, { title: 'HostCheck' });
+
+const Found = Type.Union([Type.Boolean(), Type.Literal('unknown')]);
+export const DomainView = Type.Object(
+  {
+    name: Type.String(),
+    owner: Type.String(),
+    item_hash: Type.String({ description: 'the instance' }),
+    active: Type.Boolean(),
+    cname: Found,
+    owner_proof: Found,
+    rules: Type.Array(
+      Type.Object({
+        name: Type.Enum(['cname', 'owner_proof']),
+        dns: Type.Object({ type: Type.String(), name: Type.String(), value: Type.String() }),
+      }),
+      { description: 'the DNS records that it needs' },
+    ),
+  },
+  { title: 'Domain' },
+);
+export type DomainView = Static<typeof DomainView>;
+
+const DomainRouteView = Type.Object(
+  {
+    name: Type.String(),
+    item_hash: Type.String(),
+    ipv6: Type.String(),
+    ipv4: Type.Object({ public: orNull(Type.String()), local: orNull(Type.String()) }),
+  },
+  { title: 'DomainRoute' },
+);
+
+const Anything = Type.Record(Type.String(), Type.Unknown());
+const VersionQuery = Type.Object({
+  reference: Type.String({
+    pattern: '^v?[0-9]+(\\.[0-9]+){0,3}',
+    maxLength: 64,
+    description: 'the version that is asked for',
+  }),
+});
+
+const node = { method: 'GET', rateClass: 'general', errors: [] } as const;
+
+/** What a compute node says of itself, to everyone. */
+export const NODE_API = {
+  getLogin: {
+    ...node,
+    path: '/about/login',
+    summary: 'Always refused: measurers take the 401 as the sign of life of a compute node',
+    answers: { 401: Type.Object({ success: Type.Literal(false) }) },
+  },
+  getUsage: {
+    ...node,
+    path: '/about/usage/system',
+    summary: 'How much of the machine is in use',
+    answers: { 200: Anything },
+  },
+  getCapability: {
+    ...node,
+    path: '/about/capability',
+    summary: 'What processor and memory it has',
+    answers: { 200: Anything },
+  },
+  listRunningExecutions: {
+    ...node,
+    path: '/about/executions/list',
+    summary: 'The instances that run, by id',
+    answers: { 200: Type.Record(Type.String(), RunningExecutionView) },
+  },
+  listExecutions: {
+    ...node,
+    path: '/v2/about/executions/list',
+    summary: 'The instances that the node looks after, by id',
+    tag: 'about',
+    answers: { 200: Type.Record(Type.String(), ExecutionView) },
+  },
+  getNodeConfig: {
+    ...node,
+    path: '/status/config',
+    summary: 'How the node is set up',
+    answers: { 200: NodeConfigView },
+  },
+  checkVersion: {
+    ...node,
+    path: '/status/check/version',
+    summary: 'Whether the node is as new as a version; 403 where not',
+    query: VersionQuery,
+    answers: { 200: text('up to date'), 403: text('older') },
+  },
+  checkHost: {
+    ...node,
+    path: '/status/check/host',
+    summary: 'Whether the node reaches the internet; 503 where not',
+    answers: { 200: HostCheckView, 503: HostCheckView },
+  },
+  checkIpv6: {
+    ...node,
+    path: '/status/check/ipv6',
+    summary: 'Whether the node and its instances have IPv6',
+    answers: { 200: Type.Object({ host: Type.Boolean(), vm: Type.Boolean() }) },
+  },
+  listDomainRoutes: {
+    ...node,
+    path: '/domains/list',
+    summary: 'Custom domains that are routed, for the gateway beside the node',
+    answers: { 200: Type.Array(DomainRouteView) },
+  },
+  listDomains: {
+    ...node,
+    path: '/domains/status',
+    summary: 'Custom domains, and which of their DNS records are found',
+    answers: { 200: Type.Array(DomainView) },
+  },
+  getZone: {
+    ...node,
+    path: '/domains/zone',
+    summary: 'The same as lines of a zone file (RFC 1035, section 5)',
+    answers: { 200: text('resource records') },
+  },
+} as const satisfies Api;

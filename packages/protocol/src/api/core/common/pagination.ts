@@ -1,0 +1,59 @@
+import Type from 'typebox';
+import { LIMITS } from '../../../limits.ts';
+import { defaulted } from '../../operation.ts';
+
+const cursor = Type.Optional(
+  Type.String({
+    maxLength: 1024,
+    description: '`next_cursor` of the page before, for deep reads; not together with `page`',
+  }),
+);
+const page = defaulted(
+  Type.Integer({ minimum: 1, maximum: LIMITS.pageMax, description: 'the page, from 1' }),
+  1,
+);
+const limit = defaulted(
+  Type.Integer({ minimum: 1, maximum: LIMITS.pageSizeMax, description: 'how many on a page' }),
+  LIMITS.pageSizeDefault,
+);
+
+/** Where a list has no cursor. */
+export const numberedPageQuery = { page, limit };
+
+/** `page`, `limit` and `cursor` of every list (specification, "Limits"; docs/decisions.md 9). */
+export const pageQuery = { page, limit, cursor };
+
+export const NextCursor = Type.Union([Type.String(), Type.Null()], {
+  description: 'where the next page begins; null after the last',
+});
+
+const NETWORK_PAGE_SIZE_MAX = 500;
+
+/** What pages the lists of deployed nodes (docs/decisions.md 12). */
+export const networkPageQuery = {
+  sortOrder: defaulted(Type.Integer({ enum: [-1, 1], description: '-1: newest first' }), -1),
+  pagination: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: NETWORK_PAGE_SIZE_MAX,
+      description: `page size; ${LIMITS.pageSizeDefault} where it is left out`,
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.pageSizeMax,
+      description: 'page size, as in the other lists; not together with `pagination`',
+    }),
+  ),
+  page,
+  cursor,
+};
+
+export const networkPaginationView = {
+  pagination_per_page: Type.Integer(),
+  pagination_item: Type.String(),
+  pagination_page: Type.Optional(Type.Integer()),
+  pagination_total: Type.Optional(Type.Integer()),
+  next_cursor: NextCursor,
+};

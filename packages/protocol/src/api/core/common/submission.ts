@@ -1,0 +1,38 @@
+import Type from 'typebox';
+import { MessageStatus } from '../../../views.ts';
+
+/** The same in the network form: both sets of fields, which do not collide. */
+const publication = {
+  publication_status: Type.Optional(
+    Type.Object(
+      { status: Type.String(), failed: Type.Array(Type.String()) },
+      { description: 'network form only' },
+    ),
+  ),
+  message_status: Type.Optional(MessageStatus),
+};
+
+const applied = {
+  item_hash: Type.String({ description: 'SHA-256, or a CID' }),
+  status: Type.Literal('success'),
+  ...publication,
+};
+const pending = {
+  item_hash: Type.String(),
+  status: Type.Literal('pending'),
+  reason: Type.Object({ code: Type.String(), message: Type.String() }),
+  ...publication,
+};
+
+/** The answers to a message that is kept: in force (200), or lacking something that may still come (202). */
+export const SUBMISSION_ANSWERS = {
+  200: Type.Object(applied, { title: 'Applied' }),
+  202: Type.Object(pending, { title: 'Pending' }),
+} as const;
+
+/** The same with more fields. @param title of both, in the document */
+export const submissionAnswers = <P extends Type.TProperties>(title: string, more: P) =>
+  ({
+    200: Type.Object({ ...applied, ...more }, { title }),
+    202: Type.Object({ ...pending, ...more }, { title: `Pending${title}` }),
+  }) as const;

@@ -1,0 +1,277 @@
+import Type, { type Static } from 'typebox';
+import { CREDIT_LINES_MAX, CREDIT_STATES } from '../../credit/content.ts';
+import { RESOURCE_KINDS } from '../../credit/prices.ts';
+import { LIMITS } from '../../limits.ts';
+import { PaginationView } from '../../views.ts';
+import { type Api, defaulted, orNull } from '../operation.ts';
+import { reads } from './common/declare.ts';
+import { numberedPageQuery } from './common/pagination.ts';
+
+/** Text that the database can hold. */
+const NO_NUL = '^[^\\u0000]*$';
+const SECONDS_MAX = 9_223_372_036;
+
+const digits = (description: string) => Type.String({ pattern: '^-?[0-9]+$', description });
+const time = (description: string) => Type.Integer({ minimum: 0, maximum: SECONDS_MAX, description });
+const strict = { additionalProperties: false } as const;
+const Address = Type.String({
+  minLength: 1,
+  maxLength: LIMITS.addressChars,
+  pattern: NO_NUL,
+  description: 'an address, in any spelling of its chain',
+});
+const AddressParams = Type.Object({ address: Address });
+
+export const AccountView = Type.Object(
+  {
+    address: Type.String(),
+    credit_balance: Type.Integer({ description: 'whole credits, rounded towards less' }),
+    credit_balance_nano: digits('billionths of a credit'),
+    credit_rate_nano: digits('what everything of the owner costs, billionths of a credit per second'),
+    credit_hold: Type.Integer({ description: 'whole credits that a day of it costs; kept back' }),
+    credit_available: Type.Integer({ description: 'the balance without the hold' }),
+    credit_state: orNull(Type.Enum([...CREDIT_STATES])),
+    credit_state_since: orNull(Type.Integer({ description: 'Unix seconds' })),
+    runs_out_at: orNull(Type.Integer({ description: 'Unix seconds, at the present rate' })),
+    time: Type.Integer({ description: 'as of when, Unix seconds' }),
+  },
+  { title: 'Account' },
+);
+export type AccountView = Static<typeof AccountView>;
+
+/** Deployed clients ask for tokens that are held, too: here everything is paid by credit. */
+export const BalanceView = Type.Object(
+  {
+    ...AccountView.properties,
+    balance: Type.Number({ description: 'tokens held: none, everything is paid by credit' }),
+    details: Type.Object({}),
+    locked_amount: Type.Number(),
+    credit_balance_details: Type.Null(),
+  },
+  { title: 'Balance' },
+);
+export type BalanceView = Static<typeof BalanceView>;
+
+export const HistoryView = Type.Object(
+  {
+    amount: Type.Integer({ description: 'whole credits; below zero for what was used' }),
+    amount_nano: digits('the same in billionths of a credit'),
+    kind: Type.Enum(['purchase', 'expense']),
+    bonus_amount: orNull(Type.Integer()),
+    price: orNull(Type.String()),
+    tx_hash: orNull(Type.String()),
+    log_index: orNull(Type.Integer()),
+    token: orNull(Type.String()),
+    token_amount: orNull(Type.String()),
+    chain: orNull(Type.String()),
+    chain_id: orNull(Type.Integer()),
+    provider: orNull(Type.String()),
+    payment_method: orNull(Type.String()),
+    origin_ref: Type.String({ description: 'the transaction, the note, or the resource' }),
+    credit_ref: Type.String({ description: 'the message' }),
+    credit_index: Type.Integer({ description: 'the place in it' }),
+    start_date: orNull(Type.Integer()),
+    end_date: orNull(Type.Integer()),
+    message_timestamp: Type.Integer({ description: 'Unix seconds' }),
+  },
+  { title: 'CreditHistory' },
+);
+export type HistoryView = Static<typeof HistoryView>;
+
+export const CostView = Type.Object(
+  {
+    item_hash: Type.String(),
+    owner: Type.String(),
+    type: Type.Enum([...RESOURCE_KINDS]),
+    payment_type: Type.Literal('credit'),
+    compute_units: Type.Integer(),
+    size_mib: Type.Integer({ description: 'storage that no compute unit brings along' }),
+    cost_hold: Type.String(),
+    cost_stream: Type.String(),
+    cost_credit: Type.String({ description: 'credits per second, 18 decimals' }),
+    cost_credit_nano: digits('billionths of a credit per second'),
+    consumed_credits: Type.Integer({ description: 'whole credits so far' }),
+    created: Type.Integer({ description: 'Unix seconds' }),
+  },
+  { title: 'Cost' },
+);
+export type CostView = Static<typeof CostView>;
+
+const CostsView = Type.Object(
+  {
+    summary: Type.Object({
+      resource_count: Type.Integer(),
+      total_cost_credit: Type.String({ description: 'credits per second, of all pages' }),
+      total_cost_hold: Type.String(),
+      total_cost_stream: Type.String(),
+    }),
+    resources: Type.Array(CostView),
+    pagination: PaginationView,
+  },
+  { title: 'Costs' },
+);
+
+const PriceView = Type.Object(
+  {
+    required_tokens: Type.Number({ description: 'none are to be held' }),
+    payment_type: Type.Literal('credit'),
+    cost: Type.String({ description: 'credits per second, 18 decimals' }),
+    detail: Type.Array(Type.Unknown()),
+    charged_address: Type.String(),
+  },
+  { title: 'Price' },
+);
+
+const PricesView = Type.Object(
+  {
+    prices: Type.Record(
+      Type.String(),
+      Type.Object({
+        compute_unit: digits('billionths of a credit per second'),
+        storage_mib: digits('the same'),
+        since: Type.Integer({ description: 'Unix seconds' }),
+      }),
+      { description: 'by kind: instance, program, storage' },
+    ),
+  },
+  { title: 'Prices' },
+);
+
+const ChargesView = Type.Object(
+  {
+    start_date: Type.Integer({ description: 'Unix seconds' }),
+    end_date: Type.Integer(),
+    credits: Type.Array(
+      Type.Object({
+        address: Type.String(),
+        ref: Type.String(),
+        nanocredits: digits('billionths of a credit'),
+      }),
+    ),
+  },
+  { title: 'Charges' },
+);
+export type ChargesView = Static<typeof ChargesView>;
+
+const ADDRESS = '0x1111111111111111111111111111111111111111';
+const ACCOUNT = {
+  address: ADDRESS,
+  credit_balance: 100,
+  credit_balance_nano: '100000000000',
+  credit_rate_nano: '0',
+  credit_hold: 0,
+  credit_available: 100,
+  credit_state: null,
+  credit_state_since: null,
+  runs_out_at: null,
+  time: 1_767_323_045,
+};
+
+/** What is owned and owed: balances, history, costs (docs/credit.md). Reading is for everyone. */
+export const CREDITS_API = {
+  getBalance: {
+    method: 'GET',
+    path: '/api/v0/addresses/:address/balance',
+    summary: 'The credit of an address, as of a time',
+    ...reads(),
+    params: AddressParams,
+    query: Type.Object({ time: Type.Optional(time('Unix seconds; now if left out')) }, strict),
+    answers: { 200: BalanceView },
+    example: {
+      params: { address: ADDRESS },
+      answer: { ...ACCOUNT, balance: 0, details: {}, locked_amount: 0, credit_balance_details: null },
+    },
+  },
+  listCreditHistory: {
+    method: 'GET',
+    path: '/api/v0/addresses/:address/credit_history',
+    summary: 'What an address bought and used, newest first',
+    ...reads(),
+    params: AddressParams,
+    query: Type.Object(
+      {
+        ...numberedPageQuery,
+        kind: Type.Optional(Type.Enum(['purchase', 'expense'], { description: 'what was bought, or used' })),
+        ref: Type.Optional(
+          Type.String({ maxLength: 256, pattern: NO_NUL, description: 'of one transaction or resource' }),
+        ),
+      },
+      strict,
+    ),
+    answers: {
+      200: Type.Object({
+        address: Type.String(),
+        credit_history: Type.Array(HistoryView),
+        pagination: PaginationView,
+      }),
+    },
+  },
+  listCosts: {
+    method: 'GET',
+    path: '/api/v0/costs',
+    summary: 'What the instances, programs and files of an address cost, newest first',
+    ...reads(),
+    query: Type.Object({ address: Address, ...numberedPageQuery }, strict),
+    answers: { 200: CostsView },
+  },
+  getCost: {
+    method: 'GET',
+    path: '/api/v0/price/:item_hash',
+    summary: 'What an instance, a program or a file costs',
+    ...reads('INVALID_HASH', 'COST_NOT_FOUND'),
+    params: Type.Object({ item_hash: Type.String({ description: 'the item hash of its message' }) }),
+    answers: { 200: PriceView },
+  },
+  listPrices: {
+    method: 'GET',
+    path: '/api/v0/credits/prices',
+    summary: 'The prices of new instances, programs and files',
+    ...reads(),
+    answers: { 200: PricesView },
+    example: {
+      answer: { prices: { instance: { compute_unit: '277778', storage_mib: '10', since: 0 } } },
+    },
+  },
+  listCharges: {
+    method: 'GET',
+    path: '/api/v0/credits/charges',
+    summary: 'What is not charged yet for a period',
+    ...reads(),
+    query: Type.Object(
+      {
+        kind: Type.Enum([...RESOURCE_KINDS], {
+          description: 'machines are charged by the hour, files by the day',
+        }),
+        time: Type.Optional(time('of the period; now if left out')),
+        limit: defaulted(
+          Type.Integer({ minimum: 1, maximum: CREDIT_LINES_MAX, description: 'how many lines' }),
+          CREDIT_LINES_MAX,
+        ),
+      },
+      strict,
+    ),
+    answers: { 200: ChargesView },
+  },
+  listAccounts: {
+    method: 'GET',
+    path: '/api/v0/credits/accounts',
+    summary: 'Every account, in order of address',
+    ...reads(),
+    query: Type.Object(
+      {
+        after: defaulted(
+          Type.String({
+            maxLength: LIMITS.addressChars,
+            pattern: NO_NUL,
+            description: 'the last address of the page before',
+          }),
+          '',
+        ),
+        limit: numberedPageQuery.limit,
+      },
+      strict,
+    ),
+    answers: { 200: Type.Object({ accounts: Type.Array(AccountView) }) },
+    example: { answer: { accounts: [ACCOUNT] } },
+  },
+} as const satisfies Api;

@@ -1,0 +1,50 @@
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../../limits.ts';
+import { type Api, defaulted } from '../operation.ts';
+import { reads } from './common/declare.ts';
+
+const EventsQuery = Type.Object(
+  {
+    cursor: Type.Optional(Type.String({ description: 'the last event seen; from the beginning without it' })),
+    limit: defaulted(
+      Type.Integer({ minimum: 1, maximum: LIMITS.pageSizeMax, description: 'how many on a page' }),
+      LIMITS.pageSizeDefault,
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export const EventPageView = Type.Object(
+  {
+    events: Type.Array(
+      Type.Object({
+        cursor: Type.String(),
+        kind: Type.String(),
+        time_ms: Type.Integer({ description: 'Unix milliseconds' }),
+        data: Type.Unknown({ description: 'what changed; its form follows from the kind' }),
+      }),
+    ),
+    next_cursor: Type.String({ description: 'ask with it for what comes after' }),
+  },
+  { title: 'EventPage' },
+);
+export type EventPageView = Static<typeof EventPageView>;
+
+/** The event stream (docs/api.md): server-sent events (WHATWG HTML, "Server-sent events"), or one page as JSON. */
+export const EVENTS_API = {
+  listEvents: {
+    method: 'GET',
+    path: '/api/v0/events',
+    summary: 'Changes after a cursor: a stream, or a page',
+    // A stream is one request, however long it is read; how many there are has a limit of its own.
+    ...reads('INVALID_CURSOR', 'OVERLOADED'),
+    query: EventsQuery,
+    answers: {
+      200: {
+        description: 'one page, or server-sent events where `Accept` asks for text/event-stream',
+        content: { 'application/json': EventPageView, 'text/event-stream': Type.String() },
+      },
+    },
+    example: { query: { cursor: '12' }, answer: { events: [], next_cursor: '12' } },
+  },
+} as const satisfies Api;

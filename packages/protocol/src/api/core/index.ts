@@ -1,0 +1,38 @@
+import { COUNTED_REFERENCE_API } from '../reference.ts';
+import { AGGREGATES_API } from './aggregates.ts';
+import { CREDITS_API } from './credits.ts';
+import { EVENTS_API } from './events.ts';
+import { INDEXER_API } from './indexer.ts';
+import { INSTANCES_API } from './instances.ts';
+import { IPFS_API } from './ipfs.ts';
+import { MEASUREMENTS_API } from './measurements.ts';
+import { MESSAGES_API } from './messages.ts';
+import { NETWORK_STORAGE_API } from './network-storage.ts';
+import { NODE_API } from './node.ts';
+import { PROGRAMS_API } from './programs.ts';
+import { STATE_API } from './state.ts';
+import { STORAGE_API } from './storage.ts';
+import { SYNC_API } from './sync.ts';
+import { VRF_API } from './vrf.ts';
+import { WEBHOOKS_API } from './webhooks.ts';
+
+/** All that a core node does for its callers: for its server and its document. Clients import the resource that they ask for. */
+export const CORE_API = {
+  ...MESSAGES_API,
+  ...STORAGE_API,
+  ...NETWORK_STORAGE_API,
+  ...IPFS_API,
+  ...AGGREGATES_API,
+  ...PROGRAMS_API,
+  ...INSTANCES_API,
+  ...WEBHOOKS_API,
+  ...MEASUREMENTS_API,
+  ...CREDITS_API,
+  ...EVENTS_API,
+  ...STATE_API,
+  ...SYNC_API,
+  ...INDEXER_API,
+  ...VRF_API,
+  ...NODE_API,
+  ...COUNTED_REFERENCE_API,
+};

@@ -1,0 +1,86 @@
+import Type, { type Static } from 'typebox';
+import { InstanceContent, InstanceControlContent, InstanceUpdateContent } from '../../content/instance.ts';
+import { InstanceStatus, InstanceView, PaginationView } from '../../views.ts';
+import type { Api } from '../operation.ts';
+import { reads, takesSigned } from './common/declare.ts';
+import { NextCursor, pageQuery } from './common/pagination.ts';
+import { SUBMISSION_ANSWERS, submissionAnswers } from './common/submission.ts';
+
+const CHANGE_ERRORS = ['INVALID_HASH', 'INSTANCE_NOT_FOUND', 'ID_MISMATCH', 'MESSAGE_FORGOTTEN'] as const;
+const IdParams = Type.Object({
+  instance_id: Type.String({ description: 'item hash of the INSTANCE message' }),
+});
+
+export const InstanceListView = Type.Object(
+  {
+    instances: Type.Array(InstanceView),
+    pagination: PaginationView,
+    next_cursor: NextCursor,
+    cursor: Type.String({ description: 'events after it are not in the list yet' }),
+  },
+  { title: 'InstanceList' },
+);
+export type InstanceListView = Static<typeof InstanceListView>;
+
+/** Instances: create, get, list, update, control (specification, "Instances"). */
+export const INSTANCES_API = {
+  createInstance: {
+    method: 'POST',
+    path: '/api/v0/instances',
+    summary: 'Create an instance (signed INSTANCE)',
+    ...takesSigned(
+      { type: 'INSTANCE', content: InstanceContent },
+      'INVALID_SSH_KEY',
+      'UNKNOWN_IMAGE',
+      'MESSAGE_FORGOTTEN',
+    ),
+    answers: submissionAnswers('CreatedInstance', {
+      instance_id: Type.String(),
+      ipv6: Type.String({
+        description: 'empty where no node was chosen yet; GET the instance for phase and reason',
+      }),
+    }),
+  },
+  getInstance: {
+    method: 'GET',
+    path: '/api/v0/instances/:instance_id',
+    summary: 'One instance',
+    ...reads('INVALID_HASH', 'INSTANCE_NOT_FOUND'),
+    params: IdParams,
+    answers: { 200: InstanceView },
+  },
+  listInstances: {
+    method: 'GET',
+    path: '/api/v0/instances',
+    summary: 'Instances, newest first',
+    ...reads('INVALID_HASH', 'INVALID_CURSOR'),
+    query: Type.Object(
+      {
+        ...pageQuery,
+        address: Type.Optional(Type.String({ description: 'owner' })),
+        status: Type.Optional(
+          Type.Union(InstanceStatus.anyOf, { description: 'only those with this status' }),
+        ),
+        node_id: Type.Optional(Type.String({ description: 'the compute node that runs it' })),
+      },
+      { additionalProperties: false },
+    ),
+    answers: { 200: InstanceListView },
+  },
+  updateInstance: {
+    method: 'PUT',
+    path: '/api/v0/instances/:instance_id',
+    summary: 'Change name, description, firewall (signed INSTANCE_UPDATE)',
+    ...takesSigned({ type: 'INSTANCE_UPDATE', content: InstanceUpdateContent }, ...CHANGE_ERRORS),
+    params: IdParams,
+    answers: SUBMISSION_ANSWERS,
+  },
+  controlInstance: {
+    method: 'POST',
+    path: '/api/v0/instances/:instance_id/control',
+    summary: 'Start, stop, restart (signed INSTANCE_CONTROL)',
+    ...takesSigned({ type: 'INSTANCE_CONTROL', content: InstanceControlContent }, ...CHANGE_ERRORS),
+    params: IdParams,
+    answers: SUBMISSION_ANSWERS,
+  },
+} as const satisfies Api;

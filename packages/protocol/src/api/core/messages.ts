@@ -1,0 +1,162 @@
+import Type, { type Static } from 'typebox';
+import { EnvelopeShape } from '../../envelope.ts';
+import { MessageStatus, MessageStatusView, MessageView, PaginationView } from '../../views.ts';
+import { type Api, orNull } from '../operation.ts';
+import { reads } from './common/declare.ts';
+import { MESSAGE_FILTERS, POST_FILTERS, queryOf } from './common/filters.ts';
+import { NextCursor, networkPageQuery, networkPaginationView, pageQuery } from './common/pagination.ts';
+import { SUBMISSION_ANSWERS } from './common/submission.ts';
+
+/** The network form's body (docs/wire-forms.md). */
+const NetworkBody = Type.Object(
+  {
+    sync: Type.Optional(
+      Type.Boolean({ description: 'accepted and without effect: answers come after the verdict' }),
+    ),
+    message: Type.Object({
+      chain: Type.String(),
+      sender: Type.String(),
+      type: Type.String(),
+      channel: Type.Optional(orNull(Type.String())),
+      time: Type.Number({ description: 'Unix seconds, with fraction' }),
+      item_type: Type.Optional(Type.Enum(['inline', 'storage', 'ipfs'])),
+      item_hash: Type.String(),
+      item_content: Type.Optional(orNull(Type.String())),
+      signature: Type.String(),
+    }),
+  },
+  { title: 'NetworkBody' },
+);
+
+/** How deployed nodes refuse a message (docs/decisions.md 8: 422). */
+export const RefusalView = Type.Object(
+  {
+    error: Type.String(),
+    status: Type.Literal('error'),
+    code: Type.String(),
+    publication_status: Type.Object({ status: Type.String(), failed: Type.Array(Type.String()) }),
+    message_status: Type.Literal('rejected'),
+    details: Type.Optional(Type.Unknown()),
+  },
+  { title: 'Refusal' },
+);
+export type RefusalView = Static<typeof RefusalView>;
+
+/** What `GET /messages/{hash}` has beside the specification's message: the fields of deployed nodes. */
+const verdict = {
+  status: MessageStatus,
+  reception_time: Type.String({ format: 'date-time' }),
+  reason: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  error_code: Type.Optional(
+    Type.Integer({ description: 'the reason as deployed nodes number it; rejected only' }),
+  ),
+  details: Type.Optional(orNull(Type.Object({ errors: Type.Array(Type.Unknown()) }))),
+  message: Type.Optional(Type.Unknown({ description: 'the message in the network form; not while pending' })),
+  messages: Type.Optional(Type.Array(Type.Unknown(), { description: 'the same while pending' })),
+  forgotten_by: Type.Optional(Type.Array(Type.String())),
+};
+
+export const JudgedMessageView = Type.Object(
+  { ...MessageView.properties, ...verdict },
+  { title: 'JudgedMessage' },
+);
+export type JudgedMessageView = Static<typeof JudgedMessageView>;
+
+const HashParams = Type.Object({ hash: Type.String({ description: 'item hash: SHA-256, or a CID' }) });
+const strict = { additionalProperties: false } as const;
+
+/** What a content may be refused with, beside what every signed body may be. */
+const CONTENT_ERRORS = [
+  'INVALID_SSH_KEY',
+  'UNKNOWN_IMAGE',
+  'INVALID_HASH',
+  'HASH_MISMATCH',
+  'AMEND_OF_AMEND',
+  'AMEND_TARGET_NOT_FOUND',
+  'FORGET_FORGET',
+  'FORGET_TARGET_NOT_FOUND',
+  'INSTANCE_NOT_FOUND',
+  'FILE_NOT_FOUND',
+  'CONTENT_NOT_FOUND',
+  'MESSAGE_FORGOTTEN',
+] as const;
+
+const LIST_ERRORS = ['INVALID_HASH', 'INVALID_CURSOR', 'LIST_TOO_COSTLY'] as const;
+
+/** Messages: submit, get, list (specification, "Messages"; the lists of deployed nodes: docs/decisions.md 12). */
+export const MESSAGES_API = {
+  submitMessage: {
+    method: 'POST',
+    path: '/api/v0/messages',
+    summary: 'Submit a signed message, in the envelope or in the network form',
+    rateClass: 'authenticated',
+    errors: ['DATABASE_UNAVAILABLE', ...CONTENT_ERRORS],
+    body: { kind: 'signed', schema: Type.Union([EnvelopeShape, NetworkBody]) },
+    answers: { ...SUBMISSION_ANSWERS, 422: RefusalView },
+  },
+  getMessage: {
+    method: 'GET',
+    path: '/api/v0/messages/:hash',
+    summary: 'One message, whatever became of it, and why',
+    ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
+    params: HashParams,
+    answers: { 200: JudgedMessageView },
+  },
+  getMessageStatus: {
+    method: 'GET',
+    path: '/api/v0/messages/:hash/status',
+    summary: 'What became of a message, and why',
+    ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
+    params: HashParams,
+    answers: { 200: MessageStatusView },
+    example: {
+      params: { hash: '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e' },
+      answer: {
+        item_hash: '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e',
+        status: 'pending',
+        reception_time: '2026-01-02T03:04:05.000Z',
+        reason: { code: 'FILE_NOT_FOUND', message: 'the file is not here yet' },
+      },
+    },
+  },
+  getMessageContent: {
+    method: 'GET',
+    path: '/api/v0/messages/:hash/content',
+    summary: 'The content of a message; of a POST, the content inside of it',
+    ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'MESSAGE_NOT_PROCESSED'),
+    params: HashParams,
+    answers: { 200: Type.Unknown() },
+  },
+  listMessages: {
+    method: 'GET',
+    path: '/api/v0/messages',
+    summary: 'Messages in force, newest first',
+    ...reads(...LIST_ERRORS),
+    query: Type.Object({ ...queryOf(MESSAGE_FILTERS, '/messages'), ...pageQuery }, strict),
+    answers: {
+      200: Type.Object({
+        messages: Type.Array(MessageView),
+        pagination: PaginationView,
+        next_cursor: NextCursor,
+      }),
+    },
+  },
+  listNetworkMessages: {
+    method: 'GET',
+    path: '/api/v0/messages.json',
+    summary: 'Messages in force, in the network form',
+    tag: 'messages',
+    ...reads(...LIST_ERRORS),
+    query: Type.Object({ ...queryOf(MESSAGE_FILTERS, '/messages.json'), ...networkPageQuery }, strict),
+    answers: { 200: Type.Object({ messages: Type.Array(Type.Unknown()), ...networkPaginationView }) },
+  },
+  listNetworkPosts: {
+    method: 'GET',
+    path: '/api/v0/posts.json',
+    summary: 'Posts with the latest of their amends, last changed first',
+    tag: 'messages',
+    ...reads(...LIST_ERRORS),
+    query: Type.Object({ ...queryOf(POST_FILTERS, '/posts.json'), ...networkPageQuery }, strict),
+    answers: { 200: Type.Object({ posts: Type.Array(Type.Unknown()), ...networkPaginationView }) },
+  },
+} as const satisfies Api;

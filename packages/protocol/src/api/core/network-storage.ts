@@ -1,0 +1,120 @@
+import Type, { type Static } from 'typebox';
+import type { ErrorCode } from '../../errors.ts';
+import { type Api, Bytes } from '../operation.ts';
+import { reads } from './common/declare.ts';
+import { FileHash, fileView } from './storage.ts';
+
+/** What the signed message beside a file may be refused with. */
+export const STORE_ERRORS = [
+  'INVALID_JSON',
+  'INVALID_PARAMETERS',
+  'UNKNOWN_FIELD',
+  'INVALID_ENVELOPE',
+  'INVALID_CONTENT',
+  'INVALID_HASH',
+  'HASH_MISMATCH',
+  'INVALID_ADDRESS',
+  'SIGNATURE_REQUIRED',
+  'INVALID_SIGNATURE',
+  'UNKNOWN_CHAIN',
+  'UNKNOWN_MESSAGE_TYPE',
+  'TIMESTAMP_IN_FUTURE',
+  'NOT_PERMITTED',
+  'FILE_TOO_LARGE',
+  'MESSAGE_FORGOTTEN',
+  'UPLOAD_SHARE_USED',
+  'STORAGE_FULL',
+  'OVERLOADED',
+] as const satisfies readonly ErrorCode[];
+
+const AddForm = Type.Object(
+  {
+    metadata: Type.Optional(
+      Type.String({
+        description:
+          'JSON: {message, sync}, a signed STORE message; before the file, which may be larger then',
+      }),
+    ),
+    file: Bytes,
+  },
+  { title: 'FileWithMessage', additionalProperties: false },
+);
+
+/** `pending`: the message lacks something that may still come. */
+export const AddedStatus = Type.Union([Type.Literal('success'), Type.Literal('pending')]);
+
+const AddedFileView = Type.Object(
+  { status: AddedStatus, hash: Type.String({ description: "the file's SHA-256" }) },
+  { title: 'AddedFile' },
+);
+
+const FileReferenceView = Type.Object(
+  {
+    ref: Type.String({ description: 'the item hash of the first STORE message, or the name' }),
+    owner: Type.String(),
+    ...fileView,
+  },
+  { title: 'FileReference' },
+);
+export type FileReferenceView = Static<typeof FileReferenceView>;
+
+const HASH = 'a591a6d40bf420404a011733cfb7b190d62c65bf0bcda32b57b277d9ad9f146e';
+const OWNER = '0x1111111111111111111111111111111111111111';
+
+/** What deployed nodes take and answer about files beside the specification's paths. */
+export const NETWORK_STORAGE_API = {
+  addFile: {
+    method: 'POST',
+    path: '/api/v0/storage/add_file',
+    summary: 'Keep a file (multipart: metadata with a signed STORE message, file), or a body of bytes',
+    ...reads(...STORE_ERRORS, 'STORAGE_UNAVAILABLE'),
+    body: { kind: 'stream', content: { 'multipart/form-data': AddForm, 'application/octet-stream': Bytes } },
+    answers: { 200: AddedFileView, 202: AddedFileView },
+  },
+  getFileByMessage: {
+    method: 'GET',
+    path: '/api/v0/storage/by-message-hash/:hash',
+    summary: 'The file of a STORE message',
+    ...reads('INVALID_HASH', 'FILE_NOT_FOUND'),
+    params: Type.Object({ hash: Type.String({ description: 'item hash' }) }),
+    answers: { 200: FileReferenceView },
+  },
+  getFileByRef: {
+    method: 'GET',
+    path: '/api/v0/storage/by-ref/:ref',
+    summary: 'The newest version of the file that a STORE message began',
+    ...reads('INVALID_HASH', 'FILE_NOT_FOUND'),
+    params: Type.Object({ ref: Type.String({ description: 'item hash of the first STORE message' }) }),
+    answers: { 200: FileReferenceView },
+  },
+  getFileByName: {
+    method: 'GET',
+    path: '/api/v0/storage/by-ref/:address/:ref',
+    summary: 'The newest file that an owner gave a name',
+    ...reads('FILE_NOT_FOUND'),
+    params: Type.Object({
+      address: Type.String({ description: 'the owner, in any spelling of its chain' }),
+      ref: Type.String({ description: 'the `ref` of its STORE messages' }),
+    }),
+    answers: { 200: FileReferenceView },
+    example: {
+      params: { address: OWNER, ref: 'logo' },
+      answer: {
+        ref: 'logo',
+        owner: OWNER,
+        file_hash: HASH,
+        size: 11,
+        download_url: `/api/v0/storage/raw/${HASH}`,
+      },
+    },
+  },
+  countFileMessages: {
+    method: 'GET',
+    path: '/api/v0/storage/count/:hash',
+    summary: 'How many messages keep a file',
+    ...reads('INVALID_HASH'),
+    params: Type.Object({ hash: FileHash }),
+    answers: { 200: Type.Integer() },
+    example: { params: { hash: HASH }, answer: 2 },
+  },
+} as const satisfies Api;

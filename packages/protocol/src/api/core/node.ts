@@ -1,0 +1,131 @@
+import Type, { type Static } from 'typebox';
+import { type Api, orNull, text } from '../operation.ts';
+import { answersAlways, answersFromMemory, reads } from './common/declare.ts';
+
+const TrustSource = Type.Enum(['setting', 'peers', 'unset'], {
+  title: 'TrustSource',
+  description: "the node's own setting; what its peers do; or nobody said anything",
+});
+const trusted = (description: string) =>
+  Type.Object({ value: Type.Array(Type.String()), source: TrustSource }, { description });
+
+export const TrustView = Type.Object(
+  {
+    schedulers: trusted('whose allocations count'),
+    scoring_publishers: trusted('whose measurements are served'),
+    credit_publishers: trusted('whose word on credit counts'),
+    known_core_nodes: trusted('whose keys for random values count, beside its own'),
+    credit_enforcement: Type.Object({ value: Type.Boolean(), source: TrustSource }),
+  },
+  {
+    title: 'Trust',
+    description: 'whom this node believes: two nodes that differ here answer differently',
+  },
+);
+export type TrustView = Static<typeof TrustView>;
+
+export const InfoView = Type.Object(
+  {
+    node_multi_addresses: Type.Array(Type.String()),
+    name: Type.String(),
+    version: Type.String(),
+    address: Type.String({ description: 'of the key that signs what the node says of itself' }),
+    trust: TrustView,
+  },
+  { title: 'Info' },
+);
+export type InfoView = Static<typeof InfoView>;
+
+const VersionView = Type.Object({ version: Type.String() }, { title: 'Version' });
+
+const check = { status: Type.Enum(['ok', 'degraded', 'unavailable']), reason: Type.Optional(Type.String()) };
+const Check = Type.Object(check, { title: 'Check' });
+
+export const HealthView = Type.Object(
+  {
+    ...check,
+    version: Type.String(),
+    checks: Type.Object({
+      database: Check,
+      disk: Type.Object({
+        ...check,
+        free_bytes: orNull(Type.Integer(), { description: 'of the data directory' }),
+        reserve_bytes: orNull(Type.Integer(), { description: 'below so much nothing new is taken' }),
+        takes_writes: Type.Boolean({ description: 'whether messages and files are taken now' }),
+      }),
+      pipeline: Type.Object({
+        ...check,
+        queued: Type.Integer({ description: 'messages that wait to be written' }),
+      }),
+      trust: Type.Object(check, { description: 'whom the node believes is known, and all follows it' }),
+      peers: Type.Object({ ...check, state: Type.Enum(['alone', 'syncing', 'synced', 'apart']) }),
+      clock: Type.Object({
+        ...check,
+        offset_ms: orNull(Type.Integer(), {
+          description: "what the median of the peers' clocks has more than this machine's",
+        }),
+      }),
+    }),
+  },
+  { title: 'Health' },
+);
+export type HealthView = Static<typeof HealthView>;
+
+export const MetricsView = Type.Object(
+  { pyaleph_build_info: Type.Object({ python_version: Type.Null(), version: Type.String() }) },
+  {
+    title: 'Metrics',
+    additionalProperties: orNull(Type.Number()),
+    description: 'null: not known to this node',
+  },
+);
+export type MetricsView = Static<typeof MetricsView>;
+
+const healthAt = <const Path extends string>(path: Path) =>
+  ({
+    method: 'GET',
+    path,
+    summary: 'Whether the node can answer and keep messages',
+    tag: 'node',
+    ...answersAlways(),
+    answers: { 200: HealthView, 503: HealthView },
+  }) as const;
+
+/** What the node says of itself (specification, "Reachability check"), whether it can do its work, what it counts. */
+export const NODE_API = {
+  getInfo: {
+    method: 'GET',
+    path: '/api/v0/info/public.json',
+    summary: 'Reachability and version',
+    tag: 'node',
+    ...answersFromMemory(),
+    answers: { 200: InfoView },
+  },
+  getVersion: {
+    method: 'GET',
+    path: '/api/v0/version',
+    summary: 'Software version',
+    tag: 'node',
+    ...answersFromMemory(),
+    answers: { 200: VersionView },
+    example: { answer: { version: '0.1.0' } },
+  },
+  getHealth: healthAt('/health'),
+  getApiHealth: healthAt('/api/v0/health'),
+  getDeployedMetrics: {
+    method: 'GET',
+    path: '/metrics.json',
+    summary: 'Metrics under the names of deployed nodes',
+    tag: 'node',
+    ...reads(),
+    answers: { 200: MetricsView },
+  },
+  getMetrics: {
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Metrics for Prometheus',
+    tag: 'node',
+    ...reads(),
+    answers: { 200: text('the Prometheus text format, version 0.0.4') },
+  },
+} as const satisfies Api;

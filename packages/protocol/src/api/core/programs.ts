@@ -1,0 +1,44 @@
+import Type from 'typebox';
+import { ProgramContent } from '../../content/program.ts';
+import { type Api, content } from '../operation.ts';
+import { takesSigned } from './common/declare.ts';
+import { SUBMISSION_ANSWERS } from './common/submission.ts';
+
+const RunBody = Type.Object(
+  { variables: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
+  { additionalProperties: false },
+);
+
+/** Programs: keep and run (specification, "Programs"; docs/programs.md). */
+export const PROGRAMS_API = {
+  createProgram: {
+    method: 'POST',
+    path: '/api/v0/programs',
+    summary: 'Keep a program (signed PROGRAM)',
+    ...takesSigned({ type: 'PROGRAM', content: ProgramContent }, 'MESSAGE_FORGOTTEN'),
+    answers: SUBMISSION_ANSWERS,
+  },
+  runProgram: {
+    method: 'POST',
+    path: '/api/v0/run/:program_hash',
+    summary: 'Run a program',
+    rateClass: 'heavy',
+    errors: [
+      'DATABASE_UNAVAILABLE',
+      'INVALID_HASH',
+      'PROGRAM_NOT_FOUND',
+      'NO_RUNNER',
+      'OVERLOADED',
+      'PROGRAM_UNSUPPORTED',
+      'PROGRAM_FAILED',
+      'PROGRAM_CRASHED',
+      'PROGRAM_OUTPUT_TOO_LARGE',
+      'PROGRAM_TIMED_OUT',
+    ],
+    params: Type.Object({
+      program_hash: Type.String({ description: 'item hash of the PROGRAM message' }),
+    }),
+    body: { kind: 'json', schema: RunBody, isStrict: true, isOptional: true },
+    answers: { 200: content('whatever the program answers; its status and its type as well', '*/*') },
+  },
+} as const satisfies Api;

@@ -1,0 +1,40 @@
+import Type, { type Static } from 'typebox';
+import { HASH64_PATTERN } from '../../network-form/item-hash.ts';
+import type { Api } from '../operation.ts';
+import { reads } from './common/declare.ts';
+
+const SetDigest = Type.Object(
+  {
+    count: Type.Integer(),
+    digest: Type.String({
+      pattern: HASH64_PATTERN,
+      description: 'the same for the same set, in whatever order it grew',
+    }),
+  },
+  { title: 'SetDigest' },
+);
+
+export const StateDigestView = Type.Object(
+  {
+    cursor: Type.String({ description: 'events up to here are in it' }),
+    messages: SetDigest,
+    derived: Type.Record(Type.String(), SetDigest, { description: 'by table' }),
+  },
+  { title: 'StateDigest' },
+);
+export type StateDigestView = Static<typeof StateDigestView>;
+
+const EMPTY = { count: 0, digest: '0'.repeat(64) };
+
+/** State: what two nodes compare to see that they agree (docs/decisions.md 3). */
+export const STATE_API = {
+  getStateDigest: {
+    method: 'GET',
+    path: '/api/v0/state/digest',
+    summary: 'A digest of the messages in force and of the state that follows from them',
+    ...reads(),
+    rateClass: 'heavy',
+    answers: { 200: StateDigestView },
+    example: { answer: { cursor: '0', messages: EMPTY, derived: { aggregates: EMPTY } } },
+  },
+} as const satisfies Api;

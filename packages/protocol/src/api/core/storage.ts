@@ -1,0 +1,185 @@
+import Type, { type Static } from 'typebox';
+import type { ErrorCode } from '../../errors.ts';
+import { LIMITS } from '../../limits.ts';
+import { SubmitView } from '../../views.ts';
+import { type Api, Bytes, content, defaulted } from '../operation.ts';
+import { answersFromMemory, reads } from './common/declare.ts';
+
+/** What reading by CID may be answered with. */
+export const IPFS_READ_ERRORS = [
+  'CID_NOT_FOUND',
+  'NOT_UNIXFS',
+  'IPFS_UNAVAILABLE',
+  'IPFS_TIMEOUT',
+  'OVERLOADED',
+] as const satisfies readonly ErrorCode[];
+
+/** Gives the bytes of a file, or a part of them. */
+export const readsBytes = () =>
+  reads(
+    'INVALID_HASH',
+    'FILE_NOT_FOUND',
+    'FILE_TOO_LARGE',
+    'PRECONDITION_FAILED',
+    'RANGE_NOT_SATISFIABLE',
+    'STORAGE_UNAVAILABLE',
+    ...IPFS_READ_ERRORS,
+  );
+
+/** Answers to conditions and ranges (RFC 9110, sections 13 and 14). */
+export const partAnswers = {
+  206: content('the part of them that Range asks for', '*/*'),
+  304: { description: 'the caller has it already', content: {} },
+};
+const bytesAnswers = { 200: content('the bytes', '*/*'), ...partAnswers };
+
+/** The channel of a file's message where its sender names none. */
+export const FILE_CHANNEL_DEFAULT = 'skerry';
+
+const UploadForm = Type.Object(
+  {
+    file: Bytes,
+    address: Type.String({ description: 'who signs' }),
+    signature: Type.String({ description: "over the file's SHA-256 as 64 hexadecimal digits" }),
+    channel: Type.Optional(defaulted(Type.String(), FILE_CHANNEL_DEFAULT)),
+    tags: Type.Optional(Type.String({ description: 'comma-separated' })),
+  },
+  { title: 'FileUpload', additionalProperties: false },
+);
+
+export const StoredFileView = Type.Object(
+  {
+    ...SubmitView.properties,
+    item_hash: Type.String({
+      description: 'the STORE message that keeps the file; GET /storage/{hash} takes it',
+    }),
+    file_hash: Type.String({ description: "the file's SHA-256; GET /storage/{hash} takes it, too" }),
+  },
+  { title: 'StoredFile' },
+);
+export type StoredFileView = Static<typeof StoredFileView>;
+
+export const FileHash = Type.String({
+  description: 'SHA-256 or CID of the file, or item hash of its STORE message',
+});
+const HashParams = Type.Object({ hash: FileHash });
+
+/** What is said of a file without its bytes. */
+export const fileView = {
+  file_hash: Type.String({ description: 'SHA-256 or CID' }),
+  size: Type.Integer({ description: 'bytes' }),
+  download_url: Type.String({ description: 'path below this host' }),
+};
+
+const FileMetadataView = Type.Object({ ...fileView, type: Type.Literal('file') }, { title: 'FileMetadata' });
+
+const FileLimitsView = Type.Object(
+  {
+    storage: Type.Object({
+      max_file_size: Type.Integer({ description: 'bytes, for POST /storage/store' }),
+      max_unauthenticated_upload_file_size: Type.Integer({
+        description: 'bytes, for POST /storage/add_file without a message',
+      }),
+    }),
+    ipfs: Type.Object({
+      max_upload_file_size: Type.Integer(),
+      max_upload_car_size: Type.Integer({ description: '0: no CAR files are taken' }),
+      max_unauthenticated_upload_file_size: Type.Integer(),
+    }),
+  },
+  { title: 'FileLimits' },
+);
+
+const HASH = 'a591a6d40bf420404a011733cfb7b190d62c65bf0bcda32b57b277d9ad9f146e';
+const MIB = 1024 * 1024;
+
+/** Files (specification, "Storage"; docs/api.md). */
+export const STORAGE_API = {
+  storeFile: {
+    method: 'POST',
+    path: '/api/v0/storage/store',
+    summary: 'Upload a file (multipart: file, address, signature over its hash, channel, tags)',
+    rateClass: 'authenticated',
+    body: { kind: 'form', fields: UploadForm },
+    answers: { 200: StoredFileView },
+    errors: [
+      'DATABASE_UNAVAILABLE',
+      'UNKNOWN_FIELD',
+      'INVALID_ADDRESS',
+      'SIGNATURE_REQUIRED',
+      'INVALID_SIGNATURE',
+      'FILE_TOO_LARGE',
+      'MESSAGE_FORGOTTEN',
+      'STORAGE_FULL',
+      'STORAGE_UNAVAILABLE',
+      'OVERLOADED',
+    ],
+  },
+  addJson: {
+    method: 'POST',
+    path: '/api/v0/storage/add_json',
+    summary: 'Keep a JSON body as a file; it goes after a grace period unless a message keeps it',
+    ...reads('INVALID_JSON', 'UPLOAD_SHARE_USED', 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'),
+    body: {
+      kind: 'bytes',
+      contentType: 'application/json',
+      description: 'any JSON value; its bytes are kept as they come',
+      limitBytes: LIMITS.unpinnedJsonBytes,
+    },
+    answers: {
+      200: Type.Object({
+        status: Type.Literal('success'),
+        hash: Type.String({ description: "the file's SHA-256" }),
+      }),
+    },
+    example: { body: { a: 1 }, answer: { status: 'success', hash: HASH } },
+  },
+  getFile: {
+    method: 'GET',
+    alsoHead: true,
+    path: '/api/v0/storage/:hash',
+    summary:
+      'A file, with its content type; as JSON with base64 where Accept asks for application/json first',
+    ...readsBytes(),
+    params: HashParams,
+    answers: bytesAnswers,
+  },
+  getRawFile: {
+    method: 'GET',
+    alsoHead: true,
+    path: '/api/v0/storage/raw/:hash',
+    summary: "A file's bytes",
+    ...readsBytes(),
+    params: HashParams,
+    answers: bytesAnswers,
+  },
+  getFileMetadata: {
+    method: 'GET',
+    path: '/api/v0/storage/metadata/:hash',
+    summary: 'Size and address of a file',
+    ...reads('INVALID_HASH', 'FILE_NOT_FOUND', 'STORAGE_UNAVAILABLE', ...IPFS_READ_ERRORS),
+    params: HashParams,
+    answers: { 200: FileMetadataView },
+    example: {
+      params: { hash: HASH },
+      answer: { file_hash: HASH, type: 'file', size: 11, download_url: `/api/v0/storage/raw/${HASH}` },
+    },
+  },
+  getFileLimits: {
+    method: 'GET',
+    path: '/api/v0/storage/limits.json',
+    summary: 'The largest files that are taken',
+    ...answersFromMemory(),
+    answers: { 200: FileLimitsView },
+    example: {
+      answer: {
+        storage: { max_file_size: 1000 * MIB, max_unauthenticated_upload_file_size: 25 * MIB },
+        ipfs: {
+          max_upload_file_size: 1000 * MIB,
+          max_upload_car_size: 0,
+          max_unauthenticated_upload_file_size: 25 * MIB,
+        },
+      },
+    },
+  },
+} as const satisfies Api;

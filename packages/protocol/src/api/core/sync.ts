@@ -1,0 +1,135 @@
+import Type, { type Static } from 'typebox';
+import { RANGES_BODY_BYTES, WANTED_BODY_BYTES } from '../../sync/codec.ts';
+import { SHARED_BYTES_MAX } from '../../sync/shared.ts';
+import { type Api, content, defaulted, orNull } from '../operation.ts';
+import { answersFromMemory, reads } from './common/declare.ts';
+
+const BINARY = 'application/octet-stream';
+const bytes = (description: string, limitBytes: number) =>
+  ({ kind: 'bytes', contentType: BINARY, description, limitBytes }) as const;
+
+/** Messages in one offer; the last one may go beyond. */
+export const OFFER_BYTES = 1024 * 1024;
+const OFFER_BODY_BYTES = OFFER_BYTES + SHARED_BYTES_MAX + 64 * 1024;
+
+/** The header that says where the next page begins. */
+export const NEXT_PLACE_HEADER = 'x-next-place';
+
+const PeerView = Type.Object(
+  {
+    name: Type.String(),
+    state: Type.Enum(['new', 'syncing', 'synced', 'failing', 'banned', 'self']),
+    messages: orNull(Type.Integer(), { description: 'how many it said to have' }),
+    later: Type.Integer({ description: "those that are ahead of this node's clock" }),
+    offset_ms: orNull(Type.Integer(), { description: "what its clock has more than this machine's" }),
+    taken: Type.Integer({ description: 'messages that came from it since this node began' }),
+    given: Type.Integer({ description: 'messages that it took of those that it was offered' }),
+    synced_ms: orNull(Type.Integer(), { description: 'when it last had nothing that this node lacked' }),
+    failure: orNull(Type.String(), { description: 'code of the last failure' }),
+    points: Type.Integer({ description: 'what is held against it; from 50 on it is not listened to' }),
+  },
+  { title: 'Peer' },
+);
+
+const ClockView = Type.Object(
+  {
+    state: Type.Enum(['unknown', 'right', 'off', 'unsure'], {
+      description:
+        "right: most clocks of peers agree with this machine's; off: most agree on another time, by which messages are judged; unsure: no majority agrees",
+    }),
+    time_ms: Type.Integer({ description: "this machine's, milliseconds since 1970" }),
+    offset_ms: orNull(Type.Integer(), {
+      description: 'what the median of the clocks that were compared has more',
+    }),
+    clocks: Type.Integer({ description: "how many were compared, this machine's among them" }),
+    correction_ms: Type.Integer({ description: "what this node adds to its machine's clock" }),
+  },
+  { title: 'Clock' },
+);
+
+export const SyncStatusView = Type.Object(
+  {
+    node_id: Type.String({ description: 'of the running process' }),
+    state: Type.Enum(['alone', 'syncing', 'synced', 'apart'], {
+      description: 'syncing: answers may be incomplete; apart: no peer answers',
+    }),
+    messages: Type.Integer({ description: 'kept here, whatever their status' }),
+    behind: Type.Integer({ description: 'how many more the best peer has' }),
+    later: Type.Integer({
+      description:
+        "messages of a peer that are ahead of this node's clock; they are taken when their time comes",
+    }),
+    clock: ClockView,
+    peers: Type.Array(PeerView),
+  },
+  { title: 'SyncStatus' },
+);
+export type SyncStatusView = Static<typeof SyncStatusView>;
+
+const OfferView = Type.Object(
+  {
+    taken: Type.Integer({ description: 'messages that are kept now' }),
+    known: Type.Integer({ description: 'those that were here already' }),
+    refused: Type.Integer({ description: 'those that this node does not take, or not yet' }),
+    forged: Type.Integer({
+      description: 'those that nobody signed; too many, and nothing more is taken from there',
+    }),
+  },
+  { title: 'Offer' },
+);
+export type OfferView = Static<typeof OfferView>;
+
+/** Keeping in step: what core nodes ask each other (docs/peers.md). */
+export const SYNC_API = {
+  getSyncStatus: {
+    method: 'GET',
+    path: '/api/v0/sync/status',
+    summary: 'Whether the node has what its peers have',
+    ...answersFromMemory(),
+    answers: { 200: SyncStatusView },
+  },
+  readMessages: {
+    method: 'GET',
+    path: '/api/v0/sync/messages',
+    summary: 'All messages in their order, a page at a time, as nodes pass them on',
+    ...reads('INVALID_CURSOR', 'OVERLOADED'),
+    query: Type.Object(
+      {
+        place: defaulted(Type.String({ maxLength: 88, description: 'where an earlier page ended' }), ''),
+      },
+      { additionalProperties: false },
+    ),
+    answers: {
+      200: content(
+        `messages, each with its length before it; ${NEXT_PLACE_HEADER} says where the next page begins`,
+        BINARY,
+      ),
+    },
+  },
+  compareRanges: {
+    method: 'POST',
+    path: '/api/v0/sync/ranges',
+    summary: 'Compare ranges of the set of messages (range-based set reconciliation)',
+    ...reads('INVALID_PARAMETERS', 'OVERLOADED'),
+    body: bytes('ranges with fingerprints', RANGES_BODY_BYTES),
+    answers: { 200: content('parts or keys of the ranges that differ', BINARY) },
+  },
+  fetchMessages: {
+    method: 'POST',
+    path: '/api/v0/sync/messages',
+    summary: 'Messages by their keys, as nodes pass them on',
+    ...reads('INVALID_PARAMETERS', 'OVERLOADED'),
+    body: bytes('keys', WANTED_BODY_BYTES),
+    answers: {
+      200: content('messages, each with its length before it; those that are not here are left out', BINARY),
+    },
+  },
+  offerMessages: {
+    method: 'POST',
+    path: '/api/v0/sync/offers',
+    summary: 'Messages of a node that cannot be asked for them, as nodes pass them on',
+    ...reads('INVALID_PARAMETERS', 'NOT_PERMITTED', 'OVERLOADED', 'STORAGE_FULL'),
+    body: bytes('messages, each with its length before it', OFFER_BODY_BYTES),
+    answers: { 200: OfferView },
+  },
+} as const satisfies Api;

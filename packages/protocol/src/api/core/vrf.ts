@@ -1,0 +1,50 @@
+import Type, { type Static } from 'typebox';
+import { VrfRequestBody } from '../../vrf/request.ts';
+import { VrfAnswerView, VrfClaimBody, VrfKeyView, VrfVerdictView } from '../../vrf/views.ts';
+import type { Api } from '../operation.ts';
+import { answersFromMemory } from './common/declare.ts';
+
+/** A seed of the longest, written as JSON escapes, with the longest list of values, has some 30 kB. */
+const BODY_BYTES_MAX = 64 * 1024;
+
+/** What checks a body names its fields better than the schema does (parseVrfRequest, parseVrfClaim). */
+const bodyOf = <S extends Type.TSchema>(schema: S) =>
+  ({ kind: 'json', schema, isStrict: true, limitBytes: BODY_BYTES_MAX }) as const;
+
+export const VrfKeysView = Type.Object(
+  {
+    node_address: Type.String({ description: 'signs their publication in the node registry' }),
+    keys: Type.Array(VrfKeyView),
+  },
+  { title: 'VrfKeys' },
+);
+export type VrfKeysView = Static<typeof VrfKeysView>;
+
+/** Verifiable random values (specification, "VRF"; docs/randomness.md). */
+export const VRF_API = {
+  generateRandom: {
+    method: 'POST',
+    path: '/api/v0/vrf/generate',
+    summary: 'Random values with their proof; the same request has the same answer',
+    rateClass: 'heavy',
+    body: bodyOf(VrfRequestBody),
+    answers: { 200: VrfAnswerView },
+    errors: ['DATABASE_UNAVAILABLE'],
+  },
+  verifyRandom: {
+    method: 'POST',
+    path: '/api/v0/vrf/verify',
+    summary: 'Whether values follow from a seed, by the key of a known core node',
+    rateClass: 'general',
+    body: bodyOf(VrfClaimBody),
+    answers: { 200: VrfVerdictView },
+    errors: ['DATABASE_UNAVAILABLE'],
+  },
+  listVrfKeys: {
+    method: 'GET',
+    path: '/api/v0/vrf/keys',
+    summary: "This node's keys for random values, the one in use first",
+    ...answersFromMemory(),
+    answers: { 200: VrfKeysView },
+  },
+} as const satisfies Api;

@@ -1,0 +1,278 @@
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../limits.ts';
+import { PaginationView } from '../views.ts';
+import { type Api, defaulted, type Operation, orNull } from './operation.ts';
+import { REFERENCE_API } from './reference.ts';
+
+/** Wire shapes of the deployed credit service. */
+
+const Limit = Type.Integer({ minimum: 1, maximum: LIMITS.pageSizeMax, description: 'how many on a page' });
+
+/** Two clients ask for the size of a page in two ways. */
+const PurchasesQuery = Type.Object({
+  address: Type.Optional(Type.String({ maxLength: LIMITS.addressChars, description: 'who paid' })),
+  page: defaulted(Type.Integer({ minimum: 1, maximum: LIMITS.pageMax }), 1),
+  pagination: Type.Optional(Limit),
+  limit: Type.Optional(Limit),
+});
+
+const named = {
+  blockchain: Type.String({ minLength: 1, maxLength: 64, description: 'ethereum, or ETH' }),
+  token: Type.String({ minLength: 1, maxLength: 64, description: 'its symbol' }),
+};
+const AMOUNT = '^[0-9]{1,40}$';
+const TokenBody = Type.Object({
+  ...named,
+  amount: Type.String({ pattern: AMOUNT, description: 'smallest units of the token' }),
+});
+const CreditBody = Type.Object({
+  ...named,
+  creditAmount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
+const PricesQuery = Type.Object({
+  blockchain: Type.Optional(Type.String({ maxLength: 64, description: 'of this chain alone' })),
+});
+
+export const PurchaseView = Type.Object(
+  {
+    id: Type.String({ description: 'names the transfer on its chain' }),
+    chain: Type.String(),
+    status: Type.String(),
+    created_at: Type.Integer({ description: 'Unix milliseconds, of the block' }),
+    updated_at: Type.Number({ description: 'Unix milliseconds' }),
+    address: Type.String({ description: 'who paid, and whose the credits are' }),
+    in_amount: Type.String({ description: 'smallest units of the token' }),
+    in_currency: Type.String(),
+    in_decimals: Type.Integer(),
+    prices: Type.Object({
+      credit_amount: Type.Integer({ description: 'whole credits, bonus included' }),
+      credit_bonus_amount: Type.Integer(),
+      credits_per_token: Type.Number(),
+    }),
+    provider_id: Type.Literal('WALLET'),
+    payment_method: Type.Literal('token_transfer'),
+    tx_hash: Type.String(),
+    log_index: Type.Integer(),
+    block_number: Type.Integer(),
+    item_hash: orNull(Type.String({ description: 'the message that credits it' })),
+    reason: orNull(Type.String({ description: 'why nothing is credited, where nothing is' })),
+  },
+  { title: 'Purchase' },
+);
+export type PurchaseView = Static<typeof PurchaseView>;
+
+const Timestamp = Type.Number({ description: 'Unix milliseconds' });
+const Ratio = Type.Number({ description: 'of what was paid for' });
+
+export const TokenEstimateView = Type.Object(
+  {
+    tokenAmount: Type.String(),
+    tokenSymbol: Type.String(),
+    creditAmount: Type.Integer({ description: 'whole credits, bonus included' }),
+    creditBonusAmount: Type.Integer(),
+    totalPrice: Type.Number({ description: 'dollars' }),
+    price: Type.Number({ description: 'dollars for one token' }),
+    bonusRatio: Ratio,
+    timestamp: Timestamp,
+  },
+  { title: 'TokenEstimate' },
+);
+export type TokenEstimateView = Static<typeof TokenEstimateView>;
+
+export const CreditEstimateView = Type.Object(
+  {
+    creditAmount: Type.Integer(),
+    tokenAmount: Type.String({ description: 'smallest units of the token' }),
+    tokenSymbol: Type.String(),
+    priceRatio: Type.Number({ description: 'dollars for one token' }),
+    bonusRatio: Ratio,
+    timestamp: Timestamp,
+  },
+  { title: 'CreditEstimate' },
+);
+export type CreditEstimateView = Static<typeof CreditEstimateView>;
+
+export const PriceView = Type.Object(
+  {
+    blockchain: Type.String(),
+    chain: Type.String({ description: 'its code in messages' }),
+    contract: Type.String(),
+    receiver: Type.String({ description: 'where tokens are sent to' }),
+    tokenSymbol: Type.String(),
+    tokenAmount: Type.String({ description: 'one token, in its smallest units' }),
+    decimals: Type.Integer(),
+    creditAmount: Type.Integer({ description: 'credits for it, bonus included' }),
+    creditBonusAmount: Type.Integer(),
+    price: Type.Number({ description: 'dollars' }),
+    bonusRatio: Ratio,
+  },
+  { title: 'Price' },
+);
+export type PriceView = Static<typeof PriceView>;
+
+const CreditStatusView = Type.Object(
+  {
+    status: Type.Enum(['ok', 'degraded']),
+    reasons: Type.Array(Type.String()),
+    address: Type.String({ description: 'whom the core node must trust' }),
+    enforcement: Type.Boolean({ description: 'whether what is not paid for ends' }),
+    sales: Type.Array(
+      Type.Object({
+        network: Type.String(),
+        chain: Type.String(),
+        token: Type.String(),
+        contract: Type.String(),
+        receiver: Type.String(),
+      }),
+    ),
+    purchases: Type.Object({
+      total: Type.Integer(),
+      waiting: Type.Integer({ description: 'not credited yet' }),
+    }),
+  },
+  { title: 'Status' },
+);
+
+const BUYER = '0x1111111111111111111111111111111111111111';
+const SALE = {
+  chain: 'ETH',
+  contract: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48',
+  receiver: '0x2222222222222222222222222222222222222222',
+};
+const TIME = 1_767_323_045_000;
+
+const listPurchases = {
+  method: 'GET',
+  path: '/api/v0/payment',
+  summary: 'Purchases, newest first',
+  query: PurchasesQuery,
+  answers: { 200: Type.Object({ data: Type.Array(PurchaseView), pagination: PaginationView }) },
+  errors: ['INVALID_ADDRESS'],
+  example: {
+    query: { address: BUYER, limit: 1 },
+    answer: {
+      data: [
+        {
+          id: 'ethereum/0xab12/3',
+          chain: 'ETH',
+          status: 'PROCESSING',
+          created_at: TIME,
+          updated_at: TIME,
+          address: BUYER,
+          in_amount: '1000000',
+          in_currency: 'USDC',
+          in_decimals: 6,
+          prices: { credit_amount: 1_000_000, credit_bonus_amount: 0, credits_per_token: 1_000_000 },
+          provider_id: 'WALLET',
+          payment_method: 'token_transfer',
+          tx_hash: '0xab12',
+          log_index: 3,
+          block_number: 24_000_000,
+          item_hash: null,
+          reason: null,
+        },
+      ],
+      pagination: { total: 1, page: 1, per_page: 1, total_pages: 1 },
+    },
+  },
+} as const satisfies Operation;
+
+const estimateCredits = {
+  method: 'POST',
+  path: '/api/v0/estimation/token-to-credit',
+  summary: 'How many credits an amount of a token buys now',
+  body: { kind: 'json', schema: TokenBody },
+  answers: { 200: TokenEstimateView },
+  errors: ['TOKEN_NOT_SOLD'],
+  example: {
+    body: { blockchain: 'ethereum', token: 'USDC', amount: '9580000' },
+    answer: {
+      tokenAmount: '9580000',
+      tokenSymbol: 'USDC',
+      creditAmount: 11_496_000,
+      creditBonusAmount: 1_916_000,
+      totalPrice: 9.58,
+      price: 1,
+      bonusRatio: 0.2,
+      timestamp: TIME,
+    },
+  },
+} as const satisfies Operation;
+
+const estimateTokens = {
+  method: 'POST',
+  path: '/api/v0/estimation/credit-to-token',
+  summary: 'How much of a token buys a number of credits now',
+  body: { kind: 'json', schema: CreditBody },
+  answers: { 200: CreditEstimateView },
+  errors: ['TOKEN_NOT_SOLD'],
+  example: {
+    body: { blockchain: 'ethereum', token: 'USDC', creditAmount: 11_496_000 },
+    answer: {
+      creditAmount: 11_496_000,
+      tokenAmount: '9580000',
+      tokenSymbol: 'USDC',
+      priceRatio: 1,
+      bonusRatio: 0.2,
+      timestamp: TIME,
+    },
+  },
+} as const satisfies Operation;
+
+const listSalePrices = {
+  method: 'GET',
+  path: '/api/v0/estimation/prices',
+  summary: 'What is sold for which tokens, and where they are sent to',
+  query: PricesQuery,
+  answers: { 200: Type.Object({ prices: Type.Array(PriceView) }) },
+  errors: [],
+  example: {
+    query: { blockchain: 'ethereum' },
+    answer: {
+      prices: [
+        {
+          blockchain: 'ethereum',
+          ...SALE,
+          tokenSymbol: 'USDC',
+          tokenAmount: '1000000',
+          decimals: 6,
+          creditAmount: 1_200_000,
+          creditBonusAmount: 200_000,
+          price: 1,
+          bonusRatio: 0.2,
+        },
+      ],
+    },
+  },
+} as const satisfies Operation;
+
+/** What the credit service answers. Deployed clients write the version in paths, the specification's table does not. */
+export const CREDIT_API = {
+  listPurchases,
+  estimateCredits,
+  estimateTokens,
+  listSalePrices,
+  listPurchasesUnversioned: { ...listPurchases, path: '/payment' },
+  estimateCreditsUnversioned: { ...estimateCredits, path: '/estimation/token-to-credit' },
+  estimateTokensUnversioned: { ...estimateTokens, path: '/estimation/credit-to-token' },
+  listSalePricesUnversioned: { ...listSalePrices, path: '/estimation/prices' },
+  getCreditStatus: {
+    method: 'GET',
+    path: '/status',
+    summary: 'What is not in order, and what is sold',
+    tag: 'node',
+    answers: { 200: CreditStatusView },
+    errors: [],
+    example: {
+      answer: {
+        status: 'ok',
+        reasons: [],
+        address: BUYER,
+        enforcement: false,
+        sales: [{ network: 'ethereum', token: 'USDC', ...SALE }],
+        purchases: { total: 2, waiting: 1 },
+      },
+    },
+  },
+  ...REFERENCE_API,
+} as const satisfies Api;

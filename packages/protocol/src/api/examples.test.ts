@@ -1,0 +1,37 @@
+import { readdirSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { createParser } from '../schema.ts';
+import { type Api, isContent } from './operation.ts';
+
+const files = readdirSync(import.meta.dirname, { recursive: true })
+  .map(String)
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
+
+describe('examples fit the contract that they stand in', () => {
+  for (const file of files)
+    test(file, async () => {
+      const tables = Object.entries((await import(`./${file}`)) as Record<string, Api>).filter(([name]) =>
+        name.endsWith('_API'),
+      );
+      for (const [name, api] of tables) {
+        for (const [id, { example, answers, params, query, body }] of Object.entries(api)) {
+          if (!example) continue;
+          const where = `${name}.${id}`;
+          if (params) createParser(params, `${where}: params`)(example.params);
+          if (query) createParser(query, `${where}: query`)({ ...defaultsOf(query), ...example.query });
+          if (body && (body.kind === 'json' || body.kind === 'signed'))
+            createParser(body.schema, `${where}: body`)(example.body);
+          const form = answers[Math.min(...Object.keys(answers).map(Number))]!;
+          const schema = isContent(form) ? form.content['application/json'] : form;
+          if (schema) createParser(schema, `${where}: answer`)(example.answer);
+        }
+      }
+    });
+});
+
+const defaultsOf = (query: object) =>
+  Object.fromEntries(
+    Object.entries((query as { properties: Record<string, { default?: unknown }> }).properties).flatMap(
+      ([name, schema]) => (schema.default === undefined ? [] : [[name, schema.default]]),
+    ),
+  );

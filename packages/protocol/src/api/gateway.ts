@@ -1,0 +1,185 @@
+import Type, { type Static } from 'typebox';
+import { type Api, orNull, text } from './operation.ts';
+import { REFERENCE_API } from './reference.ts';
+
+/** Instance domain record (specification of the gateway, "Resources and their fields"). */
+export const DomainRecord = Type.Object(
+  {
+    instance_hash: Type.String(),
+    subdomain: Type.String({ description: 'four words joined by hyphens, without the parent domain' }),
+    url: Type.String({ description: 'subdomain and parent domain, without a scheme' }),
+    ipv6: orNull(Type.String(), { description: 'null while the instance has no address' }),
+    active: Type.Boolean({
+      description:
+        'routed: the name is its own (the earliest of those that share it), its address is known, and its owner wants it to run. ' +
+        'Whether a server inside answers yet does not count',
+    }),
+  },
+  { title: 'DomainRecord' },
+);
+export type DomainRecord = Static<typeof DomainRecord>;
+
+/** Gateway status record; the ports are an addition. */
+export const GatewayStatus = Type.Object(
+  {
+    instance_count: Type.Integer({ description: 'instances that the gateway knows' }),
+    route_count: Type.Integer({ description: 'of these, the active ones' }),
+    last_sync_time: Type.Number({
+      description: 'Unix seconds of the last full sync or applied change, 0 before the first',
+    }),
+    domain: Type.String(),
+    http_port: Type.Optional(Type.Integer({ description: 'an addition to what deployed gateways say' })),
+    https_port: Type.Optional(Type.Integer()),
+  },
+  { title: 'Status' },
+);
+export type GatewayStatus = Static<typeof GatewayStatus>;
+
+/** What POST /api/sync answers. */
+export const SyncRecord = Type.Object(
+  {
+    ...GatewayStatus.properties,
+    added: Type.Integer(),
+    removed: Type.Integer(),
+    changed: Type.Integer(),
+    held_back: Type.Optional(
+      Type.Integer({ description: 'instances that the core node suddenly lacks and whose routes are kept' }),
+    ),
+    duration_ms: Type.Number(),
+  },
+  { title: 'Sync' },
+);
+export type SyncRecord = Static<typeof SyncRecord>;
+
+/** The chain from a message to a served connection, in its order. */
+export const WHY_STEPS = ['message', 'name', 'desired', 'allocation', 'phase', 'connection'] as const;
+
+/** Why a name answers or does not: the chain from the message to the last connection (docs/decisions.md 17). */
+export const WhyRecord = Type.Object(
+  {
+    hostname: Type.String(),
+    instance_hash: orNull(Type.String()),
+    ipv6: orNull(Type.String()),
+    chain: Type.Array(
+      Type.Object({
+        step: Type.Enum(WHY_STEPS),
+        ok: orNull(Type.Boolean(), { description: 'null where it cannot be told' }),
+        detail: Type.String(),
+      }),
+    ),
+    missing: orNull(Type.Object({ code: Type.String(), message: Type.String() }), {
+      description: 'the first thing that is missing; null where nothing is',
+    }),
+  },
+  { title: 'Why' },
+);
+export type WhyRecord = Static<typeof WhyRecord>;
+
+const SyncRequest = Type.Union([
+  Type.Null(),
+  Type.Object(
+    {
+      accept_loss: Type.Optional(
+        Type.Boolean({ description: 'what the core node lacks is meant to be gone, however much it is' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+]);
+
+const INSTANCE = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
+const NAME = 'fault-fence-weasel-tobacco';
+const IPV6 = '2001:db8:1:1:5330:dcef:e185:7bc0';
+const RECORD = {
+  instance_hash: INSTANCE,
+  subdomain: NAME,
+  url: `${NAME}.vm.example`,
+  ipv6: IPV6,
+  active: true,
+};
+const STATUS = {
+  instance_count: 2,
+  route_count: 1,
+  last_sync_time: 1_767_323_045.5,
+  domain: 'vm.example',
+  http_port: 80,
+  https_port: 443,
+};
+const name = (description: string) => Type.String({ description });
+
+/** What the gateway's own API answers. Pages of any origin may read it. */
+export const GATEWAY_API = {
+  getDomainOfInstance: {
+    method: 'GET',
+    path: '/api/hash/:hash',
+    summary: 'The host name of an instance, whether it is known or not',
+    tag: 'domains',
+    params: Type.Object({ hash: name('item hash of the INSTANCE message') }),
+    answers: { 200: DomainRecord },
+    errors: ['INVALID_HASH'],
+    example: { params: { hash: INSTANCE }, answer: RECORD },
+  },
+  findDomain: {
+    method: 'GET',
+    path: '/api/lookup/:subdomain',
+    summary: 'The instance that has a host name',
+    tag: 'domains',
+    params: Type.Object({ subdomain: name('four words joined by hyphens') }),
+    answers: { 200: DomainRecord },
+    errors: ['INVALID_HOSTNAME', 'HOSTNAME_NOT_FOUND'],
+    example: { params: { subdomain: NAME }, answer: RECORD },
+  },
+  explainDomain: {
+    method: 'GET',
+    path: '/api/why/:subject',
+    summary: 'Why a host name answers or does not',
+    tag: 'domains',
+    params: Type.Object({ subject: name('a host name, with or without its domain, or an item hash') }),
+    answers: { 200: WhyRecord },
+    errors: ['INVALID_HOSTNAME'],
+    example: {
+      params: { subject: NAME },
+      answer: {
+        hostname: RECORD.url,
+        instance_hash: INSTANCE,
+        ipv6: null,
+        chain: [
+          { step: 'message', ok: true, detail: 'the instance is known' },
+          { step: 'allocation', ok: false, detail: 'no node was chosen' },
+        ],
+        missing: { code: 'NO_CAPACITY', message: 'no node was chosen' },
+      },
+    },
+  },
+  getGatewayStatus: {
+    method: 'GET',
+    path: '/api/status',
+    summary: 'How many instances are routed, and how fresh that is',
+    tag: 'node',
+    answers: { 200: GatewayStatus },
+    errors: [],
+    example: { answer: STATUS },
+  },
+  syncGateway: {
+    method: 'POST',
+    path: '/api/sync',
+    summary: 'Read all instances from the core node now (Authorization: Bearer API_KEY)',
+    tag: 'node',
+    body: { kind: 'json', schema: SyncRequest, isOptional: true },
+    answers: { 200: SyncRecord },
+    errors: ['CREDENTIAL_REQUIRED', 'CREDENTIAL_REFUSED', 'UNKNOWN_FIELD', 'UPSTREAM_UNAVAILABLE'],
+    example: {
+      body: { accept_loss: true },
+      answer: { ...STATUS, added: 1, removed: 0, changed: 0, duration_ms: 4.211 },
+    },
+  },
+  getGatewayMetrics: {
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Metrics for Prometheus',
+    tag: 'node',
+    answers: { 200: text('the Prometheus text format, version 0.0.4') },
+    errors: [],
+  },
+  ...REFERENCE_API,
+} as const satisfies Api;

@@ -1,0 +1,360 @@
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../limits.ts';
+import { type Api, defaulted, orNull } from './operation.ts';
+import { REFERENCE_API } from './reference.ts';
+
+/** The shapes of answers. Those of the deployed scheduler's v0 interface keep its fields; our own stand beside them. */
+
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
+
+export const ReasonView = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'Reason' });
+export type ReasonView = Static<typeof ReasonView>;
+
+export const PeriodView = Type.Object(
+  {
+    start_timestamp: Type.String({
+      format: 'date-time',
+      description:
+        'when the plan was last known to hold; old means that the scheduler no longer follows the network',
+    }),
+    duration_seconds: Type.Number(),
+  },
+  { title: 'Period' },
+);
+export type PeriodView = Static<typeof PeriodView>;
+
+export const ResourcesView = Type.Object(
+  {
+    cpu: Type.Integer({ description: 'virtual cores' }),
+    memory_mib: Type.Integer(),
+    disk_gib: Type.Integer(),
+  },
+  { title: 'Resources' },
+);
+export type ResourcesView = Static<typeof ResourcesView>;
+
+const nodeRef = {
+  node_id: Hash,
+  url: orNull(Type.String()),
+  ipv6: orNull(Type.String({ description: 'the /64 that instances get addresses from' })),
+  supports_ipv6: Type.Boolean(),
+};
+export const NodeRefView = Type.Object(nodeRef, { title: 'NodeRef' });
+export type NodeRefView = Static<typeof NodeRefView>;
+
+const Hashes = Type.Array(Hash);
+export const PlanView = Type.Object(
+  {
+    period: PeriodView,
+    plan: Type.Record(
+      Type.String(),
+      Type.Object({ persistent_vms: Hashes, instances: Hashes, on_demand_vms: Hashes, jobs: Hashes }),
+      { description: 'by node id' },
+    ),
+    waiting: Type.Array(Type.Object({ vm_hash: Hash, reason: orNull(ReasonView) }), {
+      description: 'those without a node, in the order in which they are served',
+    }),
+  },
+  { title: 'Plan' },
+);
+
+export const NodeView = Type.Object(
+  {
+    ...nodeRef,
+    address: Type.String(),
+    version: Type.String(),
+    features: Type.Array(Type.String()),
+    capacity: Type.Object(ResourcesView.properties, { description: 'what the node announces' }),
+    limits: Type.Object(ResourcesView.properties, { description: 'what may be promised: of what counts' }),
+    used: ResourcesView,
+    free: ResourcesView,
+    instances: Type.Integer(),
+    healthy: Type.Boolean({ description: 'whether it gets something new' }),
+    reason: orNull(ReasonView),
+    leaving: orNull(ReasonView, { description: 'why what it holds goes elsewhere' }),
+    trust: Type.String({ description: 'how far the node is believed, and how much of its room counts' }),
+    score: orNull(Type.Number({ description: '0 to 1, as published' })),
+    weight: Type.Number({ description: 'how much it is preferred' }),
+    announced_at: Type.Integer({ description: 'Unix seconds' }),
+  },
+  { title: 'Node' },
+);
+export type NodeView = Static<typeof NodeView>;
+export const NodesView = Type.Object({ nodes: Type.Array(NodeView) }, { title: 'Nodes' });
+
+export const AllocationView = Type.Object(
+  {
+    vm_hash: Hash,
+    vm_type: Type.Literal('instance'),
+    vm_ipv6: orNull(Type.String()),
+    period: PeriodView,
+    node: NodeRefView,
+    reason: orNull(ReasonView),
+  },
+  { title: 'Allocation' },
+);
+
+export const SimulationView = Type.Object(
+  {
+    schedulable: Type.Boolean(),
+    reasons: Type.Array(Type.String()),
+    node_id: Type.Optional(Hash),
+    code: Type.Optional(Type.String()),
+  },
+  { title: 'Simulation' },
+);
+
+export const CandidateView = Type.Object(
+  {
+    node_id: Hash,
+    has_room: Type.Boolean(),
+    weight: Type.Number({ description: 'free_share * (1 + score) / 2' }),
+    free_share: Type.Number({ description: 'the smallest free part of its cores, memory and disk' }),
+    score: orNull(Type.Number()),
+    free: ResourcesView,
+    trust: Type.String({ description: 'how far the node is believed' }),
+    against: orNull(ReasonView),
+  },
+  { title: 'Candidate' },
+);
+
+export const DecisionView = Type.Object(
+  {
+    decided_at: Type.String({ format: 'date-time' }),
+    kind: Type.Enum(['placed', 'moved', 'readdressed', 'refused']),
+    from: orNull(Hash),
+    node_id: orNull(Hash),
+    ipv6: Type.String(),
+    reason: orNull(ReasonView),
+  },
+  { title: 'Decision' },
+);
+
+export const ExplanationView = Type.Object(
+  {
+    vm_hash: Hash,
+    needs: ResourcesView,
+    created_at: Type.Integer({ description: 'Unix seconds; the older is served first' }),
+    node_id: orNull(Hash),
+    vm_ipv6: orNull(Type.String()),
+    verdict: Type.Object({
+      code: Type.Enum(['STAYS', 'LEAVES', 'WAITS', 'FOREIGN']),
+      message: Type.String(),
+    }),
+    decisions: Type.Array(DecisionView, {
+      description: 'the last ones of this scheduler since its start, oldest first',
+    }),
+    nodes: Type.Record(Type.String(), Type.Integer(), {
+      description: 'how many nodes have room (FITS), and what speaks against the others',
+    }),
+    candidates: Type.Array(CandidateView, {
+      description: 'in the order of preference: where it would go if it had no node yet',
+    }),
+  },
+  { title: 'Explanation' },
+);
+
+const Role = Type.Enum(['leader', 'standby']);
+export const SchedulerStatusView = Type.Object(
+  {
+    status: Type.Enum(['ok', 'degraded']),
+    reasons: Type.Array(Type.String()),
+    address: Type.String({ description: 'whom the core node must trust' }),
+    leadership: Type.Object({
+      role: Role,
+      since_ms: Type.Integer(),
+      can_lead: Type.Boolean(),
+      peers: Type.Array(
+        Type.Object({
+          url: Type.String(),
+          role: orNull(Role),
+          address: orNull(Type.String()),
+          seen_at_ms: orNull(Type.Integer()),
+        }),
+      ),
+    }),
+    nodes: Type.Object({ total: Type.Integer(), healthy: Type.Integer() }),
+    instances: Type.Object({
+      total: Type.Integer(),
+      placed: Type.Integer(),
+      waiting: Type.Integer(),
+      leaving: Type.Integer({
+        description: 'on nodes that they should leave, without another that has room',
+      }),
+    }),
+  },
+  { title: 'Status' },
+);
+
+const VmHashParams = Type.Object({
+  vm_hash: Type.String({ description: 'item hash of the INSTANCE message' }),
+});
+
+const SimulateQuery = Type.Object({
+  vcpus: Type.Integer({ minimum: 1, maximum: LIMITS.instanceCpuMax, description: 'virtual cores' }),
+  memory: Type.Integer({ minimum: 1, maximum: LIMITS.instanceMemoryMibMax, description: 'MiB' }),
+  disk: Type.Integer({ minimum: 1, maximum: LIMITS.instanceDiskGibMax, description: 'GiB' }),
+});
+
+const CANDIDATES_MAX = 100;
+const ExplainQuery = Type.Object({
+  candidates: defaulted(
+    Type.Integer({
+      minimum: 0,
+      maximum: CANDIDATES_MAX,
+      description: 'how many nodes are shown as candidates',
+    }),
+    10,
+  ),
+});
+
+const INSTANCE = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
+const WAITING = '9d2c9ae7ae1e22e5f4f2f1f2b8a46e5d1d1c37f2a5a1d2f6f7f0f3c1b0a9e8d7';
+const NODE = '7f2a54fb4b0b6d1e2e7bb6ba2a9f5f1ee83b2cc38a0f35d24c8ab1a9e0b0b9d3';
+const NODE_ADDRESS = '0x1111111111111111111111111111111111111111';
+const PERIOD = { start_timestamp: '2026-01-02T03:04:05.000Z', duration_seconds: 10 };
+const LACKING = {
+  code: 'NO_CAPACITY',
+  message: 'needs 9999 MiB of memory, the only node has 3584 MiB free',
+};
+const NODE_REF = {
+  node_id: NODE,
+  url: 'http://node0.example',
+  ipv6: '2001:db8:1:1::/64',
+  supports_ipv6: true,
+};
+const SIZE = { cpu: 1, memory_mib: 512, disk_gib: 4 };
+const FREE = { cpu: 7, memory_mib: 3584, disk_gib: 96 };
+
+/** What a scheduler answers. Reading is for everyone and needs no credential. */
+export const SCHEDULER_API = {
+  getPlan: {
+    method: 'GET',
+    path: '/api/v0/plan',
+    summary: 'Every node with what it is to run',
+    answers: { 200: PlanView },
+    errors: ['UPSTREAM_UNAVAILABLE'],
+    example: {
+      answer: {
+        period: PERIOD,
+        plan: { [NODE]: { persistent_vms: [], instances: [INSTANCE], on_demand_vms: [], jobs: [] } },
+        waiting: [{ vm_hash: WAITING, reason: LACKING }],
+      },
+    },
+  },
+  listNodes: {
+    method: 'GET',
+    path: '/api/v0/nodes',
+    summary: 'The compute nodes: what they have, and why they get nothing new',
+    answers: { 200: NodesView },
+    errors: ['UPSTREAM_UNAVAILABLE'],
+    example: {
+      answer: {
+        nodes: [
+          {
+            ...NODE_REF,
+            address: NODE_ADDRESS,
+            version: '0.1.0',
+            features: ['kvm'],
+            capacity: { cpu: 4, memory_mib: 4096, disk_gib: 100 },
+            limits: { cpu: 8, memory_mib: 4096, disk_gib: 100 },
+            used: SIZE,
+            free: FREE,
+            instances: 1,
+            healthy: true,
+            reason: null,
+            leaving: null,
+            trust: 'listed',
+            score: null,
+            weight: 0.4375,
+            announced_at: 1_767_323_045,
+          },
+        ],
+      },
+    },
+  },
+  getAllocation: {
+    method: 'GET',
+    path: '/api/v0/allocation/:vm_hash',
+    summary: 'Where a virtual machine is to run',
+    params: VmHashParams,
+    answers: { 200: AllocationView },
+    errors: ['UPSTREAM_UNAVAILABLE', 'INVALID_HASH', 'ALLOCATION_NOT_FOUND'],
+    example: {
+      params: { vm_hash: INSTANCE },
+      answer: {
+        vm_hash: INSTANCE,
+        vm_type: 'instance',
+        vm_ipv6: '2001:db8:1:1:5330:dcef:e185:7bc0',
+        period: PERIOD,
+        node: NODE_REF,
+        reason: null,
+      },
+    },
+  },
+  explainPlacement: {
+    method: 'GET',
+    path: '/api/v0/explain/:vm_hash',
+    summary: 'Why a virtual machine is where it is, and how every node stands to it',
+    params: VmHashParams,
+    query: ExplainQuery,
+    answers: { 200: ExplanationView },
+    errors: ['UPSTREAM_UNAVAILABLE', 'INVALID_HASH', 'ALLOCATION_NOT_FOUND'],
+    example: {
+      params: { vm_hash: INSTANCE },
+      query: { candidates: 1 },
+      answer: {
+        vm_hash: INSTANCE,
+        needs: SIZE,
+        created_at: 1_767_322_999,
+        node_id: NODE,
+        vm_ipv6: '2001:db8:1:1:5330:dcef:e185:7bc0',
+        verdict: { code: 'STAYS', message: 'what has a node stays there unless that leaves' },
+        decisions: [],
+        nodes: { FITS: 1 },
+        candidates: [
+          {
+            node_id: NODE,
+            has_room: true,
+            weight: 0.4375,
+            free_share: 0.875,
+            score: null,
+            free: FREE,
+            trust: 'listed',
+            against: null,
+          },
+        ],
+      },
+    },
+  },
+  simulatePlacement: {
+    method: 'GET',
+    path: '/api/v0/simulate',
+    summary: 'Whether something of this size could be placed now; 503 where not',
+    query: SimulateQuery,
+    answers: { 200: SimulationView, 503: SimulationView },
+    errors: ['UPSTREAM_UNAVAILABLE'],
+    example: {
+      query: { vcpus: 1, memory: 512, disk: 4 },
+      answer: { schedulable: true, reasons: [], node_id: NODE },
+    },
+  },
+  getSchedulerStatus: {
+    method: 'GET',
+    path: '/status',
+    summary: 'What is not in order, and who leads',
+    answers: { 200: SchedulerStatusView },
+    errors: [],
+    example: {
+      answer: {
+        status: 'ok',
+        reasons: [],
+        address: NODE_ADDRESS,
+        leadership: { role: 'leader', since_ms: 1_767_322_000_000, can_lead: true, peers: [] },
+        nodes: { total: 1, healthy: 1 },
+        instances: { total: 1, placed: 1, waiting: 0, leaving: 0 },
+      },
+    },
+  },
+  ...REFERENCE_API,
+} as const satisfies Api;

@@ -1,0 +1,166 @@
+import Type, { type Static } from 'typebox';
+import { type Api, orNull, text } from './operation.ts';
+import { REFERENCE_API } from './reference.ts';
+
+const Time = Type.String({ format: 'date-time' });
+const Percent = (description: string) => Type.Number({ minimum: 0, maximum: 100, description });
+const Microseconds = (description: string) => Type.Integer({ minimum: 0, description });
+
+/** A service, in the shape of the deployed status page. */
+export const ServiceView = Type.Object(
+  {
+    id: Type.Integer(),
+    name: Type.String(),
+    check_interval: Type.Integer({ description: 'seconds' }),
+    order_id: Type.Integer(),
+    public: Type.Boolean(),
+    group_id: Type.Integer({ description: '1 core nodes, 2 compute nodes, 3 other services' }),
+    permalink: Type.String(),
+    created_at: Time,
+    updated_at: Time,
+    online: Type.Boolean(),
+    latency: Microseconds('of the last check, microseconds'),
+    ping_time: Microseconds('the same'),
+    online_24_hours: Percent('of the checks of the last 24 hours'),
+    online_7_days: Percent('of the checks of the last 7 days'),
+    avg_response: Microseconds('mean of the last 24 hours, microseconds'),
+    failures_24_hours: Type.Integer(),
+    status_code: orNull(Type.Integer()),
+    last_success: orNull(Time),
+    last_error: orNull(Time),
+    stats: Type.Object({ failures: Type.Integer(), hits: Type.Integer(), first_hit: orNull(Time) }),
+    messages: Type.Array(Type.Unknown()),
+    incidents: Type.Array(Type.Unknown()),
+    issue: orNull(Type.String({ description: 'what the last check found' })),
+  },
+  { title: 'Service' },
+);
+export type ServiceView = Static<typeof ServiceView>;
+const ServicesView = Type.Array(ServiceView);
+
+export const FailureView = Type.Object(
+  {
+    created_at: Time,
+    issue: Type.String(),
+    error_code: orNull(Type.Integer({ description: 'the status that was answered' })),
+  },
+  { title: 'Failure' },
+);
+export type FailureView = Static<typeof FailureView>;
+
+export const UptimeView = Type.Object(
+  {
+    timeframe: Type.String({ format: 'date-time', description: 'where the quarter of an hour begins' }),
+    amount: Percent('of its checks'),
+    hits: Type.Integer(),
+    avg_response: Microseconds('microseconds'),
+  },
+  { title: 'Uptime' },
+);
+export type UptimeView = Static<typeof UptimeView>;
+
+export const StatusServiceView = Type.Object(
+  {
+    status: Type.Enum(['ok', 'degraded']),
+    reasons: Type.Array(Type.String()),
+    services: Type.Object({ total: Type.Integer(), online: Type.Integer() }),
+  },
+  { title: 'Status' },
+);
+
+const ServiceParams = Type.Object({
+  id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'as in the list' }),
+});
+
+const SERVICE = {
+  id: 1,
+  name: 'core node 1',
+  check_interval: 60,
+  order_id: 1,
+  public: true,
+  group_id: 1,
+  permalink: 'core-core-example',
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-02T03:04:05.000Z',
+  online: true,
+  latency: 1_250,
+  ping_time: 1_250,
+  online_24_hours: 100,
+  online_7_days: 99.9,
+  avg_response: 1_310,
+  failures_24_hours: 0,
+  status_code: 200,
+  last_success: '2026-01-02T03:04:05.000Z',
+  last_error: null,
+  stats: { failures: 0, hits: 1_624, first_hit: '2026-01-01T00:00:00.000Z' },
+  messages: [],
+  incidents: [],
+  issue: null,
+};
+
+/** What the status service answers, in the paths of the deployed status page. */
+export const STATUS_API = {
+  listServices: {
+    method: 'GET',
+    path: '/api/services',
+    summary: 'Every service, and how it was doing',
+    tag: 'services',
+    answers: { 200: ServicesView },
+    errors: [],
+    example: { answer: [SERVICE] },
+  },
+  getService: {
+    method: 'GET',
+    path: '/api/services/:id',
+    summary: 'One service',
+    tag: 'services',
+    params: ServiceParams,
+    answers: { 200: ServiceView },
+    errors: ['SERVICE_NOT_FOUND'],
+    example: { params: { id: 1 }, answer: SERVICE },
+  },
+  listFailures: {
+    method: 'GET',
+    path: '/api/services/:id/failures',
+    summary: 'Its last failures, newest first',
+    tag: 'services',
+    params: ServiceParams,
+    answers: { 200: Type.Array(FailureView) },
+    errors: ['SERVICE_NOT_FOUND'],
+    example: {
+      params: { id: 1 },
+      answer: [{ created_at: '2026-01-01T10:00:00.000Z', issue: 'answered 503', error_code: 503 }],
+    },
+  },
+  listUptime: {
+    method: 'GET',
+    path: '/api/services/:id/uptime_data',
+    summary: 'Its last week in quarters of an hour, oldest first',
+    tag: 'services',
+    params: ServiceParams,
+    answers: { 200: Type.Array(UptimeView) },
+    errors: ['SERVICE_NOT_FOUND'],
+    example: {
+      params: { id: 1 },
+      answer: [{ timeframe: '2026-01-01T10:00:00.000Z', amount: 100, hits: 15, avg_response: 1_310 }],
+    },
+  },
+  getStatus: {
+    method: 'GET',
+    path: '/status',
+    summary: 'Whether the status service itself is in order',
+    tag: 'node',
+    answers: { 200: StatusServiceView },
+    errors: [],
+    example: { answer: { status: 'ok', reasons: [], services: { total: 7, online: 7 } } },
+  },
+  getPage: {
+    method: 'GET',
+    path: '/',
+    summary: 'The same for people',
+    tag: 'services',
+    answers: { 200: text('a page to read', 'text/html') },
+    errors: [],
+  },
+  ...REFERENCE_API,
+} as const satisfies Api;

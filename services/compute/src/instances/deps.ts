@@ -1,0 +1,24 @@
+import type { Logger, Slots } from '@skerry/kit';
+import type { ImageStore } from '../images/store.ts';
+import type { AddressBook } from '../network/address-book.ts';
+import type { NodeNetwork } from '../network/network.ts';
+import type { AcceleratorChoice } from '../vm/accel.ts';
+import type { Status } from './record/record.ts';
+
+/** What workers share. */
+export interface InstanceDeps {
+  readonly dataDir: string;
+  readonly nameServers: readonly string[];
+  readonly images: ImageStore;
+  readonly network: NodeNetwork;
+  readonly addresses: AddressBook;
+  /** The node's private IPv4 network. */
+  readonly ipv4Pool: string;
+  readonly accelerator: AcceleratorChoice;
+  readonly starts: Slots;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+  /** Told of every change of a status. */
+  readonly onStatus: (id: string, status: Status) => void;
+}

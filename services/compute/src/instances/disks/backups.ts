@@ -1,0 +1,206 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chown, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isMissing, makeDirectory, renameDurably, syncFile, writeFileAtomically } from '@skerry/kit';
+import { AppError, type Reason } from '@skerry/protocol';
+import { readDiskUsage } from '../../host/capacity.ts';
+import { runImageTool, type ToolFiles } from '../../host/image-tool.ts';
+import { machineUid } from '../../host/users.ts';
+import { copyDiskLive } from '../../vm/disk-jobs.ts';
+import { MACHINE_FILES } from '../../vm/machine.ts';
+import type { IdleInstance } from '../worker/owner-tasks.ts';
+import { reasonOf } from '../worker/retry.ts';
+import { backingOf, needDisk } from './snapshots.ts';
+
+/** A copy of an instance's disk, in one file that needs no other. */
+export interface Backup {
+  readonly id: string;
+  readonly state: 'running' | 'done' | 'failed';
+  /** Milliseconds since 1970. */
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  /** Of the file, once it is done. */
+  readonly sizeBytes: number | null;
+  readonly sha256: string | null;
+  readonly reason: Reason | null;
+}
+
+export interface BackupsOptions {
+  readonly dataDir: string;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+}
+
+const BACKUPS_MAX = 3;
+const BACKUP_LIFE_MS = 24 * 3_600_000;
+const COPY_TIMEOUT_MS = 60 * 60_000;
+/** What is left of the machine's disk when a backup is done. */
+const RESERVE_BYTES = 2 * 1024 ** 3;
+const ID = /^[0-9a-f]{16}$/;
+const SUFFIX = { note: '.json', file: '.qcow2', draft: '.tmp' } as const;
+
+/** Backups of all instances of a node: files of their own, which last for a day and are there to be fetched. */
+export class Backups {
+  readonly #options: BackupsOptions;
+
+  constructor(options: BackupsOptions) {
+    this.#options = options;
+  }
+
+  #directory(instanceId: string): string {
+    return join(this.#options.dataDir, 'backups', instanceId);
+  }
+
+  #path(instanceId: string, backupId: string, suffix: keyof typeof SUFFIX): string {
+    return join(this.#directory(instanceId), `${backupId}${SUFFIX[suffix]}`);
+  }
+
+  async list(instanceId: string): Promise<Backup[]> {
+    const names = await readdir(this.#directory(instanceId)).catch((error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    });
+    const found: Backup[] = [];
+    for (const name of names) {
+      if (!name.endsWith(SUFFIX.note)) continue;
+      found.push(JSON.parse(await readFile(join(this.#directory(instanceId), name), 'utf8')) as Backup);
+    }
+    return found.sort((one, other) => one.createdAtMs - other.createdAtMs);
+  }
+
+  /** The file of a backup that is done. Throws BACKUP_NOT_FOUND. */
+  async find(instanceId: string, backupId: string): Promise<{ backup: Backup; path: string }> {
+    const backup = ID.test(backupId)
+      ? (await this.list(instanceId)).find((one) => one.id === backupId)
+      : undefined;
+    if (backup?.state !== 'done')
+      throw new AppError('BACKUP_NOT_FOUND', `the instance has no finished backup ${backupId.slice(0, 16)}`);
+    return { backup, path: this.#path(instanceId, backupId, 'file') };
+  }
+
+  /** Begins a backup. `copy` gets the task that makes it; the backup's state tells what came of it. Throws TOO_MANY_COPIES. */
+  async start(
+    instanceId: string,
+    copy: (task: (instance: IdleInstance) => Promise<void>) => Promise<void>,
+  ): Promise<Backup> {
+    const { now } = this.#options;
+    if ((await this.list(instanceId)).length >= BACKUPS_MAX)
+      throw new AppError(
+        'TOO_MANY_COPIES',
+        `an instance can have ${BACKUPS_MAX} backups on a node; delete one`,
+      );
+    const id = randomBytes(8).toString('hex');
+    const createdAtMs = now();
+    const begun: Backup = {
+      id,
+      state: 'running',
+      createdAtMs,
+      expiresAtMs: createdAtMs + BACKUP_LIFE_MS,
+      sizeBytes: null,
+      sha256: null,
+      reason: null,
+    };
+    await makeDirectory(this.#directory(instanceId));
+    await this.#note(instanceId, begun);
+    void this.#finish(instanceId, begun, copy);
+    return begun;
+  }
+
+  async #finish(
+    instanceId: string,
+    begun: Backup,
+    copy: (task: (instance: IdleInstance) => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    const draft = this.#path(instanceId, begun.id, 'draft');
+    const file = this.#path(instanceId, begun.id, 'file');
+    try {
+      await copy((instance) => this.#copyDisk(instance, draft, begun.id));
+      await chown(draft, process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
+      await syncFile(draft);
+      await renameDurably(draft, file);
+      const sha256 = await digestOf(file);
+      const { size: sizeBytes } = await stat(file);
+      await this.#note(instanceId, { ...begun, state: 'done', sizeBytes, sha256 });
+    } catch (error) {
+      await rm(draft, { force: true });
+      await this.#note(instanceId, { ...begun, state: 'failed', reason: reasonOf(error) }).catch(() => {});
+    }
+  }
+
+  async #copyDisk(instance: IdleInstance, target: string, id: string): Promise<void> {
+    needDisk(instance);
+    const disk = join(instance.directory, MACHINE_FILES.disk);
+    const uid = machineUid(instance.record.id);
+    const reads = [disk, ...backingOf(instance)];
+    const { required, virtualBytes } = await measure(disk, { uid, reads });
+    const free = (await readDiskUsage(this.#options.dataDir)).availableBytes - RESERVE_BYTES;
+    if (required > free)
+      throw new AppError(
+        'STORAGE_FULL',
+        `the backup needs ${required} bytes, but the node has only ${Math.max(0, free)}`,
+      );
+    if (!instance.vm) {
+      const args = ['convert', '-f', 'qcow2', '-O', 'qcow2', disk, target];
+      const limits = { timeoutMs: COPY_TIMEOUT_MS, signal: this.#options.signal };
+      await runImageTool(['qemu-img', ...args], { uid, reads, writes: [target] }, limits);
+      return;
+    }
+    // QEMU sees its own directory and nothing else: the copy is made there, and moved.
+    const name = `backup-${id}.qcow2.tmp`;
+    const copied = join(instance.directory, name);
+    try {
+      const create = ['qemu-img', 'create', '-q', '-f', 'qcow2', copied, `${virtualBytes}`];
+      await runImageTool(create, { uid, writes: [copied] });
+      await copyDiskLive(instance.vm, name, `backup-${id}`, this.#options.signal, () => {});
+      await renameDurably(copied, target);
+    } finally {
+      await rm(copied, { force: true });
+    }
+  }
+
+  /** Throws BACKUP_NOT_FOUND. */
+  async delete(instanceId: string, backupId: string): Promise<void> {
+    const isThere = (await this.list(instanceId)).some((one) => one.id === backupId);
+    if (!isThere) throw new AppError('BACKUP_NOT_FOUND', 'the instance has no such backup');
+    await rm(this.#path(instanceId, backupId, 'note'), { force: true });
+    await rm(this.#path(instanceId, backupId, 'file'), { force: true });
+  }
+
+  /** Backups that a process which ended left unfinished failed; those whose time is over are erased. */
+  async sweep(isStart: boolean): Promise<void> {
+    const root = join(this.#options.dataDir, 'backups');
+    for (const instanceId of await readdir(root).catch(() => [])) {
+      for (const backup of await this.list(instanceId)) {
+        if (this.#options.now() > backup.expiresAtMs) await this.delete(instanceId, backup.id);
+        else if (isStart && backup.state === 'running') {
+          await rm(this.#path(instanceId, backup.id, 'draft'), { force: true });
+          await this.#note(instanceId, { ...backup, state: 'failed', reason: CUT_OFF });
+        }
+      }
+    }
+  }
+
+  #note(instanceId: string, backup: Backup): Promise<void> {
+    const text = `${JSON.stringify(backup)}\n`;
+    return writeFileAtomically(this.#path(instanceId, backup.id, 'note'), text, 0o600);
+  }
+}
+
+const CUT_OFF: Reason = { code: 'INTERNAL', message: 'the compute node was restarted during the backup' };
+
+/** What a copy of a disk takes, and how large the disk is, in bytes. */
+async function measure(disk: string, files: ToolFiles): Promise<{ required: number; virtualBytes: number }> {
+  const share = ['--output=json', '--force-share', '-f', 'qcow2'];
+  const ask = async (...args: string[]): Promise<unknown> =>
+    JSON.parse(await runImageTool(['qemu-img', ...args], files));
+  const { required } = (await ask('measure', ...share, '-O', 'qcow2', disk)) as { required: number };
+  const info = (await ask('info', ...share, disk)) as { 'virtual-size': number };
+  return { required, virtualBytes: info['virtual-size'] };
+}
+
+async function digestOf(path: string): Promise<string> {
+  const digest = createHash('sha256');
+  for await (const chunk of createReadStream(path)) digest.update(chunk as Uint8Array);
+  return digest.digest('hex');
+}

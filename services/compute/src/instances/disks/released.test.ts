@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { inDirectory } from '../../testing/directory.ts';
+import { instanceDirectory, newRecord, readRecord, writeRecord } from '../record/record.ts';
+import { eraseReleased, listReleased, putAside, putDiskAside, sweepReleased, takeBack } from './released.ts';
+
+const log = createLogger('test', 'silent');
+const OWNER = `0x${'a'.repeat(40)}`;
+const ID = 'a'.repeat(64);
+const wanted = {
+  isRunning: true,
+  owner: OWNER,
+  restartId: null,
+  cpu: 1,
+  memoryMib: 512,
+  diskGib: 4,
+  image: 'debian:12',
+  sshKey: 'k',
+  allowedPorts: [22],
+};
+
+describe('disks that were put aside', () => {
+  const DAY_MS = 86_400_000;
+  const grace = { forgotten: DAY_MS, replaced: DAY_MS, moved: 30 * DAY_MS };
+
+  async function makeInstance(dataDir: string, text: string) {
+    const record = { ...newRecord(ID, wanted, 1), base: 'bases/debian-12-x' };
+    await writeRecord(dataDir, record);
+    await writeFile(join(instanceDirectory(dataDir, ID), 'disk.qcow2'), text);
+    return record;
+  }
+
+  test('are kept for their grace and then erased; nobody else is touched', () =>
+    inDirectory(async (dataDir) => {
+      await putAside(dataDir, await makeInstance(dataDir, 'one'), 'forgotten', 1_000);
+      await putAside(dataDir, await makeInstance(dataDir, 'two'), 'moved', 2_000);
+      await mkdir(join(dataDir, 'released', 'of-an-older-version'));
+      const sweep = (nowMs: number) => sweepReleased(dataDir, grace, [], nowMs, log);
+      await sweep(DAY_MS);
+      assert.equal((await listReleased(dataDir)).length, 2);
+      await sweep(DAY_MS + 1_001);
+      assert.deepEqual(
+        (await listReleased(dataDir)).map(({ why }) => why),
+        ['moved'],
+      );
+      await sweep(31 * DAY_MS);
+      assert.deepEqual(await readdir(join(dataDir, 'released')), ['of-an-older-version']);
+    }));
+
+  test('an instance that comes back finds the disk it had, unless it was forgotten', () =>
+    inDirectory(async (dataDir) => {
+      await putAside(dataDir, await makeInstance(dataDir, 'forgotten'), 'forgotten', 1);
+      assert.equal(await takeBack(dataDir, ID), false);
+      await putAside(dataDir, await makeInstance(dataDir, 'moved'), 'moved', 2);
+      assert.equal(await takeBack(dataDir, ID), true);
+      const directory = instanceDirectory(dataDir, ID);
+      assert.equal(await readFile(join(directory, 'disk.qcow2'), 'utf8'), 'moved');
+      assert.equal((await readRecord(dataDir, ID, log))?.base, 'bases/debian-12-x');
+    }));
+
+  test('a disk that is replaced is kept under a second name; only its owner erases it early', () =>
+    inDirectory(async (dataDir) => {
+      const record = await makeInstance(dataDir, 'old');
+      await putDiskAside(dataDir, record, 5);
+      await rm(join(instanceDirectory(dataDir, ID), 'disk.qcow2'));
+      const [kept] = await listReleased(dataDir);
+      assert.equal(await readFile(join(kept!.directory, 'disk.qcow2'), 'utf8'), 'old');
+      assert.equal(await eraseReleased(dataDir, ID, `0x${'b'.repeat(40)}`), 0);
+      assert.equal(await eraseReleased(dataDir, ID, OWNER), 1);
+      assert.deepEqual(await listReleased(dataDir), []);
+    }));
+});

@@ -1,0 +1,163 @@
+import { link, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  isMissing,
+  type Logger,
+  makeDirectory,
+  renameDurably,
+  syncDirectory,
+  writeFileAtomically,
+} from '@skerry/kit';
+import { MACHINE_FILES } from '../../vm/machine.ts';
+import { type InstanceRecord, instanceDirectory, instancesDirectory } from '../record/record.ts';
+
+/**
+ * Why a disk was put aside. `moved`: another node runs the instance; `forgotten`: its owner took it back; `replaced`: its
+ * owner had another disk made in its place.
+ */
+export type ReleaseReason = 'moved' | 'forgotten' | 'replaced';
+
+/** `released.json` beside a disk that was put aside. */
+export interface Release {
+  readonly id: string;
+  readonly why: ReleaseReason;
+  readonly owner: string | null;
+  readonly atMs: number;
+  /** The directories below `bases/` that the disk needs. */
+  readonly bases: readonly string[];
+}
+
+/** How long disks are kept after they were put aside, in milliseconds. */
+export type GraceMs = Readonly<Record<ReleaseReason, number>>;
+
+interface Found extends Release {
+  readonly directory: string;
+}
+
+const NOTE = 'released.json';
+
+function releasedDirectory(dataDir: string): string {
+  return join(dataDir, 'released');
+}
+
+const basesOf = ({ base, kernel }: Pick<InstanceRecord, 'base' | 'kernel'>) =>
+  [base, kernel].filter((one) => typeof one === 'string');
+
+async function makeRelease(dataDir: string, record: InstanceRecord, why: ReleaseReason, atMs: number) {
+  const release: Release = {
+    id: record.id,
+    why,
+    owner: record.wanted.owner ?? null,
+    atMs,
+    bases: basesOf(record),
+  };
+  await makeDirectory(releasedDirectory(dataDir));
+  return { release, directory: join(releasedDirectory(dataDir), `${record.id}-${atMs}`) };
+}
+
+const writeNote = (directory: string, release: Release) =>
+  writeFileAtomically(join(directory, NOTE), `${JSON.stringify(release)}\n`, 0o600);
+
+/** Puts an instance's whole directory aside. It is erased when its grace is over, or when its owner says so. */
+export async function putAside(
+  dataDir: string,
+  record: InstanceRecord,
+  why: ReleaseReason,
+  nowMs: number,
+): Promise<string> {
+  const { release, directory } = await makeRelease(dataDir, record, why, nowMs);
+  const from = instanceDirectory(dataDir, record.id);
+  await writeNote(from, release);
+  await renameDurably(from, directory);
+  return directory;
+}
+
+/** Keeps only the disk of an instance, which goes on with another: the file gets a second name, and the caller replaces it. */
+export async function putDiskAside(dataDir: string, record: InstanceRecord, nowMs: number): Promise<void> {
+  const { release, directory } = await makeRelease(dataDir, record, 'replaced', nowMs);
+  await mkdir(directory, { mode: 0o700 });
+  await syncDirectory(releasedDirectory(dataDir));
+  await writeNote(directory, release);
+  const { disk } = MACHINE_FILES;
+  await link(join(instanceDirectory(dataDir, record.id), disk), join(directory, disk)).catch((error) => {
+    if (!isMissing(error)) throw error;
+  });
+  await syncDirectory(directory);
+}
+
+/** The disks that were put aside; a directory without a readable note is left alone for ever. */
+export async function listReleased(dataDir: string): Promise<Found[]> {
+  const names = await readdir(releasedDirectory(dataDir)).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  const found: Found[] = [];
+  for (const name of names) {
+    const directory = join(releasedDirectory(dataDir), name);
+    try {
+      found.push({ ...(JSON.parse(await readFile(join(directory, NOTE), 'utf8')) as Release), directory });
+    } catch {
+      // Of an older version, or damaged: its operator knows what it is.
+    }
+  }
+  return found.sort((one, other) => one.atMs - other.atMs);
+}
+
+/** Brings an instance back that was here before it moved away, with its disk. Returns whether there was one. */
+export async function takeBack(dataDir: string, id: string): Promise<boolean> {
+  const last = (await listReleased(dataDir)).findLast((one) => one.id === id && one.why === 'moved');
+  if (!last) return false;
+  await makeDirectory(instancesDirectory(dataDir));
+  const isFree = await renameDurably(last.directory, instanceDirectory(dataDir, id)).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      // Something of this instance is there already, and nobody may write over it.
+      if (error.code === 'ENOTEMPTY' || error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
+  if (!isFree) return false;
+  await rm(join(instanceDirectory(dataDir, id), NOTE), { force: true });
+  return true;
+}
+
+/** Erases at once what was put aside of an instance, when its owner asks. Returns how many disks there were. */
+export async function eraseReleased(dataDir: string, id: string, owner: string): Promise<number> {
+  const own = (await listReleased(dataDir)).filter((one) => one.id === id && one.owner === owner);
+  for (const { directory } of own) await rm(directory, { recursive: true, force: true });
+  return own.length;
+}
+
+/** Erases disks whose grace is over, then images that no disk of this node needs any more. */
+export async function sweepReleased(
+  dataDir: string,
+  grace: GraceMs,
+  records: readonly InstanceRecord[],
+  nowMs: number,
+  log: Logger,
+): Promise<void> {
+  const kept: Found[] = [];
+  for (const one of await listReleased(dataDir)) {
+    if (nowMs - one.atMs < grace[one.why]) {
+      kept.push(one);
+      continue;
+    }
+    await rm(one.directory, { recursive: true, force: true });
+    log.info({ instance: one.id, why: one.why }, 'erasing a disk whose grace period has ended');
+  }
+  await sweepBases(dataDir, [...records.flatMap(basesOf), ...kept.flatMap(({ bases }) => bases)], nowMs);
+}
+
+/** A base that was made a moment ago may be of an instance that has not noted it yet. */
+const BASE_AGE_MS = 24 * 3_600_000;
+
+async function sweepBases(dataDir: string, needed: readonly string[], nowMs: number): Promise<void> {
+  const released = await readdir(releasedDirectory(dataDir)).catch(() => []);
+  // What an older version put aside does not say which base it needs: then nothing is removed.
+  if (released.length > (await listReleased(dataDir)).length) return;
+  for (const name of await readdir(join(dataDir, 'bases')).catch(() => [])) {
+    const path = join(dataDir, 'bases', name);
+    if (needed.includes(join('bases', name)) || nowMs - (await stat(path)).ctimeMs < BASE_AGE_MS) continue;
+    await rm(path, { recursive: true, force: true });
+  }
+}

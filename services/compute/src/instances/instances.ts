@@ -1,0 +1,254 @@
+import { type InstanceStatusContent, type InstanceView, isBeyondStart, type Reason } from '@skerry/protocol';
+import type { Capacity } from '../host/capacity.ts';
+import { isDiskFull } from '../host/disk-full.ts';
+import type { NetworkNames } from '../network/names.ts';
+import { decideAdmission, promisedTo } from './admission.ts';
+import type { InstanceDeps } from './deps.ts';
+import { takeBack } from './disks/released.ts';
+import { guestLinkOf, type Place, placeOf } from './place.ts';
+import {
+  type InstanceRecord,
+  newRecord,
+  readRecord,
+  readRecords,
+  type Status,
+  writeRecord,
+} from './record/record.ts';
+import { needOf, wantedOf } from './wanted.ts';
+import { reasonOf } from './worker/retry.ts';
+import { InstanceWorker } from './worker/worker.ts';
+
+/** How long an instance waits that could not be noted for want of room on the disk. */
+const ROOM_RECHECK_MS = 5_000;
+
+export interface InstancesOptions {
+  readonly deps: Omit<InstanceDeps, 'onStatus'>;
+  readonly nodeId: string;
+  readonly ipv6Prefix: string;
+  readonly names: NetworkNames;
+  /** What this node offers in all. */
+  readonly capacity: Capacity;
+  readonly tell: (status: InstanceStatusContent) => void;
+  /** Why this machine cannot run virtual machines, where it cannot: then every instance is refused with it. */
+  readonly obstacle: Reason | null;
+}
+
+/** All instances of this node: one worker each. */
+export class Instances {
+  readonly #options: InstancesOptions;
+  readonly #deps: InstanceDeps;
+  readonly #workers = new Map<string, InstanceWorker>();
+  readonly #running = new Set<Promise<void>>();
+  /** Why instances were refused, as the network was told. */
+  readonly #refused = new Map<string, string>();
+  #turn: Promise<void> = Promise.resolve();
+  /** Refused for want of room. */
+  readonly #waiting = new Map<string, InstanceView>();
+  #later: NodeJS.Timeout | undefined;
+
+  constructor(options: InstancesOptions) {
+    this.#options = options;
+    this.#deps = { ...options.deps, onStatus: (id, status) => this.#report(id, status) };
+  }
+
+  list(): InstanceWorker[] {
+    return [...this.#workers.values()];
+  }
+
+  find(id: string): InstanceWorker | undefined {
+    return this.#workers.get(id);
+  }
+
+  /** Why an instance was refused, where it was. */
+  refusalOf(id: string): string | undefined {
+    return this.#refused.get(id);
+  }
+
+  /** Goes on with everything that was here when the last process ended, without asking any core node. */
+  async resume(): Promise<void> {
+    if (this.#options.obstacle) return;
+    const deps = this.#deps;
+    const { log } = deps;
+    const records = await this.#withClaims(await readRecords(deps.dataDir, log));
+    const workers = records.map((record) => new InstanceWorker(deps, this.#place(record.id), record));
+    await deps.network.start(
+      workers.flatMap(({ place, record: { ipv4, wanted } }) =>
+        ipv4 ? [guestLinkOf(place, deps.ipv4Pool, wanted.allowedPorts, ipv4)] : [],
+      ),
+    );
+    for (const worker of workers) {
+      const { record } = worker;
+      try {
+        await worker.adopt();
+      } catch (error) {
+        log.error({ err: error, instance: record.id }, 'a running virtual machine could not be taken over');
+      }
+      this.#workers.set(record.id, worker);
+      if (record.status && record.status.observedAtMs > record.publishedAtMs)
+        this.#report(record.id, record.status);
+      this.#run(worker);
+    }
+    if (records.length > 0)
+      log.info(
+        { instances: records.length, running: workers.filter((one) => one.hasProcess).length },
+        'resumed instances',
+      );
+  }
+
+  /** Records of older versions get their part of the node's IPv4 now: their taps must be among those that are kept. */
+  async #withClaims(records: readonly InstanceRecord[]): Promise<InstanceRecord[]> {
+    const { addresses, dataDir } = this.#deps;
+    for (const { id, ipv4 } of records) if (ipv4) addresses.restore(id, ipv4);
+    const claimed: InstanceRecord[] = [];
+    for (const record of records) {
+      const ipv4 = record.ipv4 ?? (await addresses.claim(record.id, record.wanted.allowedPorts));
+      if (!record.ipv4) await writeRecord(dataDir, { ...record, ipv4 });
+      claimed.push({ ...record, ipv4 });
+    }
+    return claimed;
+  }
+
+  /** What a core node says of an instance. */
+  apply(view: InstanceView): Promise<void> {
+    // One after the other: the same instance told twice at once is one machine.
+    const applied = this.#turn.then(() => this.#apply(view));
+    this.#turn = applied.catch(() => {});
+    return applied;
+  }
+
+  async #apply(view: InstanceView): Promise<void> {
+    const { nodeId } = this.#options;
+    const worker = this.#workers.get(view.instance_id);
+    if (view.node_id !== nodeId) {
+      this.#waiting.delete(view.instance_id);
+      this.#refused.delete(view.instance_id);
+      // No node at all is a scheduler's second thought: only another node ends this one's care.
+      if (view.node_id !== null) worker?.want('moved');
+      return;
+    }
+    if (this.#options.obstacle) return this.#refuse(view.instance_id, this.#options.obstacle);
+    if (worker) {
+      worker.want(wantedOf(view));
+      return;
+    }
+    const place = this.#place(view.instance_id);
+    if (this.list().some((other) => other.place.tap === place.tap))
+      return this.#refuse(view.instance_id, SAME_ADDRESS);
+    const refusal = decideAdmission(this.#options.capacity, this.#promised(), needOf(wantedOf(view)));
+    if (refusal) {
+      // It is taken as soon as there is room.
+      this.#waiting.set(view.instance_id, view);
+      return this.#refuse(view.instance_id, refusal);
+    }
+    try {
+      await this.#admit(view, place);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      // Nothing is begun that cannot be noted; those who come after it are heard all the same.
+      this.#waiting.set(view.instance_id, view);
+      this.#refuse(view.instance_id, reasonOf(error));
+      this.#tryLater();
+    }
+  }
+
+  #promised(): Capacity[] {
+    return this.list().map(({ record }) => promisedTo(record));
+  }
+
+  async #admit(view: InstanceView, place: Place): Promise<void> {
+    const deps = this.#deps;
+    const { log } = deps;
+    const fresh = newRecord(view.instance_id, wantedOf(view), deps.now());
+    await takeBack(deps.dataDir, view.instance_id);
+    // Also where the disk came back before, and its new record could not be written.
+    const old = await readRecord(deps.dataDir, view.instance_id, log);
+    if (old) log.info({ instance: view.instance_id }, 'the instance has returned and finds its disk');
+    const record = old ? { ...fresh, base: old.base, kernel: old.kernel } : fresh;
+    await writeRecord(deps.dataDir, record);
+    this.#waiting.delete(view.instance_id);
+    this.#refused.delete(view.instance_id);
+    const made = new InstanceWorker(deps, place, record);
+    this.#workers.set(view.instance_id, made);
+    this.#run(made);
+  }
+
+  /** The owner forgot the instance: its machine ends, and its disk is released as when another node takes it over. */
+  forget(instanceId: string): void {
+    this.#waiting.delete(instanceId);
+    this.#workers.get(instanceId)?.want('forgotten');
+  }
+
+  /** The full list of this node's instances. Says again what a core node has not heard, or has wrong. */
+  async applyAll(views: readonly InstanceView[]): Promise<void> {
+    for (const view of views) {
+      await this.apply(view);
+      const status = this.#workers.get(view.instance_id)?.record.status;
+      if (status && status.phase !== view.phase) this.#report(view.instance_id, status);
+    }
+  }
+
+  #report(id: string, status: Status): void {
+    const { phase, reason, observedAtMs, restartId } = status;
+    this.#options.tell({
+      instance_id: id,
+      phase,
+      reason,
+      observed_at_ms: observedAtMs,
+      restart_id: restartId,
+    });
+    // It takes no room any more.
+    if (isBeyondStart(phase, reason)) this.#tryLater();
+  }
+
+  /** Resolves when no worker works any more; the signal must have ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  #place(id: string): Place {
+    return placeOf(this.#options.names, this.#options.ipv6Prefix, id);
+  }
+
+  #run(worker: InstanceWorker): void {
+    const { log } = this.#deps;
+    const running: Promise<void> = worker
+      .work()
+      .catch((error) =>
+        log.error({ err: error, instance: worker.place.id }, 'the worker of an instance stopped'),
+      )
+      .finally(() => {
+        this.#running.delete(running);
+        if (worker.isDone) this.#workers.delete(worker.place.id);
+        if (worker.isDone) this.#tryWaiting();
+      });
+    this.#running.add(running);
+  }
+
+  #tryLater(): void {
+    this.#later ??= setTimeout(() => {
+      this.#later = undefined;
+      this.#tryWaiting();
+    }, ROOM_RECHECK_MS).unref();
+  }
+
+  /** There may be room: those who were refused before are tried again, in the order in which they came. */
+  #tryWaiting(): void {
+    if (this.#deps.signal.aborted) return;
+    const waiting = [...this.#waiting.values()];
+    void (async () => {
+      for (const view of waiting) await this.apply(view);
+    })().catch((error) => this.#deps.log.error({ err: error }, 'a waiting instance could not be accepted'));
+  }
+
+  #refuse(id: string, reason: Reason): void {
+    if (this.#refused.get(id) === reason.message) return;
+    this.#refused.set(id, reason.message);
+    this.#report(id, { phase: 'failed', reason, observedAtMs: this.#deps.now(), restartId: null });
+  }
+}
+
+/** Two instances whose hashes begin alike would share an address. The first one stays. */
+const SAME_ADDRESS: Reason = {
+  code: 'NO_CAPACITY',
+  message: 'another instance of this node has the same address',
+};

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { enterPhase, instanceDirectory, newRecord, readRecords, writeRecord } from './record.ts';
+
+const wanted = {
+  isRunning: true,
+  restartId: null,
+  cpu: 1,
+  memoryMib: 512,
+  diskGib: 4,
+  image: 'debian:12',
+  sshKey: 'k',
+  allowedPorts: [22],
+};
+
+describe('records', () => {
+  test('are read back; a damaged one is left alone and does not hide the others', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'skerry-records-'));
+    try {
+      const log = createLogger('test', 'silent');
+      assert.deepEqual(await readRecords(dataDir, log), []);
+      const record = newRecord('a'.repeat(64), wanted, 5);
+      await writeRecord(dataDir, record);
+      const damaged = newRecord('b'.repeat(64), wanted, 5);
+      await writeRecord(dataDir, damaged);
+      await writeFile(join(instanceDirectory(dataDir, damaged.id), 'vm.json'), '{"version":1');
+      assert.deepEqual(await readRecords(dataDir, log), [record]);
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+
+  test('entering a phase forgets the times of later ones', () => {
+    const times = { scheduled: 1, preparing: 2, starting: 3, running: 4, stopping: 5, stopped: 6 };
+    assert.deepEqual(enterPhase(times, 'starting', 9), { scheduled: 1, preparing: 2, starting: 9 });
+    assert.deepEqual(enterPhase({ scheduled: 1 }, 'preparing', 2), { scheduled: 1, preparing: 2 });
+  });
+});

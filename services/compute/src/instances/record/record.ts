@@ -1,0 +1,140 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isMissing, type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import type { Phase, Reason } from '@skerry/protocol';
+import type { Ipv4Claim } from '../../network/address-book.ts';
+import type { Wanted } from '../wanted.ts';
+
+export interface Status {
+  readonly phase: Phase;
+  readonly reason: Reason | null;
+  readonly observedAtMs: number;
+  /** The last restart that was carried out. */
+  readonly restartId: string | null;
+}
+
+/** All that this node knows of an instance, kept in `vm.json` beside its disk: enough to go on after being killed at any line. */
+export interface InstanceRecord {
+  readonly version: 1;
+  readonly id: string;
+  /** The last wish that was heard: an instance goes on while no core node answers. */
+  readonly wanted: Wanted;
+  /** Directory, below the data directory, of the backing disk; null until the disk is made. */
+  readonly base: string | null;
+  /** Directory of the kernel and initrd; null where the disk boots by itself; absent where it is the base's. */
+  readonly kernel?: string | null | undefined;
+  /** The instance's part of the node's IPv4: kept, so that ports stay what they are. Absent in records of older versions. */
+  readonly ipv4?: Ipv4Claim | undefined;
+  /** QEMU was started and not stopped on purpose since. */
+  readonly isStarted: boolean;
+  /** When the guest began to boot, milliseconds since 1970; null while it does not run. */
+  readonly bootedAtMs: number | null;
+  /** The last restart that was carried out. */
+  readonly restartId: string | null;
+  /** The guest powered itself off, or its owner had it stopped here: it stays off until somebody asks again. */
+  readonly isPoweredOff: boolean;
+  /** It was the owner's doing. */
+  readonly isOwnerStopped?: boolean | undefined;
+  /** Why this node gave up, until somebody asks again. */
+  readonly failure: Reason | null;
+  readonly status: Status | null;
+  /** When each phase of the present round was entered, milliseconds since 1970. */
+  readonly phaseTimesMs: PhaseTimes;
+  /** `observedAtMs` of the last status that a core node took. */
+  readonly publishedAtMs: number;
+}
+
+export type PhaseTimes = Readonly<Partial<Record<Phase, number>>>;
+
+const ROUND: readonly Phase[] = [
+  'scheduled',
+  'preparing',
+  'starting',
+  'running',
+  'stopping',
+  'stopped',
+  'failed',
+];
+
+/** The times after a phase was entered: those of phases that come later in a round belong to the round before. Pure. */
+export function enterPhase(times: PhaseTimes, phase: Phase, nowMs: number): PhaseTimes {
+  const earlier = ROUND.slice(0, ROUND.indexOf(phase)).flatMap((one) =>
+    times[one] === undefined ? [] : [[one, times[one]]],
+  );
+  return { ...Object.fromEntries(earlier), [phase]: nowMs };
+}
+
+const RECORD_FILE = 'vm.json';
+const ID = /^[0-9a-f]{64}$/;
+
+export function newRecord(id: string, wanted: Wanted, nowMs: number): InstanceRecord {
+  return {
+    version: 1,
+    id,
+    wanted,
+    base: null,
+    isStarted: false,
+    bootedAtMs: null,
+    // What was asked for before the instance came here is not asked for again.
+    restartId: wanted.restartId,
+    isPoweredOff: false,
+    failure: null,
+    status: null,
+    phaseTimesMs: { scheduled: nowMs },
+    publishedAtMs: 0,
+  };
+}
+
+export function instancesDirectory(dataDir: string): string {
+  return join(dataDir, 'instances');
+}
+
+export function instanceDirectory(dataDir: string, id: string): string {
+  return join(instancesDirectory(dataDir), id);
+}
+
+export async function writeRecord(dataDir: string, record: InstanceRecord): Promise<void> {
+  const directory = instanceDirectory(dataDir, record.id);
+  await makeDirectory(directory);
+  await writeFileAtomically(join(directory, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`, 0o600);
+}
+
+/** Every instance that was here when the last process ended. A record that cannot be read is left alone, and said. */
+export async function readRecords(dataDir: string, log: Logger): Promise<InstanceRecord[]> {
+  const records: InstanceRecord[] = [];
+  for (const name of await listNames(instancesDirectory(dataDir))) {
+    const record = ID.test(name) ? await readRecord(dataDir, name, log) : undefined;
+    if (record) records.push(record);
+  }
+  return records;
+}
+
+/** The record of one instance; undefined, and said, where it cannot be read. */
+export async function readRecord(
+  dataDir: string,
+  id: string,
+  log: Logger,
+): Promise<InstanceRecord | undefined> {
+  const text = await readTextIfAny(join(instanceDirectory(dataDir, id), RECORD_FILE));
+  if (text === undefined) return undefined;
+  try {
+    const record = JSON.parse(text) as InstanceRecord;
+    if (record.version !== 1 || record.id !== id) throw new Error(`it is not a record of ${id}`);
+    return record;
+  } catch (error) {
+    log.error(
+      { err: error, instance: id },
+      'the record of an instance is corrupt; the instance is left alone',
+    );
+    return undefined;
+  }
+}
+
+async function listNames(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}

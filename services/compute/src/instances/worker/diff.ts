@@ -1,0 +1,84 @@
+import type { Phase, Reason } from '@skerry/protocol';
+import type { VmState } from '../../vm/vm.ts';
+import type { InstanceRecord } from '../record/record.ts';
+import type { Wanted } from '../wanted.ts';
+
+/** What is, as far as the decision needs it. */
+export interface Actual {
+  readonly record: Pick<InstanceRecord, 'base' | 'restartId' | 'isPoweredOff' | 'isOwnerStopped' | 'failure'>;
+  /** `none`: there is no QEMU. */
+  readonly vm: Exclude<VmState, 'gone'> | 'none';
+  /** The ports that the firewall lets through now. */
+  readonly allowedPorts: readonly number[];
+  /** The guest never said that it is up, but its address answers and it had its time. */
+  readonly isSilentButThere: boolean;
+}
+
+/** The next thing to do. One at a time: after each, everything is looked at again. */
+export type Step =
+  /** Forget what kept the instance from running; somebody asked again. */
+  | { readonly do: 'renew' }
+  | { readonly do: 'prepare' }
+  | { readonly do: 'start' }
+  /** Shut the guest down, whatever the reason. */
+  | { readonly do: 'stop' }
+  /** The guest powered itself off: end the QEMU that waited to tell. */
+  | { readonly do: 'collect' }
+  | { readonly do: 'firewall' }
+  /** The instance belongs to another node now. */
+  | { readonly do: 'release' }
+  | { readonly do: 'rest'; readonly phase: Phase; readonly reason: Reason | null };
+
+export const REASONS = {
+  guestShutdown: {
+    code: 'GUEST_SHUTDOWN',
+    message: 'the guest powered itself off; restart the instance to run it again',
+  },
+  ownerStopped: {
+    code: 'OWNER_STOPPED',
+    message: 'the owner stopped it on the node; restart the instance to run it again',
+  },
+  hostFull: {
+    code: 'STORAGE_FULL',
+    message: "the node's disk is full: the guest is paused, loses nothing, and continues when there is space",
+  },
+  guestSilent: {
+    code: 'GUEST_SILENT',
+    message: 'the address answers, but the guest has not reported that it is up',
+  },
+} as const satisfies Record<string, Reason>;
+
+/** What to do next with an instance. Pure: everything it depends on is an argument. `wanted` is null when it is not ours any more. */
+export function decideStep(wanted: Wanted | null, actual: Actual): Step {
+  const { record, vm } = actual;
+  if (vm === 'off') return { do: 'collect' };
+  if (wanted === null) return vm === 'none' ? { do: 'release' } : { do: 'stop' };
+  const isHeldBack = record.isPoweredOff || record.failure !== null;
+  if (!wanted.isRunning) {
+    if (vm !== 'none') return { do: 'stop' };
+    // A start that follows is a new wish.
+    return isHeldBack || isRestartAsked(wanted, actual) ? { do: 'renew' } : rest('stopped');
+  }
+  if (isRestartAsked(wanted, actual)) return vm === 'none' ? { do: 'renew' } : { do: 'stop' };
+  if (vm === 'none') {
+    if (record.failure !== null) return rest('failed', record.failure);
+    if (record.isPoweredOff)
+      return rest('stopped', record.isOwnerStopped ? REASONS.ownerStopped : REASONS.guestShutdown);
+    return record.base === null ? { do: 'prepare' } : { do: 'start' };
+  }
+  if (!isSameList(wanted.allowedPorts, actual.allowedPorts)) return { do: 'firewall' };
+  if (vm === 'ready') return rest('running');
+  return actual.isSilentButThere ? rest('running', REASONS.guestSilent) : rest('starting');
+}
+
+function isRestartAsked(wanted: Wanted, { record }: Actual): boolean {
+  return wanted.restartId !== null && wanted.restartId !== record.restartId;
+}
+
+function rest(phase: Phase, reason: Reason | null = null): Step {
+  return { do: 'rest', phase, reason };
+}
+
+function isSameList(one: readonly number[], other: readonly number[]): boolean {
+  return one.length === other.length && one.every((value, index) => value === other[index]);
+}

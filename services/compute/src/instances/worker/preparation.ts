@@ -1,0 +1,95 @@
+import { join } from 'node:path';
+import { AppError, type Reason } from '@skerry/protocol';
+import { readAvailableMemory, readDiskUsage } from '../../host/capacity.ts';
+import { IMAGE_FILES } from '../../images/image.ts';
+import type { Ipv4Link } from '../../network/ipv4.ts';
+import type { Accelerator, Machine } from '../../vm/machine.ts';
+import type { InstanceDeps } from '../deps.ts';
+import { keepBase, makeDisks } from '../disks/disks.ts';
+import type { Place } from '../place.ts';
+import type { InstanceRecord } from '../record/record.ts';
+import type { Wanted } from '../wanted.ts';
+
+/** The image whose kernel boots disks that are a bare file system. */
+const KERNEL_IMAGE = 'debian:12';
+/** A status's progress is told at most this often. */
+const PROGRESS_EVERY_MS = 1_000;
+/** Below this much free space nothing new is begun. */
+const FREE_DISK_BYTES = 1024 ** 3;
+/** With this much a guest goes on that a full disk had stopped. */
+const RESUME_BYTES = 64 * 1024 * 1024;
+const MIB_PER_GIB = 1024;
+const MIB = 1024 * 1024;
+
+/** Directories below the data directory. */
+export interface Prepared {
+  readonly base: string;
+  /** Of the kernel and the initrd; null for a disk that boots by itself. */
+  readonly kernel: string | null;
+}
+
+/**
+ * Makes all that an instance needs before it can be started: its image, its seed, its disk. A disk that is there is kept.
+ * Throws what ImageStore.ensure does, STORAGE_FULL, DISK_TOO_SMALL.
+ */
+export async function prepareInstance(
+  deps: InstanceDeps,
+  place: Place,
+  wanted: Wanted,
+  ipv4: Ipv4Link,
+  tell: (reason: Reason) => void,
+): Promise<Prepared> {
+  const { images, dataDir, nameServers, now } = deps;
+  if ((await readDiskUsage(dataDir)).availableBytes < FREE_DISK_BYTES)
+    throw new AppError('STORAGE_FULL', "this machine's disk is full");
+  let toldAtMs = 0;
+  const ensure = (name: string) =>
+    images.ensure(name, ({ percent, message }) => {
+      if (now() - toldAtMs < PROGRESS_EVERY_MS) return;
+      toldAtMs = now();
+      tell({ code: 'BUILDING_IMAGE', message: `building ${name}: ${percent} %, ${message}` });
+    });
+  const image = await ensure(wanted.image);
+  if (image.diskMib > wanted.diskGib * MIB_PER_GIB)
+    throw new AppError(
+      'DISK_TOO_SMALL',
+      `the image has a disk of ${image.diskMib} MiB, but the instance has ${wanted.diskGib} GiB`,
+    );
+  const newest = await keepBase(dataDir, image);
+  const base = await makeDisks(dataDir, newest, place, ipv4, wanted, nameServers);
+  if (image.boot === 'firmware') return { base, kernel: null };
+  const isComplete = image.kernelVersion !== '';
+  return { base, kernel: isComplete ? newest : await keepBase(dataDir, await ensure(KERNEL_IMAGE)) };
+}
+
+/** How an instance's disk boots, and whether by hardware. */
+export async function chooseBoot(
+  { dataDir, accelerator }: Pick<InstanceDeps, 'dataDir' | 'accelerator'>,
+  { base, kernel = base }: Pick<InstanceRecord, 'base' | 'kernel'>,
+): Promise<{ boot: Machine['boot']; accelerator: Accelerator }> {
+  // A disk that boots by itself brings no kernel to try hardware virtualisation with.
+  if (kernel === null) return { boot: 'firmware', accelerator: accelerator.decided?.accelerator ?? 'tcg' };
+  const directory = join(dataDir, kernel);
+  const boot = { kernel: join(directory, IMAGE_FILES.kernel), initrd: join(directory, IMAGE_FILES.initrd) };
+  return { boot, accelerator: (await accelerator.decide(boot.kernel, boot.initrd)).accelerator };
+}
+
+/** QEMU writes files of its own before a guest runs. Throws STORAGE_FULL. */
+export async function checkRoom(dataDir: string): Promise<void> {
+  if (!(await hasRoom(dataDir))) throw new AppError('STORAGE_FULL', "this machine's disk is full");
+}
+
+/** Whether a guest that was stopped by a full disk may go on. */
+export async function hasRoom(dataDir: string): Promise<boolean> {
+  return (await readDiskUsage(dataDir)).availableBytes >= RESUME_BYTES;
+}
+
+/** What was promised is not always what there is: other programs of the machine have memory too. Throws NO_CAPACITY. */
+export async function checkMemory(memoryMib: number): Promise<void> {
+  const freeMib = Math.floor((await readAvailableMemory()) / MIB);
+  if (freeMib < memoryMib)
+    throw new AppError(
+      'NO_CAPACITY',
+      `the instance needs ${memoryMib} MiB of memory, but only ${freeMib} MiB are free`,
+    );
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { AppError } from '@skerry/protocol';
+import { decideRetry, FAILURE_WINDOW_MS, FAILURES_MAX, PASSING_RETRY_MAX_MS, reasonOf } from './retry.ts';
+
+describe('retries', () => {
+  const broken = new AppError('VM_START_FAILED', 'no');
+
+  test('what no retry can mend is given up at once', () => {
+    assert.deepEqual(decideRetry(new AppError('UNKNOWN_IMAGE', 'none'), [], 0), {
+      giveUp: { code: 'UNKNOWN_IMAGE', message: 'none' },
+    });
+  });
+
+  test('what the machine lacks for now is tried for as long as it takes', () => {
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    const times = Array.from({ length: 4 * FAILURES_MAX }, (_, index) => index);
+    for (const error of [
+      full,
+      new AppError('STORAGE_FULL', 'full'),
+      new AppError('NO_CAPACITY', 'no memory'),
+    ])
+      assert.deepEqual(decideRetry(error, times, times.length), { retryInMs: PASSING_RETRY_MAX_MS });
+    assert.equal(reasonOf(full).code, 'STORAGE_FULL');
+  });
+
+  test('else it is tried again, after longer and longer, up to a limit', () => {
+    const waits: number[] = [];
+    const times: number[] = [];
+    for (let count = 0; count < FAILURES_MAX - 1; count++) {
+      const decision = decideRetry(broken, times, count);
+      assert.ok('retryInMs' in decision);
+      waits.push(decision.retryInMs);
+      times.push(count);
+    }
+    assert.deepEqual(
+      waits,
+      waits.toSorted((one, other) => one - other),
+    );
+    assert.ok('giveUp' in decideRetry(broken, times, FAILURES_MAX));
+    assert.ok(
+      'retryInMs' in decideRetry(broken, times, FAILURES_MAX + FAILURE_WINDOW_MS),
+      'old failures are forgotten',
+    );
+  });
+});

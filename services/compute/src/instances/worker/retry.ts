@@ -1,0 +1,43 @@
+import { AppError, type Reason } from '@skerry/protocol';
+import { asStorageFull } from '../../host/disk-full.ts';
+
+/** So many failures within the window, and the node gives up until somebody asks again. */
+export const FAILURES_MAX = 5;
+export const FAILURE_WINDOW_MS = 10 * 60_000;
+const RETRY_BASE_MS = 1_000;
+export const RETRY_MAX_MS = 60_000;
+/** What the machine lacks now it may have soon, whatever is done with the instance: it is tried for as long as it takes. */
+const PASSING: ReadonlySet<string> = new Set(['STORAGE_FULL', 'NO_CAPACITY']);
+export const PASSING_RETRY_MAX_MS = 15_000;
+const MESSAGE_CHARS = 1_000;
+
+/** What follows from a failure: try again after a while, or give up. Pure. */
+export type RetryDecision = { readonly retryInMs: number } | { readonly giveUp: Reason };
+
+/**
+ * @param times when earlier failures happened, milliseconds since 1970; only those of the window count
+ */
+export function decideRetry(error: unknown, times: readonly number[], nowMs: number): RetryDecision {
+  const reason = reasonOf(error);
+  const count = recentOf(times, nowMs).length + 1;
+  const waitMs = RETRY_BASE_MS * 4 ** (count - 1);
+  if (error instanceof AppError && error.kind === 'invalid') return { giveUp: reason };
+  if (PASSING.has(reason.code)) return { retryInMs: Math.min(PASSING_RETRY_MAX_MS, waitMs) };
+  if (count >= FAILURES_MAX) {
+    const message = `stopped after ${count} failures in ${FAILURE_WINDOW_MS / 60_000} minutes; the last one: ${reason.message}`;
+    return { giveUp: { code: reason.code, message: message.slice(0, MESSAGE_CHARS) } };
+  }
+  return { retryInMs: Math.min(RETRY_MAX_MS, waitMs) };
+}
+
+export function recentOf(times: readonly number[], nowMs: number): number[] {
+  return times.filter((time) => nowMs - time < FAILURE_WINDOW_MS);
+}
+
+/** An error in the words of a status. */
+export function reasonOf(thrown: unknown): Reason {
+  const error = asStorageFull(thrown);
+  const code = error instanceof AppError ? error.code : 'INTERNAL';
+  const message = error instanceof Error ? error.message : String(error);
+  return { code, message: message.slice(0, MESSAGE_CHARS) };
+}

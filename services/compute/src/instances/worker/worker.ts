@@ -1,0 +1,398 @@
+import { type Logger, pause } from '@skerry/kit';
+import type { Phase, Reason } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol';
+import { isDiskFull } from '../../host/disk-full.ts';
+import type { GuestLink } from '../../network/ruleset.ts';
+import { MACHINE_FILES } from '../../vm/machine.ts';
+import { Vm } from '../../vm/vm.ts';
+import { ConsoleLog } from '../console/console-log.ts';
+import { drainConsole, followConsole } from '../console/console-reader.ts';
+import type { InstanceDeps } from '../deps.ts';
+import { putAside, type ReleaseReason } from '../disks/released.ts';
+import { guestLinkOf, type Place } from '../place.ts';
+import { type InstanceRecord, instanceDirectory } from '../record/record.ts';
+import { StoredRecord } from '../record/stored-record.ts';
+import type { Wanted } from '../wanted.ts';
+import { type Actual, decideStep, REASONS, type Step } from './diff.ts';
+import { type IdleInstance, type OwnerTask, OwnerTaskQueue } from './owner-tasks.ts';
+import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
+import { decideRetry, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
+import { shutDown } from './shut-down.ts';
+
+/** After this long without a word from the guest, its address is asked instead. */
+const SILENCE_LIMIT_MS = 300_000;
+const SILENCE_RECHECK_MS = 30_000;
+/** The same for guests of images that are not of the node's making: they do not know how to say that they are up. */
+const STRANGER_SILENCE_LIMIT_MS = 5_000;
+const STRANGER_RECHECK_MS = 2_000;
+/** How long a task waits for what is being done with the instance. */
+const TASK_WAIT_MS = 60_000;
+const ROOM_RECHECK_MS = 5_000;
+/** A boot that takes longer no longer keeps others from starting. */
+const SLOT_LIMIT_MS = 180_000;
+
+/** Looks after one instance: decides and does one step after the other, never two at once. Survives every failure of a step. */
+export class InstanceWorker {
+  readonly #deps: InstanceDeps;
+  readonly #place: Place;
+  readonly #log: Logger;
+  readonly #stored: StoredRecord;
+  readonly console: ConsoleLog;
+  #wanted: Wanted | null;
+  #vm: Vm | undefined;
+  readonly #tasks = new OwnerTaskQueue();
+  #openPorts: readonly number[] = [];
+  #isSilentButThere = false;
+  #failureTimes: number[] = [];
+  #wake = Promise.withResolvers<void>();
+  #slot: Disposable | undefined;
+  #releaseReason: ReleaseReason = 'moved';
+  #isDone = false;
+
+  constructor(deps: InstanceDeps, place: Place, record: InstanceRecord) {
+    this.#deps = deps;
+    this.#place = place;
+    this.#wanted = record.wanted;
+    this.#log = deps.log.child({ instance: place.id });
+    this.#stored = new StoredRecord(record, { ...deps, log: this.#log });
+    this.console = new ConsoleLog(this.#directory, deps.now);
+  }
+
+  get record(): InstanceRecord {
+    return this.#stored.record;
+  }
+
+  get place(): Place {
+    return this.#place;
+  }
+
+  /** The instance was released: this worker has nothing to do any more. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  get hasProcess(): boolean {
+    return this.#vm !== undefined;
+  }
+
+  /** A new wish; or why there is none any more. */
+  want(wanted: Wanted | 'moved' | 'forgotten'): void {
+    if (typeof wanted === 'string') this.#releaseReason = wanted;
+    this.#want(typeof wanted === 'string' ? null : wanted);
+  }
+
+  #want(wanted: Wanted | null): void {
+    if (JSON.stringify(wanted) === JSON.stringify(this.#wanted)) return;
+    this.#wanted = wanted;
+    this.wake();
+  }
+
+  /** Does something with the instance between two steps. Rejects with INSTANCE_BUSY when it cannot begin in time. */
+  runTask<T>(task: OwnerTask<T>, waitMs = TASK_WAIT_MS): Promise<T> {
+    if (this.#isDone) return Promise.reject(RELEASED);
+    const result = this.#tasks.run(task, waitMs);
+    this.wake();
+    return result;
+  }
+
+  wake(): void {
+    this.#wake.resolve();
+  }
+
+  /** A core node took a status. */
+  async noteAccepted(observedAtMs: number): Promise<void> {
+    if (observedAtMs > this.#stored.record.publishedAtMs)
+      await this.#stored.update({ publishedAtMs: observedAtMs });
+  }
+
+  /** Takes over the QEMU of an earlier process, if it still runs. Called once, before `work`. */
+  async adopt(): Promise<void> {
+    const vm = await Vm.adopt(this.#directory, this.#place.machineId);
+    if (!vm) return;
+    this.#take(vm);
+    this.#openPorts = this.#stored.record.wanted.allowedPorts;
+    this.#log.info({ pid: vm.pid, state: vm.state }, 'took over a running virtual machine');
+  }
+
+  /** Runs until the signal ends or the instance is released. The virtual machine goes on without this process. */
+  async work(): Promise<void> {
+    const { signal, now } = this.#deps;
+    const onAbort = () => this.wake();
+    signal.addEventListener('abort', onAbort);
+    while (!signal.aborted && !this.#isDone) {
+      this.#wake = Promise.withResolvers<void>();
+      let waitMs: number;
+      try {
+        await this.#saveWanted();
+        if (!this.#tasks.isEmpty) {
+          await this.#tasks.next(this.#instance());
+          continue;
+        }
+        const step = decideStep(this.#wanted, this.#observe());
+        waitMs = await this.#perform(step);
+      } catch (error) {
+        if (signal.aborted) break;
+        waitMs = await this.#handleFailure(error, now()).catch((failure) => {
+          this.#log.error({ err: failure }, 'the state of an instance could not be stored; retrying');
+          return isDiskFull(failure) ? ROOM_RECHECK_MS : RETRY_MAX_MS;
+        });
+      }
+      if (waitMs > 0) await this.#sleep(waitMs);
+    }
+    signal.removeEventListener('abort', onAbort);
+    this.#tasks.close(RELEASED);
+    this.#slot?.[Symbol.dispose]();
+    this.#vm?.[Symbol.dispose]();
+  }
+
+  #instance(): IdleInstance {
+    const vm = this.#vm?.state === 'gone' ? undefined : this.#vm;
+    return {
+      place: this.#place,
+      record: this.#stored.record,
+      directory: this.#directory,
+      vm,
+      stop: () => this.#stop(),
+      update: (change) => this.#stored.update(change),
+    };
+  }
+
+  get #directory(): string {
+    return instanceDirectory(this.#deps.dataDir, this.#place.id);
+  }
+
+  /** Keeps the wish, so that it is known while no core node answers. */
+  async #saveWanted(): Promise<void> {
+    if (
+      this.#wanted !== null &&
+      JSON.stringify(this.#wanted) !== JSON.stringify(this.#stored.record.wanted)
+    ) {
+      await this.#stored.tryUpdate({ wanted: this.#wanted });
+    }
+  }
+
+  #observe(): Actual {
+    const state = this.#vm?.state ?? 'none';
+    return {
+      record: this.#stored.record,
+      vm: state === 'gone' ? 'none' : state,
+      allowedPorts: this.#openPorts,
+      isSilentButThere: this.#isSilentButThere,
+    };
+  }
+
+  /** Does a step; returns how long to rest after it unless something happens, 0 to go on at once. */
+  async #perform(step: Step): Promise<number> {
+    if (this.#vm?.state === 'gone') return this.#handleExit();
+    switch (step.do) {
+      case 'renew':
+        this.#failureTimes = [];
+        await this.#stored.update({
+          isPoweredOff: false,
+          isOwnerStopped: false,
+          failure: null,
+          restartId: this.#wanted?.restartId ?? this.#stored.record.restartId,
+        });
+        return 0;
+      case 'prepare':
+        await this.#prepare();
+        return 0;
+      case 'start':
+        await this.#start();
+        return 0;
+      case 'stop':
+        await this.#stop();
+        return 0;
+      case 'collect':
+        await this.#endProcess();
+        await this.#stored.tryUpdate({ isPoweredOff: true, isStarted: false, bootedAtMs: null });
+        this.#log.info('the guest powered itself off');
+        return 0;
+      case 'firewall':
+        await this.#openNetwork();
+        return 0;
+      case 'release':
+        await this.#release();
+        return 0;
+      case 'rest':
+        return this.#reportPhase(step.phase, step.reason);
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    const { wanted } = this.#stored.record;
+    await this.#stored.setPhase('preparing', null);
+    const { ipv4 } = await this.#claimLink();
+    const prepared = await prepareInstance(this.#deps, this.#place, wanted, ipv4, (reason) => {
+      // Progress that cannot be told is no reason to stop building.
+      this.#stored
+        .setPhase('preparing', reason)
+        .catch((error) => this.#log.debug({ err: error }, 'progress could not be reported'));
+    });
+    await this.#stored.update(prepared);
+  }
+
+  async #start(): Promise<void> {
+    const { starts, now } = this.#deps;
+    const { wanted } = this.#stored.record;
+    await checkMemory(wanted.memoryMib);
+    await checkRoom(this.#deps.dataDir);
+    if (starts.isFull)
+      await this.#stored.setPhase('preparing', {
+        code: 'WAITING_FOR_OTHERS',
+        message: 'waiting for other virtual machines to start',
+      });
+    this.#slot?.[Symbol.dispose]();
+    this.#slot = await starts.take(this.#deps.signal);
+    await this.#stored.setPhase('starting', null);
+    const { boot, accelerator: how } = await chooseBoot(this.#deps, this.#stored.record);
+    await this.#openNetwork();
+    // First the note, then the process: one that was started and not noted would never be looked for.
+    await this.#stored.update({ isStarted: true, bootedAtMs: now() });
+    const { id, tap, mac, machineId } = this.#place;
+    const { disk, seed } = MACHINE_FILES;
+    const machine = {
+      id,
+      machineId,
+      cpu: wanted.cpu,
+      memoryMib: wanted.memoryMib,
+      boot,
+      disk,
+      seed,
+      tap,
+      mac,
+    };
+    const vm = await Vm.start(this.#directory, machine, how);
+    this.#take(vm);
+    this.#log.info({ pid: vm.pid, accelerator: how }, 'started the virtual machine');
+    const slot = this.#slot;
+    setTimeout(() => slot?.[Symbol.dispose](), SLOT_LIMIT_MS).unref();
+  }
+
+  #take(vm: Vm): void {
+    this.#vm = vm;
+    void followConsole(vm, this.console, this.#deps.signal);
+    this.#isSilentButThere = false;
+    vm.onChange = () => {
+      if (vm.state !== 'booting') this.#slot?.[Symbol.dispose]();
+      if (vm.state === 'ready') this.#isSilentButThere = false;
+      this.wake();
+    };
+    if (vm.state !== 'booting') this.#slot?.[Symbol.dispose]();
+  }
+
+  /** The instance's link to the network, with its part of the node's IPv4. */
+  async #claimLink(): Promise<GuestLink> {
+    const { id } = this.#place;
+    const { wanted, ipv4: old } = this.#stored.record;
+    const claim = await this.#deps.addresses.claim(id, wanted.allowedPorts);
+    if (JSON.stringify(claim) !== JSON.stringify(old)) await this.#stored.update({ ipv4: claim });
+    return guestLinkOf(this.#place, this.#deps.ipv4Pool, wanted.allowedPorts, claim);
+  }
+
+  async #openNetwork(): Promise<void> {
+    const link = await this.#claimLink();
+    await this.#deps.network.add(link);
+    this.#openPorts = link.allowedPorts;
+  }
+
+  async #stop(): Promise<void> {
+    const vm = this.#vm;
+    if (!vm) return;
+    await this.#stored.setPhase('stopping', null);
+    await shutDown(vm, this.#deps.signal, this.#log);
+    await this.#endProcess();
+    await this.#stored.tryUpdate({ isStarted: false, bootedAtMs: null });
+  }
+
+  async #endProcess(): Promise<void> {
+    if (this.#vm) await drainConsole(this.#vm, this.console);
+    await this.#vm?.end();
+    this.#vm = undefined;
+    this.#slot?.[Symbol.dispose]();
+  }
+
+  /** QEMU ended although nobody asked for it. */
+  async #handleExit(): Promise<number> {
+    this.#vm = undefined;
+    this.#slot?.[Symbol.dispose]();
+    const error = new AppError('VM_START_FAILED', 'the virtual machine exited unexpectedly');
+    return this.#handleFailure(error, this.#deps.now());
+  }
+
+  async #release(): Promise<void> {
+    await this.#deps.network.remove(this.#place.tap);
+    this.#deps.addresses.free(this.#place.id);
+    // A record written later would make the directory again.
+    await this.#stored.close();
+    const why = this.#releaseReason;
+    const where = await putAside(this.#deps.dataDir, this.#stored.record, why, this.#deps.now());
+    this.#log.warn({ where, why }, 'the instance is no longer on this node; its disk was set aside');
+    this.#isDone = true;
+  }
+
+  async #reportPhase(phase: Phase, reason: Reason | null): Promise<number> {
+    if (this.#vm?.isStalled) return this.#waitForRoom(this.#vm, phase);
+    if (phase === 'starting') return this.#waitForGuest();
+    await this.#stored.setPhase(phase, reason);
+    return this.#isSilentButThere ? SILENCE_RECHECK_MS : FOREVER_MS;
+  }
+
+  /** QEMU stops a guest whose write finds no room on the host: it goes on by itself when there is some. */
+  async #waitForRoom(vm: Vm, phase: Phase): Promise<number> {
+    if (await hasRoom(this.#deps.dataDir)) {
+      await vm.resume();
+      this.#log.warn("the guest continues: the machine's disk has space again");
+      return 0;
+    }
+    await this.#stored.setPhase(phase, REASONS.hostFull);
+    return ROOM_RECHECK_MS;
+  }
+
+  async #waitForGuest(): Promise<number> {
+    await this.#stored.setPhase('starting', null);
+    const silentMs = this.#deps.now() - (this.#stored.record.bootedAtMs ?? 0);
+    const isStranger = this.#stored.record.kernel === null;
+    const limitMs = isStranger ? STRANGER_SILENCE_LIMIT_MS : SILENCE_LIMIT_MS;
+    if (silentMs < limitMs) return limitMs - silentMs;
+    const { tap, guest, mac } = this.#place;
+    this.#isSilentButThere = await this.#deps.network.answers(tap, guest, mac);
+    if (this.#isSilentButThere) return 0;
+    return isStranger ? STRANGER_RECHECK_MS : SILENCE_RECHECK_MS;
+  }
+
+  /** A step failed: say so, and try again after a while or give up. */
+  async #handleFailure(error: unknown, nowMs: number): Promise<number> {
+    const decision = decideRetry(error, this.#failureTimes, nowMs);
+    this.#failureTimes = [...recentOf(this.#failureTimes, nowMs), nowMs];
+    this.#log.warn(
+      { err: error },
+      'giveUp' in decision ? 'the instance failed' : 'the instance has a problem',
+    );
+    if (!this.#vm) this.#slot?.[Symbol.dispose]();
+    if ('giveUp' in decision) {
+      await this.#stored.update({ failure: decision.giveUp });
+      return 0;
+    }
+    const { code, message } = reasonOf(error);
+    const seconds = Math.ceil(decision.retryInMs / 1000);
+    await this.#stored.setPhase(this.#stored.record.base === null ? 'preparing' : 'starting', {
+      code,
+      message: `${message} (retrying in ${seconds} s)`.slice(0, 1_024),
+    });
+    return decision.retryInMs;
+  }
+
+  async #sleep(milliseconds: number): Promise<void> {
+    const ended = new AbortController();
+    await Promise.race([
+      this.#wake.promise,
+      pause(Math.min(milliseconds, FOREVER_MS), AbortSignal.any([ended.signal, this.#deps.signal])),
+    ]);
+    ended.abort();
+  }
+}
+
+const RELEASED = new AppError('INSTANCE_NOT_FOUND', 'this node no longer has the instance');
+/** The longest that a timer of Node can wait. */
+const FOREVER_MS = 2 ** 31 - 1;

@@ -1,0 +1,13 @@
+// Holds programs in sandboxes, one at work and one warm, until it is killed. Says where their control groups are.
+import { join } from 'node:path';
+import { findTrees } from '../sandbox/control-groups.ts';
+import { TestPrograms } from './setup.ts';
+
+const room = await TestPrograms.open({ spares: 0 });
+await room.run(room.add('python3', 'def main(v):\n  return 1'));
+void room.outcomeOf(room.add('python3', 'while True: pass', { timeoutSeconds: 60 }));
+await room.run(room.add('nodejs', 'function main() { return 1; }'));
+const trees = findTrees()!;
+const base = trees.version === 2 ? trees.base : trees.bases.pids;
+const nodeId = room.nodeId;
+process.send?.({ nodeId, groups: join(base, `skerry-${nodeId.slice(0, 12)}`) });

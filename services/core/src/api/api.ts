@@ -1,0 +1,94 @@
+import { asDatabaseError } from '@skerry/database';
+import {
+  createHttpServer,
+  expectAll,
+  type Handlers,
+  type HttpServer,
+  type Logger,
+  referenceHandlers,
+  type ServeOptions,
+  serveAll,
+} from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { CORE_API } from '@skerry/protocol/api/core/index';
+import type { Operation } from '@skerry/protocol/api/operation';
+import { aggregateHandlers } from './aggregates.ts';
+import { creditHandlers } from './credits/credits.ts';
+import { eventHandlers } from './events.ts';
+import { gatherArgs, indexerHandlers } from './indexer.ts';
+import { HEALTH_PATHS, nodeHandlers } from './info.ts';
+import { instanceHandlers } from './instances.ts';
+import { ipfsHandlers } from './ipfs.ts';
+import { messageHandlers } from './messages/messages.ts';
+import { nodeMetricsHandlers } from './node-metrics.ts';
+import { programHandlers } from './programs/programs.ts';
+import type { Rooms } from './rooms.ts';
+import { stateHandlers } from './state.ts';
+import { networkStorageHandlers } from './storage/network-storage.ts';
+import { storageHandlers } from './storage/storage.ts';
+import { FORM_OPTIONS, FORM_OR_FILE_OPTIONS } from './storage/storage-form.ts';
+import { READ_OPTIONS } from './storage/storage-read.ts';
+import { syncHandlers } from './sync.ts';
+import { vrfHandlers } from './vrf.ts';
+import { webhookHandlers } from './webhooks/webhooks.ts';
+
+export const INFO = {
+  title: 'Skerry core node',
+  description: `Messages are signed by their senders: \`x-signed\` marks what takes one, the signature is the only credential.
+Every error is \`{error, status: "error", code}\`; each operation lists the codes that it can answer.
+Requests are counted per client address in the class that \`x-rate-limit\` names; more than \`per_minute\` are answered 429 with \`Retry-After\`.
+Every answer carries \`x-request-id\`, the caller's own where it sent one.`,
+};
+
+const handlersOf = (rooms: Rooms): Handlers<typeof CORE_API> => ({
+  ...messageHandlers(rooms),
+  ...storageHandlers(rooms),
+  ...networkStorageHandlers(rooms),
+  ...ipfsHandlers(rooms),
+  ...aggregateHandlers(rooms),
+  ...programHandlers(rooms),
+  ...instanceHandlers(rooms),
+  ...webhookHandlers(rooms),
+  ...creditHandlers(rooms),
+  ...syncHandlers(rooms),
+  ...indexerHandlers(rooms),
+  ...nodeMetricsHandlers(rooms),
+  ...eventHandlers(rooms),
+  ...stateHandlers(rooms),
+  ...vrfHandlers(rooms),
+  ...nodeHandlers(rooms),
+  ...referenceHandlers(CORE_API, INFO, rooms.settings.limits.perMinute),
+});
+
+/** What is no part of the contract. */
+const OPTIONS = new Map<Operation, ServeOptions>([
+  [CORE_API.listChainEvents, { preValidation: gatherArgs }],
+  [CORE_API.storeFile, FORM_OPTIONS],
+  [CORE_API.addFile, FORM_OR_FILE_OPTIONS],
+  [CORE_API.addIpfsFile, FORM_OPTIONS],
+  [CORE_API.getFile, READ_OPTIONS],
+  [CORE_API.getRawFile, READ_OPTIONS],
+  [CORE_API.getIpfsFile, READ_OPTIONS],
+  [CORE_API.getIpfsPath, READ_OPTIONS],
+]);
+
+/** The core node's HTTP door. */
+export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> {
+  const { limits, drainMs } = rooms.settings;
+  const app = await createHttpServer({
+    log,
+    corsMethods: ['GET', 'HEAD', 'POST', 'PUT'],
+    translateError: asDatabaseError,
+    limits,
+    drainMs,
+    observer: rooms.metrics.http,
+    urgentPaths: HEALTH_PATHS,
+  });
+  app.addHook('onRequest', async ({ url }) => {
+    if (url.includes('%00'))
+      throw new AppError('INVALID_PARAMETERS', 'no path, filter or cursor holds a NUL character');
+  });
+  expectAll(app, CORE_API);
+  serveAll(app, CORE_API, handlersOf(rooms), (operation) => OPTIONS.get(operation) ?? {});
+  return app;
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { describeApi } from '../describe.ts';
+import { createAnswerChecker, refusalOf } from '../testing/contract/answers.ts';
+import type { Case } from '../testing/contract/case.ts';
+import { CASES } from '../testing/contract/cases.ts';
+import { QUIET_CHAIN } from '../testing/contract/indexer.ts';
+import { operationsOf } from '../testing/contract/operations.ts';
+import { createTestCore, type TestCore } from '../testing/core.ts';
+import { canRunPrograms, TestRunner } from '../testing/runner.ts';
+
+/** Every operation of the document is called on a real core node, and answers as the document says. */
+
+const document = describeApi();
+const described = operationsOf(document);
+const check = createAnswerChecker(document);
+const operations = described.map(({ name }) => name);
+const isSuccess = ({ expects }: Case) => typeof expects === 'number' && expects < 400;
+
+/** Whether an operation has parameters in its query. */
+const isAsked = (operation: string) =>
+  described.find(({ name }) => name === operation)!.parameters.some((one) => one.in === 'query');
+
+/** Where sandboxes cannot be made, no compute node runs programs: every answer there is a refusal. */
+const NEVER_SUCCEED = canRunPrograms ? [] : ['POST /api/v0/run/{program_hash}'];
+
+/** `/api/v0/messages/{hash}` as a pattern of the paths that are meant. */
+const patternOf = (path: string) =>
+  new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{[^}]+\}/g, '[^/?]+')}(\\?|$)`);
+
+let shared: TestCore;
+let runner: TestRunner | undefined;
+before(async () => {
+  shared = await createTestCore({ indexer: QUIET_CHAIN });
+  if (canRunPrograms) runner = await TestRunner.start(shared);
+});
+after(async () => {
+  await runner?.[Symbol.asyncDispose]();
+  await shared[Symbol.asyncDispose]();
+});
+
+async function run(operation: string, one: Case, core: TestCore): Promise<void> {
+  const [method = '', path = ''] = operation.split(' ');
+  const call = await one.makeCall(core);
+  assert.match(call.path, patternOf(path), 'the case calls another operation');
+  const answer = await core.api.inject({
+    method: method as 'GET',
+    url: call.path,
+    headers: { ...call.headers },
+    ...(call.body === undefined ? {} : { payload: call.body }),
+    ...(call.remoteAddress === undefined ? {} : { remoteAddress: call.remoteAddress }),
+  });
+  const got = answer.statusCode < 400 ? answer.statusCode : refusalOf(answer);
+  assert.equal(got, one.expects, answer.payload.slice(0, 300));
+  check(operation, answer);
+}
+
+describe('the API answers as its document says', () => {
+  const called = new Set<string>();
+  const refused = new Set<string>();
+
+  for (const operation of operations) {
+    test(operation, async () => {
+      const cases = CASES[operation] ?? [];
+      const succeeds = cases.some(isSuccess) || NEVER_SUCCEED.includes(operation);
+      assert.ok(succeeds, 'there is no case of a success: add one in contract/suite');
+      assert.ok(!cases.every(isSuccess), 'there is no case of an error: add one in contract/suite');
+      for (const one of cases) {
+        if (one.isAlone) {
+          await using core = await createTestCore();
+          await run(operation, one, core);
+        } else await run(operation, one, shared);
+        called.add(operation);
+        if (!isSuccess(one)) refused.add(operation);
+      }
+    });
+  }
+
+  for (const operation of operations.filter(isAsked)) {
+    test(`${operation} refuses a parameter that it does not know`, async () => {
+      const { path } = await CASES[operation]!.find((one) => isSuccess(one) && !one.isAlone)!.makeCall(
+        shared,
+      );
+      const url = `${path}${path.includes('?') ? '&' : '?'}colour=red`;
+      assert.equal(refusalOf(await shared.api.inject({ url })), 'UNKNOWN_FIELD');
+    });
+  }
+
+  test('every operation is called, and there are no cases of operations that are not documented', (t) => {
+    t.diagnostic(
+      `operations documented ${operations.length}, called ${called.size}, with an error case ${refused.size}`,
+    );
+    assert.deepEqual([called.size, refused.size], [operations.length, operations.length]);
+    assert.deepEqual(
+      Object.keys(CASES).filter((name) => !operations.includes(name)),
+      [],
+    );
+  });
+});

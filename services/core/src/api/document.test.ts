@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { renderReference } from '@skerry/kit';
+import { ERRORS, isErrorCode } from '@skerry/protocol';
+import { CORE_API } from '@skerry/protocol/api/core/index';
+import { describeApi } from '../describe.ts';
+import { operationsOf } from '../testing/contract/operations.ts';
+import { INFO } from './api.ts';
+
+const document = describeApi();
+const operations = operationsOf(document);
+const none = (problems: string[]) => assert.deepEqual(problems, []);
+
+describe('the API document', () => {
+  test('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    const result = await validator.validate(JSON.parse(JSON.stringify(document)));
+    assert.deepEqual(result.errors ?? [], []);
+    assert.deepEqual([result.valid, validator.version], [true, '3.1']);
+  });
+
+  test('every operation has an id of its own, a tag, a summary, a rate class', () => {
+    const ids = operations.map(({ operationId }) => operationId);
+    assert.equal(new Set(ids).size, operations.length);
+    none(
+      operations
+        .filter(
+          (operation) => !operation.summary || !operation.tags.length || !operation['x-rate-limit'].class,
+        )
+        .map(({ name }) => name),
+    );
+  });
+
+  test('every parameter is described, every 200 has a schema, every signed operation its body', () => {
+    none(
+      operations.flatMap(({ name, ...operation }) => [
+        ...operation.parameters
+          .filter(({ description }) => !description)
+          .map((parameter) => `${name}: ${parameter.name} is not described`),
+        ...(Object.values(operation.responses['200']?.content ?? {}).some((one) => 'schema' in one)
+          ? []
+          : [`${name}: 200 has no schema`]),
+        ...(operation['x-signed'] && !operation.requestBody ? [`${name}: no body`] : []),
+      ]),
+    );
+  });
+
+  test('every error has the common body with the codes that are possible there, under their own status', () => {
+    for (const { name, ...operation } of operations) {
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const json = response.content?.['application/json'] as
+          | { schema?: { allOf?: { $ref: string }[]; properties?: { code?: { enum: string[] } } } }
+          | undefined;
+        if (Number(status) < 400 || !json?.schema?.allOf) continue;
+        assert.equal(json.schema.allOf[0]!.$ref, '#/components/schemas/ErrorBody');
+        const codes = json.schema.properties!.code!.enum;
+        for (const code of codes)
+          assert.equal(isErrorCode(code) && ERRORS[code].httpStatus, Number(status), `${name} ${code}`);
+      }
+      const isLimited = operation['x-rate-limit'].class !== 'unlimited';
+      assert.equal('429' in operation.responses, isLimited, name);
+    }
+  });
+
+  test('the rates are those of the specification', () => {
+    const rate = (path: string, method: string) => document.paths[path]![method]!['x-rate-limit'];
+    assert.deepEqual(rate('/api/v0/messages', 'get'), { class: 'general', per_minute: 100 });
+    assert.deepEqual(rate('/api/v0/messages', 'post'), { class: 'authenticated', per_minute: 300 });
+    assert.deepEqual(rate('/health', 'get'), { class: 'unlimited', per_minute: null });
+  });
+});
+
+test('the page names every operation, runs nothing and asks nobody', () => {
+  const page = renderReference(CORE_API, INFO, {});
+  const isNamed = ({ operationId, method }: (typeof operations)[number]) =>
+    method === 'head' || page.includes(operationId);
+  none(operations.filter((one) => !isNamed(one)).map(({ name }) => name));
+  assert.equal(/<script|<link|<img|\son[a-z]+=/.exec(page)?.[0], undefined);
+});

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { watchEvents } from '@skerry/client';
+import { sql } from 'kysely';
+import { createTestCore, signers, type TestCore, type TestCoreOptions } from '../testing/core.ts';
+
+const ROUNDS = 5;
+const EVENTS = 60_000;
+const OWN = '127.0.0.9';
+const limits = (core: TestCore) => core.rooms.settings.limits;
+
+/** A core node to which every loopback address but one is a stranger's. */
+async function createCore(settings: NonNullable<TestCoreOptions['settings']>): Promise<TestCore> {
+  const core = await createTestCore({
+    settings: {
+      limits: {
+        isEnabled: true,
+        perMinute: { general: 1_000_000, authenticated: 1_000_000, heavy: 10 },
+        trustedProxies: [],
+        exempt: [OWN],
+      },
+      ...settings,
+    },
+  });
+  assert.deepEqual(limits(core).exempt, [OWN]);
+  return core;
+}
+
+interface Opened {
+  readonly request: ClientRequest;
+  readonly response: IncomingMessage;
+}
+
+/** Opens the stream from one of this machine's addresses; reads nothing of it. */
+async function open(url: string, localAddress: string): Promise<Opened> {
+  const asked = request(url, { localAddress, agent: false, headers: { accept: 'text/event-stream' } });
+  asked.on('error', () => {});
+  asked.end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  response.on('error', () => {});
+  return { request: asked, response };
+}
+
+const bodyOf = async (response: IncomingMessage) => {
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  return text;
+};
+
+/** Events straight into the log, as many as would take the pipeline minutes. */
+async function fill(core: TestCore, count: number): Promise<void> {
+  const data = JSON.stringify({ item_hash: 'f'.repeat(64), type: 'POST', channel: 'x'.repeat(100) });
+  await sql`insert into events (seq, kind, data, time_ms)
+    select n, 'message', ${data}::jsonb, 1 from generate_series(1, ${count}::int) as n`.execute(
+    core.rooms.db,
+  );
+  await sql`update event_counter set last_seq = ${count}`.execute(core.rooms.db);
+}
+
+/** Waits for it, with a limit. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (const limit = Date.now() + 20_000; !(await isSo()); ) {
+    assert.ok(Date.now() < limit, 'in time');
+    await pause(20);
+  }
+}
+
+const note = (core: TestCore, n: number) =>
+  core.send(signers.alice, { type: 'POST', channel: 'stream', content: { type: 'note', content: n } });
+
+describe('event streams of strangers', () => {
+  test('M8: one client has its share, all strangers have theirs, and own services always find a place', async () => {
+    await using core = await createCore({ maxStreams: 8, streamReserve: 3, streamsPerClient: 2 });
+    const url = `${await core.listen()}/api/v0/events`;
+    const held: Opened[] = [];
+    for (let n = 0; n < 2; n++) held.push(await open(url, '127.0.0.2'));
+    const refused = await open(url, '127.0.0.2');
+    assert.equal(refused.response.statusCode, 429);
+    assert.equal(refused.response.headers['retry-after'], '10');
+    assert.match(await bodyOf(refused.response), /RATE_LIMITED/);
+    for (const address of ['127.0.0.3', '127.0.0.4', '127.0.0.5']) held.push(await open(url, address));
+    const late = await open(url, '127.0.0.6');
+    assert.equal(late.response.statusCode, 503, 'the rest is kept for own services');
+    for (let n = 0; n < 3; n++) held.push(await open(url, OWN));
+    assert.ok(held.every(({ response }) => response.statusCode === 200));
+    held[0]!.request.destroy();
+    await until(async () => {
+      const again = await open(url, '127.0.0.2');
+      held.push(again);
+      return again.response.statusCode === 200;
+    });
+    for (const one of held) one.request.destroy();
+  });
+
+  describe('of which nothing is read', () => {
+    let core: TestCore;
+    let url: string;
+    before(async () => {
+      core = await createCore({ maxStreams: 200, streamsPerClient: 100, streamStallMs: 700 });
+      url = `${await core.listen()}/api/v0/events`;
+      await fill(core, EVENTS);
+    });
+    after(() => core[Symbol.asyncDispose]());
+
+    test('F4: a reader that does not read is let go, is told why, and goes on at its cursor', async () => {
+      const { response } = await open(`${url}?cursor=0`, '127.0.0.2');
+      await until(async () => /let_go_total 1\n/.test(await core.rooms.metrics.text()));
+      assert.match(await core.rooms.metrics.text(), /skerry_event_streams_open 0\n/);
+      const text = await bodyOf(response);
+      assert.match(text, /\n\n: closed: nothing was read for 700 ms; connect again .*\n\n$/);
+      const last = Number([...text.matchAll(/^id: ([0-9]+)$/gm)].at(-1)![1]);
+      assert.ok(last < EVENTS, 'the log was not copied into memory for it');
+      const stop = new AbortController();
+      for await (const event of watchEvents(new URL(url).origin, {
+        cursor: String(last),
+        signal: stop.signal,
+      })) {
+        assert.equal(event.cursor, String(last + 1));
+        stop.abort();
+      }
+    });
+
+    test('F4: 60 readers from the beginning of whom none reads do not slow who writes', async () => {
+      const counts: string[] = [];
+      // Others on the machine may slow one round; readers would slow them all.
+      for (let round = 0; round < ROUNDS; round++) {
+        const quiet = await countSent(core);
+        const opening = Promise.all(Array.from({ length: 60 }, () => open(`${url}?cursor=0`, '127.0.0.2')));
+        const beside = await countSent(core);
+        for (const { request: asked } of await opening) asked.destroy();
+        if (beside > quiet / 3) return;
+        counts.push(`${beside} messages beside them, ${quiet} without`);
+      }
+      assert.fail(counts.join('; '));
+    });
+  });
+});
+
+let sent = 0;
+/** How many messages one writer sends, one after the other, in two seconds. */
+async function countSent(core: TestCore): Promise<number> {
+  const before = sent;
+  for (const end = performance.now() + 2_000; performance.now() < end; )
+    assert.equal((await note(core, ++sent)).status, 200);
+  return sent - before;
+}

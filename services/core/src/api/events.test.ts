@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { watchEvents } from '@skerry/client';
+import { listen } from '@skerry/kit';
+import { createTestCore, signers, type TestCore } from '../testing/core.ts';
+
+describe('the event stream', () => {
+  let core: TestCore;
+  let url: string;
+  before(async () => {
+    core = await createTestCore();
+    url = `${await listen(core.api, '127.0.0.1', 0)}/api/v0/events`;
+  });
+  after(() => core[Symbol.asyncDispose]());
+
+  const note = (n: number) =>
+    core.send(signers.alice, { type: 'POST', channel: 'stream', content: { type: 'note', content: n } });
+
+  test('gives what was and what comes, in order, each once; pages tell the same', async () => {
+    const expected: string[] = [];
+    for (let n = 0; n < 5; n++) expected.push((await note(n)).body.item_hash);
+    const stop = new AbortController();
+    const seen: string[] = [];
+    for await (const event of watchEvents(new URL(url).origin, { cursor: '0', signal: stop.signal })) {
+      assert.ok(event.kind === 'message');
+      seen.push(event.data.item_hash);
+      // Written while the stream is open, one by one and many at once.
+      if (seen.length === 5)
+        for (const sent of await Promise.all([note(5), note(6), note(7)])) expected.push(sent.body.item_hash);
+      if (seen.length === 8) stop.abort();
+    }
+    assert.deepEqual(new Set(seen), new Set(expected));
+    assert.deepEqual(seen.slice(0, 5), expected.slice(0, 5));
+    const page = await core.get('/events?cursor=3&limit=2');
+    assert.deepEqual(
+      page.body.events.map((event: { data: { item_hash: string } }) => event.data.item_hash),
+      seen.slice(3, 5),
+    );
+    assert.equal(page.body.next_cursor, '5');
+    const rest = await core.get('/events?cursor=5&limit=100');
+    assert.deepEqual(
+      rest.body.events.map((event: { data: { item_hash: string } }) => event.data.item_hash),
+      seen.slice(5),
+    );
+  });
+
+  test('a reader whose connection breaks goes on at its cursor: nothing missing, nothing twice', async () => {
+    const start = (await core.get('/instances')).body.cursor;
+    const stop = new AbortController();
+    const cursors: number[] = [];
+    let disconnects = 0;
+    await note(100);
+    const watching = watchEvents(new URL(url).origin, {
+      cursor: start,
+      signal: stop.signal,
+      onDisconnect: () => disconnects++,
+    });
+    for await (const event of watching) {
+      cursors.push(Number(event.cursor));
+      if (cursors.length === 6) stop.abort();
+      else {
+        if (cursors.length % 2 === 0) core.api.server.closeAllConnections();
+        await note(100 + cursors.length);
+      }
+    }
+    assert.deepEqual(
+      cursors,
+      Array.from({ length: 6 }, (_, i) => Number(start) + 1 + i),
+    );
+    assert.ok(disconnects >= 2);
+  });
+
+  test('bad cursors are refused, and too many streams', async () => {
+    for (const cursor of ['x', '-1', '1.5', '', '9'.repeat(30)]) {
+      assert.equal((await core.get(`/events?cursor=${cursor}`)).body.code, 'INVALID_CURSOR', cursor);
+    }
+    await assert.rejects(
+      async () => {
+        for await (const _event of watchEvents(new URL(url).origin, {
+          cursor: 'x',
+          signal: AbortSignal.timeout(30_000),
+        }))
+          assert.fail('no event fits');
+      },
+      { code: 'INVALID_CURSOR' },
+    );
+    const stop = new AbortController();
+    const open = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        fetch(url, { headers: { accept: 'text/event-stream' }, signal: stop.signal }),
+      ),
+    );
+    assert.ok(open.every((response) => response.status === 200));
+    const refused = await fetch(url, { headers: { accept: 'text/event-stream' } });
+    assert.equal(refused.status, 503);
+    assert.equal(((await refused.json()) as { code: string }).code, 'OVERLOADED');
+    stop.abort();
+  });
+});

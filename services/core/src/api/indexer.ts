@@ -1,0 +1,166 @@
+import type { Bounds, List } from '@skerry/indexer';
+import {
+  type Coverage,
+  type Freshness,
+  findFreshness,
+  listCoverage,
+  listEvents,
+  listNetworkNames,
+  listTransactions,
+  parseArguments,
+  parseCursor,
+  stateOf,
+} from '@skerry/indexer';
+import type { Handlers } from '@skerry/kit';
+import { AppError, parseEvmAddress } from '@skerry/protocol';
+import type { INDEXER_API } from '@skerry/protocol/api/core/indexer';
+import { pageOf, paginationOf } from './pagination.ts';
+import type { Rooms } from './rooms.ts';
+
+/** Throws INVALID_ADDRESS. */
+const parseOptional = (text: string | undefined) => (text === undefined ? undefined : parseEvmAddress(text));
+
+const ONE_ARGUMENT = /^args(?:\.(.+)|\[(.+)\])$/;
+
+/** `args[to]=` and `args.to=` as members of the JSON that `args` takes. Throws INVALID_PARAMETERS. */
+export async function gatherArgs({ query }: { query: unknown }): Promise<void> {
+  const given = query as Record<string, unknown>;
+  const members: Record<string, unknown> = Object.create(null);
+  for (const [key, value] of Object.entries(given)) {
+    const match = ONE_ARGUMENT.exec(key);
+    if (!match) continue;
+    const name = (match[1] ?? match[2])!;
+    if (typeof value !== 'string' || name in members || 'args' in given)
+      throw new AppError('INVALID_PARAMETERS', `query.args says ${JSON.stringify(name)} twice`);
+    members[name] = value === 'true' || value === 'false' ? value === 'true' : value;
+    delete given[key];
+  }
+  if (Object.keys(members).length > 0) given.args = JSON.stringify(members);
+}
+
+/** Throws INVALID_PARAMETERS. */
+function parseArgs(text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseArguments(JSON.parse(text));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new AppError('INVALID_PARAMETERS', 'query.args is not JSON');
+    throw error;
+  }
+}
+
+interface RangeQuery {
+  readonly page: number;
+  readonly limit: number;
+  readonly cursor?: string;
+  readonly from_block?: number;
+  readonly to_block?: number;
+  readonly from_timestamp?: number;
+  readonly to_timestamp?: number;
+}
+
+/** Throws INVALID_PARAMETERS for a range that ends before it begins. */
+function parseBounds(query: RangeQuery): Bounds {
+  for (const what of ['block', 'timestamp'] as const) {
+    const [from, to] = [query[`from_${what}`], query[`to_${what}`]];
+    if (from !== undefined && to !== undefined && from > to)
+      throw new AppError('INVALID_PARAMETERS', `query.from_${what} is greater than query.to_${what}`);
+  }
+  return {
+    fromBlock: query.from_block,
+    toBlock: query.to_block,
+    fromTimestamp: query.from_timestamp,
+    toTimestamp: query.to_timestamp,
+  };
+}
+
+const viewOfCoverage = ({ contract, kind, fromBlock, toBlock, live }: Coverage) => ({
+  contract,
+  kind,
+  from_block: fromBlock,
+  to_block: toBlock,
+  live,
+});
+
+/** Indexed chains (specification, "Indexer"). */
+export function indexerHandlers({
+  indexer,
+  now,
+}: Pick<Rooms, 'indexer' | 'now'>): Handlers<typeof INDEXER_API> {
+  const pool = () => indexer.pool;
+
+  const unknown = async (network: string): Promise<AppError> => {
+    const networks = await listNetworkNames(pool());
+    const list = networks.length === 0 ? 'it indexes none' : `it indexes ${networks.join(', ')}`;
+    return new AppError('NETWORK_NOT_FOUND', `this node does not index ${JSON.stringify(network)}: ${list}`, {
+      details: { networks },
+    });
+  };
+
+  const viewOfFreshness = (network: string, freshness: Freshness) => ({
+    head: freshness.head,
+    finalized: freshness.finalized,
+    indexed: freshness.indexed,
+    lag: freshness.lag,
+    state: stateOf(freshness, indexer.stallMs(network), now()),
+  });
+
+  const viewOfNetwork = (network: string, freshness: Freshness) => ({
+    network,
+    chain_id: freshness.chainId,
+    ...viewOfFreshness(network, freshness),
+    halt: freshness.halt,
+    progress_at: Math.floor(freshness.progressAt.getTime() / 1000),
+    calls: freshness.requests,
+  });
+
+  const viewOfList = <T>(network: string, query: RangeQuery, list: List<T>) => ({
+    pagination: { ...paginationOf(query, list.total), total_is_exact: list.totalIsExact },
+    cursor: list.cursor,
+    coverage: list.coverage.map(viewOfCoverage),
+    ...viewOfFreshness(network, list.freshness),
+  });
+
+  return {
+    async listNetworks() {
+      const names = await listNetworkNames(pool());
+      const networks = [];
+      for (const name of names) networks.push(viewOfNetwork(name, (await findFreshness(pool(), name))!));
+      return { networks };
+    },
+    async getNetwork({ params: { network } }) {
+      const freshness = await findFreshness(pool(), network);
+      if (!freshness) throw await unknown(network);
+      const contracts = await listCoverage(pool(), freshness.networkId);
+      const endpoints = indexer.report(network).map(({ rangeBlocks, ...one }) => ({
+        ...one,
+        range_blocks: rangeBlocks,
+      }));
+      return { ...viewOfNetwork(network, freshness), contracts: contracts.map(viewOfCoverage), endpoints };
+    },
+    async listChainEvents({ params: { network }, query }) {
+      const filter = {
+        ...parseBounds(query),
+        contract: parseOptional(query.contract),
+        eventName: query.event_name?.replaceAll(' ', ''),
+        args: parseArgs(query.args),
+      };
+      const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
+      const list = await listEvents(pool(), network, filter, pageOf(query), cursor);
+      if (!list) throw await unknown(network);
+      return { events: list.items, ...viewOfList(network, query, list) };
+    },
+    async listChainTransactions({ params: { network }, query }) {
+      const filter = {
+        ...parseBounds(query),
+        address: parseOptional(query.address),
+        from: parseOptional(query.from),
+        to: parseOptional(query.to),
+      };
+      const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
+      const list = await listTransactions(pool(), network, filter, pageOf(query), cursor);
+      if (!list) throw await unknown(network);
+      return { transactions: list.items, ...viewOfList(network, query, list) };
+    },
+  };
+}

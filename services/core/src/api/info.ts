@@ -1,0 +1,39 @@
+import { answer, type Handlers, VERSION } from '@skerry/kit';
+import { NODE_API } from '@skerry/protocol/api/core/node';
+import type { Rooms } from './rooms.ts';
+
+/** Answered before everything that waits for its turn. */
+export const HEALTH_PATHS = [NODE_API.getHealth.path, NODE_API.getApiHealth.path];
+
+const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
+
+type Used = Pick<Rooms, 'network' | 'settings' | 'nodeAddress' | 'trust' | 'health' | 'metrics'>;
+
+/**
+ * What the node says of itself (specification, "Reachability check"), without touching the database; whether it can do its
+ * work, with the reason where it cannot (503 tells a balancer to ask another one); what it counts, made now and then, however
+ * often it is asked for.
+ */
+export function nodeHandlers({ network, settings, nodeAddress, trust, health, metrics }: Used) {
+  const getHealth: Handlers<typeof NODE_API>['getHealth'] = async () => {
+    const { status, reason, checks } = await health();
+    const why = reason === undefined ? {} : { reason };
+    const body = { status, ...why, version: VERSION, checks };
+    return answer(status === 'unavailable' ? 503 : 200, body, { 'cache-control': 'no-store' });
+  };
+  const handlers: Handlers<typeof NODE_API> = {
+    getInfo: () => ({
+      node_multi_addresses: [...network.addresses()],
+      name: settings.nodeName,
+      version: VERSION,
+      address: nodeAddress,
+      trust: trust.view(),
+    }),
+    getVersion: () => ({ version: VERSION }),
+    getHealth,
+    getApiHealth: getHealth,
+    getDeployedMetrics: () => metrics.json(),
+    getMetrics: async () => answer(200, await metrics.text(), { 'content-type': PROMETHEUS_TEXT }),
+  };
+  return handlers;
+}

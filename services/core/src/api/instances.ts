@@ -1,0 +1,92 @@
+import type { Handlers } from '@skerry/kit';
+import {
+  AppError,
+  type InstanceView,
+  type NetworkEvent,
+  parseItemHash,
+  type VerifiedMessage,
+} from '@skerry/protocol';
+import type { INSTANCES_API } from '@skerry/protocol/api/core/instances';
+import type { Kysely } from 'kysely';
+import { waitForEvent } from '../notify/events/wait.ts';
+import { findInstance, listInstances } from '../state/instances/instances.ts';
+import { normalizeAddress } from '../state/lists/parameters.ts';
+import type { Schema } from '../store/schema.ts';
+import { answerOf, submitBody } from './messages/submission.ts';
+import { nextTimedCursorOf, paginationOf, timedPageOf } from './pagination.ts';
+import type { Rooms } from './rooms.ts';
+
+/** The path names an instance and so does the signed content: they must agree, or a proxy could aim a message elsewhere. */
+const checkPathId =
+  (pathId: string) =>
+  ({ content }: VerifiedMessage): void => {
+    const instanceId = parseItemHash(pathId);
+    const signedId = content?.instance_id;
+    if (signedId === instanceId) return;
+    throw new AppError('ID_MISMATCH', `the path says ${instanceId}, the signed content ${String(signedId)}`);
+  };
+
+type Used = Pick<Rooms, 'db' | 'intake' | 'events' | 'settings' | 'signal'>;
+type InstanceHandlers = Handlers<typeof INSTANCES_API>;
+
+async function getInstance(db: Kysely<Schema>, text: string): Promise<InstanceView> {
+  const instanceId = parseItemHash(text);
+  const instance = await findInstance(db, instanceId);
+  if (!instance) throw new AppError('INSTANCE_NOT_FOUND', `there is no instance ${instanceId}`);
+  return instance;
+}
+
+/** Creates an instance. The scheduler usually decides within milliseconds; the caller then has the address at once. */
+const createInstance =
+  ({ db, intake, events, settings, signal }: Used): InstanceHandlers['createInstance'] =>
+  async ({ body }) => {
+    const cursor = await events.lastCursor();
+    const submitted = await submitBody({ intake }, body, { type: 'INSTANCE' });
+    const instanceId = submitted.message.itemHash;
+    const isDecided = (event: NetworkEvent) =>
+      event.kind === 'instance' &&
+      event.data.instance_id === instanceId &&
+      (event.data.node_id !== null || event.data.reason?.code !== 'AWAITING_NODE');
+    if (submitted.verdict.status === 'processed')
+      await waitForEvent(events, cursor, isDecided, settings.allocationWaitMs, signal);
+    const instance = await findInstance(db, instanceId);
+    return answerOf(submitted, { instance_id: instanceId, ipv6: instance?.ipv6 ?? '' });
+  };
+
+const listInstancesOf =
+  ({ db, events }: Used): InstanceHandlers['listInstances'] =>
+  async ({ query }) => {
+    const eventCursor = await events.lastCursor();
+    const filter = {
+      address: query.address === undefined ? undefined : normalizeAddress(query.address),
+      status: query.status,
+      nodeId: query.node_id === undefined ? undefined : parseItemHash(query.node_id),
+    };
+    const { instances, total } = await listInstances(db, filter, timedPageOf(query));
+    return {
+      instances,
+      pagination: paginationOf(query, total),
+      next_cursor: nextTimedCursorOf(instances, query.limit, (last) => ({
+        time: last.created_at,
+        itemHash: last.instance_id,
+      })),
+      cursor: eventCursor,
+    };
+  };
+
+/** Instances: create, get, list, update, control (specification, "Instances"). */
+export function instanceHandlers(rooms: Used): InstanceHandlers {
+  const { db, intake } = rooms;
+  /** Whoever changes an instance by its path is told when there is none, instead of waiting for it to come. */
+  const change = async (type: string, pathId: string, body: Uint8Array) => {
+    await getInstance(db, pathId);
+    return answerOf(await submitBody({ intake }, body, { type, check: checkPathId(pathId) }), {});
+  };
+  return {
+    createInstance: createInstance(rooms),
+    getInstance: ({ params }) => getInstance(db, params.instance_id),
+    listInstances: listInstancesOf(rooms),
+    updateInstance: ({ params, body }) => change('INSTANCE_UPDATE', params.instance_id, body),
+    controlInstance: ({ params, body }) => change('INSTANCE_CONTROL', params.instance_id, body),
+  };
+}

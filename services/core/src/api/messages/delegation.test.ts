@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { createSigner, type MessageDraft, type Signer } from '@skerry/client';
+import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
+
+/** A second of the tests is longer than a revocation reaches back. */
+const STEP_SECONDS = 1_000;
+const T0 = 1_700_000_000;
+const { alice, bob } = signers;
+let next = 1;
+
+describe('delegation', () => {
+  let core: TestCore;
+  let owner: Signer;
+  let nowMs = 0;
+  before(async () => {
+    core = await createTestCore({ now: () => nowMs });
+  });
+  beforeEach(() => {
+    owner = createSigner(`0x${(next++).toString(16).padStart(64, '4')}`);
+  });
+  after(() => core[Symbol.asyncDispose]());
+
+  /** Arrives when it says that it was made. */
+  const sendAt = (at: number, by: Signer, draft: Omit<MessageDraft, 'timestamp'>) => {
+    const timestamp = T0 + at * STEP_SECONDS;
+    nowMs = timestamp * 1000;
+    return core.send(by, { ...draft, timestamp });
+  };
+  const grant = (at: number, ...authorizations: unknown[]) => {
+    const content = { key: 'security', content: { authorizations } };
+    return sendAt(at, owner, { type: 'AGGREGATE', content, channel: 'security' });
+  };
+  let nonce = 0;
+  const act = async (draft: Omit<MessageDraft, 'timestamp'>, at = 100, by: Signer = bob) => {
+    const content = { ...(draft.content as object), address: owner.address };
+    const { status, body } = await sendAt(at, by, { ...draft, content, nonce: `${nonce++}` });
+    return { status, code: body.code, hash: body.item_hash ?? body.details?.item_hash };
+  };
+  const note = (type = 'note') => ({ type: 'POST', content: { type, content: {} } });
+  const element = (key: string) => ({ type: 'AGGREGATE', content: { key, content: { by: 'bob' } } });
+
+  test('what is granted holds from that second on, what is revoked ends with it, whenever it is told', async () => {
+    assert.deepEqual((await act(note())).code, 'NOT_PERMITTED');
+    await grant(10, { address: bob.address });
+    await grant(20);
+    assert.equal((await act(note(), 9)).status, 403);
+    assert.equal((await act(note(), 10)).status, 200, 'the second itself is in');
+    assert.equal((await act(note(), 19)).status, 200);
+    assert.equal((await act(note(), 20)).status, 403);
+    const early = await act(note(), 5);
+    const late = await act(note(), 15);
+    assert.deepEqual([early.status, late.status], [403, 200]);
+    // History that becomes known later is judged again.
+    await grant(4, { address: bob.address });
+    await grant(12);
+    await core.rooms.pipeline.idle();
+    const statusOf = async (hash: string) => (await core.get(`/messages/${hash}/status`)).body.status;
+    assert.deepEqual([await statusOf(early.hash), await statusOf(late.hash)], ['processed', 'rejected']);
+  });
+
+  test('every list narrows: chain, channels, types, types of posts, keys of aggregates', async () => {
+    await grant(
+      1,
+      { address: bob.address.toUpperCase().replace('0X', '0x'), types: ['POST'], post_types: ['note'] },
+      { address: bob.address, types: ['AGGREGATE'], aggregate_keys: ['profile'], chain: 'ETH' },
+      { address: bob.address, types: ['PROGRAM'], channels: ['code'] },
+      { address: bob.address, types: ['INSTANCE'], chain: 'SOL' },
+      { address: alice.address, types: [], channels: [] },
+    );
+    const program = { name: 'p', code: 'x', runtime: 'python3', memory: 128, timeout: 5 };
+    const cases: [Omit<MessageDraft, 'timestamp'>, number, Signer?][] = [
+      [note(), 200],
+      [note('other'), 403],
+      [element('profile'), 200],
+      [element('other'), 403],
+      [{ type: 'PROGRAM', content: program, channel: 'code' }, 200],
+      [{ type: 'PROGRAM', content: program, channel: 'other' }, 403],
+      [{ type: 'INSTANCE', content: instanceContent }, 403],
+      [{ type: 'INSTANCE', content: instanceContent }, 200, alice],
+      [note('whatever'), 200, alice],
+      [note(), 403, signers.node],
+    ];
+    for (const [draft, status, by] of cases)
+      assert.equal((await act(draft, 100, by)).status, status, JSON.stringify(draft).slice(0, 120));
+  });
+
+  test('what is not understood permits nothing', async () => {
+    await grant(
+      1,
+      ...[null, 7, 'x', [], {}, { address: 7 }, { address: bob.address, types: 'POST' }],
+      ...[{ address: bob.address, chain: 1 }, { address: bob.address, channels: {} }, { address: '' }],
+    );
+    assert.equal((await act(note())).status, 403);
+  });
+
+  test('the aggregate security is written and forgotten by its owner alone, whatever is granted', async () => {
+    const { body } = await grant(1, { address: bob.address });
+    assert.equal((await act(element('security'))).code, 'NOT_PERMITTED');
+    assert.equal(
+      (await act({ type: 'FORGET', content: { hashes: [body.item_hash] } })).code,
+      'NOT_PERMITTED',
+    );
+    assert.equal((await act(element('profile'))).status, 200);
+  });
+
+  test('a delegate changes and forgets what is the owner’s, as far as it might have written it', async () => {
+    await grant(
+      1,
+      { address: bob.address, types: ['POST', 'INSTANCE_UPDATE'] },
+      { address: bob.address, types: ['FORGET'] },
+    );
+    const { body: post } = await sendAt(2, owner, note());
+    const { body: machine } = await sendAt(2, owner, { type: 'INSTANCE', content: instanceContent });
+    const { body: own } = await sendAt(2, owner, {
+      type: 'AGGREGATE',
+      content: { key: 'k', content: {} },
+    });
+    const amend = { type: 'POST', content: { type: 'amend', ref: post.item_hash, content: { by: 'bob' } } };
+    assert.equal((await act(amend)).status, 200);
+    const change = (type: string, more: object) =>
+      sendAt(9, bob, { type, content: { instance_id: machine.item_hash, ...more } });
+    assert.equal((await change('INSTANCE_UPDATE', { name: 'bobs' })).status, 200);
+    assert.equal((await change('INSTANCE_CONTROL', { action: 'stop' })).status, 403);
+    assert.equal((await act({ type: 'FORGET', content: { hashes: [own.item_hash] } })).status, 403);
+    assert.equal(
+      (await act({ type: 'FORGET', content: { hashes: [post.item_hash, own.item_hash] } })).status,
+      403,
+    );
+    assert.equal((await act({ type: 'FORGET', content: { hashes: [post.item_hash] } })).status, 200);
+    await core.rooms.pipeline.idle();
+    assert.equal((await core.get(`/messages/${post.item_hash}`)).body.status, 'forgotten');
+    assert.equal((await core.get(`/messages/${own.item_hash}`)).body.status, 'processed');
+  });
+});

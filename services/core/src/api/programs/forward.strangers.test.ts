@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { createAsker, createReach } from '@skerry/kit';
+import { NETWORK_CHANNEL, NETWORK_POST, nodeIdOf, type Runner } from '@skerry/protocol';
+import { createTestCore, signers } from '../../testing/core.ts';
+import { forwardRun } from './forward.ts';
+
+const runnerAt = (url: string): Runner => ({
+  node_id: nodeIdOf(signers.node.address),
+  node_address: signers.node.address,
+  url,
+  runtimes: ['nodejs'],
+});
+
+const STORED = {
+  programHash: 'a'.repeat(64),
+  owner: signers.alice.address,
+  program: { runtime: { kind: 'named', runtime: 'nodejs' }, timeoutSeconds: 1 },
+} as unknown as Parameters<typeof forwardRun>[1];
+
+const optionsOf = (allowPrivate: boolean) => ({
+  caller: 'somebody',
+  asker: createAsker({ mayReach: createReach(allowPrivate) }),
+  signal: new AbortController().signal,
+});
+
+async function startSecret() {
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    asked++;
+    response.writeHead(200, { 'net-program-outcome': 'answered' }).end('secret');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    get asked() {
+      return asked;
+    },
+    [Symbol.dispose]: () => void server.close(),
+  };
+}
+
+test('H3: a call of a program is not sent to this machine on a node’s word', async () => {
+  using secret = await startSecret();
+  await using core = await createTestCore({ allowPrivate: false });
+  const content = { name: 'a', code: 'x', runtime: 'nodejs', memory: 64, timeout: 1 };
+  const hash = (await core.send(signers.alice, { type: 'PROGRAM', content })).body.item_hash as string;
+  const list = { runners: [runnerAt(`http://127.0.0.1:${secret.port}`)], decided_at_ms: 1 };
+  await core.send(signers.scheduler, {
+    type: 'POST',
+    channel: NETWORK_CHANNEL.scheduling,
+    content: { type: NETWORK_POST.runners, content: list },
+  });
+  const { status, body } = await core.post(`/run/${hash}`, '{}');
+  assert.deepEqual([secret.asked, status, body.code], [0, 503, 'NO_RUNNER']);
+});
+
+test('H3: what is refused reads the same, whatever is there', async () => {
+  using secret = await startSecret();
+  const options = optionsOf(false);
+  const said: string[] = [];
+  for (const url of [
+    `http://127.0.0.1:${secret.port}`,
+    'http://127.0.0.1:1',
+    `http://localhost:${secret.port}`,
+    `http://[::ffff:127.0.0.1]:${secret.port}`,
+    `http://[64:ff9b::7f00:1]:${secret.port}`,
+  ])
+    await forwardRun([runnerAt(url)], STORED, {}, options).catch((error: Error) => said.push(error.message));
+  assert.deepEqual([secret.asked, said.length, new Set(said).size], [0, 5, 1]);
+});
+
+/** Runs a program on a node that answers so. */
+async function runOn(answer: RequestListener) {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const runner = runnerAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return await forwardRun([runner], STORED, {}, optionsOf(true));
+  } finally {
+    server.close();
+  }
+}
+
+test('a program that a compute node has not heard of yet runs once it has', async () => {
+  let asked = 0;
+  const output = await runOn((_request, response) => {
+    if (++asked < 3)
+      response.writeHead(404).end(JSON.stringify({ error: 'no such program', code: 'PROGRAM_NOT_FOUND' }));
+    else response.writeHead(200, { 'net-program-outcome': 'answered' }).end('well');
+  });
+  assert.deepEqual([output.body.toString(), asked], ['well', 3]);
+});
+
+test('of the details of a node’s refusal only a bounded traceback is passed on', async () => {
+  const details = { traceback: 'x'.repeat(1_000_000), other: 'y'.repeat(1_000_000) };
+  const failed = runOn((_request, response) => {
+    response.writeHead(500).end(JSON.stringify({ error: 'it failed', code: 'PROGRAM_FAILED', details }));
+  });
+  await assert.rejects(failed, (error: unknown) => {
+    const { code, details: passed } = error as { code: string; details: object };
+    assert.deepEqual([code, Object.keys(passed)], ['PROGRAM_FAILED', ['traceback']]);
+    return JSON.stringify(passed).length < 100_000;
+  });
+});

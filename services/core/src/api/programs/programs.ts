@@ -1,0 +1,44 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Handlers } from '@skerry/kit';
+import { parseMessageHash } from '@skerry/protocol';
+import type { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
+import { getProgram } from '../../state/programs/programs.ts';
+import { answerOf, submitBody } from '../messages/submission.ts';
+import type { Rooms } from '../rooms.ts';
+import { forwardRun } from './forward.ts';
+
+const CALLER_BYTES = 16;
+
+/** Bytes of strangers, as files are: no page that this node serves. */
+const HEADERS = {
+  'content-security-policy': 'sandbox',
+  'x-content-type-options': 'nosniff',
+  'net-program-outcome': 'answered',
+};
+
+/** Programs: keep and run (specification, "Programs"). */
+export function programHandlers({
+  db,
+  intake,
+  listRunners,
+  forwarding,
+  clientOf,
+}: Pick<Rooms, 'db' | 'intake' | 'listRunners' | 'forwarding' | 'clientOf'>): Handlers<typeof PROGRAMS_API> {
+  // Compute nodes are told callers apart, and nothing else of them.
+  const key = randomBytes(CALLER_BYTES);
+  const callerOf = (request: IncomingMessage) =>
+    createHmac('sha256', key).update(clientOf(request).key).digest().toString('hex', 0, CALLER_BYTES);
+  return {
+    createProgram: async ({ body }) => answerOf(await submitBody({ intake }, body, { type: 'PROGRAM' }), {}),
+    async runProgram({ params, body, request, reply }) {
+      const { hash } = parseMessageHash(params.program_hash);
+      const stored = await getProgram(db, hash);
+      const output = await forwardRun(await listRunners(), stored, body.variables ?? {}, {
+        ...forwarding,
+        caller: callerOf(request.raw),
+      });
+      return reply.headers(HEADERS).status(output.status).type(output.contentType).send(output.body);
+    },
+  };
+}

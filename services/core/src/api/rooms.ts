@@ -1,0 +1,75 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Indexer } from '@skerry/indexer';
+import type { Client, RateLimitOptions } from '@skerry/kit';
+import type { Runner } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type { Intake } from '../intake/intake.ts';
+import type { Health } from '../node/health/health.ts';
+import type { CoreMetrics } from '../node/metrics/metrics.ts';
+import type { Randomness } from '../node/vrf/randomness.ts';
+import type { EventLog } from '../notify/events/log.ts';
+import type { SealedBox } from '../notify/webhooks/sealed-box.ts';
+import type { Sync } from '../peers/sync/sync.ts';
+import type { Trust } from '../peers/trust/trust.ts';
+import type { Files } from '../store/files/files.ts';
+import type { UploadLimits, Uploads } from '../store/files/uploads.ts';
+import type { IpfsFiles } from '../store/ipfs/ipfs-files.ts';
+import type { Schema } from '../store/schema.ts';
+import type { ForwardOptions } from './programs/forward.ts';
+
+/** What the routes may use. */
+export interface Rooms {
+  readonly db: Kysely<Schema>;
+  readonly intake: Intake;
+  readonly events: EventLog;
+  readonly files: Files;
+  /** What clients may have this node receive. */
+  readonly uploads: Uploads;
+  /** Who asks, for whatever is shared among clients. */
+  readonly clientOf: (request: {
+    readonly socket: { readonly remoteAddress?: string | undefined };
+    readonly headers: IncomingHttpHeaders;
+  }) => Client;
+  readonly secrets: SealedBox;
+  readonly metrics: CoreMetrics;
+  readonly health: Health;
+  readonly randomness: Randomness;
+  /** By which other nodes know this one: it signs what the node says of itself. */
+  readonly nodeAddress: string;
+  /** Whom this node believes. */
+  readonly trust: Trust;
+  readonly indexer: Indexer;
+  readonly ipfs: IpfsFiles;
+  /** The compute nodes that programs are sent to. */
+  readonly listRunners: () => Promise<readonly Runner[]>;
+  /** How they are asked. */
+  readonly forwarding: Omit<ForwardOptions, 'caller'>;
+  readonly sync: Sync;
+  /** Where nodes that gossip find this one. */
+  readonly network: { /** Multiaddrs; none where it does not gossip. */ addresses(): readonly string[] };
+  /** Milliseconds since 1970: the machine's clock, corrected where most clocks of peers say another time. */
+  readonly now: () => number;
+  /** Ends when the node stops. */
+  readonly signal: AbortSignal;
+  readonly settings: RouteSettings;
+}
+
+export interface RouteSettings {
+  readonly nodeName: string;
+  /** How long POST /instances waits for the scheduler before it answers without an address. */
+  readonly allocationWaitMs: number;
+  readonly uploadLimitBytes: number;
+  readonly uploads: UploadLimits;
+  /** How long POST /ipfs/pin waits for the file before it answers that it is pending. */
+  readonly ipfsPinWaitMs: number;
+  /** Event streams open at once, of all clients. */
+  readonly maxStreams: number;
+  /** Of them, those kept for clients that are exempt from the rate limit. */
+  readonly streamReserve: number;
+  readonly streamsPerClient: number;
+  /** How long a reader of a stream may leave unread what it was given. */
+  readonly streamStallMs: number;
+  readonly limits: RateLimitOptions;
+  /** How long requests that run may go on when the node stops. */
+  readonly drainMs: number;
+}

@@ -1,0 +1,244 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import multipart, { type MultipartFile, type MultipartValue } from '@fastify/multipart';
+import type { Held, HttpServer, ServeOptions } from '@skerry/kit';
+import { AppError, LIMITS } from '@skerry/protocol';
+import { FILE_CHANNEL_DEFAULT } from '@skerry/protocol/api/core/storage';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { UploadFields } from '../../intake/upload.ts';
+import type { ReceivedBlob } from '../../store/files/blob-store.ts';
+import type { Rooms } from '../rooms.ts';
+
+const FIELDS: readonly string[] = ['address', 'signature', 'channel', 'tags'];
+const FIELD_BYTES_MAX = 16_384;
+const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$/;
+const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
+/** What a form adds to its file: fields, boundaries, heads of parts. */
+const FORM_OVERHEAD_BYTES = 1024 * 1024;
+/** An upload that sends nothing for so long has ended. */
+const IDLE_MS = 60_000;
+/** How much of a refused upload is still read, so that the sender meets the answer and not a broken connection. */
+const LINGER_BYTES = 64 * 1024 * 1024;
+const LINGER_MS = 5_000;
+
+/** Limits of the multipart parser. A part of the name `file` is the file, also where it has neither file name nor type. */
+const formOptions = {
+  throwFileSizeLimit: false,
+  isPartAFile: (fieldName: string | undefined, _contentType: string | undefined, fileName?: string) =>
+    fieldName === 'file' || fileName !== undefined,
+  limits: {
+    files: 2,
+    fields: 16,
+    parts: 20,
+    fieldSize: FIELD_BYTES_MAX,
+    // The blob store counts, and stops at once; the parser would go on to read to the end.
+    fileSize: Number.MAX_SAFE_INTEGER,
+    headerPairs: 64,
+  },
+};
+
+async function parseForms(scope: HttpServer): Promise<void> {
+  await scope.register(multipart, formOptions);
+}
+
+/** An upload takes its time, and is watched here (`withFormOf`). */
+const UPLOAD = { slowAfterMs: Infinity, watchesItsBody: true };
+
+/** How a form is served. */
+export const FORM_OPTIONS: ServeOptions = { config: UPLOAD, parsers: parseForms };
+
+/** A body of this type, where one is taken beside a form, is the file. */
+export const FILE_BODY_TYPE = 'application/octet-stream';
+
+/** How a form is served in whose place the file alone may come. */
+export const FORM_OR_FILE_OPTIONS: ServeOptions = {
+  config: UPLOAD,
+  async parsers(scope) {
+    await parseForms(scope);
+    scope.addContentTypeParser(FILE_BODY_TYPE, (_request, payload, done) => done(null, payload));
+  },
+};
+
+/** What a form's file became. */
+export interface FormFile<Received> {
+  readonly blob: Received;
+  readonly contentType: string;
+}
+
+export interface Form<Received = ReceivedBlob> {
+  readonly fields: Map<string, string>;
+  file: FormFile<Received> | undefined;
+}
+
+/** Which fields a form has beside its file, and what its file is given to while it comes. */
+export interface FormReader<Received> {
+  readonly fields: readonly string[];
+  readonly receive: (source: Readable, fields: ReadonlyMap<string, string>) => Promise<Received>;
+  /** Whatever happened. */
+  readonly discard: (received: Received) => Promise<void>;
+}
+
+const uploadReader = ({ files }: Pick<Rooms, 'files'>): FormReader<ReceivedBlob> => ({
+  fields: FIELDS,
+  receive: (source) => files.receive(source),
+  discard: (blob) => blob.discard(),
+});
+
+const invalid = (message: string, cause?: unknown) => new AppError('INVALID_PARAMETERS', message, { cause });
+
+export function fieldsOf(given: ReadonlyMap<string, string>): UploadFields {
+  for (const name of ['address', 'signature'] as const) {
+    if (!given.get(name)) throw new AppError('SIGNATURE_REQUIRED', `the form lacks the field ${name}`);
+  }
+  const channel = given.get('channel') || FILE_CHANNEL_DEFAULT;
+  const tags = (given.get('tags') ?? '')
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '');
+  if (channel.length > LIMITS.channelChars)
+    throw invalid(`channel is longer than ${LIMITS.channelChars} characters`);
+  if (/\0/.test(tags.join())) throw invalid('tags may not hold NUL characters');
+  return { address: given.get('address')!, signature: given.get('signature')!, channel, tags };
+}
+
+function noteField(
+  fields: readonly string[],
+  form: Form<unknown>,
+  { fieldname, value, valueTruncated }: MultipartValue,
+): void {
+  // The parser's types do not say that a part may have no name.
+  if (!fieldname) throw invalid('a part of the form has no name');
+  if (valueTruncated) throw invalid(`the field ${fieldname} is longer than ${FIELD_BYTES_MAX} bytes`);
+  if (!fields.includes(fieldname)) {
+    throw new AppError(
+      'UNKNOWN_FIELD',
+      `the form has no field ${JSON.stringify(fieldname.slice(0, 64))}; fields: file, ${fields.join(', ')}`,
+    );
+  }
+  if (form.fields.has(fieldname)) throw invalid(`the form has the field ${fieldname} twice`);
+  form.fields.set(fieldname, String(value));
+}
+
+async function receiveFile<Received>(
+  part: MultipartFile,
+  form: Form<Received>,
+  reader: FormReader<Received>,
+): Promise<FormFile<Received>> {
+  try {
+    const blob = await reader.receive(part.file, form.fields);
+    return {
+      blob,
+      contentType: CONTENT_TYPE.test(part.mimetype) ? part.mimetype.toLowerCase() : DEFAULT_CONTENT_TYPE,
+    };
+  } catch (error) {
+    // The parser ends the file with an error where the form breaks off within it.
+    throw error === part.file.errored ? invalid('the form breaks off within the file', error) : error;
+  }
+}
+
+async function* partsOf(request: FastifyRequest): AsyncGenerator<MultipartFile | MultipartValue> {
+  const parts = request.parts();
+  for (;;) {
+    let next: Awaited<ReturnType<typeof parts.next>>;
+    try {
+      next = await parts.next();
+    } catch (error) {
+      throw invalid(`the form is malformed: ${(error as Error).message.slice(0, 200)}`, error);
+    }
+    if (next.done) return;
+    yield next.value as MultipartFile | MultipartValue;
+  }
+}
+
+/** Reads the form part by part, the file straight to disk, in whatever order the parts come. */
+async function readParts<Received>(
+  request: FastifyRequest,
+  form: Form<Received>,
+  reader: FormReader<Received>,
+): Promise<void> {
+  for await (const part of partsOf(request)) {
+    if (part.type === 'field') noteField(reader.fields, form, part);
+    else if (part.fieldname !== 'file' || form.file) {
+      part.file.destroy();
+      throw invalid('the form must have one file, in the field "file"');
+    } else form.file = await receiveFile(part, form, reader);
+  }
+}
+
+/** Ends a request whose sender is silent. A sender that waits for our disk is not. */
+function watchBody(raw: IncomingMessage): () => void {
+  let before = raw.socket.bytesRead;
+  const timer = setInterval(() => {
+    if (raw.socket.bytesRead === before && raw.readableLength === 0 && !raw.complete) raw.destroy();
+    before = raw.socket.bytesRead;
+  }, IDLE_MS);
+  return () => clearInterval(timer);
+}
+
+/**
+ * Reads on for a while what nobody wants any more, once the answer is sent: a connection that is closed on somebody who
+ * is still sending can lose the answer.
+ */
+function linger(raw: IncomingMessage, response: ServerResponse): void {
+  if (raw.complete || raw.destroyed) return;
+  raw.unpipe();
+  const wasToClose = !response.shouldKeepAlive;
+  // Otherwise the connection would be closed with the answer.
+  response.shouldKeepAlive = true;
+  response.once('finish', () => {
+    const { socket } = raw;
+    if (raw.complete && wasToClose) socket.end();
+    if (raw.complete || raw.destroyed) return;
+    let left = LINGER_BYTES;
+    const timer = setTimeout(() => raw.destroy(), LINGER_MS).unref();
+    raw.once('close', () => clearTimeout(timer));
+    if (wasToClose) raw.once('end', () => socket.end());
+    raw.on('data', (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) raw.destroy();
+    });
+    raw.resume();
+  });
+}
+
+type FormRooms = Pick<Rooms, 'settings' | 'uploads' | 'clientOf'>;
+
+/**
+ * Reads an upload and gives it to `act`; whatever happens, nothing of it is left in the spool. An upload may last as
+ * long as it goes on; one that is refused is answered at once.
+ */
+export const withForm = <T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  rooms: FormRooms & Pick<Rooms, 'files'>,
+  act: (form: Form) => Promise<T>,
+): Promise<T> => withFormOf(request, reply, rooms, uploadReader(rooms), act);
+
+/** The same for a form of other fields, or with another place for its file. */
+export async function withFormOf<Received, T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { settings, uploads, clientOf }: FormRooms,
+  reader: FormReader<Received>,
+  act: (form: Form<Received>) => Promise<T>,
+): Promise<T> {
+  const { raw } = request;
+  const form: Form<Received> = { fields: new Map(), file: undefined };
+  const { uploadLimitBytes } = settings;
+  const stopWatching = watchBody(raw);
+  let place: Held | undefined;
+  try {
+    place = uploads.begin(clientOf(request));
+    if (!request.isMultipart())
+      throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
+    if (Number(raw.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
+      throw new AppError('FILE_TOO_LARGE', `a file may have ${uploadLimitBytes} bytes here`);
+    await readParts(request, form, reader);
+    return await act(form);
+  } finally {
+    stopWatching();
+    place?.release();
+    linger(raw, reply.raw);
+    if (form.file) await reader.discard(form.file.blob);
+  }
+}

@@ -1,0 +1,164 @@
+import type { Handlers, ServeOptions } from '@skerry/kit';
+import { AppError, parseItemHash } from '@skerry/protocol';
+import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
+import { STORAGE_API } from '@skerry/protocol/api/core/storage';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { StoredFile } from '../../store/files/files.ts';
+import { findFileOfMessage } from '../../store/files/references.ts';
+import { isCidText, parseCid } from '../../store/ipfs/cid.ts';
+import type { Rooms, RouteSettings } from '../rooms.ts';
+import { decideRead, dispositionOf, prefersJson } from './storage-conditions.ts';
+import { encodeAsJson, JSON_FILE_BYTES_MAX, jsonLength } from './storage-json.ts';
+
+/** A file that comes without a signed message (facts of deployed nodes: 25 MiB). */
+const UNSIGNED_FILE_BYTES = 25 * 1024 * 1024;
+export const unsignedLimitOf = ({ uploadLimitBytes }: RouteSettings) =>
+  Math.min(UNSIGNED_FILE_BYTES, uploadLimitBytes);
+
+const RAW_CONTENT_TYPE = 'application/octet-stream';
+
+/** A file may take long to go out. */
+export const READ_OPTIONS: ServeOptions = { config: { slowAfterMs: Infinity } };
+
+/** Where a file's bytes are, below this host. */
+export const downloadPathOf = (hash: string) => STORAGE_API.getRawFile.path.replace(':hash', hash);
+
+/** Bytes of strangers: never run as a page of this origin, cached for ever since their name is their hash. */
+const safeHeaders = (etag: string, contentType: string) => ({
+  etag,
+  'cache-control': 'public, max-age=31536000, immutable',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'content-disposition': dispositionOf(contentType),
+});
+
+/** Ends when the caller is gone, or has the answer. Not the socket is listened to: it outlives the request. */
+export function closing(reply: Pick<FastifyReply, 'raw'>): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  return gone.signal;
+}
+
+type Asking = Pick<FastifyRequest, 'headers' | 'method'>;
+
+export async function sendBytes(
+  file: StoredFile,
+  contentType: string,
+  request: Asking,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const etag = `"${file.hash}"`;
+  const { headers, method } = request;
+  const decision = decideRead(
+    {
+      method,
+      range: headers.range,
+      ifRange: headers['if-range'] as string | undefined,
+      ifMatch: headers['if-match'],
+      ifNoneMatch: headers['if-none-match'],
+    },
+    etag,
+    file.sizeBytes,
+  );
+  if (decision.kind === 'other version')
+    throw new AppError('PRECONDITION_FAILED', `the file's entity tag is ${etag}`);
+  if (decision.kind === 'unsatisfiable') {
+    reply.header('content-range', `bytes */${file.sizeBytes}`);
+    throw new AppError('RANGE_NOT_SATISFIABLE', `the file has ${file.sizeBytes} bytes`);
+  }
+  reply.headers({ ...safeHeaders(etag, contentType), 'accept-ranges': 'bytes' });
+  if (decision.kind === 'not modified') return reply.status(304).send();
+  const range = decision.kind === 'part' ? decision.range : undefined;
+  reply.headers({
+    'content-type': contentType,
+    'content-length': range ? range.last - range.first + 1 : file.sizeBytes,
+    ...(range ? { 'content-range': `bytes ${range.first}-${range.last}/${file.sizeBytes}` } : {}),
+  });
+  if (method === 'HEAD') return reply.send();
+  return reply.status(range ? 206 : 200).send(await file.open(range));
+}
+
+async function sendJson(file: StoredFile, request: Asking, reply: FastifyReply): Promise<FastifyReply> {
+  if (file.sizeBytes > JSON_FILE_BYTES_MAX) {
+    throw new AppError(
+      'FILE_TOO_LARGE',
+      `as JSON a file may have ${JSON_FILE_BYTES_MAX} bytes; GET /storage/raw/${file.hash} gives it as it is`,
+    );
+  }
+  // Another representation of the same file has another tag (RFC 9110, section 8.8.3).
+  const etag = `"${file.hash}.json"`;
+  const ifNoneMatch = request.headers['if-none-match'];
+  const decision = decideRead({ method: request.method, ifNoneMatch }, etag, file.sizeBytes);
+  reply.headers(safeHeaders(etag, 'application/json'));
+  if (decision.kind === 'not modified') return reply.status(304).send();
+  reply.headers({
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': jsonLength(file.hash, file.sizeBytes),
+  });
+  return request.method === 'HEAD' ? reply.send() : reply.send(encodeAsJson(file.hash, await file.open()));
+}
+
+type Used = Pick<Rooms, 'db' | 'files' | 'ipfs'>;
+
+async function open({ files, ipfs }: Used, hash: string, reply: FastifyReply): Promise<StoredFile> {
+  if (!isCidText(hash)) return files.get(parseItemHash(hash));
+  const found = await ipfs.open(parseCid(hash), [], closing(reply));
+  if (found.kind === 'file') return found;
+  const listing = IPFS_API.getIpfsFile.path.replace(':hash', hash);
+  throw new AppError('NOT_UNIXFS', `${hash} is a directory; GET ${listing} lists it`);
+}
+
+/** By SHA-256, by CID, or by the hash of the STORE message that keeps it. */
+async function find(rooms: Used, hash: string, reply: FastifyReply): Promise<StoredFile> {
+  try {
+    return await open(rooms, hash, reply);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'FILE_NOT_FOUND') throw error;
+    const named = await findFileOfMessage(rooms.db, parseItemHash(hash));
+    if (!named)
+      throw new AppError(
+        'FILE_NOT_FOUND',
+        `there is no file ${hash} here, and no STORE message of that hash`,
+      );
+    return open(rooms, named.fileHash, reply);
+  }
+}
+
+function limitsOf(settings: RouteSettings) {
+  const { uploadLimitBytes } = settings;
+  const unsigned = unsignedLimitOf(settings);
+  return {
+    storage: { max_file_size: uploadLimitBytes, max_unauthenticated_upload_file_size: unsigned },
+    // No CAR files are taken.
+    ipfs: {
+      max_upload_file_size: uploadLimitBytes,
+      max_upload_car_size: 0,
+      max_unauthenticated_upload_file_size: unsigned,
+    },
+  };
+}
+
+type Reads = 'getFile' | 'getRawFile' | 'getFileMetadata' | 'getFileLimits';
+
+/** Reading files (specification, "Storage"; deployed form: docs/decisions.md 7). */
+export function storageReadHandlers(
+  rooms: Used & Pick<Rooms, 'settings'>,
+): Pick<Handlers<typeof STORAGE_API>, Reads> {
+  const limits = limitsOf(rooms.settings);
+  return {
+    async getFile({ params, request, reply }) {
+      reply.header('vary', 'accept');
+      const file = await find(rooms, params.hash, reply);
+      return prefersJson(request.headers.accept)
+        ? sendJson(file, request, reply)
+        : sendBytes(file, file.contentType, request, reply);
+    },
+    getRawFile: async ({ params, request, reply }) =>
+      sendBytes(await find(rooms, params.hash, reply), RAW_CONTENT_TYPE, request, reply),
+    async getFileMetadata({ params, reply }) {
+      const { hash, sizeBytes } = await find(rooms, params.hash, reply);
+      return { file_hash: hash, type: 'file', size: sizeBytes, download_url: downloadPathOf(hash) };
+    },
+    getFileLimits: () => limits,
+  };
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+
+const KIB = 1024;
+const OWN = '127.0.0.9';
+const hashOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: { readonly code?: string; readonly hash?: string; readonly item_hash?: string };
+}
+
+/** Sends from one of this machine's addresses. */
+async function send(
+  url: string,
+  localAddress: string,
+  body: Buffer,
+  contentType = 'application/octet-stream',
+): Promise<Answer> {
+  const asked = request(url, {
+    method: 'POST',
+    localAddress,
+    agent: false,
+    headers: { 'content-type': contentType, 'content-length': body.length },
+  });
+  asked.end(body);
+  const [response] = await once(asked, 'response');
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  return {
+    status: response.statusCode,
+    retryAfter: response.headers['retry-after'],
+    body: JSON.parse(text),
+  };
+}
+
+function formOf(file: Buffer, fields: Readonly<Record<string, string>>): [Buffer, string] {
+  const parts = Object.entries(fields).map(
+    ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
+  const head = `${parts.join('')}--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n`;
+  return [
+    Buffer.concat([Buffer.from(head), file, Buffer.from('\r\n--b--\r\n')]),
+    'multipart/form-data; boundary=b',
+  ];
+}
+
+describe('uploads of strangers', () => {
+  let core: TestCore;
+  let root: string;
+  before(async () => {
+    core = await createTestCore({
+      settings: {
+        limits: {
+          isEnabled: true,
+          perMinute: { general: 100_000, authenticated: 100_000, heavy: 10 },
+          trustedProxies: [],
+          exempt: [OWN],
+        },
+        uploads: {
+          uploads: 10,
+          uploadsPerClient: 2,
+          unpinnedBytes: 2_000 * KIB,
+          unpinnedBytesPerClient: 800 * KIB,
+        },
+      },
+    });
+    root = `${await core.listen()}/api/v0`;
+  });
+  after(() => core[Symbol.asyncDispose]());
+
+  const add = (from: string, bytes: Buffer) => send(`${root}/storage/add_file`, from, bytes);
+
+  test('M10: files without a message have a share per client and a bound for all; signed files are taken', async () => {
+    const kept: Buffer[] = [];
+    for (let n = 0; n < 4; n++) {
+      const bytes = randomBytes(190 * KIB);
+      kept.push(bytes);
+      assert.equal((await add('127.0.0.2', bytes)).status, 200);
+    }
+    const refused = await add('127.0.0.2', randomBytes(190 * KIB));
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.retryAfter],
+      [429, 'UPLOAD_SHARE_USED', '3600'],
+    );
+    assert.equal(
+      (await send(`${root}/ipfs/add_json`, '127.0.0.2', Buffer.from('"x"'), 'application/json')).status,
+      429,
+    );
+    assert.equal(
+      (await send(`${root}/storage/add_json`, '127.0.0.2', Buffer.from('"x"'), 'application/json')).status,
+      429,
+    );
+
+    const signed = randomBytes(10 * KIB);
+    const { address } = signers.alice;
+    const form = formOf(signed, { address, signature: signers.alice.sign(hashOf(signed)) });
+    assert.equal((await send(`${root}/storage/store`, '127.0.0.2', ...form)).status, 200);
+
+    // A message that keeps a file gives its room back.
+    const claimed = formOf(kept[0]!, { address, signature: signers.alice.sign(hashOf(kept[0]!)) });
+    assert.equal((await send(`${root}/storage/store`, '127.0.0.3', ...claimed)).status, 200);
+    assert.equal((await add('127.0.0.2', randomBytes(190 * KIB))).status, 200);
+
+    for (let n = 0; n < 4; n++) assert.equal((await add('127.0.0.4', randomBytes(190 * KIB))).status, 200);
+    for (let n = 0; n < 2; n++) assert.equal((await add('127.0.0.5', randomBytes(190 * KIB))).status, 200);
+    const full = await add('127.0.0.5', randomBytes(190 * KIB));
+    assert.deepEqual([full.status, full.body.code, full.retryAfter], [507, 'STORAGE_FULL', '3600']);
+    assert.equal((await add(OWN, randomBytes(190 * KIB))).status, 200, 'own services are not counted');
+  });
+
+  test('M10: a forged message beside a file does not have it received', async () => {
+    const form = formOf(randomBytes(300 * KIB), { metadata: '{"message":{"type":"STORE"}}' });
+    assert.equal((await send(`${root}/ipfs/add_file`, '127.0.0.2', ...form)).status, 401);
+    const { rows } = await core.rooms.db
+      .selectFrom('files')
+      .select('hash')
+      .where('size_bytes', '>', 250 * KIB)
+      .execute()
+      .then((rows) => ({ rows }));
+    assert.deepEqual(rows, []);
+  });
+
+  test('M10: a client sends a few files at once, and others come in beside it', async () => {
+    const open = async (localAddress: string) => {
+      const asked = request(`${root}/storage/store`, {
+        method: 'POST',
+        localAddress,
+        agent: false,
+        headers: { 'content-type': 'multipart/form-data; boundary=b' },
+      });
+      asked.on('error', () => {});
+      asked.write('--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nabc');
+      return asked;
+    };
+    const held = [await open('127.0.0.6'), await open('127.0.0.6')];
+    for (const end = Date.now() + 20_000; core.rooms.uploads.underWay < 2 && Date.now() < end; )
+      await new Promise(setImmediate);
+    const bytes = randomBytes(KIB);
+    const form = formOf(bytes, {
+      address: signers.bob.address,
+      signature: signers.bob.sign(hashOf(bytes)),
+    });
+    const refused = await send(`${root}/storage/store`, '127.0.0.6', ...form);
+    assert.deepEqual([refused.status, refused.body.code, refused.retryAfter], [429, 'RATE_LIMITED', '10']);
+    assert.equal((await send(`${root}/storage/store`, '127.0.0.7', ...form)).status, 200);
+    for (const one of held) one.destroy();
+    for (const end = Date.now() + 20_000; core.rooms.uploads.underWay > 0 && Date.now() < end; )
+      await new Promise(setImmediate);
+    assert.equal((await send(`${root}/storage/store`, '127.0.0.6', ...form)).status, 200);
+  });
+});

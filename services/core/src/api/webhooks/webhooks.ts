@@ -1,0 +1,41 @@
+import type { Handlers } from '@skerry/kit';
+import type { WebhookAction } from '@skerry/protocol';
+import type { WEBHOOKS_API, WebhookAnswers } from '@skerry/protocol/api/core/webhooks';
+import { listOwn, runAction } from '../../notify/webhooks/owner-requests.ts';
+import { submitBody } from '../messages/submission.ts';
+import type { Rooms } from '../rooms.ts';
+
+type Used = Pick<Rooms, 'db' | 'intake' | 'secrets' | 'now' | 'events'>;
+
+interface OwnRequest {
+  readonly params: { readonly webhook_id: string };
+  readonly body: Uint8Array;
+}
+
+/** Webhooks: register (specification, "Webhooks"), and what their owners do with them. */
+export function webhookHandlers(rooms: Used): Handlers<typeof WEBHOOKS_API> {
+  const { intake, events } = rooms;
+  const verify = (body: Uint8Array) => intake.client.verify(body, 'WEBHOOK');
+  const own =
+    <A extends Exclude<WebhookAction, 'list'>>(action: A) =>
+    async ({ params, body }: OwnRequest): Promise<WebhookAnswers[A]> => {
+      const answer = await runAction(rooms, action, await verify(body), params.webhook_id);
+      events.wake();
+      return answer;
+    };
+  return {
+    async registerWebhook({ body }) {
+      const { message } = await submitBody({ intake }, body, { type: 'WEBHOOK' });
+      return { webhook_id: message.itemHash, status: 'success' };
+    },
+    listWebhooks: async ({ body }) => listOwn(rooms, await verify(body)),
+    showWebhook: own('show'),
+    pauseWebhook: own('pause'),
+    resumeWebhook: own('resume'),
+    testWebhook: own('test'),
+    rotateWebhook: own('rotate'),
+    deleteWebhook: own('delete'),
+    listDeliveries: own('deliveries'),
+    replayWebhook: own('replay'),
+  };
+}

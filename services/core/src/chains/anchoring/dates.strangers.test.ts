@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { signMessage } from '@skerry/client';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { linkTo } from '../../peers/sync/testing/setup.ts';
+import { NodeAnchor } from '../../sim/testing/anchor.ts';
+import { ChainView, EMITTER, FINAL_DEPTH, VirtualChain } from '../../sim/testing/chain.ts';
+import { SeededDice } from '../../sim/testing/dice.ts';
+import type { Schema } from '../../store/schema.ts';
+import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+
+const T = 1_700_000_000;
+const log = createLogger('test', 'silent');
+const signal = new AbortController().signal;
+
+const machine = (timestamp: number) =>
+  signMessage({ type: 'INSTANCE', content: instanceContent, timestamp, nonce: 'n' }, signers.bob);
+
+const archived = (body: string) => {
+  const { signature, address } = JSON.parse(body);
+  return {
+    signed_text: body.slice('{"message":'.length, body.lastIndexOf(',"signature"')),
+    signature,
+    address,
+  };
+};
+
+test('H1, H2: what a settled block has was there by then, also for a node that follows no chain; a block that may go says nothing', async () => {
+  await using stack = new AsyncDisposableStack();
+  let nowMs = T * 1000;
+  const now = () => nowMs;
+  const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+  const core = stack.use(await createTestCore({ database, now }));
+  const other = stack.use(await createTestCore({ now, peers: [linkTo('follower', () => core)] }));
+  const chain = new VirtualChain(new SeededDice(1), now);
+  const view = new ChainView(chain);
+  const anchor = new NodeAnchor({ core, database, view, emitter: undefined, random: Math.random, log });
+  const old = machine(0);
+  const honest = machine(T);
+  nowMs += 300_000;
+  const messages = [old, honest].map(({ body }) => archived(body));
+  chain.emit(EMITTER, JSON.stringify({ protocol: 'aleph', version: 1, content: { messages } }));
+  chain.mine();
+  nowMs += 10_000_000;
+  const look = async (of: TestCore = core) => {
+    view.look();
+    await anchor.follow();
+    if (of === other) await other.rooms.sync.syncer.round(signal);
+    const dates: unknown[] = [];
+    for (const { itemHash } of [old, honest]) {
+      const { body } = await of.get(`/instances/${itemHash}`);
+      dates.push(body.effective_at - T);
+    }
+    return dates;
+  };
+  assert.deepEqual(await look(), [10_300, 10_300], 'the block is not settled');
+  assert.deepEqual(await look(other), [10_300, 10_300]);
+  for (let block = 0; block < FINAL_DEPTH; block++) chain.mine();
+  assert.deepEqual(await look(), [300, 0], 'one was late even then, the other came in time');
+  assert.deepEqual(await look(other), [300, 0]);
+});
+
+test('H1, H2: a message that comes after the block that has it is dated by it, too', async () => {
+  await using stack = new AsyncDisposableStack();
+  let nowMs = (T + 300) * 1000;
+  const now = () => nowMs;
+  const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+  const core = stack.use(await createTestCore({ database, now }));
+  const chain = new VirtualChain(new SeededDice(1), now);
+  const view = new ChainView(chain);
+  const anchor = new NodeAnchor({ core, database, view, emitter: undefined, random: Math.random, log });
+  const { body, itemHash } = machine(T);
+  chain.emit(
+    EMITTER,
+    JSON.stringify({ protocol: 'aleph', version: 1, content: { messages: [archived(body)] } }),
+  );
+  for (let block = 0; block <= FINAL_DEPTH + 1; block++) chain.mine();
+  view.look();
+  await anchor.follow();
+  // As when an archive names a file whose message is made by whoever has the file.
+  await core.rooms.db.deleteFrom('messages').execute();
+  nowMs += 10_000_000;
+  await core.post('/messages', body);
+  await anchor.follow();
+  await core.rooms.pipeline.idle();
+  const { body: view2 } = await core.get(`/instances/${itemHash}`);
+  assert.equal(view2.effective_at, T);
+});

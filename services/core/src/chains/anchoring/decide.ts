@@ -1,0 +1,32 @@
+import type { ContractEvent } from '@skerry/indexer';
+
+/** An event of the contract as it is kept. */
+export interface KeptEvent {
+  readonly blockNumber: number;
+  readonly logIndex: number;
+  readonly transactionHash: string;
+}
+
+const keyOf = ({ blockNumber, logIndex, transactionHash }: KeptEvent) =>
+  `${blockNumber} ${logIndex} ${transactionHash}`;
+
+/**
+ * What a look at the chain changes: events that it does not have any more, and events that are new. Pure.
+ *
+ * @param kept from the first block that can change on
+ * @param seen the chain's from the same block on
+ * @param upTo where the look ends; what is kept beyond it is gone as well, unless there is more to be read
+ */
+export function decideChanges<Kept extends KeptEvent>(
+  kept: readonly Kept[],
+  seen: readonly ContractEvent[],
+  upTo: number,
+  isCut: boolean,
+): { readonly gone: readonly Kept[]; readonly fresh: readonly ContractEvent[] } {
+  const standing = new Set(seen.map(keyOf));
+  const known = new Set(kept.map(keyOf));
+  return {
+    gone: kept.filter((one) => !standing.has(keyOf(one)) && !(isCut && one.blockNumber > upTo)),
+    fresh: seen.filter((one) => !known.has(keyOf(one))),
+  };
+}

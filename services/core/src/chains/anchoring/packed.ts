@@ -1,0 +1,111 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { StoredMessage } from '../../intake/stored.ts';
+import type { Schema } from '../../store/schema.ts';
+
+/** Archives that this node made (table `packed_archives`), and the messages that are to be packed. */
+
+export interface PackedArchive {
+  readonly id: number;
+  readonly cid: string;
+  readonly transactionHash: string | null;
+  readonly nonce: number | null;
+  /** Wei. */
+  readonly maxFee: string | null;
+  readonly sends: number;
+  /** Milliseconds since 1970. */
+  readonly sentMs: number | null;
+  /** The block that has it now; null where none has. */
+  readonly block: number | null;
+  /** Whether what it confirms is written, but for what is ahead of the clock. */
+  readonly isRead: boolean;
+}
+
+type Db = Kysely<Schema> | Transaction<Schema>;
+
+/** Archives that may still leave the chain, oldest first. */
+export async function listOpen(db: Db, network: string): Promise<PackedArchive[]> {
+  const { rows } = await sql<PackedArchive>`
+    select p.id, p.cid, p.tx_hash as "transactionHash", p.nonce, p.max_fee::text as "maxFee", p.sends,
+      p.sent_ms as "sentMs", e.block_number as block, coalesce(e.state <> 'waiting' or e.is_later, false) as "isRead"
+    from packed_archives p left join lateral (
+      select block_number, state, reason ->> 'code' = 'TIMESTAMP_IN_FUTURE' as is_later from anchor_events a where a.network = p.network and a.cid = p.cid
+      order by block_number limit 1) e on true
+    where p.network = ${network} and not p.settled order by p.id`.execute(db);
+  return rows;
+}
+
+/** What is in a block that never changes needs no more attention. */
+export async function settlePacked(db: Db, network: string, settledBlock: number): Promise<void> {
+  await sql`
+    update packed_archives p set settled = true where network = ${network} and not settled and exists (
+      select from anchor_events e where e.network = p.network and e.cid = p.cid
+        and e.state <> 'waiting' and e.block_number <= ${settledBlock})`.execute(db);
+}
+
+/** The chain was started anew: nothing that was sent is on it. */
+export async function reopenPacked(db: Db, network: string): Promise<void> {
+  await sql`update packed_archives set settled = false, tx_hash = null, nonce = null, max_fee = null, sent_ms = null
+    where network = ${network}`.execute(db);
+}
+
+export async function loadPackedSeq(db: Db, network: string): Promise<number> {
+  const row = await db
+    .selectFrom('anchor_networks')
+    .select('packed_seq')
+    .where('network', '=', network)
+    .executeTakeFirst();
+  return row?.packed_seq ?? 0;
+}
+
+/** Notes how far is packed, with the archive that came of it, if one did. */
+export async function notePacked(
+  db: Kysely<Schema>,
+  network: string,
+  seq: number,
+  archive: { readonly cid: string; readonly messages: number } | undefined,
+  nowMs: number,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await sql`insert into anchor_networks (network, packed_seq) values (${network}, ${seq})
+      on conflict (network) do update set packed_seq = greatest(anchor_networks.packed_seq, excluded.packed_seq)`.execute(
+      trx,
+    );
+    if (!archive) return;
+    await trx
+      .insertInto('packed_archives')
+      .values({ network, cid: archive.cid, messages: archive.messages, made_ms: nowMs })
+      .execute();
+  });
+}
+
+export async function noteSent(
+  db: Db,
+  id: number,
+  sent: { readonly hash: string; readonly nonce: number; readonly maxFee: bigint },
+  nowMs: number,
+): Promise<void> {
+  await sql`update packed_archives set tx_hash = ${sent.hash}, nonce = ${sent.nonce},
+      max_fee = ${sent.maxFee.toString()}, sends = sends + 1, sent_ms = ${nowMs} where id = ${id}`.execute(
+    db,
+  );
+}
+
+/** A place in the log of events, and the message that it speaks of where that is to be packed. */
+export type LoggedMessage = { readonly seq: number } & (StoredMessage | { readonly item_hash: null });
+
+/** Messages in force that nothing confirms, by the events that tell of them; one row for each event. */
+export async function listUnconfirmed(
+  db: Db,
+  afterSeq: number,
+  upToSeq: number,
+  limit: number,
+): Promise<LoggedMessage[]> {
+  const { rows } = await sql<LoggedMessage>`
+    select e.seq, m.* from (
+      select seq, kind, data from events where seq > ${afterSeq} and seq <= ${upToSeq} order by seq limit ${limit}) e
+    left join messages m on e.kind in ('message', 'message_unconfirmed') and m.item_hash = e.data ->> 'item_hash'
+      and m.status = 'processed' and not exists (
+        select from confirmations c where c.item_hash = m.item_hash and c.sender = m.sender)
+    order by e.seq`.execute(db);
+  return rows;
+}

@@ -1,0 +1,142 @@
+import { Readable } from 'node:stream';
+import type { Logger } from '@skerry/kit';
+import type { Kysely } from 'kysely';
+import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
+import type { Schema } from '../../store/schema.ts';
+import { archivedTextOf, archiveOf, syncContentOf } from './archive.ts';
+import type { Emitter } from './emitter.ts';
+import { ARCHIVE_LIMITS } from './limits.ts';
+import {
+  listOpen,
+  listUnconfirmed,
+  loadPackedSeq,
+  notePacked,
+  noteSent,
+  type PackedArchive,
+  settlePacked,
+} from './packed.ts';
+import { decidePlace } from './place.ts';
+import type { PackingSettings } from './settings.ts';
+import { loadFollowed } from './store.ts';
+
+/** Events of the log in one look. */
+const LOOK_EVENTS = 500;
+/** Looks of one archive: a log that tells of little else than messages does not hold a round up for long. */
+const LOOKS_MAX = 400;
+/** A replacement pays an eighth more, or nodes do not take it. */
+const RAISE_DIVISOR = 8n;
+
+export interface PackerOptions {
+  readonly db: Kysely<Schema>;
+  readonly files: IpfsFiles;
+  readonly emitter: Pick<Emitter, 'look' | 'prepare' | 'send'>;
+  readonly network: string;
+  readonly settings: PackingSettings;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/**
+ * Packs messages in force that nothing confirms into archives and puts them on the chain, one archive after another. What
+ * a reorganisation takes off the chain is sent again. Every step is noted before it is taken: a crash repeats it at most.
+ */
+export class Packer {
+  readonly #options: PackerOptions;
+  #packedMs = 0;
+
+  constructor(options: PackerOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at archives under way; makes one where none is. Throws UPSTREAM_UNAVAILABLE. */
+  async round(): Promise<void> {
+    const { db, network, settings, now } = this.#options;
+    const { settledBlock } = await loadFollowed(db, network);
+    await settlePacked(db, network, settledBlock);
+    const open = await listOpen(db, network);
+    await this.#sendAll(open);
+    // Until the last one is read, what it confirms would be packed again.
+    if (open.some(({ isRead }) => !isRead) || Math.abs(now() - this.#packedMs) < settings.intervalMs) return;
+    if (await this.#pack()) this.#packedMs = now();
+  }
+
+  /** @returns whether an archive was made */
+  async #pack(): Promise<boolean> {
+    const { db, files, network, now, signal, log } = this.#options;
+    const { texts, seq } = await this.#gather();
+    if (texts.length === 0) {
+      if (seq > (await loadPackedSeq(db, network))) await notePacked(db, network, seq, undefined, now());
+      return false;
+    }
+    const bytes = archiveOf(texts);
+    const { id } = await files.add(Readable.from([bytes]), {
+      cidVersion: 0,
+      limitBytes: ARCHIVE_LIMITS.readBytes,
+      signal,
+    });
+    await notePacked(db, network, seq, { cid: id.text, messages: texts.length }, now());
+    log.info({ network, cid: id.text, messages: texts.length, bytes: bytes.length }, 'created an archive');
+    await this.#sendAll(await listOpen(db, network));
+    return true;
+  }
+
+  /** Messages for one archive, and how far the log was looked at. */
+  async #gather(): Promise<{ texts: string[]; seq: number }> {
+    const { db, network, settings } = this.#options;
+    const { last_seq: upTo } = await db
+      .selectFrom('event_counter')
+      .select('last_seq')
+      .executeTakeFirstOrThrow();
+    let seq = await loadPackedSeq(db, network);
+    const texts = new Map<string, string>();
+    let bytes = 0;
+    for (let look = 0; look < LOOKS_MAX && seq < upTo; look++) {
+      const rows = await listUnconfirmed(db, seq, upTo, LOOK_EVENTS);
+      if (rows.length === 0) break;
+      for (const row of rows) {
+        if (row.item_hash !== null && !texts.has(row.item_hash)) {
+          const text = archivedTextOf(row);
+          bytes += Buffer.byteLength(text);
+          if (texts.size >= settings.messagesMax || (bytes > ARCHIVE_LIMITS.madeBytes && texts.size > 0))
+            return { texts: [...texts.values()], seq };
+          texts.set(row.item_hash, text);
+        }
+        seq = row.seq;
+      }
+    }
+    return { texts: [...texts.values()], seq };
+  }
+
+  /** Sends what is in no block. Each archive keeps clear of the nonces of the others. */
+  async #sendAll(open: readonly PackedArchive[]): Promise<void> {
+    const nonces = new Map(open.flatMap(({ id, nonce }) => (nonce === null ? [] : [[id, nonce] as const])));
+    for (const archive of open) {
+      if (archive.block !== null) continue;
+      const others = new Set([...nonces].flatMap(([id, nonce]) => (id === archive.id ? [] : [nonce])));
+      const nonce = await this.#send(archive, others);
+      if (nonce !== undefined) nonces.set(archive.id, nonce);
+    }
+  }
+
+  /** Sends an archive that is in no block, at first or again. @returns the nonce that it was sent with */
+  async #send(archive: PackedArchive, others: ReadonlySet<number>): Promise<number | undefined> {
+    const { db, emitter, settings, now, network, log } = this.#options;
+    const { id, cid, transactionHash, nonce, maxFee, sentMs } = archive;
+    // A clock that was set back holds nothing up.
+    if (sentMs !== null && Math.abs(now() - sentMs) < settings.resendMs) return undefined;
+    const place = decidePlace(nonce, others, await emitter.look(transactionHash));
+    if (!place) return undefined;
+    const minimumFee =
+      place.isTaken && maxFee !== null ? BigInt(maxFee) + BigInt(maxFee) / RAISE_DIVISOR + 1n : 0n;
+    const made = await emitter.prepare(syncContentOf(cid), { minimumFee, nonce: place.nonce });
+    if (!made) return undefined;
+    await noteSent(db, id, made, now());
+    await emitter.send(made.raw);
+    log.info(
+      { network, cid, transaction: made.hash, again: archive.sends > 0 },
+      'sent an archive to the chain',
+    );
+    return made.nonce;
+  }
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  Anvil,
+  compareWithChain,
+  NETWORK,
+  networkSettings,
+  OTHER,
+  TOKEN,
+  TRANSFER,
+  TRANSFER_TOPIC,
+  until,
+  untilIndexed,
+  word,
+} from '@skerry/indexer/testing';
+import { createTestCore, signers } from '../testing/core.ts';
+
+const PING = 'event Ping(uint256 indexed id)';
+const PING_TOPIC = '0x48257dc961b6f792c2b78a080dacfed693b660960a702de21cee364e20270e2f';
+
+test('contracts come and go by signed messages; only what was not read is read', async () => {
+  await using anvil = await Anvil.start();
+  for (const contract of [TOKEN, OTHER]) await anvil.setCode(contract);
+  for (let block = 0; block < 50; block++) {
+    await anvil.emit(OTHER, [TRANSFER_TOPIC, word(1), word(2)], word(block));
+    await anvil.emit(OTHER, [PING_TOPIC, word(block)], '0x');
+    await anvil.emit(TOKEN, [TRANSFER_TOPIC, word(1), word(2)], word(block));
+    await anvil.mine();
+  }
+  const network = networkSettings([anvil.url], { contracts: [] });
+  await using core = await createTestCore({
+    indexer: { networks: [network], watchesPerOwner: 1, decodeThreads: 1 },
+  });
+  const { indexer, db } = core.rooms;
+  const { pool } = indexer;
+  const wish = async (signer: (typeof signers)['alice'], content: Record<string, unknown>) => {
+    const answer = await core.send(signer, {
+      type: 'POST',
+      content: { type: 'net-index', content: { network: NETWORK, contract: OTHER, ...content } },
+    });
+    assert.equal(answer.status, 200);
+    const { seq } = await db
+      .selectFrom('events')
+      .select('seq')
+      .orderBy('seq', 'desc')
+      .executeTakeFirstOrThrow();
+    await until('it is read', async () => {
+      const { rows } = await pool.query('select cursor from indexer_posts');
+      return Number(rows[0]?.cursor ?? 0) >= seq;
+    });
+  };
+  const indexed = async () => {
+    await until(
+      'there is something to read',
+      async () => (await pool.query('select from indexer_scans')).rowCount !== 0,
+    );
+    await untilIndexed(pool, anvil);
+    return compareWithChain(pool, anvil);
+  };
+  await wish(signers.alice, { action: 'add', abi: [TRANSFER], start_block: 30 });
+  assert.equal(await indexed(), 21);
+  // An earlier start, then another ABI: neither reads what is there again.
+  await wish(signers.bob, { action: 'add', abi: [TRANSFER], start_block: 11 });
+  assert.equal(await indexed(), 40);
+  await wish(signers.bob, { action: 'add', abi: [PING], start_block: 41 });
+  assert.equal(await indexed(), 50);
+  await wish(signers.bob, { action: 'add', abi: [PING], start_block: 41 });
+  assert.equal((await pool.query('select from indexer_abis')).rowCount, 2);
+  // One contract for one owner; a malformed ABI; an unknown network.
+  await wish(signers.alice, { action: 'add', contract: TOKEN, abi: [TRANSFER] });
+  await wish(signers.node, { action: 'add', abi: ['event (('] });
+  await wish(signers.node, { action: 'add', abi: [PING], network: 'none' });
+  assert.equal((await pool.query('select from indexer_watches')).rowCount, 2);
+  await wish(signers.alice, { action: 'remove' });
+  assert.equal(await indexed(), 50);
+  await wish(signers.bob, { action: 'remove' });
+  await until(
+    'its rows are deleted',
+    async () => (await pool.query('select from indexer_contracts')).rowCount === 0,
+  );
+  assert.equal((await pool.query('select from indexer_events_n1')).rowCount, 0);
+  assert.equal((await pool.query('select from indexer_spans')).rowCount, 0);
+});

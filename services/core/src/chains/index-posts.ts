@@ -1,0 +1,110 @@
+import type { Indexer } from '@skerry/indexer';
+import { Failures, type Logger, pause } from '@skerry/kit';
+import { AppError, createParser, NETWORK_POST } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type pg from 'pg';
+import Type from 'typebox';
+import type { EventLog } from '../notify/events/log.ts';
+import { findMessage } from '../state/messages/find.ts';
+import type { Schema } from '../store/schema.ts';
+
+/** The inner content of a POST `net-index`: its sender asks for a contract, or takes the wish back. */
+const IndexContent = Type.Object(
+  {
+    action: Type.Union([Type.Literal('add'), Type.Literal('remove')]),
+    network: Type.String({ maxLength: 64 }),
+    contract: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
+    abi: Type.Optional(Type.Array(Type.Unknown(), { minItems: 1, maxItems: 4096 })),
+    start_block: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    transactions: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+
+const parseIndexContent = createParser(IndexContent, 'content');
+
+const READ_PAGE = 500;
+
+/**
+ * What a POST `net-index` asks for, done. Throws INVALID_CONTENT, and what `watch` and `unwatch` throw.
+ *
+ * @param owner the address that signed it
+ */
+async function applyIndexPost(indexer: Indexer, owner: string, content: unknown): Promise<void> {
+  const {
+    action,
+    network,
+    contract,
+    abi,
+    start_block: startBlock = 0,
+    transactions = false,
+  } = parseIndexContent(content);
+  if (action === 'remove') return indexer.unwatch({ network, contract, owner });
+  if (!abi) throw new AppError('INVALID_CONTENT', 'content lacks "abi"');
+  return indexer.watch({ network, contract, abi, startBlock, transactions, owner });
+}
+
+export interface FollowOptions {
+  readonly db: Kysely<Schema>;
+  readonly pool: pg.Pool;
+  readonly events: EventLog;
+  readonly indexer: Indexer;
+  readonly log: Logger;
+}
+
+/** Reads the node's own events for signed wishes, from where it stood when it last ran. */
+export function followIndexPosts(options: FollowOptions): AsyncDisposable {
+  const stop = new AbortController();
+  // Without a network there is nothing that anybody could ask for.
+  const running =
+    options.indexer.settings.networks.length === 0 ? Promise.resolve() : follow(options, stop.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+async function follow(options: FollowOptions, signal: AbortSignal): Promise<void> {
+  const { pool, events, log } = options;
+  const failures = new Failures({
+    log,
+    what: 'requests to index contracts could not be read; retrying',
+  });
+  while (!signal.aborted) {
+    const more = events.waitForMore(signal);
+    try {
+      const { rows } = await pool.query<{ cursor: string }>('select cursor from indexer_posts');
+      const page = await events.read(rows[0]?.cursor ?? '0', READ_PAGE);
+      for (const event of page) {
+        if (event.kind !== 'message' || event.data.content_type !== NETWORK_POST.index) continue;
+        await applyOne(options, event.data.item_hash);
+      }
+      const last = page.at(-1);
+      if (last)
+        await pool.query(
+          'insert into indexer_posts (cursor) values ($1) on conflict (id) do update set cursor = excluded.cursor',
+          [last.cursor],
+        );
+      failures.clear();
+      if (page.length < READ_PAGE) await more;
+    } catch (error) {
+      // New events end no rest: the node may be busy with other things than wishes.
+      if (!signal.aborted) await pause(failures.note(error), signal);
+    }
+  }
+}
+
+async function applyOne({ db, indexer, log }: FollowOptions, itemHash: string): Promise<void> {
+  const message = await findMessage(db, itemHash);
+  if (!message) return;
+  try {
+    const { content } = message.content as { content: unknown };
+    await applyIndexPost(indexer, message.sender, content);
+  } catch (error) {
+    // A wish that cannot be had is over: its sender sees in the status that the contract is not there.
+    if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+    log.info({ item_hash: itemHash, code: error.code }, 'a request to index a contract was refused');
+  }
+}

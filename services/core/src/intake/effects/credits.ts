@@ -1,0 +1,96 @@
+import { type CreditNotice, effectiveTime, type LedgerEntry } from '@skerry/protocol';
+import { sql } from 'kysely';
+import { findAllCharged, findLater } from '../../state/credits/afford.ts';
+import {
+  deleteEntries,
+  deleteNotices,
+  deleteResources,
+  insertEntries,
+  insertNotices,
+  insertResources,
+  type Resource,
+  rewritePrices,
+} from '../../state/credits/write.ts';
+import { Effect, hashOf, made, type Step, undone, type Writing } from '../effect.ts';
+import { fileEffect } from './files.ts';
+
+/** What costs something, for as long as its message is in force. */
+export const resourceEffect = new Effect<Resource>({
+  compared: { part: 'credits', rows: sql`select to_jsonb(r)::text as r from credit_resources r` },
+  // A file is charged by its size.
+  after: [fileEffect],
+  isByDate: () => true,
+  async write(steps, { trx, reconsider }) {
+    const gone = undone(steps).map(hashOf);
+    if (gone.length > 0) await deleteResources(trx, gone);
+    const rows = made(steps).map(({ message, owner, data }) => ({
+      itemHash: message.itemHash,
+      owner,
+      time: effectiveTime(message),
+      resource: data,
+    }));
+    if (rows.length > 0) await insertResources(trx, rows);
+    const stamps = steps.map(({ message, owner }) => ({
+      owner,
+      time: effectiveTime(message),
+      itemHash: message.itemHash,
+    }));
+    for (const hash of await findLater(trx, stamps)) reconsider.add(hash);
+  },
+});
+
+type Entries = readonly LedgerEntry[];
+
+/** Since when whose balance may be another one: of an entry with the same key in another message, too. */
+async function stampsOf(trx: Writing['trx'], steps: readonly Step<Entries>[]) {
+  const keys = steps.flatMap(({ data }) => data.map(({ key }) => key));
+  const { rows } = await sql<{ owner: string; time: number }>`
+    select owner, min("time") as "time" from credit_entries where key = any(${keys}::text[]) group by owner`.execute(
+    trx,
+  );
+  const own = steps.flatMap(({ message, data }) => data.map(({ owner }) => ({ owner, time: message.time })));
+  return [...rows, ...own].map((stamp) => ({ ...stamp, itemHash: '' }));
+}
+
+/** Purchases and expenses that trusted publishers signed. */
+export const creditEffect = new Effect<Entries>({
+  compared: { part: 'credits', rows: sql`select to_jsonb(e)::text as r from credit_entries e` },
+  isByTrust: true,
+  async write(steps, { trx, reconsider }) {
+    const gone = undone(steps).map(hashOf);
+    if (gone.length > 0) await deleteEntries(trx, gone);
+    const rows = made(steps).flatMap(({ message, owner, data }) =>
+      data.map((entry) => ({ ...entry, itemHash: message.itemHash, time: message.time, publisher: owner })),
+    );
+    if (rows.length > 0) await insertEntries(trx, rows);
+    for (const hash of await findLater(trx, await stampsOf(trx, steps))) reconsider.add(hash);
+  },
+});
+
+/** That an owner's credit is low or used up. */
+export const noticeEffect = new Effect<CreditNotice>({
+  compared: { part: 'credits', rows: sql`select to_jsonb(n)::text as r from credit_notices n` },
+  isByTrust: true,
+  async write(steps, { trx, changedKeys }) {
+    // Who may stop an owner's instances is a permission like others.
+    for (const { data } of steps) changedKeys.add(`security:${data.address}`);
+    const gone = undone(steps).map(hashOf);
+    if (gone.length > 0) await deleteNotices(trx, gone);
+    const rows = made(steps).map(({ message, owner, data }) => ({
+      itemHash: message.itemHash,
+      publisher: owner,
+      time: message.time,
+      notice: data,
+    }));
+    if (rows.length > 0) await insertNotices(trx, rows);
+  },
+});
+
+/** Prices are those of an aggregate of a trusted publisher. */
+export const priceEffect = new Effect<undefined>({
+  isByTrust: true,
+  async write(_steps, { trx, reconsider }) {
+    await rewritePrices(trx);
+    for (const hash of await findAllCharged(trx)) reconsider.add(hash);
+  },
+});

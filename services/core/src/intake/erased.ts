@@ -1,0 +1,79 @@
+import { AppError, createParser, LIMITS, type VerifiedMessage } from '@skerry/protocol';
+import Type from 'typebox';
+import { type Accepted, acceptAs, forgotten } from './accepted.ts';
+import type { StoredMessage } from './stored.ts';
+
+/**
+ * A forgotten message whose text was erased (erase.ts), as nodes pass it on: what its FORGET needs to be judged,
+ * and nothing that it said. No signature covers this, so it is the peer's word; a message that can be verified takes its place.
+ */
+
+const OrNull = <T extends Type.TSchema>(one: T) => Type.Union([one, Type.Null()]);
+const Text = (maxLength: number) => Type.String({ maxLength });
+
+const Skeleton = Type.Object(
+  {
+    form: Type.Union([Type.Literal('envelope'), Type.Literal('network'), Type.Literal('upload')]),
+    item_hash: Text(128),
+    chain: Text(16),
+    sender: Text(LIMITS.addressChars),
+    signed_sender: OrNull(Text(LIMITS.addressChars)),
+    owner: Text(LIMITS.addressChars),
+    type: Text(LIMITS.messageTypeChars),
+    channel: OrNull(Text(LIMITS.channelChars)),
+    time: Type.Number({ minimum: 0, maximum: 9_223_372_036 }),
+    content_type: OrNull(Text(LIMITS.postTypeChars)),
+    subject: OrNull(Text(1024)),
+    tags: Type.Array(Text(LIMITS.tagChars), { maxItems: LIMITS.tags }),
+    signature: Text(LIMITS.signatureChars),
+    noted_ms: OrNull(Type.Integer({ minimum: 0 })),
+  },
+  { additionalProperties: false },
+);
+const parseErased = createParser(
+  Type.Object({ forgotten: Skeleton }, { additionalProperties: false }),
+  'body',
+  'INVALID_ENVELOPE',
+);
+const NAMES = Object.keys(Skeleton.properties) as (keyof typeof Skeleton.properties)[];
+const BEGINNING = Buffer.from('{"forgotten":');
+
+export const isErased = (status: StoredMessage['status'], lacksContent: boolean) =>
+  status === 'forgotten' && lacksContent;
+
+export const erasedText = (row: StoredMessage) =>
+  JSON.stringify({ forgotten: Object.fromEntries(NAMES.map((name) => [name, row[name]])) });
+
+export const isErasedFrame = (frame: Buffer) => frame.subarray(0, BEGINNING.length).equals(BEGINNING);
+
+/** @throws AppError INVALID_JSON, INVALID_ENVELOPE */
+export function acceptErasedFrame(frame: Buffer): Accepted {
+  let value: unknown;
+  try {
+    value = JSON.parse(frame.toString());
+  } catch (cause) {
+    throw new AppError('INVALID_JSON', 'a forgotten message is not JSON', { cause });
+  }
+  const { forgotten: row } = parseErased(value);
+  const message: VerifiedMessage = {
+    form: row.form,
+    itemHash: row.item_hash,
+    chain: row.chain,
+    sender: row.sender,
+    ...(row.signed_sender === null ? {} : { signedSender: row.signed_sender }),
+    type: row.type,
+    channel: row.channel,
+    time: row.time,
+    content: null,
+    signature: row.signature,
+    sourceText: null,
+    ...(row.noted_ms === null ? {} : { notedMs: row.noted_ms }),
+  };
+  return acceptAs(message, {
+    owner: row.owner,
+    subject: row.subject,
+    contentType: row.content_type,
+    tags: row.tags,
+    decide: () => forgotten('the message was forgotten before this node received it'),
+  });
+}

@@ -1,0 +1,23 @@
+import { AppError, ownerOf, PRICING_KEY, parseAggregateContent } from '@skerry/protocol';
+import { defineKind } from '../accepted.ts';
+import { aggregateEffect } from '../effects/aggregates.ts';
+import { priceEffect } from '../effects/credits.ts';
+import { aggregateSubject, SECURITY_KEY } from '../permissions.ts';
+
+/** AGGREGATE: fields of one of the owner's aggregates; each field belongs to the latest element that has it. */
+export const aggregate = defineKind({
+  read: parseAggregateContent,
+  effects: [aggregateEffect, priceEffect],
+  accept(message, { key, content, address }) {
+    const owner = ownerOf(message.sender, { address });
+    if (key === SECURITY_KEY && owner !== message.sender)
+      throw new AppError('NOT_PERMITTED', `only its owner may write the aggregate ${SECURITY_KEY}`);
+    return {
+      subject: aggregateSubject(owner, key),
+      changes: [
+        aggregateEffect.change({ key, content }),
+        ...(key === PRICING_KEY ? [priceEffect.change(undefined)] : []),
+      ],
+    };
+  },
+});

@@ -1,0 +1,32 @@
+import { ownerOf, type PostContent, type VerifiedMessage } from '@skerry/protocol';
+import { type Facts, forgotten, type Own, PROCESSED, pending, rejected, type Verdict } from '../accepted.ts';
+import { amendEffect } from '../effects/posts.ts';
+import { whyNotPermitted } from '../pipeline/decide.ts';
+
+export const AMEND = 'amend';
+
+function decideAmend(facts: Facts, message: VerifiedMessage, owner: string, ref: string): Verdict {
+  const original = facts.message(ref);
+  if (original && original.type !== 'POST')
+    return rejected('AMEND_TARGET_NOT_FOUND', `${ref} is a ${original.type}, not a POST`);
+  if (original?.contentType === AMEND) return rejected('AMEND_OF_AMEND', `${ref} is itself an amend`);
+  if (original?.status === 'forgotten') return forgotten(`the post ${ref} was forgotten`);
+  if (original?.status !== 'processed')
+    return pending('AMEND_TARGET_NOT_FOUND', `there is no post ${ref} here yet`);
+  const belongs = `the post ${ref} belongs to ${original.owner}`;
+  if (original.owner !== owner) return rejected('NOT_PERMITTED', belongs);
+  const refusal = whyNotPermitted(facts, original, message);
+  return refusal === undefined ? PROCESSED : rejected('NOT_PERMITTED', `${belongs}: ${refusal}`);
+}
+
+/** A new content for a post. The latest by time counts, and takes the place of the whole content. */
+export function amendOf(message: VerifiedMessage, content: PostContent): Own<typeof amendEffect> {
+  const original = content.ref!;
+  const owner = ownerOf(message.sender, content);
+  return {
+    subject: original,
+    needs: { messages: [original] },
+    changes: [amendEffect.change({ original })],
+    decide: (facts, dated) => decideAmend(facts, dated, owner, original),
+  };
+}

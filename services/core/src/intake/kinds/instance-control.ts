@@ -1,0 +1,14 @@
+import { parseInstanceControlContent } from '@skerry/protocol';
+import { foldControl } from '../../state/instances/fold.ts';
+import { defineKind } from '../accepted.ts';
+import { instanceEffect } from '../effects/instances.ts';
+import { changeOfInstance } from './instance-change.ts';
+
+/** INSTANCE_CONTROL: start, stop, restart. */
+export const instanceControl = defineKind({
+  read: parseInstanceControlContent,
+  effects: [instanceEffect],
+  hangsOnCredit: true,
+  accept: (message, content) =>
+    changeOfInstance(content.instance_id, foldControl(message, content), content.action === 'stop'),
+});

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { verifySubmission } from '@skerry/protocol';
+import fc from 'fast-check';
+import { digestState } from '../state/digest.ts';
+import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
+import { acceptMessage } from './accept.ts';
+
+/**
+ * Any order of arrival, any duplication and any restart end in the same state (docs/decisions.md 3): every sequence below
+ * is a world of messages that grant, revoke, forget, amend and change each other, sent in many orders.
+ */
+
+const { alice, bob, scheduler, node, otherNode } = signers;
+const T0 = 1_700_000_000;
+/** Longer than a revocation reaches back. */
+const STEP_SECONDS = 1_000;
+
+interface Sent {
+  readonly body: string;
+  readonly itemHash: string;
+}
+
+const signed = (signer: Signer, type: string, content: unknown, at: number, channel = 'order'): Sent =>
+  signMessage(
+    { type, content, channel, timestamp: T0 + at * STEP_SECONDS, nonce: `${at}` } as MessageDraft,
+    signer,
+  );
+
+const security = (at: number, ...granted: { address: string }[]) =>
+  signed(alice, 'AGGREGATE', { key: 'security', content: { authorizations: granted } }, at);
+const aggregate = (signer: Signer, at: number, content: object, address?: string) =>
+  signed(signer, 'AGGREGATE', { key: 'profile', content, ...(address ? { address } : {}) }, at);
+const allocation = (instanceId: string, to: Signer, at: number) =>
+  signed(
+    scheduler,
+    'POST',
+    {
+      type: 'net-allocation',
+      content: {
+        instance_id: instanceId,
+        node_id: 'ab'.repeat(32),
+        node_address: to.address,
+        ipv6: 'fd00::1',
+        reason: null,
+        decided_at_ms: at,
+      },
+    },
+    at,
+  );
+const status = (by: Signer, instanceId: string, phase: string, at: number) =>
+  signed(
+    by,
+    'POST',
+    {
+      type: 'net-instance-status',
+      content: { instance_id: instanceId, phase, reason: null, observed_at_ms: at, restart_id: null },
+    },
+    at,
+  );
+
+/** Every kind of influence that one message has on another. */
+function createWorld(): Sent[] {
+  const note = signed(alice, 'POST', { type: 'note', content: { text: 'first' }, tags: ['a', 'b'] }, 10);
+  const delegatedNote = signed(bob, 'POST', { type: 'note', address: alice.address, content: {} }, 50);
+  const instance = signed(alice, 'INSTANCE', instanceContent, 20);
+  const id = instance.itemHash;
+  const element = aggregate(alice, 31, { name: 'Alice', city: 'Oban' });
+  const amend = signed(alice, 'POST', { type: 'amend', ref: note.itemHash, content: { text: 'second' } }, 12);
+  const forgetGrant = security(60, { address: bob.address });
+  return [
+    note,
+    delegatedNote,
+    instance,
+    element,
+    amend,
+    // Bob may speak for Alice between 40 and 45, and again from 60 on, until that grant is forgotten.
+    security(40, { address: bob.address }),
+    security(45),
+    forgetGrant,
+    aggregate(alice, 30, { name: 'Al', age: 1 }),
+    aggregate(bob, 42, { name: 'set by bob' }, alice.address),
+    aggregate(bob, 47, { name: 'too late', more: 1 }, alice.address),
+    aggregate(bob, 62, { name: 'later', age: null }, alice.address),
+    signed(
+      bob,
+      'POST',
+      { type: 'amend', ref: note.itemHash, address: alice.address, content: { by: 'bob' } },
+      43,
+    ),
+    signed(alice, 'INSTANCE_UPDATE', { instance_id: id, name: 'renamed' }, 21),
+    signed(bob, 'INSTANCE_CONTROL', { instance_id: id, action: 'stop' }, 44),
+    signed(bob, 'INSTANCE_CONTROL', { instance_id: id, action: 'restart' }, 48),
+    allocation(id, node, 22),
+    allocation(id, otherNode, 24),
+    status(node, id, 'running', 23),
+    status(otherNode, id, 'failed', 25),
+    signed(alice, 'FORGET', { hashes: [element.itemHash] }, 70),
+    signed(bob, 'FORGET', { hashes: [amend.itemHash], address: alice.address }, 44),
+    signed(bob, 'FORGET', { hashes: [note.itemHash], address: alice.address }, 49),
+    signed(
+      alice,
+      'PROGRAM',
+      { name: 'p', code: 'print(1)', runtime: 'python3', memory: 128, timeout: 5 },
+      33,
+    ),
+  ];
+}
+
+async function put(core: TestCore, sent: readonly Sent[]): Promise<void> {
+  const { intake } = core.rooms;
+  await Promise.all(
+    sent.map(({ body }) =>
+      // A peer's word that they came in time.
+      intake.peer.keep([{ accepted: acceptMessage(verifySubmission(body, Math.floor(Date.now() / 1000))) }]),
+    ),
+  );
+}
+
+async function lookAt(core: TestCore, hashes: readonly string[]) {
+  await core.rooms.pipeline.idle();
+  const { cursor: _cursor, ...digest } = await digestState(core.rooms.db);
+  const statuses: Record<string, string> = {};
+  for (const hash of hashes) statuses[hash] = (await core.get(`/messages/${hash}/status`)).body.status;
+  const { total } = (await core.get('/messages')).body.pagination;
+  return { digest, statuses, total };
+}
+
+/** The state goes, the schema stays. */
+async function clear({ rooms: { db } }: TestCore): Promise<void> {
+  for (const table of [
+    ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
+    ...['aggregate_entries', 'amended_posts', 'instances', 'programs', 'file_pins', 'digests', 'events'],
+    ...['credit_resources', 'credit_entries', 'credit_notices'],
+  ] as const)
+    await db.deleteFrom(table as 'messages').execute();
+}
+
+describe('order does not matter', () => {
+  let core: TestCore;
+  let expected: Awaited<ReturnType<typeof lookAt>>;
+  const world = createWorld();
+  const extra = signed(alice, 'FORGET', { hashes: [world[7]!.itemHash] }, 90);
+  const all = [...world, extra];
+  const hashes = all.map(({ itemHash }) => itemHash);
+  before(async () => {
+    core = await createTestCore();
+    for (const one of all) await put(core, [one]);
+    expected = await lookAt(core, hashes);
+  });
+  after(() => core[Symbol.asyncDispose]());
+
+  test('the world ends as its messages say', async () => {
+    const statusOf = (index: number) => expected.statuses[hashes[index]!];
+    assert.equal(statusOf(1), 'rejected', 'a note in the name of Alice while nothing was granted');
+    assert.equal(statusOf(3), 'forgotten', 'an element that its owner forgot');
+    assert.equal(statusOf(4), 'forgotten', 'an amend that a delegate forgot');
+    assert.equal(statusOf(9), 'processed', 'written while it was granted');
+    assert.equal(statusOf(10), 'rejected', 'written after it was revoked');
+    assert.equal(statusOf(11), 'rejected', 'granted by an element that was forgotten');
+    assert.equal(statusOf(15), 'rejected', 'a restart by somebody who may no more');
+    const { body: profile } = await core.get(`/aggregates/${alice.address}/profile`);
+    assert.deepEqual(profile.content, { name: 'set by bob', age: 1 });
+    const { body: instance } = await core.get(`/instances/${hashes[2]}`);
+    assert.deepEqual(
+      [instance.name, instance.desired, instance.phase, instance.restart_id],
+      ['renamed', 'stopped', 'failed', null],
+    );
+    const { body: posts } = await core.get(`/posts.json?hashes=${hashes[0]}`);
+    assert.deepEqual(posts.posts[0].content, { by: 'bob' });
+    assert.equal(
+      expected.total,
+      Object.values(expected.statuses).filter((status) => status === 'processed').length,
+      'the kept total is what there is',
+    );
+  });
+
+  test('in any order, in any batches, with any duplicates', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.shuffledSubarray(all, { minLength: all.length }),
+        fc.array(fc.nat(all.length - 1), { maxLength: 8 }),
+        fc.integer({ min: 1, max: all.length }),
+        async (order, again, batch) => {
+          await clear(core);
+          const sequence = [...order, ...again.map((index) => all[index]!)];
+          for (let from = 0; from < sequence.length; from += batch)
+            await put(core, sequence.slice(from, from + batch));
+          assert.deepEqual(await lookAt(core, hashes), expected);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  test('what was decided before the rest was known is decided again: every prefix, then everything', async () => {
+    await clear(core);
+    for (const one of [...all].reverse()) {
+      await put(core, [one]);
+      await core.rooms.pipeline.idle();
+    }
+    assert.deepEqual(await lookAt(core, hashes), expected);
+  });
+});

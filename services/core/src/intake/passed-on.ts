@@ -1,0 +1,118 @@
+import { AppError, type ErrorCode } from '@skerry/protocol';
+import type { Accepted } from './accepted.ts';
+import { acceptErasedFrame, isErasedFrame } from './erased.ts';
+import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from './sources.ts';
+import { readVerified } from './verify/verifier.ts';
+
+/** What no honest node passes on: it verified the message before it kept it. */
+const FORGED: readonly ErrorCode[] = [
+  'INVALID_JSON',
+  'INVALID_ENVELOPE',
+  'INVALID_SIGNATURE',
+  'SIGNATURE_REQUIRED',
+  'INVALID_ADDRESS',
+  'HASH_MISMATCH',
+];
+/** What another release may judge otherwise, or a node without this chain. */
+const REFUSED: readonly ErrorCode[] = [
+  'UNKNOWN_FIELD',
+  'UNKNOWN_CHAIN',
+  'UNKNOWN_MESSAGE_TYPE',
+  'INVALID_CONTENT',
+  'INVALID_HASH',
+  'INVALID_PARAMETERS',
+  'NOT_PERMITTED',
+];
+
+/** Why a message is not kept: `later` is one that is ahead of this node's clock. */
+export type Fault = 'forged' | 'refused' | 'later';
+
+/** Whose fault a failure is. Undefined: this node's own, and no reason to think ill of a peer. */
+function faultOf(error: unknown): Fault | undefined {
+  if (!(error instanceof AppError)) return undefined;
+  if (FORGED.includes(error.code)) return 'forged';
+  if (error.code === 'TIMESTAMP_IN_FUTURE') return 'later';
+  return REFUSED.includes(error.code) ? 'refused' : undefined;
+}
+
+/** A message that a node passed on, verified and read; nothing of it is kept yet. */
+export type ReadFrame = { readonly accepted: Accepted } | { readonly fault: Fault };
+
+export type Tally = Readonly<Record<'taken' | Fault, number>>;
+export const NO_TALLY: Tally = { taken: 0, forged: 0, refused: 0, later: 0 };
+
+export const addTallies = (a: Tally, b: Tally): Tally => ({
+  taken: a.taken + b.taken,
+  forged: a.forged + b.forged,
+  refused: a.refused + b.refused,
+  later: a.later + b.later,
+});
+
+/** Messages as nodes pass them on (protocol's verifyShared): what fails is counted, and held against who sent it. */
+export interface PassedOn {
+  /** Throws what is this node's own fault, OVERLOADED among it. */
+  read(frames: readonly Buffer[]): Promise<ReadFrame[]>;
+  /** Keeps what passed; resolves when it is durable. @param isOverruled whose statement counts against this node's own */
+  keep(frames: readonly ReadFrame[], isOverruled?: (accepted: Accepted) => boolean): Promise<Tally>;
+}
+
+/**
+ * Signatures of this chain may cover the envelope's time, which no node keeps once it knows the content's own. Such a
+ * message cannot be verified any more by others, and the node that passes it on is not to blame.
+ */
+const TIMED_CHAIN = '"chain":"TEZOS"';
+const mayCoverTime = (frame: Buffer) => frame.includes(TIMED_CHAIN);
+
+async function rate(frame: Buffer, read: () => Promise<Accepted> | Accepted): Promise<ReadFrame> {
+  try {
+    return { accepted: await read() };
+  } catch (error) {
+    const fault = faultOf(error);
+    if (fault === undefined) throw error;
+    return { fault: fault === 'forged' && mayCoverTime(frame) ? 'refused' : fault };
+  }
+}
+
+/** Each by itself, before pages of others. */
+const readUrgent = (frames: readonly Buffer[], source: Source, options: IntakeOptions) =>
+  Promise.all(
+    frames.map((frame) =>
+      rate(frame, async () =>
+        acceptFrom(source, await options.verifier.verifyShared(frame, secondsOf(options)), options),
+      ),
+    ),
+  );
+
+/** The same for many that came together, at a lower price for each. */
+async function readTogether(frames: readonly Buffer[], source: Source, options: IntakeOptions) {
+  const results = await options.verifier.verifyAll(frames, secondsOf(options));
+  return Promise.all(
+    frames.map((frame, at) =>
+      rate(frame, () => acceptFrom(source, readVerified(results[at]!, frame), options)),
+    ),
+  );
+}
+
+/** What was erased and is passed on by somebody whose word does not count is of no use. */
+const readErased = (frame: Buffer, { isErasureBelieved }: Source): Promise<ReadFrame> | ReadFrame =>
+  isErasureBelieved ? rate(frame, () => acceptErasedFrame(frame)) : { fault: 'refused' };
+
+export const takePassedOn = (source: Source, options: IntakeOptions): PassedOn => ({
+  async read(frames) {
+    const signed = frames.filter((frame) => !isErasedFrame(frame));
+    const read = source.isUrgent ? readUrgent : readTogether;
+    const results = await read(signed, source, options);
+    const resultOf = new Map(signed.map((frame, at) => [frame, results[at]!]));
+    return Promise.all(frames.map((frame) => resultOf.get(frame) ?? readErased(frame, source)));
+  },
+  async keep(frames, isOverruled = () => false) {
+    const tally = { ...NO_TALLY };
+    await Promise.all(
+      frames.map(async (one) => {
+        if ('accepted' in one) await keepFrom(source, one.accepted, options, isOverruled(one.accepted));
+        tally['accepted' in one ? 'taken' : one.fault]++;
+      }),
+    );
+    return tally;
+  },
+});

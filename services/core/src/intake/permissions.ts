@@ -1,0 +1,128 @@
+import { LIMITS } from '@skerry/protocol';
+
+/**
+ * Delegation (docs/decisions.md 6): an owner's aggregate `security` lists who may sign on the owner's behalf.
+ * `authorizations` is one of its fields, so the latest element that has the field counts, as of the message's effective time.
+ * Only the owner may write that aggregate: what it permits then never hangs on itself.
+ */
+export const SECURITY_KEY = 'security';
+
+/** Owner and key of an aggregate as one text; addresses have no line breaks. */
+export const aggregateSubject = (owner: string, key: string) => `${owner}\n${key}`;
+
+/** The key, of a message that is an element of an aggregate. */
+export const aggregateKeyOf = (head: { type: string; owner: string; subject: string | null }) =>
+  head.type === 'AGGREGATE' && head.subject !== null ? head.subject.slice(head.owner.length + 1) : null;
+
+/** An entry permits what fits every list that it has; an absent or empty list permits everything. */
+export interface Authorization {
+  readonly address: string;
+  readonly chain?: string | undefined;
+  readonly channels?: readonly string[] | undefined;
+  readonly types?: readonly string[] | undefined;
+  readonly post_types?: readonly string[] | undefined;
+  readonly aggregate_keys?: readonly string[] | undefined;
+}
+
+/** One version of an owner's authorizations. */
+export interface SecurityElement {
+  /** Unix seconds: the owner's word, by which the owner's elements follow each other. */
+  readonly time: number;
+  /** Unix seconds: since when it counts (protocol's effectiveTime). */
+  readonly since: number;
+  readonly itemHash: string;
+  readonly authorizations: readonly Authorization[];
+}
+
+/** What somebody wants to do on an owner's behalf. */
+export interface Act {
+  readonly sender: string;
+  readonly chain: string;
+  readonly channel: string | null;
+  readonly type: string;
+  /** The type of a POST. */
+  readonly contentType: string | null;
+  /** The key of an AGGREGATE. */
+  readonly aggregateKey: string | null;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const textsOf = (value: unknown) => (Array.isArray(value) ? value.filter(isText) : undefined);
+
+/** Reads `authorizations` as anybody may have written it: entries that are not understood permit nothing. */
+export function parseAuthorizations(value: unknown): Authorization[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((entry): Authorization[] => {
+    if (typeof entry !== 'object' || entry === null || !isText(entry.address)) return [];
+    const lists = ['channels', 'types', 'post_types', 'aggregate_keys'] as const;
+    // A list of another form is a restriction that we do not understand: the entry permits nothing.
+    if (lists.some((name) => entry[name] != null && !Array.isArray(entry[name]))) return [];
+    if (entry.chain != null && !isText(entry.chain)) return [];
+    return [
+      {
+        address: entry.address,
+        chain: entry.chain ?? undefined,
+        ...Object.fromEntries(lists.map((name) => [name, textsOf(entry[name])])),
+      },
+    ];
+  });
+}
+
+/**
+ * What held at a time: the latest, as the owner dated them, of the elements that counted by then.
+ * @param history in any order
+ */
+export function authorizationsAt(
+  history: readonly SecurityElement[],
+  time: number,
+): readonly Authorization[] {
+  let latest: SecurityElement | undefined;
+  for (const element of history) {
+    if (element.since > time) continue;
+    if (
+      !latest ||
+      element.time > latest.time ||
+      (element.time === latest.time && element.itemHash > latest.itemHash)
+    )
+      latest = element;
+  }
+  return latest?.authorizations ?? [];
+}
+
+const allows = (list: readonly string[] | undefined, value: string | null) =>
+  list === undefined || list.length === 0 || (value !== null && list.includes(value));
+
+export function isAuthorized(authorizations: readonly Authorization[], act: Act): boolean {
+  return authorizations.some(
+    (entry) =>
+      entry.address.toLowerCase() === act.sender.toLowerCase() &&
+      (entry.chain === undefined || entry.chain === act.chain) &&
+      allows(entry.channels, act.channel) &&
+      allows(entry.types, act.type) &&
+      (act.type !== 'POST' || allows(entry.post_types, act.contentType)) &&
+      (act.type !== 'AGGREGATE' || allows(entry.aggregate_keys, act.aggregateKey)),
+  );
+}
+
+/** Why an act is not permitted: nothing permits it at its time, or what did was revoked so soon that the time may be a lie. */
+export type Refusal = { readonly kind: 'unpermitted' } | { readonly kind: 'revoked'; readonly at: number };
+
+/**
+ * Whether an act holds. A message may be dated back so far without being late, so that a revocation that takes effect
+ * within that time after it defeats it: no date brings anything in after a revocation.
+ *
+ * @param time of the act, Unix seconds (protocol's effectiveTime)
+ * @returns undefined where it is permitted
+ */
+export function findRefusal(
+  history: readonly SecurityElement[],
+  act: Act,
+  time: number,
+): Refusal | undefined {
+  const isPermittedAt = (at: number) => isAuthorized(authorizationsAt(history, at), act);
+  if (!isPermittedAt(time)) return { kind: 'unpermitted' };
+  const revoked = history
+    .map(({ since }) => since)
+    .filter((since) => since > time && since <= time + LIMITS.revocationSeconds && !isPermittedAt(since));
+  return revoked.length === 0 ? undefined : { kind: 'revoked', at: Math.min(...revoked) };
+}

@@ -1,0 +1,138 @@
+import type { Writer } from '@skerry/database';
+import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
+import type { Transaction } from 'kysely';
+import { appendEvents, type EventDraft, lockEvents } from '../../notify/events/append.ts';
+import { dateAgain } from '../../state/messages/confirmations.ts';
+import { dropWants, wantFiles } from '../../store/files/wanted.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Accepted, Verdict } from '../accepted.ts';
+import type { Writing } from '../effect.ts';
+import { decideBatch } from './decide-batch.ts';
+import type { Candidate, Decided } from './decided.ts';
+import { putInLine } from './line.ts';
+import { loadKnown } from './load-known.ts';
+import { forgetRewritten, restate } from './restate.ts';
+import { keyOfAccepted, type Move } from './statement.ts';
+import { rewriteEffects, writeEffects } from './write-effects.ts';
+import { writeDependencies, writeMessages } from './write-messages.ts';
+
+export interface Applied {
+  /** By item hash. */
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+  /** Whether messages stand in line to be decided again because of this batch. */
+  readonly moreInLine: boolean;
+  readonly moves: readonly Move[];
+  /** Messages that were not known. */
+  readonly fresh: ReadonlySet<string>;
+}
+
+const isSameKey = (a: SyncKey, b: SyncKey) => compareKeys(a, b) === 0;
+
+function movesOf(changed: readonly Decided[]): Move[] {
+  return changed.flatMap(({ accepted, keyBefore: from }) => {
+    const to = keyOfAccepted(accepted);
+    return from && isSameKey(from, to) ? [] : [{ itemHash: accepted.message.itemHash, from, to }];
+  });
+}
+
+/** Files that can be fetched, of messages that fit. */
+const fetchable = (decided: readonly Decided[], fits: (one: Decided) => boolean) => [
+  ...new Set(
+    decided
+      .filter(fits)
+      .flatMap(({ accepted }) => accepted.needs.files ?? [])
+      .filter(isCid),
+  ),
+];
+
+/**
+ * Decides and writes a batch in one transaction: message rows, their effects on the state, what is to be decided again
+ * because of them, and the events that tell of it all.
+ */
+export async function applyBatch(
+  writer: Writer<Schema>,
+  batch: readonly Candidate[],
+  schedulers: ReadonlySet<string>,
+  nowMs: number,
+): Promise<Applied> {
+  const { trx } = writer;
+  const lastSeq = await lockEvents(trx);
+  const known = await loadKnown(trx, batch);
+  const { candidates, restated, steps } = await restate(writer, batch, known);
+  const earlier = await writeSteps(writer, steps, schedulers, nowMs);
+  if (steps.length > 0) await forgetRewritten(writer);
+  const decided = await decideBatch(
+    trx,
+    candidates,
+    steps.length > 0 ? await loadKnown(trx, candidates) : known,
+    nowMs,
+  );
+  const verdicts = new Map(decided.map(({ accepted, verdict }) => [accepted.message.itemHash, verdict]));
+  // With its content a message may have come to lack something else.
+  const stillPending = decided.filter(
+    ({ before, verdict }) => before === 'pending' && verdict.status === 'pending',
+  );
+  await writeDependencies(trx, stillPending);
+  const missing = fetchable(decided, ({ verdict }) => verdict.status === 'pending');
+  await wantFiles(trx, missing, nowMs);
+  const changed = decided.filter(
+    ({ accepted, before, verdict, isRedated, tagsBefore }) =>
+      before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
+  );
+  if (changed.length === 0) return { verdicts, moreInLine: false, moves: [], fresh: new Set() };
+  const now = await writeSteps(writer, changed, schedulers, nowMs);
+  await dropWants(
+    trx,
+    fetchable(changed, ({ verdict }) => verdict.status === 'forgotten'),
+  );
+  const moreInLine = await putInLine(
+    trx,
+    [...earlier.changedKeys, ...now.changedKeys],
+    [...earlier.reconsider, ...now.reconsider],
+  );
+  const events = [...earlier.events, ...now.events];
+  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+  const fresh = new Set(
+    changed.flatMap(({ accepted, keyBefore }) => (keyBefore ? [] : [accepted.message.itemHash])),
+  );
+  await dateAgain(
+    trx,
+    changed.flatMap(({ accepted: { message }, keyBefore }) =>
+      !keyBefore && isLate(message) ? [message.itemHash] : [],
+    ),
+  );
+  return { verdicts, moreInLine, moves: movesOf(changed), fresh };
+}
+
+async function writeSteps(
+  writer: Writer<Schema>,
+  changed: readonly Decided[],
+  schedulers: ReadonlySet<string>,
+  nowMs: number,
+): Promise<Pick<Writing, 'events' | 'changedKeys' | 'reconsider'>> {
+  if (changed.length === 0) return { events: [], changedKeys: new Set(), reconsider: new Set() };
+  const events = await writeMessages(writer, changed, nowMs);
+  return { events, ...(await writeEffects(writer.trx, changed, schedulers, events)) };
+}
+
+/** Reads messages in force, as they are in the transaction. */
+export type ReadInForce = (trx: Transaction<Schema>) => Promise<readonly Accepted[]>;
+
+/**
+ * Derives again what follows from messages in force, because other senders are trusted now, with the events that tell of
+ * it. They are read under the lock of all who write: what was forgotten a moment ago stays without effect.
+ * @returns whether messages stand in line to be decided again because of it
+ */
+export async function applyAgain(
+  writer: Writer<Schema>,
+  read: ReadInForce,
+  schedulers: ReadonlySet<string>,
+  nowMs: number,
+): Promise<boolean> {
+  const { trx } = writer;
+  const lastSeq = await lockEvents(trx);
+  const events: EventDraft[] = [];
+  const { changedKeys, reconsider } = await rewriteEffects(trx, await read(trx), schedulers, events);
+  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+  return putInLine(trx, [...changedKeys], [...reconsider]);
+}

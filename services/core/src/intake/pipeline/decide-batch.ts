@@ -1,0 +1,88 @@
+import type { MessageStatus } from '@skerry/protocol';
+import type { Transaction } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import type { Accepted, Verdict } from '../accepted.ts';
+import { decideMessage, dependenciesOf } from './decide.ts';
+import type { Candidate, Decided } from './decided.ts';
+import { loadFacts } from './load-facts.ts';
+import type { Known } from './load-known.ts';
+
+/** The node's patience: what still lacks something at the end of its time is rejected. */
+const inTime = (verdict: Verdict, decideByMs: number, nowMs: number): Verdict =>
+  verdict.status === 'pending' && nowMs >= decideByMs ? { ...verdict, status: 'rejected' } : verdict;
+
+const settled: readonly MessageStatus[] = ['processed', 'forgotten'];
+
+/**
+ * The network form's item hash does not cover the sender, so strangers can sign a copy of somebody's message. A copy
+ * neither disturbs the one that is in force nor stands in its way: only a better verdict takes the place of a worse one.
+ */
+function decideCopy(before: Known, own: Verdict): { verdict: Verdict; before: MessageStatus } {
+  if (settled.includes(before.status))
+    return { verdict: { status: before.status, reason: null }, before: before.status };
+  if (before.status === 'pending' && own.status === 'pending') return { verdict: TAKEN, before: 'rejected' };
+  const isBetter = settled.includes(own.status) || before.status === 'rejected';
+  return { verdict: own, before: isBetter ? before.status : own.status };
+}
+
+/** Nobody can say yet which of two is right, and one is kept. The other is not acknowledged, so that its sender tries again. */
+const TAKEN: Verdict = {
+  status: 'rejected',
+  reason: {
+    code: 'CONTENT_NOT_FOUND',
+    message:
+      'a copy by another sender waits for what this message lacks; send that first, then this message again',
+  },
+};
+
+/** The tags of an upload are no part of what was signed: those that it has stay. */
+function tagsBeforeOf(
+  { message, tags }: Accepted,
+  before: Known,
+  verdict: Verdict,
+): readonly string[] | null {
+  const isListed = before.status === 'processed' && verdict.status === 'processed';
+  const { tags: kept } = before.fields;
+  const isSame = kept.length === tags.length && kept.every((tag, index) => tag === tags[index]);
+  return isListed && message.form !== 'upload' && !isSame ? kept : null;
+}
+
+/** Decides the batch one message after another, each seeing what those before it changed. */
+export async function decideBatch(
+  trx: Transaction<Schema>,
+  batch: readonly Candidate[],
+  known: ReadonlyMap<string, Known>,
+  nowMs: number,
+): Promise<Decided[]> {
+  const facts = await loadFacts(
+    trx,
+    batch.map(({ accepted }) => accepted),
+  );
+  const decided = new Map<string, Decided>();
+  for (const { accepted, decideByMs, isRedated = false } of batch) {
+    const hash = accepted.message.itemHash;
+    if (decided.has(hash)) continue;
+    const before = known.get(hash);
+    const byFacts = decideMessage(accepted, facts);
+    const deadline = before?.decideByMs ?? decideByMs;
+    const own = inTime(byFacts, deadline, nowMs);
+    const isCopy = before !== undefined && before.sender !== accepted.message.sender;
+    const step = isCopy ? decideCopy(before, own) : { verdict: own, before: before?.status ?? null };
+    if (!isCopy || step.before !== step.verdict.status) facts.note(accepted, byFacts);
+    const dependencies = dependenciesOf(accepted, facts).filter(
+      // A file that was there once stays known.
+      (key) => step.verdict.status !== 'processed' || !key.startsWith('file:'),
+    );
+    decided.set(hash, {
+      accepted,
+      ...step,
+      keyBefore: before?.key ?? null,
+      isRedated,
+      tagsBefore: before && !isCopy ? tagsBeforeOf(accepted, before, step.verdict) : null,
+      shape: before?.shape ?? null,
+      decideByMs: deadline,
+      dependencies,
+    });
+  }
+  return [...decided.values()];
+}

@@ -1,0 +1,34 @@
+import type { MessageStatus, SyncKey } from '@skerry/protocol';
+import type { Accepted, Verdict } from '../accepted.ts';
+
+/** A message that is put before the node: new, sent again, or in line to be decided again. */
+export interface Candidate {
+  readonly accepted: Accepted;
+  /** Milliseconds since 1970: while it lacks something, it is pending until then, and rejected after. */
+  readonly decideByMs: number;
+  /** What is said of it that nothing covers takes the place of what is kept, also where that was said earlier. */
+  readonly overrules?: boolean | undefined;
+  /** It is kept already, and known now to be there since another time. */
+  readonly isRedated?: boolean | undefined;
+}
+
+/** A candidate with its verdict, and with what was known of it before. */
+export interface Decided {
+  readonly accepted: Accepted;
+  readonly verdict: Verdict;
+  /** null: it was not known. */
+  readonly before: MessageStatus | null;
+  readonly isRedated: boolean;
+  /** null: it was not known. */
+  readonly keyBefore: SyncKey | null;
+  /**
+   * Its tags as it is listed by them, where it is in force with others than it was: what its content says is read
+   * otherwise since an upgrade.
+   */
+  readonly tagsBefore: readonly string[] | null;
+  /** The number of its content's shape, where it was ever processed. */
+  readonly shape: number | null;
+  readonly decideByMs: number;
+  /** What the verdict hangs on (decide.ts). */
+  readonly dependencies: readonly string[];
+}

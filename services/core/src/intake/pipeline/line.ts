@@ -1,0 +1,62 @@
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import type { StoredMessage } from '../stored.ts';
+
+/**
+ * The line of messages that are to be decided again (table `reconsider`). They are put in line in the transaction that
+ * changed what they hang on, and taken from it in the one that decides them: no crash loses one.
+ */
+
+/** @returns whether anything was put in line */
+export async function putInLine(
+  db: Kysely<Schema>,
+  changedKeys: readonly string[],
+  hashes: readonly string[],
+): Promise<boolean> {
+  if (changedKeys.length + hashes.length === 0) return false;
+  const { numAffectedRows } = await sql`
+    insert into reconsider (item_hash)
+    select item_hash from dependencies where key = any(${changedKeys}::text[])
+    union select item_hash from messages where item_hash = any(${hashes}::text[])
+    on conflict do nothing`.execute(db);
+  return (numAffectedRows ?? 0n) > 0n;
+}
+
+/** The first in line but for those that rest. `hashes` also has those that are no messages here. */
+export async function readLine(
+  db: Kysely<Schema>,
+  limit: number,
+  resting: readonly string[],
+): Promise<{ hashes: string[]; messages: StoredMessage[] }> {
+  const line = db.selectFrom('reconsider').select('item_hash').orderBy('item_hash').limit(limit);
+  const rows = await (resting.length === 0
+    ? line
+    : line.where('item_hash', '<>', sql<string>`all(${resting}::text[])`)
+  ).execute();
+  const hashes = rows.map((row) => row.item_hash);
+  if (hashes.length === 0) return { hashes, messages: [] };
+  const messages = await db
+    .selectFrom('messages')
+    .selectAll()
+    .where('item_hash', 'in', hashes)
+    .orderBy('time')
+    .orderBy('item_hash')
+    .execute();
+  return { hashes, messages };
+}
+
+export async function takeFromLine(db: Kysely<Schema>, hashes: readonly string[]): Promise<void> {
+  await sql`delete from reconsider where item_hash = any(${hashes}::text[])`.execute(db);
+}
+
+/** Messages that still lack something at the end of their time. */
+export async function findExpired(db: Kysely<Schema>, nowMs: number, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('messages')
+    .select('item_hash')
+    .where('status', '=', 'pending')
+    .where('decide_by_ms', '<=', nowMs)
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.item_hash);
+}

@@ -1,0 +1,169 @@
+import { effectiveTime } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import { loadAffordance, loadStoppable } from '../../state/credits/afford.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Accepted, Facts, MessageHead, Verdict } from '../accepted.ts';
+import { aggregateEffect } from '../effects/aggregates.ts';
+import { resourceEffect } from '../effects/credits.ts';
+import { fileEffect } from '../effects/files.ts';
+import { aggregateSubject, parseAuthorizations, SECURITY_KEY, type SecurityElement } from '../permissions.ts';
+import { headOf } from './decide.ts';
+
+/** The facts of a batch: read once, then kept up to date as the batch's messages are decided one after another. */
+export interface BatchFacts extends Facts {
+  note(accepted: Accepted, verdict: Verdict): void;
+}
+
+const distinct = (values: readonly string[]) => [...new Set(values)];
+
+/** Heads of the messages that are spoken of. */
+async function loadHeads(db: Kysely<Schema>, hashes: string[]): Promise<Map<string, MessageHead>> {
+  if (hashes.length === 0) return new Map();
+  const { rows } = await sql<{
+    item_hash: string;
+    type: string;
+    content_type: string | null;
+    channel: string | null;
+    subject: string | null;
+    chain: string;
+    sender: string;
+    owner: string;
+    is_read: boolean;
+    status: MessageHead['status'];
+  }>`select item_hash, type, content_type, channel, subject, chain, sender, owner, status,
+       content is not null or status = 'forgotten' as is_read
+     from messages
+     where item_hash = any(${hashes})`.execute(db);
+  return new Map(
+    rows.map((row) => [
+      row.item_hash,
+      {
+        itemHash: row.item_hash,
+        type: row.type,
+        contentType: row.content_type,
+        channel: row.channel,
+        subject: row.subject,
+        chain: row.chain,
+        sender: row.sender,
+        owner: row.owner,
+        isRead: row.is_read,
+        status: row.status,
+      },
+    ]),
+  );
+}
+
+async function loadFiles(db: Kysely<Schema>, hashes: string[]): Promise<Set<string>> {
+  if (hashes.length === 0) return new Set();
+  const rows = await db.selectFrom('files').select('hash').where('hash', 'in', hashes).execute();
+  return new Set(rows.map((row) => row.hash));
+}
+
+async function loadForgets(db: Kysely<Schema>, hashes: string[]): Promise<Map<string, string[]>> {
+  if (hashes.length === 0) return new Map();
+  const { rows } = await sql<{ target: string; forget_hash: string }>`
+    select target, forget_hash from forgets where target = any(${hashes}) order by forget_hash`.execute(db);
+  const byTarget = Map.groupBy(rows, (row) => row.target);
+  return new Map([...byTarget].map(([target, own]) => [target, own.map((row) => row.forget_hash)]));
+}
+
+/** What each owner's `security` aggregate ever permitted: few messages, since only the owner writes it. */
+export async function loadSecurity(
+  db: Kysely<Schema>,
+  owners: string[],
+): Promise<Map<string, SecurityElement[]>> {
+  const histories = new Map<string, SecurityElement[]>(owners.map((owner) => [owner, []]));
+  if (owners.length === 0) return histories;
+  const subjects = owners.map((owner) => aggregateSubject(owner, SECURITY_KEY));
+  const { rows } = await sql<{
+    owner: string;
+    time: number;
+    notedMs: number | null;
+    item_hash: string;
+    authorizations: unknown;
+  }>`
+    select owner, "time", noted_ms as "notedMs", item_hash, content -> 'content' -> 'authorizations' as authorizations from messages
+    where subject = any(${subjects}) and type = 'AGGREGATE' and status = 'processed'
+      and content -> 'content' ? 'authorizations'`.execute(db);
+  for (const row of rows) {
+    const authorizations = parseAuthorizations(row.authorizations);
+    histories
+      .get(row.owner)!
+      .push({ time: row.time, since: effectiveTime(row), itemHash: row.item_hash, authorizations });
+  }
+  return histories;
+}
+
+/** Whose permission the batch's messages may need. */
+const granters = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>) =>
+  distinct(
+    batch.flatMap(({ message, owner, needs }) =>
+      [owner, ...(needs.messages ?? []).flatMap((hash) => heads.get(hash)?.owner ?? [])].filter(
+        (one) => one !== message.sender,
+      ),
+    ),
+  );
+
+/** What of the batch would cost something, and the files that it brings. */
+function wishesOf(batch: readonly Accepted[]) {
+  const sizes = new Map<string, number>();
+  const wishes = batch.flatMap(({ message, owner, changes }) => {
+    for (const { hash, sizeBytes } of fileEffect.dataIn(changes)) sizes.set(hash, sizeBytes);
+    const stamp = { itemHash: message.itemHash, time: effectiveTime(message), owner };
+    return resourceEffect.dataIn(changes).map((resource) => ({ ...stamp, resource }));
+  });
+  return { wishes, sizes };
+}
+
+/** Who wants to stop whose instance in the batch, where it is not the owner. */
+const stopsOf = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>) =>
+  batch.flatMap(({ message, needs: { stops } }) => {
+    const owner = stops === undefined ? undefined : heads.get(stops)?.owner;
+    const { sender } = message;
+    return owner === undefined || owner === sender ? [] : [{ sender, owner, time: effectiveTime(message) }];
+  });
+
+export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]): Promise<BatchFacts> {
+  const heads = await loadHeads(db, distinct(batch.flatMap(({ needs }) => needs.messages ?? [])));
+  const files = await loadFiles(db, distinct(batch.flatMap(({ needs }) => needs.files ?? [])));
+  const forgets = await loadForgets(
+    db,
+    batch.map(({ message }) => message.itemHash),
+  );
+  // What a message of this batch refers to may be in this batch, too.
+  const inBatch = new Map(batch.map((accepted) => [accepted.message.itemHash, headOf(accepted)]));
+  const known = new Map([...inBatch, ...heads]);
+  const histories = await loadSecurity(db, granters(batch, known));
+  const { wishes, sizes } = wishesOf(batch);
+  const affordance = await loadAffordance(db, wishes, sizes);
+  return {
+    message: (hash) => heads.get(hash),
+    hasFile: (hash) => files.has(hash),
+    forgottenBy: (hash) => forgets.get(hash) ?? [],
+    security: (owner) => histories.get(owner) ?? [],
+    isCreditEnforced: affordance.isEnforced,
+    shortageOf: affordance.findShortage,
+    mayStop: await loadStoppable(db, stopsOf(batch, known)),
+    note: (accepted, { status }) => {
+      affordance.note(accepted.message.itemHash, status === 'processed');
+      const head = headOf(accepted);
+      // What was erased was read before it was forgotten.
+      heads.set(accepted.message.itemHash, {
+        ...head,
+        status,
+        isRead: head.isRead || status === 'forgotten',
+      });
+      if (status !== 'processed') return;
+      for (const { hash } of fileEffect.dataIn(accepted.changes)) files.add(hash);
+      for (const { key, content } of aggregateEffect.dataIn(accepted.changes)) {
+        if (key !== SECURITY_KEY || !('authorizations' in content)) continue;
+        histories.get(accepted.owner)?.push({
+          time: accepted.message.time,
+          since: effectiveTime(accepted.message),
+          itemHash: accepted.message.itemHash,
+          authorizations: parseAuthorizations(content.authorizations),
+        });
+      }
+    },
+  };
+}

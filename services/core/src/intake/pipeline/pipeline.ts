@@ -1,0 +1,350 @@
+import type { Write } from '@skerry/database';
+import { asDatabaseError, BOUNDLESS, type DiskReserve, databaseAway } from '@skerry/database';
+import { Failures, type Logger, Rests } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { Kysely, Transaction } from 'kysely';
+import type { EventLog } from '../../notify/events/log.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Accepted, Verdict } from '../accepted.ts';
+import { findKind } from '../kinds.ts';
+import { acceptStored, ContentUnreadable, type ReadContentFile, type StoredMessage } from '../stored.ts';
+import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply-batch.ts';
+import type { Candidate } from './decided.ts';
+import { findExpired, putInLine, readLine, takeFromLine } from './line.ts';
+import type { PipelineObserver } from './observer.ts';
+import type { Committed } from './statement.ts';
+
+/** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
+const MAX_QUEUED = 10_000;
+/** Messages in one transaction. */
+const MAX_BATCH = 2_000;
+/** While the database fails and nobody waits for an answer, the line is tried again after this at most. */
+const RETRY_MAX_MS = 10_000;
+/** The shortest of those rests. */
+const RETRY_MIN_MS = 1_000;
+/** Messages in line whose content could not be read rest by themselves; with so many the whole line rests. */
+const UNREADABLE = { knownMax: 10_000, maxMs: 30_000 } as const;
+/** How often it is looked whether one of them is due. */
+const UNREADABLE_LOOK_MS = 1_000;
+
+export interface PipelineOptions {
+  readonly db: Kysely<Schema>;
+  readonly write: Write<Schema>;
+  readonly events: EventLog;
+  /** Addresses whose allocations count. */
+  readonly schedulers: ReadonlySet<string>;
+  /** How long a message may lack something before it is rejected, in milliseconds. */
+  readonly pendingHorizonMs: number;
+  readonly readContentFile: ReadContentFile;
+  readonly reserve?: DiskReserve | undefined;
+  readonly now: () => number;
+  readonly observer?: PipelineObserver | undefined;
+  /** Told of what became durable, in order. */
+  readonly onCommitted?: ((committed: Committed) => void) | undefined;
+  readonly log?: Logger | undefined;
+}
+
+interface SubmitOptions {
+  /** Other nodes hear of it from this one, where it is new. */
+  readonly isPassedOn?: boolean;
+  /** What is said of it that nothing covers counts, also against an earlier word of this node. */
+  readonly overrules?: boolean;
+}
+
+interface Waiting {
+  readonly accepted: Accepted;
+  readonly isPassedOn: boolean;
+  readonly overrules: boolean;
+  readonly resolve: (verdict: Verdict) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Group commit: while one batch is being written the next one gathers, so that a busy node pays for one commit per batch
+ * and an idle one waits for nobody. `submit` resolves after the commit; what it acknowledged survives any crash.
+ *
+ * Between batches it decides again what stands in line: messages whose verdict hung on something that changed.
+ */
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #queue: Waiting[] = [];
+  #draining: Promise<void> | undefined;
+  /** The line outlives the process, so there may be one at the start. */
+  #line = true;
+  #retry: NodeJS.Timeout | undefined;
+  #closed = false;
+  readonly #reserve: DiskReserve;
+  readonly #failures: Failures | undefined;
+  /** Nothing is asked of the line before, by whoever writes. */
+  #lineRestsUntilMs = 0;
+  /** Messages in line whose content cannot be read now. */
+  readonly #unreadable: Rests;
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    const { log, now, reserve = BOUNDLESS } = options;
+    this.#reserve = reserve;
+    const what = 'the reconsider queue is stalled; retrying';
+    this.#failures = log && new Failures({ log, what, maxMs: RETRY_MAX_MS });
+    this.#unreadable = new Rests({ now, ...UNREADABLE });
+  }
+
+  readonly queuedMax = MAX_QUEUED;
+
+  /** Messages that wait to be written. */
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  /**
+   * Resolves when the message is durable (also when it already was) with what became of it. Throws OVERLOADED, STORAGE_FULL,
+   * DATABASE_UNAVAILABLE.
+   */
+  async submit(
+    accepted: Accepted,
+    { isPassedOn = false, overrules = false }: SubmitOptions = {},
+  ): Promise<Verdict> {
+    this.#reserve.take();
+    if (this.#queue.length >= MAX_QUEUED) {
+      return Promise.reject(new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`));
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ accepted, isPassedOn, overrules, resolve, reject });
+      this.#start();
+    });
+  }
+
+  /** Something that messages hang on changed outside of the pipeline, such as `file:<hash>`. */
+  async touch(keys: readonly string[]): Promise<void> {
+    if (await putInLine(this.#options.db, keys, [])) this.#line = true;
+    this.#start();
+  }
+
+  /**
+   * Derives again what follows from messages in force.
+   * @param read reads them, once nobody else writes
+   * @param within is written in the same transaction
+   */
+  async derive(read: ReadInForce, within: (trx: Transaction<Schema>) => Promise<void>): Promise<void> {
+    const { write, schedulers, now } = this.#options;
+    const moreInLine = await write(async (writer) => {
+      const more = await applyAgain(writer, read, schedulers, now());
+      await within(writer.trx);
+      return more;
+    });
+    this.#options.events.wake();
+    this.resume(moreInLine);
+  }
+
+  /** Something stands in line, which was put there outside of the pipeline. */
+  resume(isInLine = true): void {
+    if (!isInLine) return;
+    this.#line = true;
+    this.#start();
+  }
+
+  /** Decides again what lacked something for too long. */
+  async expire(): Promise<void> {
+    const { db, now } = this.#options;
+    const hashes = await findExpired(db, now(), MAX_BATCH);
+    if (hashes.length === 0) return;
+    await putInLine(db, [], hashes);
+    this.#line = true;
+    this.#start();
+  }
+
+  /** Resolves when nothing is waiting and nothing stands in line any more. */
+  async idle(): Promise<void> {
+    this.#lineRestsUntilMs = 0;
+    this.#start();
+    await this.#draining;
+  }
+
+  /** Finishes what is waiting. The line is left for the next start. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    await this.#draining;
+  }
+
+  #start(): void {
+    this.#draining ??= this.#drain().finally(() => {
+      this.#draining = undefined;
+    });
+  }
+
+  /** The first in the queue. Two senders' copies of one hash go one after another, since each has its own verdict. */
+  #takeBatch(): Waiting[] {
+    const senders = new Map<string, string>();
+    const isSame = ({ accepted: { message } }: Waiting) => {
+      const sender = senders.get(message.itemHash) ?? message.sender;
+      senders.set(message.itemHash, sender);
+      return sender === message.sender;
+    };
+    const end = this.#queue.findIndex((one, index) => index === MAX_BATCH || !isSame(one));
+    return this.#queue.splice(0, end === -1 ? MAX_BATCH : end);
+  }
+
+  async #drain(): Promise<void> {
+    // Callers of the same turn of the event loop share the first batch.
+    await Promise.resolve();
+    while (this.#queue.length > 0 || this.#mayDecide) {
+      if (this.#queue.length > 0) await this.#write(this.#takeBatch());
+      if (this.#mayDecide && !(await this.#decideLine()) && this.#queue.length === 0) break;
+    }
+  }
+
+  get #mayDecide(): boolean {
+    return this.#line && !this.#closed && performance.now() >= this.#lineRestsUntilMs;
+  }
+
+  /** Looks at the line again after a while, whoever writes meanwhile. */
+  #restLine(waitMs: number): void {
+    this.#lineRestsUntilMs = performance.now() + waitMs;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => {
+      this.#lineRestsUntilMs = 0;
+      this.#start();
+    }, waitMs).unref();
+  }
+
+  /** What could not be read is looked at again; the rest of the line does not wait for it. */
+  #lookLater(): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => {
+      this.#line = true;
+      this.#start();
+    }, UNREADABLE_LOOK_MS).unref();
+  }
+
+  /** @returns whether the database answers */
+  async #write(batch: readonly Waiting[]): Promise<boolean> {
+    const { write, schedulers, now, pendingHorizonMs } = this.#options;
+    const nowMs = now();
+    const decideByMs = nowMs + pendingHorizonMs;
+    const candidates = batch.map(({ accepted, overrules }) => ({ accepted, decideByMs, overrules }));
+    const startMs = performance.now();
+    let applied: Applied;
+    try {
+      applied = await write((writer) => applyBatch(writer, candidates, schedulers, nowMs));
+    } catch (error) {
+      return this.#writeApart(batch, error);
+    }
+    this.#tell(applied);
+    this.#tellCommitted(applied, batch);
+    if (
+      applied.moreInLine &&
+      this.#mayDecide &&
+      batch.some(({ accepted }) => findKind(accepted.message.type)?.isAnsweredAfterLine)
+    )
+      await this.#decideLine();
+    const statuses = [...applied.verdicts.values()].map(({ status }) => status);
+    this.#options.observer?.written(statuses, (performance.now() - startMs) / 1000);
+    for (const one of batch) one.resolve(applied.verdicts.get(one.accepted.message.itemHash)!);
+    return true;
+  }
+
+  #tell(applied: Applied): void {
+    this.#options.events.wake();
+    if (applied.moreInLine) this.#line = true;
+  }
+
+  #tellCommitted({ moves, fresh }: Applied, batch: readonly Waiting[]): void {
+    if (moves.length === 0) return;
+    const own = batch.filter(
+      ({ accepted, isPassedOn }) => isPassedOn && fresh.has(accepted.message.itemHash),
+    );
+    this.#options.onCommitted?.({ moves, toPassOn: own.map(({ accepted }) => accepted) });
+  }
+
+  /**
+   * One message that the database refuses must not take its neighbours down: halves find it in few steps. What fails
+   * because the database is away fails as a whole.
+   */
+  async #writeApart(batch: readonly Waiting[], error: unknown): Promise<boolean> {
+    const failure = asDatabaseError(error);
+    if (batch.length === 1 || failure) {
+      for (const one of batch) one.reject(failure ?? error);
+      return failure === undefined;
+    }
+    const middle = batch.length >> 1;
+    const rest = batch.slice(middle);
+    if (await this.#write(batch.slice(0, middle))) return this.#write(rest);
+    for (const one of rest) one.reject(databaseAway());
+    return false;
+  }
+
+  /** Decides the first in line. False: the database is away, and the line waits. */
+  async #decideLine(limit = MAX_BATCH): Promise<boolean> {
+    const { db, write, schedulers, now } = this.#options;
+    let hashes: readonly string[] = [];
+    try {
+      const resting = this.#unreadable.list();
+      if (resting.length >= UNREADABLE.knownMax || !this.#reserve.hasRoom) {
+        this.#restLine(UNREADABLE_LOOK_MS);
+        return false;
+      }
+      const stored = await readLine(db, limit, resting);
+      hashes = stored.hashes;
+      if (hashes.length === 0) {
+        this.#line = false;
+        this.#failures?.clear();
+        if (resting.length > 0) this.#lookLater();
+        return true;
+      }
+      const candidates = await this.#readContents(stored.messages);
+      const unread = new Set(this.#unreadable.list());
+      hashes = stored.hashes.filter((hash) => !unread.has(hash));
+      if (hashes.length === 0) return true;
+      const applied = await write(async (writer) => {
+        await takeFromLine(writer.trx, hashes);
+        return applyBatch(writer, candidates, schedulers, now());
+      });
+      this.#tell(applied);
+      this.#tellCommitted(applied, []);
+      this.#failures?.clear();
+      return true;
+    } catch (error) {
+      if (asDatabaseError(error) || hashes.length === 0) {
+        this.#restLine(this.#failures?.note(error) ?? RETRY_MIN_MS);
+        return false;
+      }
+      // Halves find the one that cannot be decided.
+      if (hashes.length > 1) return this.#decideLine(hashes.length >> 1);
+      return this.#leaveLine(hashes, error);
+    }
+  }
+
+  /** Messages in line as candidates. Those whose content cannot be read now rest, and stay in line. */
+  async #readContents(rows: readonly StoredMessage[]): Promise<Candidate[]> {
+    const read = await Promise.allSettled(
+      rows.map((row) => acceptStored(row, this.#options.readContentFile)),
+    );
+    return read.flatMap((one, index) => {
+      const row = rows[index]!;
+      if (one.status === 'fulfilled') {
+        this.#unreadable.end(row.item_hash);
+        return [{ accepted: one.value, decideByMs: row.decide_by_ms }];
+      }
+      if (!(one.reason instanceof ContentUnreadable)) throw one.reason;
+      this.#unreadable.note(row.item_hash);
+      this.#options.log?.debug(
+        { err: one.reason, item_hash: row.item_hash },
+        'a content cannot be read at the moment',
+      );
+      return [];
+    });
+  }
+
+  /** One message that cannot be decided must not stop the line; by itself it keeps the verdict that it had. */
+  async #leaveLine(hashes: readonly string[], error: unknown): Promise<boolean> {
+    this.#options.log?.error({ err: error, item_hash: hashes[0] }, 'a message could not be reconsidered');
+    try {
+      await takeFromLine(this.#options.db, hashes);
+      return true;
+    } catch (failure) {
+      this.#restLine(this.#failures?.note(failure) ?? RETRY_MIN_MS);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import type { Writer } from '@skerry/database';
+import { isEarlierStatement, type SyncFields, uncoveredText } from '@skerry/protocol';
+import { sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import type { Accepted, Verdict } from '../accepted.ts';
+import { acceptStored, type StoredMessage } from '../stored.ts';
+import type { Candidate, Decided } from './decided.ts';
+import type { Known } from './load-known.ts';
+import { fieldsOfAccepted, keyOfRow } from './statement.ts';
+
+/** For a moment within the transaction: nobody sees it. */
+const TAKEN_BACK: Verdict = {
+  status: 'pending',
+  reason: { code: 'CONTENT_NOT_FOUND', message: 'an earlier statement of this message replaces it' },
+};
+
+const noFile = async () => undefined;
+
+const withNoted = (accepted: Accepted, notedMs: number | null): Accepted =>
+  (accepted.message.notedMs ?? null) === notedMs
+    ? accepted
+    : { ...accepted, message: { ...accepted.message, notedMs: notedMs ?? undefined } };
+
+/** Sent again: when it was there first is known. The time of an upload is when that was. */
+function asKept(accepted: Accepted, { fields }: Known): Accepted {
+  const dated = withNoted(accepted, fields.notedMs);
+  const isAnew = fields.form === 'upload' && dated.message.time !== fields.time;
+  return isAnew ? { ...dated, message: { ...dated.message, time: fields.time } } : dated;
+}
+
+/** Whether two statements differ in nothing but since when the message is there. */
+const isSameButDate = (a: SyncFields, b: SyncFields) =>
+  uncoveredText({ ...a, notedMs: null }) === uncoveredText({ ...b, notedMs: null });
+
+/** What a candidate does to what is kept. */
+type Step = 'nothing' | 'redate' | 'restate';
+
+function stepOf({ accepted, overrules }: Candidate, known: Known): Step {
+  const theirs = fieldsOfAccepted(accepted);
+  const isTaken = overrules
+    ? uncoveredText(theirs) !== uncoveredText(known.fields)
+    : isEarlierStatement(theirs, known.fields);
+  if (!isTaken) return 'nothing';
+  if (isSameButDate(theirs, known.fields)) return 'redate';
+  return known.status === 'forgotten' ? 'nothing' : 'restate';
+}
+
+/** Of copies of one message in a batch the first one is decided; since when it is there, the earliest of them says. */
+function datedByAll(batch: readonly Candidate[]): Candidate[] {
+  const first = new Map<string, Candidate>();
+  for (const candidate of batch) {
+    const { itemHash } = candidate.accepted.message;
+    const before = first.get(itemHash);
+    if (!before) {
+      first.set(itemHash, candidate);
+      continue;
+    }
+    const [theirs, ours] = [fieldsOfAccepted(candidate.accepted), fieldsOfAccepted(before.accepted)];
+    if (theirs.sender === ours.sender && isSameButDate(theirs, ours) && isEarlierStatement(theirs, ours))
+      first.set(itemHash, { ...before, accepted: withNoted(before.accepted, theirs.notedMs) });
+  }
+  return [...first.values()];
+}
+
+async function readRows({ trx }: Writer<Schema>, hashes: readonly string[]): Promise<StoredMessage[]> {
+  if (hashes.length === 0) return [];
+  return trx
+    .selectFrom('messages')
+    .selectAll()
+    .where('item_hash', '=', sql<string>`any(${hashes})`)
+    .orderBy('item_hash')
+    .execute();
+}
+
+/** A later statement that is in force comes as a step to `pending`, so that lists, labels and effects lose it whole. */
+const takeBack = async (row: StoredMessage): Promise<Decided> => ({
+  accepted: await acceptStored(row, noFile),
+  verdict: TAKEN_BACK,
+  before: row.status,
+  keyBefore: keyOfRow(row),
+  isRedated: false,
+  tagsBefore: null,
+  shape: row.shape,
+  decideByMs: row.decide_by_ms,
+  dependencies: [],
+});
+
+export interface Restated {
+  /** What is to be decided: of messages that are kept, with the statement that holds. */
+  readonly candidates: readonly Candidate[];
+  /** Messages whose statement gives way to an earlier one. */
+  readonly restated: ReadonlySet<string>;
+  /** What is to be taken back before. */
+  readonly steps: readonly Decided[];
+}
+
+/**
+ * Settles what no hash covers between what is kept and what the batch brings (protocol's isEarlierStatement). Where only
+ * the date is an earlier one, the message stays as it is kept, also a forgotten one, and is decided by the new date.
+ */
+export async function restate(
+  writer: Writer<Schema>,
+  batch: readonly Candidate[],
+  known: ReadonlyMap<string, Known>,
+): Promise<Restated> {
+  const candidates = datedByAll(batch);
+  const steps = new Map<string, Step>();
+  for (const candidate of candidates) {
+    const { itemHash, sender } = candidate.accepted.message;
+    const kept = known.get(itemHash);
+    if (kept?.sender === sender) steps.set(itemHash, stepOf(candidate, kept));
+  }
+  const changing = [...steps].filter(([, step]) => step !== 'nothing').map(([hash]) => hash);
+  const rows = await readRows(writer, changing);
+  const rowOf = new Map(rows.map((row) => [row.item_hash, row]));
+  const settled = candidates.map(async (candidate): Promise<Candidate> => {
+    const { accepted } = candidate;
+    const { itemHash, notedMs = null } = accepted.message;
+    const step = steps.get(itemHash);
+    if (step === 'nothing') return { ...candidate, accepted: asKept(accepted, known.get(itemHash)!) };
+    if (step !== 'redate') return candidate;
+    const row = { ...rowOf.get(itemHash)!, noted_ms: notedMs };
+    return { ...candidate, accepted: await acceptStored(row, noFile), isRedated: true };
+  });
+  const replaced = rows.filter((row) => steps.get(row.item_hash) === 'restate');
+  return {
+    candidates: await Promise.all(settled),
+    restated: new Set(replaced.map((row) => row.item_hash)),
+    steps: await Promise.all(replaced.filter(({ status }) => status === 'processed').map(takeBack)),
+  };
+}
+
+/** Rows that were written once in this transaction are not written again with the next ones. */
+export const forgetRewritten = ({ trx }: Writer<Schema>) => sql`delete from pg_temp.rewritten`.execute(trx);

@@ -1,0 +1,47 @@
+import { type ShortKey, type SyncFields, type SyncKey, shortKeyOf, syncKeyOf } from '@skerry/protocol';
+import type { Accepted } from '../accepted.ts';
+import type { StoredMessage } from '../stored.ts';
+
+/** A message's key changed, or it is new (`from` is null): what the index of messages follows. */
+export interface Move {
+  readonly itemHash: string;
+  readonly from: SyncKey | null;
+  readonly to: SyncKey;
+}
+
+/** What is told once a batch is durable. */
+export interface Committed {
+  readonly moves: readonly Move[];
+  /** Messages that are new, and that other nodes hear of from this one. */
+  readonly toPassOn: readonly Accepted[];
+}
+
+export const fieldsOfAccepted = ({ message, tags }: Accepted): SyncFields => ({
+  form: message.form,
+  itemHash: message.itemHash,
+  sender: message.sender,
+  channel: message.channel,
+  time: message.time,
+  tags,
+  notedMs: message.notedMs ?? null,
+});
+
+/** The columns that a key is made of. */
+export type KeyColumns = Pick<
+  StoredMessage,
+  'item_hash' | 'form' | 'sender' | 'channel' | 'time' | 'tags' | 'noted_ms'
+>;
+
+export const fieldsOfRow = (row: KeyColumns): SyncFields => ({
+  form: row.form,
+  itemHash: row.item_hash,
+  sender: row.sender,
+  channel: row.channel,
+  time: row.time,
+  tags: row.tags,
+  notedMs: row.noted_ms,
+});
+
+export const keyOfAccepted = (accepted: Accepted) => syncKeyOf(fieldsOfAccepted(accepted));
+export const keyOfRow = (row: KeyColumns) => syncKeyOf(fieldsOfRow(row));
+export const shortKeyOfAccepted = (accepted: Accepted): ShortKey => shortKeyOf(keyOfAccepted(accepted));

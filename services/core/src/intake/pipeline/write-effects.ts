@@ -1,0 +1,80 @@
+import type { Transaction } from 'kysely';
+import type { EventDraft } from '../../notify/events/append.ts';
+import type { Schema } from '../../store/schema.ts';
+import { acceptMessage } from '../accept.ts';
+import type { Accepted } from '../accepted.ts';
+import type { Change, Effect, Step, Writing } from '../effect.ts';
+import { verifiedOf } from '../stored.ts';
+import type { Decided } from './decided.ts';
+
+type EffectStep = Step<unknown> & Pick<Change, 'effect'>;
+
+const stepOf = ({ message, owner }: Accepted, { effect, data }: Change, undo: boolean): EffectStep => ({
+  effect,
+  message,
+  owner,
+  data,
+  undo,
+});
+
+/** What the step from one status to another does or takes back; what is there since another time is done anew. */
+function stepsOf({ accepted, before, verdict, isRedated }: Decided): EffectStep[] {
+  const [was, is] = [before === 'processed', verdict.status === 'processed'];
+  if (was !== is) return accepted.changes.map((change) => stepOf(accepted, change, was));
+  if (!was || !isRedated) return [];
+  return accepted.changes
+    .filter(({ effect, data }) => effect.isByDate(data))
+    .flatMap((change) => [true, false].map((undo) => stepOf(accepted, change, undo)));
+}
+
+const beginWriting = (
+  trx: Transaction<Schema>,
+  schedulers: ReadonlySet<string>,
+  events: EventDraft[],
+): Writing => ({
+  trx,
+  schedulers,
+  events,
+  changedKeys: new Set(),
+  reconsider: new Set(),
+  changesOf: (row) => acceptMessage(verifiedOf(row)).changes,
+});
+
+/** Writes what a batch does to the state, after its message rows. */
+export async function writeEffects(
+  trx: Transaction<Schema>,
+  changed: readonly Decided[],
+  schedulers: ReadonlySet<string>,
+  events: EventDraft[],
+): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
+  const writing = beginWriting(trx, schedulers, events);
+  // Also of what is pending: a FORGET of it waits for nothing else.
+  for (const { accepted } of changed) writing.changedKeys.add(`message:${accepted.message.itemHash}`);
+  await writeAll(changed.flatMap(stepsOf), writing);
+  return writing;
+}
+
+async function writeAll(steps: readonly EffectStep[], writing: Writing): Promise<void> {
+  const byEffect: [Effect<unknown>, EffectStep[]][] = [...Map.groupBy(steps, ({ effect }) => effect)];
+  for (const [effect, own] of byEffect.toSorted(([a], [b]) => a.stage - b.stage))
+    await effect.write(own, writing);
+}
+
+/** Takes back and makes again what messages in force do whose senders are trusted otherwise than when they came. */
+export async function rewriteEffects(
+  trx: Transaction<Schema>,
+  inForce: readonly Accepted[],
+  schedulers: ReadonlySet<string>,
+  events: EventDraft[],
+): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
+  const writing = beginWriting(trx, schedulers, events);
+  const steps = [true, false].flatMap((undo) =>
+    inForce.flatMap((accepted) =>
+      accepted.changes
+        .filter(({ effect }) => effect.isByTrust)
+        .map((change) => stepOf(accepted, change, undo)),
+    ),
+  );
+  await writeAll(steps, writing);
+  return writing;
+}

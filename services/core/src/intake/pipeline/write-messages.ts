@@ -1,0 +1,144 @@
+import type { CopyValue, Writer } from '@skerry/database';
+import { storableJson } from '@skerry/database';
+import type { MessageEventData, MessageStatus } from '@skerry/protocol';
+import { sql, type Transaction } from 'kysely';
+import type { EventDraft } from '../../notify/events/append.ts';
+import { numberShapes } from '../../state/lists/shapes.ts';
+import { type Listed, writeLists } from '../../state/lists/write.ts';
+import { sumSteps } from '../../state/message-set.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Accepted } from '../accepted.ts';
+import type { Decided } from './decided.ts';
+import { ROW } from './row.ts';
+
+/** The columns of a message's row. */
+const COLUMNS: Readonly<Record<string, (one: Decided) => CopyValue>> = {
+  ...ROW,
+  status: ({ verdict }) => verdict.status,
+  reason: ({ verdict }) => (verdict.reason === null ? null : storableJson(verdict.reason)),
+  decide_by_ms: ({ decideByMs }) => decideByMs,
+};
+const NAMES = Object.keys(COLUMNS);
+const READERS = Object.values(COLUMNS);
+const OVERWRITTEN = [
+  ...NAMES.filter((name) => name !== 'item_hash' && name !== 'decide_by_ms'),
+  'settled_at_ms',
+];
+
+/**
+ * Rows that are there already are written anew: what was read from the content may be read otherwise, as when the
+ * content was a file that came only now, and a hash of the network form may have another sender's copy.
+ */
+async function rewriteRows({ trx, copy }: Writer<Schema>, rows: readonly CopyValue[][]): Promise<void> {
+  const names = [...NAMES, 'settled_at_ms'];
+  await sql`
+    create temporary table if not exists rewritten on commit delete rows
+    as select ${sql.join(names.map((name) => sql.ref(name)))} from messages with no data`.execute(trx);
+  await copy('rewritten', names, rows);
+  await sql`
+    update messages m set ${sql.join(OVERWRITTEN.map((name) => sql`${sql.ref(name)} = ${sql.ref(`r.${name}`)}`))}
+    from rewritten r where m.item_hash = r.item_hash`.execute(trx);
+}
+
+async function writeRows(writer: Writer<Schema>, decided: readonly Decided[], nowMs: number): Promise<void> {
+  const rowOf = (one: Decided) => [...READERS.map((read) => read(one)), nowMs];
+  const fresh = decided.filter(({ before }) => before === null).map(rowOf);
+  const known = decided.filter(({ before }) => before !== null).map(rowOf);
+  if (fresh.length > 0) await writer.copy('messages', [...NAMES, 'settled_at_ms'], fresh);
+  if (known.length > 0) await rewriteRows(writer, known);
+}
+
+export async function writeDependencies(
+  trx: Transaction<Schema>,
+  decided: readonly Decided[],
+): Promise<void> {
+  const rows = decided.flatMap(({ accepted, dependencies }) =>
+    dependencies.map((key) => ({ key, itemHash: accepted.message.itemHash })),
+  );
+  if (rows.length === 0) return;
+  await sql`
+    insert into dependencies (key, item_hash)
+    select * from unnest(${rows.map(({ key }) => key)}::text[], ${rows.map(({ itemHash }) => itemHash)}::text[])
+    on conflict do nothing`.execute(trx);
+}
+
+const isShown = (status: MessageStatus | null) => status === 'processed';
+
+const messageEventOf = ({ message, contentType, tags }: Accepted): EventDraft => {
+  const data: MessageEventData = {
+    item_hash: message.itemHash,
+    type: message.type,
+    sender: message.sender,
+    channel: message.channel,
+    timestamp: Math.floor(message.time),
+    content_type: contentType,
+    ...(tags.length > 0 ? { tags: [...tags] } : {}),
+  };
+  return { kind: 'message', data };
+};
+
+function statusEventsOf({ accepted, before, verdict }: Decided): EventDraft[] {
+  if (isShown(verdict.status)) return isShown(before) ? [] : [messageEventOf(accepted)];
+  if (!isShown(before)) return [];
+  const { status, reason } = verdict;
+  return [{ kind: 'message_removed', data: { item_hash: accepted.message.itemHash, status, reason } }];
+}
+
+/** What lists lose and get. */
+function listedOf({ accepted, shape, before, verdict, tagsBefore }: Decided): Listed[] {
+  const isNow = isShown(verdict.status);
+  if (isShown(before) !== isNow) return [{ accepted, shape, shown: isNow }];
+  if (!tagsBefore) return [];
+  return [
+    { accepted: { ...accepted, tags: tagsBefore }, shape, shown: false },
+    { accepted, shape, shown: true },
+  ];
+}
+
+/** An amended post has the tags that it began with. */
+async function retagPosts(trx: Transaction<Schema>, hashes: readonly string[]): Promise<void> {
+  if (hashes.length === 0) return;
+  await sql`
+    update amended_posts p set tags = m.tags from messages m
+    where m.item_hash = p.item_hash and p.item_hash = any(${hashes}::text[])`.execute(trx);
+}
+
+/** Writes the messages themselves, with what lists and digests keep of them. Gives the events that tell of it. */
+export async function writeMessages(
+  writer: Writer<Schema>,
+  changed: readonly Decided[],
+  nowMs: number,
+): Promise<EventDraft[]> {
+  const { trx } = writer;
+  // A message counts as listed from the moment it is processed; only then its shape is numbered.
+  const shown = changed.filter(({ verdict }) => isShown(verdict.status));
+  const shapes = await numberShapes(
+    trx,
+    shown.map(({ accepted: { message, contentType } }) => ({
+      type: message.type,
+      contentType,
+      content: message.content ?? {},
+    })),
+  );
+  const shapeOf = new Map(shown.map((one, index) => [one.accepted.message.itemHash, shapes[index]!]));
+  const numbered = changed.map((one) => ({
+    ...one,
+    shape: shapeOf.get(one.accepted.message.itemHash) ?? one.shape,
+  }));
+  await writeRows(writer, numbered, nowMs);
+  await writeDependencies(trx, numbered);
+  await writeLists(writer, numbered.flatMap(listedOf));
+  await retagPosts(
+    trx,
+    numbered.filter(({ tagsBefore }) => tagsBefore).map(({ accepted }) => accepted.message.itemHash),
+  );
+  await sumSteps(
+    trx,
+    numbered.map(({ accepted, before, verdict }) => ({
+      itemHash: accepted.message.itemHash,
+      from: before,
+      to: verdict.status,
+    })),
+  );
+  return numbered.flatMap(statusEventsOf);
+}

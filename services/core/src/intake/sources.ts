@@ -1,0 +1,96 @@
+import { isLate, type VerifiedMessage } from '@skerry/protocol';
+import { acceptMessage } from './accept.ts';
+import type { Accepted, Verdict } from './accepted.ts';
+import type { Pipeline } from './pipeline/pipeline.ts';
+import { type ReadContentFile, withContent } from './stored.ts';
+import type { Verifier } from './verify/verifier.ts';
+
+/** Whoever brings messages, and what holds for them. */
+export interface Source {
+  /** Who brings a message says since when it is there; else this node's clock does. */
+  readonly isDateBelieved: boolean;
+  /** Other nodes hear of what is new from this one, by gossip. */
+  readonly isPassedOn: boolean;
+  /** What somebody asks for and what would be in vain is refused; what nodes pass on is in force elsewhere. */
+  readonly isNew: boolean;
+  /** Messages to one node alone are carried out. */
+  readonly takesPrivate: boolean;
+  /** Its word counts that a message was forgotten whose text is erased: no signature covers that. */
+  readonly isErasureBelieved: boolean;
+  /** One message at a time is verified before pages of them. */
+  readonly isUrgent: boolean;
+}
+
+const NOTHING: Source = {
+  isDateBelieved: false,
+  isPassedOn: false,
+  isNew: false,
+  takesPrivate: false,
+  isErasureBelieved: false,
+  isUrgent: false,
+};
+
+export const SOURCES = {
+  /** Somebody who waits for the answer. */
+  client: { ...NOTHING, isPassedOn: true, isNew: true, takesPrivate: true },
+  /** This node, of itself. */
+  own: { ...NOTHING, isPassedOn: true },
+  /** An archive that a chain names. */
+  archive: { ...NOTHING, isPassedOn: true },
+  /** A settled block, by which a message of an archive was there. */
+  block: { ...NOTHING, isDateBelieved: true },
+  /** A node that passes on what it just took. */
+  gossip: { ...NOTHING, isErasureBelieved: true, isUrgent: true },
+  /** A node that nobody asked, with what this one lacks. */
+  offer: { ...NOTHING, isPassedOn: true },
+  /** A node of the settings, which is asked for what this one lacks. */
+  peer: { ...NOTHING, isDateBelieved: true, isErasureBelieved: true },
+} satisfies Record<string, Source>;
+
+export interface IntakeOptions {
+  readonly verifier: Verifier;
+  readonly pipeline: Pick<Pipeline, 'submit'>;
+  readonly readContentFile: ReadContentFile;
+  /** Does what a private message asks of this node. */
+  readonly carryOut: (message: VerifiedMessage) => Promise<void>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export const secondsOf = ({ now }: Pick<IntakeOptions, 'now'>) => Math.floor(now() / 1000);
+
+/** Reads the content of a verified message, from its file where it is one. Throws what acceptMessage throws. */
+export async function acceptFrom(
+  source: Source,
+  message: VerifiedMessage,
+  options: IntakeOptions,
+): Promise<Accepted> {
+  if (message.content !== null) return acceptMessage(message, source.isNew);
+  const read = await withContent(message, options.readContentFile, secondsOf(options));
+  return acceptMessage(read, source.isNew);
+}
+
+/**
+ * A message says since when it is there: where the source is believed what that says, but never later than now; else that
+ * is now. Of an envelope only where it is late: absence says that it came in time.
+ */
+function noted(accepted: Accepted, { isDateBelieved }: Source, nowMs: number): Accepted {
+  const { form, time, notedMs: said } = accepted.message;
+  const isSilent = form === 'envelope' && said === undefined;
+  if (isDateBelieved && isSilent) return accepted;
+  const known = isDateBelieved ? Math.min(said ?? nowMs, nowMs) : nowMs;
+  const notedMs = form !== 'envelope' || isLate({ time, notedMs: known }) ? known : undefined;
+  return notedMs === said ? accepted : { ...accepted, message: { ...accepted.message, notedMs } };
+}
+
+/**
+ * Puts a message before the node; resolves once its verdict is durable. Throws what Pipeline.submit throws.
+ * @param overrules what is said of it that nothing covers counts, also against an earlier word of this node
+ */
+export const keepFrom = (
+  source: Source,
+  accepted: Accepted,
+  { pipeline, now }: IntakeOptions,
+  overrules = false,
+): Promise<Verdict> =>
+  pipeline.submit(noted(accepted, source, now()), { isPassedOn: source.isPassedOn, overrules });

@@ -1,0 +1,97 @@
+import {
+  AppError,
+  parseContentFile,
+  parseMessageHash,
+  readContentHead,
+  type VerifiedMessage,
+} from '@skerry/protocol';
+import type { Selectable } from 'kysely';
+import type { Schema } from '../store/schema.ts';
+import { acceptMessage } from './accept.ts';
+import { type Accepted, acceptAs, forgotten, rejected } from './accepted.ts';
+
+/** A message as the database has it. */
+export type StoredMessage = Selectable<Schema['messages']>;
+
+/** The bytes of a message's content file; undefined while it is not at hand. What it throws is no fault of the message. */
+export type ReadContentFile = (hash: string) => Promise<Uint8Array | undefined>;
+
+export function verifiedOf(row: StoredMessage): VerifiedMessage {
+  return {
+    form: row.form,
+    itemHash: row.item_hash,
+    chain: row.chain,
+    sender: row.sender,
+    ...(row.signed_sender === null ? {} : { signedSender: row.signed_sender }),
+    type: row.type,
+    channel: row.channel,
+    time: row.time,
+    content: row.content,
+    signature: row.signature,
+    sourceText: row.source_text,
+    ...(row.noted_ms === null ? {} : { notedMs: row.noted_ms }),
+  };
+}
+
+/** A message whose content is a file, with that content where the file is at hand. */
+export async function withContent(
+  message: VerifiedMessage,
+  read: ReadContentFile,
+  nowSeconds: number,
+): Promise<VerifiedMessage> {
+  if (message.content !== null) return message;
+  const bytes = await read(message.itemHash);
+  return bytes ? withContentOf(message, bytes, nowSeconds) : message;
+}
+
+function withContentOf(message: VerifiedMessage, bytes: Uint8Array, nowSeconds: number): VerifiedMessage {
+  const { itemHash, sender, signedSender, time } = message;
+  const { itemType } = parseMessageHash(itemHash);
+  const content = parseContentFile(
+    bytes,
+    { itemType, itemHash, signedSender: signedSender ?? sender, time },
+    nowSeconds,
+  );
+  return { ...message, content, time: readContentHead(content).time };
+}
+
+/** The place where contents are kept has a fault that may pass: nothing can be said of the message. */
+export class ContentUnreadable extends Error {
+  override readonly name = 'ContentUnreadable';
+}
+
+async function tryRead(itemHash: string, read: ReadContentFile): Promise<Uint8Array | undefined> {
+  try {
+    return await read(itemHash);
+  } catch (error) {
+    throw new ContentUnreadable(`the content ${itemHash} cannot be read at the moment`, { cause: error });
+  }
+}
+
+/** What it said is gone from the disk (erase.ts), so it stays forgotten. */
+const acceptErased = (row: StoredMessage, message: VerifiedMessage): Accepted =>
+  acceptAs(message, {
+    owner: row.owner,
+    subject: row.subject,
+    contentType: row.content_type,
+    tags: row.tags,
+    decide: () => forgotten(row.reason?.message ?? 'the message was forgotten'),
+  });
+
+/**
+ * Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. Throws
+ * ContentUnreadable where a content could not be read now.
+ */
+export async function acceptStored(row: StoredMessage, read: ReadContentFile): Promise<Accepted> {
+  const message = verifiedOf(row);
+  if (row.status === 'forgotten' && row.content === null) return acceptErased(row, message);
+  const bytes = message.content === null ? await tryRead(message.itemHash, read) : undefined;
+  try {
+    // Its time was judged when it came.
+    return acceptMessage(bytes ? withContentOf(message, bytes, message.time) : message);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { code, message: sentence } = error;
+    return acceptAs(message, { decide: () => rejected(code, sentence) });
+  }
+}

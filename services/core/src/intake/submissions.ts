@@ -1,0 +1,86 @@
+import { AppError, type VerifiedMessage } from '@skerry/protocol';
+import { type Accepted, PROCESSED, type Verdict } from './accepted.ts';
+import { PRIVATE_TYPES } from './kinds.ts';
+import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from './sources.ts';
+
+/** What the door wants of a message beside that it is one. */
+export interface Wanted {
+  /** The only type that it takes. */
+  readonly type?: string;
+  /** Throws where the message does not fit. */
+  readonly check?: (message: VerifiedMessage) => void;
+}
+
+export interface Submitted {
+  readonly message: VerifiedMessage;
+  readonly verdict: Verdict;
+}
+
+/** Messages as their signers send them, for somebody who waits: what fails is thrown. */
+export interface Submissions {
+  /** A signed request that is carried out and not kept. Throws what verifySubmission throws, and UNKNOWN_MESSAGE_TYPE. */
+  verify(body: Uint8Array, type?: string): Promise<VerifiedMessage>;
+  /** Verified, its content read; nothing of it is stored. For who has something to do before it is kept. */
+  read(body: Uint8Array, type?: string): Promise<Accepted>;
+  /** Resolves once the verdict is durable. */
+  keep(accepted: Accepted): Promise<Verdict>;
+  /** All of it at once. */
+  submit(body: Uint8Array, wanted?: Wanted): Promise<Submitted>;
+}
+
+/** Control characters of ASCII and Latin-1 (C0, DEL, C1): they would end lines of logs and lists where a name is shown. */
+const CONTROL = /\p{Cc}/u;
+
+/**
+ * Asked where signers send messages, and not where nodes pass them on: what another node took once is taken by all, so
+ * that all have the same messages.
+ */
+export function checkChannel(channel: string | null): void {
+  if (channel !== null && CONTROL.test(channel))
+    throw new AppError(
+      'INVALID_ENVELOPE',
+      'message.channel must be printable text, without control characters',
+    );
+}
+
+function checkType(message: VerifiedMessage, type: string): void {
+  if (message.type === type) return;
+  throw new AppError(
+    'UNKNOWN_MESSAGE_TYPE',
+    `this route takes messages of type ${type}, not ${JSON.stringify(message.type)}`,
+  );
+}
+
+/** What is refused after its form is known says that form, as verifySubmission's own errors do. */
+function withForm(error: unknown, { form }: VerifiedMessage): unknown {
+  if (!(error instanceof AppError) || form !== 'network') return error;
+  const details = { ...(error.details as object | undefined), form };
+  return new AppError(error.code, error.message, { cause: error.cause, details });
+}
+
+export function takeSubmissions(source: Source, options: IntakeOptions): Submissions {
+  const { verifier, carryOut } = options;
+  const accept = (message: VerifiedMessage) => acceptFrom(source, message, options);
+  const keep = (accepted: Accepted) => keepFrom(source, accepted, options);
+  const verify = async (body: Uint8Array, type?: string) => {
+    const message = await verifier.verify(body, secondsOf(options));
+    checkChannel(message.channel);
+    if (type !== undefined) checkType(message, type);
+    return message;
+  };
+  return {
+    verify,
+    read: async (body, type) => accept(await verify(body, type)),
+    keep,
+    async submit(body, { type, check } = {}) {
+      const message = await verify(body, type);
+      if (source.takesPrivate && PRIVATE_TYPES.includes(message.type)) {
+        await carryOut(message);
+        return { message, verdict: PROCESSED };
+      }
+      const accepted = await accept(message).catch((error) => Promise.reject(withForm(error, message)));
+      check?.(message);
+      return { message, verdict: await keep(accepted) };
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { buildNetworkMessage, signMessage } from '@skerry/client';
+import { createLogger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { signers } from '../../testing/core.ts';
+import { VerifierPool } from './pool.ts';
+import { inlineVerifier, readVerified, type Verifier } from './verifier.ts';
+
+const log = createLogger('test', 'silent');
+const NOW = Math.floor(Date.now() / 1000);
+const note = { type: 'POST', content: { type: 'note', content: 'é' } };
+const bytes = (text: string) => Buffer.from(text);
+
+async function answerOf(verifier: Verifier, body: Uint8Array): Promise<unknown> {
+  try {
+    return await verifier.verify(body, NOW);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return [error.code, error.message, error.details];
+  }
+}
+
+describe('the pool of verifying threads', () => {
+  test('answers as the same thread would, good and bad, each to its own caller', async () => {
+    await using pool = new VerifierPool({ workers: 2, log });
+    const { body } = signMessage(note, signers.alice);
+    const network = buildNetworkMessage(note, signers.alice).body;
+    const bodies = [
+      body,
+      body.replace('note', 'NOTE'),
+      network,
+      network.replace('note', 'NOTE'),
+      ...['', '{', '[]', '{}', '{"message":{}}', '{"message":{"item_hash":1}}', `{"a":${'['.repeat(100)}`],
+    ].map(bytes);
+    const expected = await Promise.all(bodies.map((one) => answerOf(inlineVerifier, one)));
+    // More than go out in one message, so that every thread has several.
+    const rounds = Array.from({ length: 30 }, () => bodies).flat();
+    const got = await Promise.all(rounds.map((one) => answerOf(pool, one)));
+    for (const [index, one] of got.entries()) assert.deepEqual(one, expected[index % bodies.length]);
+    assert.ok(!Array.isArray(expected[0]) && Array.isArray(expected[1]));
+  });
+
+  test('messages of another node are verified together, with the same results as one by one', async () => {
+    await using pool = new VerifierPool({ workers: 2, log });
+    const { body } = signMessage(note, signers.alice);
+    const spaced = `{ "message" : ${body.slice('{"message":'.length)}`;
+    const network = JSON.stringify({
+      ...JSON.parse(buildNetworkMessage(note, signers.alice).body),
+      noted_ms: 7,
+    });
+    const frames = [body, spaced, network, body.replace('note', 'NOTE'), '{', '{}', '[]'].map(bytes);
+    const many = Array.from({ length: 50 }, () => frames).flat();
+    const results = await pool.verifyAll(many, NOW);
+    const answer = async (read: () => unknown) => {
+      try {
+        return await read();
+      } catch (error) {
+        return [(error as AppError).code, (error as AppError).message];
+      }
+    };
+    for (const [at, frame] of many.entries())
+      assert.deepEqual(
+        await answer(() => readVerified(results[at]!, frame)),
+        await answer(() => inlineVerifier.verifyShared(frame, NOW)),
+      );
+    assert.deepEqual(await pool.verifyAll([], NOW), []);
+  });
+
+  test('a thread that dies is replaced; its callers are told, and the next ones served', async () => {
+    await using pool = new VerifierPool({ workers: 1, log });
+    const { body } = signMessage(note, signers.alice);
+    await pool.verify(bytes(body), NOW);
+    for (const kill of [
+      () => pool.workers[0]!.terminate(),
+      () => pool.workers[0]!.postMessage({ bodies: 7 }),
+    ]) {
+      const worker = pool.workers[0]!;
+      const busy = pool.verify(bytes(body), NOW);
+      const waiting = pool.verify(bytes(body), NOW);
+      const gone = new Promise((resolve) => worker.once('exit', resolve));
+      void kill();
+      await gone;
+      await Promise.allSettled([busy, waiting]);
+      assert.equal((await pool.verify(bytes(body), NOW)).form, 'envelope');
+      assert.notEqual(pool.workers[0], worker);
+    }
+  });
+
+  test('beyond its limit it refuses, and what it took it still answers', async () => {
+    await using pool = new VerifierPool({ workers: 1, log, maxWaiting: 3 });
+    const { body } = signMessage(note, signers.alice);
+    const all = await Promise.allSettled(Array.from({ length: 10 }, () => pool.verify(bytes(body), NOW)));
+    const refused = all.filter((one) => one.status === 'rejected');
+    assert.equal(refused.length, 6, 'one is under way, three wait');
+    assert.ok(refused.every(({ reason }) => reason.code === 'OVERLOADED'));
+  });
+
+  test('disposal ends the threads and tells everybody who waits', async () => {
+    const pool = new VerifierPool({ workers: 1, log });
+    const { body } = signMessage(note, signers.alice);
+    const waiting = Promise.allSettled(Array.from({ length: 200 }, () => pool.verify(bytes(body), NOW)));
+    await pool[Symbol.asyncDispose]();
+    const codes = (await waiting).map((one) => (one.status === 'rejected' ? one.reason.code : 'answered'));
+    assert.ok(codes.every((code) => code === 'SHUTTING_DOWN' || code === 'answered'));
+    assert.equal(codes.at(-1), 'SHUTTING_DOWN');
+    await assert.rejects(pool.verify(bytes(body), NOW), { code: 'SHUTTING_DOWN' });
+  });
+});

@@ -1,0 +1,105 @@
+import { type DiskFacts, isFull, isLow } from '@skerry/database';
+import { adviseOnClock, type ClockComparison } from '../../peers/sync/clock.ts';
+import type { SyncState } from '../../peers/sync/view.ts';
+
+export type HealthStatus = 'ok' | 'degraded' | 'unavailable';
+
+export interface HealthFacts {
+  readonly isStopping: boolean;
+  /** Why the database does not answer; undefined when it does. */
+  readonly databaseFailure: string | undefined;
+  /** null where it could not be found out. */
+  readonly disk: DiskFacts | null;
+  /** Whether something new is taken. */
+  readonly hasRoom: boolean;
+  readonly queued: number;
+  readonly queuedMax: number;
+  readonly syncState: SyncState;
+  readonly clock: ClockComparison;
+  /** Why answers may differ from those of other nodes; undefined where they do not. */
+  readonly trustProblem?: string | undefined;
+}
+
+export interface Check {
+  readonly status: HealthStatus;
+  readonly reason?: string;
+}
+
+export interface HealthVerdict {
+  readonly status: HealthStatus;
+  readonly reason?: string;
+  readonly checks: {
+    readonly database: Check;
+    readonly disk: Check & {
+      readonly free_bytes: number | null;
+      readonly reserve_bytes: number | null;
+      readonly takes_writes: boolean;
+    };
+    readonly pipeline: Check & { readonly queued: number };
+    readonly trust: Check;
+    readonly peers: Check & { readonly state: SyncState };
+    readonly clock: Check & { readonly offset_ms: number | null };
+  };
+}
+
+/** A queue this full is not emptied as fast as it fills. */
+const QUEUE_LONG_SHARE = 0.5;
+
+const WORST: readonly HealthStatus[] = ['unavailable', 'degraded', 'ok'];
+
+function decideDisk(disk: DiskFacts | null, hasRoom: boolean): Check {
+  if (disk === null) return { status: 'degraded', reason: 'the free space of the disk could not be read' };
+  // PostgreSQL may not be able to write its log: the node takes no part any more.
+  if (isFull(disk)) return { status: 'unavailable', reason: 'the disk is full' };
+  if (!hasRoom)
+    return { status: 'degraded', reason: 'the disk is nearly full: writes are refused, reads continue' };
+  if (isLow(disk)) return { status: 'degraded', reason: 'the disk is nearly full' };
+  return { status: 'ok' };
+}
+
+function decidePipeline(queued: number, queuedMax: number): Check {
+  if (queued >= queuedMax) return { status: 'unavailable', reason: 'the queue of messages to write is full' };
+  if (queued >= queuedMax * QUEUE_LONG_SHARE)
+    return { status: 'degraded', reason: 'messages arrive faster than they are written' };
+  return { status: 'ok' };
+}
+
+const OUT_OF_STEP: Readonly<Partial<Record<SyncState, string>>> = {
+  syncing: 'the node does not yet have everything its peers have: answers may be incomplete',
+  apart: 'no peer answers',
+};
+
+function decidePeers(state: SyncState): Check {
+  const reason = OUT_OF_STEP[state];
+  return reason === undefined ? { status: 'ok' } : { status: 'degraded', reason };
+}
+
+function decideClock(clock: ClockComparison): Check {
+  const reason = adviseOnClock(clock);
+  return reason === undefined ? { status: 'ok' } : { status: 'degraded', reason };
+}
+
+/** The node is as well as its worst part; a node that stops is not to be asked any more. */
+export function decideHealth(facts: HealthFacts): HealthVerdict {
+  const { isStopping, databaseFailure, disk, hasRoom, queued, queuedMax, syncState, clock, trustProblem } =
+    facts;
+  const ok: Check = { status: 'ok' };
+  const database: Check =
+    databaseFailure === undefined ? { status: 'ok' } : { status: 'unavailable', reason: databaseFailure };
+  const checks = {
+    database,
+    disk: {
+      ...decideDisk(disk, hasRoom),
+      free_bytes: disk?.freeBytes ?? null,
+      reserve_bytes: disk?.reserveBytes ?? null,
+      takes_writes: hasRoom,
+    },
+    pipeline: { ...decidePipeline(queued, queuedMax), queued },
+    trust: trustProblem === undefined ? ok : { status: 'degraded' as const, reason: trustProblem },
+    peers: { ...decidePeers(syncState), state: syncState },
+    clock: { ...decideClock(clock), offset_ms: clock.offsetMs },
+  };
+  const statuses = Object.values(checks).map((check) => check.status);
+  if (isStopping) return { status: 'unavailable', reason: 'the node is stopping', checks };
+  return { status: WORST.find((status) => statuses.includes(status)) ?? 'ok', checks };
+}

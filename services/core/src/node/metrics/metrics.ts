@@ -1,0 +1,171 @@
+import {
+  cached,
+  createHttpObserver,
+  createMetrics,
+  type HttpObserver,
+  type Metrics,
+  within,
+} from '@skerry/kit';
+import type { Kysely } from 'kysely';
+import type { Pool } from 'pg';
+import type { PipelineObserver } from '../../intake/pipeline/observer.ts';
+import type { Schema } from '../../store/schema.ts';
+import { countKept } from './counts.ts';
+import {
+  completeDeployed,
+  type DeployedMetrics,
+  type DeployedName,
+  type DeployedReadings,
+  renderDeployed,
+} from './deployed.ts';
+
+/** Readings that ask the database are this old at most. */
+const READINGS_TTL_MS = 10_000;
+/** A part that does not say in time what it knows is null in this answer. */
+const READING_TIMEOUT_MS = 2_000;
+const BATCH_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500];
+const COMMIT_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
+
+export interface StreamCounter {
+  opened(): void;
+  closed(): void;
+  /** A reader that did not read. */
+  letGo(): void;
+}
+
+/** What the core node counts of itself. Rooms are handed the part that is theirs. */
+export interface CoreMetrics {
+  /** For gauges and counters of rooms that are not here yet. */
+  readonly own: Metrics;
+  readonly http: HttpObserver;
+  readonly pipeline: PipelineObserver;
+  readonly streams: StreamCounter;
+  /** Adds a part of the node that knows some of the deployed names; the last to know one is believed. */
+  tell(read: () => DeployedReadings | Promise<DeployedReadings>): void;
+  /** `/metrics.json` */
+  json(): Promise<DeployedMetrics>;
+  /** `/metrics` */
+  text(): Promise<string>;
+}
+
+export async function createCoreMetrics({ isProcess }: { isProcess: boolean }): Promise<CoreMetrics> {
+  const own = await createMetrics({ service: 'core', isProcess });
+  const batches = own.histogram('skerry_pipeline_batch_messages', 'messages in one transaction', BATCH_SIZES);
+  const commits = own.histogram(
+    'skerry_pipeline_commit_duration_seconds',
+    'deciding and writing one batch',
+    COMMIT_SECONDS,
+  );
+  const verdicts = own.counter('skerry_pipeline_messages_total', 'messages by what became of them', [
+    'status',
+  ]);
+  const streams = own.gauge('skerry_event_streams_open', 'event streams that are being read');
+  streams.set(0);
+  const letGo = own.counter(
+    'skerry_event_streams_let_go_total',
+    'readers that were let go since they did not read',
+    [],
+  );
+  const readers: (() => DeployedReadings | Promise<DeployedReadings>)[] = [];
+  const read = async (reader: (typeof readers)[number]) =>
+    within(READING_TIMEOUT_MS, Promise.resolve().then(reader), {}).catch(() => ({}));
+  const json = cached(READINGS_TTL_MS, async () => {
+    const readings = await Promise.all(readers.map(read));
+    return completeDeployed(Object.assign({}, ...readings) as DeployedReadings);
+  });
+  return {
+    own,
+    http: createHttpObserver(own),
+    pipeline: {
+      written(statuses, seconds) {
+        batches.observe(statuses.length);
+        commits.observe(seconds);
+        for (const status of statuses) verdicts.inc({ status });
+      },
+    },
+    streams: { opened: () => streams.inc(), closed: () => streams.dec(), letGo: () => letGo.inc() },
+    tell: (reader) => readers.push(reader),
+    json,
+    text: async () => `${await own.text()}${renderDeployed(await json())}`,
+  };
+}
+
+/** What fetching the files of messages came to. */
+export function watchFetcher(
+  metrics: CoreMetrics,
+  {
+    counts,
+  }: { readonly counts: { readonly fetched: number; readonly failed: number; readonly durationMs: number } },
+): void {
+  metrics.tell(() => ({
+    pyaleph_store_fetch_ipfs_total: counts.fetched + counts.failed,
+    pyaleph_store_fetch_ipfs_failed_total: counts.failed,
+    pyaleph_store_fetch_ipfs_duration_ms_sum: Math.round(counts.durationMs),
+  }));
+}
+
+interface WatchedSync {
+  view(): {
+    readonly peers: readonly { readonly state: string }[];
+    readonly messages: number;
+    readonly behind: number;
+    readonly later: number;
+    readonly clock: { readonly offset_ms: number | null };
+  };
+}
+
+/** How far peers are ahead, how far the machine's clock is off, and what waits for its time to come. */
+export function watchSync({ own, tell }: CoreMetrics, syncer: WatchedSync): void {
+  tell(() => {
+    const { peers, messages, behind } = syncer.view();
+    return {
+      pyaleph_status_peers_total: peers.filter(({ state }) => state === 'synced' || state === 'syncing')
+        .length,
+      pyaleph_status_sync_messages_reference_total: messages + behind,
+      pyaleph_status_sync_messages_remaining_total: behind,
+    };
+  });
+  own.watch(
+    'skerry_clock_offset_seconds',
+    "what the median of the peers' clocks has more than this machine's",
+    () => (syncer.view().clock.offset_ms ?? 0) / 1000,
+  );
+  own.watch(
+    'skerry_sync_later_messages',
+    "messages of a peer that are ahead of this node's clock",
+    () => syncer.view().later,
+  );
+}
+
+export interface MetricsSources {
+  readonly db: Kysely<Schema>;
+  readonly pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>;
+  readonly pipeline: { readonly queued: number };
+}
+
+/** Connects the metrics to what they read, once that is built. */
+export function watchCore(metrics: CoreMetrics, { db, pool, pipeline }: MetricsSources): void {
+  metrics.own.watch(
+    'skerry_pipeline_queue_length',
+    'messages that wait to be written',
+    () => pipeline.queued,
+  );
+  metrics.own.watch(
+    'skerry_database_connections',
+    'connections of the pool by state, and callers that wait for one',
+    () => [
+      { labels: { state: 'busy' }, value: pool.totalCount - pool.idleCount },
+      { labels: { state: 'idle' }, value: pool.idleCount },
+      { labels: { state: 'awaited' }, value: pool.waitingCount },
+    ],
+    ['state'],
+  );
+  metrics.tell(async () => {
+    const { messages, pending, files } = await countKept(db);
+    return {
+      pyaleph_status_sync_messages_total: messages,
+      pyaleph_status_sync_pending_messages_total: pending + pipeline.queued,
+      pyaleph_status_sync_permanent_files_total: files,
+    } satisfies Partial<Record<DeployedName, number>>;
+  });
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger, readConfig } from '@skerry/kit';
+import { coreConfig } from '../config.ts';
+import { startCore } from '../core.ts';
+import { signers } from '../testing/core.ts';
+import { startNode } from '../testing/node.ts';
+
+const log = createLogger('test', 'silent');
+const ROUNDS = 6;
+const TOGETHER = 3;
+
+async function createHome(t: TestContext): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-together-'));
+  t.after(() => rm(home, { recursive: true, force: true }));
+  return home;
+}
+
+test('F10: first starts on one database all serve, every time', async (t) => {
+  const home = await createHome(t);
+  for (let round = 0; round < ROUNDS; round++) {
+    await using database = await createTestDatabase({ log });
+    const configs = Array.from({ length: TOGETHER }, (_, node) =>
+      readConfig(coreConfig, {
+        SKERRY_HOME: join(home, `${round}-${node}`),
+        SKERRY_CORE_PORT: '0',
+        SKERRY_CORE_HOST: '127.0.0.1',
+        SKERRY_CORE_SCORING_PUBLISHERS: signers.monitor.address,
+        SKERRY_CORE_CREDIT_PUBLISHERS: signers.credit.address,
+        DATABASE_URL: database.url,
+      }),
+    );
+    const { signal } = new AbortController();
+    const started = await Promise.allSettled(configs.map((config) => startCore(config, { log, signal })));
+    try {
+      const failures = started.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+      assert.deepEqual(failures, [], `round ${round}`);
+    } finally {
+      for (const one of started) if (one.status === 'fulfilled') await one.value[Symbol.asyncDispose]();
+    }
+  }
+});
+
+test('F10: a core node that cannot start releases what it took and ends its process', {
+  timeout: 60_000,
+}, async (t) => {
+  await using database = await createTestDatabase({ log });
+  const home = await createHome(t);
+  const first = await startNode(join(home, 'first'), database.url);
+  t.after(() => first.end('SIGKILL'));
+  // Everything is built by the time when this one finds that somebody has its port.
+  const port = new URL(first.url).port;
+  await assert.rejects(
+    startNode(join(home, 'second'), database.url, { SKERRY_CORE_PORT: port }),
+    /ended with 1 before it was ready/,
+  );
+  await assert.rejects(
+    startNode(join(home, 'third'), database.url, {
+      SKERRY_CORE_PEERS: 'http://localhost:1',
+      SKERRY_CORE_NODE_LIST_OWNER: 'nobody',
+    }),
+    /ended with 2 before it was ready/,
+  );
+  await first.end('SIGTERM');
+});

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { makeDirectory, writeFileAtomically } from '@skerry/kit';
+import { AppError, bytesToHex, createParser, hexToBytes, VRF_SUITES, type VrfEngine } from '@skerry/protocol';
+import Type, { type Static } from 'typebox';
+
+/** One key is some 200 bytes; who rotates daily fills this in a decade. */
+const FILE_BYTES_MAX = 1024 * 1024;
+const SECRET_BYTES = 32;
+const OTHERS_MASK = 0o077;
+const SUITE = VRF_SUITES.edwards25519Tai;
+
+const strict = { additionalProperties: false } as const;
+const Retired = Type.Object(
+  {
+    epoch: Type.Integer({ minimum: 1 }),
+    suite: Type.String({ maxLength: 64 }),
+    public_key: Type.String({ pattern: '^[0-9a-f]{64,66}$' }),
+    from: Type.Integer({ minimum: 0 }),
+    until: Type.Integer({ minimum: 0 }),
+  },
+  strict,
+);
+const Current = Type.Object(
+  {
+    epoch: Type.Integer({ minimum: 1 }),
+    suite: Type.Literal(SUITE.name),
+    public_key: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    secret_key: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    from: Type.Integer({ minimum: 0 }),
+  },
+  strict,
+);
+const KeyFile = Type.Object(
+  { version: Type.Literal(1), current: Current, retired: Type.Array(Retired) },
+  strict,
+);
+
+/** What the file holds. Of a retired key only the public half is kept: nobody can answer with it any more. Times in Unix seconds. */
+export type VrfKeyFile = Static<typeof KeyFile>;
+
+const parseKeyFile: (value: unknown) => VrfKeyFile = createParser(KeyFile, 'the key file', 'INVALID_CONFIG');
+
+/** What the file becomes when the key of an epoch is wanted: unchanged, or with a new key and the old one retired. Pure. */
+function decideRotation(
+  file: VrfKeyFile | undefined,
+  epoch: number,
+  fresh: Pick<VrfKeyFile['current'], 'public_key' | 'secret_key'>,
+  nowSeconds: number,
+): VrfKeyFile {
+  if (file && file.current.epoch >= epoch) return file;
+  const current = { epoch, suite: SUITE.name, ...fresh, from: nowSeconds };
+  if (!file) return { version: 1, current, retired: [] };
+  const { secret_key: _, ...old } = file.current;
+  return {
+    version: 1,
+    current,
+    retired: [...file.retired, { ...old, until: Math.max(nowSeconds, old.from) }],
+  };
+}
+
+/** Errors never quote the file: a damaged secret is still one. */
+async function readKeyFile(path: string): Promise<VrfKeyFile | undefined> {
+  let text: string;
+  try {
+    const { mode, size } = await stat(path);
+    if ((mode & OTHERS_MASK) !== 0)
+      throw new AppError(
+        'INVALID_CONFIG',
+        `other users can read the secret key in ${path}; run: chmod 600 ${path}`,
+      );
+    if (size > FILE_BYTES_MAX) throw new AppError('INVALID_CONFIG', `${path} is too large for a key file`);
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new AppError('INVALID_CONFIG', `cannot read ${path} (${code})`, { cause: error });
+  }
+  try {
+    return parseKeyFile(JSON.parse(text));
+  } catch {
+    throw new AppError('INVALID_CONFIG', `${path} is not a file of keys for random values, or is corrupt`);
+  }
+}
+
+/** Complete or not at all, and on disk before the key is used: an answer by a key that is lost could not be given again. */
+async function writeKeyFile(path: string, content: VrfKeyFile): Promise<void> {
+  await makeDirectory(dirname(path));
+  await writeFileAtomically(path, `${JSON.stringify(content, null, 2)}\n`, 0o600);
+}
+
+/**
+ * The node's keys for randomness, from their file (mode 0600). Makes the first key, and a new one where the wanted epoch is
+ * above the file's.
+ *
+ * @throws AppError INVALID_CONFIG where the file is open to others, damaged, or cannot be read or made
+ */
+export async function loadVrfKeys(
+  path: string,
+  engine: VrfEngine,
+  epoch: number,
+  nowSeconds: number,
+): Promise<VrfKeyFile> {
+  const ecvrf = engine.find(SUITE.id)!;
+  const publicKeyOf = (secret: Uint8Array) => bytesToHex(ecvrf.createProver(secret).publicKey);
+  const before = await readKeyFile(path);
+  if (before && publicKeyOf(hexToBytes(before.current.secret_key)!) !== before.current.public_key)
+    throw new AppError('INVALID_CONFIG', `${path} is corrupt: its keys do not match`);
+  const secret = randomBytes(SECRET_BYTES);
+  const fresh = { public_key: publicKeyOf(secret), secret_key: bytesToHex(secret) };
+  const after = decideRotation(before, epoch, fresh, nowSeconds);
+  if (after !== before) {
+    try {
+      await writeKeyFile(path, after);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new AppError('INVALID_CONFIG', `cannot create ${path} (${code})`, { cause: error });
+    }
+  }
+  return after;
+}

@@ -1,0 +1,76 @@
+import { AppError, type NetworkEvent } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+
+/** Readers also look by themselves this often, since another process may have written. */
+const POLL_MS = 1_000;
+
+/** The numbered event log, as readers see it. A cursor is the number of the last event seen. */
+export interface EventLog {
+  /** Where the log ends now. */
+  lastCursor(): Promise<string>;
+  /** Events after the cursor, oldest first. */
+  read(cursor: string, limit: number): Promise<NetworkEvent[]>;
+  /** Resolves when something may have been written, or when the signal ends. */
+  waitForMore(signal: AbortSignal): Promise<void>;
+  /** Tells waiting readers to look. */
+  wake(): void;
+  /** How often that was. */
+  readonly wakes: number;
+}
+
+/** Throws INVALID_CURSOR. */
+export function parseCursor(cursor: string): number {
+  const seq = Number(cursor);
+  if (!/^[0-9]{1,15}$/.test(cursor) || !Number.isSafeInteger(seq)) {
+    throw new AppError('INVALID_CURSOR', 'the cursor does not come from an event or a list');
+  }
+  return seq;
+}
+
+export function createEventLog(db: Kysely<Schema>): EventLog {
+  let waiting = new Set<() => void>();
+  let wakes = 0;
+  return {
+    get wakes() {
+      return wakes;
+    },
+    async lastCursor() {
+      const row = await db.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
+      return String(row.last_seq);
+    },
+    async read(cursor, limit) {
+      const rows = await db
+        .selectFrom('events')
+        .selectAll()
+        .where('seq', '>', parseCursor(cursor))
+        .orderBy('seq')
+        .limit(limit)
+        .execute();
+      return rows.map(
+        (row) =>
+          ({ cursor: String(row.seq), kind: row.kind, time_ms: row.time_ms, data: row.data }) as NetworkEvent,
+      );
+    },
+    waitForMore(signal) {
+      return new Promise((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', done);
+          waiting.delete(done);
+          resolve();
+        };
+        const timer = setTimeout(done, POLL_MS);
+        signal.addEventListener('abort', done);
+        waiting.add(done);
+        if (signal.aborted) done();
+      });
+    },
+    wake() {
+      wakes++;
+      const readers = waiting;
+      waiting = new Set();
+      for (const done of readers) done();
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { createTestCore, instanceContent, signers } from '../../../testing/core.ts';
+import {
+  answerWith,
+  ask,
+  deliverFor,
+  LOCAL,
+  note,
+  register,
+  SECRET,
+  startReceiver,
+} from '../testing/setup.ts';
+
+const post = (n: number | string, channel = 'notes') => ({
+  type: 'POST',
+  channel,
+  content: { type: 'note', content: { n } },
+});
+
+describe('deliveries', () => {
+  test('a receiver of the standardwebhooks library accepts them: base64 and raw secrets', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using _deliverer = deliverFor(core);
+    await using receiver = await startReceiver();
+    const raw = 'a secret of words';
+    await register(core, signers.alice, { url: `${receiver.url}/a` });
+    await register(core, signers.alice, { url: `${receiver.url}/b`, secret: raw });
+    const { body } = await core.send(signers.bob, post(1));
+    await receiver.waitFor((all) => all.length === 2);
+    for (const { path, headers, body: text } of receiver.received) {
+      const library = path === '/a' ? new Webhook(SECRET) : new Webhook(raw, { format: 'raw' });
+      const payload = library.verify(text, headers as Record<string, string>) as {
+        type: string;
+        data: { item_hash: string; cursor: string };
+      };
+      assert.equal(payload.type, 'message.new');
+      assert.equal(payload.data.item_hash, body.item_hash);
+      assert.throws(() => library.verify(`${text} `, headers as Record<string, string>));
+      assert.match(String(headers['user-agent']), /^Skerry-Webhooks\//);
+    }
+    const [a, b] = receiver.received;
+    assert.notEqual(a!.id, b!.id);
+  });
+
+  test('filters: type, channel, sender, tags', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using _deliverer = deliverFor(core);
+    await using receiver = await startReceiver();
+    const filters = {
+      all: undefined,
+      channel: { channels: ['news', 'notes'] },
+      sender: { senders: [signers.bob.address.toUpperCase().replace('0X', '0x')] },
+      both: { senders: [signers.bob.address], channels: ['other'] },
+      tag: { tags: ['red', 'green'] },
+      type: { types: ['AGGREGATE'] },
+    };
+    for (const [name, one] of Object.entries(filters))
+      await register(core, signers.alice, {
+        url: `${receiver.url}/${name}`,
+        ...(one ? { filters: one } : {}),
+      });
+    await core.send(signers.bob, post(1, 'notes'));
+    await core.send(signers.alice, {
+      type: 'POST',
+      channel: 'other',
+      content: { type: 'note', content: { tags: ['green'] }, tags: ['green'] },
+    });
+    await core.send(signers.alice, {
+      type: 'AGGREGATE',
+      channel: 'other',
+      content: { key: 'profile', content: { a: 1 } },
+    });
+    await receiver.waitFor((all) => all.length >= 7);
+    const counts = Object.fromEntries(
+      Object.keys(filters).map((name) => [
+        name,
+        receiver.received.filter(({ path }) => path === `/${name}`).length,
+      ]),
+    );
+    assert.deepEqual(counts, { all: 3, channel: 1, sender: 1, both: 0, tag: 1, type: 1 });
+  });
+
+  test('instance.status tells of changes of phase and status, and of nothing else', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using _deliverer = deliverFor(core);
+    await using receiver = await startReceiver();
+    await register(core, signers.alice, { url: receiver.url, events: ['instance.status', 'message.new'] });
+    const made = await core.send(signers.alice, { type: 'INSTANCE', content: instanceContent }, '/instances');
+    const id = made.body.item_hash;
+    const update = { type: 'INSTANCE_UPDATE', content: { instance_id: id, name: 'other' } };
+    await core.send(signers.alice, update, `/instances/${id}`, 'PUT');
+    await receiver.waitFor((all) => all.length === 3);
+    const told = receiver.received.map(({ body }) => JSON.parse(body));
+    assert.deepEqual(told.map(({ type }) => type).sort(), ['instance.status', 'message.new', 'message.new']);
+    const { data } = told.find(({ type }) => type === 'instance.status');
+    assert.deepEqual([data.instance_id, data.previous_phase], [id, null]);
+  });
+
+  test('a failed delivery comes again with the same id and a new time; 410 disables; a resume is possible', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using _deliverer = deliverFor(core);
+    await using receiver = await startReceiver();
+    receiver.answer = answerWith(500);
+    const id = await register(core, signers.alice, { url: receiver.url });
+    await core.send(signers.bob, post(1));
+    await receiver.waitFor((all) => all.length === 1);
+    receiver.answer = answerWith(204);
+    await receiver.waitFor((all) => all.length === 2);
+    const [first, second] = receiver.received;
+    assert.equal(first!.id, second!.id);
+    assert.equal(first!.body, second!.body);
+    assert.ok(second!.atMs - first!.atMs >= 4_900, 'the first pause is five seconds');
+    const list = await ask(core, signers.alice, id, 'deliveries');
+    assert.equal(list.status, 200);
+    receiver.answer = answerWith(410);
+    await core.send(signers.bob, post(2));
+    await receiver.waitFor((all) => all.length === 3);
+    for (;;) {
+      const { body } = await ask(core, signers.alice, id, 'show');
+      if (body.status === 'active') continue;
+      assert.deepEqual([body.status, body.reason.code], ['disabled', 'WEBHOOK_GONE']);
+      break;
+    }
+    receiver.answer = answerWith(200);
+    await core.send(signers.bob, post(3));
+    assert.equal((await ask(core, signers.alice, id, 'resume')).body.status, 'active');
+    await receiver.waitFor((all) => all.length === 4);
+    assert.equal(JSON.parse(receiver.received[3]!.body).data.cursor, '3', 'what was missed is delivered');
+    assert.equal(receiver.received.length, 4);
+  });
+
+  test('one at a time: in the order of events', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using _deliverer = deliverFor(core);
+    await using receiver = await startReceiver();
+    let open = 0;
+    let most = 0;
+    receiver.answer = (response) => {
+      most = Math.max(most, ++open);
+      setImmediate(() => {
+        open--;
+        response.writeHead(204).end();
+      });
+    };
+    await register(core, signers.alice, { url: receiver.url, concurrency: 1 });
+    const bodies = Array.from({ length: 200 }, (_, n) => note(signers.bob, n).body);
+    await Promise.all(bodies.map((body) => core.post('/messages', body)));
+    await receiver.waitFor((all) => all.length === 200);
+    const cursors = receiver.received.map(({ body }) => Number(JSON.parse(body).data.cursor));
+    assert.deepEqual(
+      cursors,
+      cursors.toSorted((a, b) => a - b),
+    );
+    assert.equal(most, 1);
+  });
+});

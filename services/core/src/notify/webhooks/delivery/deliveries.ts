@@ -1,0 +1,123 @@
+import { storableJson } from '@skerry/database';
+import { type Kysely, sql } from 'kysely';
+import type { AttemptNote, DeliveryState, Schema } from '../../../store/schema.ts';
+import type { Body } from './bodies.ts';
+
+/** Attempts that the log of a delivery keeps: a whole schedule, and a replay's. */
+const NOTES_MAX = 20;
+
+/** A delivery that this process may attempt until `leaseEndMs`. */
+export interface Claimed {
+  readonly webhook: number;
+  readonly seq: number;
+  readonly attempts: number;
+  readonly plannedMs: number;
+  readonly leaseEndMs: number;
+  /** undefined: the event is not in the log any more. */
+  body?: Body | undefined;
+}
+
+export interface Want {
+  readonly webhook: number;
+  readonly limit: number;
+}
+
+/**
+ * Takes due deliveries, in order, for as long as a lease: who dies with them loses nothing, since they are due again at
+ * its end. Two processes never take the same one at the same time.
+ */
+export async function claimDeliveries(
+  db: Kysely<Schema>,
+  wants: readonly Want[],
+  nowMs: number,
+  leaseMs: number,
+): Promise<Claimed[]> {
+  if (wants.length === 0) return [];
+  const leaseEndMs = nowMs + leaseMs;
+  const { rows } = await sql<{ webhook: number; seq: number; attempts: number; planned_ms: number }>`
+    with picked as (
+      select d.webhook, d.seq, d.due_ms
+      from unnest(${wants.map((one) => one.webhook)}::int[], ${wants.map((one) => one.limit)}::int[]) as w (webhook, n)
+      cross join lateral (
+        select webhook, seq, due_ms from webhook_deliveries
+        where webhook = w.webhook and state = 'waiting' and due_ms <= ${nowMs}
+        order by due_ms, seq limit w.n for update skip locked) d
+    ), taken as (
+      update webhook_deliveries d set due_ms = ${leaseEndMs}
+      from picked where d.webhook = picked.webhook and d.seq = picked.seq
+      returning d.webhook, d.seq, d.attempts, d.planned_ms, picked.due_ms
+    )
+    select webhook, seq, attempts, planned_ms from taken order by due_ms, seq`.execute(db);
+  return rows.map(({ planned_ms, ...row }) => ({ ...row, plannedMs: planned_ms, leaseEndMs }));
+}
+
+/** Webhooks that have something due, by one step of the index for each. */
+export async function findDueWebhooks(db: Kysely<Schema>, nowMs: number): Promise<number[]> {
+  const { rows } = await sql<{ webhook: number }>`
+    with recursive first as (
+      (select webhook, due_ms from webhook_deliveries where state = 'waiting' order by webhook, due_ms limit 1)
+      union all
+      select n.webhook, n.due_ms from first cross join lateral (
+        select webhook, due_ms from webhook_deliveries
+        where state = 'waiting' and webhook > first.webhook order by webhook, due_ms limit 1) n
+    )
+    select webhook from first where due_ms <= ${nowMs}`.execute(db);
+  return rows.map((row) => row.webhook);
+}
+
+/** Webhooks with more waiting deliveries than `max`. */
+export async function findFullWebhooks(db: Kysely<Schema>, max: number): Promise<Set<number>> {
+  const { rows } = await sql<{ webhook: number }>`
+    select webhook from webhook_deliveries where state = 'waiting' group by webhook having count(*) > ${max}`.execute(
+    db,
+  );
+  return new Set(rows.map((row) => row.webhook));
+}
+
+/** What became of an attempt, to be written. */
+export interface Settled {
+  readonly webhook: number;
+  readonly seq: number;
+  readonly state: DeliveryState;
+  /** When it is due again, where it waits. */
+  readonly dueMs: number;
+  readonly note: AttemptNote;
+}
+
+export async function settleDeliveries(
+  db: Kysely<Schema>,
+  settled: readonly Settled[],
+  nowMs: number,
+): Promise<void> {
+  await sql`
+    update webhook_deliveries d set
+      state = r.state, attempts = d.attempts + 1, due_ms = r.due_ms,
+      settled_ms = case when r.state = 'waiting' then null else ${nowMs}::bigint end,
+      log = case when jsonb_array_length(d.log) < ${NOTES_MAX} then d.log else d.log - 0 end || r.note
+    from unnest(
+      ${settled.map((one) => one.webhook)}::int[], ${settled.map((one) => one.seq)}::bigint[],
+      ${settled.map((one) => one.state)}::text[], ${settled.map((one) => one.dueMs)}::bigint[],
+      ${settled.map((one) => storableJson(one.note))}::jsonb[]
+    ) as r (webhook, seq, state, due_ms, note)
+    where d.webhook = r.webhook and d.seq = r.seq and d.state = 'waiting'`.execute(db);
+}
+
+/** What endpoints went through, for their owners and for the next start. */
+export interface EndpointNote {
+  readonly webhook: number;
+  readonly failingSinceMs: number | null;
+  readonly holdUntilMs: number;
+  /** The last success, where there was one now. */
+  readonly deliveredMs: number | null;
+}
+
+export async function noteEndpoints(db: Kysely<Schema>, notes: readonly EndpointNote[]): Promise<void> {
+  await sql`
+    update webhooks w set failing_since_ms = r.failing_since_ms, hold_until_ms = r.hold_until_ms,
+      delivered_ms = coalesce(r.delivered_ms, w.delivered_ms)
+    from unnest(
+      ${notes.map((one) => one.webhook)}::int[], ${notes.map((one) => one.failingSinceMs)}::bigint[],
+      ${notes.map((one) => one.holdUntilMs)}::bigint[], ${notes.map((one) => one.deliveredMs)}::bigint[]
+    ) as r (number, failing_since_ms, hold_until_ms, delivered_ms)
+    where w.number = r.number`.execute(db);
+}

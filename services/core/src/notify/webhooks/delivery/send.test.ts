@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { describe, test } from 'node:test';
+import { answerWith, makeCertificate, startReceiver } from '../testing/setup.ts';
+import { createSender } from './send.ts';
+
+const HEADERS = { 'content-length': '2' };
+
+/** A name server that answers A questions with the next of its answers, the last for ever, and nothing to others. */
+async function startNameServer(answers: readonly (readonly string[])[]) {
+  const socket = createSocket('udp4');
+  let asked = 0;
+  socket.on('message', (query, peer) => {
+    const end = query.indexOf(0, 12) + 5;
+    const isA = query.readUInt16BE(end - 4) === 1;
+    const addresses = isA ? answers[Math.min(asked++, answers.length - 1)]! : [];
+    const head = Buffer.from(query.subarray(0, 12));
+    head.writeUInt16BE(0x8180, 2);
+    head.writeUInt16BE(addresses.length, 6);
+    head.writeUInt32BE(0, 8);
+    const records = addresses.map((address) =>
+      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
+    );
+    socket.send(Buffer.concat([head, query.subarray(12, end), ...records]), peer.port, peer.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    get asked() {
+      return asked;
+    },
+    [Symbol.dispose]: () => void socket.close(),
+  };
+}
+
+describe('sending', () => {
+  const now = Date.now;
+
+  test('URLs that lead inside are refused before anything is connected, whatever their spelling', async () => {
+    await using receiver = await startReceiver();
+    const { port } = new URL(receiver.url);
+    const sender = createSender({ now, allowHttp: true, timeoutMs: 2_000 });
+    for (const host of [
+      '127.0.0.1',
+      '127.1',
+      '0x7f.0.0.1',
+      '2130706433',
+      '017700000001',
+      '0',
+      'localhost',
+      'a.localhost',
+      'LOCALHOST.',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '[::ffff:7f00:1]',
+      '[64:ff9b::7f00:1]',
+      '[2002:7f00:1::]',
+      '169.254.169.254',
+    ]) {
+      const attempted = await sender.send(new URL(`http://${host}:${port}/`), HEADERS, '{}');
+      assert.equal(attempted.ok, false, host);
+      assert.equal(!attempted.ok && attempted.failure.code, 'WEBHOOK_URL_REFUSED', host);
+    }
+    assert.equal(receiver.received.length, 0);
+    sender.close();
+  });
+
+  test('https alone, unless it is configured otherwise', () => {
+    const strict = createSender({ now });
+    assert.throws(() => strict.check(new URL('http://8.8.8.8/')), { code: 'WEBHOOK_URL_REFUSED' });
+    strict.check(new URL('https://8.8.8.8/'));
+    createSender({ now, allowHttp: true }).check(new URL('http://8.8.8.8/'));
+  });
+
+  test('a name with one address inside is refused; one that changes its mind is judged at each connection', async () => {
+    await using receiver = await startReceiver();
+    const { port } = new URL(receiver.url);
+    using mixed = await startNameServer([['93.184.216.34', '127.0.0.1']]);
+    const strict = { now, allowHttp: true, timeoutMs: 2_000 };
+    const first = createSender({ ...strict, dnsServers: [mixed.address] });
+    const url = new URL(`http://rebind.example.org:${port}/`);
+    const refused = await first.send(url, HEADERS, '{}');
+    assert.equal(!refused.ok && refused.failure.code, 'WEBHOOK_URL_REFUSED');
+    // Allowed when it is looked up for the first delivery, inside at the next: the connection is made to what was judged.
+    using rebinding = await startNameServer([['127.0.0.2'], ['127.0.0.1']]);
+    const second = createSender({
+      ...strict,
+      timeoutMs: 500,
+      allowedAddresses: ['127.0.0.2'],
+      dnsServers: [rebinding.address],
+    });
+    const outcomes = [await second.send(url, HEADERS, '{}'), await second.send(url, HEADERS, '{}')];
+    assert.deepEqual(
+      outcomes.map((one) => !one.ok && one.failure.code),
+      ['WEBHOOK_UNREACHABLE', 'WEBHOOK_URL_REFUSED'],
+    );
+    assert.equal(rebinding.asked, 2);
+    assert.equal(receiver.received.length, 0);
+    first.close();
+    second.close();
+  });
+
+  const local = { now, allowHttp: true, allowedAddresses: ['127.0.0.0/8'], timeoutMs: 500 };
+
+  test('redirects are failures and are not followed', async () => {
+    await using inside = await startReceiver();
+    await using receiver = await startReceiver();
+    const sender = createSender(local);
+    for (const status of [301, 302, 303, 307, 308]) {
+      receiver.answer = answerWith(status, { location: inside.url });
+      const attempted = await sender.send(new URL(receiver.url), HEADERS, '{}');
+      assert.equal(!attempted.ok && attempted.failure.status, status);
+    }
+    assert.equal(inside.received.length, 0);
+    sender.close();
+  });
+
+  test('slow lorises, endless bodies, huge heads, silence: each ends in time', async () => {
+    const shapes: Readonly<Record<string, (write: (text: string) => void) => void>> = {
+      silence: () => {},
+      'a head byte by byte': (write) => {
+        for (let n = 0; n < 5; n++) setTimeout(() => write('H'), n * 100);
+      },
+      'a head that does not end': (write) => {
+        write('HTTP/1.1 200 OK\r\n');
+        for (let n = 0; n < 40; n++) write(`x-${n}: ${'a'.repeat(1000)}\r\n`);
+      },
+      'no HTTP': (write) => write('SSH-2.0-OpenSSH_9.9\r\n'),
+    };
+    for (const [name, speak] of Object.entries(shapes)) {
+      const server = createServer((socket) => {
+        socket.on('error', () => {});
+        socket.once('data', () => speak((text) => void socket.write(text)));
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const sender = createSender(local);
+      const { port } = server.address() as { port: number };
+      const startMs = performance.now();
+      const attempted = await sender.send(new URL(`http://127.0.0.1:${port}/`), HEADERS, '{}');
+      assert.equal(attempted.ok, false, name);
+      assert.ok(performance.now() - startMs < 3_000, name);
+      sender.close();
+      server.close();
+    }
+    await using receiver = await startReceiver();
+    receiver.answer = (response) => {
+      response.writeHead(200);
+      const more = (error?: Error | null) => void (error || response.write(Buffer.alloc(65_536), more));
+      response.on('error', () => {});
+      more();
+    };
+    const sender = createSender(local);
+    const endless = await sender.send(new URL(receiver.url), HEADERS, '{}');
+    assert.equal(endless.ok, true, 'the status was a success, and the rest is cut off');
+    sender.close();
+  });
+
+  test('a certificate of nobody is refused', async () => {
+    const { key, cert } = await makeCertificate();
+    await using receiver = await startReceiver({ key, cert });
+    const settings = { now, allowedAddresses: ['127.0.0.0/8', '::1'], timeoutMs: 2_000 };
+    const url = new URL(receiver.url);
+    const stranger = createSender(settings);
+    const refused = await stranger.send(url, HEADERS, '{}');
+    assert.equal(!refused.ok && refused.failure.code, 'WEBHOOK_UNREACHABLE');
+    const trusting = createSender({ ...settings, ca: cert });
+    assert.equal((await trusting.send(url, HEADERS, '{}')).ok, true);
+    stranger.close();
+    trusting.close();
+  });
+});

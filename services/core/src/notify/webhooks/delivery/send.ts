@@ -1,0 +1,165 @@
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { createReach } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { checkLiteralHost, createCheckedLookup } from './resolve.ts';
+import { type Attempted, type AttemptFailure, parseRetryAfterMs } from './schedule.ts';
+
+/** What an endpoint says beside its status is not read; more of it than this ends the connection. */
+const ANSWER_MAX_BYTES = 64 * 1024;
+const ANSWER_MAX_HEADER_BYTES = 16 * 1024;
+/** How long the rest of an answer may take once its status is known. */
+const ANSWER_REST_MS = 1_000;
+const IDLE_CONNECTION_MS = 10_000;
+const IDLE_CONNECTIONS_PER_HOST = 8;
+
+const TIMEOUT_MS = 15_000;
+
+/** Everything strict where left out. */
+export interface SenderSettings {
+  /** Addresses and ranges that are called although they are not public. */
+  readonly allowedAddresses?: readonly string[] | undefined;
+  readonly allowHttp?: boolean | undefined;
+  /** From the beginning of an attempt, names and TLS included, to the status of the answer. */
+  readonly timeoutMs?: number | undefined;
+  /** Certificate authorities instead of the usual ones (PEM). */
+  readonly ca?: string | undefined;
+  /** `address:port` of name servers instead of the machine's own. */
+  readonly dnsServers?: readonly string[] | undefined;
+}
+
+export interface Sender {
+  readonly timeoutMs: number;
+  /** Throws WEBHOOK_URL_REFUSED for what needs no connection to be refused. */
+  check(url: URL): void;
+  /** One POST. Never throws. */
+  send(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Attempted>;
+  close(): void;
+}
+
+const failureOf = (
+  code: AttemptFailure['code'],
+  message: string,
+  status: number | null = null,
+  retryAfterMs: number | null = null,
+): AttemptFailure => ({ code, message, status, retryAfterMs });
+
+function failureOfError(error: NodeJS.ErrnoException): AttemptFailure {
+  if (error instanceof AppError) return failureOf(error.code, error.message);
+  // The code alone: a message of the system may name addresses that are nobody's business.
+  return failureOf('WEBHOOK_UNREACHABLE', `no connection (${error.code ?? 'it was closed'})`);
+}
+
+function failureOfStatus(status: number, retryAfterMs: number | null): AttemptFailure | undefined {
+  if (status >= 200 && status < 300) return undefined;
+  if (status === 410)
+    return failureOf('WEBHOOK_GONE', 'it returned 410: it wants no more deliveries', status);
+  const why = status >= 300 && status < 400 ? ', and redirects are not followed' : '';
+  return failureOf('WEBHOOK_ANSWER_REFUSED', `it returned ${status}${why}`, status, retryAfterMs);
+}
+
+/** Reads the rest of an answer away, within bounds, so that its connection can serve again. */
+function finishAnswer(answer: IncomingMessage, done: () => void): void {
+  let sizeBytes = 0;
+  const cut = setTimeout(() => answer.destroy(), ANSWER_REST_MS);
+  answer.on('data', (chunk: Buffer) => {
+    sizeBytes += chunk.length;
+    if (sizeBytes > ANSWER_MAX_BYTES) answer.destroy();
+  });
+  answer.once('error', () => {});
+  answer.once('close', () => {
+    clearTimeout(cut);
+    done();
+  });
+}
+
+/** Sends to endpoints of strangers: https, public addresses, no redirects, one deadline over everything. */
+export function createSender(options: SenderSettings & { readonly now: () => number }): Sender {
+  const { allowHttp = false, timeoutMs = TIMEOUT_MS, ca, allowedAddresses = [], dnsServers, now } = options;
+  const mayCall = createReach(false, allowedAddresses);
+  const agentOptions = {
+    keepAlive: true,
+    maxFreeSockets: IDLE_CONNECTIONS_PER_HOST,
+    timeout: IDLE_CONNECTION_MS + timeoutMs,
+  };
+  const agents = {
+    http: new HttpAgent(agentOptions),
+    https: new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) }),
+  };
+  const lookup: LookupFunction = createCheckedLookup({ mayCall, dnsServers });
+
+  const check = (url: URL) => {
+    if (url.protocol !== 'https:' && !(allowHttp && url.protocol === 'http:'))
+      throw new AppError('WEBHOOK_URL_REFUSED', 'only https is allowed');
+    checkLiteralHost(url.hostname, mayCall);
+  };
+
+  const open = (url: URL, headers: Readonly<Record<string, string>>): ClientRequest => {
+    const common = { method: 'POST', headers, lookup, maxHeaderSize: ANSWER_MAX_HEADER_BYTES };
+    return url.protocol === 'https:'
+      ? httpsRequest(url, { ...common, agent: agents.https })
+      : httpRequest(url, { ...common, agent: agents.http });
+  };
+
+  const post = (
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    leftMs: number,
+    mayRepeat: boolean,
+  ): Promise<AttemptFailure | number> =>
+    new Promise((resolve) => {
+      const startMs = performance.now();
+      const request = open(url, headers);
+      const deadline = setTimeout(() => {
+        resolve(failureOf('WEBHOOK_TIMED_OUT', `no answer in ${timeoutMs} ms`));
+        request.destroy();
+      }, leftMs);
+      request.once('error', (error: NodeJS.ErrnoException) => {
+        clearTimeout(deadline);
+        // The endpoint closed an idle connection at the moment that it was used again.
+        const isStale = request.reusedSocket && error.code === 'ECONNRESET';
+        if (isStale && mayRepeat)
+          resolve(post(url, headers, body, Math.max(1, leftMs - (performance.now() - startMs)), false));
+        else resolve(failureOfError(error));
+        // A connection that breaks while it is being destroyed says so once more.
+        request.on('error', () => {});
+      });
+      request.once('response', (answer) => {
+        clearTimeout(deadline);
+        const status = answer.statusCode ?? 0;
+        const retryAfterMs = parseRetryAfterMs(answer.headers['retry-after'], now());
+        finishAnswer(answer, () => resolve(failureOfStatus(status, retryAfterMs) ?? status));
+      });
+      request.end(body);
+    });
+
+  return {
+    timeoutMs,
+    check,
+    async send(url, headers, body) {
+      const startMs = performance.now();
+      let result: AttemptFailure | number;
+      try {
+        check(url);
+        result = await post(url, headers, body, timeoutMs, true);
+      } catch (error) {
+        result = failureOfError(error as Error);
+      }
+      const durationMs = Math.round(performance.now() - startMs);
+      return typeof result === 'number'
+        ? { ok: true, status: result, durationMs }
+        : { ok: false, failure: result, durationMs };
+    },
+    close() {
+      agents.http.destroy();
+      agents.https.destroy();
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import { Failures, type Logger, pause } from '@skerry/kit';
+import type { Kysely } from 'kysely';
+import type { AttemptNote, Schema } from '../../../store/schema.ts';
+import type { Endpoint } from '../endpoints.ts';
+import { stopWebhook } from '../stop.ts';
+import {
+  type Claimed,
+  type EndpointNote,
+  noteEndpoints,
+  type Settled,
+  settleDeliveries,
+} from './deliveries.ts';
+import type { Attempted, Next } from './schedule.ts';
+
+/** Outcomes in one statement. */
+const BATCH_MAX = 500;
+/** Outcomes wait no longer than this for a database that failed. */
+const RETRY_MAX_MS = 10_000;
+/** A success is written to the endpoint this often at most. */
+const SUCCESS_NOTE_MS = 60_000;
+
+/** What was written last of an endpoint. */
+interface Written {
+  failingSinceMs: number | null;
+  holdUntilMs: number;
+  /** The last success. */
+  notedMs: number;
+}
+
+export interface SettlerOptions {
+  readonly db: Kysely<Schema>;
+  readonly now: () => number;
+  readonly log: Logger;
+}
+
+const noteOf = (attempted: Attempted, nowMs: number): AttemptNote => ({
+  at_ms: nowMs - attempted.durationMs,
+  duration_ms: attempted.durationMs,
+  status: attempted.ok ? attempted.status : attempted.failure.status,
+  ...(attempted.ok ? {} : { code: attempted.failure.code, message: attempted.failure.message }),
+});
+
+/** Writes what became of attempts, many in one statement: while one is being written the next gather. */
+export class Settler {
+  readonly #options: SettlerOptions;
+  readonly #queue: Settled[] = [];
+  readonly #endpoints = new Map<number, EndpointNote>();
+  readonly #gone = new Map<number, Endpoint>();
+  /** Of each endpoint as it was read: one that was read again, as after a change by its owner, begins anew. */
+  readonly #written = new WeakMap<Endpoint, Written>();
+  readonly #closed = new AbortController();
+  readonly #failures: Failures;
+  #writing: Promise<void> | undefined;
+  #underWay = 0;
+
+  constructor(options: SettlerOptions) {
+    this.#options = options;
+    this.#failures = new Failures({
+      log: options.log,
+      what: 'results of deliveries could not be written; retrying',
+      maxMs: RETRY_MAX_MS,
+    });
+  }
+
+  get unsettled(): number {
+    return this.#queue.length + this.#underWay;
+  }
+
+  add(endpoint: Endpoint, claimed: Claimed, attempted: Attempted, next: Next): void {
+    const nowMs = this.#options.now();
+    this.#queue.push({
+      webhook: claimed.webhook,
+      seq: claimed.seq,
+      state: next.state,
+      dueMs: next.state === 'waiting' ? next.atMs : nowMs,
+      note: noteOf(attempted, nowMs),
+    });
+    this.#noteEndpoint(endpoint, attempted, nowMs);
+    if (!attempted.ok && attempted.failure.code === 'WEBHOOK_GONE') this.#gone.set(endpoint.number, endpoint);
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  /** Writes what there is; gives up at once where the database is away, since leases give it back. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#writing;
+  }
+
+  #noteEndpoint(endpoint: Endpoint, attempted: Attempted, nowMs: number): void {
+    const { number, failingSinceMs, holdUntilMs } = endpoint;
+    const before = this.#written.get(endpoint) ?? { failingSinceMs, holdUntilMs, notedMs: 0 };
+    const retryAfterMs = attempted.ok ? null : attempted.failure.retryAfterMs;
+    const after: Written = attempted.ok
+      ? { failingSinceMs: null, holdUntilMs: 0, notedMs: before.notedMs }
+      : {
+          failingSinceMs: before.failingSinceMs ?? nowMs,
+          holdUntilMs: retryAfterMs === null ? before.holdUntilMs : nowMs + retryAfterMs,
+          notedMs: before.notedMs,
+        };
+    const isNews =
+      after.failingSinceMs !== before.failingSinceMs ||
+      after.holdUntilMs !== before.holdUntilMs ||
+      (attempted.ok && nowMs - before.notedMs >= SUCCESS_NOTE_MS);
+    if (isNews) {
+      if (attempted.ok) after.notedMs = nowMs;
+      const deliveredMs = attempted.ok ? nowMs : (this.#endpoints.get(number)?.deliveredMs ?? null);
+      this.#endpoints.set(number, {
+        webhook: number,
+        failingSinceMs: after.failingSinceMs,
+        holdUntilMs: after.holdUntilMs,
+        deliveredMs,
+      });
+    }
+    this.#written.set(endpoint, after);
+  }
+
+  async #write(): Promise<void> {
+    const { db, now, log } = this.#options;
+    // What ends in the same turn of the event loop is written together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#queue.length > 0 || this.#endpoints.size > 0 || this.#gone.size > 0) {
+      const batch = this.#queue.splice(0, BATCH_MAX);
+      this.#underWay = batch.length;
+      try {
+        if (batch.length > 0) await settleDeliveries(db, batch, now());
+        this.#underWay = 0;
+        batch.length = 0;
+        const notes = [...this.#endpoints.values()];
+        if (notes.length > 0) await noteEndpoints(db, notes);
+        for (const note of notes)
+          if (this.#endpoints.get(note.webhook) === note) this.#endpoints.delete(note.webhook);
+        for (const [number, { webhookId }] of this.#gone) {
+          await stopWebhook(db, number, 'disabled', 'WEBHOOK_GONE', now());
+          log.warn({ webhook_id: webhookId }, 'disabled a webhook: its endpoint returned 410');
+          this.#gone.delete(number);
+        }
+        this.#failures.clear();
+      } catch (error) {
+        this.#queue.unshift(...batch);
+        this.#underWay = 0;
+        if (this.#closed.signal.aborted) return;
+        await pause(this.#failures.note(error), this.#closed.signal);
+      }
+    }
+  }
+}

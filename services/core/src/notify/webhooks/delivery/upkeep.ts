@@ -1,0 +1,57 @@
+import type { Logger } from '@skerry/kit';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../../../store/schema.ts';
+import { stopReason, stopWebhook } from '../stop.ts';
+import { PAUSE_AFTER_MS } from './schedule.ts';
+
+const DAY_MS = 86_400_000;
+/** How long the log keeps a delivery that ended. */
+const LOG_KEPT_MS = 14 * DAY_MS;
+/** What waits this long, as for a webhook that stays paused, is dead. */
+const WAITING_KEPT_MS = 30 * DAY_MS;
+/** A signed request is refused when it is older: then its hash need not be remembered any more. */
+const REQUEST_KEPT_MS = 20 * 60_000;
+const ROWS_MAX = 10_000;
+
+/** Pauses what failed for long, and forgets what is old. */
+export async function tidyWebhooks(
+  { db, log }: { readonly db: Kysely<Schema>; readonly log: Logger },
+  nowMs: number,
+): Promise<void> {
+  const failing = await db
+    .selectFrom('webhooks')
+    .select(['number', 'webhook_id'])
+    .where('status', '=', 'active')
+    .where('failing_since_ms', '<', nowMs - PAUSE_AFTER_MS)
+    .limit(ROWS_MAX)
+    .execute();
+  for (const { number, webhook_id } of failing) {
+    await stopWebhook(db, number, 'paused', 'WEBHOOK_FAILING', nowMs);
+    log.warn({ webhook_id }, 'paused a webhook: its endpoint accepted nothing for days');
+  }
+  const note = JSON.stringify({
+    at_ms: nowMs,
+    duration_ms: 0,
+    status: null,
+    ...stopReason('WEBHOOK_NOT_ACTIVE'),
+  });
+  await sql`
+    update webhook_deliveries set state = 'dead', settled_ms = ${nowMs}, log = log || ${note}::jsonb
+    where (webhook, seq) in (
+      select d.webhook, d.seq from webhooks w join webhook_deliveries d on d.webhook = w.number
+      where w.status <> 'active' and d.state = 'waiting' and d.planned_ms < ${nowMs - WAITING_KEPT_MS}
+      limit ${ROWS_MAX})`.execute(db);
+  await sql`
+    delete from webhook_deliveries where (webhook, seq) in (
+      select webhook, seq from webhook_deliveries
+      where state <> 'waiting' and settled_ms < ${nowMs - LOG_KEPT_MS} limit ${ROWS_MAX})`.execute(db);
+  await db
+    .deleteFrom('webhook_requests')
+    .where('time_ms', '<', nowMs - REQUEST_KEPT_MS)
+    .execute();
+  await db
+    .updateTable('webhooks')
+    .set({ old_secret: null, old_secret_until_ms: null })
+    .where('old_secret_until_ms', '<', nowMs)
+    .execute();
+}

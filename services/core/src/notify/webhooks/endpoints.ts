@@ -1,0 +1,133 @@
+import type { WebhookFilters } from '@skerry/protocol';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Schema, WebhookStatus } from '../../store/schema.ts';
+import type { SealedBox } from './sealed-box.ts';
+import { type FindSubscribers, indexSubscribers } from './subscriptions.ts';
+
+/** A webhook, as planning and delivering know it. */
+export interface Endpoint {
+  readonly number: number;
+  readonly webhookId: string;
+  readonly url: URL;
+  readonly events: readonly string[];
+  readonly filters: WebhookFilters;
+  readonly concurrency: number;
+  readonly status: WebhookStatus;
+  readonly behindSeq: number | null;
+  readonly failingSinceMs: number | null;
+  readonly holdUntilMs: number;
+  /** What a delivery at this time is signed with: the secret, and during a rotation the one before. */
+  secrets(nowMs: number): string[];
+}
+
+interface Row {
+  number: number;
+  webhook_id: string;
+  url: string;
+  events: string[];
+  filters: WebhookFilters;
+  concurrency: number;
+  status: WebhookStatus;
+  behind_seq: number | null;
+  failing_since_ms: number | null;
+  hold_until_ms: number;
+  secret: Buffer;
+  old_secret: Buffer | null;
+  old_secret_until_ms: number | null;
+}
+
+function endpointOf(row: Row, box: SealedBox): Endpoint {
+  return {
+    number: row.number,
+    webhookId: row.webhook_id,
+    url: new URL(row.url),
+    events: row.events,
+    filters: row.filters,
+    concurrency: row.concurrency,
+    status: row.status,
+    behindSeq: row.behind_seq,
+    failingSinceMs: row.failing_since_ms,
+    holdUntilMs: row.hold_until_ms,
+    // Opened for each delivery: memory holds no secret longer than it is used.
+    secrets: (nowMs) => {
+      const isRotating = row.old_secret !== null && (row.old_secret_until_ms ?? 0) > nowMs;
+      return [row.secret, ...(isRotating ? [row.old_secret!] : [])].map((sealed) =>
+        box.open(sealed, row.webhook_id),
+      );
+    },
+  };
+}
+
+/** The webhooks of this node in memory. Rows that changed carry a greater version, so that only they are read again. */
+export class EndpointBook {
+  readonly #box: SealedBox;
+  readonly #endpoints = new Map<number, Endpoint>();
+  #version = -1;
+  #find: FindSubscribers = () => [];
+  #liveCount = 0;
+  #hasBehind = false;
+
+  constructor(box: SealedBox) {
+    this.#box = box;
+  }
+
+  /** Webhooks that events are planned for as they come. */
+  get liveCount(): number {
+    return this.#liveCount;
+  }
+
+  /** Whether some are new, were paused or were full. */
+  get hasBehind(): boolean {
+    return this.#hasBehind;
+  }
+
+  find(number: number): Endpoint | undefined {
+    return this.#endpoints.get(number);
+  }
+
+  /** The live webhooks that an event is for. */
+  readonly subscribersOf: FindSubscribers = (event, traits) => this.#find(event, traits);
+
+  /** @param version of `webhook_planner`, as the caller read it */
+  async refresh(db: Kysely<Schema>, version: number): Promise<void> {
+    if (version === this.#version) return;
+    const { rows } = await sql<Row>`
+      select number, webhook_id, url, events, filters, concurrency, status, behind_seq, failing_since_ms, hold_until_ms,
+        secret, old_secret, old_secret_until_ms
+      from webhooks where version > ${this.#version}`.execute(db);
+    for (const row of rows) {
+      if (row.status === 'deleted') this.#endpoints.delete(row.number);
+      else this.#endpoints.set(row.number, endpointOf(row, this.#box));
+    }
+    const active = [...this.#endpoints.values()].filter(({ status }) => status === 'active');
+    const live = active.filter(({ behindSeq }) => behindSeq === null);
+    this.#hasBehind = live.length < active.length;
+    this.#find = indexSubscribers(live.map((one) => ({ ...one, webhook: one.number })));
+    this.#liveCount = live.length;
+    this.#version = version;
+  }
+}
+
+export interface PlannerRow {
+  readonly last_seq: number;
+  readonly version: number;
+}
+
+/** Holds planning, and every change of a webhook, until the transaction ends. */
+export async function lockPlanner(trx: Transaction<Schema>): Promise<PlannerRow> {
+  return trx
+    .selectFrom('webhook_planner')
+    .select(['last_seq', 'version'])
+    .forUpdate()
+    .executeTakeFirstOrThrow();
+}
+
+/** The version that rows which are changed now carry. The caller holds the lock, or takes it by this. */
+export async function raiseVersion(trx: Transaction<Schema>): Promise<number> {
+  const row = await trx
+    .updateTable('webhook_planner')
+    .set((eb) => ({ version: eb('version', '+', 1) }))
+    .returning('version')
+    .executeTakeFirstOrThrow();
+  return row.version;
+}

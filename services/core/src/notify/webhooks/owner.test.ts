@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { inspect } from 'node:util';
+import { createLogger, type Logger } from '@skerry/kit';
+import { Webhook } from 'standardwebhooks';
+import { createTestCore, signers } from '../../testing/core.ts';
+import { startDeliverer } from './delivery/deliverer.ts';
+import { tidyWebhooks } from './delivery/upkeep.ts';
+import { stopWebhook } from './stop.ts';
+import { answerWith, ask, deliverFor, LOCAL, register, SECRET, startReceiver } from './testing/setup.ts';
+
+const post = (n: number) => ({ type: 'POST', content: { type: 'note', content: { n } } });
+const HOUR_MS = 3_600_000;
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
+
+/** Keeps whatever is told to the log, before anything is hidden. */
+const recordLog = (lines: string[]): Logger =>
+  new Proxy(createLogger('test', 'silent'), {
+    get: (logger, name) =>
+      LEVELS.includes(String(name))
+        ? (...told: unknown[]) => void lines.push(inspect(told, { depth: 8 }))
+        : Reflect.get(logger, name),
+  });
+
+describe('what owners do with webhooks', () => {
+  test('rotation: two signatures during the overlap, then the new one alone', async () => {
+    let nowMs = Date.now();
+    await using core = await createTestCore({ webhooks: LOCAL, now: () => nowMs });
+    await using _deliverer = deliverFor(core);
+    await using receiver = await startReceiver();
+    const id = await register(core, signers.alice, { url: receiver.url });
+    const fresh = 'whsec_bmV3IHNlY3JldCBvZiBhIHdlYmhvb2s=';
+    const rotated = await ask(core, signers.alice, id, 'rotate', { secret: fresh, overlap_seconds: 60 });
+    assert.equal(rotated.status, 200);
+    const accepts = (secret: string, index: number) => {
+      const { body, headers } = receiver.received[index]!;
+      try {
+        // The library compares the time with the machine's clock.
+        const signed = new Webhook(secret);
+        const given = signed.sign(
+          String(headers['webhook-id']),
+          new Date(Number(headers['webhook-timestamp']) * 1000),
+          body,
+        );
+        return String(headers['webhook-signature']).split(' ').includes(given);
+      } catch {
+        return false;
+      }
+    };
+    await core.send(signers.bob, post(1));
+    await receiver.waitFor((all) => all.length === 1);
+    assert.deepEqual([accepts(SECRET, 0), accepts(fresh, 0)], [true, true]);
+    nowMs += 61_000;
+    await core.send(signers.bob, post(2));
+    await receiver.waitFor((all) => all.length === 2);
+    assert.deepEqual([accepts(SECRET, 1), accepts(fresh, 1)], [false, true]);
+    await tidyWebhooks({ db: core.rooms.db, log: createLogger('test', 'silent') }, nowMs);
+    const kept = await core.rooms.db.selectFrom('webhooks').select('old_secret').executeTakeFirstOrThrow();
+    assert.equal(kept.old_secret, null, 'the old secret is gone');
+  });
+
+  test('test, log, replay of one and of a range, with the same ids; pause and resume keep the place', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using _deliverer = deliverFor(core);
+    await using receiver = await startReceiver();
+    const id = await register(core, signers.alice, { url: receiver.url });
+    const tested = await ask(core, signers.alice, id, 'test');
+    await receiver.waitFor((all) => all.length === 1);
+    assert.equal(receiver.received[0]!.id, tested.body.event_id);
+    assert.equal(JSON.parse(receiver.received[0]!.body).type, 'webhook.test');
+    const startMs = Date.now();
+    for (let n = 0; n < 3; n++) await core.send(signers.bob, post(n));
+    await receiver.waitFor((all) => all.length === 4);
+    const ids = receiver.received.slice(1).map((one) => one.id);
+    assert.equal(new Set(ids).size, 3);
+    const settled = async () => {
+      for (;;) {
+        const { body } = await ask(core, signers.alice, id, 'deliveries', { state: 'delivered' });
+        if (body.deliveries.length === 4) return body.deliveries;
+      }
+    };
+    const log = await settled();
+    assert.deepEqual(
+      log.slice(0, 3).map((one: { event_id: string }) => one.event_id),
+      ids.toReversed(),
+    );
+    assert.equal(log[0].log[0].status, 204);
+    await ask(core, signers.alice, id, 'replay', { event_id: ids[1] });
+    await receiver.waitFor((all) => all.length === 5);
+    assert.equal(receiver.received[4]!.id, ids[1]);
+    await settled();
+    const range = await ask(core, signers.alice, id, 'replay', { since_ms: startMs - 1 });
+    assert.deepEqual([range.status, range.body.to_cursor], [200, '3']);
+    await receiver.waitFor((all) => all.length === 8);
+    assert.deepEqual(new Set(receiver.received.slice(5).map((one) => one.id)), new Set(ids));
+    assert.equal((await ask(core, signers.alice, id, 'pause')).body.status, 'paused');
+    for (let n = 3; n < 6; n++) await core.send(signers.bob, post(n));
+    assert.equal((await ask(core, signers.alice, id, 'test')).body.code, 'WEBHOOK_NOT_ACTIVE');
+    assert.equal(receiver.received.length, 8, 'nothing while it is paused');
+    await ask(core, signers.alice, id, 'resume');
+    await receiver.waitFor((all) => all.length === 11);
+    await ask(core, signers.alice, id, 'pause');
+    await core.send(signers.bob, post(6));
+    await ask(core, signers.alice, id, 'resume', { missed: 'skip' });
+    await core.send(signers.bob, post(7));
+    await receiver.waitFor((all) => all.length === 12);
+    assert.equal(JSON.parse(receiver.received[11]!.body).data.cursor, '8');
+    assert.equal((await ask(core, signers.alice, id, 'delete')).body.status, 'deleted');
+    assert.equal((await ask(core, signers.alice, id, 'show')).body.code, 'WEBHOOK_NOT_FOUND');
+  });
+
+  test('Retry-After holds the endpoint; a long failure pauses it and says why; what waits too long is dead', async () => {
+    let nowMs = Date.now();
+    await using core = await createTestCore({ webhooks: LOCAL, now: () => nowMs });
+    await using receiver = await startReceiver();
+    const id = await register(core, signers.alice, { url: receiver.url });
+    const log = createLogger('test', 'silent');
+    {
+      await using _deliverer = deliverFor(core);
+      receiver.answer = answerWith(429, { 'retry-after': '7200' });
+      await core.send(signers.bob, post(1));
+      await receiver.waitFor((all) => all.length === 1);
+      for (;;) {
+        const { body } = await ask(core, signers.alice, id, 'deliveries');
+        if (body.deliveries[0]?.attempts !== 1) continue;
+        assert.ok(body.deliveries[0].next_attempt_ms >= nowMs + 2 * HOUR_MS);
+        assert.equal(body.deliveries[0].log[0].code, 'WEBHOOK_ANSWER_REFUSED');
+        break;
+      }
+    }
+    nowMs += 97 * HOUR_MS;
+    await tidyWebhooks({ db: core.rooms.db, log }, nowMs);
+    const shown = await core.send(
+      signers.alice,
+      {
+        type: 'WEBHOOK',
+        timestamp: Math.floor(nowMs / 1000),
+        content: { action: 'show', webhook_id: id },
+      },
+      `/webhooks/${id}/show`,
+    );
+    assert.deepEqual(
+      [shown.body.status, shown.body.reason.code, shown.body.waiting],
+      ['paused', 'WEBHOOK_FAILING', 1],
+    );
+    await tidyWebhooks({ db: core.rooms.db, log }, nowMs + 31 * 24 * HOUR_MS);
+    const dead = await core.rooms.db.selectFrom('webhook_deliveries').selectAll().execute();
+    assert.deepEqual(
+      dead.map(({ state }) => state),
+      ['dead'],
+    );
+  });
+
+  test('a backlog that is full waits in the log, and comes when there is room', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using receiver = await startReceiver();
+    const id = await register(core, signers.alice, { url: receiver.url });
+    const { number } = await core.rooms.db.selectFrom('webhooks').select('number').executeTakeFirstOrThrow();
+    await stopWebhook(core.rooms.db, number, 'paused', 'WEBHOOK_NOT_ACTIVE', Date.now());
+    for (let n = 0; n < 30; n++) await core.send(signers.bob, post(n));
+    await ask(core, signers.alice, id, 'resume');
+    await using _deliverer = deliverFor(core, { backlogMax: 5 });
+    await receiver.waitFor((all) => all.length === 30);
+    assert.equal(new Set(receiver.received.map((one) => one.id)).size, 30);
+  });
+
+  test('the secret is nowhere: answers, lists, events, metrics, the database, the log', async () => {
+    const lines: string[] = [];
+    const log = recordLog(lines);
+    await using core = await createTestCore({ webhooks: LOCAL });
+    await using _deliverer = startDeliverer({ ...core.rooms, log });
+    await using receiver = await startReceiver();
+    receiver.answer = answerWith(500);
+    const secrets = ['first-secret-x1x1', 'second-secret-y2y2'];
+    const id = await register(core, signers.alice, { url: receiver.url, secret: secrets[0] });
+    const surfaces: unknown[] = [];
+    await core.send(signers.bob, post(1));
+    await receiver.waitFor((all) => all.length === 1);
+    surfaces.push(await ask(core, signers.alice, id, 'rotate', { secret: secrets[1] }));
+    for (const action of ['show', 'test', 'deliveries', 'pause', 'resume'])
+      surfaces.push(await ask(core, signers.alice, id, action));
+    surfaces.push(await ask(core, signers.alice, id, 'rotate', { secret: [secrets[1]] }));
+    surfaces.push(await core.post('/webhooks', JSON.stringify({ secret: secrets[1] })));
+    surfaces.push(
+      await core.send(signers.alice, { type: 'WEBHOOK', content: { action: 'list' } }, '/webhooks/list'),
+    );
+    for (const path of [
+      '/messages',
+      '/messages.json',
+      `/messages/${id}`,
+      `/messages/${id}/status`,
+      '/posts.json',
+      '/aggregates',
+      '/events?cursor=0&limit=100',
+      '/state/digest',
+      '/info/public.json',
+      '/health',
+      '/openapi.json',
+    ])
+      surfaces.push((await core.get(path)).body);
+    for (const path of ['/metrics', '/metrics.json'])
+      surfaces.push((await core.api.inject({ url: path })).payload);
+    await receiver.waitFor((all) => all.length >= 2);
+    surfaces.push(receiver.received);
+    for (const table of ['messages', 'events', 'webhooks', 'webhook_deliveries', 'webhook_requests'] as const)
+      surfaces.push(await core.rooms.db.selectFrom(table).selectAll().execute());
+    const text = [
+      JSON.stringify(surfaces, (_key, value) =>
+        value?.type === 'Buffer' ? Buffer.from(value.data).toString('latin1') : value,
+      ),
+      ...lines,
+    ].join('\n');
+    assert.ok(text.includes(id), 'what is looked through has the webhook');
+    for (const secret of secrets)
+      for (const form of [
+        secret,
+        Buffer.from(secret).toString('base64').slice(0, -4),
+        Buffer.from(secret).toString('hex'),
+      ])
+        assert.ok(!text.includes(form), `${form} is to be seen`);
+  });
+});

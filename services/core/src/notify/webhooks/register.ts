@@ -1,0 +1,75 @@
+import {
+  AppError,
+  effectiveTime,
+  normaliseAddress,
+  ownerOf,
+  parseWebhookContent,
+  type VerifiedMessage,
+} from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import { findRefusal } from '../../intake/permissions.ts';
+import { loadSecurity } from '../../intake/pipeline/load-facts.ts';
+import type { Schema } from '../../store/schema.ts';
+import { lockPlanner, raiseVersion } from './endpoints.ts';
+import type { SealedBox } from './sealed-box.ts';
+
+const WEBHOOKS_PER_OWNER_MAX = 100;
+const CONCURRENCY_DEFAULT = 8;
+
+/**
+ * Throws NOT_PERMITTED where the signer may not speak for the owner (docs/decisions.md 6). Nobody noted it before this
+ * node.
+ */
+export async function checkMaySpeakFor(
+  db: Kysely<Schema>,
+  message: VerifiedMessage,
+  owner: string,
+  nowMs: number,
+): Promise<void> {
+  if (owner === message.sender) return;
+  const history = (await loadSecurity(db, [owner])).get(owner) ?? [];
+  const act = { ...message, contentType: null, aggregateKey: null };
+  if (!findRefusal(history, act, effectiveTime({ time: message.time, notedMs: nowMs }))) return;
+  throw new AppError('NOT_PERMITTED', `${message.sender} has no permission from ${owner} for this`);
+}
+
+export interface RegisterOptions {
+  readonly db: Kysely<Schema>;
+  readonly secrets: SealedBox;
+  readonly now: () => number;
+  /** Throws WEBHOOK_URL_REFUSED. */
+  readonly checkUrl: (url: URL) => void;
+}
+
+/**
+ * A WEBHOOK message carries a secret (docs/decisions.md 5): it is verified and applied, and neither kept among the public
+ * messages nor told to anybody. The secret is sealed with the node's own key before it reaches the database. Sent twice
+ * it is the same webhook, also after that was deleted.
+ */
+export async function registerWebhook(
+  { db, secrets, now, checkUrl }: RegisterOptions,
+  message: VerifiedMessage,
+): Promise<void> {
+  const content = parseWebhookContent(message.content);
+  const { url, events, secret, filters = {}, concurrency = CONCURRENCY_DEFAULT } = content;
+  checkUrl(new URL(url));
+  const owner = ownerOf(message.sender, content);
+  await checkMaySpeakFor(db, message, owner, now());
+  const senders = filters.senders?.map(normaliseAddress);
+  const kept = JSON.stringify({ ...filters, ...(senders ? { senders } : {}) });
+  await db.transaction().execute(async (trx) => {
+    // The lock makes the count hold, and every event after the answer one that is planned for.
+    await lockPlanner(trx);
+    const { rows } = await sql<{ known: boolean; count: number }>`
+      select count(*) filter (where status <> 'deleted') as count, bool_or(webhook_id = ${message.itemHash}) as known
+      from webhooks where owner = ${owner} or webhook_id = ${message.itemHash}`.execute(trx);
+    if (rows[0]?.known) return;
+    if (rows[0]!.count >= WEBHOOKS_PER_OWNER_MAX)
+      throw new AppError('WEBHOOK_LIMIT', `${owner} already has ${WEBHOOKS_PER_OWNER_MAX} webhooks`);
+    const version = await raiseVersion(trx);
+    await sql`
+      insert into webhooks (webhook_id, owner, url, events, secret, created, filters, concurrency, behind_seq, version, updated_ms)
+      select ${message.itemHash}, ${owner}, ${url}, ${[...events]}, ${secrets.seal(secret, message.itemHash)}, ${message.time},
+        ${kept}::jsonb, ${concurrency}, last_seq, ${version}, ${now()} from event_counter`.execute(trx);
+  });
+}

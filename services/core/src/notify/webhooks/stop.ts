@@ -1,0 +1,52 @@
+import type { ErrorCode } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import type { Schema, VerdictReason } from '../../store/schema.ts';
+import { lockPlanner, raiseVersion } from './endpoints.ts';
+
+const SENTENCES: Partial<Record<ErrorCode, string>> = {
+  WEBHOOK_GONE: 'its endpoint returned 410',
+  WEBHOOK_FAILING: 'its endpoint accepted nothing for four days',
+  WEBHOOK_NOT_ACTIVE: 'its owner paused it',
+};
+
+export const stopReason = (code: ErrorCode): VerdictReason => ({
+  code,
+  message: SENTENCES[code] ?? code,
+});
+
+/**
+ * Pauses or disables an active webhook: nothing is planned for it from here on, and its place in the log is kept. What
+ * waits for a disabled one is dead, since nobody wants it.
+ */
+export async function stopWebhook(
+  db: Kysely<Schema>,
+  number: number,
+  status: 'paused' | 'disabled',
+  code: ErrorCode,
+  nowMs: number,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const { last_seq } = await lockPlanner(trx);
+    const version = await raiseVersion(trx);
+    const reason = JSON.stringify(stopReason(code));
+    const { numAffectedRows } = await sql`
+      update webhooks set status = ${status}, reason = ${reason}::jsonb, version = ${version}, updated_ms = ${nowMs},
+        behind_seq = coalesce(behind_seq, ${last_seq})
+      where number = ${number} and status = 'active'`.execute(trx);
+    if (numAffectedRows === 0n || status === 'paused') return;
+    await killWaiting(trx, number, stopReason(code), nowMs);
+  });
+}
+
+/** Nothing waits for ever: what will not be tried is dead, with the reason. */
+async function killWaiting(
+  db: Kysely<Schema>,
+  number: number,
+  reason: VerdictReason,
+  nowMs: number,
+): Promise<void> {
+  const note = JSON.stringify({ at_ms: nowMs, duration_ms: 0, status: null, ...reason });
+  await sql`
+    update webhook_deliveries set state = 'dead', settled_ms = ${nowMs}, log = log || ${note}::jsonb
+    where webhook = ${number} and state = 'waiting'`.execute(db);
+}

@@ -1,0 +1,57 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { askGreeting } from '../sync/greeting.ts';
+
+/** The aggregate in which the network's nodes are listed (facts of deployed nodes: `nodes[].multiaddress`). */
+const NODE_LIST_KEY = 'corechannel';
+const NODE_LIST_FIELD = 'nodes';
+const ADDRESSES_MAX = 1_000;
+const ADDRESS_CHARS_MAX = 256;
+const MULTIADDR = /^\/(ip4|ip6|dns|dns4|dns6)\/[^/\s]+\/tcp\/[0-9]{1,5}\/p2p\/[A-Za-z0-9]+$/;
+
+/** Addresses of a form that can be called; anything may stand in what strangers say. */
+export function pickAddresses(values: readonly unknown[]): string[] {
+  const texts = values.filter(
+    (value) => typeof value === 'string' && value.length <= ADDRESS_CHARS_MAX,
+  ) as string[];
+  return [...new Set(texts.filter((text) => MULTIADDR.test(text)))].slice(0, ADDRESSES_MAX);
+}
+
+/** What a core node says of itself over HTTP. */
+async function askAddresses(url: string, signal: AbortSignal): Promise<string[]> {
+  const { node_multi_addresses: addresses } = await askGreeting(url, signal);
+  return Array.isArray(addresses) ? pickAddresses(addresses) : [];
+}
+
+async function readNodeList(db: Kysely<Schema>, owner: string): Promise<string[]> {
+  const row = await db
+    .selectFrom('aggregate_entries')
+    .select('value')
+    .where('owner', '=', owner)
+    .where('key', '=', NODE_LIST_KEY)
+    .where('field', '=', NODE_LIST_FIELD)
+    .executeTakeFirst();
+  if (!Array.isArray(row?.value)) return [];
+  return pickAddresses((row.value as { multiaddress?: unknown }[]).map((node) => node?.multiaddress));
+}
+
+export interface AddressSources {
+  readonly db: Kysely<Schema>;
+  /** Core nodes by URL, and by multiaddr. */
+  readonly peers: readonly string[];
+  /** Whose node list counts. */
+  readonly nodeListOwner: string | undefined;
+}
+
+/** Every node that this one knows of: configured ones, and those of the network's list. */
+export async function listAddresses(sources: AddressSources, signal: AbortSignal): Promise<string[]> {
+  const { db, peers, nodeListOwner } = sources;
+  const asked = peers
+    .filter((peer) => !peer.startsWith('/'))
+    .map((url) => askAddresses(url, signal).catch(() => []));
+  const found = await Promise.all([
+    ...asked,
+    nodeListOwner === undefined ? [] : readNodeList(db, nodeListOwner),
+  ]);
+  return pickAddresses([...peers, ...found.flat()]);
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { signMessage } from '@skerry/client';
+import fc from 'fast-check';
+import { acceptMessage } from '../../intake/accept.ts';
+import { inlineVerifier } from '../../intake/verify/verifier.ts';
+import { signers } from '../../testing/core.ts';
+import { pickAddresses } from './addresses.ts';
+import { connectLine, createTestGossip } from './testing/setup.ts';
+
+const { alice } = signers;
+const note = (n: number) => ({ type: 'POST', content: { type: 'note', content: { n } } });
+
+describe('gossip', () => {
+  test('a message reaches a node two steps away; a forged one reaches nobody and costs its sender', async () => {
+    await using stack = new AsyncDisposableStack();
+    const nodes = await Promise.all([1, 2, 3].map((seed) => createTestGossip(stack, seed)));
+    const [first, middle, last] = nodes as [(typeof nodes)[0], (typeof nodes)[0], (typeof nodes)[0]];
+    await connectLine(nodes);
+    const sent: string[] = [];
+    const send = async (n: number) => {
+      sent.push((await first.core.send(alice, note(n))).body.item_hash);
+    };
+    // Subscriptions travel after the connection: what comes before them is lost, and gossip promises nothing.
+    for (let n = 0; last.core.rooms.sync.set.index.size === 0; n++) {
+      await send(n);
+      await Promise.race([last.nextCommitted(), new Promise((done) => setTimeout(done, 200))]);
+      assert.ok(n < 200, 'the mesh forms');
+    }
+    await send(1_000);
+    const isThere = async () => (await last.core.get(`/messages/${sent.at(-1)}/status`)).status === 200;
+    while (!(await isThere()))
+      await Promise.race([last.nextCommitted(), new Promise((done) => setTimeout(done, 100))]);
+
+    const accepted = acceptMessage(
+      await inlineVerifier.verify(Buffer.from(signMessage(note(2), alice).body), 2 ** 31),
+    );
+    for (let n = 0; n < 6; n++) {
+      const sourceText = accepted.message.sourceText!.replace('"n":2', `"n":${n + 3}`);
+      first.gossip.publish([{ ...accepted, message: { ...accepted.message, sourceText } }]);
+    }
+    await middle.until(() => middle.gossip.counts.forged >= 5);
+    await middle.until(() => middle.gossip.counts.connected === 1);
+    for (const { core } of [middle, last]) {
+      const rows = await core.rooms.db.selectFrom('messages').select('item_hash').execute();
+      assert.deepEqual(
+        rows.filter((row) => !sent.includes(row.item_hash)),
+        [],
+        'nothing that nobody signed',
+      );
+    }
+    assert.equal(last.gossip.counts.forged, 0, 'nobody passed them on');
+  });
+
+  test('addresses are picked from whatever strangers list', () => {
+    const good = '/ip4/1.2.3.4/tcp/4025/p2p/12D3KooWGRUtestabc';
+    assert.deepEqual(pickAddresses([good, good, 7, null, '/ip4/1.2.3.4', `${good} x`, {}]), [good]);
+    fc.assert(
+      fc.property(fc.array(fc.anything()), (values) =>
+        pickAddresses(values).every((one) => one.startsWith('/')),
+      ),
+    );
+  });
+});

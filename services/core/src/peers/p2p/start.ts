@@ -1,0 +1,114 @@
+import { hkdfSync } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import { join } from 'node:path';
+import { type Host, loadOrCreateKeyFile, runLoop } from '@skerry/kit';
+import { parseEvmAddress } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type { Intake } from '../../intake/intake.ts';
+import type { Committed } from '../../intake/pipeline/statement.ts';
+import type { CoreMetrics } from '../../node/metrics/metrics.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Sync } from '../sync/sync.ts';
+import { listAddresses } from './addresses.ts';
+import { Gossip } from './gossip.ts';
+
+const KEY_FILE = 'p2p.key';
+const SEED_PURPOSE = 'skerry p2p identity';
+const SEED_BYTES = 32;
+/** How often the addresses of other nodes are asked for anew. */
+const MEET_INTERVAL_MS = 15_000;
+/** While nobody is known, more often: nodes of one network start together. */
+const FIRST_MEET_INTERVAL_MS = 1_000;
+
+/** What gossip needs of the rooms. */
+interface GossipRooms {
+  readonly db: Kysely<Schema>;
+  readonly sync: Sync;
+  readonly intake: Pick<Intake, 'gossip'>;
+  readonly metrics: CoreMetrics;
+  onCommitted(listener: (committed: Committed) => void): void;
+}
+
+interface GossipConfig {
+  readonly gossip: boolean;
+  readonly host: string;
+  readonly p2pPort: number;
+  readonly p2pTopic: string;
+  readonly nodeListOwner: string | undefined;
+  readonly dataDir: string;
+  readonly peers: readonly string[];
+}
+
+/** Gossip listens where the API does. */
+function listenAddressOf({ host, p2pPort }: Pick<GossipConfig, 'host' | 'p2pPort'>): string {
+  const address = host === 'localhost' ? '127.0.0.1' : host;
+  if (isIPv6(address)) return `/ip6/${address}/tcp/${p2pPort}`;
+  return /^[0-9.]+$/.test(address) ? `/ip4/${address}/tcp/${p2pPort}` : `/dns4/${address}/tcp/${p2pPort}`;
+}
+
+export interface GossipDoor extends AsyncDisposable {
+  /** Multiaddrs of this node. */
+  addresses(): readonly string[];
+}
+
+const NO_GOSSIP: GossipDoor = { addresses: () => [], async [Symbol.asyncDispose]() {} };
+
+/** The door of gossip; nothing where there is nobody to gossip with. */
+export async function startGossip(
+  rooms: GossipRooms,
+  config: GossipConfig,
+  { signal, log }: Host,
+): Promise<GossipDoor> {
+  const { db, sync, intake, metrics } = rooms;
+  const { peers, p2pPort, p2pTopic, dataDir } = config;
+  const nodeListOwner =
+    config.nodeListOwner === undefined ? undefined : parseEvmAddress(config.nodeListOwner);
+  const isAlone = peers.length === 0 && p2pPort === 0 && nodeListOwner === undefined;
+  if (!config.gossip || isAlone) return NO_GOSSIP;
+  await using stack = new AsyncDisposableStack();
+  const key = await loadOrCreateKeyFile(join(dataDir, KEY_FILE));
+  const gossip = stack.use(
+    new Gossip({
+      settings: {
+        seed: new Uint8Array(hkdfSync('sha256', key, '', SEED_PURPOSE, SEED_BYTES)),
+        listen: [listenAddressOf(config)],
+        topic: p2pTopic,
+      },
+      source: intake.gossip,
+      reputation: sync.syncer.reputation,
+      onMet: () => sync.syncer.nudge(),
+      log,
+    }),
+  );
+  rooms.onCommitted(({ toPassOn }) => gossip.publish(toPassOn));
+  for (const [name, help] of COUNTED)
+    metrics.own.watch(`skerry_gossip_${name}`, help, () => gossip.counts[name]);
+  const meeting = runLoop(
+    { name: 'nodes to gossip with', intervalMs: FIRST_MEET_INTERVAL_MS, signal, log },
+    createMeeting(async () => {
+      const addresses = await listAddresses({ db, peers, nodeListOwner }, signal);
+      gossip.meet(addresses);
+      return addresses.length >= Math.max(1, peers.length);
+    }),
+  );
+  stack.defer(() => meeting);
+  const owned = stack.move();
+  return { addresses: () => gossip.addresses, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+const COUNTED = [
+  ['connected', 'nodes connected for gossip'],
+  ['published', 'messages forwarded'],
+  ['dropped', 'messages left to reconciliation because too many were queued'],
+  ['received', 'messages received from other nodes'],
+  ['forged', 'messages with an invalid signature'],
+] as const;
+
+/** Often while nodes are unknown, seldom once they are known. */
+function createMeeting(meet: () => Promise<boolean>): () => Promise<void> {
+  let nextMs = 0;
+  return async () => {
+    if (performance.now() < nextMs) return;
+    nextMs = (await meet()) ? performance.now() + MEET_INTERVAL_MS : 0;
+  };
+}

@@ -1,0 +1,140 @@
+import {
+  END,
+  envelopeText,
+  formatBound,
+  parseBound,
+  type ShortKey,
+  START,
+  sharedText,
+} from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import { erasedText, isErased } from '../../intake/erased.ts';
+import { type StoredMessage, verifiedOf } from '../../intake/stored.ts';
+import type { Schema } from '../../store/schema.ts';
+import { FRAMES_BYTES } from './frames.ts';
+import type { NodeSet } from './node-set.ts';
+
+/** Messages in one page of the bulk transfer. */
+export const PAGE_MESSAGES = 2_000;
+/** What JSON adds to a message's text, about. */
+const ADDED_BYTES = 512;
+
+/** What an envelope is passed on as. Rows that are wide take longer to parse than anything else here. */
+async function readEnvelopes(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
+  const { rows } = await sql<Envelope>`
+    select item_hash, source_text as text, signature, sender, noted_ms as "notedMs" from messages
+    where item_hash = any(${names}::text[]) and form = 'envelope' and source_text is not null
+      and (status <> 'forgotten' or content is not null)`.execute(db);
+  return new Map(
+    rows.map((row) => [row.item_hash, envelopeText(row.text, row.signature, row.sender, row.notedMs)]),
+  );
+}
+
+interface Envelope {
+  readonly item_hash: string;
+  readonly text: string;
+  readonly signature: string;
+  readonly sender: string;
+  readonly notedMs: number | null;
+}
+
+/** Parsing contents would cost more than all the rest, and only an upload's is passed on. */
+interface SharedRow extends StoredMessage {
+  readonly lacks_content: boolean;
+}
+
+const textOf = (row: SharedRow) =>
+  isErased(row.status, row.lacks_content) ? erasedText(row) : sharedText(verifiedOf(row));
+
+async function readOthers(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
+  if (names.length === 0) return new Map();
+  const { rows } = await sql<SharedRow>`
+    select item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", content_type, subject, tags,
+      source_text, signature, status, noted_ms, content is null as lacks_content,
+      case form when 'upload' then content end as content
+    from messages where item_hash = any(${names}::text[])`.execute(db);
+  return new Map(
+    rows.flatMap((row) => {
+      const text = textOf(row);
+      return text === undefined ? [] : [[row.item_hash, text] as const];
+    }),
+  );
+}
+
+async function readTexts(db: Kysely<Schema>, names: readonly string[]): Promise<string[]> {
+  const envelopes = await readEnvelopes(db, names);
+  const others = await readOthers(
+    db,
+    names.filter((name) => !envelopes.has(name)),
+  );
+  return names.flatMap((name) => envelopes.get(name) ?? others.get(name) ?? []);
+}
+
+/** How many of the messages fit into so many bytes; the last one may go beyond. Texts may be a megabyte each: they are not read. */
+async function countFitting(
+  db: Kysely<Schema>,
+  names: readonly string[],
+  limitBytes: number,
+): Promise<number> {
+  const { rows } = await sql<{ item_hash: string; bytes: number | null }>`
+    select item_hash, octet_length(source_text) as bytes from messages
+    where item_hash = any(${names}::text[])`.execute(db);
+  const bytesOf = new Map(rows.map((row) => [row.item_hash, row.bytes]));
+  let sizeBytes = 0;
+  for (const [at, name] of names.entries()) {
+    sizeBytes += (bytesOf.get(name) ?? 0) + ADDED_BYTES;
+    if (sizeBytes >= limitBytes) return at + 1;
+  }
+  return names.length;
+}
+
+/** Texts of the first of some messages, as many as fit. @returns how many of them were looked at */
+export async function readSome(
+  db: Kysely<Schema>,
+  names: readonly string[],
+  limitBytes: number,
+): Promise<{ texts: string[]; looked: number }> {
+  const looked = await countFitting(db, names, limitBytes);
+  return { texts: await readTexts(db, names.slice(0, looked)), looked };
+}
+
+/** The messages that a peer asked for by name: those that are here, and as many as one body takes. */
+export async function readWanted(
+  db: Kysely<Schema>,
+  set: NodeSet,
+  wanted: readonly ShortKey[],
+): Promise<string[]> {
+  const keys = wanted.flatMap((short) => set.index.find(short) ?? []);
+  const names = keys.map((key) => set.nameOf(key));
+  return (await readSome(db, names, FRAMES_BYTES)).texts;
+}
+
+/**
+ * A page of all messages in their order.
+ * @param place where the page begins; '' for the start
+ * @returns next: where the next page begins; null after the last one
+ */
+export async function readPage(
+  db: Kysely<Schema>,
+  set: NodeSet,
+  place: string,
+): Promise<{ texts: string[]; next: string | null }> {
+  const { index } = set;
+  const from = index.rank(place === '' ? START : parseBound(place));
+  const to = Math.min(from + PAGE_MESSAGES, index.rank(END));
+  // Ids are views into the index, which may change while the rows are read.
+  const keys = Array.from({ length: to - from }, (_, at) => {
+    const { time, id } = index.keyAt(from + at);
+    return { time, id: id.slice() };
+  });
+  const following = to < index.size ? index.keyAt(to) : undefined;
+  const end = following && formatBound({ time: following.time, prefix: following.id });
+  const { texts, looked } = await readSome(
+    db,
+    keys.map((key) => set.nameOf(key)),
+    FRAMES_BYTES,
+  );
+  const rest = keys[looked];
+  const next = rest ? formatBound({ time: rest.time, prefix: rest.id }) : (end ?? null);
+  return { texts, next };
+}

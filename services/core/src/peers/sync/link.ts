@@ -1,0 +1,192 @@
+import {
+  AppError,
+  decodeAnswer,
+  encodeKeys,
+  encodeRanges,
+  isErrorCode,
+  RANGES_BODY_BYTES,
+  type Range,
+  type ShortKey,
+  WANTED_KEYS_MAX,
+} from '@skerry/protocol';
+import { NEXT_PLACE_HEADER } from '@skerry/protocol/api/core/sync';
+import { PAGE_MESSAGES } from './envelopes.ts';
+import { decodeFrames, encodeFrames, FRAMES_BODY_BYTES } from './frames.ts';
+
+/** What a node says of itself to those that keep in step with it. */
+export interface PeerGreeting {
+  /** Of the running process: how a node recognises itself. */
+  readonly nodeId: string;
+  readonly messages: number;
+  /** What it says of the time, milliseconds; undefined where it does not. */
+  readonly clock: PeerClock | undefined;
+}
+
+export interface PeerClock {
+  /** Its machine's, since 1970. */
+  readonly timeMs: number;
+  /** What it adds to that. */
+  readonly correctionMs: number;
+}
+
+/** What became of the messages of an offer. `known`: the peer had them already. */
+export interface OfferTally {
+  readonly taken: number;
+  readonly known: number;
+  readonly refused: number;
+  readonly forged: number;
+}
+
+/** Port: another core node, as a source of messages. Adapters: HTTP (here), the simulator's network. */
+export interface PeerLink {
+  readonly name: string;
+  greet(signal: AbortSignal): Promise<PeerGreeting>;
+  askRanges(question: readonly Range[], signal: AbortSignal): Promise<{ answer: Range[]; sizeBytes: number }>;
+  /** @param keys at most WANTED_KEYS_MAX */
+  fetchMessages(keys: readonly ShortKey[], signal: AbortSignal): Promise<Buffer[]>;
+  /** @param place '' for the start */
+  fetchPage(place: string, signal: AbortSignal): Promise<{ frames: Buffer[]; next: string | null }>;
+  /** Messages that the peer lacks and does not ask for. @param texts as nodes pass them on; an offer's limits hold */
+  offer(texts: readonly string[], signal: AbortSignal): Promise<OfferTally>;
+}
+
+const REQUEST_TIMEOUT_MS = 60_000;
+const GREETING_BYTES = 64 * 1024;
+const BINARY = 'application/octet-stream';
+/** How long a peer's wish to be left alone is honoured within one request. */
+const RETRY_AFTER_MS_MAX = 30_000;
+
+async function readLimited(response: Response, limitBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of response.body ?? []) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > limitBytes)
+      throw new AppError('PEER_MISBEHAVED', `the peer's answer is larger than ${limitBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+async function failureOf(response: Response): Promise<AppError> {
+  const text = (await readLimited(response, GREETING_BYTES)).toString();
+  let code: unknown;
+  try {
+    code = (JSON.parse(text) as { code?: unknown }).code;
+  } catch {}
+  return new AppError(
+    isErrorCode(code) && code !== 'INTERNAL' ? code : 'UPSTREAM_UNAVAILABLE',
+    `the peer returned ${response.status}`,
+  );
+}
+
+const wait = (milliseconds: number, signal: AbortSignal) =>
+  new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(done, milliseconds);
+    const onAbort = () => done(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    function done(reason?: unknown) {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      if (signal.aborted) reject(reason);
+      else resolve();
+    }
+  });
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function parseObject(bytes: Buffer, url: string): Fields {
+  try {
+    return (JSON.parse(bytes.toString()) ?? {}) as Fields;
+  } catch (cause) {
+    throw new AppError('PEER_MISBEHAVED', `the peer ${url} did not answer in JSON`, { cause });
+  }
+}
+
+function readClock(clock: unknown): PeerClock | undefined {
+  const { time_ms: timeMs, correction_ms: correctionMs } = (clock ?? {}) as Fields;
+  return Number.isSafeInteger(timeMs) && Number.isSafeInteger(correctionMs)
+    ? { timeMs: timeMs as number, correctionMs: correctionMs as number }
+    : undefined;
+}
+
+function readAnswer(bytes: Buffer): Range[] {
+  try {
+    return decodeAnswer(bytes);
+  } catch (cause) {
+    throw new AppError('PEER_MISBEHAVED', 'the peer returned no ranges', { cause });
+  }
+}
+
+/** Another node's routes (api/sync.ts). Throws UPSTREAM_UNAVAILABLE, PEER_MISBEHAVED, and what the peer refuses with. */
+export function createHttpLink(url: string): PeerLink {
+  const base = `${url.replace(/\/+$/, '')}/api/v0/sync`;
+
+  async function ask(path: string, body: Uint8Array | undefined, limitBytes: number, signal: AbortSignal) {
+    const ended = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
+    for (let attempt = 1; ; attempt++) {
+      let response: Response;
+      try {
+        response = await fetch(`${base}${path}`, {
+          redirect: 'error',
+          signal: ended,
+          ...(body === undefined
+            ? {}
+            : { method: 'POST', body: Buffer.from(body), headers: { 'content-type': BINARY } }),
+        });
+      } catch (cause) {
+        throw new AppError('UPSTREAM_UNAVAILABLE', `the peer ${url} does not answer`, { cause });
+      }
+      if (response.ok) {
+        try {
+          return { bytes: await readLimited(response, limitBytes), headers: response.headers };
+        } catch (cause) {
+          if (cause instanceof AppError) throw cause;
+          throw new AppError('UPSTREAM_UNAVAILABLE', `the connection to the peer ${url} was lost`, { cause });
+        }
+      }
+      const retryAfterMs = Number(response.headers.get('retry-after')) * 1000;
+      const failure = await failureOf(response);
+      if (attempt > 3 || !(retryAfterMs > 0)) throw failure;
+      await wait(Math.min(retryAfterMs, RETRY_AFTER_MS_MAX), ended);
+    }
+  }
+
+  return {
+    name: url,
+    async greet(signal) {
+      const { bytes } = await ask('/status', undefined, GREETING_BYTES, signal);
+      const { node_id: nodeId, messages, clock } = parseObject(bytes, url);
+      if (typeof nodeId !== 'string' || !Number.isSafeInteger(messages))
+        throw new AppError('PEER_MISBEHAVED', `the peer ${url} is not a core node that exchanges messages`);
+      return { nodeId, messages: messages as number, clock: readClock(clock) };
+    },
+    async askRanges(question, signal) {
+      const body = encodeRanges(question);
+      const { bytes } = await ask('/ranges', body, RANGES_BODY_BYTES, signal);
+      return { answer: readAnswer(bytes), sizeBytes: body.length + bytes.length };
+    },
+    async fetchMessages(keys, signal) {
+      const { bytes } = await ask('/messages', encodeKeys(keys), FRAMES_BODY_BYTES, signal);
+      return decodeFrames(bytes, WANTED_KEYS_MAX);
+    },
+    async fetchPage(place, signal) {
+      const { bytes, headers } = await ask(`/messages?place=${place}`, undefined, FRAMES_BODY_BYTES, signal);
+      return { frames: decodeFrames(bytes, PAGE_MESSAGES), next: headers.get(NEXT_PLACE_HEADER) || null };
+    },
+    async offer(texts, signal) {
+      const { bytes } = await ask('/offers', encodeFrames(texts), GREETING_BYTES, signal);
+      const tally = parseObject(bytes, url);
+      const countOf = (name: keyof OfferTally) => {
+        const count = tally[name];
+        return typeof count === 'number' && count >= 0 && count <= texts.length ? count : 0;
+      };
+      return {
+        taken: countOf('taken'),
+        known: countOf('known'),
+        refused: countOf('refused'),
+        forged: countOf('forged'),
+      };
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { AppError, bytesToHex, isItemHash64, type ShortKey, type SyncKey, syncKeyOf } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import { fieldsOfRow, type KeyColumns, type Move } from '../../intake/pipeline/statement.ts';
+import type { Schema } from '../../store/schema.ts';
+import { SetIndex } from './set-index.ts';
+
+/** Rows that are read at once while the index is made. */
+const LOAD_ROWS = 20_000;
+const HASH_BYTES = 32;
+/** Changes that are kept while the keys are read; with more of them the reading begins again. */
+const EARLY_MOVES_MAX = 500_000;
+
+async function* readKeys(db: Kysely<Schema>): AsyncGenerator<KeyColumns[]> {
+  let after = '';
+  for (;;) {
+    const { rows } = await sql<KeyColumns>`
+      select item_hash, form, sender, channel, "time", tags, noted_ms from messages
+      where item_hash > ${after} order by item_hash limit ${LOAD_ROWS}`.execute(db);
+    if (rows.length > 0) yield rows;
+    if (rows.length < LOAD_ROWS) return;
+    after = rows.at(-1)!.item_hash;
+  }
+}
+
+/** Every message that the node keeps, whatever its status, as a set that others can compare theirs with. */
+export class NodeSet {
+  #index = new SetIndex();
+  /** Names of messages that are named by CID, by their hash in the index. */
+  readonly #cids = new Map<string, string>();
+  /** What becomes durable while the keys are being read; undefined while they are not. */
+  #early: Move[] | undefined;
+  #isReady = false;
+  readonly #earlyMax: number;
+
+  constructor({ earlyMovesMax = EARLY_MOVES_MAX } = {}) {
+    this.#earlyMax = earlyMovesMax;
+  }
+
+  /** Whether it knows all messages. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  get index(): SetIndex {
+    return this.#index;
+  }
+
+  /**
+   * Reads every key once. `follow` must be connected before. One that failed may be called again: what became durable before
+   * is read then. Throws OVERLOADED where too much changes meanwhile.
+   */
+  async load(db: Kysely<Schema>): Promise<void> {
+    const early: Move[] = [];
+    this.#isReady = false;
+    this.#early = early;
+    try {
+      const keys: SyncKey[] = [];
+      for await (const rows of readKeys(db)) {
+        for (const row of rows) {
+          this.#note(row.item_hash);
+          keys.push(syncKeyOf(fieldsOfRow(row)));
+        }
+        if (early.length > this.#earlyMax)
+          throw new AppError(
+            'OVERLOADED',
+            `more than ${this.#earlyMax} messages came in while those that are kept were read`,
+          );
+      }
+      this.#index = SetIndex.of(keys);
+      this.#isReady = true;
+    } finally {
+      this.#early = undefined;
+    }
+    this.follow(early);
+  }
+
+  #note(itemHash: string): void {
+    if (isItemHash64(itemHash)) return;
+    const { id } = syncKeyOf({
+      form: 'envelope',
+      itemHash,
+      sender: '',
+      channel: null,
+      time: 0,
+      tags: [],
+      notedMs: null,
+    });
+    this.#cids.set(bytesToHex(id.subarray(0, HASH_BYTES)), itemHash);
+  }
+
+  follow(moves: readonly Move[]): void {
+    if (!this.#isReady) {
+      // One too many says that some are lacking.
+      if (this.#early && this.#early.length <= this.#earlyMax) this.#early.push(...moves);
+      return;
+    }
+    for (const { itemHash, from, to } of moves) {
+      if (from) this.#index.remove(from);
+      this.#note(itemHash);
+      this.#index.add(to);
+    }
+  }
+
+  /** The item hash of a key. */
+  nameOf({ id }: SyncKey): string {
+    const hash = bytesToHex(id.subarray(0, HASH_BYTES));
+    return this.#cids.get(hash) ?? hash;
+  }
+
+  has(key: ShortKey): boolean {
+    return this.#index.find(key) !== undefined;
+  }
+}

@@ -1,0 +1,252 @@
+import {
+  AppError,
+  answersQuestion,
+  continueRanges,
+  openQuestion,
+  parseBound,
+  QUESTION_RANGES_MAX,
+  type Range,
+  type ShortKey,
+  shortHashOf,
+  textOfShortKey,
+  WANTED_KEYS_MAX,
+} from '@skerry/protocol';
+import type { Accepted } from '../../intake/accepted.ts';
+import { addTallies, NO_TALLY, type PassedOn, type ReadFrame, type Tally } from '../../intake/passed-on.ts';
+import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
+import type { PeerLink } from './link.ts';
+import type { NodeSet } from './node-set.ts';
+import { OFFERED_KEYS_MAX } from './offers.ts';
+
+/** Questions in one session. A set of a billion keys that differs everywhere needs more: the next session goes on. */
+const ROUNDS_MAX = 8_000;
+/** Answers in a row after which nothing new was learnt: the peer leads us around. */
+const IDLE_ROUNDS_MAX = 64;
+/** Pages in a row without a message. */
+const EMPTY_PAGES_MAX = 16;
+/** Messages in one session that nobody signed: enough to know. */
+const FORGED_MAX = 20;
+/** Keys that are not asked for again for a while, since what came of them was not kept. */
+const DECLINED_MAX = 100_000;
+const DECLINED_MS = 600_000;
+
+/** Messages ahead of the clock that one session looks for: what is beyond is not compared until its time comes. */
+export const LATER_COUNTED_MAX = 1_000;
+
+export interface SessionOptions {
+  readonly set: NodeSet;
+  /** What the peer sends goes through it. */
+  readonly source: PassedOn;
+  readonly declined: Declined;
+  /** Whose key, by its hash part, counts as the peer says against this node's own word (PeerLacks). */
+  readonly yieldsTo?: (key: ShortKey) => boolean;
+  readonly signal: AbortSignal;
+  /** Whether a message of this time, Unix seconds, is ahead of the clock: it is taken when its time comes. */
+  readonly isLater: (time: number) => boolean;
+  /** Told after each step. */
+  readonly onProgress?: (tally: Tally) => void;
+}
+
+export interface SessionResult {
+  readonly tally: Tally;
+  readonly rounds: number;
+  /** Of questions and answers; the messages themselves are not in it. */
+  readonly sizeBytes: number;
+  /** Messages that this node lacked, and those that the peer lacks. */
+  readonly lacked: number;
+  readonly had: number;
+  /** Messages of the peer that are ahead of the clock; from LATER_COUNTED_MAX on not all are counted. */
+  readonly later: number;
+  /** The first of those that the peer lacks. */
+  readonly peerLacks: readonly ShortKey[];
+}
+
+/** Keys whose messages were asked for and not kept: refused here, or not the copy that this node keeps. */
+export class Declined {
+  readonly #until = new Map<string, number>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  has(key: ShortKey): boolean {
+    return (this.#until.get(textOfShortKey(key)) ?? 0) > this.#now();
+  }
+
+  note(key: ShortKey): void {
+    const text = textOfShortKey(key);
+    this.#until.delete(text);
+    this.#until.set(text, this.#now() + DECLINED_MS);
+    const oldest = this.#until.keys().next();
+    if (this.#until.size > DECLINED_MAX && !oldest.done) this.#until.delete(oldest.value);
+  }
+}
+
+/** What the peer was worth so far; thrown with its tally, so that its forgeries are counted. */
+export class ForgedError extends AppError {
+  readonly forged: number;
+
+  constructor(forged: number) {
+    super('PEER_MISBEHAVED', `the peer sent ${forged} messages without a valid signature`);
+    this.forged = forged;
+  }
+}
+
+function checkTally(tally: Tally): void {
+  if (tally.forged > FORGED_MAX) throw new ForgedError(tally.forged);
+}
+
+/** Fetches what a peer has, in requests of a limited size, and keeps it. */
+async function fetchLacking(
+  link: PeerLink,
+  lacking: readonly ShortKey[],
+  options: SessionOptions,
+): Promise<Tally> {
+  const { set, source, declined, yieldsTo = () => false, signal } = options;
+  let total = NO_TALLY;
+  let left = lacking.filter((key) => (yieldsTo(key) || !declined.has(key)) && !set.has(key));
+  while (left.length > 0) {
+    const asked = left.slice(0, WANTED_KEYS_MAX);
+    const frames = await link.fetchMessages(asked, signal);
+    const read = await source.read(frames);
+    // By hash alone: what no hash covers may be another by now, and is settled where the message is kept.
+    const wanted = new Set(asked.map(({ id }) => shortHashOf(id)));
+    const unasked = read.some(
+      (one) => 'accepted' in one && !wanted.has(shortHashOf(shortKeyOfAccepted(one.accepted).id)),
+    );
+    if (unasked) throw new AppError('PEER_MISBEHAVED', 'the peer sent messages that were not requested');
+    const isOverruled = (accepted: Accepted) => yieldsTo(shortKeyOfAccepted(accepted));
+    total = addTallies(total, await source.keep(read, isOverruled));
+    options.onProgress?.(total);
+    checkTally(total);
+    const arrived = frames.length;
+    // A body has room for so much; what did not fit is asked for again, and what is behind the last one that came.
+    const isWhole = arrived === 0 || arrived >= asked.length;
+    const rest = asked.filter((key) => !set.has(key));
+    if (isWhole || rest.length === asked.length) {
+      for (const key of rest) declined.note(key);
+      left = left.slice(asked.length);
+    } else left = [...rest, ...left.slice(asked.length)];
+  }
+  return total;
+}
+
+/** The first ranges of a question, and the rest for another one. */
+const cut = (open: readonly Range[]): [Range[], Range[]] => [
+  open.slice(0, QUESTION_RANGES_MAX),
+  open.slice(QUESTION_RANGES_MAX),
+];
+
+const NO_RESULT: SessionResult = {
+  tally: NO_TALLY,
+  rounds: 0,
+  sizeBytes: 0,
+  lacked: 0,
+  had: 0,
+  later: 0,
+  peerLacks: [],
+};
+
+/** Finds what a peer has and this node lacks, and takes it. Most peers do the same on their own. Throws what the link throws. */
+export async function reconcile(link: PeerLink, options: SessionOptions): Promise<SessionResult> {
+  const { set, signal, isLater } = options;
+  let open: readonly Range[] = openQuestion(set.index);
+  let result: SessionResult = NO_RESULT;
+  let idle = 0;
+  while (open.length > 0 && result.rounds < ROUNDS_MAX) {
+    const [question, rest] = cut(open);
+    const { answer, sizeBytes } = await link.askRanges(question, signal);
+    if (!answersQuestion(question, answer))
+      throw new AppError('PEER_MISBEHAVED', 'the peer returned ranges that were not requested');
+    const { open: next, lacks, has } = continueRanges(set.index, answer);
+    const due = lacks.filter(({ time }) => !isLater(time));
+    const tally = await fetchLacking(link, due, {
+      ...options,
+      onProgress: (some) => options.onProgress?.(addTallies(result.tally, some)),
+    });
+    idle = lacks.length + has.length === 0 ? idle + 1 : 0;
+    if (idle > IDLE_ROUNDS_MAX) throw new AppError('PEER_MISBEHAVED', "the peer's answers do not end");
+    result = {
+      tally: addTallies(result.tally, tally),
+      rounds: result.rounds + 1,
+      sizeBytes: result.sizeBytes + sizeBytes,
+      lacked: result.lacked + lacks.length,
+      had: result.had + has.length,
+      later: result.later + (lacks.length - due.length) + tally.later,
+      peerLacks: [...result.peerLacks, ...has].slice(0, OFFERED_KEYS_MAX),
+    };
+    // What is found last is asked about first, so that what is open stays small.
+    const following = [...next, ...rest];
+    open =
+      result.later < LATER_COUNTED_MAX
+        ? following
+        : following.filter(({ lower: { time } }) => !Number.isFinite(time) || !isLater(time));
+  }
+  return result;
+}
+
+export interface TransferOptions extends SessionOptions {
+  /** Where an earlier process had come; '' for the start. */
+  readonly place: string;
+  /** Everything before this place is durable. */
+  readonly savePlace: (place: string) => Promise<void>;
+}
+
+function timeOfPlace(place: string): number {
+  try {
+    return parseBound(place).time;
+  } catch (cause) {
+    throw new AppError('PEER_MISBEHAVED', "the peer's pages do not advance", { cause });
+  }
+}
+
+type Page = Awaited<ReturnType<PeerLink['fetchPage']>>;
+
+/** The pages of a peer in their order; the next one is on its way while one is worked on. */
+async function* readPages(link: PeerLink, place: string, signal: AbortSignal): AsyncGenerator<Page> {
+  let loading: Promise<Page> | undefined = link.fetchPage(place, signal);
+  let last = place;
+  let empty = 0;
+  while (loading) {
+    const page: Page = await loading;
+    const { frames, next } = page;
+    empty = frames.length === 0 ? empty + 1 : 0;
+    if (empty > EMPTY_PAGES_MAX || (next !== null && next <= last))
+      throw new AppError('PEER_MISBEHAVED', "the peer's pages do not advance");
+    loading = next === null ? undefined : link.fetchPage(next, signal);
+    // A failure is met when the page is wanted.
+    loading?.catch(() => {});
+    last = next ?? last;
+    yield page;
+  }
+}
+
+/**
+ * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one is
+ * verified, and the one after that is on its way. It ends where messages are ahead of the clock.
+ */
+export async function transfer(link: PeerLink, options: TransferOptions): Promise<Tally> {
+  const { source, signal, savePlace, isLater } = options;
+  let total = NO_TALLY;
+  const write = async (read: readonly ReadFrame[], next: string | null) => {
+    total = addTallies(total, await source.keep(read));
+    if (next !== null) await savePlace(next);
+    options.onProgress?.(total);
+    checkTally(total);
+  };
+  let writing: Promise<void> = Promise.resolve();
+  try {
+    for await (const { frames, next } of readPages(link, options.place, signal)) {
+      const read = await source.read(frames);
+      await writing;
+      writing = write(read, next);
+      // Met before the next page is written.
+      writing.catch(() => {});
+      if (next !== null && isLater(timeOfPlace(next))) break;
+    }
+  } finally {
+    await writing;
+  }
+  return total;
+}

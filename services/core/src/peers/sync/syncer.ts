@@ -1,0 +1,289 @@
+import { randomUUID } from 'node:crypto';
+import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { AppError, LIMITS, type ShortKey } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import type { Intake } from '../../intake/intake.ts';
+import { NO_TALLY, type Tally } from '../../intake/passed-on.ts';
+import type { Schema } from '../../store/schema.ts';
+import { type NetworkClock, offsetOf } from './clock.ts';
+import type { PeerGreeting, PeerLink } from './link.ts';
+import type { NodeSet } from './node-set.ts';
+import { offerLacking, PeerLacks } from './offers.ts';
+import { Reputation } from './reputation.ts';
+import {
+  Declined,
+  ForgedError,
+  LATER_COUNTED_MAX,
+  reconcile,
+  type SessionResult,
+  transfer,
+} from './session.ts';
+import { describeSync, type PeerState, type SyncView } from './view.ts';
+
+/** A peer that has so many more messages is copied from page by page; ranges would list them all. */
+const TRANSFER_MESSAGES = 5_000;
+const TRANSFER_SHARE = 0.5;
+/** Comparisons in one session because the clock was moved during the one before. */
+const RECONCILED_AGAIN_MAX = 2;
+const RETRY_BASE_MS = 1_000;
+const RETRY_MAX_MS = 60_000;
+
+export interface SyncerOptions {
+  readonly db: Kysely<Schema>;
+  readonly set: NodeSet;
+  readonly intake: Pick<Intake, 'peer' | 'offer'>;
+  readonly links: readonly PeerLink[];
+  /** Between two sessions with one peer. */
+  readonly intervalMs: number;
+  readonly clock: NetworkClock;
+  readonly log: Logger;
+  readonly random?: () => number;
+}
+
+/** Keeps this node in step with its peers: everything at first, then what either lacks, again and again. */
+export class Syncer {
+  /** Of this process. */
+  readonly nodeId = randomUUID();
+  readonly reputation: Reputation;
+  readonly #options: SyncerOptions;
+  #declined: Declined;
+  /** How often the clock was moved. */
+  #moves = 0;
+  readonly #peers: PeerState[];
+  readonly #lacks = new Map<PeerState, PeerLacks>();
+  #wakes: (() => void)[] = [];
+  #transfer: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SyncerOptions) {
+    this.#options = options;
+    const { clock } = options;
+    this.reputation = new Reputation(clock.now);
+    this.#declined = new Declined(clock.now);
+    clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
+    this.#peers = options.links.map((link) => ({
+      link,
+      state: 'new',
+      messages: null,
+      later: 0,
+      taken: 0,
+      given: 0,
+      syncedMs: null,
+      failures: 0,
+      failure: null,
+    }));
+  }
+
+  view(): SyncView {
+    const { set, clock, intervalMs } = this.#options;
+    return describeSync({
+      nodeId: this.nodeId,
+      set,
+      clock,
+      peers: this.#peers.map((peer) => ({ ...peer, points: this.reputation.pointsOf(peer.link.name) })),
+      staleAfterMs: intervalMs * 3,
+      nowMs: clock.now(),
+    });
+  }
+
+  /** Something may have been missed: sessions begin now. */
+  nudge(): void {
+    for (const wake of this.#wakes.splice(0)) wake();
+  }
+
+  /** What was ahead of the clock may be due now: until the next session nobody knows. */
+  #onClockMoved(movedMs: number): void {
+    this.#moves++;
+    this.#declined = new Declined(this.#options.clock.now);
+    for (const peer of this.#peers) {
+      if (peer.later > 0) Object.assign(peer, { state: 'syncing', syncedMs: null, later: 0 });
+      else if (peer.syncedMs !== null) peer.syncedMs += movedMs;
+    }
+    this.nudge();
+  }
+
+  /** Follows every peer until the signal ends. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#peers.map((peer) => this.#follow(peer, signal)));
+  }
+
+  async #follow(peer: PeerState, signal: AbortSignal): Promise<void> {
+    const { intervalMs, random = Math.random } = this.#options;
+    while (!signal.aborted) {
+      const isDone = await this.syncWith(peer, signal);
+      if (peer.state === 'self') return;
+      const waitMs = isDone
+        ? intervalMs * (0.75 + random() / 2)
+        : backoffMs(peer.failures, RETRY_BASE_MS, Math.min(intervalMs, RETRY_MAX_MS), random());
+      await this.#wait(waitMs, signal);
+    }
+  }
+
+  async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    this.#wakes.push(() => woken.abort());
+    await pause(milliseconds, AbortSignal.any([signal, woken.signal]));
+  }
+
+  /** One session with every peer, one after another. For tests and the simulator, where nobody waits. */
+  async round(signal: AbortSignal): Promise<boolean> {
+    let isWhole = true;
+    for (const peer of this.#peers) isWhole = (await this.syncWith(peer, signal)) && isWhole;
+    return isWhole;
+  }
+
+  /** @returns whether the session came to its end */
+  async syncWith(peer: PeerState, signal: AbortSignal): Promise<boolean> {
+    const { clock, log } = this.#options;
+    const { name } = peer.link;
+    if (this.reputation.isBanned(name)) {
+      Object.assign(peer, { state: 'banned', failures: peer.failures + 1 });
+      return false;
+    }
+    try {
+      const result = await this.#session(peer, signal);
+      if (peer.state === 'self') return true;
+      this.reputation.noteForged(name, result.tally.forged);
+      Object.assign(peer, { state: 'synced', syncedMs: clock.now(), failures: 0, failure: null });
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      if (error instanceof ForgedError) this.reputation.noteForged(name, error.forged);
+      else if (error instanceof AppError && error.code === 'PEER_MISBEHAVED')
+        this.reputation.noteMisbehaved(name);
+      const failure = error instanceof AppError ? error.code : 'INTERNAL';
+      if (failure === 'INTERNAL') log.error({ err: error, peer: name }, 'a session with a peer failed');
+      else if (peer.failure !== failure)
+        log.warn({ err: error, peer: name }, 'cannot stay in step with a peer');
+      Object.assign(peer, { state: 'failing', failures: peer.failures + 1, failure });
+      return false;
+    }
+  }
+
+  async #session(peer: PeerState, signal: AbortSignal): Promise<Pick<SessionResult, 'tally'>> {
+    const { set, intake, log } = this.#options;
+    const greeting = await this.#greet(peer, signal);
+    if (greeting.nodeId === this.nodeId) {
+      peer.state = 'self';
+      return { tally: NO_TALLY };
+    }
+    peer.messages = greeting.messages;
+    if (peer.state !== 'synced') peer.state = 'syncing';
+    let { taken } = peer;
+    const onProgress = (tally: Tally) => {
+      peer.taken = taken + tally.taken;
+    };
+    const lacks = this.#lacks.get(peer) ?? new PeerLacks();
+    this.#lacks.set(peer, lacks);
+    const yieldsTo = (key: ShortKey) => lacks.yieldsTo(key);
+    const common = {
+      set,
+      source: intake.peer,
+      declined: this.#declined,
+      yieldsTo,
+      signal,
+      isLater: this.#isLater,
+      onProgress,
+    };
+    await this.#transferFrom(peer, common);
+    taken = peer.taken;
+    let moves = this.#moves;
+    let result = await reconcile(peer.link, common);
+    // The clock was moved meanwhile: what was ahead of it may be due.
+    for (let again = 0; moves !== this.#moves && again < RECONCILED_AGAIN_MAX; again++) {
+      moves = this.#moves;
+      taken = peer.taken;
+      result = await reconcile(peer.link, { ...common, declined: this.#declined });
+    }
+    if (result.tally.taken > 0)
+      log.info({ peer: peer.link.name, ...result.tally }, 'received missing messages');
+    peer.later = this.#countLater(result, greeting);
+    await this.#offer(peer, lacks, result, greeting, signal);
+    return result;
+  }
+
+  /** Whether a message of this time is ahead of the clock. */
+  readonly #isLater = (time: number): boolean =>
+    time > Math.floor(this.#options.clock.now() / 1000) + LIMITS.futureSeconds;
+
+  async #greet({ link }: PeerState, signal: AbortSignal): Promise<PeerGreeting> {
+    const { clock } = this.#options;
+    const sentMs = clock.machineNow();
+    const greeting = await link.greet(signal);
+    const offsetMs = greeting.clock && offsetOf(sentMs, clock.machineNow(), greeting.clock.timeMs);
+    if (offsetMs !== undefined && greeting.nodeId !== this.nodeId) clock.note(link.name, offsetMs);
+    return greeting;
+  }
+
+  /** Beyond what a session counts the peer's own number says it: what it has, without what both have. */
+  #countLater({ later, had }: SessionResult, { messages }: PeerGreeting): number {
+    if (later < LATER_COUNTED_MAX) return later;
+    return Math.max(later, messages - (this.#options.set.index.size - had));
+  }
+
+  /** A peer that does not ask is offered what it lacks. That it takes nothing is no failure of the session. */
+  async #offer(
+    peer: PeerState,
+    lacks: PeerLacks,
+    { peerLacks }: SessionResult,
+    { clock }: PeerGreeting,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { db, set, log } = this.#options;
+    // What is ahead of its clock it would not take.
+    const upToSeconds = clock
+      ? Math.floor((clock.timeMs + clock.correctionMs) / 1000) + LIMITS.futureSeconds
+      : Number.POSITIVE_INFINITY;
+    const takable = peerLacks.filter(({ time }) => time <= upToSeconds);
+    try {
+      peer.given += await offerLacking(peer.link, lacks.decide(takable), lacks, { db, set, signal });
+    } catch (error) {
+      if (!(error instanceof AppError) || signal.aborted) throw error;
+      log.debug({ err: error, peer: peer.link.name }, 'a peer accepted no offer');
+    }
+  }
+
+  /** One transfer at a time: a second peer would send the same. */
+  async #transferFrom(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<void> {
+    const before = this.#transfer;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#transfer = promise;
+    await before;
+    try {
+      await this.#transferAlone(peer, common);
+    } finally {
+      resolve();
+    }
+  }
+
+  async #transferAlone(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<void> {
+    const { db, set, log } = this.#options;
+    const { name } = peer.link;
+    const begun = await db
+      .selectFrom('sync_transfers')
+      .selectAll()
+      .where('peer', '=', name)
+      .executeTakeFirst();
+    const theirs = (peer.messages ?? 0) - peer.later;
+    const missing = theirs - set.index.size;
+    const isFar = missing > TRANSFER_MESSAGES && set.index.size < theirs * TRANSFER_SHARE;
+    if (!begun && !isFar) return;
+    peer.state = 'syncing';
+    log.info({ peer: name, missing }, begun ? 'resuming the transfer' : 'starting the transfer');
+    const savePlace = async (place: string) => {
+      await db
+        .insertInto('sync_transfers')
+        .values({ peer: name, place })
+        .onConflict((conflict) => conflict.column('peer').doUpdateSet({ place }))
+        .execute();
+    };
+    const startMs = performance.now();
+    const tally = await transfer(peer.link, { ...common, place: begun?.place ?? '', savePlace });
+    await db.deleteFrom('sync_transfers').where('peer', '=', name).execute();
+    this.reputation.noteForged(name, tally.forged);
+    const seconds = (performance.now() - startMs) / 1000;
+    log.info(
+      { peer: name, ...tally, per_second: Math.round(tally.taken / seconds) },
+      'finished the transfer',
+    );
+  }
+}

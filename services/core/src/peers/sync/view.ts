@@ -1,0 +1,128 @@
+import type { ClockState, NetworkClock } from './clock.ts';
+import type { PeerLink } from './link.ts';
+import type { NodeSet } from './node-set.ts';
+
+/** A peer, as this node knows it. */
+export interface PeerState {
+  readonly link: PeerLink;
+  /** `self`: it is this node. `banned`: it sent too much that nobody signed. */
+  state: 'new' | 'syncing' | 'synced' | 'failing' | 'banned' | 'self';
+  /** How many messages it said to have. */
+  messages: number | null;
+  /** Of those the ones that are ahead of this node's clock, as of the last session. */
+  later: number;
+  /** Messages that came from it since this process began. */
+  taken: number;
+  /** Messages that it took of what it was offered. */
+  given: number;
+  /** When a session with it last came to its end, milliseconds since 1970. */
+  syncedMs: number | null;
+  /** Sessions in a row that failed, and the code of the last failure. */
+  failures: number;
+  failure: string | null;
+}
+
+/**
+ * `alone`: there is no peer to be in step with. `syncing`: this node does not have yet what the others have: what it
+ * answers may be incomplete. `synced`: it lately had everything that a peer has and that is not dated ahead of what most
+ * clocks say. `apart`: no peer answers.
+ */
+export type SyncState = 'alone' | 'syncing' | 'synced' | 'apart';
+
+export interface SyncView {
+  readonly node_id: string;
+  readonly state: SyncState;
+  readonly messages: number;
+  /** How many messages the best peer has more; 0 where none has. */
+  readonly behind: number;
+  /** Messages of a peer that are ahead of this node's clock: they are taken when their time comes. */
+  readonly later: number;
+  readonly clock: ClockView;
+  readonly peers: PeerView[];
+}
+
+export interface ClockView {
+  readonly state: ClockState;
+  /** This machine's, milliseconds since 1970. */
+  readonly time_ms: number;
+  /** What the median of the clocks that were compared has more; null where nothing was. */
+  readonly offset_ms: number | null;
+  readonly clocks: number;
+  /** What this node adds to its machine's clock. */
+  readonly correction_ms: number;
+}
+
+interface PeerView {
+  readonly name: string;
+  readonly state: PeerState['state'];
+  readonly messages: number | null;
+  readonly later: number;
+  /** What its clock has more than this machine's; null where it did not say. */
+  readonly offset_ms: number | null;
+  readonly taken: number;
+  readonly given: number;
+  readonly synced_ms: number | null;
+  readonly failure: string | null;
+  /** What is held against it; from 50 on it is not listened to. */
+  readonly points: number;
+}
+
+export interface SyncFacts {
+  readonly nodeId: string;
+  readonly set: NodeSet;
+  readonly clock: NetworkClock;
+  readonly peers: readonly (PeerState & { readonly points: number })[];
+  readonly staleAfterMs: number;
+  readonly nowMs: number;
+}
+
+/** What a majority of clocks calls future is nothing that this node lacks. Without one, who knows. */
+const isMissing = (later: number, { comparison: { state } }: NetworkClock) =>
+  later > 0 && (state === 'unknown' || state === 'unsure');
+
+function decideState({ set, clock, peers, staleAfterMs, nowMs }: SyncFacts): SyncState {
+  if (!set.isReady) return 'syncing';
+  const others = peers.filter(({ state }) => state !== 'self');
+  if (others.length === 0) return 'alone';
+  const fresh = others.filter(({ syncedMs }) => syncedMs !== null && nowMs - syncedMs <= staleAfterMs);
+  const isFresh = fresh.length > 0;
+  // A node that is copying from one peer is not whole, whatever another one said before.
+  if (others.some(({ state, syncedMs }) => state === 'syncing' && syncedMs === null) && !isFresh)
+    return 'syncing';
+  if (isFresh) return fresh.some(({ later }) => isMissing(later, clock)) ? 'syncing' : 'synced';
+  return others.some(({ state }) => state === 'new') ? 'syncing' : 'apart';
+}
+
+/** Where the node stands, for everybody to read. */
+export function describeSync(facts: SyncFacts): SyncView {
+  const { set, peers, nodeId, clock } = facts;
+  const { state, offsetMs, clocks } = clock.comparison;
+  const messages = set.index.size;
+  const most = Math.max(0, ...peers.map((peer) => peer.messages ?? 0));
+  return {
+    node_id: nodeId,
+    state: decideState(facts),
+    messages,
+    behind: Math.max(0, most - messages),
+    later: Math.max(0, ...peers.map((peer) => peer.later)),
+    clock: {
+      state,
+      time_ms: clock.machineNow(),
+      offset_ms: offsetMs,
+      clocks,
+      correction_ms: clock.correctionMs,
+    },
+    peers: peers.map(({ link, state, messages: theirs, later, taken, given, syncedMs, failure, points }) => ({
+      name: link.name,
+      state,
+      messages: theirs,
+      later,
+      offset_ms: clock.offsetOf(link.name),
+      taken,
+      given,
+      synced_ms: syncedMs,
+      failure,
+      points: Math.round(points),
+    })),
+  };
+}

@@ -1,0 +1,160 @@
+import type { Page } from '@skerry/database';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { withTimeLimit } from '../lists/time-limit.ts';
+
+export interface Aggregate {
+  readonly owner: string;
+  readonly key: string;
+  readonly content: Readonly<Record<string, unknown>>;
+  /** Unix seconds of the first and of the latest element. */
+  readonly created: number;
+  readonly time: number;
+  /** The latest element. */
+  readonly itemHash: string;
+}
+
+export interface AggregateFilter {
+  readonly owners?: readonly string[] | undefined;
+  readonly keys?: readonly string[] | undefined;
+  /** Top-level fields: aggregates that have one of them, with these fields alone. */
+  readonly fields?: readonly string[] | undefined;
+}
+
+export interface AggregatePage extends Page {
+  /** The last aggregate of the page before. */
+  readonly after?: { readonly time: number; readonly owner: string; readonly key: string } | undefined;
+}
+
+interface Row {
+  owner: string;
+  key: string;
+  created: number;
+  time: number;
+  item_hash: string;
+  content: Record<string, unknown> | null;
+}
+
+const aggregateOf = (row: Row): Aggregate => ({
+  owner: row.owner,
+  key: row.key,
+  content: row.content ?? {},
+  created: row.created,
+  time: row.time,
+  itemHash: row.item_hash,
+});
+
+/** The fields of the aggregate `a`, put together. */
+const contentOf = (fields: readonly string[] | undefined) => sql`(
+  select jsonb_object_agg(e.field, e.value) from aggregate_entries e
+  where e.owner = a.owner and e.key = a.key ${fields ? sql`and e.field = any(${fields}::text[])` : sql``})`;
+
+export async function findAggregate(
+  db: Kysely<Schema>,
+  owner: string,
+  key: string,
+): Promise<Aggregate | undefined> {
+  const { rows } = await sql<Row>`
+    select a.*, ${contentOf(undefined)} as content from aggregates a where a.owner = ${owner} and a.key = ${key}`.execute(
+    db,
+  );
+  return rows[0] && aggregateOf(rows[0]);
+}
+
+const where = (conditions: readonly RawBuilder<unknown>[]) =>
+  conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
+
+function conditionsOf({ owners, keys, fields }: AggregateFilter): RawBuilder<unknown>[] {
+  return [
+    ...(owners ? [sql`a.owner = any(${owners}::text[])`] : []),
+    ...(keys ? [sql`a.key = any(${keys}::text[])`] : []),
+    ...(fields
+      ? [
+          sql`exists (select from aggregate_entries e
+            where e.owner = a.owner and e.key = a.key and e.field = any(${fields}::text[]))`,
+        ]
+      : []),
+  ];
+}
+
+/** Aggregates with a field that so few have are found by the field; those with others, while going through all by time. */
+const FEW = 2_000;
+
+/** The sum of kept totals: of all, of keys, of fields or of both. With several fields it counts some aggregates twice. */
+async function sumKept(db: Kysely<Schema>, { keys, fields }: AggregateFilter): Promise<number> {
+  const kind = keys && fields ? 'b' : keys ? 'k' : fields ? 'f' : 'a';
+  const { rows } = await sql<{ total: number }>`
+    select coalesce(sum(total), 0)::bigint as total from aggregate_totals
+    where kind = ${kind} and key = any(${keys ?? ['']}::text[]) and field = any(${fields ?? ['']}::text[])`.execute(
+    db,
+  );
+  return rows[0]!.total;
+}
+
+async function countAggregates(db: Kysely<Schema>, filter: AggregateFilter): Promise<number> {
+  if (!filter.owners && (filter.fields?.length ?? 0) < 2) return sumKept(db, filter);
+  const { rows } = await sql<{ total: number }>`
+    select count(*) as total from aggregates a ${where(conditionsOf(filter))}`.execute(db);
+  return rows[0]!.total;
+}
+
+/** The first rows in order of time, as many as the page reaches to. */
+function pick(filter: AggregateFilter, page: AggregatePage, few: boolean): RawBuilder<unknown> {
+  const { after, limit, offset } = page;
+  const following = after
+    ? [
+        sql`a."time" <= ${after.time}::float8`,
+        sql`(a."time" < ${after.time}::float8 or (a.owner, a.key) > (${after.owner}, ${after.key}))`,
+      ]
+    : [];
+  const { owners, keys, fields } = filter;
+  const end = sql`order by a."time" desc, a.owner, a.key limit ${offset + limit}`;
+  if (few && fields) {
+    // Materialized, or the planner may go through all by time after all.
+    return sql`
+      with found as materialized (select distinct owner, key from aggregate_entries
+        where field = any(${fields}::text[]) ${keys ? sql`and key = any(${keys}::text[])` : sql``})
+      select a.* from found join aggregates a using (owner, key) ${where(following)} ${end}`;
+  }
+  const column = owners && !keys ? 'owner' : keys && !owners ? 'key' : undefined;
+  if (!column)
+    return sql`select a.* from aggregates a ${where([...conditionsOf(filter), ...following])} ${end}`;
+  // One short index scan for each value, merged.
+  const rest = conditionsOf({ fields });
+  return sql`
+    select s.* from unnest(${[...new Set(filter[`${column}s`])]}::text[]) as v (v) cross join lateral (
+      select a.* from aggregates a ${where([sql`${sql.ref(`a.${column}`)} = v.v`, ...rest, ...following])} ${end}) s`;
+}
+
+/** Last changed first; equal times by owner and key. Throws LIST_TOO_COSTLY. */
+export async function listAggregates(
+  db: Kysely<Schema>,
+  filter: AggregateFilter,
+  page: AggregatePage,
+): Promise<{ aggregates: Aggregate[]; total: number }> {
+  const read = async (on: Kysely<Schema>) => {
+    const few = !filter.owners && filter.fields !== undefined && (await sumKept(on, filter)) <= FEW;
+    const { rows } = await sql<Row>`
+      select a.*, ${contentOf(filter.fields)} as content from (
+        select * from (${pick(filter, page, few)}) a
+        order by a."time" desc, a.owner, a.key limit ${page.limit} offset ${page.offset}) a
+      order by a."time" desc, a.owner, a.key`.execute(on);
+    return { aggregates: rows.map(aggregateOf), total: await countAggregates(on, filter) };
+  };
+  return filter.fields ? withTimeLimit(db, read) : read(db);
+}
+
+/** An owner's aggregates by key: all of them, or those that are named. */
+export async function readOwned(
+  db: Kysely<Schema>,
+  owner: string,
+  keys: readonly string[] | undefined,
+  limit: number,
+): Promise<Aggregate[]> {
+  const { rows } = await sql<Row>`
+    select a.*, ${contentOf(undefined)} as content from aggregates a
+    ${where(conditionsOf({ owners: [owner], keys }))} order by a."time" desc, a.key limit ${limit}`.execute(
+    db,
+  );
+  return rows.map(aggregateOf);
+}

@@ -1,0 +1,208 @@
+import type { Page } from '@skerry/database';
+import { type CreditState, creditsOf, HOLD_SECONDS, type ResourceKind } from '@skerry/protocol';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+
+type Db = Kysely<Schema>;
+
+/** An owner's account as of a time. Amounts in billionths of a credit. */
+export interface Account {
+  readonly owner: string;
+  readonly balance: bigint;
+  /** Per second, of everything that the owner has. */
+  readonly rate: bigint;
+  /** What publishers announced last. */
+  readonly state: CreditState | null;
+  /** Since when that holds, Unix seconds. */
+  readonly stateSince: number | null;
+}
+
+interface AccountRow {
+  readonly owner: string;
+  readonly balance: string;
+  readonly rate: string;
+  readonly state: CreditState | null;
+  readonly state_since: number | null;
+}
+
+/** The units are added up first: few numbers are left that need more than 64 bits. */
+const rateOf = (owner: RawBuilder<unknown>, at: number) => sql`
+  select coalesce(sum(s.units * p.compute_unit + s.mib * p.storage_mib), 0) as rate
+  from credit_price_steps p cross join lateral (
+    select coalesce(sum(r.units), 0) as units, coalesce(sum(r.mib), 0) as mib from credit_resources r
+    where r.owner = ${owner} and r.kind = p.kind and r.created >= p.from_time and r.created < p.until_time
+      and r.created <= ${at}::float8
+  ) s`;
+
+const accountOf = (owner: RawBuilder<unknown>, at: number) => sql`
+  select
+    (select coalesce(sum(e.nano), 0) from credit_entries e
+     where e.owner = ${owner} and e.counts and e."time" <= ${at}::float8)::text as balance,
+    (${rateOf(owner, at)})::text as rate, latest.state, latest."time" as state_since
+  from (select) nothing left join lateral (
+    select state, "time" from credit_notices n where n.owner = ${owner} and n."time" <= ${at}::float8
+    order by "time" desc, item_hash desc limit 1
+  ) latest on true`;
+
+const readAccount = (row: AccountRow): Account => ({
+  owner: row.owner,
+  balance: BigInt(row.balance),
+  rate: BigInt(row.rate),
+  state: row.state,
+  stateSince: row.state_since,
+});
+
+/** @param at Unix seconds; what is dated later is left out */
+export async function getAccount(db: Db, owner: string, at: number): Promise<Account> {
+  const { rows } = await sql<AccountRow>`
+    select ${owner}::text as owner, a.* from (${accountOf(sql`${owner}::text`, at)}) a`.execute(db);
+  return readAccount(rows[0]!);
+}
+
+/** Whole credits that a day of everything costs: kept back before anything new is taken. */
+export const holdOf = ({ rate }: Account): bigint => creditsOf(rate * HOLD_SECONDS);
+
+/** When the balance is used up at the present rate, Unix seconds; null where nothing costs anything. */
+export function runsOutAt({ balance, rate }: Account, at: number): number | null {
+  if (rate === 0n) return null;
+  const seconds = balance <= 0n ? 0n : balance / rate;
+  return Math.min(Math.floor(at) + Number(seconds), SECONDS_MAX);
+}
+
+const SECONDS_MAX = 9_223_372_036;
+
+/** Accounts that have anything, in order of owner. @param after the last owner of the page before */
+export async function listAccounts(db: Db, at: number, after: string, limit: number): Promise<Account[]> {
+  const { rows } = await sql<AccountRow>`
+    with owners as (
+      (select distinct owner from credit_resources where owner > ${after} order by owner limit ${limit})
+      union (select distinct owner from credit_entries where counts and owner > ${after} order by owner limit ${limit})
+      order by owner limit ${limit}
+    )
+    select owners.owner, a.* from owners cross join lateral (${accountOf(sql`owners.owner`, at)}) a
+    order by owners.owner`.execute(db);
+  return rows.map(readAccount);
+}
+
+export interface HistoryRow {
+  readonly item_hash: string;
+  readonly place: number;
+  readonly kind: 'purchase' | 'expense';
+  readonly nano: string;
+  readonly ref: string;
+  /** Unix seconds. */
+  readonly time: number;
+  /** What the message says of all its lines, and the line. */
+  readonly terms: Readonly<Record<string, unknown>>;
+  readonly line: Readonly<Record<string, unknown>>;
+}
+
+export interface HistoryFilter {
+  readonly owner: string;
+  readonly kind?: 'purchase' | 'expense' | undefined;
+  readonly ref?: string | undefined;
+}
+
+/** What was bought and used, newest first. */
+export async function listHistory(
+  db: Db,
+  { owner, kind, ref }: HistoryFilter,
+  { limit, offset }: Page,
+): Promise<{ rows: HistoryRow[]; total: number }> {
+  const where = sql`e.owner = ${owner} and e.counts
+    ${kind === undefined ? sql`` : sql`and e.kind = ${kind}`} ${ref === undefined ? sql`` : sql`and e.ref = ${ref}`}`;
+  const { rows } = await sql<HistoryRow>`
+    with page as (
+      select * from credit_entries e where ${where}
+      order by e."time" desc, e.item_hash desc, e.place desc limit ${limit} offset ${offset}
+    )
+    select e.item_hash, e.place, e.kind, e.nano::text as nano, e.ref, e."time", said.terms - 'credits' as terms,
+      said.terms -> 'credits' -> e.place as line
+    from page e join messages m using (item_hash) cross join lateral (
+      select m.content -> 'content' -> (case e.kind when 'purchase' then 'distribution' else 'expense' end) as terms
+    ) said
+    order by e."time" desc, e.item_hash desc, e.place desc`.execute(db);
+  const counted = await sql<{
+    total: number;
+  }>`select count(*) as total from credit_entries e where ${where}`.execute(db);
+  return { rows, total: counted.rows[0]!.total };
+}
+
+export interface CostRow {
+  readonly item_hash: string;
+  readonly owner: string;
+  readonly kind: ResourceKind;
+  readonly created: number;
+  readonly units: number;
+  readonly mib: number;
+  /** Billionths of a credit per second. */
+  readonly rate: string;
+  /** Billionths of a credit, so far. */
+  readonly used: string;
+}
+
+const COST = sql`
+  select r.item_hash, r.owner, r.kind, r.created, r.units, r.mib,
+    (r.units * p.compute_unit + r.mib * p.storage_mib)::text as rate,
+    (select -coalesce(sum(nano), 0) from credit_entries e where e.ref = r.item_hash and e.counts)::text as used
+  from credit_resources r
+  join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time`;
+
+/** What one message's resource costs; undefined where it has none that is in force. */
+export async function findCost(db: Db, itemHash: string): Promise<CostRow | undefined> {
+  const { rows } = await sql<CostRow>`${COST} where r.item_hash = ${itemHash}`.execute(db);
+  return rows[0];
+}
+
+/** What an owner's resources cost, newest first. */
+export async function listCosts(
+  db: Db,
+  owner: string,
+  { limit, offset }: Page,
+): Promise<{ rows: CostRow[]; total: number }> {
+  const { rows } = await sql<CostRow>`
+    ${COST} where r.owner = ${owner} order by r.created desc, r.item_hash limit ${limit} offset ${offset}`.execute(
+    db,
+  );
+  const counted = await sql<{ total: number }>`
+    select count(*) as total from credit_resources where owner = ${owner}`.execute(db);
+  return { rows, total: counted.rows[0]!.total };
+}
+
+export interface Charge {
+  readonly owner: string;
+  readonly ref: string;
+  /** Billionths of a credit. */
+  readonly nano: string;
+}
+
+/** What is not charged yet for a period of everything of one kind that is in force, in order of creation. */
+export async function listCharges(
+  db: Db,
+  kind: ResourceKind,
+  period: { readonly start: number; readonly end: number },
+  limit: number,
+): Promise<Charge[]> {
+  const { rows } = await sql<Charge>`
+    select r.owner, r.item_hash as ref, ((r.units * p.compute_unit + r.mib * p.storage_mib)
+      * (${period.end}::bigint - greatest(floor(r.created)::bigint, ${period.start}::bigint)))::text as nano
+    from credit_resources r
+    join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time
+    where r.kind = ${kind} and r.created < ${period.end}
+      and not exists (select from credit_entries e where e.key = r.item_hash || '@' || ${String(period.start)}::text)
+    order by r.created, r.item_hash limit ${limit}`.execute(db);
+  return rows.filter(({ nano }) => nano !== '0');
+}
+
+/** The prices that hold now. */
+export async function readPrices(db: Db, at: number) {
+  const { rows } = await sql<{
+    kind: ResourceKind;
+    compute_unit: string;
+    storage_mib: string;
+    from_time: number;
+  }>`
+    select kind, compute_unit::text as compute_unit, storage_mib::text as storage_mib, from_time
+    from credit_price_steps where from_time <= ${at} and until_time > ${at} order by kind`.execute(db);
+  return rows;
+}

@@ -1,0 +1,173 @@
+import { creditsOf, HOLD_SECONDS } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import { effectiveTimeOf } from '../../intake/effective.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Resource } from './write.ts';
+
+/** A message that would make something that costs. */
+export interface Wish {
+  readonly itemHash: string;
+  readonly owner: string;
+  /** Its effective time, Unix seconds. */
+  readonly time: number;
+  readonly resource: Resource;
+}
+
+interface PricedWish {
+  readonly wish: Wish;
+  /** Billionths of a credit, as of the message's time. */
+  readonly balance: bigint;
+  /** Per second, of what the owner had before it. */
+  readonly earlierRate: bigint;
+  /** Per second, its own. */
+  readonly rate: bigint;
+  readonly isCounted: boolean;
+}
+
+/** What a batch may afford. */
+export interface Affordance {
+  readonly isEnforced: boolean;
+  /** Why there is not enough credit for it, as of its own time; undefined where there is. */
+  findShortage(itemHash: string): string | undefined;
+  /** What was decided of it: others of the batch come after it. */
+  note(itemHash: string, isProcessed: boolean): void;
+}
+
+const FREE: Affordance = { isEnforced: false, findShortage: () => undefined, note: () => {} };
+
+const isBefore = (a: Wish, b: Wish) => (a.time !== b.time ? a.time < b.time : a.itemHash < b.itemHash);
+
+const MIB_BYTES = 1024 * 1024;
+
+/** @param sizes of files that the same batch brings */
+async function loadPrices(
+  db: Kysely<Schema>,
+  wishes: readonly Wish[],
+  sizes: ReadonlyMap<string, number>,
+): Promise<Map<string, PricedWish>> {
+  const needs = wishes.map(({ resource }) => (resource.from === 'needs' ? resource.needs : undefined));
+  const files = wishes.map(({ resource }) => (resource.from === 'file' ? resource.fileHash : null));
+  const { rows } = await sql<{
+    item_hash: string;
+    balance: string;
+    earlier: string;
+    rate: string;
+    is_counted: boolean;
+  }>`
+    select w.item_hash,
+      (select coalesce(sum(nano), 0) from credit_entries e
+       where e.owner = w.owner and e.counts and e."time" <= w."time")::text as balance,
+      (select coalesce(sum(r.units * p.compute_unit + r.mib * p.storage_mib), 0) from credit_resources r
+       join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time
+       where r.owner = w.owner and (r.created, r.item_hash) < (w."time", w.item_hash))::text as earlier,
+      (select w.units * p.compute_unit
+         + coalesce(w.mib, greatest(1, ceil(coalesce(w.size, f.size_bytes)::numeric / ${MIB_BYTES}::numeric)), 1) * p.storage_mib
+       from credit_price_steps p
+       where p.kind = w.kind and w."time" >= p.from_time and w."time" < p.until_time)::text as rate,
+      exists (select from credit_resources r where r.item_hash = w.item_hash) as is_counted
+    from unnest(
+      ${wishes.map((wish) => wish.itemHash)}::text[], ${wishes.map((wish) => wish.owner)}::text[],
+      ${wishes.map((wish) => wish.time)}::float8[], ${needs.map((one) => one?.kind ?? 'storage')}::text[],
+      ${needs.map((one) => one?.units ?? 0)}::bigint[], ${needs.map((one) => one?.mib ?? null)}::bigint[],
+      ${files}::text[], ${files.map((hash) => (hash === null ? null : (sizes.get(hash) ?? null)))}::bigint[])
+      as w (item_hash, owner, "time", kind, units, mib, file, size)
+    left join files f on f.hash = w.file`.execute(db);
+  const byHash = new Map(wishes.map((wish) => [wish.itemHash, wish]));
+  return new Map(
+    rows.map((row) => [
+      row.item_hash,
+      {
+        wish: byHash.get(row.item_hash)!,
+        balance: BigInt(row.balance),
+        earlierRate: BigInt(row.earlier),
+        rate: BigInt(row.rate),
+        isCounted: row.is_counted,
+      },
+    ]),
+  );
+}
+
+/**
+ * Whether owners have the credit for what a batch would make: for a day of it and of all that they had before it, as of
+ * each message's effective time. What comes later never matters, so that every node comes to the same end in any order.
+ */
+export async function loadAffordance(
+  db: Kysely<Schema>,
+  wishes: readonly Wish[],
+  sizes: ReadonlyMap<string, number>,
+): Promise<Affordance> {
+  if (wishes.length === 0) return FREE;
+  const { rows } = await sql<{ enforcement: boolean }>`select enforcement from credit_derivation`.execute(db);
+  if (!rows[0]?.enforcement) return FREE;
+  const priced = await loadPrices(db, wishes, sizes);
+  /** What this batch adds to the rate of an owner, or takes from it. */
+  const steps: { readonly wish: Wish; readonly rate: bigint }[] = [];
+  return {
+    isEnforced: true,
+    findShortage(itemHash) {
+      const found = priced.get(itemHash);
+      if (!found) return undefined;
+      const { wish, balance, earlierRate, rate } = found;
+      const inBatch = steps
+        .filter((step) => step.wish.owner === wish.owner && isBefore(step.wish, wish))
+        .reduce((sum, step) => sum + step.rate, 0n);
+      const needed = (earlierRate + inBatch + rate) * HOLD_SECONDS;
+      if (balance >= needed) return undefined;
+      return `${wish.owner} has ${creditsOf(balance)} credits, but a day of this and of everything before it costs ${creditsOf(needed) + 1n}`;
+    },
+    note(itemHash, isProcessed) {
+      const found = priced.get(itemHash);
+      if (!found || found.isCounted === isProcessed) return;
+      steps.push({ wish: found.wish, rate: isProcessed ? found.rate : -found.rate });
+    },
+  };
+}
+
+/** The key that messages hang on whose verdict is a matter of credit. */
+export const creditKey = (owner: string) => `credit:${owner}`;
+
+/** Messages of owners that come after a stamp, and whose verdict is a matter of credit. */
+export async function findLater(
+  db: Kysely<Schema>,
+  stamps: readonly { readonly owner: string; readonly time: number; readonly itemHash: string }[],
+): Promise<string[]> {
+  const { rows } = await sql<{ item_hash: string }>`
+    select distinct d.item_hash
+    from unnest(${stamps.map(({ owner }) => creditKey(owner))}::text[], ${stamps.map(({ time }) => time)}::float8[],
+      ${stamps.map(({ itemHash }) => itemHash)}::text[]) as s (key, "time", item_hash)
+    join dependencies d on d.key = s.key join messages m on m.item_hash = d.item_hash
+    where (${effectiveTimeOf('m')}, m.item_hash) > (s."time", s.item_hash)`.execute(db);
+  return rows.map((row) => row.item_hash);
+}
+
+/** Every message whose verdict is a matter of credit: after other prices. */
+export async function findAllCharged(db: Kysely<Schema>): Promise<string[]> {
+  const { rows } = await sql<{ item_hash: string }>`
+    select item_hash from dependencies where key >= 'credit:' and key < 'credit;'`.execute(db);
+  return rows.map((row) => row.item_hash);
+}
+
+/**
+ * Whether a credit publisher may stop an owner's instances at a time: the last notice says that the credit is used up, and
+ * an earlier one announced that it was low.
+ */
+export async function loadStoppable(
+  db: Kysely<Schema>,
+  asked: readonly { readonly sender: string; readonly owner: string; readonly time: number }[],
+): Promise<(sender: string, owner: string, time: number) => boolean> {
+  if (asked.length === 0) return () => false;
+  const nameOf = (sender: string, owner: string, time: number) => `${sender} ${owner} ${time}`;
+  const { rows } = await sql<{ sender: string; owner: string; time: number }>`
+    select q.sender, q.owner, q."time"
+    from unnest(${asked.map((one) => one.sender)}::text[], ${asked.map((one) => one.owner)}::text[],
+      ${asked.map((one) => one.time)}::float8[]) as q (sender, owner, "time")
+    join credit_publishers on address = q.sender
+    cross join lateral (
+      select state, "time", item_hash from credit_notices n where n.owner = q.owner and n."time" <= q."time"
+      order by "time" desc, item_hash desc limit 1) latest
+    where (select enforcement from credit_derivation) and latest.state = 'exhausted'
+      and exists (select from credit_notices n where n.owner = q.owner and n.state = 'low'
+        and n."time" < latest."time")`.execute(db);
+  const allowed = new Set(rows.map((row) => nameOf(row.sender, row.owner, row.time)));
+  return (sender, owner, time) => allowed.has(nameOf(sender, owner, time));
+}

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import {
+  balancesAt,
+  CREDIT_CHANNEL,
+  CREDIT_POST,
+  type CreditState,
+  DEFAULT_PRICES,
+  HOLD_SECONDS,
+  instanceNeeds,
+  parseDistribution,
+  purchasesOf,
+  rateOf,
+  type StampedEntry,
+  verifySubmission,
+} from '@skerry/protocol';
+import fc from 'fast-check';
+import { acceptMessage } from '../../intake/accept.ts';
+import type { Schema } from '../../store/schema.ts';
+import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+
+const { alice, bob, credit } = signers;
+const T0 = 1_700_000_000;
+/** Whole credits that an instance of one unit has to have: a day of it, rounded up. */
+const DAY = 342_000;
+
+let core: TestCore;
+let nowMs = Date.now();
+before(async () => {
+  core = await createTestCore({ creditEnforcement: true, now: () => nowMs });
+});
+after(() => core[Symbol.asyncDispose]());
+
+const TABLES = [
+  ...[
+    'messages',
+    'message_tags',
+    'totals',
+    'dependencies',
+    'reconsider',
+    'forgets',
+    'aggregates',
+    'programs',
+  ],
+  ...['aggregate_entries', 'amended_posts', 'instances', 'file_pins', 'digests', 'events'],
+  ...['credit_resources', 'credit_entries', 'credit_notices'],
+] as const;
+
+async function clear(): Promise<void> {
+  for (const table of TABLES) await core.rooms.db.deleteFrom(table as 'messages').execute();
+}
+
+interface Sent {
+  readonly body: string;
+  readonly itemHash: string;
+  readonly time: number;
+}
+
+function signed(signer: Signer, type: string, content: unknown, at: number): Sent {
+  const draft: MessageDraft = { type, content, channel: CREDIT_CHANNEL, timestamp: T0 + at, nonce: `${at}` };
+  return { ...signMessage(draft, signer), time: T0 + at };
+}
+
+async function put(all: readonly Sent[], into: TestCore = core): Promise<void> {
+  const { intake, pipeline } = into.rooms;
+  await Promise.all(
+    all.map(({ body }) =>
+      // A peer's word that they came in time.
+      intake.peer.keep([{ accepted: acceptMessage(verifySubmission(body, Math.floor(Date.now() / 1000))) }]),
+    ),
+  );
+  await pipeline.idle();
+}
+
+const statusOf = async ({ itemHash }: Sent, at: TestCore = core) =>
+  (await at.get(`/messages/${itemHash}/status`)).body.status as string;
+const grantOf = (amount: number, ref: string) => ({
+  distribution: { credits: [{ address: alice.address, amount, ref }] },
+});
+const grant = (at: number, amount: number) =>
+  signed(credit, 'POST', { type: CREDIT_POST.distribution, content: grantOf(amount, `r${at}`) }, at);
+const instance = (at: number, cpu: number) => signed(alice, 'INSTANCE', { ...instanceContent, cpu }, at);
+const notice = (at: number, state: CreditState) =>
+  signed(
+    credit,
+    'POST',
+    {
+      type: CREDIT_POST.notice,
+      content: { notice: { address: alice.address, state, credits: 0, runs_out_at: null } },
+    },
+    at,
+  );
+
+describe('without credit', () => {
+  test('what cannot be paid for a day is refused with 402, and taken once there is credit', async () => {
+    await clear();
+    const send = (at: number, by = alice) => {
+      const timestamp = T0 + at;
+      nowMs = timestamp * 1000;
+      return core.send(by, { type: 'INSTANCE', content: instanceContent, timestamp }, '/instances');
+    };
+    const refused = await send(10);
+    assert.deepEqual([refused.status, refused.body.code], [402, 'CREDIT_INSUFFICIENT']);
+    assert.match(
+      refused.body.error,
+      /has 0 credits, but a day of this and of everything before it costs 342000/,
+    );
+    await put([grant(20, DAY)]);
+    assert.equal((await send(30)).status, 200);
+    assert.equal((await send(40)).status, 402);
+    // Bob has none, whatever Alice has.
+    assert.equal((await send(50, bob)).status, 402);
+  });
+
+  test('credit that was bought before, and is told later, changes what was refused', async () => {
+    await clear();
+    const wanted = instance(10, 1);
+    await put([wanted]);
+    assert.equal(await statusOf(wanted), 'rejected');
+    await put([grant(5, DAY)]);
+    assert.equal(await statusOf(wanted), 'processed');
+    await put([signed(alice, 'FORGET', { hashes: [wanted.itemHash] }, 20)]);
+    assert.equal(await statusOf(wanted), 'forgotten');
+  });
+
+  test('the setting decides again when it changes', async () => {
+    const log = createLogger('core', 'fatal');
+    await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+    const wanted = instance(10, 1);
+    const statusWith = async (creditEnforcement: boolean) => {
+      await using again = await createTestCore({ database, creditEnforcement });
+      await put([wanted], again);
+      return statusOf(wanted, again);
+    };
+    const statuses = [await statusWith(true), await statusWith(false), await statusWith(true)];
+    assert.deepEqual(statuses, ['rejected', 'processed', 'rejected']);
+  });
+});
+
+describe('in any order', () => {
+  const rate = (cpu: number) => rateOf(instanceNeeds({ ...instanceContent, cpu }), DEFAULT_PRICES.instance);
+
+  /** The pure rule: each in order of time, with what was taken before it. */
+  function expect(
+    wishes: readonly { sent: Sent; cpu: number }[],
+    entries: readonly StampedEntry[],
+  ): Map<string, string> {
+    let taken = 0n;
+    const sorted = wishes.toSorted(
+      (a, b) => a.sent.time - b.sent.time || (a.sent.itemHash < b.sent.itemHash ? -1 : 1),
+    );
+    return new Map(
+      sorted.map(({ sent, cpu }) => {
+        const balance = balancesAt(entries, sent.time).get(alice.address) ?? 0n;
+        const isTaken = balance >= (taken + rate(cpu)) * HOLD_SECONDS;
+        if (isTaken) taken += rate(cpu);
+        return [sent.itemHash, isTaken ? 'processed' : 'rejected'];
+      }),
+    );
+  }
+
+  test('the same instances are taken and refused', async () => {
+    const at = fc.nat(12);
+    const world = fc.record({
+      grants: fc.uniqueArray(fc.tuple(at, fc.integer({ min: 1, max: 3 * DAY })), {
+        selector: ([time]) => time,
+        maxLength: 4,
+      }),
+      wishes: fc.uniqueArray(fc.tuple(at, fc.integer({ min: 1, max: 3 })), {
+        selector: ([time]) => time,
+        minLength: 1,
+        maxLength: 6,
+      }),
+      batch: fc.integer({ min: 1, max: 5 }),
+      keys: fc.array(fc.nat(), { minLength: 10, maxLength: 10 }),
+    });
+    await fc.assert(
+      fc
+        .asyncProperty(world, async ({ grants, wishes, batch, keys }) => {
+          const paid = grants.map(([time, amount]) => ({ sent: grant(time, amount), time, amount }));
+          const wanted = wishes.map(([time, cpu]) => ({ sent: instance(time, cpu), cpu }));
+          const entries = paid.flatMap(({ sent, time, amount }) =>
+            purchasesOf(parseDistribution(grantOf(amount, `r${time}`))).map((entry) => ({
+              ...entry,
+              time: sent.time,
+              itemHash: sent.itemHash,
+            })),
+          );
+          const all = [...paid, ...wanted]
+            .map(({ sent }, index) => ({ sent, key: keys[index]! }))
+            .sort((a, b) => a.key - b.key)
+            .map(({ sent }) => sent);
+          for (let from = 0; from < all.length; from += batch) await put(all.slice(from, from + batch));
+          for (const [itemHash, status] of expect(wanted, entries))
+            assert.equal((await core.get(`/messages/${itemHash}/status`)).body.status, status);
+        })
+        .beforeEach(clear),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('a low balance is announced before anything stops', () => {
+  test('a credit publisher may stop what is used up, after it said that it was low, and nobody else may', async () => {
+    await clear();
+    await put([grant(1, 10 * DAY)]);
+    const machine = instance(2, 1);
+    await put([machine]);
+    const stop = (signer: Signer, at: number, action = 'stop') =>
+      signed(signer, 'INSTANCE_CONTROL', { instance_id: machine.itemHash, action }, at);
+    const unannounced = stop(credit, 10);
+    await put([unannounced, stop(bob, 30)]);
+    assert.equal(await statusOf(unannounced), 'rejected');
+    // Used up, and never low: not announced.
+    await put([notice(9, 'exhausted')]);
+    assert.equal(await statusOf(unannounced), 'rejected');
+    const announced = stop(credit, 25);
+    await put([announced, notice(20, 'exhausted'), notice(15, 'low')]);
+    assert.deepEqual(
+      [await statusOf(announced), await statusOf(unannounced), await statusOf(stop(bob, 30))],
+      ['processed', 'rejected', 'rejected'],
+    );
+    assert.equal((await core.get(`/instances/${machine.itemHash}`)).body.desired, 'stopped');
+    // Only to stop, and only for as long as it is so.
+    const start = stop(credit, 26, 'restart');
+    const late = stop(credit, 40);
+    await put([start, notice(35, 'ok'), late]);
+    assert.deepEqual([await statusOf(start), await statusOf(late)], ['rejected', 'rejected']);
+  });
+});

@@ -1,0 +1,152 @@
+import {
+  type CreditNotice,
+  type LedgerEntry,
+  listPriceSteps,
+  PRICING_KEY,
+  RESOURCE_KINDS,
+  type ResourceNeeds,
+} from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+
+type Db = Kysely<Schema>;
+
+/** Something that costs, as its message tells of it. */
+export interface ResourceRow {
+  readonly itemHash: string;
+  readonly owner: string;
+  /** Its effective time, Unix seconds: since when it costs, and at whose prices. */
+  readonly time: number;
+  readonly resource: Resource;
+}
+
+/** A file is charged by its size, which the table of files knows. */
+export type Resource =
+  | { readonly from: 'needs'; readonly needs: ResourceNeeds }
+  | { readonly from: 'file'; readonly fileHash: string };
+
+const MIB_BYTES = 1024 * 1024;
+
+/** The files' own rows are written before. */
+export async function insertResources(db: Db, rows: readonly ResourceRow[]): Promise<void> {
+  const needs = rows.map(({ resource }) => (resource.from === 'needs' ? resource.needs : undefined));
+  const files = rows.map(({ resource }) => (resource.from === 'file' ? resource.fileHash : null));
+  await sql`
+    insert into credit_resources (item_hash, owner, kind, created, units, mib)
+    select given.item_hash, given.owner, given.kind, given.created, given.units,
+      coalesce(given.mib, greatest(1, ceil(f.size_bytes::numeric / ${MIB_BYTES}::numeric)), 1)
+    from unnest(
+      ${rows.map((row) => row.itemHash)}::text[], ${rows.map((row) => row.owner)}::text[],
+      ${needs.map((one) => one?.kind ?? 'storage')}::text[], ${rows.map((row) => row.time)}::float8[],
+      ${needs.map((one) => one?.units ?? 0)}::bigint[], ${needs.map((one) => one?.mib ?? null)}::bigint[],
+      ${files}::text[]) as given (item_hash, owner, kind, created, units, mib, file)
+    left join files f on f.hash = given.file
+    on conflict (item_hash) do nothing`.execute(db);
+}
+
+export async function deleteResources(db: Db, itemHashes: readonly string[]): Promise<void> {
+  await sql`delete from credit_resources where item_hash = any(${itemHashes}::text[])`.execute(db);
+}
+
+export interface EntryRow extends LedgerEntry {
+  readonly itemHash: string;
+  readonly publisher: string;
+  readonly time: number;
+}
+
+/** Of several entries with one key the first by (time, item hash, place) counts. */
+async function settleKeys(db: Db, keys: readonly string[]): Promise<void> {
+  await sql`
+    with touched as (select distinct key from unnest(${keys}::text[]) as t (key)),
+    first as (
+      select f.item_hash, f.place, f.key from touched cross join lateral (
+        select item_hash, place, key from credit_entries e where e.key = touched.key
+        order by "time", item_hash, place limit 1) f
+    )
+    update credit_entries e set counts = (e.item_hash, e.place) = (first.item_hash, first.place)
+    from first where e.key = first.key and e.counts <> ((e.item_hash, e.place) = (first.item_hash, first.place))`.execute(
+    db,
+  );
+}
+
+/** Writes the lines of trusted publishers; those of others are left out. */
+export async function insertEntries(db: Db, rows: readonly EntryRow[]): Promise<void> {
+  const column = <T>(read: (row: EntryRow) => T) => rows.map(read);
+  const { rows: made } = await sql<{ key: string }>`
+    insert into credit_entries (item_hash, place, key, kind, owner, nano, ref, "time")
+    select given.item_hash, given.place, given.key, given.kind, given.owner, given.nano, given.ref, given."time"
+    from unnest(
+      ${column((row) => row.itemHash)}::text[], ${column((row) => row.place)}::int[], ${column((row) => row.key)}::text[],
+      ${column((row) => row.kind)}::text[], ${column((row) => row.owner)}::text[],
+      ${column((row) => String(row.nano))}::numeric[], ${column((row) => row.ref)}::text[],
+      ${column((row) => row.time)}::float8[], ${column((row) => row.publisher)}::text[])
+      as given (item_hash, place, key, kind, owner, nano, ref, "time", publisher)
+    join credit_publishers on address = given.publisher
+    on conflict do nothing returning key`.execute(db);
+  if (made.length > 0)
+    await settleKeys(
+      db,
+      made.map(({ key }) => key),
+    );
+}
+
+export async function deleteEntries(db: Db, itemHashes: readonly string[]): Promise<void> {
+  const { rows } = await sql<{ key: string }>`
+    delete from credit_entries where item_hash = any(${itemHashes}::text[]) returning key`.execute(db);
+  if (rows.length > 0)
+    await settleKeys(
+      db,
+      rows.map(({ key }) => key),
+    );
+}
+
+export interface NoticeRow {
+  readonly itemHash: string;
+  readonly publisher: string;
+  readonly time: number;
+  readonly notice: CreditNotice;
+}
+
+export async function insertNotices(db: Db, rows: readonly NoticeRow[]): Promise<void> {
+  await sql`
+    insert into credit_notices (item_hash, owner, state, credits, runs_out_at, "time")
+    select given.item_hash, given.owner, given.state, given.credits, given.runs_out_at, given."time"
+    from unnest(
+      ${rows.map((row) => row.itemHash)}::text[], ${rows.map((row) => row.notice.address)}::text[],
+      ${rows.map((row) => row.notice.state)}::text[], ${rows.map((row) => row.notice.credits)}::bigint[],
+      ${rows.map((row) => row.notice.runs_out_at)}::bigint[], ${rows.map((row) => row.time)}::float8[],
+      ${rows.map((row) => row.publisher)}::text[])
+      as given (item_hash, owner, state, credits, runs_out_at, "time", publisher)
+    join credit_publishers on address = given.publisher
+    on conflict do nothing`.execute(db);
+}
+
+export async function deleteNotices(db: Db, itemHashes: readonly string[]): Promise<void> {
+  await sql`delete from credit_notices where item_hash = any(${itemHashes}::text[])`.execute(db);
+}
+
+/**
+ * Makes the history of prices anew from the publishers' messages: they are few. To be called in a transaction: of several
+ * processes that do so at once, each waits for the one before, and readers for none.
+ */
+export async function rewritePrices(db: Db): Promise<void> {
+  await sql`lock table credit_prices in share row exclusive mode`.execute(db);
+  const { rows } = await sql<{ time: number; item_hash: string; content: unknown }>`
+    select m."time", m.item_hash, m.content -> 'content' as content
+    from credit_publishers p join messages m on m.subject = p.address || E'\\n' || ${PRICING_KEY}
+    where m.type = 'AGGREGATE' and m.status = 'processed'`.execute(db);
+  const steps = listPriceSteps(
+    rows.map(({ time, item_hash: itemHash, content }) => ({ time, itemHash, content })),
+  );
+  const priced = steps.flatMap(({ from, prices }) =>
+    RESOURCE_KINDS.map((kind) => ({ from, kind, ...prices[kind] })),
+  );
+  await sql`delete from credit_prices`.execute(db);
+  await sql`
+    insert into credit_prices (kind, from_time, compute_unit, storage_mib)
+    select * from unnest(
+      ${priced.map((one) => one.kind)}::text[], ${priced.map((one) => one.from)}::bigint[],
+      ${priced.map((one) => String(one.computeUnit))}::numeric[], ${priced.map((one) => String(one.storageMib))}::numeric[])`.execute(
+    db,
+  );
+}

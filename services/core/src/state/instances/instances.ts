@@ -1,0 +1,52 @@
+import type { TimedPage } from '@skerry/database';
+import type { InstanceView } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { stateOf } from './rows.ts';
+import { viewOf } from './view.ts';
+
+export interface InstanceFilter {
+  readonly address?: string | undefined;
+  readonly status?: 'running' | 'stopped' | undefined;
+  readonly nodeId?: string | undefined;
+}
+
+export async function findInstance(
+  db: Kysely<Schema>,
+  instanceId: string,
+): Promise<InstanceView | undefined> {
+  const row = await db
+    .selectFrom('instances')
+    .selectAll()
+    .where('instance_id', '=', instanceId)
+    .executeTakeFirst();
+  return row && viewOf(stateOf(row));
+}
+
+/** Newest first; equal times by id. */
+export async function listInstances(
+  db: Kysely<Schema>,
+  filter: InstanceFilter,
+  page: TimedPage,
+): Promise<{ instances: InstanceView[]; total: number }> {
+  let query = db.selectFrom('instances');
+  if (filter.address !== undefined) query = query.where('owner', '=', filter.address);
+  if (filter.nodeId !== undefined) query = query.where('node_id', '=', filter.nodeId);
+  if (filter.status !== undefined)
+    query = query.where('phase', filter.status === 'running' ? '=' : '!=', 'running');
+  const { after } = page;
+  const following = after
+    ? query
+        .where('created_at', '<=', after.time)
+        .where((eb) => eb.or([eb('created_at', '<', after.time), eb('instance_id', '>', after.itemHash)]))
+    : query;
+  const rows = await following
+    .selectAll()
+    .orderBy('created_at', 'desc')
+    .orderBy('instance_id')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  const counted = await query.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
+  return { instances: rows.map((row) => viewOf(stateOf(row))), total: Number(counted.total) };
+}

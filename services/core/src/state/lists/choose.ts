@@ -1,0 +1,58 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { type Driver, listDrivers } from './driver.ts';
+import { type Given, givenOf } from './filter.ts';
+import { labelOf } from './labels.ts';
+import type { MessageFilter, PropertyName } from './properties.ts';
+import { readTotals, sumPairs, type Total } from './totals.ts';
+
+/** Pairs of values whose totals are read to choose an index. */
+const PAIRS_MAX = 1_000;
+
+const labelsOf = ({ letter, values }: Given) => values.map((value) => labelOf(letter, value));
+
+/** Names one property, or two in either order. */
+const boundKey = (...names: PropertyName[]) => [...new Set(names)].sort().join(' ');
+
+/** Upper bounds of how many messages have two properties, by kept totals; where they are not kept, of how many have one. */
+async function boundPairs(db: Kysely<Schema>, given: readonly Given[]): Promise<Map<string, number>> {
+  const totals = await readTotals(db, given.flatMap(labelsOf));
+  const bounds = new Map<string, number>();
+  const ofOne = (one: Given) =>
+    labelsOf(one).reduce((sum, label) => sum + (totals.get(label)?.total ?? 0), 0);
+  const isHeavy = (label: string) => (totals.get(label) satisfies Total | undefined)?.heavy === true;
+  for (const [index, x] of given.entries()) {
+    bounds.set(boundKey(x.name), ofOne(x));
+    for (const y of given.slice(index + 1)) {
+      const [xs, ys] = [labelsOf(x), labelsOf(y)];
+      const kept = xs.length * ys.length <= PAIRS_MAX && [...xs, ...ys].every(isHeavy);
+      const bound = kept
+        ? await sumPairs(
+            db,
+            xs.flatMap((a) => ys.map((b) => [a, b] as const)),
+          )
+        : Math.min(ofOne(x), ofOne(y));
+      bounds.set(boundKey(x.name, y.name), bound);
+    }
+  }
+  return bounds;
+}
+
+const boundOf = (answers: readonly PropertyName[], bounds: ReadonlyMap<string, number>): number =>
+  Math.min(...answers.flatMap((x) => answers.map((y) => bounds.get(boundKey(x, y)) ?? Infinity)));
+
+/**
+ * The index to read a list from: the one that answers all of the filter, or else the one with the fewest messages to look
+ * through. undefined: no message fits.
+ */
+export async function chooseDriver(db: Kysely<Schema>, filter: MessageFilter): Promise<Driver | undefined> {
+  const drivers = listDrivers(filter);
+  const given = givenOf(filter);
+  const [first] = drivers;
+  if (drivers.length === 1 || first!.answers.length === given.length) return first;
+  const bounds = await boundPairs(db, given);
+  if ([...bounds.values()].includes(0)) return undefined;
+  return drivers.reduce((best, one) =>
+    boundOf(one.answers, bounds) < boundOf(best.answers, bounds) ? one : best,
+  );
+}

@@ -1,0 +1,124 @@
+import { sql } from 'kysely';
+import type { RowColumn } from '../../intake/pipeline/row.ts';
+import {
+  INDEXES,
+  type Index,
+  type MessageFilter,
+  PROPERTY_NAMES,
+  type PropertyName,
+  propertyOf,
+  TAG_COLUMNS,
+} from './properties.ts';
+import { type Condition, conditionOf } from './property.ts';
+
+/**
+ * One short index scan for each combination of values, merged by time. An index whose first columns are those of the
+ * combination gives its messages in order of time, so each scan ends after a page, however many messages fit.
+ */
+export interface Driver {
+  readonly table: 'messages' | 'message_tags';
+  /** undefined: the primary key, or the planner's choice. */
+  readonly index: string | undefined;
+  /** The filtered properties with labels that the index answers. */
+  readonly answers: readonly PropertyName[];
+  /** In the index's order. */
+  readonly prefix: readonly Prefix[];
+  /** A condition of the index beside those on its columns. */
+  readonly also?: Condition;
+}
+
+/** A column of an index, and the values that are looked up in it. */
+export interface Prefix {
+  readonly property: PropertyName;
+  readonly column: RowColumn | 'tag';
+  readonly type: 'text' | 'integer';
+  readonly values: readonly (string | number)[];
+}
+
+/** Combinations that are looked up for one page; beyond it fewer columns are. */
+const COMBINATIONS_MAX = 4_000;
+
+function prefixOf(filter: MessageFilter, property: PropertyName): Prefix | undefined {
+  const { column, many, type = 'text', all } = propertyOf(property);
+  const values = (filter[property] as Prefix['values'] | undefined) ?? all;
+  return values && { property, column: many ? 'tag' : column, type, values };
+}
+
+/** undefined: the filter lacks what the index begins with. */
+function driverOf(filter: MessageFilter, { name, on, isShared }: Index): Driver | undefined {
+  const prefix = on.map((property) => prefixOf(filter, property)).filter((one) => one !== undefined);
+  if (filter[on[0]!] === undefined || prefix.length < on.length) return undefined;
+  return {
+    table: prefix[0]!.column === 'tag' ? 'message_tags' : 'messages',
+    index: isShared ? undefined : name,
+    answers: on.filter((one) => filter[one] !== undefined && propertyOf(one).letter !== undefined),
+    prefix,
+  };
+}
+
+const BY_TIME: Driver = { table: 'messages', index: 'messages_by_time', answers: [], prefix: [] };
+
+/** The indexes that serve a filter, those that answer more of it first. `type` without a filter: all types are merged. */
+export function listDrivers(filter: MessageFilter): Driver[] {
+  const byKey = prefixOf(filter, 'hashes');
+  if (byKey) return [{ table: 'messages', index: undefined, answers: [], prefix: [byKey] }];
+  const drivers = INDEXES.flatMap((index) => driverOf(filter, index) ?? []);
+  return drivers.length === 0 ? [BY_TIME] : drivers;
+}
+
+/**
+ * The scans that give what a driver stands for. Without any other filter, an owner's messages are in two places: those
+ * that the owner sent, and the few that others sent in its name.
+ */
+export function scansOf(filter: MessageFilter, driver: Driver): Driver[] {
+  const byOwner = prefixOf(filter, 'owners');
+  if (!byOwner || driver.index !== BY_TIME.index) return [driver];
+  return [
+    ...listDrivers({ addresses: filter.owners }).map((one) => ({ ...one, also: sql`x.owner = x.sender` })),
+    {
+      table: 'messages',
+      index: 'messages_by_owner',
+      answers: [],
+      prefix: [byOwner],
+      also: sql`x.owner <> x.sender`,
+    },
+  ];
+}
+
+/** The condition that lets an index, and no other, serve a query (migrations/002). */
+export const meansIndex = (table: string, index: string): Condition =>
+  sql`${sql.ref(`${table}.item_hash`)} <> ${sql.lit(index)}`;
+
+export const countCombinations = (prefix: readonly Prefix[]) =>
+  prefix.reduce((count, { values }) => count * values.length, 1);
+
+/** Leaves out the last columns of a driver while there are too many combinations. */
+export function narrowDriver(driver: Driver): Driver {
+  let { prefix } = driver;
+  while (prefix.length > 1 && countCombinations(prefix) > COMBINATIONS_MAX) prefix = prefix.slice(0, -1);
+  return { ...driver, prefix };
+}
+
+/** The conditions that make a driver's index usable, on `x`. */
+export const usesOf = ({ table, index, also }: Driver): Condition[] => [
+  ...(table === 'messages' ? [sql`x.status = 'processed'`] : []),
+  ...(index === undefined ? [] : [meansIndex('x', index)]),
+  ...(also ? [also] : []),
+];
+
+/** The conditions that the index does not answer, on `x` (the driver's table) or `m` (messages). */
+export function restOf(filter: MessageFilter, driver: Driver): { own: Condition[]; message: Condition[] } {
+  const own: Condition[] = [];
+  const message: Condition[] = [];
+  const answered = new Set(driver.prefix.map(({ property }) => property));
+  for (const name of PROPERTY_NAMES) {
+    const value = filter[name];
+    if (value === undefined || answered.has(name)) continue;
+    const property = propertyOf(name);
+    const { column } = property;
+    if (driver.table === 'messages' || TAG_COLUMNS.includes(column))
+      own.push(conditionOf(property, `x.${column}`, value));
+    else message.push(conditionOf(property, `m.${column}`, value));
+  }
+  return { own, message };
+}

@@ -1,0 +1,32 @@
+import { AppError } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+
+/** The longest that one list may keep the database busy. */
+const LIST_TIMEOUT_MS = 5_000;
+
+const QUERY_CANCELED = '57014';
+
+/** Runs a query that may have to look at many rows for few results. Throws LIST_TOO_COSTLY. */
+export async function withTimeLimit<T>(
+  db: Kysely<Schema>,
+  run: (db: Kysely<Schema>) => Promise<T>,
+  timeoutMs = LIST_TIMEOUT_MS,
+): Promise<T> {
+  try {
+    return await db
+      .transaction()
+      .setAccessMode('read only')
+      .execute(async (trx) => {
+        await sql`select set_config('statement_timeout', ${String(timeoutMs)}, true)`.execute(trx);
+        return run(trx);
+      });
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
+    throw new AppError(
+      'LIST_TOO_COSTLY',
+      'this list would have to read too many messages; use fewer filters, or continue with a cursor',
+      { cause: error },
+    );
+  }
+}

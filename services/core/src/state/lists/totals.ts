@@ -1,0 +1,186 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { meansIndex } from './driver.ts';
+import { DAY, dayLabelOf, isDay, mayPair, pairOf, partsOf, SINGLE_LABELS, TAG_LABEL } from './labels.ts';
+import { indexOf, LABELLED } from './properties.ts';
+
+/**
+ * Totals of message lists: exact, and not counted when they are asked for.
+ *
+ * Every label has its total. A pair of labels has one when both are heavy, that is, once had HEAVY messages: where one
+ * of them is light, counting its few messages is quick. The pairs of a label are counted once, when it becomes heavy,
+ * and kept from then on. Days count as heavy from the start, so that a heavy label has a total for each of its days.
+ * So a message costs one update for each label and pair that it shares with others of its batch.
+ */
+export const HEAVY = 1_000;
+
+/** The label of all messages. */
+export const ALL = '';
+
+/** Messages that came into the lists (1) or left them (-1), by their labels. */
+export interface Counted {
+  readonly labels: readonly string[];
+  readonly by: 1 | -1;
+}
+
+const add = (sums: Map<string, number>, key: string, by: number) => sums.set(key, (sums.get(key) ?? 0) + by);
+
+/** The rows of this batch are in the lists' tables already. */
+export async function countIn(
+  trx: Transaction<Schema>,
+  counted: readonly Counted[],
+  heavyFrom: number,
+): Promise<void> {
+  if (counted.length === 0) return;
+  const groups = groupByLabels(counted);
+  const singles = new Map<string, number>();
+  for (const { labels, by } of groups) {
+    add(singles, ALL, by);
+    for (const label of labels) add(singles, label, by);
+  }
+  const { rows } = await sql<{ a: string; total: number; heavy: boolean }>`
+    insert into totals (a, b, total) select a, ${ALL}, total
+    from unnest(${[...singles.keys()]}::text[], ${[...singles.values()]}::bigint[]) as t (a, total) order by a
+    on conflict (a, b) do update set total = totals.total + excluded.total
+    returning a, total, heavy`.execute(trx);
+  const heavy = new Set(rows.filter((row) => row.heavy || isDay(row.a)).map((row) => row.a));
+  await countPairs(trx, groups, heavy);
+  const risen = rows.filter((row) => row.a !== ALL && !heavy.has(row.a) && row.total >= heavyFrom);
+  // One after another: the second of two that rise together finds the first one heavy.
+  for (const { a } of risen) await becomeHeavy(trx, a);
+}
+
+/** No text of a message has it. */
+const SEPARATOR = '\0';
+
+interface Group {
+  readonly labels: readonly string[];
+  by: number;
+}
+
+/** Messages of a batch are alike: those with the same labels count together. */
+function groupByLabels(counted: readonly Counted[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const { labels, by } of counted) {
+    const key = labels.join(SEPARATOR);
+    const group = groups.get(key);
+    if (group) group.by += by;
+    else groups.set(key, { labels, by });
+  }
+  return [...groups.values()];
+}
+
+async function countPairs(
+  trx: Transaction<Schema>,
+  groups: readonly Group[],
+  heavy: ReadonlySet<string>,
+): Promise<void> {
+  const pairs = new Map<string, number>();
+  for (const { labels, by } of groups) {
+    const own = labels.filter((label) => heavy.has(label));
+    for (const [index, x] of own.entries()) {
+      for (const y of own.slice(index + 1)) if (mayPair(x, y)) add(pairs, pairOf(x, y).join(SEPARATOR), by);
+    }
+  }
+  if (pairs.size === 0) return;
+  const keys = [...pairs.keys()].map((key) => key.split(SEPARATOR) as [string, string]);
+  await sql`
+    insert into totals (a, b, total)
+    select * from unnest(${keys.map(([a]) => a)}::text[], ${keys.map(([, b]) => b)}::text[], ${[...pairs.values()]}::bigint[])
+    on conflict (a, b) do update set total = totals.total + excluded.total`.execute(trx);
+}
+
+/** The index that has the messages of each of a property's labels. */
+const OWN_INDEX = new Map<string, ReturnType<typeof ownOf>>(LABELLED.map((one) => [one.letter, ownOf(one)]));
+
+function ownOf({ name, column, type, many }: (typeof LABELLED)[number]) {
+  const index = indexOf(name)?.name;
+  if (index === undefined) throw new Error(`${name} has labels, and no index of its own to count them by`);
+  return { column, type, many, index };
+}
+
+/** The messages that have a label, with all of their labels but the tags. */
+const messagesWith = (label: string) => {
+  const [letter, value] = partsOf(label);
+  const { column, type, many, index } = OWN_INDEX.get(letter)!;
+  if (many)
+    return sql`select m.* from message_tags g join messages m using (item_hash)
+      where g.tag = ${value} and ${meansIndex('g', index)}`;
+  return sql`select * from messages m where m.status = 'processed' and ${meansIndex('m', index)}
+    and ${sql.ref(`m.${column}`)} = ${type === 'integer' ? Number(value) : value}`;
+};
+
+/** Every label of the messages `own`, but the tags. */
+const SINGLES = sql.join(
+  SINGLE_LABELS.map(({ label }) => sql`select ${sql.raw(label)} as label from own`),
+  sql` union all `,
+);
+const [TAG, DAYS] = [TAG_LABEL.letter, DAY].map((letter) => sql.lit(letter));
+
+/** Counts the pairs of a label with everything that is heavy, once; it has about HEAVY messages then. */
+async function becomeHeavy(trx: Transaction<Schema>, label: string): Promise<void> {
+  await sql`update totals set heavy = true where a = ${label} and b = ${ALL}`.execute(trx);
+  await sql`
+    with own as materialized (${messagesWith(label)}),
+    others as (
+      ${SINGLES} union all select ${sql.raw(TAG_LABEL.label)} from own join message_tags g using (item_hash)
+    )
+    insert into totals (a, b, total)
+    select least(label, ${label}::text collate "C"), greatest(label, ${label}::text collate "C"), count(*) from others
+    where (left(label, 1) <> left(${label}::text, 1) or (left(label, 1) = ${TAG} and label <> ${label}))
+      and (left(label, 1) = ${DAYS} or exists (select from totals t where t.a = others.label and t.b = ${ALL} and t.heavy))
+    group by label
+    on conflict (a, b) do update set total = excluded.total`.execute(trx);
+}
+
+export interface Total {
+  readonly total: number;
+  /** Whether the totals of its pairs with other heavy labels are kept. */
+  readonly heavy: boolean;
+}
+
+/** By label; a label that no message ever had is left out. */
+export async function readTotals(
+  db: Kysely<Schema>,
+  labels: readonly string[],
+): Promise<ReadonlyMap<string, Total>> {
+  const { rows } = await sql<{ a: string; total: number; heavy: boolean }>`
+    select a, total, heavy from totals where b = ${ALL} and a = any(${labels}::text[])`.execute(db);
+  return new Map(rows.map((row) => [row.a, row]));
+}
+
+/** How many messages are in the lists at all. */
+export const countAll = async (db: Kysely<Schema>): Promise<number> =>
+  (await readTotals(db, [ALL])).get(ALL)?.total ?? 0;
+
+/** The sum of the pairs' totals; both labels of each are heavy. */
+export async function sumPairs(
+  db: Kysely<Schema>,
+  pairs: readonly (readonly [string, string])[],
+): Promise<number> {
+  if (pairs.length === 0) return 0;
+  const keys = pairs.map(([x, y]) => pairOf(x, y));
+  const { rows } = await sql<{ total: number }>`
+    select coalesce(sum(t.total), 0)::bigint as total
+    from unnest(${keys.map(([a]) => a)}::text[], ${keys.map(([, b]) => b)}::text[]) as k (a, b)
+    join totals t on t.a = k.a collate "C" and t.b = k.b collate "C"`.execute(db);
+  return rows[0]!.total;
+}
+
+/** The messages of whole days, from one inclusive to another exclusive: all, or those of heavy labels. */
+export async function sumDays(
+  db: Kysely<Schema>,
+  labels: readonly string[] | undefined,
+  from: number,
+  to: number,
+): Promise<number> {
+  const [first, last] = [dayLabelOf(from), dayLabelOf(to)];
+  const { rows } = labels
+    ? await sql<{ total: number }>`
+        select coalesce(sum(t.total), 0)::bigint as total from unnest(${labels}::text[]) as l (label)
+        join totals t on t.a = l.label collate "C" and t.b >= ${first} and t.b < ${last}`.execute(db)
+    : await sql<{ total: number }>`
+        select coalesce(sum(total), 0)::bigint as total from totals
+        where a >= ${first} and a < ${last} and b = ${ALL}`.execute(db);
+  return rows[0]!.total;
+}

@@ -1,0 +1,36 @@
+import type { Writer } from '@skerry/database';
+import { ROW, type Shaped } from '../../intake/pipeline/row.ts';
+import type { Schema } from '../../store/schema.ts';
+import { labelsOf } from './labels.ts';
+import { TAG_COLUMNS } from './properties.ts';
+import { type Counted, countIn, HEAVY } from './totals.ts';
+
+/** A message that lists show from now on, or not any more. */
+export interface Listed extends Shaped {
+  readonly shown: boolean;
+}
+
+/**
+ * Keeps what lists are read from beside the messages themselves: tags and totals.
+ *
+ * @param heavyFrom messages that make a label heavy (totals.ts)
+ */
+export async function writeLists(
+  { trx, copy }: Writer<Schema>,
+  listed: readonly Listed[],
+  heavyFrom = HEAVY,
+): Promise<void> {
+  const gone = listed.filter((one) => !one.shown && one.accepted.tags.length > 0);
+  if (gone.length > 0) {
+    const hashes = gone.map(({ accepted }) => accepted.message.itemHash);
+    await trx.deleteFrom('message_tags').where('item_hash', 'in', hashes).execute();
+  }
+  const rows = listed.flatMap(({ shown, ...one }) =>
+    shown
+      ? [...new Set(ROW.tags(one))].map((tag) => [tag, ...TAG_COLUMNS.map((column) => ROW[column](one))])
+      : [],
+  );
+  if (rows.length > 0) await copy('message_tags', ['tag', ...TAG_COLUMNS], rows);
+  const counted = listed.map(({ shown, ...one }): Counted => ({ labels: labelsOf(one), by: shown ? 1 : -1 }));
+  await countIn(trx, counted, heavyFrom);
+}

@@ -1,0 +1,98 @@
+import type { MessageView } from '@skerry/protocol';
+import type { StoredMessage } from '../../intake/stored.ts';
+import type { Confirmation, Confirmations } from './confirmations.ts';
+
+/**
+ * The content as it was signed, keys and numbers in their order and spelling: the database's own form of it serves
+ * queries alone. An upload's content was written by the node that took it.
+ */
+function contentOf(row: StoredMessage): unknown {
+  if (row.source_text === null || row.form === 'upload') return row.content;
+  const signed = JSON.parse(row.source_text) as { content?: unknown };
+  return row.form === 'envelope' ? signed.content : signed;
+}
+
+const NONE: Confirmations = new Map();
+const listOf = (row: StoredMessage, confirmations: Confirmations): Confirmation[] => [
+  ...(confirmations.get(row.item_hash) ?? []),
+];
+
+function signedTextOf(row: StoredMessage): string | null {
+  if (row.form !== 'network') return row.source_text;
+  return `${row.chain}\n${row.signed_sender ?? row.sender}\n${row.type}\n${row.item_hash}`;
+}
+
+/** A message as the specification has it. Of a forgotten one only the skeleton is shown. */
+export function viewOf(row: StoredMessage, confirmations: Confirmations = NONE): MessageView {
+  const isForgotten = row.status === 'forgotten';
+  return {
+    item_hash: row.item_hash,
+    chain: row.chain,
+    sender: row.sender,
+    type: row.type,
+    channel: row.channel,
+    timestamp: Math.floor(row.time),
+    content: isForgotten ? null : contentOf(row),
+    signature: row.signature,
+    signed_text: isForgotten ? null : signedTextOf(row),
+    confirmations: listOf(row, confirmations),
+  };
+}
+
+/** A message in the field names and forms of deployed nodes; their clients refuse unknown fields. */
+export interface NetworkView {
+  item_hash: string;
+  type: string;
+  chain: string;
+  sender: string;
+  signature: string;
+  item_type: string;
+  item_content: string | null;
+  content: unknown;
+  /** Unix seconds, with fraction. */
+  time: number;
+  channel: string | null;
+  /** Bytes of the content. */
+  size: number;
+  confirmations: { chain: string; height: number; hash: string }[];
+  confirmed: boolean;
+}
+
+function itemTypeOf(row: StoredMessage): string {
+  if (row.form !== 'network' || row.source_text !== null) return 'inline';
+  return /^[0-9a-f]{64}$/.test(row.item_hash) ? 'storage' : 'ipfs';
+}
+
+/**
+ * Contents of this form begin with address and time. Of a message that was not signed in it, they are what the message
+ * says in other places; its signature covers its own form, not this one.
+ */
+function networkContentOf(row: StoredMessage): unknown {
+  if (row.status === 'forgotten' || row.content === null) return null;
+  return row.form === 'network'
+    ? contentOf(row)
+    : { address: row.owner, time: row.time, ...(contentOf(row) as object) };
+}
+
+export function networkViewOf(row: StoredMessage, confirmations: Confirmations = NONE): NetworkView {
+  const content = networkContentOf(row);
+  const itemType = itemTypeOf(row);
+  const text = row.form === 'network' ? row.source_text : JSON.stringify(content);
+  const isForgotten = row.status === 'forgotten';
+  const confirmed = listOf(row, confirmations);
+  return {
+    item_hash: row.item_hash,
+    type: row.type,
+    chain: row.chain,
+    sender: row.signed_sender ?? row.sender,
+    signature: row.signature,
+    item_type: itemType,
+    item_content: itemType === 'inline' && !isForgotten ? text : null,
+    content,
+    time: row.time,
+    channel: row.channel,
+    size: Buffer.byteLength(text ?? JSON.stringify(content)),
+    confirmations: confirmed,
+    confirmed: confirmed.length > 0,
+  };
+}

@@ -1,0 +1,61 @@
+import type { DiskReserve } from '@skerry/database';
+import { AppError } from '@skerry/protocol';
+import type { BlobStore } from './blob-store.ts';
+import { createDirectoryBlobStore } from './directory-store.ts';
+import type { S3Settings } from './s3-request.ts';
+import { createS3BlobStore, S3_OBJECT_BYTES_MAX } from './s3-store.ts';
+
+export interface StoreSettings {
+  readonly s3Endpoint: string | undefined;
+  readonly s3Bucket: string | undefined;
+  readonly s3Region: string;
+  readonly s3AccessKeyId: string | undefined;
+  readonly s3SecretAccessKey: string | undefined;
+  readonly uploadLimitBytes: number;
+}
+
+/** The object store that the settings name, or undefined where they name none. Throws INVALID_CONFIG for half of one. */
+export function parseS3Settings(settings: StoreSettings): S3Settings | undefined {
+  const { s3Endpoint, s3Bucket, s3Region, s3AccessKeyId, s3SecretAccessKey, uploadLimitBytes } = settings;
+  const needed = {
+    SKERRY_CORE_S3_ENDPOINT: s3Endpoint,
+    SKERRY_CORE_S3_BUCKET: s3Bucket,
+    SKERRY_CORE_S3_ACCESS_KEY_ID: s3AccessKeyId,
+    SKERRY_CORE_S3_SECRET_ACCESS_KEY: s3SecretAccessKey,
+  };
+  const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  if (missing.length === Object.keys(needed).length) return undefined;
+  if (missing.length > 0)
+    throw new AppError('INVALID_CONFIG', `an object store also needs ${missing.join(', ')}`);
+  if (!URL.canParse(s3Endpoint!) || !/^https?:\/\/[^/]+\/?$/.test(s3Endpoint!)) {
+    throw new AppError(
+      'INVALID_CONFIG',
+      'SKERRY_CORE_S3_ENDPOINT: expected http(s)://host[:port] without a path',
+    );
+  }
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(s3Bucket!))
+    throw new AppError('INVALID_CONFIG', 'SKERRY_CORE_S3_BUCKET: expected the name of a bucket');
+  if (uploadLimitBytes > S3_OBJECT_BYTES_MAX) {
+    throw new AppError(
+      'INVALID_CONFIG',
+      `SKERRY_CORE_UPLOAD_LIMIT_BYTES: an object store takes files of up to ${S3_OBJECT_BYTES_MAX} bytes`,
+    );
+  }
+  return {
+    endpoint: s3Endpoint!,
+    bucket: s3Bucket!,
+    region: s3Region,
+    accessKeyId: s3AccessKeyId!,
+    secretAccessKey: s3SecretAccessKey!,
+  };
+}
+
+/** The node's blobs: in `directory`, or in the object store that the settings name (then `directory` only receives). */
+export async function openBlobStore(
+  settings: StoreSettings,
+  directory: string,
+  reserve: DiskReserve,
+): Promise<BlobStore> {
+  const s3 = parseS3Settings(settings);
+  return s3 ? createS3BlobStore(s3, directory, reserve) : createDirectoryBlobStore(directory, reserve);
+}

@@ -1,0 +1,117 @@
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { DiskReserve } from '@skerry/database';
+import { isMissing, syncDirectory } from '@skerry/kit';
+import { AppError, type ItemHash } from '@skerry/protocol';
+import type { BlobStore, KeptBlob } from './blob-store.ts';
+import { asStorageError, openSpool } from './spool.ts';
+
+const READ_BYTES = 512 * 1024;
+const INCOMING = 'incoming';
+const HASH = /^[0-9a-f]{64}$/;
+const PAIR = /^[0-9a-f]{2}$/;
+
+/**
+ * Makes directories below `root` durable: every name on the way is on the disk when this resolves. One that is there
+ * already proves nothing: who made it may have died, or be waiting for the disk.
+ */
+function createDurableDirectories(root: string): (path: string) => Promise<void> {
+  /** As many as there are directories, 65,792 at most. */
+  const durable = new Set<string>([root]);
+  return async (path) => {
+    if (durable.has(path)) return;
+    await mkdir(path, { recursive: true });
+    const made: string[] = [];
+    for (let one = path; !durable.has(one); one = dirname(one)) made.push(one);
+    for (const one of made.reverse()) {
+      await syncDirectory(dirname(one));
+      durable.add(one);
+    }
+  };
+}
+
+async function findAt(path: string, hash: ItemHash): Promise<KeptBlob | undefined> {
+  try {
+    const { size, mtimeMs } = await stat(path);
+    return { hash, sizeBytes: size, keptAtMs: mtimeMs };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Names in a directory that fit a form and do not come before `from`, sorted. */
+async function namesIn(directory: string, form: RegExp, from: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).filter((name) => form.test(name) && name >= from).sort();
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+/** The hashes below `root`, in order, after one of them. Holds the names of one innermost directory at a time. */
+async function* walk(root: string, after: string): AsyncGenerator<string> {
+  for (const outer of await namesIn(root, PAIR, after.slice(0, 2))) {
+    const from = after.startsWith(outer) ? after : '';
+    for (const inner of await namesIn(join(root, outer), PAIR, from.slice(2, 4))) {
+      for (const hash of await namesIn(join(root, outer, inner), HASH, after)) if (hash !== after) yield hash;
+    }
+  }
+}
+
+/** Blobs in a directory: `ab/cd/abcd...`, written beside as `incoming/...` and renamed when complete. */
+export async function createDirectoryBlobStore(directory: string, reserve?: DiskReserve): Promise<BlobStore> {
+  const spool = await openSpool(join(directory, INCOMING), reserve);
+  const makeDurable = createDurableDirectories(directory);
+  const pathOf = (hash: string) => join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
+  return {
+    async receive(source, limitBytes) {
+      const { path, hash, sizeBytes } = await spool.receive(source, limitBytes);
+      let isNamed = false;
+      let isKept = false;
+      return {
+        hash,
+        sizeBytes,
+        async keep() {
+          if (isKept) return;
+          const target = pathOf(hash);
+          try {
+            // The content reached the disk when it was received; now its name does, before we say so.
+            await makeDurable(dirname(target));
+            if (!isNamed) await rename(path, target);
+            isNamed = true;
+            await syncDirectory(dirname(target));
+            isKept = true;
+          } catch (error) {
+            throw asStorageError(error);
+          }
+        },
+        discard: () => rm(path, { force: true }),
+      };
+    },
+    find: (hash) => findAt(pathOf(hash), hash),
+    async read(hash, range) {
+      try {
+        const handle = await open(pathOf(hash), 'r');
+        return handle.createReadStream({
+          highWaterMark: READ_BYTES,
+          ...(range ? { start: range.first, end: range.last } : {}),
+        });
+      } catch (error) {
+        if (isMissing(error)) throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
+        throw error;
+      }
+    },
+    async list(after, limit) {
+      const found: KeptBlob[] = [];
+      for await (const hash of walk(directory, after ?? '')) {
+        const blob = await findAt(pathOf(hash), hash as ItemHash);
+        if (blob) found.push(blob);
+        if (found.length >= limit) break;
+      }
+      return found;
+    },
+    remove: (hash) => rm(pathOf(hash), { force: true }),
+  };
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { describe, test } from 'node:test';
+import { createLogger, listen } from '@skerry/kit';
+import { sha256Hex } from '@skerry/protocol';
+import { createPeerFileSource } from '../../peers/sync/file-source.ts';
+import { createTestCore, signers } from '../../testing/core.ts';
+import { FileFetcher, type FileSource } from './fetcher.ts';
+
+const log = createLogger('test', 'silent');
+const signal = new AbortController().signal;
+const store = (hash: string) => ({ type: 'STORE', content: { item_type: 'storage', item_hash: hash } });
+
+function sourceOf(
+  name: string,
+  bytes: (file: string) => string | undefined,
+): FileSource & { asked: number; wrong: number } {
+  const source = {
+    name,
+    asked: 0,
+    wrong: 0,
+    handles: () => true,
+    async open(file: string) {
+      source.asked++;
+      const text = bytes(file);
+      return text === undefined
+        ? undefined
+        : { stream: Readable.from([Buffer.from(text)]), contentType: 'text/plain' };
+    },
+    onWrongBytes: () => {
+      source.wrong++;
+    },
+  };
+  return source;
+}
+
+describe('files that messages lack', () => {
+  test('come from another node, and their messages are in force', async () => {
+    await using holder = await createTestCore();
+    const text = 'a file';
+    const hash = sha256Hex(text);
+    await holder.rooms.files.storeUnpinned(
+      await holder.rooms.files.receive(Readable.from([Buffer.from(text)])),
+      'text/x-own',
+    );
+    const url = await listen(holder.api, '127.0.0.1', 0);
+    await using core = await createTestCore();
+    const sent = await core.send(signers.alice, store(hash));
+    assert.equal(sent.status, 202);
+    const fetcher = new FileFetcher({ ...core.rooms, sources: [createPeerFileSource(url)], log });
+    await fetcher.look(signal);
+    await fetcher.idle();
+    await core.rooms.pipeline.idle();
+    assert.equal((await core.get(`/messages/${sent.body.item_hash}/status`)).body.status, 'processed');
+    const file = await core.get(`/storage/${hash}`);
+    assert.deepEqual([String(file.body), file.headers['content-type']], [text, 'text/x-own']);
+    assert.deepEqual([fetcher.counts.fetched, fetcher.counts.failed], [1, 0]);
+  });
+
+  test('wrong bytes are kept by nobody; another source is asked, and later the same ones again', async () => {
+    let nowMs = Date.now();
+    await using core = await createTestCore({ now: () => nowMs, pendingHorizonMs: 3_600_000 });
+    const [text, hash] = ['right', sha256Hex('right')];
+    let isThere = false;
+    const liar = sourceOf('liar', () => 'wrong');
+    const late = sourceOf('late', () => (isThere ? text : undefined));
+    const sent = await core.send(signers.alice, store(hash));
+    const fetcher = new FileFetcher({
+      ...core.rooms,
+      sources: [liar, late],
+      now: () => nowMs,
+      random: () => 0,
+      log,
+    });
+    const look = async () => {
+      await fetcher.look(signal);
+      await fetcher.idle();
+    };
+    await look();
+    assert.deepEqual([liar.wrong, late.asked], [1, 1]);
+    await look();
+    assert.equal(late.asked, 1, 'not before its time');
+    isThere = true;
+    nowMs += 10_000;
+    await look();
+    await core.rooms.pipeline.idle();
+    assert.equal((await core.get(`/messages/${sent.body.item_hash}/status`)).body.status, 'processed');
+    assert.equal((await core.get(`/storage/${sha256Hex('wrong')}`)).status, 404);
+    await look();
+    assert.equal(late.asked, 2, 'nothing is lacking any more');
+  });
+
+  test('a source that never ends holds nothing else up', async () => {
+    await using core = await createTestCore();
+    const stuck = new AbortController();
+    const hashes = ['a', 'b', 'c'].map(sha256Hex);
+    for (const hash of hashes) await core.send(signers.alice, store(hash));
+    const slow: FileSource = {
+      name: 'slow',
+      handles: (name) => name === hashes[0],
+      open: (_, ended) =>
+        new Promise((_resolve, reject) => ended.addEventListener('abort', () => reject(ended.reason))),
+    };
+    const quick = sourceOf('quick', (name) => ['b', 'c'].find((text) => sha256Hex(text) === name));
+    const fetcher = new FileFetcher({ ...core.rooms, sources: [slow, quick], random: () => 0, log });
+    await fetcher.look(stuck.signal);
+    while (fetcher.counts.fetched < 2) await new Promise((done) => setImmediate(done));
+    await core.rooms.pipeline.idle();
+    assert.equal((await core.get('/messages?types=STORE')).body.pagination.total, 2);
+    stuck.abort();
+    await fetcher.idle();
+  });
+});

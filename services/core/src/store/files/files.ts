@@ -1,0 +1,95 @@
+import type { Readable } from 'node:stream';
+import { AppError, type ItemHash } from '@skerry/protocol';
+import type { Kysely } from 'kysely';
+import { type Accepted, PROCESSED, type Verdict } from '../../intake/accepted.ts';
+import { fileEffect } from '../../intake/effects/files.ts';
+import type { Intake } from '../../intake/intake.ts';
+import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
+import type { UploadFields } from '../../intake/upload.ts';
+import type { Schema } from '../schema.ts';
+import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
+import { Claims } from './claims.ts';
+
+export interface StoredFile {
+  /** SHA-256, or a CID. */
+  readonly hash: string;
+  readonly sizeBytes: number;
+  readonly contentType: string;
+  open(range?: ByteRange): Promise<Readable>;
+}
+
+export interface FilesOptions {
+  readonly db: Kysely<Schema>;
+  readonly blobs: BlobStore;
+  readonly intake: Pick<Intake, 'client'>;
+  readonly pipeline: Pick<Pipeline, 'touch'>;
+  readonly uploadLimitBytes: number;
+}
+
+/** Files that messages asked to keep, and those that may still be asked for. */
+export class Files {
+  /** Held while a blob is being stored: the sweep leaves it alone. */
+  readonly claims = new Claims();
+  readonly #options: FilesOptions;
+
+  constructor(options: FilesOptions) {
+    this.#options = options;
+  }
+
+  /** See `BlobStore.receive`. */
+  receive(source: Readable, limitBytes = this.#options.uploadLimitBytes): Promise<ReceivedBlob> {
+    return this.#options.blobs.receive(source, limitBytes);
+  }
+
+  /** Keeps a received file for its uploader. The blob is durable before the database speaks of it. */
+  async store(
+    blob: ReceivedBlob,
+    contentType: string,
+    fields: UploadFields,
+  ): Promise<{ messageHash: string; verdict: Verdict }> {
+    const { client } = this.#options.intake;
+    const accepted = client.readUpload(fields, { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType });
+    using _claim = await this.claims.take(blob.hash);
+    await blob.keep();
+    const verdict = await client.keep(accepted);
+    return { messageHash: accepted.message.itemHash, verdict };
+  }
+
+  /** Keeps a received file together with a STORE message that names it. */
+  async storeFor(blob: ReceivedBlob, contentType: string, accepted: Accepted): Promise<Verdict> {
+    const file = { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType };
+    using _claim = await this.claims.take(blob.hash);
+    await blob.keep();
+    return this.#options.intake.client.keep({
+      ...accepted,
+      changes: [fileEffect.change(file), ...accepted.changes],
+      decide: () => PROCESSED,
+    });
+  }
+
+  /** Keeps a file that no message speaks of yet. It is readable at once, and goes after the grace period unless one does. */
+  async storeUnpinned(blob: ReceivedBlob, contentType: string): Promise<void> {
+    using _claim = await this.claims.take(blob.hash);
+    await blob.keep();
+    await this.#options.db
+      .insertInto('files')
+      .values({ hash: blob.hash, size_bytes: blob.sizeBytes, content_type: contentType })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    await this.#options.pipeline.touch([`file:${blob.hash}`]);
+  }
+
+  /** Throws FILE_NOT_FOUND. */
+  async get(hash: ItemHash): Promise<StoredFile> {
+    const { db, blobs } = this.#options;
+    const row = await db.selectFrom('files').selectAll().where('hash', '=', hash).executeTakeFirst();
+    const blob = row && (await blobs.find(hash));
+    if (!row || !blob) throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
+    return {
+      hash,
+      sizeBytes: blob.sizeBytes,
+      contentType: row.content_type,
+      open: (range) => blobs.read(hash, range),
+    };
+  }
+}

@@ -1,0 +1,104 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { BOUNDLESS, type DiskReserve } from '@skerry/database';
+import { AppError, type ItemHash } from '@skerry/protocol';
+
+/** Bytes gathered for one write: a system call of this size costs little beside the copy that it makes. */
+const WRITE_BYTES = 1024 * 1024;
+const FULL = new Set(['ENOSPC', 'EDQUOT']);
+
+export function asStorageError(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  return code !== undefined && FULL.has(code)
+    ? new AppError('STORAGE_FULL', 'the node has no space for this file', { cause: error })
+    : error;
+}
+
+export interface SpooledFile {
+  readonly path: string;
+  readonly hash: ItemHash;
+  readonly sizeBytes: number;
+}
+
+/** A directory for what is being received. */
+export interface Spool {
+  /** See `BlobStore.receive`. The file is on the disk when this resolves. */
+  receive(source: Readable, limitBytes: number): Promise<SpooledFile>;
+}
+
+async function writeAll(handle: FileHandle, chunks: Buffer[]): Promise<void> {
+  let rest = chunks;
+  while (rest.length > 0) {
+    let { bytesWritten } = await handle.writev(rest);
+    // A disk that fills up takes a part; what it says of the rest is its answer.
+    let whole = 0;
+    while (whole < rest.length && bytesWritten >= rest[whole]!.length) bytesWritten -= rest[whole++]!.length;
+    rest = rest.slice(whole);
+    if (bytesWritten > 0) rest = [rest[0]!.subarray(bytesWritten), ...rest.slice(1)];
+  }
+}
+
+/** Hashes and writes at the same time: one batch is on its way to the disk while the next one gathers and is hashed. */
+async function copy(
+  source: AsyncIterable<Buffer>,
+  handle: FileHandle,
+  limitBytes: number,
+  reserve: DiskReserve,
+): Promise<Omit<SpooledFile, 'path'>> {
+  const digest = createHash('sha256');
+  let sizeBytes = 0;
+  let gathered: Buffer[] = [];
+  let gatheredBytes = 0;
+  let writing: Promise<void> | undefined;
+  try {
+    for await (const chunk of source) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > limitBytes)
+        throw new AppError('FILE_TOO_LARGE', `a file is limited to ${limitBytes} bytes here`);
+      digest.update(chunk);
+      gathered.push(chunk);
+      gatheredBytes += chunk.length;
+      if (gatheredBytes < WRITE_BYTES) continue;
+      reserve.take(gatheredBytes);
+      await writing;
+      writing = writeAll(handle, gathered);
+      // A failure is met at the next `await`; until then nobody else may call it unhandled.
+      writing.catch(() => {});
+      gathered = [];
+      gatheredBytes = 0;
+    }
+  } finally {
+    await writing;
+  }
+  reserve.take(gatheredBytes);
+  await writeAll(handle, gathered);
+  return { hash: digest.digest('hex') as ItemHash, sizeBytes };
+}
+
+/** Makes the directory, and empties it of what an earlier process was still receiving when it ended. */
+export async function openSpool(directory: string, reserve: DiskReserve = BOUNDLESS): Promise<Spool> {
+  await mkdir(directory, { recursive: true });
+  for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
+  return {
+    async receive(source, limitBytes) {
+      // The source may fail while the file is being opened, when nobody reads it yet; the copy then meets the failure.
+      source.on('error', () => {});
+      const path = join(directory, randomUUID());
+      let handle: FileHandle | undefined;
+      try {
+        reserve.take();
+        handle = await open(path, 'wx', 0o644);
+        const copied = await copy(source, handle, limitBytes, reserve);
+        await handle.sync();
+        await handle.close();
+        return { path, ...copied };
+      } catch (error) {
+        await handle?.close().catch(() => {});
+        await rm(path, { force: true });
+        throw asStorageError(error);
+      }
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { type Logger, runLoop } from '@skerry/kit';
+import type { ItemHash } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import { lockEvents } from '../../notify/events/append.ts';
+import type { Schema } from '../schema.ts';
+import type { BlobStore, KeptBlob } from './blob-store.ts';
+import type { Claims } from './claims.ts';
+
+const INTERVAL_MS = 60_000;
+/** Blobs of one round. A million of them are gone through in seventeen hours. */
+const ROUND = { examined: 1_000, removed: 200 } as const;
+
+/** What the database knows of a blob. */
+export type Reference = 'pinned' | 'unpinned';
+
+/** The blobs that nobody asked to keep, and that were not kept again since `cutoffMs`; at most `limit` of them, in order. */
+export function decideSweep(
+  blobs: readonly KeptBlob[],
+  references: ReadonlyMap<string, Reference>,
+  cutoffMs: number,
+  limit: number,
+): ItemHash[] {
+  return blobs
+    .filter((blob) => blob.keptAtMs < cutoffMs && references.get(blob.hash) !== 'pinned')
+    .slice(0, limit)
+    .map((blob) => blob.hash);
+}
+
+/** Whether something of IPFS is made of this blob. */
+async function isBlock(db: Kysely<Schema>, hash: string): Promise<boolean> {
+  const { rows } = await sql`select from ipfs_blocks where block = decode(${hash}, 'hex') limit 1`.execute(
+    db,
+  );
+  return rows.length > 0;
+}
+
+export interface SweepOptions {
+  readonly db: Kysely<Schema>;
+  readonly blobs: BlobStore;
+  readonly claims: Claims;
+  readonly graceMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly log: Logger;
+  /** Blobs that one round may look at and remove; ROUND by default. */
+  readonly limits?: { readonly examined: number; readonly removed: number };
+}
+
+/**
+ * Removes blobs that no message keeps: uploads whose message was refused or never written, and files without a message.
+ * Goes through all blobs in the order of their hashes, a bounded number in each round.
+ */
+export class Sweep {
+  readonly #options: SweepOptions;
+  #after: ItemHash | undefined;
+
+  constructor(options: SweepOptions) {
+    this.#options = options;
+  }
+
+  /** One round; resolves with the number of blobs removed. */
+  async round(): Promise<number> {
+    const { blobs, log, limits = ROUND } = this.#options;
+    const examined = await blobs.list(this.#after, limits.examined);
+    const cutoffMs = this.#options.now() - this.#options.graceMs;
+    const removed = await this.#removeAmong(examined, cutoffMs, limits.removed);
+    // Where there may be more to remove than one round does, the next round looks at the same blobs again.
+    if (removed < limits.removed)
+      this.#after = examined.length < limits.examined ? undefined : examined.at(-1)!.hash;
+    if (removed > 0) log.info({ removed }, 'removed files that no message keeps');
+    return removed;
+  }
+
+  async #removeAmong(examined: readonly KeptBlob[], cutoffMs: number, limit: number): Promise<number> {
+    const { blobs, claims } = this.#options;
+    const old = examined.filter((blob) => blob.keptAtMs < cutoffMs);
+    const before = decideSweep(old, await this.#loadReferences(old), cutoffMs, limit);
+    let removed = 0;
+    for (const hash of before) {
+      // Whoever stores this blob now has the claim, or waits for ours to end and then stores it anew.
+      using claim = claims.tryTake(hash);
+      const blob = claim && (await blobs.find(hash));
+      if (!blob) continue;
+      const [doomed] = decideSweep([blob], await this.#loadReferences([blob]), cutoffMs, 1);
+      if (doomed === undefined || !(await this.#forget(doomed))) continue;
+      await blobs.remove(doomed);
+      removed++;
+    }
+    return removed;
+  }
+
+  async #loadReferences(examined: readonly KeptBlob[]): Promise<Map<string, Reference>> {
+    if (examined.length === 0) return new Map();
+    const hashes = examined.map((blob) => blob.hash);
+    const { rows } = await sql<{ hash: string; pinned: boolean }>`
+      select hash, exists (select from file_pins where file_hash = hash)
+        or exists (select from ipfs_blocks where block = decode(hash, 'hex')) as pinned
+      from unnest(${hashes}::text[]) as hash`.execute(this.#options.db);
+    return new Map(rows.map(({ hash, pinned }) => [hash, pinned ? 'pinned' : 'unpinned']));
+  }
+
+  /** Takes a file out of the database unless a message pins it. Under the lock of those who write messages: none can pin it meanwhile. */
+  #forget(hash: ItemHash): Promise<boolean> {
+    return this.#options.db.transaction().execute(async (trx) => {
+      await lockEvents(trx);
+      const pin = await trx
+        .selectFrom('file_pins')
+        .select('file_hash')
+        .where('file_hash', '=', hash)
+        .executeTakeFirst();
+      if (pin || (await isBlock(trx, hash))) return false;
+      await trx.deleteFrom('files').where('hash', '=', hash).execute();
+      return true;
+    });
+  }
+}
+
+/** Runs rounds until the signal ends or it is disposed of; then waits for the round that is under way. */
+export function startSweeping(
+  sweep: Sweep,
+  { signal, log }: { signal: AbortSignal; log: Logger },
+): AsyncDisposable {
+  const stop = new AbortController();
+  const ended = runLoop(
+    { name: 'file sweep', intervalMs: INTERVAL_MS, signal: AbortSignal.any([signal, stop.signal]), log },
+    async () => void (await sweep.round()),
+  );
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await ended;
+    },
+  };
+}

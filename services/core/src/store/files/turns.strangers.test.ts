@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { sha256Hex } from '@skerry/protocol';
+import { createTestCore, signers } from '../../testing/core.ts';
+import { FileFetcher, type FileSource } from './fetcher.ts';
+import { listDue, wantFiles } from './wanted.ts';
+
+const { alice, bob } = signers;
+const log = createLogger('test', 'silent');
+const signal = new AbortController().signal;
+const store = (hash: string) => ({ type: 'STORE', content: { item_type: 'storage', item_hash: hash } });
+
+test('files that nobody has delay only those of who names them', async () => {
+  await using core = await createTestCore();
+  for (let n = 0; n < 20; n++) await core.send(alice, store(sha256Hex(`unknown ${n}`)));
+  const wanted = sha256Hex('wanted');
+  await core.send(bob, store(wanted));
+  const asked: string[] = [];
+  const source: FileSource = {
+    name: 'nobody',
+    handles: () => true,
+    open: async (name) => {
+      asked.push(name);
+      return undefined;
+    },
+  };
+  const fetcher = new FileFetcher({ ...core.rooms, sources: [source], parallel: 2, log });
+  await fetcher.look(signal);
+  await fetcher.idle();
+  assert.ok(asked.includes(wanted), 'it is among the first two');
+});
+
+test('files of IPFS that nobody has delay only those of who names them', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  const [many, one] = [Array.from({ length: 20 }, (_, n) => sha256Hex(`unknown ${n}`)), sha256Hex('wanted')];
+  // Whatever their names are, they wait as files of IPFS do.
+  for (const hash of many) await core.send(alice, store(hash));
+  await core.send(bob, store(one));
+  await db.transaction().execute(async (trx) => {
+    await wantFiles(trx, many, 1_000);
+    await wantFiles(trx, [one], 2_000);
+  });
+  const due = async (limit: number, begun: readonly string[] = []) =>
+    (await listDue(db, 3_000, limit, begun)).map(({ hash }) => hash);
+  assert.ok((await due(2)).includes(one));
+  // Places come free one at a time, and the other's have been due for longer.
+  const [first] = (await due(1)) as [string];
+  assert.deepEqual(await due(1, [first]), [one]);
+  assert.equal((await due(100, [first, one])).length, 19);
+});

@@ -1,0 +1,91 @@
+import { storableJson } from '@skerry/database';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Schema, VerdictReason } from '../schema.ts';
+
+/**
+ * Files that pending messages lack (table `wanted_files`). A file is wanted from the transaction in which a message
+ * begins to lack it until it is here or nobody waits for it any more: no crash loses one.
+ */
+
+export async function wantFiles(
+  trx: Transaction<Schema>,
+  hashes: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  if (hashes.length === 0) return;
+  await sql`insert into wanted_files (hash, due_ms) select hash, ${nowMs} from unnest(${hashes}::text[]) as hash
+    on conflict do nothing`.execute(trx);
+}
+
+/** Files that messages wait for no longer, such as those that were forgotten, unless others do. */
+export async function dropWants(trx: Transaction<Schema>, hashes: readonly string[]): Promise<void> {
+  if (hashes.length === 0) return;
+  await sql`
+    delete from wanted_files w where w.hash = any(${hashes}::text[]) and not exists (
+      select from dependencies d join messages m using (item_hash)
+      where d.key = 'file:' || w.hash and m.status = 'pending')`.execute(trx);
+}
+
+export interface WantedFile {
+  readonly hash: string;
+  readonly attempts: number;
+}
+
+/**
+ * Those that are due, the longest due first. Senders take turns, and what is under way for one counts as its turn: however
+ * many files one of them names, only its own wait for it.
+ * @param except what is under way
+ */
+export async function listDue(
+  db: Kysely<Schema>,
+  nowMs: number,
+  limit: number,
+  except: readonly string[],
+): Promise<WantedFile[]> {
+  const { rows } = await sql<WantedFile>`
+    with due as (
+      select hash, attempts, due_ms, hash = any(${except}::text[]) as is_begun from wanted_files
+      where due_ms <= ${nowMs} or hash = any(${except}::text[])),
+    waiting as (
+      select distinct due.hash, due.due_ms, due.is_begun, m.sender
+      from due join dependencies d on d.key = 'file:' || due.hash join messages m using (item_hash)
+      where m.status = 'pending'),
+    turns as (
+      select hash, row_number() over (partition by sender order by is_begun desc, due_ms, hash) as turn from waiting)
+    select due.hash, due.attempts from due left join turns using (hash)
+    where not due.is_begun
+    group by due.hash, due.attempts, due.due_ms
+    order by coalesce(min(turns.turn), 0), due.due_ms, due.hash limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** Those of these files that no pending message waits for any more. */
+export async function listUnawaited(db: Kysely<Schema>, hashes: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ hash: string }>`
+    select hash from unnest(${hashes}::text[]) as hash where not exists (
+      select from dependencies d join messages m using (item_hash)
+      where d.key = 'file:' || hash and m.status = 'pending')`.execute(db);
+  return rows.map(({ hash }) => hash);
+}
+
+/** Whether a pending message still waits for the file. */
+export async function isAwaited(db: Kysely<Schema>, hash: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from dependencies d join messages m using (item_hash)
+    where d.key = ${`file:${hash}`} and m.status = 'pending' limit 1`.execute(db);
+  return rows.length > 0;
+}
+
+export async function endWant(db: Kysely<Schema>, hash: string): Promise<void> {
+  await db.deleteFrom('wanted_files').where('hash', '=', hash).execute();
+}
+
+export async function postponeWant(
+  db: Kysely<Schema>,
+  hash: string,
+  dueMs: number,
+  reason: VerdictReason,
+): Promise<void> {
+  await sql`update wanted_files set attempts = attempts + 1, due_ms = ${dueMs}, reason = ${storableJson(reason)}
+    where hash = ${hash}`.execute(db);
+}

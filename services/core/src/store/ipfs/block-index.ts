@@ -1,0 +1,70 @@
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../schema.ts';
+
+/** Rows in one statement. */
+const ROWS = 5_000;
+
+/** Which blocks each root needs: what the sweep goes by. A root is a CID, or a name of its own while a file comes in. */
+export interface BlockIndex {
+  /** A root whose blocks are on their way; its time is renewed. */
+  begin(root: string): Promise<void>;
+  add(root: string, digests: readonly string[]): Promise<void>;
+  /** Gives the blocks of a file that came in to its CID, and notes that all are there. */
+  complete(root: string, cid: string): Promise<void>;
+  isComplete(cid: string): Promise<boolean>;
+  drop(root: string): Promise<void>;
+  /** Roots that were begun before this time and never completed. */
+  listUnfinished(beforeMs: number): Promise<string[]>;
+}
+
+const bytesOf = (digests: readonly string[]) => digests.map((digest) => Buffer.from(digest, 'hex'));
+
+export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIndex {
+  return {
+    async begin(root) {
+      await db
+        .insertInto('ipfs_dags')
+        .values({ root, complete: false, touched_ms: now() })
+        .onConflict((conflict) => conflict.column('root').doUpdateSet({ touched_ms: now() }))
+        .execute();
+    },
+    async add(root, digests) {
+      for (let at = 0; at < digests.length; at += ROWS)
+        await sql`
+          insert into ipfs_blocks (block, root)
+          select block, ${root} from unnest(${bytesOf(digests.slice(at, at + ROWS))}::bytea[]) as block
+          on conflict do nothing`.execute(db);
+    },
+    async complete(root, cid) {
+      await db.transaction().execute(async (trx) => {
+        await sql`insert into ipfs_dags (root, complete, touched_ms) values (${cid}, true, ${now()})
+          on conflict (root) do update set complete = true, touched_ms = excluded.touched_ms`.execute(trx);
+        if (root === cid) return;
+        await sql`insert into ipfs_blocks (block, root) select block, ${cid} from ipfs_blocks where root = ${root}
+          on conflict do nothing`.execute(trx);
+        await trx.deleteFrom('ipfs_dags').where('root', '=', root).execute();
+      });
+    },
+    async isComplete(cid) {
+      const row = await db
+        .selectFrom('ipfs_dags')
+        .select('complete')
+        .where('root', '=', cid)
+        .executeTakeFirst();
+      return row?.complete ?? false;
+    },
+    async drop(root) {
+      await db.deleteFrom('ipfs_dags').where('root', '=', root).execute();
+    },
+    async listUnfinished(beforeMs) {
+      const rows = await db
+        .selectFrom('ipfs_dags')
+        .select('root')
+        .where('complete', '=', false)
+        .where('touched_ms', '<', beforeMs)
+        .limit(100)
+        .execute();
+      return rows.map(({ root }) => root);
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { AppError } from '@skerry/protocol';
+import { type ImporterOptions, importFile } from 'ipfs-unixfs-importer';
+import type { BlobStore } from '../files/blob-store.ts';
+import type { Claims } from '../files/claims.ts';
+import type { BlockIndex } from './block-index.ts';
+import { Blocks, sha256Of } from './blocks.ts';
+import { findBlockId } from './cid.ts';
+import type { BlockSource } from './gateways.ts';
+import { streamOf } from './idle.ts';
+import type { Ipfs } from './ipfs.ts';
+import { listUnixfs, readUnixfs, statUnixfs } from './unixfs.ts';
+import { walkDag } from './walk.ts';
+
+const IMPORT_PREFIX = 'import:';
+
+/** Files as kubo makes them: version 0 as by `ipfs add`, version 1 as by `ipfs add --cid-version=1`. */
+export const PROFILES: Readonly<Record<0 | 1, ImporterOptions>> = {
+  0: { profile: 'unixfs-v0-2015', wrapWithDirectory: false },
+  1: { profile: 'unixfs-v0-2015', cidVersion: 1, rawLeaves: true, wrapWithDirectory: false },
+};
+
+export interface EmbeddedOptions {
+  readonly blobs: BlobStore;
+  readonly claims: Claims;
+  readonly index: BlockIndex;
+  /** Where blocks come from that are not here. */
+  readonly source: BlockSource;
+}
+
+async function* limited(
+  source: Readable,
+  limitBytes: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    signal.throwIfAborted();
+    size += chunk.length;
+    if (size > limitBytes)
+      throw new AppError('FILE_TOO_LARGE', `a file is limited to ${limitBytes} bytes here`);
+    yield chunk;
+  }
+}
+
+/** Notes digests in groups, each before its blocks are written. */
+class Noting {
+  readonly #index: BlockIndex;
+  readonly #root: string;
+  #gathered: string[] = [];
+  #writing: Promise<void> | undefined;
+
+  constructor(index: BlockIndex, root: string) {
+    this.#index = index;
+    this.#root = root;
+  }
+
+  /** Resolves when it is noted: whatever gathers while a group is written makes the next one. */
+  async note(digest: string): Promise<void> {
+    this.#gathered.push(digest);
+    await this.#writing;
+    if (this.#gathered.includes(digest))
+      this.#writing = this.#index.add(this.#root, this.#gathered.splice(0));
+    await this.#writing;
+  }
+}
+
+/** IPFS in this process: UnixFS over blocks in the node's blob store. */
+export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOptions): Ipfs {
+  const blocks = new Blocks({ blobs, claims, source });
+  return {
+    name: 'embedded',
+    async add(file, { cidVersion, limitBytes, signal }) {
+      const root = `${IMPORT_PREFIX}${randomUUID()}`;
+      await index.begin(root);
+      const noting = new Noting(index, root);
+      const store = {
+        async put(cid: Parameters<typeof findBlockId>[0], value: unknown) {
+          // The importer hands over whole blocks.
+          const bytes = value as Uint8Array;
+          const digest = findBlockId(cid)?.digest ?? sha256Of(bytes);
+          await noting.note(digest);
+          await blocks.keep(digest, bytes);
+          return cid;
+        },
+      };
+      try {
+        const content = limited(file, limitBytes, signal);
+        const { cid } = await importFile({ content }, store, PROFILES[cidVersion]);
+        const id = findBlockId(cid)!;
+        await index.complete(root, id.text);
+        return await statUnixfs(id, [], blocks.readerFor(signal), signal);
+      } catch (error) {
+        await index.drop(root).catch(() => {});
+        throw error;
+      }
+    },
+    async pin(id, { limitBytes, signal }) {
+      const reader = blocks.readerFor(signal);
+      if (!(await index.isComplete(id.text))) {
+        await index.begin(id.text);
+        // What is no UnixFS is not worth fetching the rest of it.
+        await statUnixfs(id, [], reader, signal);
+        await walkDag(id, {
+          limitBytes,
+          signal,
+          note: (ids) =>
+            index.add(
+              id.text,
+              ids.map(({ digest }) => digest),
+            ),
+          obtain: (one) => blocks.obtain(one, signal),
+        });
+        await index.complete(id.text, id.text);
+      }
+      return statUnixfs(id, [], reader, signal);
+    },
+    unpin: (id) => index.drop(id.text),
+    stat: (id, path, signal) => statUnixfs(id, path, blocks.readerFor(signal), signal),
+    async read(id, range, signal) {
+      const gone = new AbortController();
+      const ended = AbortSignal.any([signal, gone.signal]);
+      const bytes = await readUnixfs(id, range, blocks.readerFor(ended), ended);
+      return streamOf(bytes, () => gone.abort());
+    },
+    list: (id, limit, signal) => listUnixfs(id, limit, blocks.readerFor(signal), signal),
+    async block(id) {
+      const bytes = await blocks.find(id);
+      if (!bytes) throw new AppError('CID_NOT_FOUND', `the block ${id.text} is not here`);
+      return bytes;
+    },
+    async tidy(beforeMs) {
+      for (const root of await index.listUnfinished(beforeMs)) await index.drop(root);
+    },
+  };
+}

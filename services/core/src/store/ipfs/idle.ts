@@ -1,0 +1,37 @@
+import { Readable } from 'node:stream';
+import { AppError } from '@skerry/protocol';
+
+export const timedOut = (what: string, timeoutMs: number) =>
+  new AppError('IPFS_TIMEOUT', `${what}: no data for ${timeoutMs} ms`);
+
+/** A signal that ends when nothing was noted for too long. */
+export interface IdleWatch extends Disposable {
+  readonly signal: AbortSignal;
+  /** Something came. */
+  note(): void;
+}
+
+export function watchIdle(what: string, timeoutMs: number): IdleWatch {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(timedOut(what, timeoutMs)), timeoutMs);
+  return {
+    signal: controller.signal,
+    note: () => void timer.refresh(),
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
+}
+
+/** The pieces of a source as a stream; `onEnd` runs once, however it ends. One that is read slowly is no idle one. */
+export function streamOf(source: AsyncIterable<Uint8Array>, onEnd: () => void): Readable {
+  const pieces = async function* () {
+    try {
+      yield* source;
+    } finally {
+      onEnd();
+    }
+  };
+  const stream = Readable.from(pieces(), { objectMode: false, highWaterMark: 256 * 1024 });
+  // A reader that leaves before the first piece never starts the generator.
+  stream.once('close', onEnd);
+  return stream;
+}

@@ -1,0 +1,26 @@
+import { DIRECTORY_ENTRIES_MAX } from '@skerry/protocol/api/core/ipfs';
+
+/** Bounds of what strangers' CIDs can cost. Units last. */
+export const IPFS_LIMITS = {
+  /** A block as others send it; kubo makes none above 2 MiB. */
+  blockBytes: 4 * 1024 * 1024,
+  /** Blocks of one pin. */
+  blocks: 400_000,
+  /** Links from a root to its farthest block. */
+  depth: 128,
+  /** Blocks of one pin that are fetched at the same time. */
+  parallelBlocks: 16,
+  /** Requests to a daemon or to gateways at the same time, and how many may wait for a turn. */
+  slots: 64,
+  waiting: 256,
+  slotWaitMs: 2_000,
+  /** Entries of a directory in one answer. */
+  entries: DIRECTORY_ENTRIES_MAX,
+  pathSegments: 64,
+  /** Pins under way. */
+  parallelPins: 4,
+  /** Longest wait between two tries of a pin, as deployed nodes have it. */
+  retryMaxSeconds: 300,
+  /** An answer of a daemon that is read whole. */
+  answerBytes: 8 * 1024 * 1024,
+} as const;

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import type { Database } from '@skerry/database';
+import { migrate } from '@skerry/database';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { itemHashOf, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { sql } from 'kysely';
+import { acceptMessage } from '../intake/accept.ts';
+import { PROCESSED } from '../intake/accepted.ts';
+import { digestState } from '../state/digest.ts';
+import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../testing/core.ts';
+import type { Schema } from './schema.ts';
+
+const T0 = 1_700_000_000;
+const { alice, scheduler, node } = signers;
+const log = createLogger('test', 'silent');
+
+interface Sent {
+  readonly body: string;
+  readonly itemHash: string;
+}
+let counter = 0;
+const signed = (signer: Signer, type: string, content: unknown, at: number): Sent =>
+  signMessage(
+    { type, content, channel: 'old', timestamp: T0 + at, nonce: `${counter++}` } as MessageDraft,
+    signer,
+  );
+
+/** Every kind that migration 001 knew. */
+function createWorld(): Sent[] {
+  const machine = signed(alice, 'INSTANCE', instanceContent, 1);
+  const id = machine.itemHash;
+  const allocation = {
+    ...{ instance_id: id, node_id: nodeIdOf(node.address), node_address: node.address, ipv6: 'fd00::1' },
+    ...{ reason: null, decided_at_ms: 5 },
+  };
+  const status = { instance_id: id, phase: 'running', reason: null, observed_at_ms: 9, restart_id: null };
+  return [
+    machine,
+    signed(alice, 'INSTANCE', { ...instanceContent, name: 'second' }, 2),
+    signed(alice, 'INSTANCE_UPDATE', { instance_id: id, name: 'renamed' }, 3),
+    signed(alice, 'INSTANCE_CONTROL', { instance_id: id, action: 'restart' }, 4),
+    signed(scheduler, 'POST', { type: 'net-allocation', content: allocation }, 5),
+    signed(node, 'POST', { type: 'net-instance-status', content: status }, 6),
+    signed(alice, 'POST', { type: 'note', content: { text: 'é' }, tags: ['a', 'b'], ref: 'x' }, 7),
+    signed(alice, 'POST', { type: 'note', content: { tags: ['a', 5] } }, 9),
+    signed(alice, 'POST', { type: 'note' }, 8),
+  ];
+}
+
+/** As the code of migration 001 wrote them. */
+async function insertOld({ kysely: db }: Database<Schema>, world: readonly Sent[]): Promise<void> {
+  for (const { body, itemHash } of world) {
+    const { message, signature, address } = JSON.parse(body);
+    const postType = message.type === 'POST' ? message.content.type : null;
+    await sql`
+      insert into messages (item_hash, chain, sender, type, channel, "timestamp", post_type, content, signed_text, signature)
+      values (${itemHash}, ${message.chain}, ${address}, ${message.type}, ${message.channel}, ${message.timestamp},
+        ${postType}, ${JSON.stringify(message.content)}, ${JSON.stringify(message)}, ${signature})`.execute(
+      db,
+    );
+  }
+}
+
+async function insertOldUpload({ kysely: db }: Database<Schema>, bytes: Buffer): Promise<string> {
+  const file = sha256Hex(bytes);
+  const itemHash = itemHashOf('ETH', alice.address, file);
+  const content = {
+    item_type: 'storage',
+    item_hash: file,
+    size: bytes.length,
+    content_type: 'text/plain',
+    tags: ['t'],
+  };
+  await sql`
+    insert into messages (item_hash, chain, sender, type, channel, "timestamp", post_type, content, signed_text, signature)
+    values (${itemHash}, 'ETH', ${alice.address}, 'STORE', 'skerry', ${T0}, null, ${JSON.stringify(content)}, ${file},
+      ${alice.sign(file)})`.execute(db);
+  await sql`insert into files (hash, size_bytes, content_type) values (${file}, ${bytes.length}, 'text/plain')`.execute(
+    db,
+  );
+  await sql`insert into file_pins (file_hash, message_hash, owner) values (${file}, ${itemHash}, ${alice.address})`.execute(
+    db,
+  );
+  return itemHash;
+}
+
+/** What lists, totals and the digest say; nothing of when it was received. */
+async function lookAt(core: TestCore) {
+  await core.rooms.pipeline.idle();
+  const { cursor: _cursor, ...digest } = await digestState(core.rooms.db);
+  const read = async (path: string) => (await core.get(path)).body;
+  const totals = await sql<object>`select a, b, total from totals
+    where a not like 'k:%' and b not like 'k:%' and total <> 0 order by a, b`.execute(core.rooms.db);
+  return {
+    digest,
+    totals: totals.rows,
+    messages: (await read('/messages?limit=100')).messages,
+    instances: (await read('/instances')).instances,
+    tagged: (await read('/messages?tags=a')).pagination.total,
+    byPath: (await read('/messages?content.keys=content.text')).pagination.total,
+    posts: (await read('/posts.json')).posts,
+    pins: await core.rooms.db.selectFrom('file_pins').selectAll().orderBy('message_hash').execute(),
+  };
+}
+
+test('a database of migration 001 ends where a new one does that is sent the same messages', async () => {
+  const world = createWorld();
+  const bytes = Buffer.from('an old file\n');
+  const first = await mkdtemp(join(tmpdir(), 'skerry-upgrade-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(first, { recursive: true, force: true }));
+  const name = '001-messages-instances-events.sql';
+  await cp(join(MIGRATIONS, name), join(first, name));
+  const database = stack.use(await createTestDatabase<Schema>({ migrations: first, log }));
+  // In an order that no longer is the one of their times.
+  await insertOld(database, world.toReversed());
+  const upload = await insertOldUpload(database, bytes);
+  const { applied } = await migrate({ pool: database.pool, directory: MIGRATIONS, log });
+  assert.ok(applied.length >= 1 && applied[0]!.startsWith('002'));
+  const old = stack.use(await createTestCore({ database }));
+
+  // It was sent them when they were made.
+  const fresh = stack.use(await createTestCore({ now: () => (T0 + 100) * 1000 }));
+  for (const { body } of world) assert.equal((await fresh.post('/messages', body)).status, 200);
+  const store = await old.rooms.db
+    .selectFrom('messages')
+    .selectAll()
+    .where('item_hash', '=', upload)
+    .executeTakeFirstOrThrow();
+  const { content, signature, channel } = store;
+  await fresh.rooms.intake.client.keep({
+    ...acceptMessage({
+      ...{
+        form: 'upload',
+        itemHash: upload,
+        chain: 'ETH',
+        sender: alice.address,
+        type: 'STORE',
+        channel,
+        time: T0,
+      },
+      ...{ content, signature, sourceText: store.source_text },
+    }),
+    decide: () => PROCESSED,
+  });
+  const [upgraded, expected] = [await lookAt(old), await lookAt(fresh)];
+  assert.deepEqual(upgraded, expected);
+  assert.equal(upgraded.messages.length, world.length + 1);
+  assert.deepEqual(
+    upgraded.instances.map(({ name: one, phase }: { name: string; phase: string }) => [one, phase]),
+    [
+      ['second', 'scheduled'],
+      ['renamed', 'running'],
+    ],
+  );
+  assert.deepEqual([upgraded.tagged, upgraded.byPath, upgraded.pins.length], [2, 1, 1]);
+  const { rows } = await sql<{ left: number }>`select count(*) as left from reconsider`.execute(
+    database.kysely,
+  );
+  assert.equal(rows[0]!.left, 0);
+  assert.deepEqual((await migrate({ pool: database.pool, directory: MIGRATIONS, log })).applied, []);
+});

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const PROCESS = fileURLToPath(new URL('./process.ts', import.meta.url));
+
+/** A core node as a process of its own. */
+export interface NodeProcess {
+  readonly child: ChildProcess;
+  readonly url: string;
+  /** Sends the signal, and resolves when the process is gone. */
+  end(signal: NodeJS.Signals): Promise<void>;
+}
+
+/**
+ * @param databaseUrl a server to use; the embedded one below `home` where left out
+ * @param settings further variables of its environment
+ * @param options how the process is started, where not as Node itself
+ */
+export async function startNode(
+  home: string,
+  databaseUrl?: string,
+  settings: Readonly<Record<string, string>> = {},
+  options: Pick<ForkOptions, 'execPath' | 'execArgv' | 'stdio'> = {},
+): Promise<NodeProcess> {
+  const child = fork(PROCESS, [], {
+    env: {
+      ...process.env,
+      SKERRY_HOME: home,
+      SKERRY_CORE_PORT: '0',
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_LOG_LEVEL: 'fatal',
+      ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+      ...settings,
+    },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    ...options,
+  });
+  const [message] = (await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(([code]) => assert.fail(`the core node ended with ${code} before it was ready`)),
+  ])) as [{ urls: string[] }];
+  return {
+    child,
+    url: message.urls[0]!,
+    async end(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      await ended;
+    },
+  };
+}

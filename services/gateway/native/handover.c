@@ -1,0 +1,105 @@
+#define _GNU_SOURCE
+#include "handover.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+enum { HANDOVER_TIMEOUT_S = 5, ASK_TIMEOUT_US = 200000 };
+
+/* What a process that wants the listeners says: it replaces the one that has them, or it takes them only from an orphan. */
+enum { ASK_REPLACE = 'R', ASK_ORPHAN = 'O' };
+
+/* Room for as many descriptors as can be sent (cmsg(3)). */
+union rights {
+  struct cmsghdr header;
+  char room[CMSG_SPACE(sizeof(int) * MAX_LISTENERS)];
+};
+
+static int handover_fd = -1;
+
+static struct sockaddr_un own_address(void) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  strncpy(address.sun_path, options.handover_path, sizeof address.sun_path - 1);
+  return address;
+}
+
+static int receive_descriptors(int fd, int fds[MAX_LISTENERS]) {
+  char byte;
+  union rights rights;
+  struct iovec part = {&byte, 1};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof rights};
+  if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC) != 1) return 0;
+  const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return 0;
+  size_t bytes = header->cmsg_len - CMSG_LEN(0);
+  memcpy(fds, CMSG_DATA(header), bytes);
+  return (int)(bytes / sizeof(int));
+}
+
+static bool send_descriptors(int fd, const int fds[], unsigned count) {
+  char byte = 0;
+  union rights rights = {0};
+  struct iovec part = {&byte, 1};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights,
+                           .msg_controllen = CMSG_SPACE(sizeof(int) * count)};
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int) * count), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+  memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
+  return sendmsg(fd, &message, MSG_NOSIGNAL) == 1;
+}
+
+int handover_take(int fds[MAX_LISTENERS]) {
+  if (!options.handover_path) return 0;
+  struct sockaddr_un address = own_address();
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), count = 0;
+  if (fd < 0) return 0;
+  struct timeval timeout = {HANDOVER_TIMEOUT_S, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+  char ask = options.replace ? ASK_REPLACE : ASK_ORPHAN;
+  if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send(fd, &ask, 1, MSG_NOSIGNAL) == 1)
+    count = receive_descriptors(fd, fds);
+  close(fd);
+  return count;
+}
+
+void handover_serve(uint64_t data) {
+  if (!options.handover_path) return;
+  struct sockaddr_un address = own_address();
+  unlink(options.handover_path);
+  mode_t mask = umask(077);
+  handover_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (handover_fd >= 0 &&
+      (bind(handover_fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(handover_fd, 1) < 0 ||
+       !loop_watch(handover_fd, EPOLLIN, data)))
+    handover_stop();
+  umask(mask);
+}
+
+void handover_stop(void) {
+  if (handover_fd >= 0) close(handover_fd);
+  handover_fd = -1;
+}
+
+static bool may_ask(int fd, bool is_orphan) {
+  struct timeval timeout = {0, ASK_TIMEOUT_US};
+  struct ucred peer = {0};
+  socklen_t length = sizeof peer;
+  char ask = 0;
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+  if (recv(fd, &ask, 1, 0) != 1 || (ask != ASK_REPLACE && !is_orphan)) return false;
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+}
+
+bool handover_give(const int fds[], unsigned count, bool is_orphan) {
+  int fd = accept4(handover_fd, NULL, NULL, SOCK_CLOEXEC);
+  if (fd < 0) return false;
+  bool given = count > 0 && may_ask(fd, is_orphan) && send_descriptors(fd, fds, count);
+  close(fd);
+  return given;
+}

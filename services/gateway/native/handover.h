@@ -1,0 +1,14 @@
+/* Listeners that pass from a process to the one that replaces it, through a socket in the file system. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "options.h"
+
+/* The listening sockets of the process that serves now, which stops accepting as it gives them; returns how many. */
+int handover_take(int fds[MAX_LISTENERS]);
+/* Offers ours; events of the offer have `data`. */
+void handover_serve(uint64_t data);
+void handover_stop(void);
+/* Answers who asks. Whether they are given: then accepting is the other's, and what is open here ends here. */
+bool handover_give(const int fds[], unsigned count, bool is_orphan);

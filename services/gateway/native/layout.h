@@ -1,0 +1,100 @@
+/* Generated from src/dataplane/native/layout.ts by `npm run generate`: what passes between it and this program. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+/* What became of a connection. */
+enum outcome {
+  RELAYED,
+  UNKNOWN_NAME,
+  NO_SERVER_NAME,
+  NOT_TLS,
+  MALFORMED,
+  HELLO_TIMEOUT,
+  CROWDED_OUT,
+  GONE,
+  CONNECT_FAILED,
+  TOO_MANY,
+  CLIENT_LIMIT,
+  INSTANCE_LIMIT,
+  OUTCOMES,
+};
+
+enum command {
+  COMMAND_BEGIN = 'B',
+  COMMAND_CHANGE = 'P',
+  COMMAND_COMMIT = 'C',
+  COMMAND_LISTEN = 'L',
+  COMMAND_QUESTION = 'Q',
+  COMMAND_STOP = 'S',
+};
+enum report {
+  REPORT_LISTENING = 'l',
+  REPORT_NOT_LISTENING = 'e',
+  REPORT_ANSWER = 'q',
+  REPORT_ACCESS = 'a',
+  REPORT_HANDED_OVER = 'h',
+};
+enum route_flag {
+  ROUTE_FLAG_PROXY_HEADER = 1,
+};
+
+struct shared_stats {
+  uint64_t open;
+  uint64_t bytes_to_instances;
+  uint64_t bytes_to_clients;
+  uint64_t outcomes[12];
+  uint64_t connection_bytes;
+  uint64_t announced_bytes;
+};
+_Static_assert(sizeof(struct shared_stats) == 136, "");
+_Static_assert(offsetof(struct shared_stats, open) == 0, "");
+_Static_assert(offsetof(struct shared_stats, bytes_to_instances) == 8, "");
+_Static_assert(offsetof(struct shared_stats, bytes_to_clients) == 16, "");
+_Static_assert(offsetof(struct shared_stats, outcomes) == 24, "");
+_Static_assert(offsetof(struct shared_stats, connection_bytes) == 120, "");
+_Static_assert(offsetof(struct shared_stats, announced_bytes) == 128, "");
+
+struct access_record {
+  uint64_t started_unix_ms;
+  uint64_t bytes_to_instance;
+  uint64_t bytes_to_client;
+  uint32_t duration_ms;
+  uint16_t client_port;
+  uint8_t client_address[16];
+  uint8_t outcome;
+  uint8_t name_length;
+};
+_Static_assert(sizeof(struct access_record) == 48, "");
+_Static_assert(offsetof(struct access_record, started_unix_ms) == 0, "");
+_Static_assert(offsetof(struct access_record, bytes_to_instance) == 8, "");
+_Static_assert(offsetof(struct access_record, bytes_to_client) == 16, "");
+_Static_assert(offsetof(struct access_record, duration_ms) == 24, "");
+_Static_assert(offsetof(struct access_record, client_port) == 28, "");
+_Static_assert(offsetof(struct access_record, client_address) == 30, "");
+_Static_assert(offsetof(struct access_record, outcome) == 46, "");
+_Static_assert(offsetof(struct access_record, name_length) == 47, "");
+
+struct route_answer {
+  uint32_t id;
+  uint32_t open;
+  uint32_t connected_at;
+  uint32_t failed_at;
+  uint8_t is_known;
+  uint8_t failure;
+} __attribute__((packed));
+_Static_assert(sizeof(struct route_answer) == 18, "");
+_Static_assert(offsetof(struct route_answer, id) == 0, "");
+_Static_assert(offsetof(struct route_answer, open) == 4, "");
+_Static_assert(offsetof(struct route_answer, connected_at) == 8, "");
+_Static_assert(offsetof(struct route_answer, failed_at) == 12, "");
+_Static_assert(offsetof(struct route_answer, is_known) == 16, "");
+_Static_assert(offsetof(struct route_answer, failure) == 17, "");
+
+struct listen_failure {
+  int32_t error;
+  uint8_t host;
+} __attribute__((packed));
+_Static_assert(sizeof(struct listen_failure) == 5, "");
+_Static_assert(offsetof(struct listen_failure, error) == 0, "");
+_Static_assert(offsetof(struct listen_failure, host) == 4, "");

@@ -1,0 +1,20 @@
+/* The listening sockets, one for each address. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "options.h"
+
+/* Opens all, or takes them over from the process that has them; on failure says why and leaves none open. */
+bool listen_all(uint16_t *port, int *error, unsigned *failed_host);
+void listen_stop(void);
+/* The open ones; returns how many. */
+unsigned listen_descriptors(int fds[MAX_LISTENERS]);
+/* Accepts what has come, up to a turn's share, and hands it on. */
+void listen_accept(unsigned index, void (*accepted)(int fd, unsigned listener));
+/* A connection of the listener that counts from now on, and one that has ended. */
+void listen_entered(unsigned index);
+void listen_left(unsigned index);
+/* Accepting pauses where there are no descriptors left. */
+void listen_resume_when_due(void);
+uint32_t listen_resume_in_ms(void);

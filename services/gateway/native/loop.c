@@ -1,0 +1,36 @@
+#include "loop.h"
+
+#include <time.h>
+
+uint32_t now_ms;
+static int epoll_fd;
+
+static void read_clock(void) {
+  static uint64_t start_ms;
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  uint64_t ms = (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+  if (start_ms == 0) start_ms = ms;
+  now_ms = (uint32_t)(ms - start_ms);
+}
+
+bool loop_open(void) {
+  read_clock();
+  epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+  return epoll_fd >= 0;
+}
+
+static bool control(int operation, int fd, uint32_t events, uint64_t data) {
+  struct epoll_event event = {events, {.u64 = data}};
+  return epoll_ctl(epoll_fd, operation, fd, &event) == 0;
+}
+
+bool loop_watch(int fd, uint32_t events, uint64_t data) { return control(EPOLL_CTL_ADD, fd, events, data); }
+bool loop_change(int fd, uint32_t events, uint64_t data) { return control(EPOLL_CTL_MOD, fd, events, data); }
+void loop_forget(int fd) { control(EPOLL_CTL_DEL, fd, 0, 0); }
+
+int loop_wait(struct epoll_event *events, int count, int wait_ms) {
+  int ready = epoll_wait(epoll_fd, events, count, wait_ms);
+  read_clock();
+  return ready;
+}

@@ -1,0 +1,17 @@
+/* One thread, one epoll: what it watches, and its clock. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+extern uint32_t now_ms; /* since the start, as of this turn of the loop */
+
+/* What an event's data says: a connection's address with the side in its lowest bit, or one of these with a number above. */
+enum { TAG_MASK = 3, TAG_LISTENER = 2, TAG_CONTROL = 3 };
+
+bool loop_open(void);
+bool loop_watch(int fd, uint32_t events, uint64_t data);
+bool loop_change(int fd, uint32_t events, uint64_t data);
+void loop_forget(int fd);
+/* As epoll_wait(2); the clock is read behind it. */
+int loop_wait(struct epoll_event *events, int count, int wait_ms);

@@ -1,0 +1,22 @@
+/* What the plane is told at its start, as KEY=VALUE arguments. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_LISTENERS = 16, MAX_PATH_BYTES = 100 };
+
+struct options {
+  const char *hosts[MAX_LISTENERS];
+  unsigned host_count;
+  uint16_t port, instance_port;
+  bool share_port, replace;
+  const char *handover_path; /* NULL for none */
+  uint32_t max_connections, max_undecided, max_per_client, max_per_instance;
+  uint32_t hello_timeout_ms, connect_timeout_ms, idle_timeout_ms;
+  uint32_t orphan_ms, upgrade_drain_ms;
+  uint32_t access_every; /* one of so many connections has its line in the access log; 0 for none */
+};
+extern struct options options;
+
+/* False where an argument is none of these. */
+bool options_read(int count, char **arguments);

@@ -1,0 +1,55 @@
+/** What became of connections on the TLS listener, since the start. */
+export const TLS_OUTCOMES = [
+  'relayed',
+  'unknown_name',
+  'no_server_name',
+  'not_tls',
+  'malformed',
+  'hello_timeout',
+  'crowded_out',
+  'gone',
+  'connect_failed',
+  'too_many',
+  'client_limit',
+  'instance_limit',
+] as const;
+export type TlsOutcome = (typeof TLS_OUTCOMES)[number];
+
+export interface Figure {
+  /** Under which /metrics tells it, behind `skerry_gateway_`. */
+  readonly metric: string;
+  readonly type: 'counter' | 'gauge';
+  readonly help: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+const BYTES = {
+  metric: 'tls_bytes_total',
+  type: 'counter',
+  help: 'Bytes of TLS connections that have ended.',
+} as const;
+
+/**
+ * What else is counted of TLS connections. Both data planes count each of these; the memory that the native one counts in
+ * (native/layout.ts) and what /metrics tells follow from the list.
+ */
+export const TLS_FIGURES = {
+  open: { metric: 'tls_open_connections', type: 'gauge', help: 'TLS connections that are open.' },
+  bytesToInstances: { ...BYTES, labels: { direction: 'to_instances' } },
+  bytesToClients: { ...BYTES, labels: { direction: 'to_clients' } },
+} as const satisfies Record<string, Figure>;
+export type TlsFigure = keyof typeof TLS_FIGURES;
+
+export const TLS_FIGURE_NAMES = Object.keys(TLS_FIGURES) as TlsFigure[];
+
+export interface TlsCounts {
+  readonly figures: Readonly<Record<TlsFigure, number>>;
+  readonly outcomes: Readonly<Record<TlsOutcome, number>>;
+}
+
+const zeros = <Name extends string>(names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>;
+
+/** To count in. */
+export const newTlsCounts = () => ({ figures: zeros(TLS_FIGURE_NAMES), outcomes: zeros(TLS_OUTCOMES) });
+export type TlsCounters = ReturnType<typeof newTlsCounts>;

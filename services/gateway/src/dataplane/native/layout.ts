@@ -1,0 +1,110 @@
+import { TLS_FIGURE_NAMES, TLS_OUTCOMES, type TlsFigure } from '../figures.ts';
+
+/**
+ * What passes between the TypeScript side and the native plane: memory that both have, and frames through a pipe. native/layout.h
+ * is generated from this file (`npm run generate`). Numbers are little endian, without gaps.
+ */
+
+export const KIND_BYTES = { u8: 1, u16: 2, u32: 4, i32: 4, u64: 8 } as const;
+export type Kind = keyof typeof KIND_BYTES;
+/** A number, or so many of them. */
+export type Shape = Kind | readonly [Kind, number];
+export type Fields = Readonly<Record<string, Shape>>;
+export type Values<F extends Fields> = {
+  readonly [Name in keyof F]: F[Name] extends Kind ? number : readonly number[];
+};
+
+function readNumber(bytes: Buffer, kind: Kind, at: number): number {
+  if (kind === 'u64') return Number(bytes.readBigUInt64LE(at));
+  return kind === 'i32' ? bytes.readInt32LE(at) : bytes.readUIntLE(at, KIND_BYTES[kind]);
+}
+
+/** Where each field of a struct lies. */
+export class Layout<F extends Fields> {
+  readonly fields: F;
+  readonly sizeBytes: number;
+  readonly #places: readonly { name: string; kind: Kind; count: number | null; offset: number }[];
+
+  constructor(fields: F) {
+    this.fields = fields;
+    let offset = 0;
+    this.#places = Object.entries(fields).map(([name, shape]) => {
+      const [kind, count] = typeof shape === 'string' ? [shape, null] : shape;
+      const place = { name, kind, count, offset };
+      offset += KIND_BYTES[kind] * (count ?? 1);
+      return place;
+    });
+    this.sizeBytes = offset;
+  }
+
+  readonly offsetOf = (name: keyof F): number => this.#places.find((place) => place.name === name)!.offset;
+
+  read(bytes: Buffer): Values<F> {
+    return Object.fromEntries(
+      this.#places.map(({ name, kind, count, offset }) => [
+        name,
+        count === null
+          ? readNumber(bytes, kind, offset)
+          : Array.from({ length: count }, (_, i) => readNumber(bytes, kind, offset + i * KIND_BYTES[kind])),
+      ]),
+    ) as Values<F>;
+  }
+}
+
+const figures = Object.fromEntries(TLS_FIGURE_NAMES.map((name) => [name, 'u64'])) as Record<TlsFigure, 'u64'>;
+
+/** The memory. `announcedBytes` is what the TypeScript side writes: how much it has said so far; the rest is the plane's. */
+export const SHARED_STATS = new Layout({
+  ...figures,
+  outcomes: ['u64', TLS_OUTCOMES.length],
+  connectionBytes: 'u64',
+  announcedBytes: 'u64',
+});
+
+/** A line of the access log; the name follows. `outcome` is a place in TLS_OUTCOMES, or none where it is beyond them. */
+export const ACCESS_RECORD = new Layout({
+  startedUnixMs: 'u64',
+  bytesToInstance: 'u64',
+  bytesToClient: 'u64',
+  durationMs: 'u32',
+  clientPort: 'u16',
+  clientAddress: ['u8', 16],
+  outcome: 'u8',
+  nameLength: 'u8',
+});
+
+/** What is known of a route: the answer to the question `id`. Times are Unix seconds, 0 for never; `failure` is an errno. */
+export const ROUTE_ANSWER = new Layout({
+  id: 'u32',
+  open: 'u32',
+  connectedAt: 'u32',
+  failedAt: 'u32',
+  isKnown: 'u8',
+  failure: 'u8',
+});
+
+/** Why the listeners are not open: an errno, and which of the addresses it was. */
+export const LISTEN_FAILURE = new Layout({ error: 'i32', host: 'u8' });
+
+/** Types of the frames that the plane is sent. */
+export const COMMANDS = {
+  begin: 'B',
+  change: 'P',
+  commit: 'C',
+  listen: 'L',
+  question: 'Q',
+  stop: 'S',
+} as const;
+export type Command = (typeof COMMANDS)[keyof typeof COMMANDS];
+
+/** Types of the frames that it sends. */
+export const REPORTS = {
+  listening: 'l',
+  notListening: 'e',
+  answer: 'q',
+  access: 'a',
+  handedOver: 'h',
+} as const;
+
+/** Of a route that is put. */
+export const ROUTE_FLAGS = { proxyHeader: 1 } as const;

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { helloWire } from '../../../tls/testing/hello.ts';
+import type { CreateDataPlane, DataPlane, DataPlaneOptions } from '../../port.ts';
+import {
+  ADDRESS_A,
+  endingOf,
+  NAME_A,
+  NAME_B,
+  NAME_DEAD,
+  NAME_UNKNOWN,
+  openClient,
+  openWorld,
+  ROUTES,
+  readAll,
+  readBytes,
+  until,
+} from './world.ts';
+
+const HELLO = helloWire({ serverName: NAME_A });
+const INTERNAL_ERROR = Buffer.from([21, 3, 3, 0, 2, 2, 80]);
+const echo = (socket: Socket) => void socket.pipe(socket);
+
+async function speak(port: number, hello = HELLO): Promise<Socket> {
+  const client = await openClient(port);
+  client.write(hello);
+  await readBytes(client, hello.length);
+  return client;
+}
+
+export function tlsLimitsSuite(create: CreateDataPlane): void {
+  describe('limits, headers and ends of TLS connections', { timeout: 60_000 }, () => {
+    test('one client has so many connections, and gets a place again', async () => {
+      await using world = await openWorld(create, { maxPerClient: 2 });
+      world.tlsA.handle = echo;
+      const { https } = world.ports;
+      const [one, two] = [await speak(https), await speak(https)];
+      await endingOf(await openClient(https));
+      assert.equal(world.plane.stats().tls.outcomes.client_limit, 1);
+      // Another address is another client.
+      const other = await openClient(https, '::1');
+      other.end(HELLO);
+      assert.deepEqual(await readAll(other), Buffer.from(HELLO));
+      one.destroy();
+      await until(() => world.plane.stats().tls.figures.open === 1);
+      const three = await speak(https);
+      for (const client of [two, three]) client.destroy();
+    });
+
+    test('one instance has so many connections; others are not touched', async () => {
+      await using world = await openWorld(create, { maxPerInstance: 1 });
+      world.tlsA.handle = echo;
+      world.tlsB.handle = echo;
+      const { https } = world.ports;
+      const one = await speak(https);
+      const refused = await openClient(https);
+      refused.write(HELLO);
+      assert.deepEqual(await readAll(refused), INTERNAL_ERROR);
+      refused.destroy();
+      (await speak(https, helloWire({ serverName: NAME_B }))).destroy();
+      one.destroy();
+      await until(() => world.plane.stats().tls.figures.open === 0);
+      (await speak(https)).destroy();
+      assert.equal(world.plane.stats().tls.outcomes.instance_limit, 1);
+    });
+
+    test('an instance that asks for it learns who the client is (PROXY protocol 2)', async () => {
+      await using world = await openWorld(create);
+      world.plane.applyChanges([{ hostname: NAME_A, ipv6: ADDRESS_A, proxyHeader: true }]);
+      const { https } = world.ports;
+      for (const [host, isIpv4] of [
+        ['127.0.0.1', true],
+        ['::1', false],
+      ] as const) {
+        const accepted = new Promise<Socket>((resolve) => {
+          world.tlsA.handle = resolve;
+        });
+        const client = await openClient(https, host);
+        client.write(HELLO);
+        const instance = await accepted;
+        const addressBytes = isIpv4 ? 4 : 16;
+        const header = await readBytes(instance, 16 + 2 * addressBytes + 4 + HELLO.length);
+        assert.equal(header.toString('latin1', 0, 12), '\r\n\r\n\0\r\nQUIT\n');
+        assert.deepEqual([...header.subarray(12, 16)], [0x21, isIpv4 ? 0x11 : 0x21, 0, 2 * addressBytes + 4]);
+        const loopback = isIpv4 ? [127, 0, 0, 1] : [...Buffer.alloc(15), 1];
+        assert.deepEqual([...header.subarray(16, 16 + 2 * addressBytes)], [...loopback, ...loopback]);
+        const portsAt = 16 + 2 * addressBytes;
+        assert.equal(header.readUInt16BE(portsAt), client.localPort);
+        assert.equal(header.readUInt16BE(portsAt + 2), https);
+        assert.deepEqual(header.subarray(portsAt + 4), Buffer.from(HELLO));
+        client.destroy();
+      }
+    });
+
+    test('attempts to connect are remembered: when, and why not', async () => {
+      await using world = await openWorld(create);
+      world.tlsA.handle = echo;
+      const client = await speak(world.ports.https);
+      const good = await world.plane.findAttempts(NAME_A);
+      assert.ok(good!.connectedAt! > Date.now() / 1000 - 60);
+      assert.deepEqual([good!.open, good!.failure], [1, null]);
+      client.destroy();
+      const dead = await openClient(world.ports.https);
+      dead.write(helloWire({ serverName: NAME_DEAD }));
+      await endingOf(dead);
+      const bad = await world.plane.findAttempts(NAME_DEAD);
+      assert.deepEqual([bad!.connectedAt, bad!.failure], [null, 'refused']);
+      assert.equal(await world.plane.findAttempts(NAME_UNKNOWN), undefined);
+    });
+
+    test('several planes on one port share what comes, and what one leaves the other has', async () => {
+      let first: DataPlaneOptions | undefined;
+      await using world = await openWorld((options) => {
+        first = { ...options, sharePort: true };
+        return create(first);
+      });
+      for (const instance of [world.tlsA, world.tlsB]) instance.handle = echo;
+      const { http: httpPort, https: httpsPort } = world.ports;
+      await using second = create({ ...first!, httpPort, httpsPort });
+      second.replaceTable(ROUTES);
+      await second.listen();
+      const relayed = (plane: DataPlane) => plane.stats().tls.outcomes.relayed;
+      for (let some = 0; relayed(world.plane) === 0 || relayed(second) === 0; some++) {
+        assert.ok(some < 200, 'one of two has everything');
+        (await speak(httpsPort)).destroy();
+      }
+      await second.close();
+      const before = relayed(world.plane);
+      for (let some = 0; some < 10; some++) (await speak(httpsPort)).destroy();
+      assert.equal(relayed(world.plane), before + 10);
+    });
+
+    test('draining lets what is open come to its end, takes nothing new, and has a limit', async () => {
+      await using world = await openWorld(create);
+      world.tlsA.handle = echo;
+      const { https, http } = world.ports;
+      const [finishing, staying] = [await speak(https), await speak(https)];
+      let drained = false;
+      const started = performance.now();
+      const draining = world.plane.drain(700).then(() => {
+        drained = true;
+      });
+      await endingOf(finishing.end('the last words'));
+      for (const port of [https, http]) await assert.rejects(openClient(port));
+      assert.equal(drained, false);
+      assert.equal(await endingOf(staying), 'reset');
+      await draining;
+      assert.ok(performance.now() - started >= 650);
+    });
+  });
+}

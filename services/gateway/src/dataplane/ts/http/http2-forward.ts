@@ -1,0 +1,189 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type Http2Stream,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Explanation, RouteFailure } from '../../port.ts';
+import { connectInstance, failureOf } from '../connect.ts';
+import type { Forwarding } from './forward.ts';
+import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './headers.ts';
+import type { RequestTarget } from './host.ts';
+
+/** Connections to instances that one client's connection may have at a time. */
+const MAX_INSTANCES_PER_CLIENT = 16;
+const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
+
+export interface StreamExchange {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly target: RequestTarget;
+  readonly ipv6: string;
+  readonly clientAddress: string;
+  /** Answers with a page, where nothing has been answered yet. */
+  readonly refuse: (explanation: Explanation) => void;
+}
+
+interface InstanceSession {
+  readonly session: ClientHttp2Session;
+  failure: RouteFailure | undefined;
+}
+
+/** One client's connections to instances: no other client's streams share them. */
+export class InstanceSessions {
+  readonly #forwarding: Forwarding;
+  readonly #byAddress = new Map<string, InstanceSession>();
+
+  constructor(forwarding: Forwarding) {
+    this.#forwarding = forwarding;
+  }
+
+  /** Undefined where there would be too many. */
+  get(ipv6: string): InstanceSession | undefined {
+    const had = this.#byAddress.get(ipv6);
+    if (had && !had.session.closed && !had.session.destroyed) return had;
+    if (!had && this.#byAddress.size >= MAX_INSTANCES_PER_CLIENT) return undefined;
+    const { upstreamPort: port, limits } = this.#forwarding;
+    const session = connect('http://instance', {
+      createConnection: () =>
+        connectInstance({ ipv6, port, timeoutMs: limits.connectTimeoutMs, halfOpen: false }),
+      settings: { enablePush: false },
+    });
+    const opened: InstanceSession = { session, failure: undefined };
+    session.on('error', (error) => {
+      opened.failure ??= failureOf(error);
+    });
+    session.once('close', () => {
+      if (this.#byAddress.get(ipv6) === opened) this.#byAddress.delete(ipv6);
+    });
+    this.#byAddress.set(ipv6, opened);
+    return opened;
+  }
+
+  close(): void {
+    for (const { session } of this.#byAddress.values()) session.destroy();
+  }
+}
+
+/** The headers of the request that the instance gets. */
+function requestHeaders({ headers, target, clientAddress }: StreamExchange): OutgoingHttpHeaders {
+  const kept = Object.entries(headers).filter(([name]) => !isSaidByProxies(name) && name !== 'host');
+  return {
+    ...Object.fromEntries(kept),
+    ':authority': target.authority,
+    ':path': target.path,
+    ':scheme': 'http',
+    ...Object.fromEntries(
+      forwardedHeaders(clientAddress, target.authority).map(([name, value]) => [name.toLowerCase(), value]),
+    ),
+  };
+}
+
+/** Passes one stream to its instance and the answer back, with trailers. Every failure ends in a page or a reset. */
+export function forwardStream(
+  exchange: StreamExchange,
+  forwarding: Forwarding,
+  instances: InstanceSessions,
+): void {
+  const { stream, ipv6 } = exchange;
+  const instance = instances.get(ipv6);
+  if (!instance) {
+    stream.close(NGHTTP2_REFUSED_STREAM);
+    return;
+  }
+  const upstream = instance.session.request(requestHeaders(exchange), {
+    endStream: stream.endAfterHeaders,
+    waitForTrailers: !stream.endAfterHeaders,
+  });
+  upstream.setTimeout(forwarding.limits.idleTimeoutMs, () => {
+    instance.failure ??= 'response_timeout';
+    upstream.close(NGHTTP2_CANCEL);
+  });
+  passRequest(stream, upstream);
+  passAnswer(exchange, upstream, forwarding);
+  bindEnds(exchange, upstream, instance, forwarding);
+}
+
+/** One direction. Node ends a stream that was reset like one that is complete: the other side must not take it for that. */
+function pump(source: Http2Stream, target: Http2Stream): void {
+  source.pipe(target, { end: false });
+  source.once('end', () => {
+    if (source.rstCode === NGHTTP2_NO_ERROR) target.end();
+  });
+}
+
+function passRequest(stream: ServerHttp2Stream, upstream: ClientHttp2Stream): void {
+  if (stream.endAfterHeaders) return;
+  let trailers: OutgoingHttpHeaders = {};
+  stream.once('trailers', (found) => {
+    trailers = Object.fromEntries(Object.entries(found).filter(([name]) => mayBeTrailer(name)));
+  });
+  upstream.once('wantTrailers', () => upstream.sendTrailers(trailers));
+  pump(stream, upstream);
+}
+
+function passAnswer(
+  { stream, target }: StreamExchange,
+  upstream: ClientHttp2Stream,
+  { routes }: Forwarding,
+): void {
+  let trailers: OutgoingHttpHeaders = {};
+  const inform = (headers: OutgoingHttpHeaders) => {
+    try {
+      if (!stream.destroyed && !stream.headersSent) stream.additionalHeaders(headers);
+    } catch {
+      // A hint that Node will not pass on is no loss.
+    }
+  };
+  upstream.on('continue', () => inform({ ':status': 100 }));
+  upstream.on('headers', (headers) => inform(headers));
+  upstream.once('response', (headers, flags) => {
+    routes.noteAttempt(target.hostname);
+    if (stream.destroyed) return;
+    const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    try {
+      stream.respond(headers, { endStream, waitForTrailers: !endStream });
+      if (!endStream) pump(upstream, stream);
+    } catch {
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    }
+  });
+  upstream.once('trailers', (found) => {
+    trailers = found;
+  });
+  stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+}
+
+/** What breaks on one side is told to the other, in the terms of HTTP/2. */
+function bindEnds(
+  { stream, target, refuse }: StreamExchange,
+  upstream: ClientHttp2Stream,
+  instance: InstanceSession,
+  { routes, explain }: Forwarding,
+): void {
+  upstream.on('error', () => {});
+  stream.once('close', () => {
+    if (!upstream.closed) upstream.close(stream.rstCode || NGHTTP2_NO_ERROR);
+  });
+  upstream.once('close', () => {
+    if (stream.closed) return;
+    if (stream.headersSent) {
+      if (!upstream.readableEnded || upstream.rstCode !== NGHTTP2_NO_ERROR)
+        stream.close(upstream.rstCode || NGHTTP2_CANCEL);
+      return;
+    }
+    if (upstream.rstCode === NGHTTP2_REFUSED_STREAM) {
+      // It was not looked at: the client may send it again.
+      stream.close(NGHTTP2_REFUSED_STREAM);
+      return;
+    }
+    stream.unpipe(upstream);
+    const failure = instance.failure ?? 'broken';
+    routes.noteAttempt(target.hostname, failure);
+    refuse(explain(target.hostname, failure));
+  });
+}

@@ -1,0 +1,170 @@
+import {
+  constants,
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import { AppError } from '@skerry/protocol';
+import type { Explanation } from '../../port.ts';
+import { type Forwarding, OVERLOADED } from './forward.ts';
+import { parseRequestTarget } from './host.ts';
+import { forwardStream, InstanceSessions } from './http2-forward.ts';
+import { classOf, type HttpJournal } from './journal.ts';
+import { findPage, NOT_HTTP, notePage, pageOf } from './page.ts';
+
+const { NGHTTP2_CANCEL } = constants;
+
+/** What a client that knows of HTTP/2 beforehand sends first (RFC 9113 §3.4). */
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+const MAX_CONCURRENT_STREAMS = 128;
+const MAX_HEADER_LIST_BYTES = 16 * 1024;
+/** Streams that a client may take back: so many at once, and so many a second (CVE-2023-44487). Beyond it the connection ends. */
+const RESETS = { burst: MAX_CONCURRENT_STREAMS, perSecond: 33 } as const;
+/** With more streams open than this, the next ones are looked at after what came with them: many may be taken back already. */
+const CALM_STREAMS = 16;
+/** Listeners of Node's HTTP/1.1 server on a socket. `close` stays: it frees the parser. */
+const HTTP1_EVENTS = ['data', 'end', 'drain', 'timeout', 'error', 'resume', 'pause'];
+
+export interface Http2Listener {
+  /** Takes over a connection whose preface an HTTP/1.1 parser met; `rest` came behind it. */
+  readonly take: (socket: Socket, rest: Uint8Array) => void;
+  readonly has: (socket: Socket) => boolean;
+  /** Lets open streams come to their end and takes no more. */
+  readonly drain: () => void;
+}
+
+export interface Http2ListenerOptions {
+  readonly forwarding: Forwarding;
+  readonly counters: { requests: number };
+  readonly journal: HttpJournal;
+}
+
+/** HTTP/2 without TLS: every stream is routed by its own `:authority`, as every request of HTTP/1.1 by its Host. */
+export function createHttp2Listener(options: Http2ListenerOptions): Http2Listener {
+  const taken = new WeakSet<Socket>();
+  const sessions = new Set<ServerHttp2Session>();
+  const server = createServer({
+    streamResetBurst: RESETS.burst,
+    streamResetRate: RESETS.perSecond,
+    settings: {
+      maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
+      maxHeaderListSize: MAX_HEADER_LIST_BYTES,
+      enablePush: false,
+    },
+  });
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+    serveSession(session, options);
+  });
+  return {
+    take(socket, rest) {
+      taken.add(socket);
+      release(socket);
+      socket.on('error', () => {});
+      // Unlike in HTTP/1.1, a client that ends its side wants no more answers.
+      socket.allowHalfOpen = false;
+      socket.unshift(Buffer.concat([PREFACE, rest]));
+      server.emit('connection', socket);
+    },
+    has: (socket) => taken.has(socket),
+    drain() {
+      for (const session of sessions) if (!session.closed) session.close();
+    },
+  };
+}
+
+/** Ends the HTTP/1.1 parser's hold of a socket: it lets go of the bytes when somebody else listens to them. */
+function release(socket: Socket): void {
+  socket.on('data', () => {});
+  for (const event of HTTP1_EVENTS) socket.removeAllListeners(event);
+  socket.setTimeout(0);
+  socket.pause();
+}
+
+function serveSession(
+  session: ServerHttp2Session,
+  { forwarding, counters, journal }: Http2ListenerOptions,
+): void {
+  const { limits } = forwarding;
+  const instances = new InstanceSessions(forwarding);
+  // The socket does not know it any more once it ended, and streams may come to us after that.
+  const clientAddress = session.socket?.remoteAddress ?? '';
+  let open = 0;
+  session.setTimeout(limits.helloTimeoutMs);
+  session.on('timeout', () => session.destroy());
+  // Its close follows.
+  session.on('error', () => {});
+  session.once('close', () => instances.close());
+  session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    counters.requests++;
+    const over = journal.begin({
+      class: classOf(headers[':path'], 'http2'),
+      clientAddress,
+      method: headers[':method'] ?? '',
+      authority: headers[':authority'] ?? null,
+    });
+    if (++open === 1) session.setTimeout(limits.idleTimeoutMs);
+    stream.on('error', () => {});
+    stream.once('close', () => {
+      const status = stream.headersSent ? Number(stream.sentHeaders[':status']) : null;
+      over({ status, refusedWith: findPage(stream) });
+      if (--open === 0 && !session.destroyed) session.setTimeout(limits.keepAliveTimeoutMs);
+    });
+    const serve = () => {
+      // Nobody waits for it, or nobody can be named who asked.
+      if (stream.destroyed || stream.aborted || clientAddress === '') stream.close(NGHTTP2_CANCEL);
+      else serveStream(stream, headers, clientAddress, forwarding, instances);
+    };
+    if (open > CALM_STREAMS) setImmediate(serve);
+    else serve();
+  });
+}
+
+/** Finds the instance of a stream and passes it on, or answers with a page that says why not. */
+function serveStream(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  clientAddress: string,
+  forwarding: Forwarding,
+  instances: InstanceSessions,
+): void {
+  const refuse = (explanation: Explanation) => respondWithPage(stream, explanation);
+  if (headers[':method'] === 'CONNECT') {
+    refuse({ code: 'METHOD_NOT_ALLOWED', message: 'This gateway does not support tunnels (CONNECT).' });
+    return;
+  }
+  try {
+    const named = [headers[':authority'], headers.host].filter((name) => name !== undefined);
+    const target = parseRequestTarget(
+      headers[':path'] ?? '/',
+      [...new Set(named)].flatMap((name) => ['host', name]),
+    );
+    const ipv6 = forwarding.routes.get(target.hostname);
+    if (ipv6 === undefined) {
+      refuse(forwarding.explain(target.hostname, 'not_routed'));
+    } else if (forwarding.perInstance.enter(target.hostname)) {
+      stream.once('close', () => forwarding.perInstance.leave(target.hostname));
+      forwardStream({ stream, headers, target, ipv6, clientAddress, refuse }, forwarding, instances);
+    } else {
+      refuse(OVERLOADED);
+    }
+  } catch (error) {
+    // What Node's HTTP client will not send is the client's doing too.
+    refuse(error instanceof AppError ? error : NOT_HTTP);
+  }
+}
+
+function respondWithPage(stream: ServerHttp2Stream, explanation: Explanation): void {
+  if (stream.destroyed || stream.headersSent) return;
+  notePage(stream, explanation);
+  const { status, headers, body } = pageOf(explanation);
+  const fields = headers.flatMap((name, index) =>
+    index % 2 === 0 ? [[name.toLowerCase(), headers[index + 1]!] as const] : [],
+  );
+  stream.respond({ ':status': status, ...Object.fromEntries(fields) });
+  // What the client still sends is not wanted: its answer is complete (RFC 9113 §8.1).
+  stream.resume().end(body, () => stream.closed || stream.close());
+}

@@ -1,0 +1,57 @@
+import { type DataPlaneOptions, DEFAULT_LIMITS, type HttpCounts } from '../../port.ts';
+import { countConnections, drainListeners, openTogether, type PortUse, shut } from '../listening.ts';
+import type { RouteTable } from '../routes.ts';
+import { HttpJournal } from './journal.ts';
+import { createHttpListener, type HttpListener } from './listener.ts';
+
+/** Plain HTTP on every address: the same for every data plane. */
+export class HttpSide {
+  readonly #options: DataPlaneOptions;
+  readonly #listeners: readonly HttpListener[];
+  readonly #journal: HttpJournal;
+  readonly #counters = { requests: 0 };
+
+  constructor(options: DataPlaneOptions, routes: RouteTable) {
+    this.#options = options;
+    this.#journal = new HttpJournal(options.access);
+    const one = {
+      routes,
+      limits: { ...DEFAULT_LIMITS, ...options.limits },
+      explain: options.explain,
+      upstreamPort: options.upstreamHttpPort,
+      counters: this.#counters,
+      journal: this.#journal,
+    };
+    this.#listeners = options.hosts.map(() => createHttpListener(one));
+  }
+
+  get open(): number {
+    return countConnections(this.#listeners);
+  }
+
+  get requests(): number {
+    return this.#counters.requests;
+  }
+
+  /** Of requests that are over. */
+  get counts(): HttpCounts {
+    return this.#journal.counts;
+  }
+
+  async listen(use: PortUse): Promise<number> {
+    const { hosts, httpPort } = this.#options;
+    const servers = this.#listeners.map(({ server }) => server);
+    return await openTogether(servers, hosts, httpPort, use);
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    await drainListeners(this.#listeners, timeoutMs, () => {
+      for (const listener of this.#listeners) listener.release();
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const listener of this.#listeners) listener.close();
+    await Promise.all(this.#listeners.map(shut));
+  }
+}

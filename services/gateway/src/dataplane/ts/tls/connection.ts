@@ -1,0 +1,272 @@
+import type { Socket } from 'node:net';
+import { ALERT, alertRecord } from '../../../tls/alert.ts';
+import { ClientHelloReader, type HelloAnswer } from '../../../tls/client-hello.ts';
+import type { TlsCounters, TlsOutcome } from '../../figures.ts';
+import type { DataPlaneLimits } from '../../port.ts';
+import { ConnectTimeoutError, failureOf } from '../connect.ts';
+import { clientKey } from '../counts.ts';
+import { LINGER_BYTES } from '../linger.ts';
+import type { RouteTable } from '../routes.ts';
+import { proxyHeader } from './proxy-header.ts';
+import type { TlsSide, Trace } from './side.ts';
+import type { Stage, Staged, Stages } from './stages.ts';
+import { Wire, type WireOwner } from './wire.ts';
+
+export interface TlsOptions {
+  readonly routes: RouteTable;
+  readonly upstreamPort: number;
+  readonly limits: DataPlaneLimits;
+  readonly counters: TlsCounters;
+  readonly side: TlsSide;
+}
+
+/** What the connections of one listener share. */
+export interface TlsContext extends TlsOptions {
+  readonly stages: Stages<TlsConnection>;
+}
+
+type DecidedAnswer = Exclude<HelloAnswer, { kind: 'need_more' }>;
+
+/** One client, and once its name is known the instance behind it, until both have ended. */
+export class TlsConnection implements WireOwner, Staged {
+  stage: Stage | undefined;
+  tick = 0;
+  readonly #context: TlsContext;
+  readonly #client: Wire;
+  readonly #clientKey: string;
+  readonly #trace: Trace | undefined;
+  readonly #reader = new ClientHelloReader();
+  #instance: Wire | undefined;
+  #hostname: string | undefined;
+  /** What came behind the hello before the instance took the connection. */
+  #early: Uint8Array | undefined;
+  #hasClientEnded = false;
+  #ends = 0;
+  #endsSent = 0;
+  #lingered = 0;
+  #bytesToInstance = 0;
+  #bytesToClient = 0;
+
+  constructor(context: TlsContext, client: Socket) {
+    this.#context = context;
+    this.#client = new Wire(client, this);
+    this.#clientKey = clientKey(this.#client.remoteAddress);
+    this.#trace = context.side.trace(this.#client);
+  }
+
+  /** Waits for the hello; closes at once where there are too many connections, or too many of this client. */
+  start(): void {
+    const { stages, limits, counters, side } = this.#context;
+    if (stages.size >= limits.maxConnections) counters.outcomes.too_many++;
+    else if (!side.perClient.enter(this.#clientKey)) counters.outcomes.client_limit++;
+    else {
+      // From the first moment to the complete hello, however many bytes keep coming.
+      stages.enter(this, 'undecided');
+      counters.figures.open++;
+      this.#client.read();
+      if (stages.count('undecided') > limits.maxUndecided) stages.oldest('undecided')?.giveUp('crowded_out');
+      return;
+    }
+    this.#client.close();
+  }
+
+  giveUp(outcome: TlsOutcome): void {
+    this.#count(outcome);
+    this.destroy();
+  }
+
+  /** Ends it, with an orderly end of what is open. */
+  destroy(): void {
+    this.#client.close();
+    this.#instance?.close();
+    this.#leave();
+  }
+
+  /** Ends it so that whoever is left learns that the stream is cut, which an orderly end would hide. */
+  cut(): void {
+    this.#client.reset();
+    this.#instance?.reset();
+    this.#leave();
+  }
+
+  #leave(): void {
+    if (this.stage === undefined) return;
+    const { stages, side, counters } = this.#context;
+    stages.leave(this);
+    side.perClient.leave(this.#clientKey);
+    if (this.#hostname !== undefined) side.perInstance.leave(this.#hostname);
+    counters.figures.open--;
+    counters.figures.bytesToInstances += this.#bytesToInstance;
+    counters.figures.bytesToClients += this.#bytesToClient;
+    this.#trace?.tell(this.#bytesToInstance, this.#bytesToClient);
+  }
+
+  #count(outcome: TlsOutcome): void {
+    this.#context.counters.outcomes[outcome]++;
+    if (this.#trace) this.#trace.outcome = outcome;
+  }
+
+  onBytes(wire: Wire, bytes: Uint8Array): void {
+    switch (this.stage) {
+      case 'undecided':
+        this.#hear(bytes);
+        break;
+      case 'connecting':
+        this.#early = bytes;
+        wire.pause();
+        break;
+      case 'open':
+        this.#relay(wire, bytes);
+        break;
+      case 'lingering':
+        this.#lingered += bytes.length;
+        if (this.#lingered > LINGER_BYTES) this.destroy();
+        break;
+    }
+  }
+
+  #hear(bytes: Uint8Array): void {
+    const answer = this.#reader.push(bytes);
+    if (answer.kind !== 'need_more') this.#act(answer);
+  }
+
+  #act(answer: DecidedAnswer): void {
+    switch (answer.kind) {
+      case 'server_name':
+        this.#route(answer.serverName);
+        break;
+      case 'no_server_name':
+        this.#refuse('no_server_name', alertRecord(ALERT.unrecognizedName));
+        break;
+      case 'malformed':
+        this.#refuse('malformed', alertRecord(ALERT.decodeError));
+        break;
+      case 'not_tls':
+        this.#refuse('not_tls');
+        break;
+    }
+  }
+
+  /** The last word, then the end; what still comes is dropped, so that the client gets to read that word (see linger.ts). */
+  #refuse(outcome: TlsOutcome, alert?: Uint8Array): void {
+    this.#count(outcome);
+    this.#context.stages.enter(this, 'lingering');
+    if (alert) this.#client.write(alert);
+    this.#client.end();
+  }
+
+  #route(hostname: string): void {
+    const { routes, side, stages, upstreamPort } = this.#context;
+    const ipv6 = routes.get(hostname);
+    if (ipv6 === undefined) {
+      this.#refuse('unknown_name', alertRecord(ALERT.unrecognizedName));
+    } else if (!side.perInstance.enter(hostname)) {
+      this.#refuse('instance_limit', alertRecord(ALERT.internalError));
+    } else {
+      this.#hostname = hostname;
+      if (this.#trace) this.#trace.hostname = hostname;
+      this.#bytesToInstance = this.#reader.bytes.length;
+      stages.enter(this, 'connecting');
+      this.#instance = Wire.connect(ipv6, upstreamPort, this);
+    }
+  }
+
+  onOpen(instance: Wire): void {
+    const { routes, stages } = this.#context;
+    const hostname = this.#hostname!;
+    this.#count('relayed');
+    routes.noteAttempt(hostname);
+    stages.enter(this, 'open');
+    let isTaken = true;
+    if (routes.wantsProxyHeader(hostname)) isTaken = instance.write(proxyHeader(this.#client));
+    isTaken = instance.write(this.#reader.bytes) && isTaken;
+    instance.read();
+    if (this.#early) {
+      this.#bytesToInstance += this.#early.length;
+      isTaken = instance.write(this.#early) && isTaken;
+    }
+    if (this.#hasClientEnded) this.onEnd(this.#client);
+    else if (isTaken) this.#client.read();
+    else this.#client.pause();
+  }
+
+  #relay(from: Wire, bytes: Uint8Array): void {
+    this.#context.stages.touch(this);
+    if (from === this.#client) this.#bytesToInstance += bytes.length;
+    else this.#bytesToClient += bytes.length;
+    if (!this.#other(from).write(bytes)) from.pause();
+  }
+
+  #other(wire: Wire): Wire {
+    return wire === this.#client ? this.#instance! : this.#client;
+  }
+
+  onDrained(wire: Wire): void {
+    if (this.stage === 'open') this.#other(wire).read();
+  }
+
+  onEnd(wire: Wire): void {
+    switch (this.stage) {
+      case 'undecided':
+        this.giveUp('gone');
+        break;
+      case 'connecting':
+        this.#hasClientEnded = true;
+        break;
+      case 'open':
+        // To close both tells the other side as well, at half the price.
+        if (++this.#ends === 2 && !wire.hasUnwritten && !this.#other(wire).hasUnwritten) this.destroy();
+        else this.#other(wire).end();
+        break;
+      case 'lingering':
+        this.destroy();
+        break;
+    }
+  }
+
+  onEnded(_wire: Wire): void {
+    // Each side is ended behind the other's end, so both directions are over.
+    if (this.stage === 'open' && ++this.#endsSent === 2) this.destroy();
+  }
+
+  onBroken(wire: Wire, error: Error): void {
+    switch (this.stage) {
+      case 'undecided':
+        this.giveUp('gone');
+        break;
+      case 'connecting':
+        if (wire === this.#client) this.giveUp('gone');
+        else this.#connectFailed(error);
+        break;
+      case 'open':
+        this.cut();
+        break;
+      case 'lingering':
+        this.destroy();
+        break;
+    }
+  }
+
+  #connectFailed(error: Error): void {
+    this.#context.routes.noteAttempt(this.#hostname!, failureOf(error));
+    this.#count('connect_failed');
+    this.cut();
+  }
+
+  onExpired(): void {
+    switch (this.stage) {
+      case 'undecided':
+        this.giveUp('hello_timeout');
+        break;
+      case 'connecting':
+        this.#connectFailed(new ConnectTimeoutError('the instance did not answer in time'));
+        break;
+      case 'open':
+        this.cut();
+        break;
+      case 'lingering':
+        this.destroy();
+        break;
+    }
+  }
+}

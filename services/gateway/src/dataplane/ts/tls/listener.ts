@@ -1,0 +1,25 @@
+import { createServer, type Server } from 'node:net';
+import { LINGER_MS } from '../linger.ts';
+import { TlsConnection, type TlsOptions } from './connection.ts';
+import { Stages } from './stages.ts';
+
+export interface TlsListener {
+  readonly server: Server;
+  readonly connections: { readonly size: number; [Symbol.iterator](): Iterator<TlsConnection> };
+}
+
+/** A server that reads the server name of each connection and passes the bytes, untouched, to the instance of that name. */
+export function createTlsListener(options: TlsOptions): TlsListener {
+  const { limits } = options;
+  const stages = new Stages<TlsConnection>({
+    undecided: limits.helloTimeoutMs,
+    connecting: limits.connectTimeoutMs,
+    open: limits.idleTimeoutMs,
+    lingering: LINGER_MS,
+  });
+  const context = { ...options, stages };
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+    new TlsConnection(context, socket).start(),
+  );
+  return { server, connections: stages };
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newTlsCounts, TLS_FIGURES, TLS_OUTCOMES } from '../dataplane/figures.ts';
+import { HTTP_CLASSES, HTTP_OUTCOMES, type HttpCounts } from '../dataplane/port.ts';
+import { createGatewayMetrics } from './metrics.ts';
+
+/** What monitoring is built on: these names do not change. */
+const METRICS = {
+  skerry_build_info: 'gauge',
+  skerry_gateway_info: 'gauge',
+  skerry_gateway_instances: 'gauge',
+  skerry_gateway_routes: 'gauge',
+  skerry_gateway_last_sync_time_seconds: 'gauge',
+  skerry_gateway_tls_open_connections: 'gauge',
+  skerry_gateway_tls_bytes_total: 'counter',
+  skerry_gateway_tls_connections_total: 'counter',
+  skerry_gateway_http_open_connections: 'gauge',
+  skerry_gateway_http_requests_total: 'counter',
+};
+
+test('every figure of the gateway is told under its name, with labels of closed sets', async () => {
+  const tls = newTlsCounts();
+  tls.figures.open = 3;
+  tls.figures.bytesToInstances = 1_000;
+  tls.figures.bytesToClients = 2_000;
+  for (const [index, outcome] of TLS_OUTCOMES.entries()) tls.outcomes[outcome] = 10 + index;
+  const httpCounts = Object.fromEntries(
+    HTTP_CLASSES.map((kind, row) => [
+      kind,
+      Object.fromEntries(HTTP_OUTCOMES.map((outcome, column) => [outcome, 10 * row + column])),
+    ]),
+  ) as HttpCounts;
+  const metrics = await createGatewayMetrics({
+    plane: { stats: () => ({ routes: 9, tls, httpOpen: 4, httpRequests: 5, httpCounts }) },
+    planeName: 'native',
+    routing: { table: { instanceCount: 7, routeCount: 6 }, lastSyncTime: 1_700_000_000 },
+  });
+  const lines = (await metrics.text()).split('\n');
+  const types = lines.flatMap((line) => {
+    const match = /^# TYPE (\S+) (\S+)$/.exec(line);
+    return match ? [[match[1]!, match[2]!]] : [];
+  });
+  assert.deepEqual({ ...Object.fromEntries(types), ...METRICS }, Object.fromEntries(types));
+  const expected = [
+    'info{data_plane="native"} 1',
+    'instances 7',
+    'routes 6',
+    'last_sync_time_seconds 1700000000',
+    'tls_open_connections 3',
+    'tls_bytes_total{direction="to_instances"} 1000',
+    'tls_bytes_total{direction="to_clients"} 2000',
+    ...TLS_OUTCOMES.map((outcome, index) => `tls_connections_total{outcome="${outcome}"} ${10 + index}`),
+    'http_open_connections 4',
+    ...HTTP_CLASSES.flatMap((kind, row) =>
+      HTTP_OUTCOMES.map(
+        (outcome, column) => `http_requests_total{class="${kind}",outcome="${outcome}"} ${10 * row + column}`,
+      ),
+    ),
+  ];
+  for (const line of expected) assert.ok(lines.includes(`skerry_gateway_${line}`), line);
+  for (const { metric, type } of Object.values(TLS_FIGURES))
+    assert.ok(lines.includes(`# TYPE skerry_gateway_${metric} ${type}`), metric);
+});
