@@ -2,7 +2,6 @@ import { globSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
-import { parseArgs } from 'node:util';
 import { ensurePrograms } from './prerequisites.ts';
 import { soakHellos } from './soak/hellos.ts';
 import { soakNativeHellos } from './soak/hellos-native.ts';
@@ -11,11 +10,9 @@ import type { SoakOptions } from './soak/options.ts';
 import { soakPlane } from './soak/plane.ts';
 import { soakSim } from './soak/sim.ts';
 import { ROOT } from './source.ts';
+import { parseCommand } from './usage.ts';
 
-/**
- * `npm run soak [-- NAME ...] [--seconds N] [--seed N]`: what tests do briefly, for as long as wanted. The whole name of one of
- * these stands for it alone; `sim` takes `--seeds N`, too.
- */
+/** What tests do briefly, for as long as wanted. The whole name of one of these stands for it alone. */
 const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
   hellos: soakHellos,
   'native-hellos': soakNativeHellos,
@@ -42,7 +39,23 @@ async function runFiles(files: readonly string[]): Promise<void> {
   await finished(report);
 }
 
-const { values, positionals } = parseArgs({
+const list = (names: readonly string[]) => names.map((name) => `  ${name}`).join('\n');
+const allFiles = globSync('{packages,services,apps,devnet}/**/*.soak.test.ts', {
+  cwd: ROOT,
+  exclude: ['**/node_modules/**'],
+}).sort();
+const USAGE = `npm run soak [-- [NAME ...] [--seconds N] [--seed N] [--seeds N]]
+
+What npm test does briefly, for as long as wanted. NAME is one of these, or a part of a file's path;
+without one, all run.
+
+${list([...Object.keys(FUZZERS), ...allFiles])}
+
+  --seconds N   how long each of the first kind runs (default 60)
+  --seed N      where it begins; a failure names its seed
+  --seeds N     sim: so many seeds, however long they take
+  -h, --help    this text`;
+const { values, positionals } = parseCommand(USAGE, {
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
@@ -60,17 +73,10 @@ const isWanted = (name: string) =>
 const fuzzers = Object.keys(FUZZERS).filter(isWanted);
 const isFileWanted = (path: string) =>
   positionals.length === 0 || positionals.some((part) => !(part in FUZZERS) && path.includes(part));
-const files = globSync('{packages,services,apps,devnet}/**/*.soak.test.ts', {
-  cwd: ROOT,
-  exclude: ['**/node_modules/**'],
-})
-  .filter(isFileWanted)
-  .sort();
+const files = allFiles.filter(isFileWanted);
 
 if (fuzzers.length + files.length === 0 || !(options.seconds > 0)) {
-  console.error(
-    `npm run soak -- [NAME ...] [--seconds N] [--seed N] [--seeds N], where NAME is a part of ${Object.keys(FUZZERS).join(', ')} or of a file *.soak.test.ts`,
-  );
+  console.error(USAGE);
   process.exitCode = 2;
 } else {
   for (const name of fuzzers) {

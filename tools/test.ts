@@ -1,6 +1,5 @@
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { createLogger } from '@skerry/kit';
 import { startTestServer } from '../packages/database/src/testing/server.ts';
 import { checkSources } from './check.ts';
@@ -16,16 +15,27 @@ import {
 } from './runner/limits.ts';
 import { ProcessTree } from './runner/processes.ts';
 import { ROOT } from './source.ts';
+import { parseCommand } from './usage.ts';
 
 /**
  * `npm test`: format, lint and types; then every test, in lanes in which one file runs after another. Those that boot machines
  * (`*.vm.e2e.test.ts`) have a lane, since an emulated one keeps one core busy; the other end-to-end ones have one, since they
  * wait most of their time; quick ones fill what is left. A lane that is done helps the others.
- * `npm test -- --quick` leaves the end-to-end ones out; `npm test -- PATTERN ...` runs the files whose path holds a pattern, or
- * the file that it names. Whatever a file does, the run ends: each file has a limit, and so has the whole
- * (`--file-limit`, `--idle-limit` and `--run-limit`, in seconds).
+ * Whatever a file does, the run ends: each file has a limit, and so has the whole.
  */
-const { values, positionals } = parseArgs({
+const USAGE = `npm test [-- [--quick] [PATTERN ...]]
+
+Checks format, lint and types, then runs the tests; with a PATTERN, only the files whose path holds
+it, or the file that it names.
+
+  --quick                without the end-to-end tests
+  --file-limit SECONDS   a file that runs longer is ended and fails
+  --idle-limit SECONDS   so is one that does not end after its last test
+  --run-limit SECONDS    the whole run is ended and fails
+  -h, --help             this text
+
+Limits grow on a machine that others keep busy, unless they are given. Exit code 0: all passed.`;
+const { values, positionals } = parseCommand(USAGE, {
   options: {
     quick: { type: 'boolean', default: false },
     'file-limit': { type: 'string' },
