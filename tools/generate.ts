@@ -7,6 +7,7 @@ import { describeApi as describeGatewayApi } from '@skerry/gateway';
 import { ERRORS } from '@skerry/protocol';
 import { describeApi as describeSchedulerApi } from '@skerry/scheduler';
 import { describeApi as describeStatusApi } from '@skerry/status';
+import { describeCompatibility } from './compat/page.ts';
 import { compileContract } from './compile-contract.ts';
 import { describeNativeLayout } from './native-layout.ts';
 import { ROOT } from './source.ts';
@@ -58,6 +59,7 @@ What does an error code mean, and should I try again? Every error body is \`{err
 ${rows.join('\n')}
 `;
   },
+  'docs/compatibility.md': async () => describeCompatibility(),
   'contracts/MessageArchive.json': async () => compileContract('MessageArchive'),
   'services/gateway/native/layout.h': async () => describeNativeLayout(),
   'docs/openapi.json': async () => asDocument(await describeApi()),

@@ -49,6 +49,7 @@ export type { NetworkProgramContent } from './network-form/content/program.ts';
 export type { NetworkStoreContent } from './network-form/content/store.ts';
 export * from './network-form/content.ts';
 export * from './network-form/convert.ts';
+export * from './network-form/estimate.ts';
 export * from './network-form/item-hash.ts';
 export * from './network-form/message.ts';
 export * from './node-proof.ts';

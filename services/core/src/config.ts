@@ -65,6 +65,9 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     256 * 1024 ** 2,
     'such files of one client, in bytes',
   ),
+  operatorToken: settings.optionalSecret(
+    "token that the node's operator sends as X-Auth-Token to have costs calculated again; by default nobody can",
+  ),
   rateLimits: settings.flag(true, 'whether to limit the rate of requests'),
   rateGeneral: settings.integer(1, 1_000_000, 100, 'general requests per client and minute'),
   rateAuthenticated: settings.integer(1, 1_000_000, 300, 'signed requests per client and minute'),

@@ -22,5 +22,6 @@ export function routeSettingsOf(config: CoreConfig): RouteSettings {
     drainMs,
     ipfsPinWaitMs,
     limits: rateLimitsOf(config),
+    operatorToken: config.operatorToken,
   };
 }

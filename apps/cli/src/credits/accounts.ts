@@ -1,6 +1,7 @@
 import { CoreClient, call, createSigner, type Signer } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
 import { AppError, CREDIT_CHANNEL, CREDIT_POST, normaliseAddress, PRICING_KEY } from '@skerry/protocol';
+import { COSTS_API } from '@skerry/protocol/api/core/costs';
 import { CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
 import type { Context } from '../context.ts';
@@ -98,8 +99,10 @@ export async function showCosts(
 ): Promise<void> {
   const address = await addressOf(context, given);
   const { page, limit } = options;
-  const answer = await call(context.coreUrl, CREDITS_API.listCosts, { query: { address, page, limit } });
-  const rows = answer.resources.map((row) => [
+  const answer = await call(context.coreUrl, COSTS_API.listCosts, {
+    query: { address, page, pagination: limit, include_details: 1 },
+  });
+  const rows = (answer.resources ?? []).map((row) => [
     shorten(row.item_hash, HASH_CHARS),
     row.type,
     String(row.compute_units),

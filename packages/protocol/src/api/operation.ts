@@ -70,6 +70,14 @@ export interface Example {
   readonly answer: unknown;
 }
 
+/** That nodes of the deployed network have this route, too, by the same method and path (docs/compatibility.md). */
+export interface Deployed {
+  /** The route there, where its path is another one: `GET /api/v0/p2p/pubsub/pub`. */
+  readonly route?: string;
+  /** What is answered otherwise on purpose, and why; left out where nothing is that a client could see. */
+  readonly differs?: string;
+}
+
 /** One thing that a service does for its callers. Its key in its table is its id. */
 export interface Operation {
   readonly method: Method;
@@ -90,6 +98,7 @@ export interface Operation {
   /** The codes that it answers beside those that follow from its class, parameters and body (`errorsOf`). */
   readonly errors: readonly ErrorCode[];
   readonly example?: Example;
+  readonly deployed?: Deployed;
 }
 
 export type Api = Readonly<Record<string, Operation>>;

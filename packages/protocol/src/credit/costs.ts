@@ -17,7 +17,7 @@ export interface ResourceNeeds {
 /** What one compute unit has. */
 export const COMPUTE_UNIT = { vcpus: 1, memoryMib: 2048, diskMib: 20_480 } as const;
 
-const MIB_BYTES = 1024 * 1024;
+export const MIB_BYTES = 1024 * 1024;
 const MIB_PER_GIB = 1024;
 
 /** So much is kept back for everything that an owner has: the cost of a day. */
@@ -55,9 +55,19 @@ export const storageNeeds = (sizeBytes: number): ResourceNeeds => ({
   mib: Math.max(1, Math.ceil(sizeBytes / MIB_BYTES)),
 });
 
+type Counted = Pick<ResourceNeeds, 'units' | 'mib'>;
+
+/** What a rate is made of, billionths of a credit per second. */
+export const ratePartsOf = ({ units, mib }: Counted, price: Price) => ({
+  compute: BigInt(units) * price.computeUnit,
+  storage: BigInt(mib) * price.storageMib,
+});
+
 /** Billionths of a credit per second. */
-export const rateOf = ({ units, mib }: Pick<ResourceNeeds, 'units' | 'mib'>, price: Price): bigint =>
-  BigInt(units) * price.computeUnit + BigInt(mib) * price.storageMib;
+export function rateOf(needs: Counted, price: Price): bigint {
+  const { compute, storage } = ratePartsOf(needs, price);
+  return compute + storage;
+}
 
 /** What a time costs, [from, to) in whole Unix seconds. Two times that meet cost what both together do. */
 export const chargeOf = (rateNano: bigint, from: number, to: number): bigint =>

@@ -117,6 +117,13 @@ function firewallOf(content: NetworkInstanceContent): InstanceContent['firewall'
 
 const MIB_PER_GIB = 1024;
 
+/** Virtual cores, memory in MiB, disk in GiB. */
+export const sizeOfInstance = ({ resources, rootfs }: NetworkInstanceContent) => ({
+  cpu: resources.vcpus ?? MACHINE_DEFAULTS.vcpus,
+  memory: resources.memory ?? MACHINE_DEFAULTS.memoryMib,
+  disk: Math.ceil(rootfs.size_mib / MIB_PER_GIB),
+});
+
 /**
  * @throws AppError INVALID_CONTENT where the instance has no ssh key or its size is none that instances here can have,
  *   INVALID_SSH_KEY
@@ -135,9 +142,7 @@ export function convertInstance(content: NetworkInstanceContent, itemHash: strin
   };
   return parseInstanceContent({
     name: nameOf(content.metadata, 'instance', itemHash, LIMITS.instanceNameChars),
-    cpu: content.resources.vcpus ?? MACHINE_DEFAULTS.vcpus,
-    memory: content.resources.memory ?? MACHINE_DEFAULTS.memoryMib,
-    disk: Math.ceil(content.rootfs.size_mib / MIB_PER_GIB),
+    ...sizeOfInstance(content),
     image: content.rootfs.parent.ref,
     ssh_key: key,
     address: content.address,

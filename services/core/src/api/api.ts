@@ -13,6 +13,7 @@ import { AppError } from '@skerry/protocol';
 import { CORE_API } from '@skerry/protocol/api/core/index';
 import type { Operation } from '@skerry/protocol/api/operation';
 import { aggregateHandlers } from './aggregates.ts';
+import { costHandlers } from './credits/costs.ts';
 import { creditHandlers } from './credits/credits.ts';
 import { eventHandlers } from './events.ts';
 import { gatherArgs, indexerHandlers } from './indexer.ts';
@@ -50,6 +51,7 @@ const handlersOf = (rooms: Rooms): Handlers<typeof CORE_API> => ({
   ...instanceHandlers(rooms),
   ...webhookHandlers(rooms),
   ...creditHandlers(rooms),
+  ...costHandlers(rooms),
   ...syncHandlers(rooms),
   ...indexerHandlers(rooms),
   ...nodeMetricsHandlers(rooms),

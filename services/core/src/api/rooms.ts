@@ -70,6 +70,8 @@ export interface RouteSettings {
   /** How long a reader of a stream may leave unread what it was given. */
   readonly streamStallMs: number;
   readonly limits: RateLimitOptions;
+  /** By which the node's operator is known; where there is none, nobody is. */
+  readonly operatorToken: string | undefined;
   /** How long requests that run may go on when the node stops. */
   readonly drainMs: number;
 }

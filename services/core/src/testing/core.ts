@@ -35,6 +35,9 @@ export const signers = {
   otherNode: createSigner(`0x${'0e'.repeat(32)}`),
 } as const;
 
+/** Anybody may know it, too. */
+export const OPERATOR_TOKEN = 'operator of the tests';
+
 const HEALTH_TIMEOUT_MS = 3_000;
 
 export interface TestCore extends AsyncDisposable {
@@ -114,6 +117,7 @@ function configOf(options: TestCoreOptions, dataDir: string): CoreConfig {
     peers: [...(options.trustUrls ?? [])],
     allocationWaitMs: options.allocationWaitMs ?? 0,
     uploadLimitBytes: options.uploadLimitBytes ?? 1024 * 1024,
+    operatorToken: OPERATOR_TOKEN,
     maxStreams: 4,
     streamReserve: 0,
     ipfsPinWaitMs: 0,

@@ -11,10 +11,10 @@ import { numberedPageQuery } from './common/pagination.ts';
 const NO_NUL = '^[^\\u0000]*$';
 const SECONDS_MAX = 9_223_372_036;
 
-const digits = (description: string) => Type.String({ pattern: '^-?[0-9]+$', description });
+export const digits = (description: string) => Type.String({ pattern: '^-?[0-9]+$', description });
 const time = (description: string) => Type.Integer({ minimum: 0, maximum: SECONDS_MAX, description });
 const strict = { additionalProperties: false } as const;
-const Address = Type.String({
+export const Address = Type.String({
   minLength: 1,
   maxLength: LIMITS.addressChars,
   pattern: NO_NUL,
@@ -78,50 +78,6 @@ export const HistoryView = Type.Object(
 );
 export type HistoryView = Static<typeof HistoryView>;
 
-export const CostView = Type.Object(
-  {
-    item_hash: Type.String(),
-    owner: Type.String(),
-    type: Type.Enum([...RESOURCE_KINDS]),
-    payment_type: Type.Literal('credit'),
-    compute_units: Type.Integer(),
-    size_mib: Type.Integer({ description: 'storage that no compute unit brings along' }),
-    cost_hold: Type.String(),
-    cost_stream: Type.String(),
-    cost_credit: Type.String({ description: 'credits per second, 18 decimals' }),
-    cost_credit_nano: digits('billionths of a credit per second'),
-    consumed_credits: Type.Integer({ description: 'whole credits so far' }),
-    created: Type.Integer({ description: 'Unix seconds' }),
-  },
-  { title: 'Cost' },
-);
-export type CostView = Static<typeof CostView>;
-
-const CostsView = Type.Object(
-  {
-    summary: Type.Object({
-      resource_count: Type.Integer(),
-      total_cost_credit: Type.String({ description: 'credits per second, of all pages' }),
-      total_cost_hold: Type.String(),
-      total_cost_stream: Type.String(),
-    }),
-    resources: Type.Array(CostView),
-    pagination: PaginationView,
-  },
-  { title: 'Costs' },
-);
-
-const PriceView = Type.Object(
-  {
-    required_tokens: Type.Number({ description: 'none are to be held' }),
-    payment_type: Type.Literal('credit'),
-    cost: Type.String({ description: 'credits per second, 18 decimals' }),
-    detail: Type.Array(Type.Unknown()),
-    charged_address: Type.String(),
-  },
-  { title: 'Price' },
-);
-
 const PricesView = Type.Object(
   {
     prices: Type.Record(
@@ -167,7 +123,7 @@ const ACCOUNT = {
   time: 1_767_323_045,
 };
 
-/** What is owned and owed: balances, history, costs (docs/credit.md). Reading is for everyone. */
+/** What is owned and owed: balances, history, prices, charges (docs/credit.md). Reading is for everyone. */
 export const CREDITS_API = {
   getBalance: {
     method: 'GET',
@@ -205,22 +161,6 @@ export const CREDITS_API = {
         pagination: PaginationView,
       }),
     },
-  },
-  listCosts: {
-    method: 'GET',
-    path: '/api/v0/costs',
-    summary: 'What the instances, programs and files of an address cost, newest first',
-    ...reads(),
-    query: Type.Object({ address: Address, ...numberedPageQuery }, strict),
-    answers: { 200: CostsView },
-  },
-  getCost: {
-    method: 'GET',
-    path: '/api/v0/price/:item_hash',
-    summary: 'What an instance, a program or a file costs',
-    ...reads('INVALID_HASH', 'COST_NOT_FOUND'),
-    params: Type.Object({ item_hash: Type.String({ description: 'the item hash of its message' }) }),
-    answers: { 200: PriceView },
   },
   listPrices: {
     method: 'GET',

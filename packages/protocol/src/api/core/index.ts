@@ -1,5 +1,6 @@
 import { COUNTED_REFERENCE_API } from '../reference.ts';
 import { AGGREGATES_API } from './aggregates.ts';
+import { COSTS_API } from './costs.ts';
 import { CREDITS_API } from './credits.ts';
 import { EVENTS_API } from './events.ts';
 import { INDEXER_API } from './indexer.ts';
@@ -28,6 +29,7 @@ export const CORE_API = {
   ...WEBHOOKS_API,
   ...MEASUREMENTS_API,
   ...CREDITS_API,
+  ...COSTS_API,
   ...EVENTS_API,
   ...STATE_API,
   ...SYNC_API,

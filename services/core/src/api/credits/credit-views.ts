@@ -1,16 +1,6 @@
-import { creditsOf, formatDecimal } from '@skerry/protocol';
-import type { AccountView, CostView, HistoryView } from '@skerry/protocol/api/core/credits';
-import {
-  type Account,
-  type CostRow,
-  type HistoryRow,
-  holdOf,
-  runsOutAt,
-} from '../../state/credits/accounts.ts';
-
-const NANO_PLACES = 9;
-/** How deployed clients read a cost: credits per second with so many decimals. */
-const COST_PLACES = 18;
+import { creditsOf } from '@skerry/protocol';
+import type { AccountView, HistoryView } from '@skerry/protocol/api/core/credits';
+import { type Account, type HistoryRow, holdOf, runsOutAt } from '../../state/credits/accounts.ts';
 
 export function accountView(account: Account, at: number): AccountView {
   const balance = creditsOf(account.balance);
@@ -59,24 +49,3 @@ export function historyView(row: HistoryRow): HistoryView {
     message_timestamp: Math.floor(row.time),
   };
 }
-
-export const decimals = (nano: bigint) => {
-  const [whole, fraction = ''] = formatDecimal(nano, NANO_PLACES).split('.');
-  return `${whole}.${fraction.padEnd(COST_PLACES, '0')}`;
-};
-export const ZERO = decimals(0n);
-
-export const costView = (row: CostRow): CostView => ({
-  item_hash: row.item_hash,
-  owner: row.owner,
-  type: row.kind,
-  payment_type: 'credit',
-  compute_units: row.units,
-  size_mib: row.mib,
-  cost_hold: ZERO,
-  cost_stream: ZERO,
-  cost_credit: decimals(BigInt(row.rate)),
-  cost_credit_nano: row.rate,
-  consumed_credits: Number(creditsOf(BigInt(row.used))),
-  created: Math.floor(row.created),
-});

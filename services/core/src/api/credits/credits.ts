@@ -1,23 +1,14 @@
 import type { Handlers } from '@skerry/kit';
-import { AppError, parseMessageHash, periodOf } from '@skerry/protocol';
+import { periodOf } from '@skerry/protocol';
 import type { CREDITS_API } from '@skerry/protocol/api/core/credits';
-import {
-  findCost,
-  getAccount,
-  listAccounts,
-  listCharges,
-  listCosts,
-  listHistory,
-  readPrices,
-} from '../../state/credits/accounts.ts';
+import { getAccount, listAccounts, listCharges, listHistory } from '../../state/credits/accounts.ts';
+import { readPrices } from '../../state/credits/costs.ts';
 import { normalizeAddress } from '../../state/lists/parameters.ts';
 import { pageOf, paginationOf } from '../pagination.ts';
 import type { Rooms } from '../rooms.ts';
-import { accountView, costView, decimals, historyView, NO_TOKENS, ZERO } from './credit-views.ts';
+import { accountView, historyView, NO_TOKENS } from './credit-views.ts';
 
-const COST_TYPE = { instance: 'EXECUTION', program: 'EXECUTION', storage: 'STORAGE' } as const;
-
-/** What is owned and owed: balances, history, costs (docs/credit.md). */
+/** What is owned and owed: balances, history, prices, charges (docs/credit.md). */
 export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers<typeof CREDITS_API> {
   const nowSeconds = () => Math.floor(now() / 1000);
   return {
@@ -34,32 +25,6 @@ export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers
         address: owner,
         credit_history: rows.map(historyView),
         pagination: paginationOf(query, total),
-      };
-    },
-    async listCosts({ query }) {
-      const owner = normalizeAddress(query.address);
-      const { rows, total } = await listCosts(db, owner, pageOf(query));
-      const { rate } = await getAccount(db, owner, nowSeconds());
-      const summary = {
-        resource_count: total,
-        total_cost_credit: decimals(rate),
-        total_cost_hold: ZERO,
-        total_cost_stream: ZERO,
-      };
-      return { summary, resources: rows.map(costView), pagination: paginationOf(query, total) };
-    },
-    async getCost({ params }) {
-      const { hash } = parseMessageHash(params.item_hash);
-      const row = await findCost(db, hash);
-      if (!row)
-        throw new AppError('COST_NOT_FOUND', `${hash} is no instance, program or file that is in force here`);
-      const { item_hash: name, cost_hold, cost_stream, cost_credit, size_mib } = costView(row);
-      return {
-        required_tokens: 0,
-        payment_type: 'credit',
-        cost: cost_credit,
-        detail: [{ type: COST_TYPE[row.kind], name, cost_hold, cost_stream, cost_credit, size_mib }],
-        charged_address: row.owner,
       };
     },
     async listPrices() {

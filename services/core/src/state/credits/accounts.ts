@@ -128,47 +128,6 @@ export async function listHistory(
   return { rows, total: counted.rows[0]!.total };
 }
 
-export interface CostRow {
-  readonly item_hash: string;
-  readonly owner: string;
-  readonly kind: ResourceKind;
-  readonly created: number;
-  readonly units: number;
-  readonly mib: number;
-  /** Billionths of a credit per second. */
-  readonly rate: string;
-  /** Billionths of a credit, so far. */
-  readonly used: string;
-}
-
-const COST = sql`
-  select r.item_hash, r.owner, r.kind, r.created, r.units, r.mib,
-    (r.units * p.compute_unit + r.mib * p.storage_mib)::text as rate,
-    (select -coalesce(sum(nano), 0) from credit_entries e where e.ref = r.item_hash and e.counts)::text as used
-  from credit_resources r
-  join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time`;
-
-/** What one message's resource costs; undefined where it has none that is in force. */
-export async function findCost(db: Db, itemHash: string): Promise<CostRow | undefined> {
-  const { rows } = await sql<CostRow>`${COST} where r.item_hash = ${itemHash}`.execute(db);
-  return rows[0];
-}
-
-/** What an owner's resources cost, newest first. */
-export async function listCosts(
-  db: Db,
-  owner: string,
-  { limit, offset }: Page,
-): Promise<{ rows: CostRow[]; total: number }> {
-  const { rows } = await sql<CostRow>`
-    ${COST} where r.owner = ${owner} order by r.created desc, r.item_hash limit ${limit} offset ${offset}`.execute(
-    db,
-  );
-  const counted = await sql<{ total: number }>`
-    select count(*) as total from credit_resources where owner = ${owner}`.execute(db);
-  return { rows, total: counted.rows[0]!.total };
-}
-
 export interface Charge {
   readonly owner: string;
   readonly ref: string;
@@ -192,17 +151,4 @@ export async function listCharges(
       and not exists (select from credit_entries e where e.key = r.item_hash || '@' || ${String(period.start)}::text)
     order by r.created, r.item_hash limit ${limit}`.execute(db);
   return rows.filter(({ nano }) => nano !== '0');
-}
-
-/** The prices that hold now. */
-export async function readPrices(db: Db, at: number) {
-  const { rows } = await sql<{
-    kind: ResourceKind;
-    compute_unit: string;
-    storage_mib: string;
-    from_time: number;
-  }>`
-    select kind, compute_unit::text as compute_unit, storage_mib::text as storage_mib, from_time
-    from credit_price_steps where from_time <= ${at} and until_time > ${at} order by kind`.execute(db);
-  return rows;
 }

@@ -204,7 +204,7 @@ describe('costs', () => {
       const rateAt = async (at: number) => (await getAccount(core.rooms.db, alice.address, T0 + at)).rate;
       assert.deepEqual([await rateAt(9), await rateAt(10)], [0n, UNIT]);
       assert.equal(await rateAt(20), UNIT + 14n + 1024n * MIB);
-      const { body } = await core.get(`/costs?address=${alice.address}`);
+      const { body } = await core.get(`/costs?address=${alice.address}&include_details=1`);
       assert.deepEqual(
         body.resources.map((one: { cost_credit_nano: string }) => BigInt(one.cost_credit_nano)),
         [14n + 1024n * MIB, UNIT],

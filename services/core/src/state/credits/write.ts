@@ -2,6 +2,7 @@ import {
   type CreditNotice,
   type LedgerEntry,
   listPriceSteps,
+  MIB_BYTES,
   PRICING_KEY,
   RESOURCE_KINDS,
   type ResourceNeeds,
@@ -24,8 +25,6 @@ export interface ResourceRow {
 export type Resource =
   | { readonly from: 'needs'; readonly needs: ResourceNeeds }
   | { readonly from: 'file'; readonly fileHash: string };
-
-const MIB_BYTES = 1024 * 1024;
 
 /** The files' own rows are written before. */
 export async function insertResources(db: Db, rows: readonly ResourceRow[]): Promise<void> {

@@ -70,3 +70,10 @@ export async function countPins(db: Kysely<Schema>, hash: string): Promise<numbe
     select count(*) as total from file_pins where file_hash = ${hash}`.execute(db);
   return rows[0]!.total;
 }
+
+/** Bytes of a file that is known here, by its own hash. */
+export async function findSizeOfFile(db: Kysely<Schema>, hash: string): Promise<number | undefined> {
+  const { rows } = await sql<{ size: number }>`
+    select size_bytes as size from files where hash = ${hash}`.execute(db);
+  return rows[0]?.size;
+}

@@ -1,5 +1,6 @@
 import { aggregateCases } from './aggregates.ts';
 import type { Cases } from './case.ts';
+import { costCases } from './costs.ts';
 import { creditCases } from './credits.ts';
 import { indexerCases } from './indexer.ts';
 import { instanceCases } from './instances.ts';
@@ -28,6 +29,7 @@ export const CASES: Cases = {
   ...nodeCases,
   ...nodeMetricsCases,
   ...creditCases,
+  ...costCases,
   ...webhookCases,
   ...syncCases,
 };

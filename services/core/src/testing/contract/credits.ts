@@ -1,6 +1,6 @@
 import { CREDIT_CHANNEL, CREDIT_POST } from '@skerry/protocol';
 import { signers, type TestCore } from '../core.ts';
-import { type Cases, given, NO_HASH, refuses, refusesTooMany, succeeds } from './case.ts';
+import { type Cases, given, refuses, refusesTooMany, succeeds } from './case.ts';
 
 const ADDRESS = signers.alice.address;
 
@@ -37,16 +37,6 @@ export const creditCases: Cases = {
     after(bought, HISTORY),
     after(bought, `${HISTORY}?kind=purchase&ref=contract&page=1&limit=1`),
     ...misused(HISTORY, 'kind=gift', 'page=0', 'limit=101'),
-  ],
-  'GET /api/v0/costs': [
-    after(given.instance, `/api/v0/costs?address=${ADDRESS}`),
-    ...misused('/api/v0/costs', '', 'address=', `address=${ADDRESS}&limit=0`),
-  ],
-  'GET /api/v0/price/{item_hash}': [
-    succeeds(async (core) => ({ path: `/api/v0/price/${await given.instance(core)}` })),
-    succeeds(async (core) => ({ path: `/api/v0/price/${await given.program(core)}` })),
-    refuses('COST_NOT_FOUND', `/api/v0/price/${NO_HASH}`),
-    refuses('INVALID_HASH', '/api/v0/price/abc'),
   ],
   'GET /api/v0/credits/prices': [
     succeeds('/api/v0/credits/prices'),

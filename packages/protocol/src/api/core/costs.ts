@@ -1,0 +1,233 @@
+import Type, { type Static } from 'typebox';
+import { RESOURCE_KINDS } from '../../credit/prices.ts';
+import { PRICED_TYPES } from '../../network-form/estimate.ts';
+import { type Api, defaulted, orNull } from '../operation.ts';
+import { reads } from './common/declare.ts';
+import { numberedPageQuery } from './common/pagination.ts';
+import { Address, digits } from './credits.ts';
+
+const strict = { additionalProperties: false } as const;
+const perSecond = (description: string) =>
+  Type.String({ description: `${description}, credits per second with 18 decimals` });
+
+/** Everything is paid by credit: what deployed nodes say of tokens that are held or streamed is zero. */
+const rates = {
+  cost_hold: perSecond('tokens to hold: none'),
+  cost_stream: perSecond('tokens that flow: none'),
+  cost_credit: perSecond('what it costs'),
+};
+
+/** The names of deployed nodes, of those that cost something here. */
+const CostPart = Type.Object(
+  {
+    type: Type.Enum(['EXECUTION', 'EXECUTION_INSTANCE_VOLUME_ROOTFS', 'STORAGE'], {
+      description: 'compute units; disk beyond what they include; a file',
+    }),
+    name: Type.String(),
+    ...rates,
+    size_mib: orNull(Type.Number(), { description: 'of storage, where `include_size` asks for it' }),
+  },
+  { title: 'CostPart' },
+);
+export type CostPart = Static<typeof CostPart>;
+
+export const CostView = Type.Object(
+  {
+    item_hash: Type.String(),
+    owner: Type.String(),
+    type: Type.Enum([...RESOURCE_KINDS]),
+    payment_type: Type.Literal('credit'),
+    compute_units: Type.Integer(),
+    size_mib: Type.Integer({ description: 'storage that no compute unit brings along' }),
+    ...rates,
+    cost_credit_nano: digits('billionths of a credit per second'),
+    consumed_credits: Type.Integer({ description: 'whole credits so far' }),
+    created: Type.Integer({ description: 'Unix seconds' }),
+    detail: Type.Optional(Type.Array(CostPart, { description: 'with `include_details=2`' })),
+  },
+  { title: 'Cost' },
+);
+export type CostView = Static<typeof CostView>;
+
+const PAYMENTS = ['credit', 'hold', 'superfluid'] as const;
+
+const CostsView = Type.Object(
+  {
+    summary: Type.Object({
+      total_consumed_credits: Type.Integer(),
+      total_cost_hold: Type.String(),
+      total_cost_stream: Type.String(),
+      total_cost_credit: Type.String({ description: 'credits per second, of all pages' }),
+      resource_count: Type.Integer(),
+    }),
+    filters: Type.Object({
+      address: orNull(Type.String()),
+      item_hash: orNull(Type.String()),
+      payment_type: Type.Enum([...PAYMENTS]),
+    }),
+    resources: Type.Optional(Type.Array(CostView, { description: 'with `include_details` of 1 or 2' })),
+    pagination_page: Type.Optional(Type.Integer()),
+    pagination_per_page: Type.Optional(Type.Integer()),
+    pagination_total: Type.Optional(Type.Integer()),
+    pagination_item: Type.Optional(Type.String()),
+  },
+  { title: 'Costs' },
+);
+
+export const PriceView = Type.Object(
+  {
+    required_tokens: Type.Number({ description: 'none are to be held' }),
+    payment_type: Type.Literal('credit'),
+    cost: perSecond('all parts'),
+    detail: Type.Array(CostPart),
+    charged_address: Type.String(),
+  },
+  { title: 'Price' },
+);
+export type PriceView = Static<typeof PriceView>;
+
+const RecalculatedView = Type.Object(
+  {
+    message: Type.String(),
+    recalculated_count: Type.Integer({ description: 'messages whose cost was changed: none, ever' }),
+    total_messages: Type.Integer({ description: 'messages that cost something' }),
+    pricing_changes_found: Type.Integer({ description: 'how often the prices changed' }),
+  },
+  { title: 'Recalculated' },
+);
+
+/** Spellings of Python's clients, too. */
+const flag = (description: string) =>
+  defaulted(Type.Enum(['true', 'false', 'True', 'False', '1', '0'], { description }), 'false');
+const include_size = flag('whether sizes are told, in `size_mib`');
+
+const ItemHash = Type.String({ description: 'the item hash of a message' });
+const ItemParams = Type.Object({ item_hash: ItemHash });
+const COSTS_MAX = 1_000;
+const ITEM_CONTENT_CHARS = 200_000;
+
+const ESTIMATE_ERRORS = ['INVALID_CONTENT', 'UNKNOWN_FIELD', 'FILE_NOT_FOUND', 'CONTENT_NOT_FOUND'] as const;
+
+/** A message of the network form that is not signed yet; more of its fields are ignored. */
+const UnsignedMessage = Type.Object({
+  type: Type.Enum([...PRICED_TYPES]),
+  item_hash: Type.Optional(orNull(ItemHash)),
+  item_type: Type.Optional(orNull(Type.String())),
+  item_content: Type.Optional(
+    orNull(Type.String({ maxLength: 2 * ITEM_CONTENT_CHARS, description: 'the content as JSON' })),
+  ),
+});
+
+const RECALCULATION = {
+  rateClass: 'heavy',
+  errors: ['DATABASE_UNAVAILABLE', 'CREDENTIAL_REQUIRED', 'CREDENTIAL_REFUSED'],
+} as const;
+
+/** What things cost, and what they would (docs/credit.md, "What things cost"); the paths are those of deployed nodes. */
+export const COSTS_API = {
+  listCosts: {
+    method: 'GET',
+    path: '/api/v0/costs',
+    summary: 'What instances, programs and files cost together, and each of them, newest first',
+    ...reads('INVALID_HASH', 'LIST_TOO_COSTLY'),
+    query: Type.Object(
+      {
+        address: Type.Optional(Address),
+        item_hash: Type.Optional(ItemHash),
+        payment_type: defaulted(
+          Type.Enum([...PAYMENTS], { description: 'how they are paid: all of them by credit' }),
+          'credit',
+        ),
+        include_details: defaulted(
+          Type.Integer({ minimum: 0, maximum: 2, description: '1: each of them; 2: and what it is made of' }),
+          0,
+        ),
+        include_size,
+        pagination: defaulted(
+          Type.Integer({ minimum: 1, maximum: COSTS_MAX, description: 'how many on a page' }),
+          100,
+        ),
+        page: numberedPageQuery.page,
+      },
+      strict,
+    ),
+    answers: { 200: CostsView },
+    deployed: { differs: 'everything is paid by credit; `pagination` may be less than 10' },
+  },
+  getCost: {
+    method: 'GET',
+    path: '/api/v0/price/:item_hash',
+    summary: 'What an instance, a program or a file costs',
+    ...reads('INVALID_HASH', 'COST_NOT_FOUND', 'MESSAGE_FORGOTTEN'),
+    params: ItemParams,
+    query: Type.Object({ include_size }, strict),
+    answers: { 200: PriceView },
+    deployed: {
+      differs:
+        'what costs nothing and what is pending is 404, where deployed nodes say 400 and 102; the price is that of the credit rules',
+    },
+  },
+  estimateCost: {
+    method: 'POST',
+    path: '/api/v0/price/estimate',
+    summary: 'What a message would cost if it were sent now',
+    ...reads(...ESTIMATE_ERRORS),
+    body: {
+      kind: 'json',
+      schema: Type.Object({ message: UnsignedMessage }),
+    },
+    answers: { 200: PriceView },
+    deployed: { differs: 'the content must be inline; the price is that of the credit rules' },
+  },
+  estimateInstanceCost: {
+    method: 'POST',
+    path: '/api/v0/price/estimate/instance',
+    summary: 'What an instance would cost if its message were sent now',
+    ...reads('INVALID_CONTENT', 'UNKNOWN_FIELD'),
+    body: {
+      kind: 'json',
+      schema: Type.Record(Type.String(), Type.Unknown(), {
+        description: 'the content of an INSTANCE of the network form',
+      }),
+    },
+    answers: { 200: PriceView },
+    deployed: { differs: 'the price is that of the credit rules' },
+  },
+  recalculateCosts: {
+    method: 'POST',
+    path: '/api/v0/price/recalculate',
+    summary: "Reads the publishers' prices again; for the node's operator (X-Auth-Token)",
+    ...RECALCULATION,
+    answers: { 200: RecalculatedView },
+    deployed: {
+      differs:
+        'costs follow from messages and are never stored, so none is ever changed; without the operator token nobody may ask',
+    },
+  },
+  recalculateCost: {
+    method: 'POST',
+    path: '/api/v0/price/:item_hash/recalculate',
+    summary: "The same, where one message is in question; for the node's operator (X-Auth-Token)",
+    rateClass: 'heavy',
+    errors: [...RECALCULATION.errors, 'INVALID_HASH', 'COST_NOT_FOUND'],
+    params: ItemParams,
+    answers: { 200: RecalculatedView },
+    deployed: { differs: 'as `POST /price/recalculate`' },
+  },
+  getConsumedCredits: {
+    method: 'GET',
+    path: '/api/v0/messages/:hash/consumed_credits',
+    summary: 'What an instance, a program or a file has used so far, whole credits',
+    ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
+    params: Type.Object({ hash: ItemHash }),
+    answers: { 200: Type.Object({ item_hash: Type.String(), consumed_credits: Type.Integer() }) },
+    example: {
+      params: { hash: '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e' },
+      answer: {
+        item_hash: '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e',
+        consumed_credits: 342_000,
+      },
+    },
+    deployed: {},
+  },
+} as const satisfies Api;

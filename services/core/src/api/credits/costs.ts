@@ -1,0 +1,146 @@
+import { cached, type Handlers } from '@skerry/kit';
+import {
+  AppError,
+  creditsOf,
+  estimateNeeds,
+  type PricedType,
+  parseMessageHash,
+  scanJsonObject,
+} from '@skerry/protocol';
+import type { COSTS_API } from '@skerry/protocol/api/core/costs';
+import {
+  type Cost,
+  type CostTotals,
+  countPriceChanges,
+  findCost,
+  listCosts,
+  readPriceTable,
+  readUsed,
+  sumCosts,
+} from '../../state/credits/costs.ts';
+import { rewritePrices } from '../../state/credits/write.ts';
+import { normalizeAddress } from '../../state/lists/parameters.ts';
+import { findMessage } from '../../state/messages/find.ts';
+import { findSizeOfFile } from '../../store/files/references.ts';
+import type { Rooms } from '../rooms.ts';
+import { costView, decimals, priceView, ZERO } from './cost-views.ts';
+import { checkOperator } from './operator.ts';
+
+/** What everybody's things cost together is read at most so often. */
+const TOTALS_MS = 60_000;
+const NOTHING: CostTotals = { count: 0, rate: 0n, used: 0n };
+const EVERYTHING = {};
+
+const isYes = (flag: string) => flag === '1' || flag.toLowerCase() === 'true';
+
+type Used = Pick<Rooms, 'db' | 'now' | 'settings'>;
+type CostHandlers = Handlers<typeof COSTS_API>;
+
+async function getCost(db: Rooms['db'], text: string): Promise<Cost> {
+  const { hash } = parseMessageHash(text);
+  const cost = await findCost(db, hash);
+  if (cost) return cost;
+  if ((await findMessage(db, hash))?.status === 'forgotten')
+    throw new AppError('MESSAGE_FORGOTTEN', `the message ${hash} was forgotten, and costs nothing any more`);
+  throw new AppError('COST_NOT_FOUND', `${hash} is no instance, program or file that is in force here`);
+}
+
+/** What is there, and what it costs. */
+function lists({ db }: Used): Pick<CostHandlers, 'listCosts' | 'getCost' | 'getConsumedCredits'> {
+  const sumEverything = cached(TOTALS_MS, () => sumCosts(db, EVERYTHING));
+  return {
+    async listCosts({ query }) {
+      const owner = query.address === undefined ? undefined : normalizeAddress(query.address);
+      const itemHash = query.item_hash === undefined ? undefined : parseMessageHash(query.item_hash).hash;
+      const filter = { owner, itemHash };
+      const isAll = owner === undefined && itemHash === undefined;
+      const isCredit = query.payment_type === 'credit';
+      const sum = () => (isAll ? sumEverything() : sumCosts(db, filter));
+      const totals = isCredit ? await sum() : NOTHING;
+      const { pagination: limit, page, include_details: details } = query;
+      const detail = { hasParts: details === 2, isSized: isYes(query.include_size) };
+      const listed = async () =>
+        isCredit ? await listCosts(db, filter, { limit, offset: (page - 1) * limit }) : [];
+      return {
+        summary: {
+          total_consumed_credits: Number(creditsOf(totals.used)),
+          total_cost_hold: ZERO,
+          total_cost_stream: ZERO,
+          total_cost_credit: decimals(totals.rate),
+          resource_count: totals.count,
+        },
+        filters: {
+          address: owner ?? null,
+          item_hash: itemHash ?? null,
+          payment_type: query.payment_type,
+        },
+        ...(details === 0
+          ? {}
+          : {
+              resources: (await listed()).map((cost) => costView(cost, detail)),
+              pagination_page: page,
+              pagination_per_page: limit,
+              pagination_total: totals.count,
+              pagination_item: 'resources',
+            }),
+      };
+    },
+    getCost: async ({ params, query }) =>
+      priceView(await getCost(db, params.item_hash), isYes(query.include_size)),
+    async getConsumedCredits({ params }) {
+      const { hash } = parseMessageHash(params.hash);
+      if (!(await findMessage(db, hash)))
+        throw new AppError('MESSAGE_NOT_FOUND', `there is no message ${hash} here`);
+      return { item_hash: hash, consumed_credits: Number(creditsOf(await readUsed(db, hash))) };
+    },
+  };
+}
+
+/** What would cost something if it were sent, at the prices in force. */
+function estimates({ db, now }: Used): Pick<CostHandlers, 'estimateCost' | 'estimateInstanceCost'> {
+  async function estimate(type: PricedType, content: unknown) {
+    const { owner, needs } = await estimateNeeds(type, content, (hash) => findSizeOfFile(db, hash));
+    const prices = await readPriceTable(db, Math.floor(now() / 1000));
+    return priceView({ owner, needs, price: prices[needs.kind] }, true);
+  }
+  return {
+    async estimateCost({ body: { message } }) {
+      // Null arrives as an empty text.
+      if (!message.item_content)
+        throw new AppError('CONTENT_NOT_FOUND', 'an estimate needs the content, in message.item_content');
+      return estimate(message.type, scanJsonObject(message.item_content).value);
+    },
+    estimateInstanceCost: ({ body }) => estimate('INSTANCE', body),
+  };
+}
+
+/** A cost is a function of its message and of the prices then: all that is kept are the prices, which are read again. */
+function recalculation({ db, settings }: Used): Pick<CostHandlers, 'recalculateCosts' | 'recalculateCost'> {
+  async function recalculate(count: () => Promise<number>) {
+    await db.transaction().execute((trx) => rewritePrices(trx));
+    return {
+      message: 'the prices were read again; costs follow from them and are not stored',
+      recalculated_count: 0,
+      total_messages: await count(),
+      pricing_changes_found: await countPriceChanges(db),
+    };
+  }
+  return {
+    async recalculateCosts({ request }) {
+      checkOperator(settings, request);
+      return recalculate(async () => (await sumCosts(db, EVERYTHING)).count);
+    },
+    async recalculateCost({ params, request }) {
+      checkOperator(settings, request);
+      await getCost(db, params.item_hash);
+      return recalculate(async () => 1);
+    },
+  };
+}
+
+/** What things cost, and what they would (docs/credit.md, "What things cost"). */
+export const costHandlers = (rooms: Used): CostHandlers => ({
+  ...lists(rooms),
+  ...estimates(rooms),
+  ...recalculation(rooms),
+});

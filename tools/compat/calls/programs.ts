@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { storedZip } from '../../../services/compute/src/programs/testing/zip.ts';
+import type { Call } from '../call.ts';
+import { type Loose, NotOffered } from '../sdk.ts';
+import type { World } from '../world.ts';
+
+/** An application as the SDK expects one: `app` in `main.py`, asked over HTTP. */
+const ASGI = `
+async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": [[b"content-type", b"text/plain"]]})
+    await send({"type": "http.response.body", "body": b"hello from " + scope["path"].encode()})
+`;
+const FASTAPI = `
+from fastapi import FastAPI
+app = FastAPI()
+
+@app.get("/")
+async def index():
+    return {"framework": "fastapi"}
+`;
+const VARIABLES = `
+import os
+
+async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": os.environ["COLOUR"].encode()})
+`;
+
+const zip = (text: string) => storedZip({ 'main.py': text });
+
+const publish = (world: World, more: object) =>
+  world.client('ProgramMessageClient').publish({
+    account: world.account,
+    channel: world.channel,
+    entrypoint: 'main:app',
+    sync: true,
+    ...more,
+  });
+
+/** What the program answers at the compute node. */
+async function ask(world: World, hash: string, path = '/'): Promise<string> {
+  const { compute } = world.network;
+  if (compute === undefined) throw new Error('the network has no compute node');
+  const response = await fetch(`${compute}/vm/${hash}${path}`);
+  const text = await response.text();
+  assert.equal(response.status, 200, text.slice(0, 200));
+  return text;
+}
+
+const runs = (name: string, config: (world: World) => object, path: string, expected: string): Call => ({
+  name: `program.publish and run, ${name}`,
+  async run(world) {
+    const { item_hash } = await publish(world, config(world));
+    assert.equal(await ask(world, item_hash, path), expected);
+    world.note(`program: ${name}`, item_hash);
+  },
+});
+
+const estimates = (client: string, what: string, config: (world: World) => object): Call => ({
+  name: `${what}.getEstimatedCost`,
+  async run(world) {
+    const instance = world.client(client);
+    const estimate = (config_: object): Promise<Loose> => {
+      try {
+        return instance.getEstimatedCost(config_);
+      } catch (error) {
+        if (!(error instanceof NotOffered)) throw error;
+        // An older name.
+        return instance.getCost(config_);
+      }
+    };
+    const { cost, detail, payment_type } = await estimate({
+      account: world.account,
+      channel: world.channel,
+      ...config(world),
+    });
+    assert.match(cost, /^\d+\.\d{18}$/);
+    assert.ok(Number(cost) > 0 && detail.length > 0 && payment_type === 'credit');
+  },
+});
+
+export const programCalls: readonly Call[] = [
+  runs('a file, as by default', () => ({ file: zip(ASGI) }), '/a/b', 'hello from /a/b'),
+  runs('a file of storage', () => ({ file: zip(ASGI), storageEngine: 'storage' }), '/', 'hello from /'),
+  {
+    name: 'program.publish and run, a program reference',
+    async run(world) {
+      const { item_hash: programRef } = await world.client('StoreMessageClient').send({
+        account: world.account,
+        channel: world.channel,
+        fileObject: zip(ASGI),
+        storageEngine: 'ipfs',
+        sync: true,
+      });
+      const { item_hash } = await publish(world, { programRef });
+      assert.equal(await ask(world, item_hash), 'hello from /');
+    },
+  },
+  runs('fastapi', () => ({ file: zip(FASTAPI) }), '/', '{"framework":"fastapi"}'),
+  runs('variables', () => ({ file: zip(VARIABLES), variables: { COLOUR: 'red' } }), '/', 'red'),
+  runs('persistent', () => ({ file: zip(ASGI), isPersistent: true }), '/', 'hello from /'),
+  {
+    name: 'program.publish, subscriptions',
+    async run(world) {
+      const { item_hash } = await publish(world, {
+        file: zip(ASGI),
+        subscriptions: [{ sender: world.account.address, channel: world.channel }],
+      });
+      const { status } = await world.client('BaseMessageClient').getStatus(item_hash);
+      assert.equal(status, 'processed');
+    },
+  },
+  {
+    name: 'program.publish, an unknown reference',
+    run: (world) => assert.rejects(() => publish(world, { programRef: 'unknown_program' }), /does not exist/),
+  },
+  estimates('ProgramMessageClient', 'program', () => ({ file: zip(ASGI), entrypoint: 'main:app' })),
+  {
+    name: 'price of a program',
+    async run(world) {
+      const hash = world.noted('program: a file, as by default');
+      const response = await fetch(`${world.network.core}/api/v0/price/${hash}`);
+      assert.equal(response.status, 200, await response.text());
+    },
+  },
+  estimates('InstanceMessageClient', 'instance', () => ({ payment: { chain: 'ETH', type: 'credit' } })),
+];

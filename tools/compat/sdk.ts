@@ -1,0 +1,50 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { skerryPaths } from '@skerry/kit';
+import { runProgram } from '../run.ts';
+
+/** The SDK of the deployed network, as npm has it: in a folder of its own, and no dependency of this repository. */
+
+/** What the calls use; each brings along the rest. */
+const PACKAGES = [
+  ...['account', 'client', 'core', 'message'],
+  ...['ethereum', 'base', 'solana', 'avalanche', 'cosmos', 'substrate', 'nuls2', 'tezos'],
+].map((name) => `@aleph-sdk/${name}`);
+
+// biome-ignore lint/suspicious/noExplicitAny: the SDK's own types are not at hand, and what it answers is looked into
+export type Loose = any;
+
+export interface Sdk {
+  /** `message` -> what `@aleph-sdk/message` exports. */
+  load(name: string): Loose;
+  /** Package -> version. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** This version of the SDK has no such class or method. */
+export class NotOffered extends Error {}
+
+const DIRECTORY = join(skerryPaths(process.env).cache, 'compat');
+
+/** Installs the newest versions. Throws where npm does. */
+export async function installSdk(): Promise<void> {
+  mkdirSync(DIRECTORY, { recursive: true });
+  writeFileSync(join(DIRECTORY, 'package.json'), JSON.stringify({ name: 'compat', private: true }));
+  // Its packages ask for versions of each other that exclude each other, and nothing of it needs to be built.
+  const flags = ['--legacy-peer-deps', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const newest = PACKAGES.map((name) => `${name}@latest`);
+  const code = await runProgram('npm', ['install', '--silent', '--prefix', DIRECTORY, ...flags, ...newest]);
+  if (code !== 0) throw new Error(`npm install ended with ${code}; the SDK comes from the npm registry`);
+}
+
+/** What was installed. */
+export function openSdk(): Sdk {
+  const require = createRequire(join(DIRECTORY, 'package.json'));
+  const versionOf = (name: string) =>
+    (require(join(DIRECTORY, 'node_modules', name, 'package.json')) as { version: string }).version;
+  return {
+    load: (name) => require(`@aleph-sdk/${name}`),
+    versions: Object.fromEntries(PACKAGES.map((name) => [name, versionOf(name)])),
+  };
+}
