@@ -1,6 +1,11 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROGRAMS, SANDBOX_PROGRAMS } from '../services/compute/src/host/requirements.ts';
+import {
+  libraryPaths,
+  PROGRAMS,
+  PYTHON_LIBRARIES,
+  SANDBOX_PROGRAMS,
+} from '../services/compute/src/host/requirements.ts';
 import { runProgram } from './run.ts';
 
 /**
@@ -33,8 +38,10 @@ function isInstalled(program: string): boolean {
 
 /** Sees that the programs are there: as root on Debian they are installed, elsewhere it is said what to install. */
 export async function ensurePrograms(more: Readonly<Record<string, string>> = {}): Promise<void> {
-  const programs = { ...TEST_PROGRAMS, ...more };
-  const missing = Object.keys(programs).filter((program) => !isInstalled(program));
+  const programs = { ...TEST_PROGRAMS, ...more, ...PYTHON_LIBRARIES };
+  const missing = Object.keys(programs).filter((name) =>
+    PYTHON_LIBRARIES[name] ? !libraryPaths(name).some((path) => existsSync(path)) : !isInstalled(name),
+  );
   if (missing.length === 0) return;
   const packages = [...new Set(missing.map((program) => programs[program]!))];
   const install = ['install', '--yes', '--no-install-recommends', ...packages];

@@ -9,6 +9,7 @@ import type {
 import { AppError, LIMITS } from '@skerry/protocol';
 import { INDEXER_API, type NetworkStatusView, type NetworkView } from '@skerry/protocol/api/core/indexer';
 import { INSTANCES_API, type InstanceListView } from '@skerry/protocol/api/core/instances';
+import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
 import { type JudgedMessageView, MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { type InfoView, NODE_API } from '@skerry/protocol/api/core/node';
 import { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
@@ -34,9 +35,9 @@ export interface CoreClientOptions {
 type SubmittedMessage = AnswerOf<typeof MESSAGES_API.submitMessage>;
 type InstanceQuery = SentQuery<typeof INSTANCES_API.listInstances>;
 
-const FILE_TAG = /^"([0-9a-f]{64})"$/;
+const FILE_TAG = /^"([0-9A-Za-z]{46,64})"$/;
 
-/** The SHA-256 that the bytes of an answer should have: by the core node's word, where a message was asked for. */
+/** The SHA-256 or CID that the bytes of an answer should have: by the core node's word, where a message was asked for. */
 export const fileHashOf = (response: Response, asked: string): string =>
   FILE_TAG.exec(response.headers.get('etag') ?? '')?.[1] ?? asked;
 
@@ -243,6 +244,12 @@ export class CoreClient {
    */
   getFile(hash: string): Promise<Response> {
     return callRaw(this.url, STORAGE_API.getRawFile, { params: { hash } }, this.#fileOptions);
+  }
+
+  /** One block of IPFS as the node keeps it. The caller checks its hash. */
+  getIpfsBlock(cid: string): Promise<Response> {
+    const input = { params: { hash: cid }, query: { format: 'raw' } } as const;
+    return callRaw(this.url, IPFS_API.getIpfsFile, input, { signal: this.#signal });
   }
 
   /** The message is private: the node neither keeps nor lists it. */

@@ -1,4 +1,5 @@
 import { type ConfigOf, defineConfig, settings } from '@skerry/kit';
+import { DEPLOYED_IMAGES, IMAGES } from '@skerry/protocol';
 
 const HARD_CPU_MAX = 4_096;
 const HARD_MEMORY_MIB_MAX = 64 * 1024 * 1024;
@@ -119,6 +120,12 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
   ),
   installPackages: settings.flag(true, 'as root on Debian: install missing programs with apt-get'),
   programs: settings.flag(true, 'whether this node runs programs'),
+  programRuntimes: settings.table(
+    ['nodejs', 'python3', 'wasm'],
+    // Deployed nodes' image of Debian 12 with Python, which their SDKs name by default.
+    { '63f07193e6ee9d207b7d1fcf8286f9aee34e6f12f101d2ec77c1229f92964696': 'python3' },
+    'runtimes for programs that name a disk image as theirs: HASH=RUNTIME, comma-separated',
+  ),
   programMemoryMib: settings.integer(
     256,
     HARD_MEMORY_MIB_MAX,
@@ -136,6 +143,11 @@ export const computeConfig = defineConfig('SKERRY_COMPUTE', {
     16,
     1,
     'spare sandboxes per runtime, for programs that are not in memory',
+  ),
+  images: settings.table(
+    IMAGES,
+    DEPLOYED_IMAGES,
+    'images for instances that name a disk of the deployed network: HASH=IMAGE, comma-separated; instances are accepted with these if SKERRY_CORE_IMAGES has the hash',
   ),
   prepareImages: settings.list([], 'images to build at start instead of on first use'),
 });

@@ -10,6 +10,7 @@ const spec = defineConfig('SKERRY_X', {
   mode: settings.choice(['a', 'b'], 'a', 'mode'),
   names: settings.list([], 'names'),
   verbose: settings.flag(false, 'verbose'),
+  images: settings.table(['one', 'two'], { a: 'one' }, 'images'),
   token: settings.optionalSecret('token', 'TOKEN'),
 });
 
@@ -19,6 +20,7 @@ test('defaults, given values, and a second name', () => {
     SKERRY_X_PORT: '0',
     SKERRY_X_NAMES: 'a, b,',
     SKERRY_X_VERBOSE: 'yes',
+    SKERRY_X_IMAGES: 'b = two, c=one',
     TOKEN: 't',
   });
   assert.deepEqual(config, {
@@ -28,8 +30,11 @@ test('defaults, given values, and a second name', () => {
     mode: 'a',
     names: ['a', 'b'],
     verbose: true,
+    images: { b: 'two', c: 'one' },
     token: 't',
   });
+  assert.deepEqual(readConfig(spec, {}).images, { a: 'one' });
+  assert.deepEqual(readConfig(spec, { SKERRY_X_IMAGES: 'none' }).images, {});
   assert.equal(readConfig(spec, { SKERRY_X_TOKEN: 'own', TOKEN: 't' }).token, 'own');
 });
 
@@ -38,6 +43,7 @@ test('every problem is reported at once; unknown names are problems; secrets are
     SKERRY_X_PORT: '70000',
     SKERRY_X_CORE_URL: 'ftp://x',
     SKERRY_X_MODE: 'c',
+    SKERRY_X_IMAGES: 'a=three',
     SKERRY_X_PROT: '1',
     SKERRY_XY: 'fine',
   };
@@ -46,10 +52,10 @@ test('every problem is reported at once; unknown names are problems; secrets are
     (error) => {
       assert.ok(error instanceof AppError && error.code === 'INVALID_CONFIG');
       const { problems } = error.details as { problems: string[] };
-      assert.equal(problems.length, 4);
+      assert.equal(problems.length, 5);
       assert.match(
         problems.join('\n'),
-        /SKERRY_X_PORT.*SKERRY_X_CORE_URL.*SKERRY_X_MODE.*SKERRY_X_PROT is not a known setting/s,
+        /SKERRY_X_PORT.*SKERRY_X_CORE_URL.*SKERRY_X_MODE.*SKERRY_X_IMAGES: expected names with one of one, two.*SKERRY_X_PROT is not a known setting/s,
       );
       return true;
     },

@@ -67,6 +67,17 @@ function parseRanges(text: string): string[] {
   return ranges;
 }
 
+/** `name=value` pairs; the value is one of those that are allowed. */
+function parseTable<T extends string>(text: string, values: readonly T[]): Readonly<Record<string, T>> {
+  const pairs = (text === 'none' ? [] : parseList(text)).map((part) => {
+    const [name = '', value = '', ...more] = part.split('=').map((side) => side.trim());
+    if (name === '' || more.length > 0 || !values.includes(value as T))
+      bad(`names with one of ${values.join(', ')}, such as a=${values[0]},b=${values[0]}`);
+    return [name, value as T] as const;
+  });
+  return Object.fromEntries(pairs);
+}
+
 /** The kinds of settings. Without a fallback a setting is required. `optional*` may be absent and are then undefined. */
 export const settings = {
   text: (fallback: string | undefined, describe: string) => setting((text) => text, fallback, describe),
@@ -113,6 +124,12 @@ export const settings = {
   /** IP addresses and CIDR ranges, comma-separated; `none` is none where there is a fallback. */
   addressRanges: (fallback: string[] | undefined, describe: string) =>
     setting(parseRanges, fallback, describe),
+  /** `name=value`, comma-separated, in place of all of the fallback; `none` is an empty table. */
+  table: <const T extends string>(
+    values: readonly T[],
+    fallback: Readonly<Record<string, T>>,
+    describe: string,
+  ) => setting((text) => parseTable(text, values), fallback, describe),
   choice: <const T extends string>(choices: readonly T[], fallback: T | undefined, describe: string) =>
     setting(
       (text) => (choices.includes(text as T) ? (text as T) : bad(`one of ${choices.join(', ')}`)),

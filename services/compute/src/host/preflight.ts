@@ -5,8 +5,10 @@ import { programDirectories } from '../config.ts';
 import {
   type HostFacts,
   isNeeded,
+  libraryPaths,
   listObstacles,
   PROGRAMS,
+  PYTHON_LIBRARIES,
   packagesFor,
   SANDBOX_PROGRAMS,
 } from './requirements.ts';
@@ -33,9 +35,11 @@ export async function preflight(
 ): Promise<string[]> {
   let facts = await readHostFacts();
   const { isRoot, isDebian } = facts;
-  const missing = [...new Set([...facts.missingPrograms, ...(await listMissing(SANDBOX_PROGRAMS))])];
+  const programs = [...new Set([...facts.missingPrograms, ...(await listMissing(SANDBOX_PROGRAMS))])];
+  const missing = [...programs, ...(await listMissingLibraries())];
   if (missing.length > 0 && isRoot && isDebian && installPackages) {
-    await installMissing(missing, log, signal, say);
+    // What programs can do without is not worth a long wait at each start without a mirror.
+    await installMissing(missing, programs.length > 0 ? INSTALL_TRIES_MAX : 1, log, signal, say);
     facts = await readHostFacts();
   }
   return listObstacles(facts);
@@ -77,6 +81,16 @@ async function listMissing(programs: Readonly<Record<string, string>>): Promise<
   return missing;
 }
 
+/** By the names that programs import. */
+async function listMissingLibraries(): Promise<string[]> {
+  const missing: string[] = [];
+  for (const name of Object.keys(PYTHON_LIBRARIES)) {
+    const found = await Promise.all(libraryPaths(name).map((path) => can(path, constants.R_OK)));
+    if (!found.includes(true)) missing.push(name);
+  }
+  return missing;
+}
+
 async function isInstalled(program: string): Promise<boolean> {
   for (const directory of programDirectories())
     if (await can(join(directory, program), constants.X_OK)) return true;
@@ -91,12 +105,13 @@ async function can(path: string, mode: number): Promise<boolean> {
 }
 
 async function installMissing(
-  programs: readonly string[],
+  missing: readonly string[],
+  triesMax: number,
   log: Logger,
   signal: AbortSignal,
   say: (sentence: string) => void,
 ): Promise<void> {
-  const packages = packagesFor(programs);
+  const packages = packagesFor(missing);
   say(
     `installing packages for virtual machines and programs: apt-get install --no-install-recommends ${packages.join(' ')} (SKERRY_COMPUTE_INSTALL_PACKAGES=no turns this off)`,
   );
@@ -114,7 +129,7 @@ async function installMissing(
       return;
     } catch (error) {
       signal.throwIfAborted();
-      if (attempt >= INSTALL_TRIES_MAX) {
+      if (attempt >= triesMax) {
         log.error({ err: error }, 'the packages could not be installed');
         return;
       }

@@ -30,19 +30,40 @@ export const PROGRAMS: Readonly<Record<string, string>> = {
   'dpkg-deb': 'dpkg',
 };
 
-/** The same for the sandboxes of programs. Without Python there are still JavaScript and WebAssembly. */
+/** The same for the sandboxes of programs. Without the last two there are still JavaScript and WebAssembly. */
 export const SANDBOX_PROGRAMS: Readonly<Record<string, string>> = {
   bwrap: 'bubblewrap',
   setpriv: 'util-linux',
   python3: 'python3',
+  unsquashfs: 'squashfs-tools',
 };
-const OPTIONAL_PROGRAMS = ['python3'];
+const OPTIONAL_PROGRAMS = ['python3', 'unsquashfs'];
 export const isNeeded = (program: string) => !OPTIONAL_PROGRAMS.includes(program);
 
-/** Packages that the missing programs come in, each once. */
+/** Where Debian's packages put libraries for Python. */
+export const PYTHON_LIBRARIES_DIRECTORY = '/usr/lib/python3/dist-packages';
+/** Libraries that programs in Python find, and the Debian packages they come in. A node runs programs without them, too. */
+export const PYTHON_LIBRARIES: Readonly<Record<string, string>> = {
+  django: 'python3-django',
+  fastapi: 'python3-fastapi',
+  flask: 'python3-flask',
+  multipart: 'python3-multipart',
+  requests: 'python3-requests',
+  starlette: 'python3-starlette',
+  yaml: 'python3-yaml',
+};
+/** Where a library may be: a package, or one file. */
+export const libraryPaths = (name: string): string[] =>
+  [name, `${name}.py`].map((file) => `${PYTHON_LIBRARIES_DIRECTORY}/${file}`);
+
+/** Packages that missing programs and libraries come in, each once. */
 export function packagesFor(programs: readonly string[]): string[] {
   return [
-    ...new Set(programs.map((program) => PROGRAMS[program] ?? SANDBOX_PROGRAMS[program] ?? program)),
+    ...new Set(
+      programs.map(
+        (program) => PROGRAMS[program] ?? SANDBOX_PROGRAMS[program] ?? PYTHON_LIBRARIES[program] ?? program,
+      ),
+    ),
   ].sort();
 }
 

@@ -1,14 +1,16 @@
-import { createHash } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CoreClient, fileHashOf } from '@skerry/client';
-import { AppError } from '@skerry/protocol';
+import { AppError, isCid } from '@skerry/protocol';
+import { type CidSource, openCidFile } from '../files/cid-file.ts';
+import { limited } from '../files/limited.ts';
+import { fileOfResponse, type NetworkFile } from '../files/network-file.ts';
 import { convertDisk, readBootKind, readDiskFormat } from './convert.ts';
 import { IMAGE_FILES } from './image.ts';
 import type { Report } from './progress.ts';
 
 /** Files of the network, by hash. */
-export type FileSource = Pick<CoreClient, 'getFile' | 'getMessage'>;
+export type FileSource = CidSource & Pick<CoreClient, 'getMessage'>;
 
 /** What the name of an image looks like that is a file of the network: its SHA-256, or the message that stored it. */
 const HASH = /^[0-9a-f]{64}$/;
@@ -35,8 +37,7 @@ export async function makeFileImage(
   signal: AbortSignal,
 ): Promise<{ kernelVersion: string; diskMib: number; boot: 'firmware' | 'kernel' }> {
   const download = join(directory, 'download');
-  const { hash, response } = await findFile(files, name);
-  await fetchFile(response, hash, download, limitBytes, report, signal);
+  await fetchFile(await openImageFile(files, name), download, limitBytes, report, signal);
   const { format, virtualBytes } = await readDiskFormat(download);
   report({ percent: DOWNLOAD_PERCENT, message: `converting a ${format} image` });
   const disk = join(directory, IMAGE_FILES.disk);
@@ -44,6 +45,13 @@ export async function makeFileImage(
   await rm(download);
   const boot = await readBootKind(disk);
   return { kernelVersion: '', diskMib: Math.ceil(virtualBytes / MIB), boot };
+}
+
+async function openImageFile(files: FileSource, name: string): Promise<NetworkFile> {
+  const { hash, response } = await findFile(files, name);
+  if (!isCid(hash)) return fileOfResponse(response, hash);
+  await response.body?.cancel();
+  return openCidFile(files, hash);
 }
 
 /** The file itself, or what the message with that hash stored. */
@@ -58,7 +66,7 @@ async function findFile(files: FileSource, name: string): Promise<{ hash: string
       throw failure;
     });
     const hash = (message?.content as { item_hash?: unknown } | undefined)?.item_hash;
-    if (message?.type !== 'STORE' || typeof hash !== 'string' || !HASH.test(hash))
+    if (message?.type !== 'STORE' || typeof hash !== 'string' || !(HASH.test(hash) || isCid(hash)))
       throw notThere(name, error);
     return { hash, response: await files.getFile(hash) };
   }
@@ -68,24 +76,18 @@ const notThere = (name: string, cause: unknown) =>
   new AppError('UNKNOWN_IMAGE', `the network has no file ${name} to use as an image`, { cause });
 
 async function fetchFile(
-  response: Response,
-  hash: string,
+  { sizeBytes: expected = 0, bytes: source }: NetworkFile,
   path: string,
   limitBytes: number,
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
-  const expected = Number(response.headers.get('content-length') ?? 0);
-  const digest = createHash('sha256');
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
   try {
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of limited(source, limitBytes, 'an image file')) {
       signal.throwIfAborted();
       bytes += chunk.length;
-      if (bytes > limitBytes)
-        throw new AppError('FILE_TOO_LARGE', `an image file is limited to ${limitBytes} bytes on this node`);
-      digest.update(chunk);
       await file.writeFile(chunk);
       const percent = expected > 0 ? Math.min(1, bytes / expected) * DOWNLOAD_PERCENT : 1;
       report({ percent: Math.floor(percent), message: `fetching the image, ${Math.floor(bytes / MIB)} MiB` });
@@ -93,6 +95,4 @@ async function fetchFile(
   } finally {
     await file.close();
   }
-  if (digest.digest('hex') !== hash)
-    throw new AppError('FILE_CORRUPT', 'the core node sent the wrong bytes for this image');
 }

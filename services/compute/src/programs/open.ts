@@ -62,6 +62,7 @@ async function openChecked(
 ): Promise<Programs> {
   const programs = Programs.open({
     ...{ core, nodeId, log, dataDir: config.dataDir, cacheDir: config.cacheDir },
+    runtimeTable: config.programRuntimes,
     memoryMib: config.programMemoryMib,
     spares: config.programSpares,
     idleMs: config.programIdleSeconds * 1000,

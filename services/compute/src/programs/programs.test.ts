@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { run } from '../host/run.ts';
 import { until } from '../testing/wait.ts';
 import { wasmCommand } from './testing/attacks.ts';
 import { callOf, TestPrograms } from './testing/setup.ts';
@@ -173,6 +176,23 @@ async def app(scope, receive, send):
     }
   });
 
+  test('an application of WSGI, by either of its customary names', async () => {
+    const body = `
+  text = f'{environ["REQUEST_METHOD"]} {environ["PATH_INFO"]} {environ["QUERY_STRING"]} {environ["HTTP_X_A"]} {environ["CONTENT_TYPE"]} '
+  start_response("201 Created", [("content-type", "text/plain")])
+  yield text.encode()
+  yield environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+`;
+    const headers = { 'x-a': 'e', 'content-type': 'text/x' };
+    for (const name of ['app', 'application']) {
+      const hash = room.add('python3', `def ${name}(environ, start_response):${body}`);
+      const call = { method: 'PUT', path: '/a%20b', query: 'c=d', headers, body: Buffer.from('f') };
+      const { result } = await room.run(hash, {}, call);
+      assert.ok(result.kind === 'answer', JSON.stringify(result));
+      assert.deepEqual([result.status, result.body.toString()], [201, 'PUT /a b c=d e text/x f']);
+    }
+  });
+
   test('errors come with their traceback and its lines; the next call is well', async () => {
     const hash = room.add(
       'python3',
@@ -200,6 +220,23 @@ async def app(scope, receive, send):
       '5',
     );
   });
+});
+
+test('a directory packed with squashfs is unpacked inside; what is no such file says so', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-squashfs-'));
+  try {
+    await mkdir(join(directory, 'root/pkg'), { recursive: true });
+    await writeFile(join(directory, 'root/pkg/__init__.py'), 'def add(v):\n  return v["a"] + v["b"]');
+    await writeFile(join(directory, 'root/main.py'), 'from pkg import add as main');
+    const file = join(directory, 'code.squashfs');
+    await run('mksquashfs', [join(directory, 'root'), file, '-quiet', '-no-progress']);
+    const options = { encoding: 'squashfs', entrypoint: 'main' } as const;
+    await answers(room.add('python3', await readFile(file), options), '5');
+    const { code, text } = await room.outcomeOf(room.add('python3', 'hsqs and no more', options));
+    assert.deepEqual([code, /cannot be unpacked/.test(text)], ['PROGRAM_FAILED', true]);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 });
 
 test('WebAssembly: a command that reads its input and writes its output, in binary or base64', async () => {

@@ -5,6 +5,7 @@ import type { CoreClient } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
 import { Library, type LoadedProgram } from './code/library.ts';
+import type { RuntimeTable } from './code/program.ts';
 import { Pool, type Start } from './pool.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
 import { type LogEntry, LogTail } from './sandbox/log-tail.ts';
@@ -17,6 +18,8 @@ export interface ProgramsOptions {
   readonly nodeId: string;
   readonly dataDir: string;
   readonly cacheDir: string;
+  /** For programs that name a disk image as their runtime; none by default. */
+  readonly runtimeTable?: RuntimeTable;
   readonly memoryMib: number;
   readonly spares: number;
   readonly idleMs: number;
@@ -61,6 +64,7 @@ export class Programs implements AsyncDisposable {
 
   private constructor(options: ProgramsOptions, groups: ControlGroups, filterPath: string) {
     const { core, nodeId, cacheDir, memoryMib, spares, idleMs, contendedMs, log } = options;
+    const { runtimeTable = {} } = options;
     const kits = findRuntimes();
     this.#options = options;
     this.#groups = groups;
@@ -72,6 +76,7 @@ export class Programs implements AsyncDisposable {
     this.library = new Library({
       core,
       directory: join(cacheDir, 'programs'),
+      runtimes: runtimeTable,
       onGone: (hash) => this.#pool.drop(hash),
     });
   }

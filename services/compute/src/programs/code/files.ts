@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CoreClient } from '@skerry/client';
+import { buffer } from 'node:stream/consumers';
 import { makeDirectory, writeFileAtomically } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import type { CidSource } from '../../files/cid-file.ts';
+import { limited } from '../../files/limited.ts';
+import { openNetworkFile } from '../../files/network-file.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
@@ -11,30 +13,41 @@ const CACHE_BYTES_MAX = 1024 * 1024 * 1024;
 
 const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-/** The files that programs are, by SHA-256: fetched once, checked each time they are read, the least used ones dropped. */
+/** A file's name on the disk: the name that it has on the network, and the SHA-256 of its bytes. */
+const nameOf = (name: string, digest: string) => `${name}.${digest}`;
+
+/** The files that programs are, by SHA-256 or CID: fetched once, checked each time they are read, the least used ones dropped. */
 export class CodeFiles {
-  readonly #core: CoreClient;
+  readonly #core: CidSource;
   readonly #directory: string;
 
-  constructor(core: CoreClient, directory: string) {
+  constructor(core: CidSource, directory: string) {
     this.#core = core;
     this.#directory = directory;
   }
 
-  /** @throws AppError FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_CORRUPT, UPSTREAM_UNAVAILABLE */
-  async read(hash: string): Promise<Buffer> {
-    const path = join(this.#directory, hash);
-    const kept = await readFile(path).catch(() => undefined);
-    if (kept && sha256Of(kept) === hash) {
-      const now = new Date();
-      await utimes(path, now, now).catch(() => {});
-      return kept;
-    }
-    const bytes = await this.#fetch(hash);
-    await this.#keep(path, bytes).catch((error: unknown) => {
+  /** @throws AppError FILE_NOT_FOUND, CID_NOT_FOUND, FILE_TOO_LARGE, FILE_CORRUPT, NOT_UNIXFS, UPSTREAM_UNAVAILABLE */
+  async read(name: string): Promise<Buffer> {
+    const kept = await this.#find(name);
+    if (kept) return kept;
+    const { bytes: source } = await openNetworkFile(this.#core, name);
+    const bytes = await buffer(limited(source, PROGRAM_LIMITS.codeBytes, 'the code of a program'));
+    await this.#keep(join(this.#directory, nameOf(name, sha256Of(bytes))), bytes).catch((error: unknown) => {
       // A program runs from memory: where its code cannot be kept it is fetched again some day.
       if (!isDiskFull(error)) throw error;
     });
+    return bytes;
+  }
+
+  async #find(name: string): Promise<Buffer | undefined> {
+    const names = await readdir(this.#directory).catch(() => []);
+    const own = names.find((one) => one.startsWith(nameOf(name, '')));
+    if (own === undefined) return undefined;
+    const path = join(this.#directory, own);
+    const bytes = await readFile(path).catch(() => undefined);
+    if (!bytes || own !== nameOf(name, sha256Of(bytes))) return undefined;
+    const now = new Date();
+    await utimes(path, now, now).catch(() => {});
     return bytes;
   }
 
@@ -42,25 +55,6 @@ export class CodeFiles {
     await makeDirectory(this.#directory, 0o755);
     await this.#makeRoom(bytes.length);
     await writeFileAtomically(path, bytes, 0o644);
-  }
-
-  async #fetch(hash: string): Promise<Buffer> {
-    const response = await this.#core.getFile(hash);
-    const parts: Uint8Array[] = [];
-    let sizeBytes = 0;
-    for await (const part of response.body ?? []) {
-      sizeBytes += part.length;
-      if (sizeBytes > PROGRAM_LIMITS.codeBytes)
-        throw new AppError(
-          'FILE_TOO_LARGE',
-          `the code of a program is limited to ${PROGRAM_LIMITS.codeBytes} bytes`,
-        );
-      parts.push(part);
-    }
-    const bytes = Buffer.concat(parts);
-    if (sha256Of(bytes) !== hash)
-      throw new AppError('FILE_CORRUPT', `the core node sent the wrong bytes for the file ${hash}`);
-    return bytes;
   }
 
   async #makeRoom(neededBytes: number): Promise<void> {

@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os';
 import type { CoreClient } from '@skerry/client';
 import { AppError, type Program, type RuntimeName } from '@skerry/protocol';
+import { findMessage, resolveFile } from '../../files/message.ts';
 import { LogTail } from '../sandbox/log-tail.ts';
 import type { SandboxCode } from '../sandbox/sandbox.ts';
 import { CodeFiles } from './files.ts';
-import { encodingOf, findMessage, memoryOf, readProgram, resolveFile, runtimeOf } from './program.ts';
+import { encodingOf, memoryOf, type RuntimeTable, readProgram, runtimeOf } from './program.ts';
 
 /** A program, ready to be put into a sandbox. */
 export interface LoadedProgram {
@@ -27,6 +28,7 @@ interface Entry {
 export interface LibraryOptions {
   readonly core: CoreClient;
   readonly directory: string;
+  readonly runtimes: RuntimeTable;
   /** Told of a program that may not be run any more. */
   readonly onGone: (hash: string) => void;
 }
@@ -94,12 +96,12 @@ export class Library {
   async #readMessage(hash: string) {
     const answer = await findMessage(this.#options.core, hash);
     if (!answer) throw new AppError('PROGRAM_NOT_FOUND', `the core node knows no program ${hash}`);
-    return readProgram(hash, answer);
+    return readProgram(this.#options.core, hash, answer);
   }
 
   async #read(hash: string): Promise<LoadedProgram> {
     const { owner, program } = await this.#readMessage(hash);
-    const runtime = runtimeOf(program);
+    const runtime = runtimeOf(program, this.#options.runtimes);
     const { code } = program;
     const codeRef = code.kind === 'source' ? hash : await resolveFile(this.#options.core, code.ref);
     const bytes = code.kind === 'source' ? Buffer.from(code.text) : await this.#files.read(codeRef);
@@ -107,7 +109,7 @@ export class Library {
       ...{ hash, owner, program, runtime, codeRef },
       code: {
         bytes,
-        encoding: encodingOf(program, bytes),
+        encoding: encodingOf(program, runtime, bytes),
         entrypoint: code.kind === 'file' ? code.entrypoint : null,
         environment: program.variables,
         memoryMib: memoryOf(program),

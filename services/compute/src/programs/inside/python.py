@@ -6,6 +6,8 @@ import os
 import sys
 
 CHANNEL = 3
+# Where Debian's packages put libraries. The standard library comes first, the program's own files before that.
+LIBRARIES = "/usr/lib/python3/dist-packages"
 DIRECTORY = "/tmp/program"
 TRACEBACK_CHARS = 32_768
 
@@ -34,6 +36,8 @@ def send(head, body=b""):
         data = data[os.write(CHANNEL, data) :]
 
 
+# Fields that WSGI gives names of their own.
+OWN_NAMES = ("content-type", "content-length")
 TEXT = {"content-type": "text/plain; charset=utf-8"}
 JSON = {"content-type": "application/json"}
 
@@ -126,6 +130,52 @@ class Asgi:
         return status, headers, b"".join(parts)
 
 
+class Wsgi:
+    """An application of WSGI (PEP 3333)."""
+
+    def __init__(self, app):
+        self.app = app
+
+    def environ(self, head, body):
+        from urllib.parse import unquote_to_bytes
+
+        headers = head["headers"]
+        return {
+            "REQUEST_METHOD": head["method"],
+            "SCRIPT_NAME": "",
+            "PATH_INFO": unquote_to_bytes(head["path"]).decode("latin1"),
+            "QUERY_STRING": head["query"],
+            "CONTENT_TYPE": headers.get("content-type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "SERVER_NAME": "program",
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": False,
+            "wsgi.multiprocess": True,
+            "wsgi.run_once": False,
+        } | {"HTTP_" + name.upper().replace("-", "_"): value for name, value in headers.items() if name not in OWN_NAMES}
+
+    def __call__(self, head, body):
+        started, parts = [], []
+
+        def start_response(status, headers, error=None):
+            started[:] = [int(status.split()[0]), dict(headers)]
+            return parts.append
+
+        result = self.app(self.environ(head, body), start_response)
+        try:
+            parts.extend(result)
+        finally:
+            if hasattr(result, "close"):
+                result.close()
+        status, headers = started
+        return status, headers, b"".join(parts)
+
+
 class Function:
     """A function of the variables, and of the request where it takes that too."""
 
@@ -154,14 +204,26 @@ def is_asgi(app):
     return False
 
 
+def is_wsgi(app):
+    for one in (app, getattr(app, "__call__", None)):
+        code = getattr(one, "__code__", None)
+        if code is not None and "start_response" in code.co_varnames[: code.co_argcount]:
+            return True
+    return False
+
+
 def find_answer(namespace, name):
     chosen = namespace.get(name) if name else None
-    for one in (chosen, namespace.get("app")):
+    for one in (chosen, namespace.get("app"), namespace.get("application")):
         if callable(one) and is_asgi(one):
             return Asgi(one)
+        if callable(one) and is_wsgi(one):
+            return Wsgi(one)
     for one in (chosen, namespace.get("main"), namespace.get("handler")):
         if callable(one):
             return Function(one)
+    if name:
+        raise AttributeError(f"the program has no {name}")
     return None
 
 
@@ -176,12 +238,29 @@ def run_text(text, variables):
     return module.__dict__
 
 
-def run_package(body, entrypoint):
-    import importlib
+def unpack_squashfs(body):
+    import subprocess
+
+    path = DIRECTORY + ".squashfs"
+    with open(path, "wb") as file:
+        file.write(body)
+    options = ["-quiet", "-no-progress", "-no-xattrs", "-processors", "1", "-force"]
+    done = subprocess.run(["/usr/bin/unsquashfs", *options, "-dest", DIRECTORY, path], capture_output=True, text=True)
+    os.unlink(path)
+    if done.returncode != 0:
+        raise ImportError(f"the archive cannot be unpacked: {done.stderr.strip()}")
+
+
+def unpack_zip(body):
     import zipfile
 
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         archive.extractall(DIRECTORY)
+
+
+def run_package(entrypoint):
+    import importlib
+
     sys.path.insert(0, DIRECTORY)
     names = [entrypoint.split(":")[0]] if entrypoint else ["main", "app", "program"]
     for name in names:
@@ -195,8 +274,9 @@ def load(code, variables):
     head, body = code
     entrypoint = head["entrypoint"] or ""
     name = entrypoint.split(":")[1] if ":" in entrypoint else None
-    if head["encoding"] == "zip":
-        namespace = run_package(body, entrypoint)
+    if head["encoding"] != "plain":
+        (unpack_zip if head["encoding"] == "zip" else unpack_squashfs)(body)
+        namespace = run_package(entrypoint)
     else:
         namespace = run_text(body.decode("utf-8"), variables)
     return find_answer(namespace, name)
@@ -223,6 +303,7 @@ def format_traceback(error, source):
 
 
 def serve():
+    sys.path.append(LIBRARIES)
     code = None
     answer = None
     is_loaded = False
@@ -251,7 +332,7 @@ def serve():
             sys.stdout.flush()
             send({"kind": "answer", "status": status, "headers": headers, "isFinal": answer is None}, result)
         except BaseException as error:
-            is_plain = code[0]["encoding"] != "zip"
+            is_plain = code[0]["encoding"] == "plain"
             source = code[1].decode("utf-8", "replace") if is_plain else None
             sys.stdout.flush()
             is_final = not is_loaded or isinstance(error, (SystemExit, KeyboardInterrupt))

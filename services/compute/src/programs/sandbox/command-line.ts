@@ -47,7 +47,10 @@ const MASKED = [
 const ROOM = [
   ['--tmpfs', '/'],
   // bubblewrap makes parents that are missing unreadable to others.
-  ...['/usr', '/usr/bin', '/usr/lib', '/skerry'].map((path) => ['--dir', path]),
+  ...['/usr', '/usr/bin', '/usr/lib', '/usr/lib/python3', '/usr/share', '/skerry'].map((path) => [
+    '--dir',
+    path,
+  ]),
   ['--proc', '/proc'],
   // A device that cannot be opened there: reading is refused.
   ...MASKED.map((path) => ['--ro-bind', '/dev/null', path]),

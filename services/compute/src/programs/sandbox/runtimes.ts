@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RuntimeName } from '@skerry/protocol';
+import { PYTHON_LIBRARIES_DIRECTORY } from '../../host/requirements.ts';
 import type { Mount } from './command-line.ts';
 
 /** How a runtime is started inside a sandbox. */
@@ -18,6 +19,12 @@ const INSIDE = fileURLToPath(new URL('../inside', import.meta.url));
 const LIBRARIES = ['/usr/lib/x86_64-linux-gnu', '/usr/lib64'];
 const SETPRIV = '/usr/bin/setpriv';
 const PYTHON = '/usr/bin/python3';
+/** A program that is packed with squashfs is unpacked inside, where it can harm nobody but itself. */
+const UNSQUASHFS = '/usr/bin/unsquashfs';
+/** Whether programs in Python may be packed so. */
+export const hasUnsquashfs = (): boolean => existsSync(UNSQUASHFS);
+/** What Python reads beside its standard library: what Debian's packages installed, and time zones. */
+const PYTHON_FILES = [PYTHON_LIBRARIES_DIRECTORY, '/usr/share/zoneinfo', UNSQUASHFS];
 
 const same = (path: string): Mount => ({ from: path, to: path });
 const common = (): Mount[] => [
@@ -38,7 +45,7 @@ function nodeKit(runtime: RuntimeName, file: string): RuntimeKit {
   };
 }
 
-/** The machine's own Python with its standard library, and nothing that was installed beside it. */
+/** The machine's own Python with its standard library, and the libraries that Debian's packages added. */
 function pythonKit(): RuntimeKit | undefined {
   if (!existsSync(PYTHON)) return undefined;
   const program = realpathSync(PYTHON);
@@ -46,7 +53,10 @@ function pythonKit(): RuntimeKit | undefined {
   if (!existsSync(`${library}/os.py`)) return undefined;
   return {
     runtime: 'python3',
-    mounts: [...common(), { from: program, to: PYTHON }, same(library)],
+    mounts: [
+      ...[...common(), { from: program, to: PYTHON }, same(library)],
+      ...PYTHON_FILES.filter((path) => existsSync(path)).map(same),
+    ],
     argv: [PYTHON, '-I', '-S', '-B', '/skerry/python.py'],
     allowanceMib: PYTHON_ALLOWANCE_MIB,
   };

@@ -20,7 +20,7 @@ export interface SandboxOptions {
 /** What a program is given to run, and what of. */
 export interface SandboxCode {
   readonly bytes: Buffer;
-  readonly encoding: 'plain' | 'zip';
+  readonly encoding: 'plain' | 'zip' | 'squashfs';
   readonly entrypoint: string | null;
   readonly environment: Readonly<Record<string, string>>;
   readonly memoryMib: number;

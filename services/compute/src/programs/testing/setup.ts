@@ -6,12 +6,12 @@ import { createLogger } from '@skerry/kit';
 import { AppError, type ProgramRun, programOf, type RuntimeName, sha256Hex } from '@skerry/protocol';
 import { type ProgramAnswer, Programs, type ProgramsOptions } from '../programs.ts';
 import { LogTail } from '../sandbox/log-tail.ts';
-import type { SandboxCall } from '../sandbox/sandbox.ts';
+import type { SandboxCall, SandboxCode } from '../sandbox/sandbox.ts';
 
 export interface TestProgram {
   readonly memoryMib?: number;
   readonly timeoutSeconds?: number;
-  readonly encoding?: 'plain' | 'zip';
+  readonly encoding?: SandboxCode['encoding'];
   readonly entrypoint?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { describe, test } from 'node:test';
+import { encode } from '@ipld/dag-pb';
+import { AppError } from '@skerry/protocol';
+import { UnixFS } from 'ipfs-unixfs';
+import { CID } from 'multiformats/cid';
+import { create } from 'multiformats/hashes/digest';
+import { type CidSource, openCidFile } from './cid-file.ts';
+
+/** Files of IPFS from a core node that may lie. */
+
+const RAW = 0x55;
+const DAG_PB = 0x70;
+
+interface Part {
+  readonly cid: CID;
+  readonly bytes: Buffer;
+}
+
+/** What a core node has: blocks, and whole files. */
+class Store implements CidSource {
+  readonly blocks = new Map<string, Uint8Array>();
+  readonly files = new Map<string, Uint8Array>();
+  readonly asked: string[] = [];
+
+  put(code: number, block: Uint8Array, bytes: Buffer): Part {
+    const digest = create(0x12, new Uint8Array(createHash('sha256').update(block).digest()));
+    const cid = code === DAG_PB ? CID.createV0(digest) : CID.createV1(code, digest);
+    this.blocks.set(`${cid}`, block);
+    this.files.set(`${cid}`, bytes);
+    return { cid, bytes };
+  }
+
+  leaf = (text: string, type: 'file' | 'raw' = 'file') => {
+    const data = Buffer.from(text);
+    return this.put(DAG_PB, encode({ Data: new UnixFS({ type, data }).marshal(), Links: [] }), data);
+  };
+  raw = (text: string) => this.put(RAW, Buffer.from(text), Buffer.from(text));
+  /** With a mode, which software writes seldom. */
+  odd = (text: string) => {
+    const data = Buffer.from(text);
+    const Data = new UnixFS({ type: 'file', data, mode: 0o600 }).marshal();
+    return this.put(DAG_PB, encode({ Data, Links: [] }), data);
+  };
+  node = (parts: readonly Part[], own = '') => {
+    const blockSizes = parts.map(({ bytes }) => BigInt(bytes.length));
+    const data = own === '' ? undefined : Buffer.from(own);
+    const Data = new UnixFS({ type: 'file', blockSizes, ...(data && { data }) }).marshal();
+    const Links = parts.map(({ cid, bytes }) => ({ Name: '', Tsize: bytes.length, Hash: cid }));
+    const bytes = Buffer.concat([...(data ? [data] : []), ...parts.map((part) => part.bytes)]);
+    return this.put(DAG_PB, encode({ Data, Links }), bytes);
+  };
+
+  async getIpfsBlock(cid: string): Promise<Response> {
+    this.asked.push(cid);
+    return new Response(this.blocks.get(cid) as BodyInit);
+  }
+  async getFile(cid: string): Promise<Response> {
+    return new Response(this.files.get(cid) as BodyInit);
+  }
+
+  async read({ cid }: Part): Promise<string> {
+    const { sizeBytes, bytes } = await openCidFile(this, `${cid}`);
+    const whole = await buffer(bytes);
+    assert.equal(whole.length, sizeBytes);
+    return whole.toString();
+  }
+}
+
+const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
+
+describe('a file by its CID', () => {
+  test('is read whatever it is made of; leaves are not asked for one by one', async () => {
+    const store = new Store();
+    const { leaf, raw, odd, node } = store;
+    const inner = node([raw('c'), leaf('dd', 'raw')]);
+    const cases: readonly [Part, string, number][] = [
+      [leaf('a'), 'a', 1],
+      [leaf(''), '', 1],
+      [raw('abc'), 'abc', 1],
+      [node([leaf('a'), leaf('b'), leaf('c')]), 'abc', 1],
+      [node([node([leaf('a'), leaf('bb')]), inner]), 'abbcdd', 3],
+      [node([odd('x'), leaf('y')], 'own'), 'ownxy', 2],
+      [node([leaf('same'), leaf('same')]), 'samesame', 1],
+    ];
+    for (const [part, text, blocks] of cases) {
+      store.asked.length = 0;
+      assert.deepEqual([await store.read(part), store.asked.length], [text, blocks]);
+    }
+  });
+
+  test('is refused where a block, the bytes, or their end is another one', async () => {
+    const store = new Store();
+    const { leaf, node } = store;
+    const inner = node([leaf('a'), leaf('b')]);
+    const root = node([inner, leaf('c')]);
+    const broken = { files: ['abd', 'abcd', 'ab', 'xbc', ''], code: 'FILE_CORRUPT' };
+    for (const bytes of broken.files) {
+      store.files.set(`${root.cid}`, Buffer.from(bytes));
+      await assert.rejects(store.read(root), isError(broken.code), bytes);
+    }
+    store.files.set(`${root.cid}`, root.bytes);
+    assert.equal(await store.read(root), 'abc');
+    for (const { cid } of [root, inner]) {
+      const own = store.blocks.get(`${cid}`)!;
+      store.blocks.set(`${cid}`, store.blocks.get(`${leaf('z').cid}`)!);
+      await assert.rejects(store.read(root), isError('FILE_CORRUPT'));
+      store.blocks.set(`${cid}`, own);
+    }
+  });
+
+  test('is refused where it is no file, or says sizes that are none', async () => {
+    const store = new Store();
+    const put = (file: UnixFS, Links: Part[] = []) =>
+      store.put(
+        DAG_PB,
+        encode({ Data: file.marshal(), Links: Links.map(({ cid }) => ({ Name: '', Tsize: 1, Hash: cid })) }),
+        Buffer.from('a'),
+      );
+    const parts = [
+      put(new UnixFS({ type: 'directory' })),
+      put(new UnixFS({ type: 'file', blockSizes: [1n] })),
+      put(new UnixFS({ type: 'file', blockSizes: [2n ** 63n] }), [store.leaf('a')]),
+      store.put(DAG_PB, Buffer.from('no block'), Buffer.from('')),
+    ];
+    for (const part of parts) await assert.rejects(store.read(part), isError('NOT_UNIXFS'));
+    let deep = store.leaf('a');
+    for (let depth = 0; depth < 40; depth++) deep = store.node([deep]);
+    await assert.rejects(store.read(deep), isError('NOT_UNIXFS'));
+  });
+});

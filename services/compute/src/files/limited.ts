@@ -1,0 +1,16 @@
+import { AppError } from '@skerry/protocol';
+
+/** The same bytes. Throws FILE_TOO_LARGE once there are more than that. @param what names it in a sentence */
+export async function* limited(
+  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  limitBytes: number,
+  what: string,
+): AsyncGenerator<Uint8Array> {
+  let sizeBytes = 0;
+  for await (const chunk of source) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > limitBytes)
+      throw new AppError('FILE_TOO_LARGE', `${what} is limited to ${limitBytes} bytes on this node`);
+    yield chunk;
+  }
+}
