@@ -56,6 +56,7 @@ async function ingest(
     pipeline,
     readContentFile,
     carryOut: async () => {},
+    checkNew: async () => {},
     now: Date.now,
   });
   let next = 0;

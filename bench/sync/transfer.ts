@@ -77,6 +77,7 @@ async function ingest({ kysely: db, pool }: Database<Schema>, bodies: readonly B
     pipeline,
     readContentFile,
     carryOut: async () => {},
+    checkNew: async () => {},
     now: Date.now,
   });
   let next = 0;

@@ -8,6 +8,16 @@ export const IMAGE_ALIASES: Readonly<Record<string, string>> = { ubuntu: 'ubuntu
 export const IMAGES = ['debian:12', 'debian:13', 'ubuntu:24.04'] as const;
 export const IMAGE_NAMES: readonly string[] = [...IMAGES, ...Object.keys(IMAGE_ALIASES)];
 
+/**
+ * Disk images of the deployed network that its SDKs name by default, and what stands in for them here; an operator may
+ * say otherwise.
+ */
+export const DEPLOYED_IMAGES: Readonly<Record<string, (typeof IMAGES)[number]>> = {
+  f7e68c568906b4ebcd3cd3c4bfdff96c489cd2a9ef73ba2d7503f244dfd578de: 'debian:12',
+  b6ff5c3a8205d1ca4c7c3369300eeafff498b558f71b851aa2114afd0a532717: 'debian:12',
+  '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e': 'ubuntu:24.04',
+};
+
 const HASH = new RegExp(HASH64_PATTERN);
 
 /** Throws UNKNOWN_IMAGE, naming those there are, for what no compute node can start. */

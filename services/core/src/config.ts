@@ -1,4 +1,5 @@
 import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
+import { DEPLOYED_IMAGES } from '@skerry/protocol';
 
 const UPLOAD_LIMIT_BYTES = 4 * 1024 ** 3;
 const DAY_MINUTES = 24 * 60;
@@ -34,6 +35,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     fallback: undefined,
     required: false,
   } as Setting<boolean | undefined>,
+  images: settings.list(
+    Object.keys(DEPLOYED_IMAGES),
+    'disks of the deployed network that compute nodes replace with images of their own (SKERRY_COMPUTE_IMAGES): hashes',
+  ),
   allocationWaitMs: settings.integer(
     0,
     60_000,

@@ -15,6 +15,7 @@ import { parseEvmAddress } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import type { CoreConfig } from './config.ts';
+import { createImageCheck } from './intake/image-check.ts';
 import { createIntake, type Intake } from './intake/intake.ts';
 import { Pipeline, type PipelineOptions } from './intake/pipeline/pipeline.ts';
 import type { Committed } from './intake/pipeline/statement.ts';
@@ -160,7 +161,7 @@ const openSender = (
     now,
   });
 
-interface IntakeParts extends Omit<IntakeOptions, 'carryOut'> {
+interface IntakeParts extends Omit<IntakeOptions, 'carryOut' | 'checkNew'> {
   readonly db: Kysely<Schema>;
   readonly reserve: DiskReserve;
   readonly secrets: SealedBox;
@@ -168,9 +169,13 @@ interface IntakeParts extends Omit<IntakeOptions, 'carryOut'> {
   readonly events: EventLog;
 }
 
-const openIntake = ({ db, reserve, secrets, sender, events, ...parts }: IntakeParts): Intake =>
+const openIntake = (
+  { images }: Pick<CoreConfig, 'images'>,
+  { db, reserve, secrets, sender, events, ...parts }: IntakeParts,
+): Intake =>
   createIntake({
     ...parts,
+    checkNew: createImageCheck(db, images),
     async carryOut(message) {
       reserve.take();
       await registerWebhook({ db, secrets, now: parts.now, checkUrl: sender.check }, message);
@@ -245,7 +250,13 @@ export type RoomConfig = TrustConfig &
   Parameters<typeof openSender>[0] &
   Pick<
     CoreConfig,
-    'dataDir' | 'peers' | 'pendingHorizonSeconds' | 'vrfKeyEpoch' | 'syncIntervalSeconds' | 'allowPrivate'
+    | 'dataDir'
+    | 'images'
+    | 'peers'
+    | 'pendingHorizonSeconds'
+    | 'vrfKeyEpoch'
+    | 'syncIntervalSeconds'
+    | 'allowPrivate'
   >;
 
 export type CoreRooms = Awaited<ReturnType<typeof openRooms>>;
@@ -267,16 +278,8 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   });
   const secrets = await openSecrets(config);
   const sender = openSender(config, now);
-  const intake = openIntake({
-    db,
-    verifier,
-    pipeline,
-    readContentFile,
-    reserve,
-    secrets,
-    sender,
-    events,
-    now,
+  const intake = openIntake(config, {
+    ...{ db, verifier, pipeline, readContentFile, reserve, secrets, sender, events, now },
   });
   const { uploadLimitBytes } = settings;
   const files = new Files({ db, blobs, intake, pipeline, uploadLimitBytes });

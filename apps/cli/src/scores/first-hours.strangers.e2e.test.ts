@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { sha256Hex } from '@skerry/protocol';
 import { startDaemon, startUp } from '../testing/parts.ts';
 import { run, SKERRY, say, until } from '../testing/shell.ts';
 
@@ -93,8 +94,10 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
     }
   });
 
+  const noDisk = sha256Hex('no disk');
+  await client.storeFile(new Blob(['no disk']), 'disk', noDisk);
   const machine = await client.createInstance({
-    ...{ name: 'a', cpu: 1, memory: 512, disk: 4, image: 'a'.repeat(64) },
+    ...{ name: 'a', cpu: 1, memory: 512, disk: 4, image: noDisk },
     ssh_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz test@skerry',
   });
   const keyFile = join(home, 'net', 'credit', 'key');

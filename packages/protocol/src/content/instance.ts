@@ -31,6 +31,13 @@ const Name = Type.String({ minLength: 1, maxLength: LIMITS.instanceNameChars, pa
 const Description = Type.String({ maxLength: LIMITS.instanceDescriptionChars });
 const InstanceId = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
+/** What a disk is made of: what nodes build by name, or a disk that is stored on the network. */
+export const ImageName = Type.String({
+  maxLength: LIMITS.imageNameChars,
+  pattern: '^([a-z0-9][a-z0-9._-]*(:[A-Za-z0-9._-]+)?|Qm[1-9A-HJ-NP-Za-km-z]{42,44})$',
+  description: 'image name such as debian:12, or the hash of the message that stored an image',
+});
+
 /** INSTANCE (specification, "Instances"; units of docs/decisions.md 13). */
 export const InstanceContent = Type.Object(
   {
@@ -43,11 +50,7 @@ export const InstanceContent = Type.Object(
       description: 'MiB',
     }),
     disk: Type.Integer({ minimum: 1, maximum: LIMITS.instanceDiskGibMax, description: 'GiB' }),
-    image: Type.String({
-      maxLength: LIMITS.imageNameChars,
-      pattern: '^([a-z0-9][a-z0-9._-]*(:[A-Za-z0-9._-]+)?|Qm[1-9A-HJ-NP-Za-km-z]{42,44})$',
-      description: 'image name such as debian:12, or the hash of the message that stored an image',
-    }),
+    image: ImageName,
     ssh_key: Type.String({ maxLength: LIMITS.sshKeyChars, description: 'one public key in OpenSSH format' }),
     firewall: Type.Optional(Firewall),
     address: Type.Optional(OnBehalfOf),
@@ -96,9 +99,10 @@ export function parseSshKey(text: string): string {
 
 const parseShape = createParser(InstanceContent, 'content');
 
-export function parseInstanceContent(value: unknown): InstanceContent {
+/** @param mayLackKey whether an empty `ssh_key` is taken: nobody can log in then but by what the image brings */
+export function parseInstanceContent(value: unknown, mayLackKey = false): InstanceContent {
   const content = parseShape(value);
-  parseSshKey(content.ssh_key);
+  if (!(mayLackKey && content.ssh_key === '')) parseSshKey(content.ssh_key);
   return content;
 }
 

@@ -24,6 +24,8 @@ export interface ImageStoreOptions {
   readonly signal: AbortSignal;
   /** Where images come from that are named by a hash; without it there are none. */
   readonly files?: FileSource | undefined;
+  /** Names that stand for others. */
+  readonly table?: Readonly<Record<string, string>> | undefined;
   /** The largest file that is fetched for an image. */
   readonly fileLimitBytes?: number | undefined;
 }
@@ -80,8 +82,9 @@ export class ImageStore {
     return watch(this.#builds.get(origin.name) ?? this.#start(origin), report);
   }
 
-  #originOf(name: string): Origin {
-    const { files, fileLimitBytes = FILE_LIMIT_BYTES, mirrors, signal } = this.#options;
+  #originOf(asked: string): Origin {
+    const { table = {}, files, fileLimitBytes = FILE_LIMIT_BYTES, mirrors, signal } = this.#options;
+    const name = Object.hasOwn(table, asked) ? table[asked]! : asked;
     if (isFileImage(name) && files) {
       return {
         name,

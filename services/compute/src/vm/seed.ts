@@ -5,11 +5,13 @@ import { AppError, parseSshKey } from '@skerry/protocol';
 import ipaddr from 'ipaddr.js';
 import { run } from '../host/run.ts';
 import { type Ipv4Link, LINK_LENGTH } from '../network/ipv4.ts';
+import type { Volume } from './machine.ts';
 
 /** What a guest is told at its first start. */
 export interface Seed {
   readonly instanceId: string;
   readonly hostname: string;
+  /** Empty: nobody has one. */
   readonly sshKey: string;
   readonly mac: string;
   /** The guest's address with its network's length: `2001:db8::1/124`. */
@@ -17,6 +19,7 @@ export interface Seed {
   /** The private IPv4 link that the node translates. */
   readonly ipv4: Ipv4Link;
   readonly nameServers: readonly string[];
+  readonly volumes: readonly Pick<Volume, 'isReadOnly' | 'mount'>[];
 }
 
 /** Every node's side of every link (RFC 4291, 2.5.6): a guest's way out is the same wherever it runs. */
@@ -31,7 +34,7 @@ const NAME_SERVERS_MAX = 3;
  * what comes from strangers is checked beside that. Throws INVALID_SSH_KEY, INVALID_PARAMETERS.
  */
 export function seedFiles(seed: Seed): Record<'meta-data' | 'user-data' | 'network-config', string> {
-  const sshKey = parseSshKey(seed.sshKey);
+  const keys = seed.sshKey === '' ? {} : { ssh_authorized_keys: [parseSshKey(seed.sshKey)] };
   check(HOSTNAME.test(seed.hostname), 'a host name must be letters, digits and hyphens');
   check(MAC.test(seed.mac), 'a MAC address must be six pairs of hexadecimal digits');
   check(ipaddr.IPv6.isValidCIDR(seed.address), 'an address must be IPv6 with a prefix length');
@@ -48,7 +51,8 @@ export function seedFiles(seed: Seed): Record<'meta-data' | 'user-data' | 'netwo
     // `local`: all that the seed says can be done before the network is up.
     'meta-data': json({ 'instance-id': seed.instanceId, 'local-hostname': seed.hostname, dsmode: 'local' }),
     'user-data': `#cloud-config\n${json({
-      users: [{ name: 'root', lock_passwd: false, ssh_authorized_keys: [sshKey] }],
+      users: [{ name: 'root', lock_passwd: false, ...keys }],
+      ...mountCommands(seed.volumes),
       disable_root: false,
       ssh_pwauth: false,
       write_files: [
@@ -88,6 +92,23 @@ export async function writeSeed(seed: Seed, path: string, signal?: AbortSignal):
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** The guest's first disk is its own, the second one the seed; then come volumes, in their order. */
+const FIRST_VOLUME = 'c'.charCodeAt(0);
+
+/** At every boot, before anything else that cloud-init does. */
+function mountCommands(volumes: Seed['volumes']): { bootcmd?: string[][] } {
+  const bootcmd = volumes.flatMap(({ isReadOnly, mount }, index) => {
+    const device = `/dev/vd${String.fromCharCode(FIRST_VOLUME + index)}`;
+    return mount === null
+      ? []
+      : [
+          ['mkdir', '-p', mount],
+          ['mount', '-o', isReadOnly ? 'ro' : 'rw', device, mount],
+        ];
+  });
+  return bootcmd.length === 0 ? {} : { bootcmd };
 }
 
 function hostsFile({ address, hostname }: Seed): string {

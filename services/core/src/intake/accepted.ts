@@ -76,6 +76,8 @@ export interface Accepted {
   /** The type of a POST, or null. */
   readonly contentType: string | null;
   readonly tags: readonly string[];
+  /** What the disk of its instance is made of; null where it makes none. */
+  readonly image: string | null;
   readonly needs: Needs;
   /** What it does once it is processed. */
   readonly changes: readonly Change[];
@@ -116,6 +118,7 @@ export const acceptAs = (message: VerifiedMessage, own: Own): Accepted => ({
   subject: null,
   contentType: null,
   tags: [],
+  image: null,
   needs: {},
   changes: [],
   decide: () => PROCESSED,

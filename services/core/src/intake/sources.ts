@@ -53,6 +53,8 @@ export interface IntakeOptions {
   readonly readContentFile: ReadContentFile;
   /** Does what a private message asks of this node. */
   readonly carryOut: (message: VerifiedMessage) => Promise<void>;
+  /** Throws for what somebody asks for and what would be in vain, by what this node knows. */
+  readonly checkNew: (accepted: Accepted) => Promise<void>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -65,9 +67,12 @@ export async function acceptFrom(
   message: VerifiedMessage,
   options: IntakeOptions,
 ): Promise<Accepted> {
-  if (message.content !== null) return acceptMessage(message, source.isNew);
-  const read = await withContent(message, options.readContentFile, secondsOf(options));
-  return acceptMessage(read, source.isNew);
+  const { readContentFile, checkNew } = options;
+  const read =
+    message.content === null ? await withContent(message, readContentFile, secondsOf(options)) : message;
+  const accepted = acceptMessage(read, source.isNew);
+  if (source.isNew) await checkNew(accepted);
+  return accepted;
 }
 
 /**

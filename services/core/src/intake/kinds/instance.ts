@@ -14,6 +14,7 @@ export const instance = defineKind({
     const owner = ownerOf(message.sender, content);
     const fold = foldInstance(message, owner, content);
     return {
+      image: content.image,
       changes: [
         instanceEffect.change({ instanceId: message.itemHash, fold }),
         resourceEffect.change({ from: 'needs', needs: instanceNeeds(content) }),
