@@ -124,6 +124,7 @@ async function startBare(world: VmWorld, subject: Subject, record: InstanceRecor
       boot: { kernel: join(kernel, IMAGE_FILES.kernel), initrd: join(kernel, IMAGE_FILES.initrd) },
       disk: MACHINE_FILES.disk,
       seed: MACHINE_FILES.seed,
+      volumes: [],
       tap: BARE_TAP,
       mac,
     };

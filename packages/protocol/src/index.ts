@@ -30,7 +30,7 @@ export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.t
 export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex, sha256HexOf } from './hash.ts';
 export { bytesToHex, hexToBytes } from './hex.ts';
 export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
-export { checkImage, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';
+export { checkImage, DEPLOYED_IMAGES, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';
 export {
   type InstanceAddress,
   instanceAddress,
@@ -44,6 +44,7 @@ export * from './measurement/report.ts';
 export type { NetworkAggregateContent } from './network-form/content/aggregate.ts';
 export type { NetworkForgetContent } from './network-form/content/forget.ts';
 export type { NetworkInstanceContent } from './network-form/content/instance.ts';
+export type { NetworkVolume } from './network-form/content/machine.ts';
 export type { NetworkPostContent } from './network-form/content/post.ts';
 export type { NetworkProgramContent } from './network-form/content/program.ts';
 export type { NetworkStoreContent } from './network-form/content/store.ts';

@@ -73,6 +73,8 @@ export interface ExpectedOperation {
   /** Without the question mark; empty where there is none. */
   readonly query: string;
   readonly hasBody: boolean;
+  /** Whether query and body may be left open, as deployed clients leave them. */
+  readonly isLoose?: boolean | undefined;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
 }
@@ -168,14 +170,15 @@ function checkOperation(operation: Static<typeof OperationPayload>, expected: Ex
     throw refused('the operation was signed at another time; look at the clocks');
   if (operation.domain !== expected.domain)
     throw refused(`the operation was signed for another node than ${expected.domain}`);
-  const { method, path, node, query, hasBody } = expected;
+  const { method, path, node, query, hasBody, isLoose = false } = expected;
   if (operation.node !== undefined && operation.node !== node)
     throw refused(`the operation was signed for another node than ${node}`);
   if (operation.method.toUpperCase() !== method) throw refused('the operation was signed for another method');
   if (operation.path !== path) throw refused('the operation was signed for another path');
   // A reader's query only chooses what the reader sees, and deployed clients leave it open.
-  if (operation.query === undefined ? query !== '' && method !== 'GET' : operation.query !== query)
+  const mayLeaveOut = isLoose || method === 'GET' || query === '';
+  if (operation.query === undefined ? !mayLeaveOut : operation.query !== query)
     throw refused('the operation was signed for another query; sign it as the member query');
-  if (operation.body_sha256 === undefined && hasBody)
+  if (operation.body_sha256 === undefined && hasBody && !isLoose)
     throw refused('the operation does not cover the body; sign its SHA-256 as the member body_sha256');
 }

@@ -77,9 +77,10 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
   const { names, ipv4Pool, network, addresses } = guests;
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
   const programs = await openPrograms({ config, core, nodeId, log, signal });
+  const fileLimitBytes = config.imageLimitGib * GIB;
   const images = new ImageStore({
-    ...{ cacheDir: config.cacheDir, mirrors: config, files: core, log, signal },
-    fileLimitBytes: config.imageLimitGib * GIB,
+    ...{ cacheDir: config.cacheDir, mirrors: config, table: config.images, files: core, log, signal },
+    fileLimitBytes,
   });
   const publisher = new Publisher({ core, log, signal });
   const capacity = await readNodeCapacity(config, programs.memoryMib, log);
@@ -90,7 +91,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     tell: (status) => publisher.tellStatus(status),
     deps: {
       ...{ dataDir, nameServers: config.nameServers, images, network, addresses, ipv4Pool, accelerator },
-      ...{ starts, log, signal, now },
+      ...{ core, fileLimitBytes, starts, log, signal, now },
     },
   });
   const announcer = new Announcer({

@@ -117,11 +117,9 @@ test('INSTANCE: published TCP ports and ssh are open; without any, the default h
 });
 
 test('INSTANCE: what cannot be', () => {
-  for (const authorized_keys of [undefined, null, []]) {
-    assert.throws(() => instance({ authorized_keys }), {
-      code: 'INVALID_CONTENT',
-      message: /authorized_keys/,
-    });
+  for (const ref of ['../etc/passwd', 'Debian', 'debian:', 'a b']) {
+    const rootfs = { ...samples.INSTANCE.rootfs, parent: { ref } };
+    assert.throws(() => instance({ rootfs }), { code: 'INVALID_CONTENT', message: /rootfs/ });
   }
   assert.throws(() => instance({ authorized_keys: ['no key'] }), { code: 'INVALID_SSH_KEY' });
   assert.throws(() => instance({ authorized_keys: [`${SSH_KEY}\n${SSH_KEY}`] }), { code: 'INVALID_SSH_KEY' });
@@ -131,13 +129,31 @@ test('INSTANCE: what cannot be', () => {
   });
 });
 
+test('INSTANCE: an image by its name; nobody has to have a key', () => {
+  const rootfs = { ...samples.INSTANCE.rootfs, parent: { ref: 'debian:12' } };
+  assert.equal((instance({ rootfs }) as { image: string }).image, 'debian:12');
+  for (const authorized_keys of [undefined, null, []])
+    assert.equal((instance({ authorized_keys }) as { ssh_key: string }).ssh_key, '');
+});
+
+test('INSTANCE: volumes that are made for it are part of its disk', () => {
+  const diskOf = (volumes: unknown) => (instance({ volumes }) as { disk: number }).disk;
+  const made = { ephemeral: true, size_mib: 1000, mount: '/a' };
+  assert.deepEqual([diskOf([]), diskOf([{ ref: HASH }]), diskOf([made, { size_mib: 1_048 }])], [21, 21, 23]);
+  assert.throws(() => diskOf(Array(17).fill({ ref: HASH })), {
+    code: 'INVALID_CONTENT',
+    message: /16 volumes/,
+  });
+});
+
 test('INSTANCE: what is asked for and not given is said', () => {
   const shortfalls = (change: object) =>
     listInstanceShortfalls(NETWORK_PARSERS.INSTANCE({ ...samples.INSTANCE, ...change }));
   assert.deepEqual(shortfalls({}), []);
+  assert.match(shortfalls({ authorized_keys: [] }).join(), /^nobody can log in/);
   const all = shortfalls({
     authorized_keys: [SSH_KEY, SSH_KEY],
-    volumes: [{ ref: HASH }],
+    volumes: [{ ref: HASH }, { parent: { ref: HASH }, size_mib: 1 }],
     variables: { A: '1' },
     resources: { published_ports: [{ protocol: 'udp', port: 1 }] },
     environment: { hypervisor: 'qemu', internet: false, trusted_execution: {} },

@@ -10,7 +10,7 @@ import { LIMITS } from '../limits.ts';
 import type { NetworkAggregateContent } from './content/aggregate.ts';
 import type { NetworkForgetContent } from './content/forget.ts';
 import type { NetworkInstanceContent } from './content/instance.ts';
-import { MACHINE_DEFAULTS } from './content/machine.ts';
+import { MACHINE_DEFAULTS, type NetworkVolume } from './content/machine.ts';
 import type { NetworkPostContent } from './content/post.ts';
 import type { NetworkProgramContent } from './content/program.ts';
 import type { NetworkStoreContent } from './content/store.ts';
@@ -116,38 +116,38 @@ function firewallOf(content: NetworkInstanceContent): InstanceContent['firewall'
 }
 
 const MIB_PER_GIB = 1024;
+/** Disks that a machine can have beside its own. */
+const VOLUMES_MAX = 16;
+
+/** What all volumes together take that are made for the instance; files of the network take nothing of its disk. */
+export const volumesMib = (volumes: readonly NetworkVolume[]): number =>
+  volumes.reduce((sum, volume) => sum + ('size_mib' in volume ? volume.size_mib : 0), 0);
 
 /** Virtual cores, memory in MiB, disk in GiB. */
-export const sizeOfInstance = ({ resources, rootfs }: NetworkInstanceContent) => ({
+export const sizeOfInstance = ({ resources, rootfs, volumes }: NetworkInstanceContent) => ({
   cpu: resources.vcpus ?? MACHINE_DEFAULTS.vcpus,
   memory: resources.memory ?? MACHINE_DEFAULTS.memoryMib,
-  disk: Math.ceil(rootfs.size_mib / MIB_PER_GIB),
+  disk: Math.ceil((rootfs.size_mib + volumesMib(volumes ?? [])) / MIB_PER_GIB),
 });
 
-/**
- * @throws AppError INVALID_CONTENT where the instance has no ssh key or its size is none that instances here can have,
- *   INVALID_SSH_KEY
- */
+/** @throws AppError INVALID_CONTENT where its size is none that instances here can have, INVALID_SSH_KEY */
 export function convertInstance(content: NetworkInstanceContent, itemHash: string): InstanceContent {
-  const key = content.authorized_keys?.[0];
-  if (key === undefined) {
-    throw new AppError(
-      'INVALID_CONTENT',
-      'an instance needs a public key in content.authorized_keys; nobody could log in to it otherwise',
-    );
-  }
   const optional = {
     description: descriptionOf(content.metadata, LIMITS.instanceDescriptionChars),
     firewall: firewallOf(content),
   };
-  return parseInstanceContent({
+  if ((content.volumes?.length ?? 0) > VOLUMES_MAX)
+    throw new AppError('INVALID_CONTENT', `content.volumes has more than ${VOLUMES_MAX} volumes`);
+  const instance = {
     name: nameOf(content.metadata, 'instance', itemHash, LIMITS.instanceNameChars),
     ...sizeOfInstance(content),
     image: content.rootfs.parent.ref,
-    ssh_key: key,
+    // Without one it is taken as deployed nodes take it: what its image runs needs nobody to log in.
+    ssh_key: content.authorized_keys?.[0] ?? '',
     address: content.address,
     ...withoutEmpty(optional),
-  });
+  };
+  return parseInstanceContent(instance, true);
 }
 
 /** What an instance's message asks for and its conversion leaves out, one sentence each, for the owner to read. */
@@ -155,8 +155,12 @@ export function listInstanceShortfalls(content: NetworkInstanceContent): string[
   const keys = content.authorized_keys?.length ?? 0;
   const udp = content.resources.published_ports?.some(({ protocol }) => protocol === 'udp') ?? false;
   const shortfalls: [boolean, string][] = [
+    [keys === 0, 'nobody can log in: there is no key in authorized_keys'],
     [keys > 1, `only the first of ${keys} authorized keys is put into the instance`],
-    [(content.volumes?.length ?? 0) > 0, 'volumes beside the root disk are not attached'],
+    [
+      content.volumes?.some((volume) => 'parent' in volume && volume.parent) ?? false,
+      'a volume with a parent begins empty',
+    ],
     [Object.keys(content.variables ?? {}).length > 0, 'variables are not put into the instance'],
     [(content.requirements?.gpu?.length ?? 0) > 0, 'no graphics processor is attached'],
     [

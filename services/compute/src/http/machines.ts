@@ -2,7 +2,13 @@ import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { answer, type Handlers, type HttpServer, serveAll } from '@skerry/kit';
-import { AppError, type OwnerOperation } from '@skerry/protocol';
+import {
+  AppError,
+  checkImage,
+  convertNetworkContent,
+  type InstanceContent,
+  type OwnerOperation,
+} from '@skerry/protocol';
 import { type BackupView, MACHINES_API } from '@skerry/protocol/api/compute/machines';
 import type { FastifyRequest } from 'fastify';
 import { IMAGE_FILES } from '../images/image.ts';
@@ -40,6 +46,9 @@ const LOG_LINES_DEFAULT = 1_000;
 const GIB = 1024 ** 3;
 const OCTETS = 'application/octet-stream';
 
+/** Of a content that is no message yet. */
+const NO_HASH = '0'.repeat(64);
+
 const iso = (timeMs: number) => new Date(timeMs).toISOString();
 const snapshotView = ({ name, createdAtMs }: Snapshot) => ({ name, created_at: iso(createdAtMs) });
 
@@ -50,8 +59,8 @@ export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
   const signedOf = (request: FastifyRequest) =>
     signedRequestOf(request, isFile(request) ? undefined : bodies.of(request));
   /** The worker of an instance, for whoever may operate it: an unknown instance is not told apart before the signature is checked. */
-  const permit = async (request: FastifyRequest, ref: string): Promise<Permitted> => {
-    const signed = signedOf(request);
+  const permit = async (request: FastifyRequest, ref: string, sign = signedOf): Promise<Permitted> => {
+    const signed = sign(request);
     const worker = instances.find(ref);
     if (!worker) {
       await access.identify(signed);
@@ -59,15 +68,20 @@ export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
     }
     return { worker, operation: await access.permit(signed, worker.record.wanted.owner) };
   };
+  // Deployed clients sign neither query nor body: where these decide little, that is enough.
+  const looselySignedOf = (request: FastifyRequest) => ({ ...signedOf(request), isLoose: true });
+  const permitLoosely: Permit = (request, ref) => permit(request, ref, looselySignedOf);
   app.addHook('preParsing', async (request, reply, payload) =>
     isFile(request) ? payload : bodies.keep(request, reply, payload),
   );
   app.addContentTypeParser(OCTETS, (_request, body, done) => done(null, body));
   const handlers = {
     ...powerHandlers(permit),
-    ...diskHandlers(routes, permit, signedOf),
+    expireMachine: expireHandler(routes, permitLoosely),
+    reserveResources: reserveHandler(routes, looselySignedOf),
+    ...diskHandlers(routes, permitLoosely, signedOf),
     ...snapshotHandlers(permit),
-    ...backupHandlers(routes, permit),
+    ...backupHandlers(routes, permitLoosely),
     restoreMachine: restoreHandler(routes, permit),
     readMachineLogs: logsHandler(permit),
   };
@@ -120,6 +134,33 @@ const powerHandlers = (permit: Permit): Pick<MachineHandlers, 'stopMachine' | 'r
     return { status: 'rebooting', vm_hash: ref };
   },
 });
+
+const expireHandler =
+  ({ instances, now }: MachineRoutes, permit: Permit): MachineHandlers['expireMachine'] =>
+  async ({ params: { ref }, body: { timeout }, request }) => {
+    const { worker } = await permit(request, ref);
+    const atMs = now() + timeout * 1000;
+    await instances.expiries.set(worker, atMs);
+    return { status: 'expiring', vm_hash: ref, expires: iso(atMs) };
+  };
+
+const reserveHandler =
+  (
+    { instances, access }: MachineRoutes,
+    signedOf: (request: FastifyRequest) => SignedRequest,
+  ): MachineHandlers['reserveResources'] =>
+  async ({ body, request }) => {
+    const operation = await access.identify(signedOf(request));
+    const { cpu, memory, disk, image } = convertNetworkContent('INSTANCE', NO_HASH, body)
+      .content as InstanceContent;
+    checkImage(image);
+    await access.note(operation, operation.address);
+    const need = { cpu, memoryMib: memory, diskGib: disk };
+    const until = instances.reserve(operation.address, need);
+    if (typeof until === 'number') return { status: 'reserved', expires: iso(until) };
+    const { code, message } = until;
+    return answer(400, { status: 'error', error: message, code, reason: code });
+  };
 
 const diskHandlers = (
   { dataDir, instances, access, now }: MachineRoutes,

@@ -1,4 +1,5 @@
 import type { Logger, Slots } from '@skerry/kit';
+import type { MessageSource } from '../files/message.ts';
 import type { ImageStore } from '../images/store.ts';
 import type { AddressBook } from '../network/address-book.ts';
 import type { NodeNetwork } from '../network/network.ts';
@@ -10,6 +11,10 @@ export interface InstanceDeps {
   readonly dataDir: string;
   readonly nameServers: readonly string[];
   readonly images: ImageStore;
+  /** Where messages and files are read. */
+  readonly core: MessageSource;
+  /** The largest file that is fetched. */
+  readonly fileLimitBytes: number;
   readonly network: NodeNetwork;
   readonly addresses: AddressBook;
   /** The node's private IPv4 network. */

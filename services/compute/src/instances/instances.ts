@@ -1,10 +1,17 @@
-import { type InstanceStatusContent, type InstanceView, isBeyondStart, type Reason } from '@skerry/protocol';
+import {
+  type InstanceStatusContent,
+  type InstanceView,
+  isBeyondStart,
+  normaliseAddress,
+  type Reason,
+} from '@skerry/protocol';
 import type { Capacity } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
 import type { NetworkNames } from '../network/names.ts';
 import { decideAdmission, promisedTo } from './admission.ts';
 import type { InstanceDeps } from './deps.ts';
 import { takeBack } from './disks/released.ts';
+import { Expiries } from './expiries.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
 import {
   type InstanceRecord,
@@ -14,6 +21,7 @@ import {
   type Status,
   writeRecord,
 } from './record/record.ts';
+import { Reservations } from './reservations.ts';
 import { needOf, wantedOf } from './wanted.ts';
 import { reasonOf } from './worker/retry.ts';
 import { InstanceWorker } from './worker/worker.ts';
@@ -44,11 +52,15 @@ export class Instances {
   #turn: Promise<void> = Promise.resolve();
   /** Refused for want of room. */
   readonly #waiting = new Map<string, InstanceView>();
+  readonly expiries: Expiries;
+  readonly #reservations: Reservations;
   #later: NodeJS.Timeout | undefined;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
     this.#deps = { ...options.deps, onStatus: (id, status) => this.#report(id, status) };
+    this.expiries = new Expiries(this.#deps);
+    this.#reservations = new Reservations(this.#deps.now);
   }
 
   list(): InstanceWorker[] {
@@ -84,6 +96,7 @@ export class Instances {
         log.error({ err: error, instance: record.id }, 'a running virtual machine could not be taken over');
       }
       this.#workers.set(record.id, worker);
+      this.expiries.resume(worker);
       if (record.status && record.status.observedAtMs > record.publishedAtMs)
         this.#report(record.id, record.status);
       this.#run(worker);
@@ -151,6 +164,15 @@ export class Instances {
     }
   }
 
+  /** Keeps room for an instance that somebody is about to publish. Gives until when, or why there is none. */
+  reserve(address: string, need: Capacity): number | Reason {
+    const { capacity, obstacle } = this.#options;
+    if (obstacle) return obstacle;
+    const taken = [...this.#promised(), ...this.#reservations.beside(address)];
+    const refusal = decideAdmission(capacity, taken, need);
+    return refusal ?? this.#reservations.take(address, need) ?? TOO_MANY_RESERVATIONS;
+  }
+
   #promised(): Capacity[] {
     return this.list().map(({ record }) => promisedTo(record));
   }
@@ -163,10 +185,11 @@ export class Instances {
     // Also where the disk came back before, and its new record could not be written.
     const old = await readRecord(deps.dataDir, view.instance_id, log);
     if (old) log.info({ instance: view.instance_id }, 'the instance has returned and finds its disk');
-    const record = old ? { ...fresh, base: old.base, kernel: old.kernel } : fresh;
+    const record = old ? { ...fresh, ...diskOf(old) } : fresh;
     await writeRecord(deps.dataDir, record);
     this.#waiting.delete(view.instance_id);
     this.#refused.delete(view.instance_id);
+    this.#reservations.drop(normaliseAddress(view.owner));
     const made = new InstanceWorker(deps, place, record);
     this.#workers.set(view.instance_id, made);
     this.#run(made);
@@ -246,6 +269,14 @@ export class Instances {
     this.#report(id, { phase: 'failed', reason, observedAtMs: this.#deps.now(), restartId: null });
   }
 }
+
+/** What of a record belongs to the disks that came back. */
+const diskOf = ({ base, kernel, volumes }: InstanceRecord) => ({ base, kernel, volumes });
+
+const TOO_MANY_RESERVATIONS: Reason = {
+  code: 'NO_CAPACITY',
+  message: 'too many others have reserved room on this node; try again in a minute',
+};
 
 /** Two instances whose hashes begin alike would share an address. The first one stays. */
 const SAME_ADDRESS: Reason = {

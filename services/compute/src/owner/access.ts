@@ -30,6 +30,8 @@ export interface SignedRequest {
   readonly hasBody: boolean;
   /** The body; undefined where it comes later, and whoever receives it compares its digest. */
   readonly body: Uint8Array | undefined;
+  /** What query and body say may be left unsigned. */
+  readonly isLoose?: boolean;
   /** An operation that counts once although it only reads: its answer goes on after the words were checked. */
   readonly isStream?: boolean;
 }

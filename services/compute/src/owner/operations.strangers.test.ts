@@ -56,7 +56,12 @@ async function open(): Promise<void> {
     replays,
     now: () => nowMs,
   });
-  const instances = { find: (id: string) => (id === ID ? worker : undefined) };
+  const instances = {
+    find: (id: string) => (id === ID ? worker : undefined),
+    expiries: { set: async () => void asked++ },
+    reserve: (_address: string, { cpu }: { cpu: number }) =>
+      cpu > 8 ? { code: 'NO_CAPACITY', message: 'full' } : nowMs + 60_000,
+  };
   app = await createHttpServer({ log });
   const sources = {
     dataDir: directory,
@@ -152,6 +157,44 @@ test('H4: an operation counts once over a restart of the node', async () => {
   await app.close();
   await open();
   assert.equal(await readFile(join(directory, 'operations.jsonl'), 'utf8'), '', 'what is over is forgotten');
+});
+
+test('deployed clients sign neither query nor body: that is enough where these decide little', async () => {
+  const json = 'application/json';
+  const expire = `${MACHINE}/expire`;
+  const send = async (path: string, signedPath: string, body?: string) =>
+    post(path, await signed('POST', signedPath), body, body && json);
+  assert.deepEqual(await send(expire, expire, '{"timeout":60}'), [200, undefined]);
+  assert.deepEqual(await send(expire, expire, '{"timeout":-1}'), [400, 'INVALID_PARAMETERS']);
+  const reinstall = `${MACHINE}/reinstall`;
+  assert.deepEqual(await send(`${reinstall}?erase_volumes=true`, reinstall), [200, undefined]);
+  const restore = `${MACHINE}/restore`;
+  assert.deepEqual(await send(restore, restore, '{"snapshot":"a"}'), [401, 'INVALID_SIGNATURE']);
+  assert.equal(asked, 2);
+  // What is signed has to be right all the same.
+  const headers = await signed('POST', expire, '{"timeout":60}');
+  assert.deepEqual(await post(expire, headers, '{"timeout":61}', json), [401, 'INVALID_SIGNATURE']);
+  assert.equal(asked, 2);
+});
+
+test('room is kept for whoever signs what is to be placed, or it is said why not', async () => {
+  const reserve = '/control/reserve_resources';
+  const content = (vcpus: number, ref = 'debian:12') =>
+    JSON.stringify({
+      ...{ address: owner.address, time: nowMs / 1000, allow_amend: false },
+      ...{ resources: { vcpus, memory: 512 }, environment: { internet: true } },
+      rootfs: { parent: { ref }, size_mib: 2_048 },
+    });
+  const send = async (body: string) => {
+    // What is asked anew is signed anew.
+    nowMs += 1;
+    return post(reserve, await signed('POST', reserve), body, 'application/json');
+  };
+  assert.deepEqual(await send(content(1)), [200, undefined]);
+  assert.deepEqual(await send(content(9)), [400, 'NO_CAPACITY']);
+  assert.deepEqual(await send(content(1, 'fedora')), [400, 'UNKNOWN_IMAGE']);
+  assert.deepEqual(await send('{}'), [400, 'INVALID_CONTENT']);
+  assert.deepEqual(await post(reserve, {}, content(1), 'application/json'), [401, 'SIGNATURE_REQUIRED']);
 });
 
 test('H4: the body of an operation is the one that was signed', async () => {

@@ -34,10 +34,13 @@ async function checkQemu(root: string): Promise<void> {
   // As an older node made it: root's.
   await run('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '64M']);
   await writeFile(join(directory, MACHINE_FILES.seed), Buffer.alloc(65_536));
+  const volumes = ['volume-0.raw', 'volume-1.raw'];
+  for (const name of volumes) await writeFile(join(directory, name), Buffer.alloc(65_536), { mode: 0o600 });
   await run('ip', ['tuntap', 'add', 'dev', 'sabcde111111111', 'mode', 'tap']);
   const machine: Machine = {
     ...{ id, machineId: id.slice(0, 32), cpu: 1, memoryMib: 64, boot: 'firmware' },
     ...{ disk: MACHINE_FILES.disk, seed: MACHINE_FILES.seed },
+    volumes: volumes.map((file, index) => ({ file, isReadOnly: index === 0, sizeMib: 1, mount: null })),
     ...{ tap: 'sabcde111111111', mac: '52:00:00:00:00:01' },
   };
   const vm = await Vm.start(directory, machine, 'tcg');
@@ -49,6 +52,7 @@ async function checkQemu(root: string): Promise<void> {
     await assert.rejects(access(`/proc/${vm.pid}/root/etc/passwd`));
     assert.match(await readFile(`/proc/${vm.pid}/limits`, 'utf8'), /Max core file size\s+0\s+0/);
     assert.equal((await stat(disk)).uid, machineUid(id), 'a disk that an older node made');
+    for (const name of volumes) assert.equal((await stat(join(directory, name))).uid, machineUid(id));
 
     step('M6: the next process of the node finds it, and copies its disk while it runs');
     vm[Symbol.dispose]();

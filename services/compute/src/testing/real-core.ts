@@ -4,7 +4,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
+import {
+  buildNetworkMessage,
+  CoreClient,
+  createSigner,
+  generatePrivateKey,
+  type Signer,
+} from '@skerry/client';
 import {
   type InstanceStatusContent,
   type InstanceView,
@@ -154,6 +160,20 @@ export class RealCore implements AsyncDisposable {
     onCreated?.();
     await this.allocate(instanceId, node, ipv6Prefix);
     return this.get(instanceId);
+  }
+
+  /** An instance as the SDKs of the deployed network make it: a message of the network form. */
+  async createByMessage(
+    content: Readonly<Record<string, unknown>>,
+    node: NewInstance['node'],
+    ipv6Prefix: string,
+  ): Promise<InstanceView> {
+    const { body, itemHash } = buildNetworkMessage({ type: 'INSTANCE', content, sync: true }, this.#owner);
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`${this.#url}/api/v0/messages`, { method: 'POST', headers, body });
+    if (!answer.ok) throw new Error(`the instance was refused: ${answer.status} ${await answer.text()}`);
+    await this.allocate(itemHash, node, ipv6Prefix);
+    return this.get(itemHash);
   }
 
   async allocate(instanceId: string, node: NewInstance['node'], ipv6Prefix: string): Promise<void> {

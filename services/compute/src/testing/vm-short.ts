@@ -1,5 +1,10 @@
 // One virtual machine from its creation to its end, with a restart of its compute node. Run by vm.e2e.test.ts.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { run } from '../host/run.ts';
 import {
   ANSWER_MS,
   isPhase,
@@ -17,12 +22,51 @@ import { connects, until } from './wait.ts';
 /** What the machine begins as: the second argument of this process. */
 const [, image = 'debian:12'] = process.argv.slice(2);
 
+/** What the SDKs of the deployed network name by default. */
+const SDK_DISK = 'f7e68c568906b4ebcd3cd3c4bfdff96c489cd2a9ef73ba2d7503f244dfd578de';
+
+const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+/** A file of the network with a file system. */
+async function storeVolume({ core }: VmWorld): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-volume-'));
+  try {
+    await mkdir(join(directory, 'root'));
+    await writeFile(join(directory, 'root/said'), 'from a volume');
+    const path = join(directory, 'volume.raw');
+    await run('mke2fs', ['-q', '-t', 'ext4', '-d', join(directory, 'root'), path, '1M']);
+    const bytes = await readFile(path);
+    return (await core.client.storeFile(new Blob([bytes]), 'volume', sha256Of(bytes))).item_hash;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** With a volume of each kind. */
+const contentOf = async (world: VmWorld) => ({
+  allow_amend: false,
+  authorized_keys: [world.sshKey],
+  resources: { vcpus: 1, memory: 512, seconds: 30 },
+  payment: { type: 'credit', chain: 'ETH' },
+  environment: { internet: true, aleph_api: true, hypervisor: 'qemu' },
+  rootfs: {
+    parent: { ref: image === 'debian:12' ? SDK_DISK : image, use_latest: true },
+    persistence: 'host',
+    size_mib: 3_900,
+  },
+  volumes: [
+    { ref: await storeVolume(world), mount: '/opt/given' },
+    { ephemeral: true, size_mib: 64, mount: '/srv/scratch' },
+    { persistence: 'host', name: 'kept', size_mib: 32, mount: '/srv/kept' },
+  ],
+});
+
 async function scenario(world: VmWorld): Promise<void> {
   const { core } = world;
   await world.startNode();
   const node = await world.announced();
   let sinceMs = Date.now();
-  const { instance_id: id, ipv6 } = await world.create('short', node, image);
+  const { instance_id: id, ipv6 } = await core.createByMessage(await contentOf(world), node, PREFIX);
   await core.until(id, isPhase('running'), READY_MS);
   step(`created -> running in ${Date.now() - sinceMs} ms`);
   assert.match(
@@ -33,6 +77,12 @@ async function scenario(world: VmWorld): Promise<void> {
     new RegExp(`.*-.*\nstatus: done\n[^]*${ipv6}/124`),
   );
   const sshPort = await world.hostPort(id, 22);
+  const volumes = await world.ssh(
+    ipv6,
+    'cat /opt/given/said; touch /opt/given/x 2>&1 | grep -o Read-only; echo a > /srv/scratch/b && echo c > /srv/kept/d; findmnt -n -b -o SIZE / /srv/scratch /srv/kept',
+  );
+  assert.match(volumes, /^from a volumeRead-only\n/);
+  step(`volumes are mounted: ${JSON.stringify(volumes)}`);
 
   step('kill -9 of the node; its guest goes on, and the next process takes it over');
   const pid = await world.qemuPid(id);

@@ -11,6 +11,7 @@ const machine: Machine = {
   boot: { kernel: '/data/bases/a,b/vmlinuz', initrd: '/data/bases/a,b/initrd' },
   disk: 'disk.qcow2',
   seed: 'seed.iso',
+  volumes: [],
   tap: 'sabcde123456789',
   mac: '52:00:00:00:00:01',
 };
@@ -48,6 +49,19 @@ describe('qemuArguments', () => {
   test('paths of sockets stay short, whatever the data directory is', () => {
     assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg', confines), '-qmp'), [
       'unix:qmp.sock,server=on,wait=off',
+    ]);
+  });
+
+  test('volumes come after the disk and the seed, in their order; what is read-only is so for the guest', () => {
+    const volume = { sizeMib: 1, mount: null };
+    const volumes = [
+      { ...volume, file: 'volume-0.raw', isReadOnly: true },
+      { ...volume, file: 'volume-1.raw', isReadOnly: false },
+    ];
+    const drives = valuesOf(qemuArguments({ ...machine, volumes }, 'tcg', confines), '-drive');
+    assert.deepEqual(drives.slice(2), [
+      'id=volume0,if=none,file=volume-0.raw,format=raw,readonly=on',
+      'id=volume1,if=none,file=volume-1.raw,format=raw,discard=unmap',
     ]);
   });
 

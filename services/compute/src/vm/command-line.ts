@@ -1,5 +1,5 @@
 import { READY_PORT } from '../images/guest-files.ts';
-import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
+import { type Accelerator, MACHINE_FILES, type Machine, type Volume } from './machine.ts';
 
 /** Names of QEMU objects that are spoken of over QMP. */
 export const CHARDEV = { ready: 'ready', console: 'console' } as const;
@@ -31,7 +31,7 @@ const value = (text: string) => text.replaceAll(',', ',,');
  * compute node which was away still learns that it was the guest's own wish.
  */
 export function qemuArguments(machine: Machine, accelerator: Accelerator, confines: Confines): string[] {
-  const { id, machineId, cpu, memoryMib, boot, disk, seed, tap, mac } = machine;
+  const { id, machineId, cpu, memoryMib, boot, disk, seed, volumes, tap, mac } = machine;
   return [
     ['-name', `guest=${processNameOf(id)},process=${processNameOf(id)}`],
     ['-uuid', uuidOf(machineId)],
@@ -59,9 +59,18 @@ export function qemuArguments(machine: Machine, accelerator: Accelerator, confin
     ['-device', `virtio-blk-pci,drive=${DISK_DEVICE}${boot === 'firmware' ? ',bootindex=0' : ''}`],
     ['-drive', `id=seed0,if=none,file=${value(seed)},format=raw,readonly=on`],
     ['-device', 'virtio-blk-pci,drive=seed0'],
+    ...volumes.flatMap(volumeArguments),
     ...confinedArguments(confines),
   ].flat();
 }
+
+const volumeArguments = ({ file, isReadOnly }: Volume, index: number): string[][] => [
+  [
+    '-drive',
+    `id=volume${index},if=none,file=${value(file)},format=raw,${isReadOnly ? 'readonly=on' : 'discard=unmap'}`,
+  ],
+  ['-device', `virtio-blk-pci,drive=volume${index}`],
+];
 
 /** With a kernel of the node's, or by the boot sector of the disk (SeaBIOS). */
 function bootArguments(boot: Machine['boot'], machineId: string): string[][] {

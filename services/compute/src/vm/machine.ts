@@ -1,6 +1,17 @@
 /** How guests run on this machine. */
 export type Accelerator = 'kvm' | 'tcg';
 
+/** A disk beside the machine's own. */
+export interface Volume {
+  /** In the instance's directory, raw. */
+  readonly file: string;
+  readonly isReadOnly: boolean;
+  /** What it takes of the instance's room. */
+  readonly sizeMib: number;
+  /** Where the guest finds it; null where its owner mounts it. */
+  readonly mount: string | null;
+}
+
 /** Everything QEMU has to know about one virtual machine. Paths without a slash are in the instance's directory. */
 export interface Machine {
   /** 64 hexadecimal digits. */
@@ -13,6 +24,7 @@ export interface Machine {
   readonly boot: { readonly kernel: string; readonly initrd: string } | 'firmware';
   readonly disk: string;
   readonly seed: string;
+  readonly volumes: readonly Volume[];
   readonly tap: string;
   readonly mac: string;
 }

@@ -7,6 +7,7 @@ import { type Seed, seedFiles } from './seed.ts';
 const seed: Seed = {
   instanceId: 'iid-1',
   hostname: 'able-baker-charlie-delta',
+  volumes: [],
   sshKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 me: "quoted", {odd} #name',
   mac: '52:00:00:00:00:01',
   address: '2001:db8:1:2:3:5330:dcef:e181/124',
@@ -50,13 +51,37 @@ describe('seedFiles', () => {
 
   test('a key with a line break, or that is no key, is refused', () => {
     for (const sshKey of [
-      '',
+      ' ',
       'x',
       `${seed.sshKey}\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 other`,
       'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0\r\nx',
     ]) {
       assert.throws(() => seedFiles({ ...seed, sshKey }), isError('INVALID_SSH_KEY'));
     }
+  });
+
+  test('where nobody has a key, none is written', () => {
+    const { users } = JSON.parse(
+      seedFiles({ ...seed, sshKey: '' })['user-data'].replace('#cloud-config\n', ''),
+    );
+    assert.deepEqual(users, [{ name: 'root', lock_passwd: false }]);
+  });
+
+  test('volumes are mounted at each boot, in the order in which they are attached', () => {
+    const volumes = [
+      { isReadOnly: true, mount: '/opt/a' },
+      { isReadOnly: false, mount: null },
+      { isReadOnly: false, mount: '/srv' },
+    ];
+    const { bootcmd } = JSON.parse(
+      seedFiles({ ...seed, volumes })['user-data'].replace('#cloud-config\n', ''),
+    );
+    assert.deepEqual(bootcmd, [
+      ['mkdir', '-p', '/opt/a'],
+      ['mount', '-o', 'ro', '/dev/vdc', '/opt/a'],
+      ['mkdir', '-p', '/srv'],
+      ['mount', '-o', 'rw', '/dev/vde', '/srv'],
+    ]);
   });
 
   test('anything else of the wrong form is refused', () => {

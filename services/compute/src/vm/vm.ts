@@ -70,7 +70,7 @@ export class Vm {
       await rm(join(directory, name), { force: true });
     const log = openSync(join(directory, MACHINE_FILES.log), 'w', 0o600);
     const uid = machineUid(machine.id);
-    await giveTo(uid, directory, [machine.disk, machine.seed]);
+    await giveTo(uid, directory, [machine.disk, machine.seed, ...machine.volumes.map(({ file }) => file)]);
     const args = qemuArguments(machine, accelerator, { uid, root: directory });
     const child = spawn('prlimit', [...QEMU_LIMITS, '--', QEMU, ...args], {
       cwd: directory,

@@ -95,8 +95,74 @@ const act = <S extends string>(action: string, summary: string, status: S) =>
     example: { params: { ref: REF }, answer: { status, vm_hash: REF } },
   }) as const satisfies Operation;
 
+const EXPIRY_SECONDS_MAX = 7 * 86_400;
+const Refusal = Type.Object({
+  status: Type.Literal('error'),
+  error: Type.String(),
+  code: Type.String(),
+  reason: Type.String({ description: 'the code' }),
+});
+
 /** What only the owner of an instance may ask of its node. Every request is signed (docs/operating.md, "Owner operations"). */
 export const MACHINES_API = {
+  reserveResources: {
+    method: 'POST',
+    path: '/control/reserve_resources',
+    summary:
+      'Keep room for a minute for an instance that the signer is about to publish; 400 where there is none',
+    tag: 'machines',
+    rateClass: 'authenticated',
+    body: {
+      kind: 'json',
+      schema: Type.Object(
+        {},
+        { additionalProperties: true, description: 'content of an INSTANCE of the network form' },
+      ),
+    },
+    answers: {
+      200: Type.Object({ status: Type.Literal('reserved'), expires: Type.String({ format: 'date-time' }) }),
+      400: Refusal,
+    },
+    errors: [
+      'BODY_TOO_LARGE',
+      'SIGNATURE_REQUIRED',
+      'INVALID_SIGNATURE',
+      'REQUEST_REPEATED',
+      'INVALID_CONTENT',
+      'UNKNOWN_FIELD',
+      'UNKNOWN_IMAGE',
+      'INVALID_SSH_KEY',
+    ],
+    example: {
+      body: { resources: { vcpus: 1, memory: 2048 } },
+      answer: { status: 'reserved', expires: TIME },
+    },
+  },
+  expireMachine: {
+    ...owned,
+    method: 'POST',
+    path: '/control/machine/:ref/expire',
+    summary: 'Stop it after a while, as stop does',
+    body: {
+      kind: 'json',
+      schema: Type.Object({
+        timeout: Type.Number({ minimum: 0, maximum: EXPIRY_SECONDS_MAX, description: 'seconds' }),
+      }),
+    },
+    answers: {
+      200: Type.Object({
+        status: Type.Literal('expiring'),
+        vm_hash: Type.String(),
+        expires: Type.String({ format: 'date-time' }),
+      }),
+    },
+    errors: [...TASK_ERRORS, 'INVALID_PARAMETERS'],
+    example: {
+      params: { ref: REF },
+      body: { timeout: 60 },
+      answer: { status: 'expiring', vm_hash: REF, expires: TIME },
+    },
+  },
   stopMachine: act('stop', 'Power down until it is started again', 'stopped'),
   rebootMachine: act('reboot', 'Stop and start it', 'rebooting'),
   reinstallMachine: act('reinstall', 'A new disk from the image', 'reinstalling'),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { ImageName } from '../../content/instance.ts';
 import { AppError } from '../../errors.ts';
 import { createParser } from '../../schema.ts';
 import { AnyHash, Maybe, oneOf, strict } from './base.ts';
@@ -9,7 +10,8 @@ export const NetworkInstanceContent = Type.Object(
     ...machine,
     rootfs: Type.Object(
       {
-        parent: Type.Object(fileRef, strict),
+        // Beside what deployed nodes take: an image by its name.
+        parent: Type.Object({ ...fileRef, ref: ImageName }, strict),
         persistence: Maybe(oneOf('host', 'store')),
         size_mib: PersistentSizeMib,
       },

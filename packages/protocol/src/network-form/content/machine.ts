@@ -13,7 +13,7 @@ export const fileRef = { ref: AnyHash, use_latest: Flag };
 
 const place = { mount: Maybe(Label), comment: Maybe(Text) };
 
-const Volume = Type.Union([
+const AnyVolume = Type.Union([
   Type.Object({ ...fileRef, ...place }, strict),
   Type.Object(
     { ephemeral: Type.Literal(true), size_mib: Type.Integer({ minimum: 1, maximum: 1000 }), ...place },
@@ -30,6 +30,8 @@ const Volume = Type.Union([
     strict,
   ),
 ]);
+
+export type NetworkVolume = Static<typeof AnyVolume>;
 
 const Resources = Type.Object(
   {
@@ -90,7 +92,7 @@ export const machine = {
   resources: Resources,
   payment: Maybe(paymentBy('hold', 'superfluid', 'credit')),
   requirements: Maybe(Requirements),
-  volumes: Type.Optional(Type.Array(Volume, { maxItems: 256 })),
+  volumes: Type.Optional(Type.Array(AnyVolume, { maxItems: 256 })),
   replaces: Maybe(Type.String({ maxLength: 128 })),
 };
 

@@ -8,10 +8,9 @@ import { machineUid } from '../../host/users.ts';
 import { filesOf, IMAGE_FILES, type Image } from '../../images/image.ts';
 import type { Ipv4Link } from '../../network/ipv4.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
-import { writeSeed } from '../../vm/seed.ts';
+import { type Seed, writeSeed } from '../../vm/seed.ts';
 import type { Place } from '../place.ts';
 import { instanceDirectory } from '../record/record.ts';
-import type { Wanted } from '../wanted.ts';
 
 /**
  * Puts an image's files below the data directory (as further names of the same bytes where that is possible) and gives the
@@ -53,6 +52,11 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
+export interface DiskOptions extends Pick<Seed, 'sshKey' | 'nameServers' | 'volumes'> {
+  /** The size of its own disk. */
+  readonly rootMib: number;
+}
+
 /**
  * Makes an instance's disk and seed. A disk that is there already is kept: it holds its owner's data. Gives the directory,
  * below the data directory, that the disk needs.
@@ -62,35 +66,35 @@ export async function makeDisks(
   base: string,
   place: Place,
   ipv4: Ipv4Link,
-  wanted: Wanted,
-  nameServers: readonly string[],
+  { sshKey, rootMib, volumes, nameServers }: DiskOptions,
 ): Promise<string> {
   const directory = instanceDirectory(dataDir, place.id);
   await makeDirectory(directory);
   const seed = {
     instanceId: `iid-${place.id}`,
     hostname: hostnameOf(place.id),
-    sshKey: wanted.sshKey,
+    sshKey,
     mac: place.mac,
     address: `${place.guest}/124`,
     ipv4,
     nameServers,
+    volumes,
   };
   const [made] = await Promise.all([
-    makeDisk(dataDir, base, place.id, wanted.diskGib),
+    makeDisk(dataDir, base, place.id, rootMib),
     writeSeed(seed, join(directory, MACHINE_FILES.seed)),
   ]);
   return made;
 }
 
-async function makeDisk(dataDir: string, base: string, id: string, sizeGib: number): Promise<string> {
+async function makeDisk(dataDir: string, base: string, id: string, sizeMib: number): Promise<string> {
   const directory = instanceDirectory(dataDir, id);
   const disk = join(directory, MACHINE_FILES.disk);
   if (await isThere(disk)) return (await baseOf(dataDir, disk)) ?? base;
   const temporary = `${disk}.tmp`;
   await rm(temporary, { force: true });
   const backing = join(dataDir, base, IMAGE_FILES.disk);
-  const create = ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', backing, temporary, `${sizeGib}G`];
+  const create = ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', backing, temporary, `${sizeMib}M`];
   const files = { uid: machineUid(id), reads: [backing], writes: [temporary] };
   await runImageTool(['qemu-img', ...create], files);
   await syncFile(temporary);

@@ -7,8 +7,10 @@ import { convertDisk, readBootKind, readDiskFormat } from '../../images/convert.
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
 import { putDiskAside } from './released.ts';
+import { rootMibOf } from './volumes.ts';
 
 const GIB = 1024 ** 3;
+const MIB = 1024 ** 2;
 
 /** Begins again from the image: the disk is put aside for its grace, and another one is made. */
 export async function reinstall(instance: IdleInstance, dataDir: string, nowMs: number): Promise<void> {
@@ -31,11 +33,11 @@ export async function restoreDisk(
 ): Promise<void> {
   const { record, directory } = instance;
   const { format, virtualBytes } = await readDiskFormat(source);
-  const sizeBytes = record.wanted.diskGib * GIB;
+  const sizeBytes = rootMibOf(record.wanted.diskGib, record.volumes) * MIB;
   if (virtualBytes > sizeBytes)
     throw new AppError(
       'DISK_TOO_SMALL',
-      `the file contains a disk of ${Math.ceil(virtualBytes / GIB)} GiB, but the instance has ${record.wanted.diskGib} GiB`,
+      `the file contains a disk of ${Math.ceil(virtualBytes / GIB)} GiB, but the instance has ${Math.floor(sizeBytes / GIB)} GiB`,
     );
   const draft = join(directory, `${MACHINE_FILES.disk}.new`);
   try {

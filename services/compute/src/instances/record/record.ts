@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isMissing, type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import type { Ipv4Claim } from '../../network/address-book.ts';
+import type { Volume } from '../../vm/machine.ts';
 import type { Wanted } from '../wanted.ts';
 
 export interface Status {
@@ -23,6 +24,8 @@ export interface InstanceRecord {
   readonly base: string | null;
   /** Directory of the kernel and initrd; null where the disk boots by itself; absent where it is the base's. */
   readonly kernel?: string | null | undefined;
+  /** Disks beside its own; absent where there are none. */
+  readonly volumes?: readonly Volume[] | undefined;
   /** The instance's part of the node's IPv4: kept, so that ports stay what they are. Absent in records of older versions. */
   readonly ipv4?: Ipv4Claim | undefined;
   /** QEMU was started and not stopped on purpose since. */
@@ -35,6 +38,8 @@ export interface InstanceRecord {
   readonly isPoweredOff: boolean;
   /** It was the owner's doing. */
   readonly isOwnerStopped?: boolean | undefined;
+  /** When its owner wants it stopped, milliseconds since 1970. */
+  readonly expiresAtMs?: number | undefined;
   /** Why this node gave up, until somebody asks again. */
   readonly failure: Reason | null;
   readonly status: Status | null;

@@ -1,13 +1,15 @@
 import { join } from 'node:path';
+import { makeDirectory } from '@skerry/kit';
 import { AppError, type Reason } from '@skerry/protocol';
 import { readAvailableMemory, readDiskUsage } from '../../host/capacity.ts';
 import { IMAGE_FILES } from '../../images/image.ts';
 import type { Ipv4Link } from '../../network/ipv4.ts';
-import type { Accelerator, Machine } from '../../vm/machine.ts';
+import type { Accelerator, Machine, Volume } from '../../vm/machine.ts';
 import type { InstanceDeps } from '../deps.ts';
 import { keepBase, makeDisks } from '../disks/disks.ts';
+import { makeVolumes } from '../disks/volumes.ts';
 import type { Place } from '../place.ts';
-import type { InstanceRecord } from '../record/record.ts';
+import { type InstanceRecord, instanceDirectory } from '../record/record.ts';
 import type { Wanted } from '../wanted.ts';
 
 /** The image whose kernel boots disks that are a bare file system. */
@@ -18,7 +20,6 @@ const PROGRESS_EVERY_MS = 1_000;
 const FREE_DISK_BYTES = 1024 ** 3;
 /** With this much a guest goes on that a full disk had stopped. */
 const RESUME_BYTES = 64 * 1024 * 1024;
-const MIB_PER_GIB = 1024;
 const MIB = 1024 * 1024;
 
 /** Directories below the data directory. */
@@ -26,11 +27,12 @@ export interface Prepared {
   readonly base: string;
   /** Of the kernel and the initrd; null for a disk that boots by itself. */
   readonly kernel: string | null;
+  readonly volumes: readonly Volume[];
 }
 
 /**
  * Makes all that an instance needs before it can be started: its image, its seed, its disk. A disk that is there is kept.
- * Throws what ImageStore.ensure does, STORAGE_FULL, DISK_TOO_SMALL.
+ * Throws what ImageStore.ensure and makeVolumes do, STORAGE_FULL, DISK_TOO_SMALL.
  */
 export async function prepareInstance(
   deps: InstanceDeps,
@@ -39,7 +41,7 @@ export async function prepareInstance(
   ipv4: Ipv4Link,
   tell: (reason: Reason) => void,
 ): Promise<Prepared> {
-  const { images, dataDir, nameServers, now } = deps;
+  const { images, core, fileLimitBytes, dataDir, nameServers, now } = deps;
   if ((await readDiskUsage(dataDir)).availableBytes < FREE_DISK_BYTES)
     throw new AppError('STORAGE_FULL', "this machine's disk is full");
   let toldAtMs = 0;
@@ -50,16 +52,22 @@ export async function prepareInstance(
       tell({ code: 'BUILDING_IMAGE', message: `building ${name}: ${percent} %, ${message}` });
     });
   const image = await ensure(wanted.image);
-  if (image.diskMib > wanted.diskGib * MIB_PER_GIB)
+  const directory = instanceDirectory(dataDir, place.id);
+  await makeDirectory(directory);
+  const room = { diskGib: wanted.diskGib, limitBytes: fileLimitBytes };
+  const { volumes, rootMib } = await makeVolumes(core, { instanceId: place.id, directory, ...room });
+  if (image.diskMib > rootMib)
     throw new AppError(
       'DISK_TOO_SMALL',
-      `the image has a disk of ${image.diskMib} MiB, but the instance has ${wanted.diskGib} GiB`,
+      `the image has a disk of ${image.diskMib} MiB, but the instance has ${rootMib} MiB`,
     );
   const newest = await keepBase(dataDir, image);
-  const base = await makeDisks(dataDir, newest, place, ipv4, wanted, nameServers);
-  if (image.boot === 'firmware') return { base, kernel: null };
+  const disks = { sshKey: wanted.sshKey, rootMib, volumes, nameServers };
+  const base = await makeDisks(dataDir, newest, place, ipv4, disks);
+  if (image.boot === 'firmware') return { base, kernel: null, volumes };
   const isComplete = image.kernelVersion !== '';
-  return { base, kernel: isComplete ? newest : await keepBase(dataDir, await ensure(KERNEL_IMAGE)) };
+  const kernel = isComplete ? newest : await keepBase(dataDir, await ensure(KERNEL_IMAGE));
+  return { base, kernel, volumes };
 }
 
 /** How an instance's disk boots, and whether by hardware. */

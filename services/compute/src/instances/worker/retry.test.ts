@@ -19,6 +19,7 @@ describe('retries', () => {
       full,
       new AppError('STORAGE_FULL', 'full'),
       new AppError('NO_CAPACITY', 'no memory'),
+      new AppError('UPSTREAM_UNAVAILABLE', 'no core node'),
     ])
       assert.deepEqual(decideRetry(error, times, times.length), { retryInMs: PASSING_RETRY_MAX_MS });
     assert.equal(reasonOf(full).code, 'STORAGE_FULL');

@@ -6,8 +6,8 @@ export const FAILURES_MAX = 5;
 export const FAILURE_WINDOW_MS = 10 * 60_000;
 const RETRY_BASE_MS = 1_000;
 export const RETRY_MAX_MS = 60_000;
-/** What the machine lacks now it may have soon, whatever is done with the instance: it is tried for as long as it takes. */
-const PASSING: ReadonlySet<string> = new Set(['STORAGE_FULL', 'NO_CAPACITY']);
+/** What the node lacks now it may have soon, whatever is done with the instance: it is tried for as long as it takes. */
+const PASSING: ReadonlySet<string> = new Set(['STORAGE_FULL', 'NO_CAPACITY', 'UPSTREAM_UNAVAILABLE']);
 export const PASSING_RETRY_MAX_MS = 15_000;
 const MESSAGE_CHARS = 1_000;
 

@@ -251,17 +251,9 @@ export class InstanceWorker {
     await this.#stored.update({ isStarted: true, bootedAtMs: now() });
     const { id, tap, mac, machineId } = this.#place;
     const { disk, seed } = MACHINE_FILES;
-    const machine = {
-      id,
-      machineId,
-      cpu: wanted.cpu,
-      memoryMib: wanted.memoryMib,
-      boot,
-      disk,
-      seed,
-      tap,
-      mac,
-    };
+    const { volumes = [] } = this.#stored.record;
+    const { cpu, memoryMib } = wanted;
+    const machine = { id, machineId, cpu, memoryMib, boot, disk, seed, volumes, tap, mac };
     const vm = await Vm.start(this.#directory, machine, how);
     this.#take(vm);
     this.#log.info({ pid: vm.pid, accelerator: how }, 'started the virtual machine');

@@ -1,0 +1,95 @@
+import { open, rm, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isMissing, renameDurably, syncFile } from '@skerry/kit';
+import { AppError, NETWORK_PARSERS, type NetworkVolume, volumesMib } from '@skerry/protocol';
+import { limited } from '../../files/limited.ts';
+import { findMessage, type MessageSource, readContent, resolveFile } from '../../files/message.ts';
+import { openNetworkFile } from '../../files/network-file.ts';
+import { run } from '../../host/run.ts';
+import type { Volume } from '../../vm/machine.ts';
+
+const SECTOR_BYTES = 512;
+/** Paths that need no quoting anywhere, without `..`. */
+const MOUNT = /^(\/(?!\.\.?(\/|$))[A-Za-z0-9._-]+)+\/?$/;
+
+/** What an instance's message asks for beside its disk; only the network form has that. */
+async function listAsked(core: MessageSource, instanceId: string): Promise<readonly NetworkVolume[]> {
+  const answer = await findMessage(core, instanceId);
+  if (!answer?.message) return [];
+  const { content, isNetworkForm } = await readContent(core, instanceId, answer);
+  return isNetworkForm ? (NETWORK_PARSERS.INSTANCE(content).volumes ?? []) : [];
+}
+
+/** A file system of its own, empty. */
+async function makeEmpty(path: string, sizeMib: number): Promise<void> {
+  await run('mke2fs', ['-q', '-t', 'ext4', '-E', 'root_owner=0:0', path, `${sizeMib}M`]);
+}
+
+/** A file of the network, as it is; a disk consists of whole sectors. */
+async function fetchTo(path: string, core: MessageSource, ref: string, limitBytes: number): Promise<void> {
+  const { bytes } = await openNetworkFile(core, await resolveFile(core, ref));
+  const file = await open(path, 'wx', 0o600);
+  try {
+    for await (const chunk of limited(bytes, limitBytes, 'a volume')) await file.writeFile(chunk);
+  } finally {
+    await file.close();
+  }
+  const { size } = await stat(path);
+  await truncate(path, Math.max(1, Math.ceil(size / SECTOR_BYTES)) * SECTOR_BYTES);
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error) => {
+      if (isMissing(error)) return false;
+      throw error;
+    },
+  );
+}
+
+function volumeOf(asked: NetworkVolume, index: number): Volume {
+  const mount = asked.mount && MOUNT.test(asked.mount) ? asked.mount : null;
+  const isReadOnly = 'ref' in asked;
+  return { file: `volume-${index}.raw`, isReadOnly, sizeMib: volumesMib([asked]), mount };
+}
+
+export interface VolumeOptions {
+  readonly instanceId: string;
+  readonly directory: string;
+  /** The room of the instance. */
+  readonly diskGib: number;
+  /** The largest file that is fetched. */
+  readonly limitBytes: number;
+}
+
+/**
+ * Makes the volumes of an instance in its directory. Those that are there are kept. Throws what reading a message and a
+ * file throws, STORAGE_FULL, DISK_TOO_SMALL.
+ */
+export async function makeVolumes(
+  core: MessageSource,
+  { instanceId, directory, diskGib, limitBytes }: VolumeOptions,
+): Promise<{ volumes: Volume[]; rootMib: number }> {
+  const asked = await listAsked(core, instanceId);
+  const volumes = asked.map(volumeOf);
+  const rootMib = rootMibOf(diskGib, volumes);
+  for (const [index, one] of asked.entries()) {
+    const path = join(directory, volumes[index]!.file);
+    if (await isThere(path)) continue;
+    const draft = `${path}.tmp`;
+    await rm(draft, { force: true });
+    if ('ref' in one) await fetchTo(draft, core, one.ref, limitBytes);
+    else await makeEmpty(draft, one.size_mib);
+    await syncFile(draft);
+    await renameDurably(draft, path);
+  }
+  return { volumes, rootMib };
+}
+
+/** What is left of an instance's room for its own disk. Throws DISK_TOO_SMALL. */
+export function rootMibOf(diskGib: number, volumes: readonly Pick<Volume, 'sizeMib'>[] = []): number {
+  const left = diskGib * 1024 - volumes.reduce((sum, { sizeMib }) => sum + sizeMib, 0);
+  if (left <= 0) throw new AppError('DISK_TOO_SMALL', 'the volumes leave no room for a disk');
+  return left;
+}
