@@ -160,6 +160,23 @@ describe('hours', () => {
     assert.deepEqual([tried.length, rig.sent.length], [3, 1]);
   });
 
+  test('scores are published of hours that the core node has, and not while one is on its way', async () => {
+    await using rig = await createRig();
+    let isAway = true;
+    const scored: number[] = [];
+    const hours = rig.create(new AbortController(), {
+      send: async (report) => {
+        if (isAway) throw new AppError('UPSTREAM_UNAVAILABLE', 'away');
+        rig.sent.push(readSent(report));
+      },
+      publishScores: async (startMs) => void scored.push((startMs - START) / HOUR_MS),
+    });
+    for (let hour = 0; hour < 2; hour++) await rig.clock.drive(hours.runHour());
+    isAway = false;
+    await rig.clock.drive(hours.runHour());
+    assert.deepEqual([scored, rig.sent.length], [[0, 2], 3]);
+  });
+
   test('what the core node refuses is not sent for ever', async () => {
     await using rig = await createRig();
     let tries = 0;

@@ -44,8 +44,11 @@ export class Hours {
     const window = windowAt(clock.now(), hourMs);
     await this.#signPast(window.startMs);
     await this.deliver();
-    const state = (await store.listHours()).get(window.startMs);
-    if (state === undefined) await this.#publishScores(window.startMs);
+    const hours = await store.listHours();
+    const state = hours.get(window.startMs);
+    // Scores are of all that was measured before: with an hour that is still on its way nobody could compute the same again.
+    const isComplete = ![...hours].some(([startMs, one]) => startMs < window.startMs && one === 'signed');
+    if (state === undefined && isComplete) await this.#publishScores(window.startMs);
     if (state === undefined || state === 'measuring') {
       await this.#measureHour(window);
       if (signal.aborted) return;
