@@ -3,4 +3,4 @@ export type { Daemon, DaemonEvent } from './daemon.ts';
 export { type Devnet, type DevnetOptions, startDevnet } from './devnet.ts';
 export { formatLogLine } from './log-line.ts';
 export { CORES_MAX, type DaemonName, type DevnetUrls, START_ORDER } from './plan.ts';
-export { choosePorts, type DevnetPorts, PORTS, type PortName } from './ports.ts';
+export { choosePorts, type DevnetPorts, findFreePort, PORTS, type PortName } from './ports.ts';

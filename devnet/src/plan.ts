@@ -38,8 +38,10 @@ export function startOrderOf(cores: number): readonly (readonly DaemonName[])[] 
 export async function chooseCorePorts(first: number, cores: number): Promise<number[]> {
   if (cores === 1) return [first];
   const ports = first === 0 ? [await findFreePort()] : [first];
-  while (ports.length < cores)
-    ports.push(first === 0 ? await findFreePort() : first + CORE_PORT_STEP * ports.length);
+  while (ports.length < cores) {
+    const port = first === 0 ? await findFreePort() : first + CORE_PORT_STEP * ports.length;
+    if (!ports.includes(port)) ports.push(port);
+  }
   return ports;
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import { checkPorts, choosePorts } from './ports.ts';
+import { checkPorts, choosePorts, findFreePort } from './ports.ts';
 import { ANY_PORTS } from './testing/network.ts';
 
 test('an option wins over the variable, the variable over the usual port', () => {
@@ -25,21 +25,11 @@ test('an option wins over the variable, the variable over the usual port', () =>
   assert.throws(() => choosePorts({}, { SKERRY_CORE_PORT: 'x' }), { code: 'INVALID_CONFIG' });
 });
 
-/** Below the range that the kernel gives out by itself: nobody else takes such a port the moment it is free. */
-const [LOWEST_PORT, PORTS] = [20_000, 10_000];
-const TRIES = 100;
-
 /** Listens on a port that stays free once it is closed. */
 async function listenOn(host: string): Promise<Server> {
-  for (let left = TRIES; ; left--) {
-    const server = createServer().listen(LOWEST_PORT + Math.floor(Math.random() * PORTS), host);
-    try {
-      await once(server, 'listening');
-      return server;
-    } catch (error) {
-      if (left === 0) throw error;
-    }
-  }
+  const server = createServer().listen(await findFreePort(), host);
+  await once(server, 'listening');
+  return server;
 }
 
 test('a port that is taken is named with its option, whatever address it is taken on', async () => {

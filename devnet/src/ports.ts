@@ -1,5 +1,6 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { AppError } from '@skerry/protocol';
 
 /** Where each door of the devnet listens; 0 lets the system choose. */
@@ -96,15 +97,17 @@ export function choosePorts(
 
 type PortProblem = 'in use' | 'not permitted';
 
-/** A port that nobody listens on at this moment. */
+/** Below the range that systems give out by themselves: nobody gets such a port between now and when it is used. */
+const CHOSEN = { first: 20_000, count: 10_000 } as const;
+const CHOICES_MAX = 100;
+
+/** A port that nobody listens on. */
 export async function findFreePort(): Promise<number> {
-  const server = createServer();
-  server.listen({ port: 0, host: '127.0.0.1' });
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (let choice = 0; choice < CHOICES_MAX; choice++) {
+    const port = CHOSEN.first + randomInt(CHOSEN.count);
+    if ((await findPortProblem(port)) === undefined) return port;
+  }
+  throw new AppError('PORT_IN_USE', `ports from ${CHOSEN.first} are in use`);
 }
 
 /** Undefined where it can be listened on. Without a host, a listener on any address of the machine is seen. */
