@@ -15,7 +15,8 @@ import { COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
 import { RealCore } from './testing/real-core.ts';
 import { until } from './testing/wait.ts';
 
-const SOON_MS = 60_000;
+/** Only what hangs takes as long. */
+const SOON_MS = 100_000;
 const NOBODY = 65_534;
 
 /** Starts the service as an ordinary user: directly, or from root by becoming nobody. */
@@ -28,9 +29,7 @@ function startAsOrdinaryUser(environment: Record<string, string>): ChildProcess 
   });
 }
 
-test('where virtual machines cannot run the node still serves, says why, and refuses what it is given', {
-  timeout: 2 * SOON_MS,
-}, async () => {
+test('where virtual machines cannot run the node still serves, says why, and refuses what it is given', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-compute-'));
   await chmod(directory, 0o777);
   await using core = await new RealCore().start();

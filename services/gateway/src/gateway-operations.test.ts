@@ -7,7 +7,7 @@ import { HASH, HOST, NAME, running, Scene } from './testing/scene.ts';
 import { checkUpgrade } from './testing/upgrade.ts';
 import { helloWire } from './tls/testing/hello.ts';
 
-describe('operating the gateway', { timeout: 60_000 }, () => {
+describe('operating the gateway', () => {
   test('why: the first thing that is missing, with a connection made to find out', async () => {
     await using scene = await Scene.open();
     await scene.start();

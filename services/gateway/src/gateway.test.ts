@@ -9,7 +9,7 @@ import { gatewayService } from './index.ts';
 import { TestingCore } from './sync/testing/core.ts';
 import { HASH, HOST, KEY, log, NAME, running, Scene } from './testing/scene.ts';
 
-describe('gateway', { timeout: 60_000 }, () => {
+describe('gateway', () => {
   test('an instance is routed as soon as its address is told, and unrouted as soon as its owner stops it', async () => {
     await using scene = await Scene.open();
     await scene.start();
@@ -28,6 +28,7 @@ describe('gateway', { timeout: 60_000 }, () => {
   });
 
   test('lookup API', async () => {
+    const begun = Date.now() / 1000;
     await using scene = await Scene.open();
     scene.core.putQuietly(running);
     await scene.start();
@@ -70,7 +71,8 @@ describe('gateway', { timeout: 60_000 }, () => {
     }
     const { body } = await scene.api('/api/status');
     assert.deepEqual([body.instance_count, body.route_count, body.domain], [1, 1, 'skerry.localhost']);
-    assert.ok(Math.abs((body.last_sync_time as number) - Date.now() / 1000) < 60);
+    const synced = body.last_sync_time as number;
+    assert.ok(synced >= begun && synced <= Date.now() / 1000);
     assert.equal(body.http_port, Number(new URL(scene.urls[0]!).port));
   });
 
@@ -155,7 +157,7 @@ describe('gateway', { timeout: 60_000 }, () => {
     await scene.untilActive();
     scene.core.forgetEverything();
     // Its cursors are not those of the new database: refused, so everything is read, and followed from there.
-    await until(() => scene.core.streamsOpened === 2);
+    await until(() => scene.core.streamsOpened >= 2);
     const held = await scene.sync();
     assert.deepEqual([held.body.removed, held.body.held_back, held.body.route_count], [0, 1, 1]);
     assert.equal(await scene.visit(), `for ${HOST}`);
@@ -180,7 +182,7 @@ describe('gateway', { timeout: 60_000 }, () => {
     assert.equal((await scene.api('/api/status')).body.route_count, 1);
     await using back = await new TestingCore().open(Number(port));
     back.putQuietly(running);
-    await until(() => back.streamsOpened > 0, 20_000);
+    await until(() => back.streamsOpened > 0);
     back.put({ instance_id: HASH, desired: 'stopped' });
     await scene.untilActive(false);
   });

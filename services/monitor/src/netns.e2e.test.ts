@@ -12,7 +12,6 @@ const isRoot = process.geteuid?.() === 0;
 /** Nodes in network namespaces of their own, measured over real IPv6, IPv4 and ICMP (testing/namespaces.ts). */
 test('a compute node and its machine in a network of their own: both families, and the ping', {
   skip: isRoot ? false : 'making network interfaces needs root',
-  timeout: 60_000,
 }, async () => {
   await run('ip', ['-V']);
   // A namespace of its own for the monitor's side too: nothing of this machine is touched, and all of it goes with the process.

@@ -18,7 +18,7 @@ const UNKNOWN = hashOf('6'.repeat(11));
 /** Nothing listens there. */
 const CLOSED_PORT = '9';
 
-test('domain why says the first thing that is missing', { timeout: 60_000 }, async () => {
+test('domain why says the first thing that is missing', async () => {
   await using home = await createTestDir();
   const dataDir = join(home.path, 'gateway');
   await writeGatewayTable(dataDir, [

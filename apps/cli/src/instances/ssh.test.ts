@@ -66,9 +66,11 @@ test('tries until an ssh server answers', async () => {
   assert.equal(troubles.length, 2);
 });
 
-test('gives up at the deadline and says what was last seen', async () => {
+test('gives up at the deadline and says what was last seen', async (context) => {
+  context.mock.timers.enable({ apis: ['Date'] });
   using server = await serveGreetings(['nonsense\r\n']);
-  await assert.rejects(waitForSshBanner('::1', server.port, 400), (error: AppError) => {
+  const waiting = waitForSshBanner('::1', server.port, 30_000, () => context.mock.timers.tick(30_000));
+  await assert.rejects(waiting, (error: AppError) => {
     assert.equal(error.code, 'TIMED_OUT');
     assert.match(error.message, /not from an ssh server/);
     return true;

@@ -116,9 +116,12 @@ test('without a node for longer than the grace it says why', async () => {
   });
 });
 
-test('the grace ends with a node, the wait does not', async () => {
+test('the grace ends with a node, the wait does not', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
   using events = await serveEvents([{ ...NO_NODE, reason: null }, building(5)]);
-  const { done } = waitOn(events.core, { kind: 'created' }, { graceMs: 20, timeoutMs: 300 });
+  const { done, shown } = waitOn(events.core, { kind: 'created' }, { graceMs: 20, timeoutMs: 300 });
+  while (shown.length < 2) await new Promise(setImmediate);
+  context.mock.timers.tick(300);
   await assert.rejects(done, (error: AppError) => {
     assert.equal(error.code, 'TIMED_OUT');
     assert.match(error.message, /it is preparing: building debian:12, 5%$/);

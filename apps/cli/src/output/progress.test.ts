@@ -45,7 +45,8 @@ test('one line that is written over on a terminal, never wider than it, and gone
   assert.deepEqual(written, ['\r\u001b[Kpreparing: a long r', '\r\u001b[K']);
 });
 
-test('says nothing of what is soon over', () => {
+test('says nothing of what is soon over', (context) => {
+  context.mock.timers.enable({ apis: ['Date', 'setInterval'] });
   const { stream, written } = createStream(true);
   {
     using progress = startProgress(stream);

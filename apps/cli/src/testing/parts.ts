@@ -71,14 +71,18 @@ export async function startDaemon(
 /** What the diagnostic program of a compute node answers; a node that runs no programs says 503. */
 const DIAGNOSTICS = /^\/(?:vm\/|status\/check\/fastapi)/;
 
-/** Stands before a compute node and passes everything on, the diagnostic program after a while. Where the node runs no programs, it is one. */
+/**
+ * Stands before a compute node and passes everything on, the diagnostic program after a while. Where the node runs no programs,
+ * it is one. Whoever comes before the node is known waits for it.
+ */
 export async function startFront(delayMs: number) {
-  let target = '';
+  const target = Promise.withResolvers<string>();
   const server = createServer((request, response) => {
     const path = request.url ?? '/';
     const answer = async () => {
-      if (path.startsWith('/vm/')) await setTimeout(delayMs);
-      const inner = await fetch(`${target}${path}`, { redirect: 'manual' });
+      // A timer may be a millisecond early.
+      if (path.startsWith('/vm/')) await setTimeout(delayMs + 1);
+      const inner = await fetch(`${await target.promise}${path}`, { redirect: 'manual' });
       const isDiagnostic = inner.status === 503 && DIAGNOSTICS.test(path);
       response.writeHead(isDiagnostic ? 200 : inner.status, {
         server: inner.headers.get('server') ?? '',
@@ -91,9 +95,7 @@ export async function startFront(delayMs: number) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    passOnTo(url: string) {
-      target = url;
-    },
+    passOnTo: target.resolve,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

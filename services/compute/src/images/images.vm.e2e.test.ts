@@ -11,13 +11,10 @@ import { until } from '../testing/wait.ts';
 import { IMAGE_FILES, type Image } from './image.ts';
 import { ImageStore } from './store.ts';
 
-/** Two builds, the first one cut off, on a busy machine with a slow mirror. */
-const DEADLINE_MS = 30 * 60_000;
-const SOON_MS = 30_000;
+/** Only what hangs takes as long. */
+const SOON_MS = 600_000;
 
-test('a build that is killed leaves nothing behind that matters, and the next one succeeds', {
-  timeout: DEADLINE_MS,
-}, async () => {
+test('a build that is killed leaves nothing behind that matters, and the next one succeeds', async () => {
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
   const cacheDir = await mkdtemp(join(tmpdir(), 'skerry-images-'));
   const config = readConfig(computeConfig, { SKERRY_HOME: cacheDir });

@@ -11,12 +11,9 @@ import { run } from '../host/run.ts';
 import { RealCore } from '../testing/real-core.ts';
 import { ImageStore } from './store.ts';
 
-const DEADLINE_MS = 100_000;
 const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
 
-test('an image by hash is fetched, verified and converted once; what is no image, or not there, says so', {
-  timeout: DEADLINE_MS,
-}, async () => {
+test('an image by hash is fetched, verified and converted once; what is no image, or not there, says so', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-file-'));
   await using core = await new RealCore().start();
   const store = new ImageStore({

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { run } from '../host/run.ts';
 
-/** Whoever should answer may be slow on a busy machine. */
-const ANSWER_MS = 30_000;
+/** Only what hangs takes as long. */
+const ANSWER_MS = 60_000;
+const RUN_MS = 600_000;
 /** A firewall that drops never answers: so long nothing must come. */
 const SILENCE_MS = 700;
 
@@ -31,7 +32,8 @@ export class Machine implements AsyncDisposable {
   }
 
   run(program: string, ...args: string[]): Promise<string> {
-    return run('nsenter', [`--net=/proc/${this.pid}/ns/net`, '--', program, ...args]);
+    const inside = [`--net=/proc/${this.pid}/ns/net`, '--', program, ...args];
+    return run('nsenter', inside, { timeoutMs: RUN_MS });
   }
 
   /** Lines for `ip`, without the word. */

@@ -12,10 +12,11 @@ import { openCache } from './play.ts';
 import { type AnnouncedNode, RealCore } from './real-core.ts';
 import { until } from './wait.ts';
 
-export const READY_MS = 300_000;
-export const STOP_MS = 150_000;
-export const SOON_MS = 20_000;
-export const SSH_MS = 120_000;
+/** Only what hangs takes as long as these. */
+export const READY_MS = 900_000;
+export const STOP_MS = 600_000;
+export const SOON_MS = 300_000;
+export const SSH_MS = 600_000;
 /** Long enough for an answer under load; a firewall that drops never answers. */
 export const ANSWER_MS = 3_000;
 /** The node's address towards the rest of IPv4 (RFC 5737, TEST-NET-2). */
@@ -43,7 +44,7 @@ export function sshWith(key: string, address: string, command: string, port = 22
     'StrictHostKeyChecking=no',
     'UserKnownHostsFile=/dev/null',
     'LogLevel=ERROR',
-    'ConnectTimeout=30',
+    'ConnectTimeout=300',
   ].flatMap((one) => ['-o', one]);
   return run('ssh', ['-i', key, '-p', `${port}`, ...options, `root@${address}`, command], {
     timeoutMs: SSH_MS,

@@ -117,10 +117,13 @@ describe('what strangers say to instances', () => {
       }
       await new Promise(setImmediate);
     };
+    const begun = performance.now();
     for (let round = 0; round < 20 && !session.destroyed && !session.closed; round++) await flood();
     await until(() => session.destroyed || session.closed);
     await until(() => world.plane.stats().httpOpen === 0);
-    assert.ok(reached <= 300, `${reached} reached the instance`);
+    // So many at once, and so many a second.
+    const allowed = 300 + (33 * (performance.now() - begun)) / 1000;
+    assert.ok(reached <= allowed, `${reached} reached the instance`);
     assert.deepEqual(nameless, []);
   });
 });

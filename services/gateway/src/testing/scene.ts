@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -8,6 +7,7 @@ import { join } from 'node:path';
 import { createLogger, type RunningService, readConfig } from '@skerry/kit';
 import { TEST_CACHE } from '../dataplane/native/testing/built.ts';
 import { ask } from '../dataplane/testing/suite/http-client.ts';
+import { until } from '../dataplane/testing/suite/world.ts';
 import { gatewayService } from '../index.ts';
 import { TestingCore } from '../sync/testing/core.ts';
 
@@ -87,9 +87,7 @@ export class Scene implements AsyncDisposable {
   }
 
   async untilActive(active = true): Promise<void> {
-    const end = performance.now() + 10_000;
-    while ((await this.api(`/api/hash/${HASH}`)).body.active !== active)
-      assert.ok(performance.now() < end, 'not in time');
+    await until(async () => (await this.api(`/api/hash/${HASH}`)).body.active === active);
   }
 
   sync(body?: object, key = KEY) {

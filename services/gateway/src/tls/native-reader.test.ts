@@ -27,7 +27,7 @@ async function compare(hellos: readonly CutHello[]): Promise<void> {
   }
 }
 
-describe('both readers of ClientHellos', { timeout: 60_000 }, () => {
+describe('both readers of ClientHellos', () => {
   test('find the name in what real clients send', async () => {
     for (const { client, wire } of REAL) {
       const answer = new ClientHelloReader().push(wire);

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { createReach } from '@skerry/kit';
 import { parseMetricsReport } from '@skerry/protocol';
 import { parseSystems } from '../asn.ts';
-import { type Handler, nodeAt, probeOptionsOf, startNode } from '../testing/scene.ts';
+import { type Handler, nodeAt, probeOptionsOf, startNode, startPair } from '../testing/scene.ts';
 import { measureNode, type ProbeOptions } from './measure.ts';
 import { parsePing, ping } from './ping.ts';
 
@@ -53,7 +53,7 @@ describe('a measurement', () => {
   test('of a core node: every field, one request after another, over IPv4', async () => {
     const { record, requests } = await measure(core, 'core');
     for (const field of ['base_latency', 'metrics_latency', 'aggregate_latency', 'file_download_latency'])
-      assert.ok(record[field] > 0 && record[field] < 10, field);
+      assert.ok(record[field] > 0, field);
     assert.equal(record.base_latency, record.base_latency_ipv4);
     const { version, txs_total, asn, as_name, measured_at } = record;
     assert.deepEqual(
@@ -74,7 +74,7 @@ describe('a measurement', () => {
   test('of a compute node: every field, one request after another', async () => {
     const { record, requests } = await measure(compute, 'compute');
     for (const field of ['base_latency', 'base_latency_ipv4', 'diagnostic_vm_latency', 'full_check_latency'])
-      assert.ok(record[field] > 0 && record[field] < 10, field);
+      assert.ok(record[field] > 0, field);
     const { version, features, ipv4, ipv6_pool, config_node_hash, codes } = record;
     assert.deepEqual(
       { version, features, ipv4, ipv6_pool, config_node_hash, codes },
@@ -100,9 +100,10 @@ describe('a measurement', () => {
   });
 
   test('each address family is forced', async () => {
-    await using fourth = await startNode(compute);
-    // The same port on the other family: what comes there came over IPv6.
-    await using sixth = await startNode(compute, { host: '::1', port: fourth.port });
+    // The same port on both families: what comes to the second came over IPv6.
+    const [fourth, sixth] = await startPair(compute);
+    await using _fourth = fourth;
+    await using _sixth = sixth;
     const url = `http://localhost:${fourth.port}/`;
     const pinged: string[] = [];
     const options = probeOptionsOf({ computeFamily: 6, ping: async (address) => void pinged.push(address) });

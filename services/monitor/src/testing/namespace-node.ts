@@ -19,7 +19,8 @@ for (const host of addresses) {
   const server = createServer((request, response) => {
     response.setHeader('server', 'skerry/9.9.9');
     response.statusCode = request.url === '/about/login' ? 401 : 200;
-    void setTimeout(delayMs).then(() => response.end('{}'));
+    // A timer may be a millisecond early.
+    void setTimeout(delayMs + 1).then(() => response.end('{}'));
   }).listen({ port, host, ipv6Only: true });
   await once(server, 'listening');
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -29,7 +30,7 @@ export async function startNode(
     handler(request, response);
   };
   const server: Server = tls ? createTlsServer(tls, serve) : createServer(serve);
-  await new Promise<void>((resolve) => server.listen({ host, port, ipv6Only: host === '::1' }, resolve));
+  await once(server.listen({ host, port, ipv6Only: host === '::1' }), 'listening');
   const at = server.address() as AddressInfo;
   const name = host.includes(':') ? `[${host}]` : host;
   return {
@@ -41,6 +42,21 @@ export async function startNode(
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+const PORT_TRIES = 20;
+
+/** Two nodes at one port: the first on IPv4, the second on IPv6, where somebody else may have a port that is free on IPv4. */
+export async function startPair(handler: Handler): Promise<[TestNode, TestNode]> {
+  for (let tries = 1; ; tries++) {
+    const fourth = await startNode(handler);
+    try {
+      return [fourth, await startNode(handler, { host: '::1', port: fourth.port })];
+    } catch (error) {
+      await fourth[Symbol.asyncDispose]();
+      if (tries === PORT_TRIES) throw error;
+    }
+  }
 }
 
 export const nodeAt = (kind: MeasuredNode['kind'], url: string, digit = 'a'): MeasuredNode => ({

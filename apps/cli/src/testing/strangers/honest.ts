@@ -154,7 +154,7 @@ export const runner = (at: number): Actor => ({
           runtime: 'python3',
           code: 'def main(variables, request): return {"hello": variables.get("name", "world")}\n',
           memory: 128,
-          timeout: 10,
+          timeout: 60,
         },
       },
       signer,

@@ -84,10 +84,7 @@ export const RESOURCE_ATTACKS: readonly Attack[] = [
     ['while True:', '  os.fork()'],
     'PROGRAM_FAILED',
     /Resource temporarily/,
-    {
-      ...LARGE,
-      timeoutSeconds: 5,
-    },
+    LARGE,
   ),
   node(
     'starts threads without end',
@@ -95,7 +92,6 @@ export const RESOURCE_ATTACKS: readonly Attack[] = [
      async function main() { for (;;) await new Promise((done) => new Worker('setInterval(()=>{},1e6)', { eval: true }).once('online', done)); }`,
     'PROGRAM_CRASHED',
     /memory limit|the program exited/,
-    { timeoutSeconds: 10 },
   ),
   python(
     'fills memory',

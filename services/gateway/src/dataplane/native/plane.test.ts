@@ -47,7 +47,7 @@ async function speak(port: number): Promise<Socket> {
   return client;
 }
 
-describe('native data plane alone', { timeout: 60_000 }, () => {
+describe('native data plane alone', () => {
   test('a program that falls is started again on the same port, with the routes of now', async () => {
     let plane: NativeDataPlane | undefined;
     await using world = await openWorld((options) => {
@@ -59,20 +59,18 @@ describe('native data plane alone', { timeout: 60_000 }, () => {
     process.kill(plane!.pid!, 'SIGKILL');
     plane!.applyChanges([{ hostname: 'new.example', ipv6: ADDRESS_A }]);
     await until(() => troubles.some((message) => message.includes('restarting it')));
-    const before = performance.now();
-    for (;;) {
+    await until(async () => {
       const client = connect(world.ports.https, '127.0.0.1').on('error', () => {});
       client.end(helloWire({ serverName: 'new.example' }));
       const answer = await readAll(client).catch(() => Buffer.alloc(0));
-      if (answer.length > 0) break;
-      assert.ok(performance.now() - before < 10_000, 'it does not serve again');
-    }
+      return answer.length > 0;
+    });
   });
 
   test('a gateway that replaces another drops nothing; one that was not asked to does not', async () => {
     const handoverPath = join(directory, 'listeners.sock');
     let replaced = 0;
-    const handover = { path: handoverPath, replace: false, drainMs: 30_000, onReplaced: () => replaced++ };
+    const handover = { path: handoverPath, replace: false, drainMs: 600_000, onReplaced: () => replaced++ };
     let first: NativeDataPlane | undefined;
     let again: DataPlaneOptions | undefined;
     await using world = await openWorld((options) => {

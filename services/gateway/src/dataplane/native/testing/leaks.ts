@@ -30,7 +30,8 @@ export interface LeakCounts {
 
 /** Of native/relay.c: empty pipes that are kept for the next transfers. */
 const MAX_SPARE_PIPES = 64;
-const SETTLE_MS = 60_000;
+/** Only what hangs takes as long. */
+const SETTLE_MS = 600_000;
 /** Of a process, beside one for each client. */
 const OTHER_DESCRIPTORS = 2500;
 /** The allocator may keep some of what was given back, for the next. */

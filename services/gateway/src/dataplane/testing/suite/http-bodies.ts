@@ -10,7 +10,7 @@ import { NAME_A, NAME_UNKNOWN, openClient, openWorld, readAll, until } from './w
 const MEGABYTE = 1024 * 1024;
 
 export function httpBodiesSuite(create: CreateDataPlane): void {
-  describe('HTTP messages', { timeout: 60_000 }, () => {
+  describe('HTTP messages', () => {
     test('30 MB up and down, of known length and in chunks', async () => {
       await using world = await openWorld(create);
       serveHttp(world.httpA, (request, response) => request.pipe(response));

@@ -9,9 +9,7 @@ import { NAME_A, NAME_B, NAME_DEAD, NAME_UNKNOWN, openClient, openWorld, readByt
 const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n';
 
 export function httpJournalSuite(create: CreateDataPlane): void {
-  test('every HTTP request is counted by its class and outcome, and told of', {
-    timeout: 60_000,
-  }, async () => {
+  test('every HTTP request is counted by its class and outcome, and told of', async () => {
     const told: HttpAccessRecord[] = [];
     const access = { every: 1, tell: () => {}, tellHttp: (record: HttpAccessRecord) => told.push(record) };
     await using world = await openWorld((options) => create({ ...options, access }));

@@ -22,7 +22,7 @@ function serveLetters(world: World): void {
 }
 
 export function httpRoutingSuite(create: CreateDataPlane): void {
-  describe('HTTP by Host', { timeout: 60_000 }, () => {
+  describe('HTTP by Host', () => {
     test('each name reaches its instance; case, port and trailing dot do not matter', async () => {
       await using world = await openWorld(create);
       serveLetters(world);

@@ -52,7 +52,7 @@ async function answerTo(world: World, wire: Uint8Array): Promise<Buffer> {
 }
 
 export function tlsNamesSuite(create: CreateDataPlane): void {
-  describe('TLS by server name', { timeout: 60_000 }, () => {
+  describe('TLS by server name', () => {
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       test(`${version}: the certificate that the client sees is the instance's own`, async () => {
         await using world = await openWorld(create);

@@ -172,11 +172,16 @@ export async function endingOf(socket: Socket): Promise<'end' | 'reset'> {
 }
 
 const POLL_MS = 5;
+/** Only what hangs takes as long. */
+const HANG_MS = 100_000;
 
-/** Waits until something holds; fails when it does not within the deadline. */
-export async function until(condition: () => boolean, deadlineMs = 10_000): Promise<void> {
+/** Waits until something holds; fails where it never does. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  deadlineMs = HANG_MS,
+): Promise<void> {
   const end = performance.now() + deadlineMs;
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
