@@ -49,6 +49,11 @@ export const ERRORS = {
     kind: 'invalid',
     meaning: 'This route does not accept the content type of the body',
   },
+  UPGRADE_REQUIRED: {
+    httpStatus: 426,
+    kind: 'invalid',
+    meaning: 'This route is a WebSocket; connect to it as one',
+  },
   BODY_TOO_LARGE: tooLarge('The body is larger than this route allows'),
   HEADERS_TOO_LARGE: {
     httpStatus: 431,
