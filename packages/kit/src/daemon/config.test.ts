@@ -57,7 +57,7 @@ test('every problem is reported at once; unknown names are problems; secrets are
     (error) => {
       assert.ok(error instanceof AppError && error.code === 'INVALID_CONFIG');
       const { problems } = error.details as { problems: string[] };
-      assert.equal(problems.length, 5);
+      assert.equal(problems.length, 6);
       assert.match(
         problems.join('\n'),
         /SKERRY_X_PORT.*SKERRY_X_CORE_URL.*SKERRY_X_MODE.*SKERRY_X_IMAGES: expected names with one of one, two.*SKERRY_X_PROT is not a known setting.*SKERRY_X_IS_LOUD is called SKERRY_X_VERBOSE now/s,
