@@ -9,6 +9,7 @@ import { soakHttpHeads } from './soak/http-heads.ts';
 import type { SoakOptions } from './soak/options.ts';
 import { soakPlane } from './soak/plane.ts';
 import { soakSim } from './soak/sim.ts';
+import { soakSockets } from './soak/sockets.ts';
 import { ROOT } from './source.ts';
 import { parseCommand } from './usage.ts';
 
@@ -19,6 +20,7 @@ const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>>
   'http-heads': soakHttpHeads,
   plane: soakPlane,
   sim: soakSim,
+  sockets: soakSockets,
 };
 /** Of long tests only, and the Debian packages they come in. */
 const SOAK_PROGRAMS = { caddy: 'caddy', pebble: 'pebble' };

@@ -47,13 +47,13 @@ export {
   listen,
   urlOfListener,
 } from './http/server.ts';
+export { takeUpgrade, type Upgrade, upgradeOf } from './http/upgrade.ts';
 export { type Client, type ClientOptions, createClientOf } from './limits/client.ts';
 export {
   ClientTable,
   type LimitedClass,
   type RateLimitOptions,
   rateLimitsOf,
-  rateSettings,
 } from './limits/rate-limit.ts';
 export { type Held, type NoShare, type ShareLimits, Shares } from './limits/shares.ts';
 export { Slots, type SlotsOptions } from './limits/slots.ts';

@@ -21,7 +21,7 @@ const API = {
   },
   getThing: {
     method: 'GET',
-    also: ['HEAD'],
+    alsoHead: true,
     path: '/api/v0/things/:name/*',
     summary: 'One thing',
     params: Type.Object({

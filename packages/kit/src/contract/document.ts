@@ -7,6 +7,7 @@ import {
   isContent,
   type Operation,
   type RateClass,
+  statusOf,
 } from '@skerry/protocol/api/operation';
 import { VERSION } from '../daemon/version.ts';
 import { Components } from './components.ts';
@@ -54,11 +55,7 @@ export function tagOf({ tag, path }: Operation): string {
   );
 }
 
-export const methodsOf = ({ method, also = [] }: Operation) => [method, ...also];
-
-/** `getFile` -> `headFile`, `callProgram` -> `postCallProgram`: an operation under a method beside its own. */
-const idUnder = (method: string, id: string) =>
-  `${method.toLowerCase()}${id.replace(/^get/, '').replace(/^./, (first) => first.toUpperCase())}`;
+export const methodsOf = ({ method, alsoHead }: Operation) => (alsoHead ? [method, 'HEAD'] : [method]);
 
 /** What is sent, by media type. */
 export function contentOfBody(body: Body): Readonly<Record<string, object>> {
@@ -96,7 +93,7 @@ export const contentOfAnswer = (form: AnswerForm): Readonly<Record<string, objec
 function groupErrors(operation: Operation): Map<number, ErrorCode[]> {
   const said = new Set(errorsOf(operation));
   const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => said.has(code));
-  return Map.groupBy(codes, (code) => ERRORS[code].httpStatus);
+  return Map.groupBy(codes, (code) => statusOf(code, operation));
 }
 
 const mapValues = <T, U>(record: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> =>
@@ -133,7 +130,7 @@ function documentOperation(
     ...(body
       ? {
           requestBody: {
-            required: !body.isOptional,
+            required: !(body.kind === 'json' && body.isOptional),
             content: mapValues(contentOfBody(body), mediaOf),
           },
         }
@@ -146,9 +143,6 @@ function documentOperation(
   };
 }
 
-const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
-const withoutBody = ({ body: _, ...others }: Operation): Operation => others;
-
 /** The OpenAPI 3.1 document of a table. @param perMinute the rates of its server, where it counts requests */
 export function writeDocument(api: Api, info: ApiInfo, perMinute: PerMinute = {}): Document {
   const operations = Object.entries(api);
@@ -159,9 +153,8 @@ export function writeDocument(api: Api, info: ApiInfo, perMinute: PerMinute = {}
     const methods = paths[path] ?? {};
     paths[path] = methods;
     for (const method of methodsOf(operation)) {
-      const name = method === operation.method ? id : idUnder(method, id);
-      const asked = BODILESS.has(method) ? withoutBody(operation) : operation;
-      methods[method.toLowerCase()] = documentOperation(name, asked, components, perMinute);
+      const name = method === 'HEAD' ? id.replace(/^get/, 'head') : id;
+      methods[method.toLowerCase()] = documentOperation(name, operation, components, perMinute);
     }
   }
   const { title, description } = info;

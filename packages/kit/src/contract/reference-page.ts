@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ERRORS, type ErrorCode } from '@skerry/protocol';
-import { type Api, errorsOf, type Operation } from '@skerry/protocol/api/operation';
+import { type Api, errorsOf, type Operation, statusOf } from '@skerry/protocol/api/operation';
 import { VERSION } from '../daemon/version.ts';
 import { escapeHtml } from '../http/html.ts';
 import {
@@ -112,8 +112,8 @@ function renderParameters(operation: Operation): string {
   return rows.length === 0 ? '' : `<h3>Parameters</h3><table>${rows.join('')}</table>`;
 }
 
-const errorRow = (code: ErrorCode) =>
-  `<tr><td>${ERRORS[code].httpStatus}</td><td><code>${code}</code></td><td>${escapeHtml(ERRORS[code].meaning)}</td></tr>`;
+const errorRow = (code: ErrorCode, operation?: Operation) =>
+  `<tr><td>${statusOf(code, operation)}</td><td><code>${code}</code></td><td>${escapeHtml(ERRORS[code].meaning)}</td></tr>`;
 
 function renderExample(operation: Operation): string {
   const { method, example } = operation;
@@ -141,7 +141,10 @@ function renderOperation(
       `<h3>${status} ${escapeHtml(describeAnswer(status, form))}</h3>${renderContent(contentOfAnswer(form))}`,
   );
   const own = errorsOf(operation).filter((code) => !common.has(code));
-  const errors = own.length === 0 ? '' : `<h3>Errors</h3><table>${own.map(errorRow).join('')}</table>`;
+  const errors =
+    own.length === 0
+      ? ''
+      : `<h3>Errors</h3><table>${own.map((code) => errorRow(code, operation)).join('')}</table>`;
   return `<details id="${escapeHtml(id)}"><summary><span class="method">${methodsOf(operation).join(', ')}</span><code>${escapeHtml(pathOf(operation))}</code><span>${escapeHtml(summary)}</span></summary>
 <div class="body"><p class="notes">${notes.map(escapeHtml).join(' · ')}</p>
 ${renderParameters(operation)}${body ? `<h3>Body</h3>${renderContent(contentOfBody(body))}` : ''}${shown.join('')}${renderExample(operation)}${errors}</div></details>`;
@@ -195,7 +198,7 @@ ${description
   .map((line) => `<p>${prose(line)}</p>`)
   .join('')}
 <p>${operations.length} operations. For programs: <a href="openapi.json">openapi.json</a>.</p><nav>${links}</nav>
-${common.size === 0 ? '' : `<h2>errors of every operation</h2><table>${[...common].map(errorRow).join('')}</table>`}
+${common.size === 0 ? '' : `<h2>errors of every operation</h2><table>${[...common].map((code) => errorRow(code)).join('')}</table>`}
 ${sections.join('\n')}
 ${types}</body></html>
 `;

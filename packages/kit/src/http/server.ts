@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import fastifyCors from '@fastify/cors';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { AppError, describeMismatch, type ErrorBody, type ErrorCode, LIMITS } from '@skerry/protocol';
+import { statusOf } from '@skerry/protocol/api/operation';
 import {
   type FastifyBaseLogger,
   type FastifyError,
@@ -17,6 +18,7 @@ import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../lim
 import { Methods } from './methods.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
+import { asksForOneOf, routeUpgrades } from './upgrade.ts';
 import { compileOnDemand } from './validators.ts';
 
 export type HttpServer = FastifyInstance<
@@ -41,13 +43,15 @@ export interface HttpServerOptions {
   readonly bodyLimitBytes?: number;
   /** Knows failures of the service's own floor, such as a database that is away. */
   readonly translateError?: (error: unknown) => AppError | undefined;
-  /** With it every route must say its `config.rateClass`. */
+  /** With it every route must say its `config.rateClass`, unless `isGeneralByDefault`. */
   readonly limits?: RateLimitOptions;
   readonly observer?: HttpObserver | undefined;
   /** Paths that are answered before everything that waits for its turn. */
   readonly urgentPaths?: readonly string[] | undefined;
   /** How long requests that run may go on after `close`. */
   readonly drainMs?: number;
+  /** Paths that are WebSockets (upgrade.ts). */
+  readonly socketPaths?: readonly string[];
 }
 
 /** Within this time a body is whole, unless its route watches it. */
@@ -170,7 +174,7 @@ function answerErrors(app: HttpServer, { translateError, observer }: HttpServerO
     }
     const retryAfter = retryAfterOf(known);
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
-    void reply.status(known.httpStatus).send(body);
+    void reply.status(statusOf(known.code, request.routeOptions.config.operation)).send(body);
   });
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0]!;
@@ -207,42 +211,6 @@ function finishOnClose(app: HttpServer, log: Logger, drainMs: number): void {
   app.addHook('onClose', async () => clearTimeout(deadline));
 }
 
-/** Told once: it is a setting that is missing, not an event. */
-function warnOfRelays(log: Logger): (peer: string) => void {
-  let isTold = false;
-  return (peer) => {
-    if (isTold) return;
-    isTold = true;
-    log.warn(
-      { peer },
-      'requests come through an untrusted proxy: all of them count as one client (see the setting TRUSTED_PROXIES)',
-    );
-  };
-}
-
-function limitRates(app: HttpServer, log: Logger, limits: RateLimitOptions): void {
-  const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
-  app.addHook('onRoute', checkRateClass);
-  app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
-}
-
-/** A body that is not whole in time ends with its connection, unless the route sees to that itself. */
-function endUnfinishedBodies(app: HttpServer): void {
-  app.addHook('onRequest', async ({ raw, routeOptions }) => {
-    const hasBody =
-      raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
-    if (!hasBody || routeOptions.config?.watchesItsBody) return;
-    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
-    raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
-  });
-}
-
-function traceAnswers(app: HttpServer, log: Logger, observer: HttpObserver | undefined): void {
-  const slow = new SlowRequests(log);
-  app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
-  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, slow, observer));
-}
-
 /**
  * An HTTP server whose every error is `{error, status:"error", code}`. What is not foreseen is logged and answered INTERNAL.
  * Every answer carries `x-request-id`, which every line in the log of that request has as `request_id`.
@@ -256,7 +224,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     genReqId: requestIdOf,
     bodyLimit: options.bodyLimitBytes ?? LIMITS.jsonBodyBytes,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      ...(options.socketPaths ? { shouldUpgradeCallback: asksForOneOf(options.socketPaths) } : {}),
+    },
     // Strict validation: nothing is dropped in silence; text of a query may become the number that it is.
     ajv: {
       // Verbose: an error knows its schema, and names what is allowed.
@@ -293,13 +264,39 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       maxAge: 86_400,
     });
   }
-  if (limits) limitRates(app, log, limits);
+  if (limits) {
+    const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
+    if (!limits.isGeneralByDefault) app.addHook('onRoute', checkRateClass);
+    app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
+  }
   takeTurns(app.server, new Set(options.urgentPaths));
-  endUnfinishedBodies(app);
-  traceAnswers(app, log, observer);
+  if (options.socketPaths) routeUpgrades(app.server);
+  app.addHook('onRequest', async ({ raw, routeOptions }) => {
+    const hasBody =
+      raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
+    if (!hasBody || routeOptions.config?.watchesItsBody) return;
+    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
+    raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+  });
+  const slow = new SlowRequests(log);
+  app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
+  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, slow, observer));
   answerErrors(app, options);
   finishOnClose(app, log, options.drainMs ?? DRAIN_MS);
   return app;
+}
+
+/** Told once: it is a setting that is missing, not an event. */
+function warnOfRelays(log: Logger): (peer: string) => void {
+  let isTold = false;
+  return (peer) => {
+    if (isTold) return;
+    isTold = true;
+    log.warn(
+      { peer },
+      'requests come through an untrusted proxy: all of them count as one client (see the setting TRUSTED_PROXIES)',
+    );
+  };
 }
 
 /** Where one can be asked that listens on a host: every address is this machine's own, IPv6 stands in brackets (RFC 3986, 3.2.2). */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createParser, ERRORS, type ErrorBody, isErrorCode } from '@skerry/protocol';
+import { createParser, type ErrorBody, isErrorCode } from '@skerry/protocol';
 import {
   type AnswerForm,
   type Api,
@@ -8,6 +8,7 @@ import {
   errorsOf,
   isContent,
   type Operation,
+  statusOf,
 } from '@skerry/protocol/api/operation';
 import fc from 'fast-check';
 import type Type from 'typebox';
@@ -67,13 +68,13 @@ export function checkAnswer(operation: Operation, { statusCode, headers, payload
     const body: unknown = JSON.parse(payload);
     const { code, status } = (body ?? {}) as Partial<ErrorBody>;
     const schema = form && schemaOf(form);
-    if (schema && !(status === 'error' && isErrorCode(code) && ERRORS[code].httpStatus === statusCode)) {
+    if (schema && !(status === 'error' && isErrorCode(code) && statusOf(code, operation) === statusCode)) {
       createParser(schema, `the answer ${statusCode}`)(body);
       return;
     }
     assert.ok(isErrorCode(code), `${statusCode} is not declared: ${payload.slice(0, 300)}`);
     assert.ok(errorsOf(operation).includes(code), `${code} is not declared`);
-    assert.equal(statusCode, ERRORS[code].httpStatus);
+    assert.equal(statusCode, statusOf(code, operation));
     return;
   }
   assert.ok(form && isContent(form) && type in form.content, `${statusCode} is not declared as ${type}`);

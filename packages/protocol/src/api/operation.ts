@@ -1,5 +1,5 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox';
-import type { ErrorCode } from '../errors.ts';
+import { ERRORS, type ErrorCode } from '../errors.ts';
 
 /** The HTTP contract as data: what a service answers, checks and documents, and what its clients send, follow from it. */
 
@@ -25,6 +25,8 @@ export interface JsonBody {
   readonly schema: TSchema;
   /** An object by the rules of signed text (`scanJsonObject`), under any content type of text, no value turned into another type. */
   readonly isStrict?: true;
+  /** No body is taken, too; where it is strict, as an empty object. */
+  readonly isOptional?: true;
 }
 
 /** A signed message. What checks it is the node's intake, on the exact bytes that the signature covers. */
@@ -37,7 +39,6 @@ export interface SignedBody {
 /** Bytes, whole before the handler begins. Those of JSON are taken under any content type of text. */
 export interface BytesBody {
   readonly kind: 'bytes';
-  // `*/*` for any.
   readonly contentType: string;
   /** What they are. */
   readonly description: string;
@@ -56,8 +57,6 @@ export interface StreamBody {
 }
 
 export type Body = (JsonBody | SignedBody | BytesBody | FormBody | StreamBody) & {
-  /** No body is taken, too: as no bytes, or as an empty object where JSON is strict. */
-  readonly isOptional?: true;
   /** The longest body in bytes; the server's general limit where it is left out. */
   readonly limitBytes?: number;
 };
@@ -82,8 +81,8 @@ export interface Deployed {
 /** One thing that a service does for its callers. Its key in its table is its id. */
 export interface Operation {
   readonly method: Method;
-  /** Methods beside it that the handler answers, too. */
-  readonly also?: readonly (Method | 'HEAD')[];
+  /** Also takes HEAD, which the handler answers itself. */
+  readonly alsoHead?: true;
   /** Parameters as `:name`, the rest of a path as `*`. */
   readonly path: string;
   readonly summary: string;
@@ -96,6 +95,8 @@ export interface Operation {
   readonly body?: Body;
   /** By status. What says `{status: "error"}` is a refusal, also where it has a form of its own. */
   readonly answers: Readonly<Record<number, AnswerForm>>;
+  /** Deployed clients look for this status, in the place of 400, where a request is wrong (docs/decisions.md 8). */
+  readonly refusesWith?: 422;
   /** The codes that it answers beside those that follow from its class, parameters and body (`errorsOf`). */
   readonly errors: readonly ErrorCode[];
   readonly example?: Example;
@@ -169,6 +170,14 @@ export function errorsOf({ errors, params, query, body, rateClass }: Operation):
       'INTERNAL',
     ]),
   ];
+}
+
+const BAD_REQUEST = 400;
+
+/** The status of a refusal: the code's own, unless the operation's callers look for another one. */
+export function statusOf(code: ErrorCode, operation: Pick<Operation, 'refusesWith'> | undefined): number {
+  const { httpStatus } = ERRORS[code];
+  return httpStatus === BAD_REQUEST ? (operation?.refusesWith ?? httpStatus) : httpStatus;
 }
 
 type Simplify<T> = { [K in keyof T]: T[K] };

@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Client, type Held, type HttpServer, type Logger, Shares, serveAll } from '@skerry/kit';
+import { type Client, type Held, type HttpServer, type Logger, Shares } from '@skerry/kit';
 import { AppError, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
-import { CONSOLE_API } from '@skerry/protocol/api/compute/machines';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Instances } from '../instances/instances.ts';
 import type { InstanceWorker } from '../instances/worker/worker.ts';
 import { type OwnerAccess, signedRequestOf } from '../owner/access.ts';
 
-const PATH = new RegExp(`^${CONSOLE_API.streamMachineLogs.path.replace(':ref', '([0-9a-f]{64})')}$`);
+const PATH = /^\/control\/machine\/([0-9a-f]{64})\/stream_logs$/;
 const FRAME_BYTES_MAX = 32 * 1024;
 /** Until the first frame says who asks: a client has it ready when it connects. */
 const AUTH_LIMIT_MS = 3_000;
@@ -33,18 +32,11 @@ export interface LogStreamSources {
   readonly clientOf: (request: IncomingMessage) => Client;
 }
 
-/** The first frame carries both signed parts (`{"auth":{...}}`); then come the lines there were, and each new one as it is said. */
+/**
+ * `GET /control/machine/{ref}/stream_logs`, a WebSocket. Its first frame carries both signed parts (`{"auth":{...}}`); then
+ * come the lines there were, and each new one as it is said.
+ */
 export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
-  // What asks to be upgraded does not come by here.
-  serveAll(app, CONSOLE_API, {
-    streamMachineLogs({ reply }) {
-      reply.header('upgrade', 'websocket');
-      throw new AppError(
-        'UPGRADE_REQUIRED',
-        'this is a WebSocket: connect with the header upgrade: websocket',
-      );
-    },
-  });
   const server = new WebSocketServer({ noServer: true, maxPayload: FRAME_BYTES_MAX });
   const places: Places = {
     unproved: new Shares(UNPROVED),

@@ -23,8 +23,8 @@ export interface Recipe {
 }
 
 export interface Mirrors {
-  readonly debianMirror: string;
-  readonly debianSecurityMirror: string;
+  readonly mirror: string;
+  readonly securityMirror: string;
   readonly ubuntuMirror: string;
   readonly ubuntuSecurityMirror: string;
 }
@@ -53,9 +53,7 @@ const DEBIAN_PACKAGES: readonly string[] = [
 ];
 
 /** What each of the network's images is made of. A disk goes on with what it was made of. */
-const RECIPES: readonly (Omit<Recipe, 'mirror' | 'securityMirror'> & {
-  readonly name: (typeof IMAGES)[number];
-})[] = [
+const RECIPES: readonly (Omit<Recipe, keyof Mirrors> & { readonly name: (typeof IMAGES)[number] })[] = [
   {
     name: 'debian:12',
     suite: 'bookworm',
@@ -94,7 +92,7 @@ export function findRecipe(name: string, mirrors: Mirrors): Recipe {
   }
   return recipe.distro === 'ubuntu'
     ? { ...recipe, mirror: mirrors.ubuntuMirror, securityMirror: mirrors.ubuntuSecurityMirror }
-    : { ...recipe, mirror: mirrors.debianMirror, securityMirror: mirrors.debianSecurityMirror };
+    : { ...recipe, mirror: mirrors.mirror, securityMirror: mirrors.securityMirror };
 }
 
 /** Names a recipe's result: the same recipe gives the same key, any change another one. */

@@ -3,10 +3,10 @@ import type { HttpServer, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
 import { listMissingSandboxPrograms } from '../host/preflight.ts';
-import { loadDiagnosticPrograms } from './diagnostic.ts';
+import { diagnosticRoutes, loadDiagnosticPrograms } from './diagnostic.ts';
 import { Programs } from './programs.ts';
 import { RunReports } from './reports.ts';
-import { addProgramRoutes, type ClientOf, refusePrograms } from './routes.ts';
+import { type ClientOf, programRoutes } from './routes.ts';
 
 export interface ProgramServiceOptions {
   readonly config: ComputeConfig;
@@ -28,15 +28,19 @@ export interface ProgramService extends AsyncDisposable {
   work(): Promise<void>;
 }
 
+/** Where programs cannot run, what would have called one says why. */
 function refuseAll(reason: string): ProgramService {
-  const refuse = () => {
+  const refuse = async () => {
     throw new AppError('NO_RUNNER', `this node runs no programs: ${reason}`);
   };
   return {
     features: [],
     programs: undefined,
     memoryMib: 0,
-    addRoutes: async (app) => refusePrograms(app, refuse),
+    async addRoutes(app) {
+      for (const url of ['/vm/:hash', '/vm/:hash/*', '/status/check/fastapi']) app.all(url, refuse);
+      app.post('/run/:hash', refuse);
+    },
     async work() {},
     async [Symbol.asyncDispose]() {},
   };
@@ -98,7 +102,8 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
       const diagnostics = await loadDiagnosticPrograms(nodeId);
       for (const program of diagnostics) programs.library.add(program);
       const hashes = diagnostics.map(({ hash }) => hash);
-      addProgramRoutes(app, programs, clientOf, hashes);
+      await app.register(async (scope) => programRoutes(scope as HttpServer, programs, clientOf, hashes));
+      diagnosticRoutes(app, programs);
     },
     work: () => reports.work(),
     [Symbol.asyncDispose]: () => programs[Symbol.asyncDispose](),

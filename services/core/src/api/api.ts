@@ -11,6 +11,7 @@ import {
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { CORE_API } from '@skerry/protocol/api/core/index';
+import { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
 import type { Operation } from '@skerry/protocol/api/operation';
 import { aggregateHandlers } from './aggregates.ts';
 import { costHandlers } from './credits/costs.ts';
@@ -24,6 +25,7 @@ import { messageHandlers } from './messages/messages.ts';
 import { nodeMetricsHandlers } from './node-metrics.ts';
 import { programHandlers } from './programs/programs.ts';
 import type { Rooms } from './rooms.ts';
+import { socketHandlers } from './sockets/sockets.ts';
 import { stateHandlers } from './state.ts';
 import { networkStorageHandlers } from './storage/network-storage.ts';
 import { storageHandlers } from './storage/storage.ts';
@@ -41,7 +43,7 @@ Requests are counted per client address in the class that \`x-rate-limit\` names
 Every answer carries \`x-request-id\`, the caller's own where it sent one.`,
 };
 
-const handlersOf = (rooms: Rooms): Handlers<typeof CORE_API> => ({
+const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({
   ...messageHandlers(rooms),
   ...storageHandlers(rooms),
   ...networkStorageHandlers(rooms),
@@ -56,6 +58,7 @@ const handlersOf = (rooms: Rooms): Handlers<typeof CORE_API> => ({
   ...indexerHandlers(rooms),
   ...nodeMetricsHandlers(rooms),
   ...eventHandlers(rooms),
+  ...socketHandlers(rooms, log),
   ...stateHandlers(rooms),
   ...vrfHandlers(rooms),
   ...nodeHandlers(rooms),
@@ -85,12 +88,13 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
     drainMs,
     observer: rooms.metrics.http,
     urgentPaths: HEALTH_PATHS,
+    socketPaths: Object.values(SOCKETS_API).map(({ path }) => path),
   });
   app.addHook('onRequest', async ({ url }) => {
     if (url.includes('%00'))
       throw new AppError('INVALID_PARAMETERS', 'no path, filter or cursor holds a NUL character');
   });
   expectAll(app, CORE_API);
-  serveAll(app, CORE_API, handlersOf(rooms), (operation) => OPTIONS.get(operation) ?? {});
+  serveAll(app, CORE_API, handlersOf(rooms, log), (operation) => OPTIONS.get(operation) ?? {});
   return app;
 }

@@ -54,12 +54,12 @@ export interface Rooms {
   readonly settings: RouteSettings;
 }
 
-/** Settings of the node, by their names. */
-export interface RouteSettings extends UploadLimits {
-  readonly name: string;
+export interface RouteSettings {
+  readonly nodeName: string;
   /** How long POST /instances waits for the scheduler before it answers without an address. */
   readonly allocationWaitMs: number;
   readonly uploadLimitBytes: number;
+  readonly uploads: UploadLimits;
   /** How long POST /ipfs/pin waits for the file before it answers that it is pending. */
   readonly ipfsPinWaitMs: number;
   /** Event streams open at once, of all clients. */
@@ -69,6 +69,11 @@ export interface RouteSettings extends UploadLimits {
   readonly streamsPerClient: number;
   /** How long a reader of a stream may leave unread what it was given. */
   readonly streamStallMs: number;
+  /** WebSockets open at once, of all clients. */
+  readonly maxSockets: number;
+  /** Of them, those kept for clients that are exempt from the rate limit. */
+  readonly socketReserve: number;
+  readonly socketsPerClient: number;
   readonly limits: RateLimitOptions;
   /** By which the node's operator is known; where there is none, nobody is. */
   readonly operatorToken: string | undefined;

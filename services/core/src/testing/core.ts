@@ -7,7 +7,7 @@ import type { Database } from '@skerry/database';
 import { type DiskReserve, Reserve } from '@skerry/database';
 import { createTestDatabase } from '@skerry/database/testing';
 import { type IndexerSettings, NO_NETWORKS, startIndexer } from '@skerry/indexer';
-import { createLogger, type HttpServer, type Logger, listen, rateLimitsOf, readConfig } from '@skerry/kit';
+import { createLogger, type HttpServer, type Logger, listen, readConfig } from '@skerry/kit';
 import type { Pool } from 'pg';
 import { createApi } from '../api/api.ts';
 import type { RouteSettings } from '../api/rooms.ts';
@@ -17,9 +17,10 @@ import { inlineVerifier } from '../intake/verify/verifier.ts';
 import type { SenderSettings } from '../notify/webhooks/delivery/send.ts';
 import type { PeerLink } from '../peers/sync/link.ts';
 import { type CoreRooms, openRooms, routeRoomsOf, type TrustConfig } from '../rooms.ts';
+import { routeSettingsOf } from '../route-settings.ts';
 import type { BlobStore } from '../store/files/blob-store.ts';
 import { createDirectoryBlobStore } from '../store/files/directory-store.ts';
-import { IpfsFetcher } from '../store/ipfs/fetcher.ts';
+import { type Fetcher, startFetcher } from '../store/ipfs/fetcher.ts';
 import type { BlockSource } from '../store/ipfs/gateways.ts';
 import type { Schema } from '../store/schema.ts';
 
@@ -42,7 +43,7 @@ const HEALTH_TIMEOUT_MS = 3_000;
 export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;
   readonly rooms: CoreRooms;
-  readonly fetcher: IpfsFetcher;
+  readonly fetcher: Fetcher;
   readonly filesDir: string;
   readonly blobs: BlobStore;
   /** Sends a signed message as a client would. */
@@ -108,7 +109,6 @@ const trustTestKeys = (creditEnforcement = false): TrustConfig => ({
 function configOf(options: TestCoreOptions, dataDir: string): CoreConfig {
   const { webhooks = {}, ipfs = {} } = options;
   const usual = readConfig(coreConfig, {});
-  const { limits: _, ...changed } = options.settings ?? {};
   return {
     ...usual,
     ...(options.trust ?? trustTestKeys(options.creditEnforcement)),
@@ -130,8 +130,13 @@ function configOf(options: TestCoreOptions, dataDir: string): CoreConfig {
     ipfsGateways: [...(ipfs.gateways ?? [])],
     ipfsTimeoutMs: ipfs.timeoutMs ?? 2_000,
     allowPrivate: options.allowPrivate ?? true,
-    ...changed,
   };
+}
+
+/** No time passes for the rate limits: however slow the machine, a rate is used up by its requests. */
+function settingsOf(config: CoreConfig, changes: Partial<RouteSettings> = {}): RouteSettings {
+  const settings = routeSettingsOf(config);
+  return { ...settings, limits: { ...settings.limits, now: () => 0 }, ...changes };
 }
 
 export const MIGRATIONS = fileURLToPath(new URL('../store/migrations', import.meta.url));
@@ -172,8 +177,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     ...{ database, blobs, indexer, reserve, log },
     verifier: inlineVerifier,
     links: options.peers ?? [],
-    // No time passes for the rate limits: however slow the machine, a rate is used up by its requests.
-    limits: options.settings?.limits ?? { ...rateLimitsOf(config), now: () => 0 },
+    settings: settingsOf(config, options.settings),
     now: options.now ?? Date.now,
     uptime: options.uptime,
     blockSource: options.blockSource,
@@ -184,7 +188,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   stack.defer(() => rooms.pipeline.close());
   stack.use(followIndexPosts({ db: rooms.db, pool: database.pool, events: rooms.events, indexer, log }));
   const fetcher = stack.use(
-    new IpfsFetcher({
+    startFetcher({
       db: rooms.db,
       files: rooms.ipfs,
       limitBytes: 64 * 1024 * 1024,

@@ -11,6 +11,7 @@ import { MESSAGES_API } from './messages.ts';
 import { NETWORK_STORAGE_API } from './network-storage.ts';
 import { NODE_API } from './node.ts';
 import { PROGRAMS_API } from './programs.ts';
+import { SOCKETS_API } from './sockets.ts';
 import { STATE_API } from './state.ts';
 import { STORAGE_API } from './storage.ts';
 import { SYNC_API } from './sync.ts';
@@ -31,6 +32,7 @@ export const CORE_API = {
   ...CREDITS_API,
   ...COSTS_API,
   ...EVENTS_API,
+  ...SOCKETS_API,
   ...STATE_API,
   ...SYNC_API,
   ...INDEXER_API,

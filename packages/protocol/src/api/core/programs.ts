@@ -4,7 +4,7 @@ import { type Api, content } from '../operation.ts';
 import { takesSigned } from './common/declare.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';
 
-export const RunBody = Type.Object(
+const RunBody = Type.Object(
   { variables: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
   { additionalProperties: false },
 );

@@ -136,7 +136,7 @@ export const STORAGE_API = {
   },
   getFile: {
     method: 'GET',
-    also: ['HEAD'],
+    alsoHead: true,
     path: '/api/v0/storage/:hash',
     summary:
       'A file, with its content type; as JSON with base64 where Accept asks for application/json first',
@@ -146,7 +146,7 @@ export const STORAGE_API = {
   },
   getRawFile: {
     method: 'GET',
-    also: ['HEAD'],
+    alsoHead: true,
     path: '/api/v0/storage/raw/:hash',
     summary: "A file's bytes",
     ...readsBytes(),

@@ -41,6 +41,10 @@ async function getRow(db: Kysely<Schema>, text: string) {
   });
 }
 
+/** What a list of deployed nodes is filtered by, or a WebSocket. */
+export const messageFilterOf = (query: Readonly<Record<string, unknown>>): MessageFilter =>
+  checkDates(readFilters(MESSAGE_FILTERS, PROPERTIES, '/messages.json', query) as MessageFilter);
+
 /** A time that ends before it begins is a mistake. */
 function checkDates<Filter extends Pick<MessageFilter, 'from' | 'to'>>(filter: Filter): Filter {
   const { from, to } = filter;
@@ -123,8 +127,7 @@ const lists = ({
     };
   },
   async listNetworkMessages({ query }) {
-    const asked: MessageFilter = readFilters(MESSAGE_FILTERS, PROPERTIES, '/messages.json', query);
-    const filter = await resolveFilter(db, checkDates(asked));
+    const filter = await resolveFilter(db, messageFilterOf(query));
     const page = networkPageOf(query);
     const rows = await listMessages(db, filter, page);
     const confirmations = await loadConfirmations(db, rows);

@@ -62,10 +62,12 @@ describe('uploads of strangers', () => {
           trustedProxies: [],
           exempt: [OWN],
         },
-        uploads: 10,
-        uploadsPerClient: 2,
-        unpinnedBytes: 2_000 * KIB,
-        unpinnedBytesPerClient: 800 * KIB,
+        uploads: {
+          uploads: 10,
+          uploadsPerClient: 2,
+          unpinnedBytes: 2_000 * KIB,
+          unpinnedBytesPerClient: 800 * KIB,
+        },
       },
     });
     root = `${await core.listen()}/api/v0`;

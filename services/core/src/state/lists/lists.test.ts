@@ -11,6 +11,7 @@ import { MIGRATIONS } from '../../store/directory.ts';
 import type { Schema } from '../../store/schema.ts';
 import { totalMessages } from './count.ts';
 import { DAY_SECONDS } from './labels.ts';
+import { columnsFor, listFitting, matcherOf, type Row } from './matcher.ts';
 import { listMessages } from './messages.ts';
 import { INDEXES, type MessageFilter, PROPERTY_NAMES, type PropertyName, propertyOf } from './properties.ts';
 import { shapeOf } from './shape.ts';
@@ -243,8 +244,22 @@ describe('lists', () => {
     return found;
   }
 
+  /** What a filter gives of messages that come one by one. */
+  async function matchedBy(filter: MessageFilter): Promise<string[]> {
+    const { made, rest, fits: fitsRow } = matcherOf(filter);
+    const columns = sql.join([sql`m.*`, ...columnsFor(made)]);
+    const { rows } = await sql<Row>`select ${columns} from messages m where m.status = 'processed'`.execute(
+      database.kysely,
+    );
+    const hashes = rows.filter(fitsRow).map((row) => row.item_hash);
+    if (!rest) return hashes;
+    const fitting = await listFitting(database.kysely, rest, hashes);
+    return hashes.filter((hash) => fitting.has(hash));
+  }
+
   async function check(listed: readonly Made[], filter: MessageFilter, limit: number): Promise<void> {
     const fitting = listed.filter((one) => fits(samples, filter, one));
+    assert.deepEqual((await matchedBy(filter)).sort(), fitting.map((one) => one.itemHash).sort());
     for (const oldestFirst of [false, true]) {
       const expected = fitting.toSorted(byTime(oldestFirst ? 1 : -1)).map((one) => one.itemHash);
       const page = { limit: WHOLE, offset: 0, oldestFirst };

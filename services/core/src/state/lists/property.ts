@@ -6,8 +6,17 @@ export const allOf = (conditions: readonly Condition[]) => sql.join(conditions, 
 export const anyOf = (column: string, values: readonly unknown[], type = 'text') =>
   sql`${sql.ref(column)} = any(${values}::${sql.raw(type)}[])`;
 
+/** A row, by the columns of its message: `row('type')`. */
+type Row = (column: string) => Condition;
+export const rowOf =
+  (alias: string): Row =>
+  (column) =>
+    sql.ref(`${alias}.${column}`);
+
 /** How a filter is matched against a column. With none of these the column is one of the filter's values. */
 export interface Matching {
+  /** What is compared in the place of the column; null where the message has no such thing. */
+  readonly at?: (row: Row) => Condition;
   /** The values' type where they are no texts. */
   readonly type?: 'integer';
   /** The column is an array, and has one of the values. */
@@ -41,4 +50,21 @@ export function conditionOf(
   const values = value as readonly string[];
   if (fits) return fits(at, values);
   return many ? sql`${at} && ${values}::text[]` : anyOf(column, values, type);
+}
+
+/** `conditionOf` for a value that is in memory; undefined: only the database can say it. */
+export function testOf(
+  { bound, many, fits }: Matching,
+  value: number | readonly (string | number)[],
+): ((held: unknown) => boolean) | undefined {
+  if (fits) return undefined;
+  if (bound) {
+    const limit = value as number;
+    const isWithin = bound === '<' ? (held: number) => held < limit : (held: number) => held >= limit;
+    return (held) => typeof held === 'number' && isWithin(held);
+  }
+  const values: ReadonlySet<unknown> = new Set(value as readonly unknown[]);
+  return many
+    ? (held) => Array.isArray(held) && held.some((one) => values.has(one))
+    : (held) => values.has(held);
 }

@@ -13,14 +13,14 @@ export async function withTimeLimit<T>(
   run: (db: Kysely<Schema>) => Promise<T>,
   timeoutMs = LIST_TIMEOUT_MS,
 ): Promise<T> {
+  const runWithin = async (trx: Kysely<Schema>) => {
+    await sql`select set_config('statement_timeout', ${String(timeoutMs)}, true)`.execute(trx);
+    return run(trx);
+  };
   try {
-    return await db
-      .transaction()
-      .setAccessMode('read only')
-      .execute(async (trx) => {
-        await sql`select set_config('statement_timeout', ${String(timeoutMs)}, true)`.execute(trx);
-        return run(trx);
-      });
+    return await (db.isTransaction
+      ? runWithin(db)
+      : db.transaction().setAccessMode('read only').execute(runWithin));
   } catch (error) {
     if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
     throw new AppError(

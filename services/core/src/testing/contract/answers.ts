@@ -55,6 +55,6 @@ export function createAnswerChecker(document: Document) {
 export function refusalOf(answer: Answer): string | number {
   if (answer.payload === '') return answer.statusCode;
   const body = JSON.parse(answer.payload) as Partial<ErrorBody>;
-  // How the network form is refused is a body of its own.
-  return answer.statusCode === 422 ? 422 : (body.code ?? answer.statusCode);
+  // How a message of the network form is refused is a body of its own.
+  return 'message_status' in body ? answer.statusCode : (body.code ?? answer.statusCode);
 }

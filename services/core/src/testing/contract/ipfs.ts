@@ -39,7 +39,7 @@ export const ipfsCases: Cases = {
   ],
   'GET /api/v0/ipfs/{hash}/{*}': [
     succeeds(async (core) => ({ path: `/api/v0/ipfs/${await addDirectory(core)}/a` })),
-    refuses(422, async (core) => ({ path: `/api/v0/ipfs/${await addFile(core)}/a` })),
+    refuses('NOT_UNIXFS', async (core) => ({ path: `/api/v0/ipfs/${await addFile(core)}/a` })),
   ],
   'HEAD /api/v0/ipfs/{hash}/{*}': [
     succeeds(async (core) => ({ path: `/api/v0/ipfs/${await addDirectory(core)}/a` })),

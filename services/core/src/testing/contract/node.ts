@@ -21,7 +21,7 @@ const health = (path: string) => [
 /** Routes that answer from memory refuse nothing but too many requests. */
 const fromMemory = (path: string) => [succeeds(path), refusesTooMany(path)];
 
-/** What the node says of itself, and the event log. */
+/** What the node says of itself, the event log, and WebSockets. */
 export const nodeCases: Cases = {
   'GET /api/v0/events': [
     succeeds(async (core) => {
@@ -31,6 +31,12 @@ export const nodeCases: Cases = {
     refuses('INVALID_CURSOR', '/api/v0/events?cursor=x'),
     refuses('INVALID_PARAMETERS', '/api/v0/events?limit=0'),
   ],
+  'GET /api/ws0/messages': [
+    refuses('UPGRADE_REQUIRED', '/api/ws0/messages'),
+    refuses('INVALID_PARAMETERS', '/api/ws0/messages?history=200'),
+    refuses('INVALID_PARAMETERS', '/api/ws0/messages?startDate=-1'),
+  ],
+  'GET /api/ws0/status': [refuses('UPGRADE_REQUIRED', '/api/ws0/status')],
   'GET /api/v0/state/digest': [
     succeeds(async (core) => {
       await given.aggregate(core);

@@ -15,6 +15,9 @@ export const reads = (
   errors: ['DATABASE_UNAVAILABLE', ...errors],
 });
 
+/** What deployed clients call: they look for 422 where a request is wrong. */
+export const asDeployed = { refusesWith: 422 } as const;
+
 /** Answers from memory. */
 export const answersFromMemory = (
   ...errors: ErrorCode[]

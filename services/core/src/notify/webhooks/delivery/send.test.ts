@@ -3,8 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { makeCertificate } from '@skerry/kit/testing/certificate';
-import { answerWith, startReceiver } from '../testing/setup.ts';
+import { answerWith, makeCertificate, startReceiver } from '../testing/setup.ts';
 import { createSender } from './send.ts';
 
 const HEADERS = { 'content-length': '2' };
@@ -161,7 +160,7 @@ describe('sending', () => {
   });
 
   test('a certificate of nobody is refused', async () => {
-    const { key, cert } = await makeCertificate('DNS:localhost');
+    const { key, cert } = await makeCertificate();
     await using receiver = await startReceiver({ key, cert });
     const settings = { now, allowedAddresses: ['127.0.0.0/8', '::1'], timeoutMs: 2_000 };
     const url = new URL(receiver.url);

@@ -1,0 +1,48 @@
+import Type from 'typebox';
+import { type Api, defaulted } from '../operation.ts';
+import { answersFromMemory, asDeployed, reads } from './common/declare.ts';
+import { MESSAGE_FILTERS, queryOf } from './common/filters.ts';
+import { flag } from './common/flag.ts';
+
+/** Messages from before that a socket may ask for. */
+const HISTORY_MAX = 199;
+const HISTORY_DEFAULT = 10;
+
+const socket = (description: string) => ({ 101: { description, content: {} } });
+
+/** The WebSockets of deployed nodes (RFC 6455; docs/api.md): what is refused is answered before the upgrade. */
+export const SOCKETS_API = {
+  watchMessages: {
+    method: 'GET',
+    path: '/api/ws0/messages',
+    summary: 'Messages as they come into force, one text frame each, after some from before (WebSocket)',
+    tag: 'messages',
+    ...reads('UPGRADE_REQUIRED', 'INVALID_HASH', 'LIST_TOO_COSTLY', 'OVERLOADED'),
+    ...asDeployed,
+    query: Type.Object(
+      {
+        ...queryOf(MESSAGE_FILTERS, '/messages.json'),
+        history: defaulted(
+          Type.Integer({
+            minimum: 0,
+            maximum: HISTORY_MAX,
+            description: 'how many messages from before come first, the oldest of them first',
+          }),
+          HISTORY_DEFAULT,
+        ),
+        excludeContent: flag('leave `content` out'),
+      },
+      { additionalProperties: false },
+    ),
+    answers: socket('a WebSocket: frames as the messages of `/messages.json`'),
+  },
+  watchStatus: {
+    method: 'GET',
+    path: '/api/ws0/status',
+    summary: 'What the node counts of itself, again when it has changed (WebSocket)',
+    tag: 'node',
+    ...answersFromMemory('UPGRADE_REQUIRED', 'OVERLOADED'),
+    ...asDeployed,
+    answers: socket('a WebSocket: frames as `/metrics.json`'),
+  },
+} as const satisfies Api;

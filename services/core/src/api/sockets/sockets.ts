@@ -1,0 +1,130 @@
+import { type Handlers, type Logger, type NoShare, Shares, Slots, takeUpgrade, upgradeOf } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { isYes } from '@skerry/protocol/api/core/common/flag';
+import type { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
+import type { FastifyReply } from 'fastify';
+import { watchSockets } from '../../node/metrics/sockets.ts';
+import { Connections } from '../../notify/sockets/connections.ts';
+import type { Form } from '../../notify/sockets/form.ts';
+import { readHistory } from '../../notify/sockets/history.ts';
+import { MessageFeed } from '../../notify/sockets/message-feed.ts';
+import { StatusFeed } from '../../notify/sockets/status-feed.ts';
+import type { MessageFilter } from '../../state/lists/properties.ts';
+import { messageFilterOf } from '../messages/messages.ts';
+import type { Rooms, RouteSettings } from '../rooms.ts';
+
+/** Histories that are read at once: the database's other connections are for everybody else. */
+const HISTORIES_AT_ONCE = 4;
+/** Whoever waited so long for a history is refused. */
+const HISTORY_WAIT_MS = 30_000;
+/** Seconds: a place is free when some reader leaves, whenever that is. */
+const RETRY_AFTER = 10;
+
+type Kind = 'messages' | 'status';
+
+function refusalOf(reason: NoShare, { socketsPerClient }: RouteSettings): AppError {
+  const details = { retry_after: RETRY_AFTER };
+  return reason === 'share'
+    ? new AppError('RATE_LIMITED', `a client may have ${socketsPerClient} WebSockets at once; close one`, {
+        details,
+      })
+    : new AppError('OVERLOADED', 'all WebSockets are taken; try again later', { details });
+}
+
+type Used = Pick<Rooms, 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
+
+/** All WebSockets of a node: they share its feeds, and the places that there are. */
+class Sockets {
+  readonly #used: Used;
+  readonly #shares: Shares;
+  readonly #histories = new Slots(HISTORIES_AT_ONCE, {
+    waitMs: HISTORY_WAIT_MS,
+    refusal: 'too many clients ask for histories',
+  });
+  readonly #connections: Connections;
+  readonly #messages: MessageFeed;
+  readonly #status: StatusFeed;
+  readonly #open: Record<Kind, number> = { messages: 0, status: 0 };
+  readonly #refused: Record<Kind, number> = { messages: 0, status: 0 };
+
+  constructor(used: Used, log: Logger) {
+    const { db, events, metrics, signal, settings } = used;
+    const { maxSockets: total, socketReserve: reserve, socketsPerClient: perClient } = settings;
+    this.#used = used;
+    this.#shares = new Shares({ total, reserve, perClient });
+    this.#connections = new Connections(signal);
+    this.#messages = new MessageFeed({ db, events, connections: this.#connections, log, signal });
+    this.#status = new StatusFeed(() => metrics.json(), log);
+    const { counts } = this.#messages;
+    watchSockets(metrics, total, () => ({
+      open: this.#open,
+      refused: this.#refused,
+      letGo: { messages: counts.letGo, status: this.#status.letGo },
+      messages: counts.messages,
+      restarts: counts.restarts,
+    }));
+  }
+
+  async followMessages(
+    filter: MessageFilter,
+    history: number,
+    form: Form,
+    reply: FastifyReply,
+  ): Promise<void> {
+    this.#takePlace('messages', reply);
+    const reader = await this.#messages.join(filter, form);
+    try {
+      const read = () => readHistory(this.#used.db, filter, history, form);
+      const before = await this.#histories.run(read);
+      if (reader.isOver)
+        throw new AppError('OVERLOADED', 'more came than could wait for your history; use narrower filters');
+      const connection = this.#connections.open(takeUpgrade(reply));
+      if (connection) reader.begin(connection, before);
+      else reader.end();
+    } catch (error) {
+      reader.end();
+      throw error;
+    }
+  }
+
+  async followStatus(reply: FastifyReply): Promise<void> {
+    this.#takePlace('status', reply);
+    const first = await this.#status.current();
+    const connection = this.#connections.open(takeUpgrade(reply));
+    if (connection) this.#status.add(connection, first);
+  }
+
+  /** Holds a place for as long as the client is connected. Throws RATE_LIMITED, OVERLOADED. */
+  #takePlace(kind: Kind, reply: FastifyReply): void {
+    const { socket } = upgradeOf(reply);
+    const place = this.#shares.take(this.#used.clientOf(reply.request));
+    if (typeof place === 'string') {
+      this.#refused[kind]++;
+      throw refusalOf(place, this.#used.settings);
+    }
+    this.#open[kind]++;
+    const leave = () => {
+      place.release();
+      this.#open[kind]--;
+    };
+    if (socket.closed) leave();
+    else socket.once('close', leave);
+  }
+}
+
+/** The WebSockets of deployed nodes. */
+export function socketHandlers(used: Used, log: Logger): Handlers<typeof SOCKETS_API> {
+  const sockets = new Sockets(used, log);
+  return {
+    async watchMessages({ query, reply }) {
+      upgradeOf(reply);
+      const form = isYes(query.excludeContent) ? 'none' : 'full';
+      await sockets.followMessages(messageFilterOf(query), query.history, form, reply);
+      return reply;
+    },
+    async watchStatus({ reply }) {
+      await sockets.followStatus(reply);
+      return reply;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+
+/** What one reader may leave unread of what came since it is here; with more it is let go. */
+export const BACKLOG_BYTES = 4 * 1024 * 1024;
+/** How long a reader whose connection is closed has to read the rest, and to answer. */
+const LINGER_MS = 5_000;
+/** Frames that a reader may send between two pings. It has nothing to say. */
+const HEARD_MAX = 100;
+
+const CLOSE_TALKING = 1008;
+const CLOSE_SLOW = 1013;
+
+/** Why a reader is let go, as its close frame says. */
+export const SLOW =
+  'you read too slowly: connect again, with startDate or history for what you missed, or with narrower filters';
+
+/** One WebSocket of which clients only read. */
+export class Connection {
+  readonly #client: WebSocket;
+  readonly #socket: Socket;
+  #heard = 0;
+  #isThere = true;
+
+  /** @param socket under the client: what is written are frames, which many connections share */
+  constructor(client: WebSocket, socket: Socket) {
+    this.#client = client;
+    this.#socket = socket;
+    client.on('message', () => this.#hear());
+    client.on('ping', (data) => {
+      if (this.#hear()) client.pong(data);
+    });
+    client.on('pong', () => {
+      this.#isThere = true;
+    });
+    // It is closed because of it.
+    client.on('error', () => {});
+  }
+
+  /** Bytes that were written and did not go out yet. */
+  get unread(): number {
+    return this.#socket.destroyed ? 0 : this.#socket.writableLength;
+  }
+
+  get isOpen(): boolean {
+    return this.#client.readyState === this.#client.OPEN;
+  }
+
+  onClose(listener: () => void): void {
+    this.#client.once('close', listener);
+  }
+
+  /** @param done is called when it went out */
+  write(frames: Buffer, done?: () => void): void {
+    if (this.isOpen) this.#socket.write(frames, done);
+  }
+
+  /** Asks whether anybody is there. Who did not answer the last time is gone. */
+  ping(): void {
+    this.#heard = 0;
+    if (!this.#isThere) this.#client.terminate();
+    else if (this.isOpen) {
+      this.#isThere = false;
+      this.#client.ping();
+    }
+  }
+
+  letGo(): void {
+    this.close(CLOSE_SLOW, SLOW);
+  }
+
+  close(code: number, reason: string, lingerMs = LINGER_MS): void {
+    if (!this.isOpen) return;
+    this.#client.close(code, reason);
+    const timer = setTimeout(() => this.#client.terminate(), lingerMs);
+    this.#client.once('close', () => clearTimeout(timer));
+  }
+
+  /** @returns whether the client may be answered */
+  #hear(): boolean {
+    this.#heard++;
+    if (this.#heard > HEARD_MAX) this.close(CLOSE_TALKING, 'nothing that you send is read here');
+    return this.isOpen && this.unread <= BACKLOG_BYTES;
+  }
+}
