@@ -18,7 +18,7 @@ const PAGES = ['README.md', ...globSync('docs/*.md', { cwd: ROOT }).sort()];
 const CORE = join(ROOT, 'services/core/src/testing/process.ts');
 /** Between the outputs of two blocks. */
 const MARK = '\x1e';
-const PAGE_TIMEOUT_MS = 100_000;
+const PAGE_TIMEOUT_MS = 200_000;
 
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8');
 

@@ -1,7 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 
 /** A hung file is ended after this on a machine that has nothing else to do. */
-export const QUICK_LIMIT_MS = 120_000;
+export const QUICK_LIMIT_MS = 240_000;
 export const END_TO_END_LIMIT_MS = 900_000;
 /** A file none of whose tests is open may take this long for what comes after them. */
 export const IDLE_LIMIT_MS = 60_000;

@@ -3,10 +3,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import type pg from 'pg';
 import { openDatabase } from './connect.ts';
-import { killServer, temporaryDirectory, until } from './embedded/testing/processes.ts';
+import { killServer, temporaryDirectory } from './embedded/testing/processes.ts';
 import { connectWithPatience, isPassing } from './reach.ts';
 import { createTestDatabase } from './testing/database.ts';
 import type { TestServer } from './testing/server.ts';
@@ -110,13 +111,9 @@ describe('a server by DATABASE_URL', () => {
 });
 
 /** A query can still meet a connection that has just been ended; those after it get new ones. */
-function untilAnswered(pool: pg.Pool): Promise<void> {
-  const answers = () =>
-    pool.query('select 1').then(
-      () => true,
-      () => false,
-    );
-  return until('a query is answered', answers);
+async function untilAnswered(pool: pg.Pool): Promise<void> {
+  const ask = () => pool.query('select 1').catch((error: Error) => error);
+  await until('an answer', ask, (answer) => !(answer instanceof Error));
 }
 
 test('what can pass by itself is told from what cannot', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from './indexer.ts';
 import { Anvil } from './testing/anvil.ts';
 import { type Call, FaultProxy } from './testing/fault-proxy.ts';
@@ -10,7 +11,6 @@ import {
   networkSettings,
   TOKEN,
   TRANSFER_TOPIC,
-  until,
   untilIndexed,
   word,
 } from './testing/setup.ts';
@@ -100,12 +100,12 @@ describe('a chain that is replaced where it was final', () => {
 
   for (const isRestarted of [false, true])
     test(`halts a backfill on its way${isRestarted ? ', also one that was begun by another process' : ''}, while the head cannot be seen`, async () => {
-      await using anvil = await Anvil.start();
-      await using database = await createIndexerDatabase();
-      const { pool } = database;
+      await using stack = new AsyncDisposableStack();
+      const anvil = stack.use(await Anvil.start());
+      const { pool } = stack.use(await createIndexerDatabase());
       await anvil.setCode(TOKEN);
       await growTransfers(anvil, 120);
-      await using proxy = await FaultProxy.start(anvil.url);
+      const proxy = stack.use(await FaultProxy.start(anvil.url));
       const settings = settingsOf([proxy.url], {
         finality: 'depth',
         range_blocks_max: 10,
@@ -118,14 +118,16 @@ describe('a chain that is replaced where it was final', () => {
       });
       proxy.choose = (calls) => (readsBeyond(calls) ? 'rate_limit' : undefined);
       let indexer = await startIndexer({ pool, settings, log });
+      stack.defer(() => indexer[Symbol.asyncDispose]());
       const nextBlock = async () =>
         Number((await pool.query('select next_block from indexer_scans')).rows[0].next_block);
-      let read = 0;
-      await until('a part is read', async () => {
-        const before = read;
-        read = await nextBlock();
-        return read > READ_TO - 10 && read === before && (proxy.played.rate_limit ?? 0) > 3;
-      });
+      // It goes on with every range that begins below.
+      const read = await until('a part is read', nextBlock, (next) => next > READ_TO);
+      await until(
+        'the rest is asked for',
+        () => proxy.played.rate_limit ?? 0,
+        (count) => count > 3,
+      );
       // From now on nobody sees the head, and the blocks before `read` are other ones.
       let isCut = true;
       proxy.choose = (calls) => (isCut || asksHead(calls) ? 'rate_limit' : undefined);
@@ -140,6 +142,5 @@ describe('a chain that is replaced where it was final', () => {
       await until('it halts', async () => (await haltCode()) !== null);
       assert.equal(await haltCode(), 'REORG_BELOW_FINALITY');
       assert.equal(await nextBlock(), read);
-      await indexer[Symbol.asyncDispose]();
     });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from './indexer.ts';
 import { listEvents } from './read/events.ts';
 import { mergeSpans } from './store/upkeep.ts';
@@ -13,7 +14,6 @@ import {
   OTHER,
   TOKEN,
   TRANSFER_TOPIC,
-  until,
   untilIndexed,
   word,
 } from './testing/setup.ts';

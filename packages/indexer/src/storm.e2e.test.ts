@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from './indexer.ts';
 import { parseCursor } from './read/cursor.ts';
 import { listEvents } from './read/events.ts';
@@ -15,7 +16,6 @@ import {
   seeded,
   TOKEN,
   TRANSFER_TOPIC,
-  until,
   untilIndexed,
   word,
 } from './testing/setup.ts';
@@ -107,7 +107,7 @@ describe('what cannot be made right is said', () => {
     const before = await count();
     await anvil.reorg(40);
     await grow(anvil, random, 1);
-    await until('it halts', async () => (await run.haltCode()) === 'REORG_BELOW_FINALITY');
+    await until('it halts', run.haltCode, (code) => code === 'REORG_BELOW_FINALITY');
     assert.equal(await count(), before);
   });
 
@@ -136,7 +136,11 @@ describe('what cannot be made right is said', () => {
     await using proxy = await FaultProxy.start(anvil.url);
     proxy.choose = () => 'empty_logs';
     await using run = await start(anvil, [proxy.url]);
-    await until('it is caught', async () => (run.indexer.report('anvil')[0]?.failures.lie ?? 0) > 2);
+    await until(
+      'it is caught',
+      () => run.indexer.report('anvil')[0]?.failures.lie ?? 0,
+      (lies) => lies > 2,
+    );
     proxy.choose = () => undefined;
     await run.indexed();
     await compareWithChain(run.pool, anvil);
@@ -157,7 +161,11 @@ describe('what cannot be made right is said', () => {
     // Work goes to whoever is fast.
     honest.delayMs = 10;
     liar.target = fork.url;
-    await until('it is caught', async () => (run.indexer.report('anvil')[0]?.failures.lie ?? 0) > 2);
+    await until(
+      'it is caught',
+      () => run.indexer.report('anvil')[0]?.failures.lie ?? 0,
+      (lies) => lies > 2,
+    );
     await grow(anvil, random, 3);
     await run.indexed();
     await compareWithChain(run.pool, anvil);
@@ -178,7 +186,7 @@ describe('what cannot be made right is said', () => {
     herald.choose = (calls) => (asksHead(calls) ? undefined : 'rate_limit');
     await using run = await start(anvil, [mute.url, herald.url]);
     const refusals = () => mute.played.rate_limit ?? 0;
-    await until('it is asked again and again', async () => refusals() > 20);
+    await until('it is asked again and again', refusals, (count) => count > 20);
     assert.equal(await run.haltCode(), null);
     mute.choose = () => undefined;
     await run.indexed();
@@ -196,9 +204,17 @@ describe('what cannot be made right is said', () => {
     await run.indexed();
     await using behind = await Anvil.start(genesis);
     proxy.target = behind.url;
-    await until('it is seen', async () => run.indexer.report('anvil')[0]?.head === 0);
+    await until(
+      'it is seen',
+      () => run.indexer.report('anvil')[0]?.head,
+      (head) => head === 0,
+    );
     const seen = proxy.requests;
-    await until('it is looked at again', async () => proxy.requests > seen + 3);
+    await until(
+      'it is looked at again',
+      () => proxy.requests - seen,
+      (more) => more > 3,
+    );
     assert.equal(await run.haltCode(), null);
     proxy.target = anvil.url;
     await grow(anvil, random, 3);
@@ -209,6 +225,6 @@ describe('what cannot be made right is said', () => {
   test('endpoints of another chain than the settings name', async () => {
     await using anvil = await Anvil.start();
     await using run = await start(anvil, [anvil.url], { chain_id: 1 });
-    await until('it halts', async () => (await run.haltCode()) === 'WRONG_CHAIN');
+    await until('it halts', run.haltCode, (code) => code === 'WRONG_CHAIN');
   });
 });

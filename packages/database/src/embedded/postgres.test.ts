@@ -5,6 +5,7 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { SOCKET_PATH_BYTES_MAX } from './layout.ts';
 import { startEmbeddedPostgres } from './postgres.ts';
 import {
@@ -14,7 +15,6 @@ import {
   QUICK,
   query,
   temporaryDirectory,
-  until,
 } from './testing/processes.ts';
 
 const log = createLogger('test', 'silent');
@@ -89,9 +89,15 @@ describe('embedded PostgreSQL', () => {
   test('disposal while the server is down ends the attempts', async () => {
     await using directory = await databaseDirectory();
     const cluster = join(directory.path, 'cluster');
-    const server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
+    const lines: string[] = [];
+    const told = createLogger('test', 'error', { write: (line) => void lines.push(line) });
+    const server = await startEmbeddedPostgres({ dataDir: directory.path, log: told, settings: QUICK });
     killServer(cluster);
-    await until('it is down', () => listServerProcesses(cluster).length === 0);
+    await until(
+      'it is down',
+      () => lines,
+      (all) => all.some((line) => line.includes('the embedded database exited')),
+    );
     await server[Symbol.asyncDispose]();
     assert.deepEqual(listServerProcesses(cluster), []);
     await using again = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });

@@ -34,6 +34,8 @@ export interface EmbeddedPostgresOptions {
   /** Directory of the npm package with the programs; found by itself where this is absent. */
   readonly packageDir?: string | undefined;
   readonly systemDir?: string | undefined;
+  /** How long a supervisor that lives is waited for; a moment where this is absent. */
+  readonly patienceMs?: number | undefined;
   /** False: as on a machine that refuses user namespaces. Asked of the machine where this is absent. */
   readonly userNamespaces?: boolean | undefined;
 }

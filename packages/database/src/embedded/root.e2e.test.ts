@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { findPackageDir } from './binaries.ts';
 import { NOBODY_ID } from './identity.ts';
 import { startEmbeddedPostgres } from './postgres.ts';
@@ -15,7 +16,6 @@ import {
   QUICK,
   query,
   temporaryDirectory,
-  until,
 } from './testing/processes.ts';
 
 const log = createLogger('test', 'silent');
@@ -77,7 +77,11 @@ test('an ordinary user runs the server as itself; root can use that database lat
   child.kill('SIGKILL');
   await exited;
   const cluster = join(directory.path, 'cluster');
-  await until('no process is left', () => listServerProcesses(cluster).length === 0);
+  await until(
+    'no process is left',
+    () => listServerProcesses(cluster),
+    ({ length }) => length === 0,
+  );
   await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
   assert.deepEqual(await query(server.connection, 'select name from island'), [{ name: 'Iona' }]);
   assert.equal((await stat(`/proc/${server.pid}`)).uid, NOBODY_ID);

@@ -5,6 +5,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { acquireLock, createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { findPackageDir, prepareBinaries } from './binaries.ts';
 import { layoutOf } from './layout.ts';
 import { startEmbeddedPostgres } from './postgres.ts';
@@ -19,7 +20,6 @@ import {
   query,
   startChild,
   temporaryDirectory,
-  until,
 } from './testing/processes.ts';
 
 const log = createLogger('test', 'silent');
@@ -31,7 +31,11 @@ describe('one data directory, one server', () => {
     await child.ready;
     await child.kill();
     const cluster = join(directory.path, 'cluster');
-    await until('no process is left', () => listServerProcesses(cluster).length === 0);
+    await until(
+      'no process is left',
+      () => listServerProcesses(cluster),
+      ({ length }) => length === 0,
+    );
     assert.ok(!(await readdir(cluster)).includes('postmaster.pid'));
   });
 
@@ -58,12 +62,8 @@ describe('one data directory, one server', () => {
   });
 
   test('kill -9 during the first start leaves nothing broken', async () => {
-    await using directory = await temporaryDirectory();
-    using child = startChild(directory.path);
-    const list = (): Promise<string[]> => readdir(directory.path).catch(() => []);
-    await until('initdb works', async () => (await list()).some((name) => name.startsWith('new-')));
-    await child.kill();
-    assert.ok(!(await list()).includes('cluster'));
+    await using directory = await killDuringFirstStart();
+    const list = () => readdir(directory.path);
     await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.deepEqual(await query(server.connection, 'select 1 as one'), [{ one: 1 }]);
     assert.deepEqual(
@@ -109,7 +109,13 @@ describe('one data directory, one server', () => {
   test('a second supervisor that comes while the first is ending waits for its turn', async () => {
     await using directory = await databaseDirectory();
     const first = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
-    const started = startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
+    const started = startEmbeddedPostgres({
+      dataDir: directory.path,
+      log,
+      settings: QUICK,
+      patienceMs: 120_000,
+    });
+    await until('the second one waits for the lock', () => isLockAwaited(join(directory.path, 'lock')));
     await first[Symbol.asyncDispose]();
     await using second = await started;
     assert.deepEqual(await query(second.connection, 'select 1 as one'), [{ one: 1 }]);
@@ -119,7 +125,7 @@ describe('one data directory, one server', () => {
     await using directory = await temporaryDirectory();
     const results = await Promise.allSettled(
       Array.from({ length: 8 }, () =>
-        startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK }),
+        startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK, patienceMs: 0 }),
       ),
     );
     const won = results.filter((result) => result.status === 'fulfilled');
@@ -139,6 +145,22 @@ describe('one data directory, one server', () => {
     await other.stop();
   });
 });
+
+/** A directory whose first start was killed before it had a database. */
+async function killDuringFirstStart(): Promise<{ path: string } & AsyncDisposable> {
+  for (;;) {
+    const directory = await temporaryDirectory();
+    using child = startChild(directory.path);
+    const list = (): Promise<string[]> => readdir(directory.path).catch(() => []);
+    await until('initdb works', list, (names) =>
+      names.some((name) => name.startsWith('new-') || name === 'cluster'),
+    );
+    await child.kill();
+    if (!(await list()).includes('cluster')) return directory;
+    // It was there before the kill.
+    await directory[Symbol.asyncDispose]();
+  }
+}
 
 /** A server without a supervisor, which alone holds the lock on the file. */
 async function startByHand(dataDir: string, lockFile: string): Promise<Server> {

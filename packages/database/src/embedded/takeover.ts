@@ -7,12 +7,19 @@ import { isHolderAlive, lockDataDir } from './lock.ts';
 const ROUND_MS = 1_000;
 
 /** For a supervisor that is alive: it may be about to end, as in a quick restart of the node. */
-const LIVING_HOLDER_ROUNDS_MAX = 3;
+const PATIENCE_MS = 3_000;
 
 /** For the server of a supervisor that was killed: it was told to end by the kernel and may have much to write. */
 const ORPHAN_FAST_ROUND = 1;
 const ORPHAN_IMMEDIATE_ROUND = 30;
 const ORPHAN_ROUNDS_MAX = 40;
+
+export interface TakeOverOptions {
+  readonly log: Logger;
+  readonly signal?: AbortSignal | undefined;
+  /** How long a supervisor that lives is waited for. */
+  readonly patienceMs?: number | undefined;
+}
 
 /**
  * Takes the lock of a data directory. Where its supervisor is dead and only the server is left, sees that the server
@@ -21,7 +28,7 @@ const ORPHAN_ROUNDS_MAX = 40;
 export async function takeOver(
   file: string,
   layouts: readonly Layout[],
-  { log, signal }: { log: Logger; signal?: AbortSignal | undefined },
+  { log, signal, patienceMs = PATIENCE_MS }: TakeOverOptions,
 ): Promise<Lock> {
   const rounds = { living: 0, orphan: 0 };
   let lock = await lockDataDir(file, { waitMs: 0, signal });
@@ -30,7 +37,8 @@ export async function takeOver(
     if (lock !== undefined) break;
     // Asked in every round: whoever else waits may have taken the lock over in the meantime.
     rounds[(await isHolderAlive(file)) ? 'living' : 'orphan'] += 1;
-    if (rounds.living >= LIVING_HOLDER_ROUNDS_MAX || rounds.orphan >= ORPHAN_ROUNDS_MAX) throw inUse(file);
+    const isOver = rounds.living > 0 && rounds.living * ROUND_MS >= patienceMs;
+    if (isOver || rounds.orphan >= ORPHAN_ROUNDS_MAX) throw inUse(file);
     if (rounds.living === 0) await endOrphan(layouts, rounds.orphan, log);
   }
   return lock;

@@ -8,7 +8,8 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { listServerProcesses, until } from '../embedded/testing/processes.ts';
+import { until } from '@skerry/kit/testing/until';
+import { listServerProcesses } from '../embedded/testing/processes.ts';
 import { createTestDatabase, databaseUrlOf } from './database.ts';
 import { removeAbandoned, startTestServer, type TestServer } from './server.ts';
 
@@ -67,7 +68,11 @@ describe('a test process that ends leaves no server', () => {
         child.kill('SIGKILL');
       }
       await exited;
-      await until('no process is left', () => listServerProcesses(join(dataDir, 'cluster')).length === 0);
+      await until(
+        'no process is left',
+        () => listServerProcesses(join(dataDir, 'cluster')),
+        ({ length }) => length === 0,
+      );
       // The next test process removes the directory of one that was killed.
       if (way === 'hang')
         await until('the next one removes it', async () => {

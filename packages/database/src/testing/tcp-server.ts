@@ -33,9 +33,10 @@ export async function startTcpTestServer(log: Logger): Promise<TestServer> {
   const password = randomBytes(12).toString('hex');
   await createCluster(binaries, identity, layout.cluster, home, password);
   const lock = (await acquireLock(join(home, 'lock'), { waitMs: 0 }))!;
-  const port = await findFreePort();
+  const host = ownAddress();
+  const port = await findFreePort(host);
   const settings = {
-    listen_addresses: '127.0.0.1',
+    listen_addresses: host,
     port: String(port),
     unix_socket_directories: `"${home}"`,
     fsync: 'off',
@@ -51,7 +52,7 @@ export async function startTcpTestServer(log: Logger): Promise<TestServer> {
     log,
   });
   return {
-    url: `postgresql://${USER}:${password}@127.0.0.1:${port}/postgres`,
+    url: `postgresql://${USER}:${password}@${host}:${port}/postgres`,
     pid: server.pid,
     async [Symbol.asyncDispose]() {
       await server.stop();
@@ -99,10 +100,13 @@ async function findDebianBinaries(): Promise<Binaries | undefined> {
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres'), libraryPath: undefined };
 }
 
-async function findFreePort(): Promise<number> {
+/** A loopback address of this process alone, so that nobody else takes a port of it that was found free. */
+const ownAddress = () => `127.${1 + (process.pid >> 16)}.${(process.pid >> 8) & 0xff}.${process.pid & 0xff}`;
+
+async function findFreePort(host: string): Promise<number> {
   const server = createServer();
   const listening = Promise.withResolvers<void>();
-  server.listen(0, '127.0.0.1', () => listening.resolve());
+  server.listen(0, host, () => listening.resolve());
   await listening.promise;
   const { port } = server.address() as { port: number };
   const closed = Promise.withResolvers<void>();

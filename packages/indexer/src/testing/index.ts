@@ -8,7 +8,6 @@ export {
   OTHER,
   TOKEN,
   TRANSFER_TOPIC,
-  until,
   untilIndexed,
   word,
 } from './setup.ts';

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '@skerry/kit/testing/until';
 import type { NetworkSettings } from '../settings.ts';
 import { Anvil } from './anvil.ts';
 import { MASS_EMITTER_CODE, massInput } from './contracts.ts';
@@ -12,7 +13,6 @@ import {
   networkSettings,
   seeded,
   TOKEN,
-  until,
   untilIndexed,
 } from './setup.ts';
 
@@ -66,7 +66,7 @@ export async function killAgainAndAgain(kills: number): Promise<void> {
       await growMass(anvil, 3, round);
     } else await growMass(anvil, 2, round);
     // Killed at a chosen moment after it was seen to move.
-    await until('it moves', async () => (await progress()) !== before);
+    await until('it moves', progress, (now) => now !== before);
     await delay(random() * 40);
     await kill(child);
   }

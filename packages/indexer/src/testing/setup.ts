@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createTestDatabase, type TestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import type pg from 'pg';
 import { parseDeclaration } from '../abi/declaration.ts';
 import { topicOf } from '../abi/topic.ts';
@@ -15,8 +15,6 @@ import type { Anvil } from './anvil.ts';
 import { TRANSFER } from './contracts.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../../../services/core/src/store/migrations', import.meta.url));
-const DEADLINE_MS = 60_000;
-const POLL_MS = 20;
 
 export const CHAIN_ID = 31337;
 export const NETWORK = 'anvil';
@@ -37,7 +35,7 @@ export function createIndexerDatabase(serverUrl?: string): Promise<TestDatabase<
   });
 }
 
-/** Settings of one network whose loops turn quickly. */
+/** Settings of one network whose loops turn quickly, and for which nobody who answers is late. */
 export function networkSettings(
   endpoints: readonly string[],
   more: Partial<NetworkSettings> = {},
@@ -47,7 +45,7 @@ export function networkSettings(
     chain_id: CHAIN_ID,
     endpoints,
     poll_ms: 20,
-    timeout_ms: 500,
+    timeout_ms: 60_000,
     lie_rest_ms: 20,
     finality_depth: 16,
     verification: 'every',
@@ -70,18 +68,9 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** Looks until it is so; the deadline says what was waited for. */
-export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + DEADLINE_MS;
-  while (!(await isSo())) {
-    if (performance.now() > end) throw new Error(`it did not happen in time: ${what}`);
-    await delay(POLL_MS);
-  }
-}
-
 /** Until everything that is asked for is read up to the chain's head. */
 export async function untilIndexed(pool: pg.Pool, anvil: Anvil): Promise<void> {
-  await until('the chain is indexed', async () => {
+  const look = async () => {
     const head = await anvil.head();
     const block = await anvil.call<{ hash: string }>('eth_getBlockByNumber', `0x${head.toString(16)}`, false);
     const { rows } = await pool.query<{ hash: string | null; waiting: number }>(
@@ -90,8 +79,12 @@ export async function untilIndexed(pool: pg.Pool, anvil: Anvil): Promise<void> {
        from indexer_networks n`,
     );
     const freshness = await findFreshness(pool, NETWORK);
-    return rows[0]?.hash === block.hash && rows[0].waiting === 0 && freshness?.indexed === head;
-  });
+    return {
+      isDone: rows[0]?.hash === block.hash && rows[0].waiting === 0 && freshness?.indexed === head,
+      ...{ head, tip: rows[0], freshness },
+    };
+  };
+  await until('the chain is indexed', look, ({ isDone }) => isDone);
 }
 
 /** What the tables should hold: every wanted log of the chain, read from the node itself, one block after another. */

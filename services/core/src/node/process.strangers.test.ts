@@ -45,9 +45,7 @@ test('F10: first starts on one database all serve, every time', async (t) => {
   }
 });
 
-test('F10: a core node that cannot start releases what it took and ends its process', {
-  timeout: 60_000,
-}, async (t) => {
+test('F10: a core node that cannot start releases what it took and ends its process', async (t) => {
   await using database = await createTestDatabase({ log });
   const home = await createHome(t);
   const first = await startNode(join(home, 'first'), database.url);

@@ -38,7 +38,8 @@ export const signers = {
 /** Anybody may know it, too. */
 export const OPERATOR_TOKEN = 'operator of the tests';
 
-const HEALTH_TIMEOUT_MS = 3_000;
+/** Only what never answers takes this long. */
+const PATIENCE_MS = 60_000;
 
 export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;
@@ -128,7 +129,7 @@ function configOf(options: TestCoreOptions, dataDir: string): CoreConfig {
     webhookTimeoutMs: webhooks.timeoutMs ?? usual.webhookTimeoutMs,
     ipfsRpcUrl: ipfs.rpcUrl,
     ipfsGateways: [...(ipfs.gateways ?? [])],
-    ipfsTimeoutMs: ipfs.timeoutMs ?? 2_000,
+    ipfsTimeoutMs: ipfs.timeoutMs ?? PATIENCE_MS,
     allowPrivate: options.allowPrivate ?? true,
   };
 }
@@ -183,7 +184,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     blockSource: options.blockSource,
     signal: stop.signal,
     isProcess: false,
-    healthTimeoutMs: HEALTH_TIMEOUT_MS,
+    healthTimeoutMs: PATIENCE_MS,
   });
   stack.defer(() => rooms.pipeline.close());
   stack.use(followIndexPosts({ db: rooms.db, pool: database.pool, events: rooms.events, indexer, log }));
@@ -192,7 +193,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       db: rooms.db,
       files: rooms.ipfs,
       limitBytes: 64 * 1024 * 1024,
-      tryMs: 30_000,
+      tryMs: 2 * PATIENCE_MS,
       now: rooms.now,
       reserve,
       log,

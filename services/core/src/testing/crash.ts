@@ -55,7 +55,7 @@ export async function killUnderLoad(core: NodeProcess, events: number): Promise<
   const start = Number((await client.listInstances()).cursor);
   for await (const { cursor } of client.events({
     cursor: String(start),
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(240_000),
   }))
     if (Number(cursor) >= start + events) break;
   await core.end('SIGKILL');

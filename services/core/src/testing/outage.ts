@@ -8,21 +8,21 @@ import { signMessage } from '@skerry/client';
 import { startEmbeddedPostgres } from '@skerry/database';
 import { urlOf } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { signers } from './core.ts';
 import { startNode } from './node.ts';
 
 const WRITERS = 4;
 /** Between two tries of a writer that was refused. */
 const PAUSE_MS = 20;
-const RESUME_WITHIN_MS = 15_000;
 
 /** What writers saw. */
 interface Seen {
   readonly acknowledged: string[];
-  readonly refused: { code: string; status: number; retryAfter: string | null }[];
+  readonly refused: { writer: number; code: string; status: number; retryAfter: string | null }[];
 }
 
-async function write(url: string, seen: Seen, signal: AbortSignal): Promise<void> {
+async function write(url: string, writer: number, seen: Seen, signal: AbortSignal): Promise<void> {
   for (let n = 0; !signal.aborted; n++) {
     const { body, itemHash } = signMessage(
       { type: 'POST', channel: 'outage', content: { type: 'note', content: n } },
@@ -33,17 +33,10 @@ async function write(url: string, seen: Seen, signal: AbortSignal): Promise<void
     if (response.ok) seen.acknowledged.push(itemHash);
     else {
       const { code } = (await response.json()) as { code: string };
-      seen.refused.push({ code, status: response.status, retryAfter: response.headers.get('retry-after') });
+      const { status, headers } = response;
+      seen.refused.push({ writer, code, status, retryAfter: headers.get('retry-after') });
       await delay(PAUSE_MS);
     }
-  }
-}
-
-async function until(what: string, timeoutMs: number, isTrue: () => boolean): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!isTrue()) {
-    assert.ok(Date.now() < deadline, `${what} within ${timeoutMs} ms`);
-    await delay(PAUSE_MS);
   }
 }
 
@@ -61,17 +54,21 @@ export async function surviveOutage(t: TestContext, outageMs: number): Promise<v
   stack.defer(() => node.end('SIGKILL'));
   const seen: Seen = { acknowledged: [], refused: [] };
   const stop = new AbortController();
-  const writers = Array.from({ length: WRITERS }, () => write(node.url, seen, stop.signal));
-  await until('the first answers', RESUME_WITHIN_MS, () => seen.acknowledged.length > 50);
+  const writers = Array.from({ length: WRITERS }, (_, writer) => write(node.url, writer, seen, stop.signal));
+  const counts = () => ({ acknowledged: seen.acknowledged.length, refused: seen.refused.length });
+  await until('the first answers', counts, ({ acknowledged }) => acknowledged > 50);
 
   await server[Symbol.asyncDispose]();
   const stoppedMs = Date.now();
-  const before = seen.acknowledged.length;
+  // What was committed before may still be on its way to its writer, who is refused only after that.
   await until(
-    'refusals',
-    outageMs + RESUME_WITHIN_MS,
-    () => Date.now() >= stoppedMs + outageMs && seen.refused.length > 20,
+    'every writer is refused',
+    () => new Set(seen.refused.map(({ writer }) => writer)).size,
+    (refused) => refused === WRITERS,
   );
+  const before = seen.acknowledged.length;
+  await delay(Math.max(0, stoppedMs + outageMs - Date.now()));
+  await until('more refusals', counts, ({ refused }) => refused > 20);
   const read = await fetch(`${node.url}/api/v0/messages`);
   assert.deepEqual([read.status, read.headers.get('retry-after')], [503, '2']);
   const health = (await (await fetch(`${node.url}/health`)).json()) as {
@@ -83,7 +80,7 @@ export async function surviveOutage(t: TestContext, outageMs: number): Promise<v
 
   server = await startEmbeddedPostgres({ dataDir, log });
   const startedMs = Date.now();
-  await until('service resumes by itself', RESUME_WITHIN_MS, () => seen.acknowledged.length > before + 50);
+  await until('service resumes by itself', counts, ({ acknowledged }) => acknowledged > before + 50);
   stop.abort();
   await Promise.all(writers);
   const codes = new Set(

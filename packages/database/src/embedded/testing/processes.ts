@@ -5,7 +5,6 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '@skerry/kit';
 import { withClient } from '../../reach.ts';
 import { decideIdentity, findUserNamespaces, type Identity } from '../identity.ts';
@@ -16,9 +15,6 @@ import type { ServerSettings } from '../settings.ts';
 
 /** No test cuts the power; where a test looks at what is durable, it leaves these out. */
 export const QUICK: ServerSettings = { fsync: 'off' };
-
-const DEADLINE_MS = 30_000;
-const POLL_INTERVAL_MS = 10;
 
 /** A directory below the temporary one, removed on disposal. */
 export async function temporaryDirectory(suffix = ''): Promise<{ path: string } & AsyncDisposable> {
@@ -111,15 +107,6 @@ export function killServer(cluster: string): void {
       // A backend ends with its connection, or with the one that was killed before it.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
-  }
-}
-
-/** Waits for a condition that something else brings about. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + DEADLINE_MS;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`not within ${DEADLINE_MS} ms: ${what}`);
-    await delay(POLL_INTERVAL_MS);
   }
 }
 

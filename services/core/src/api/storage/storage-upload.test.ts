@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { listen } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import fc from 'fast-check';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
@@ -54,9 +55,8 @@ describe('uploads over a socket', () => {
       'content-type': type ?? `multipart/form-data; boundary=${BOUNDARY}`,
     });
   /** Until the spool holds this many files: what a request leads to is not told to who does not wait for its answer. */
-  const untilSpooled = async (count: number) => {
-    while ((await spooled()).length !== count) await new Promise(setImmediate);
-  };
+  const untilSpooled = (count: number) =>
+    until(`${count} files in the spool`, spooled, ({ length }) => length === count);
 
   test('what is no form is refused before it has come', async () => {
     const socket = await open();
@@ -128,7 +128,7 @@ describe('uploads over a socket', () => {
     await answering;
     assert.match(answer!, refused);
     socket.destroy();
-    assert.deepEqual(await spooled(), []);
+    await untilSpooled(0);
     assert.deepEqual(rejections, []);
     const exact = randomBytes(LIMIT);
     const { status } = await post(

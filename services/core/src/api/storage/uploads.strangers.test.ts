@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { until } from '@skerry/kit/testing/until';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
 const KIB = 1024;
@@ -139,8 +140,8 @@ describe('uploads of strangers', () => {
       return asked;
     };
     const held = [await open('127.0.0.6'), await open('127.0.0.6')];
-    for (const end = Date.now() + 20_000; core.rooms.uploads.underWay < 2 && Date.now() < end; )
-      await new Promise(setImmediate);
+    const underWay = () => core.rooms.uploads.underWay;
+    await until('both are under way', underWay, (count) => count === 2);
     const bytes = randomBytes(KIB);
     const form = formOf(bytes, {
       address: signers.bob.address,
@@ -150,8 +151,7 @@ describe('uploads of strangers', () => {
     assert.deepEqual([refused.status, refused.body.code, refused.retryAfter], [429, 'RATE_LIMITED', '10']);
     assert.equal((await send(`${root}/storage/store`, '127.0.0.7', ...form)).status, 200);
     for (const one of held) one.destroy();
-    for (const end = Date.now() + 20_000; core.rooms.uploads.underWay > 0 && Date.now() < end; )
-      await new Promise(setImmediate);
+    await until('both have ended', underWay, (count) => count === 0);
     assert.equal((await send(`${root}/storage/store`, '127.0.0.6', ...form)).status, 200);
   });
 });

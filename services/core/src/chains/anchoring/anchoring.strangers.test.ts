@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createWallet, signMessage } from '@skerry/client';
+import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import { signers } from '../../testing/core.ts';
 import { archiveOf } from './archive.ts';
 import { decidePlace } from './place.ts';
-import { areRight, createAnchoredCore, FUNDED_KEY, sendPosts, TestChain, until } from './testing/setup.ts';
+import { areRight, createAnchoredCore, FUNDED_KEY, sendPosts, TestChain } from './testing/setup.ts';
 
 const { address } = createWallet(FUNDED_KEY);
 
@@ -29,7 +30,11 @@ test('F11: packing goes on when a reorganisation takes the transaction below an 
   const gap = (await countOf(chain, 'latest')) - 1;
   await using node = await createAnchoredCore(await chain.settings({ packs: true }));
   const hashes = await sendPosts(node.core, 3);
-  await until('an archive waits for a block', async () => (await waitingNonces(chain)).includes(gap + 1));
+  await until(
+    'an archive waits for a block',
+    () => waitingNonces(chain),
+    (nonces) => nonces.includes(gap + 1),
+  );
   await chain.anvil.reorg(1);
   assert.equal(await countOf(chain, 'latest'), gap);
   await until('the messages are confirmed', async () => {
@@ -44,8 +49,12 @@ test('F11: an archive that the chain forgot at the highest fee that is allowed i
   const hashes = await sendPosts(node.core, 3);
   const sends = async () =>
     (await node.core.rooms.db.selectFrom('packed_archives').selectAll().executeTakeFirst())?.sends ?? 0;
-  await until('an archive waits for a block', async () => (await waitingNonces(chain)).length > 0);
-  await until('it was sent again', async () => (await sends()) > 1);
+  await until(
+    'an archive waits for a block',
+    () => waitingNonces(chain),
+    ({ length }) => length > 0,
+  );
+  await until('it was sent again', sends, (count) => count > 1);
   await chain.anvil.call('anvil_dropAllTransactions');
   await until('the messages are confirmed', async () => {
     if ((await waitingNonces(chain)).length > 0) await chain.anvil.mine();
@@ -80,7 +89,7 @@ test('F3: an archive confirms what is ahead of the clock when its time comes, an
   assert.equal(node.anchoring.invalid, 0);
   aheadMs = 3_600_000;
   await until('the other one, too', () => areRight(chain, node.core, [due.itemHash, later.itemHash]));
-  await until('the archive is read', async () => (await eventOf()).state === 'processed');
+  await until('the archive is read', eventOf, ({ state }) => state === 'processed');
   const { rows } = await sql<{ hash: string }>`
     select data ->> 'item_hash' as hash from events where kind = 'message_confirmed' order by seq`.execute(
     node.core.rooms.db,

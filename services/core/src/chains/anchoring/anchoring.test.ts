@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { messageArchive } from '@skerry/contracts';
+import { until } from '@skerry/kit/testing/until';
 import { keccak256 } from '@skerry/protocol';
-import {
-  areRight,
-  confirmationsOf,
-  createAnchoredCore,
-  sendPosts,
-  TestChain,
-  until,
-} from './testing/setup.ts';
+import { areRight, confirmationsOf, createAnchoredCore, sendPosts, TestChain } from './testing/setup.ts';
 
 test('the contract has the events and functions of deployed networks', () => {
   const topic = (text: string) => Buffer.from(keccak256(Buffer.from(text))).toString('hex');
@@ -58,10 +52,11 @@ test('messages are packed, confirmed on every node, and confirmed right again af
     const replaced = (await chain.anvil.head()) - first!.height + 1;
     await chain.anvil.reorg(replaced);
     const startMs = performance.now();
-    await until('what is not on the chain is not confirmed', async () => {
-      const now = await confirmationsOf(reader.core, hashes[0]!);
-      return now.length === 0 || now[0]!.hash !== first!.hash;
-    });
+    await until(
+      'what is not on the chain is not confirmed',
+      () => confirmationsOf(reader.core, hashes[0]!),
+      ([now]) => now?.hash !== first!.hash,
+    );
     const undoneMs = performance.now() - startMs;
     await mineUntil('and then again', bothRight);
     assert.ok(await areRight(chain, packer.core, hashes));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { createLogger, type Logger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { Webhook } from 'standardwebhooks';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { startDeliverer } from './delivery/deliverer.ts';
@@ -75,10 +76,9 @@ describe('what owners do with webhooks', () => {
     const ids = receiver.received.slice(1).map((one) => one.id);
     assert.equal(new Set(ids).size, 3);
     const settled = async () => {
-      for (;;) {
-        const { body } = await ask(core, signers.alice, id, 'deliveries', { state: 'delivered' });
-        if (body.deliveries.length === 4) return body.deliveries;
-      }
+      const list = () => ask(core, signers.alice, id, 'deliveries', { state: 'delivered' });
+      const { body } = await until('four are delivered', list, (told) => told.body.deliveries.length === 4);
+      return body.deliveries;
     };
     const log = await settled();
     assert.deepEqual(
@@ -121,13 +121,13 @@ describe('what owners do with webhooks', () => {
       receiver.answer = answerWith(429, { 'retry-after': '7200' });
       await core.send(signers.bob, post(1));
       await receiver.waitFor((all) => all.length === 1);
-      for (;;) {
-        const { body } = await ask(core, signers.alice, id, 'deliveries');
-        if (body.deliveries[0]?.attempts !== 1) continue;
-        assert.ok(body.deliveries[0].next_attempt_ms >= nowMs + 2 * HOUR_MS);
-        assert.equal(body.deliveries[0].log[0].code, 'WEBHOOK_ANSWER_REFUSED');
-        break;
-      }
+      const { body } = await until(
+        'the attempt is noted',
+        () => ask(core, signers.alice, id, 'deliveries'),
+        (told) => told.body.deliveries[0]?.attempts === 1,
+      );
+      assert.ok(body.deliveries[0].next_attempt_ms >= nowMs + 2 * HOUR_MS);
+      assert.equal(body.deliveries[0].log[0].code, 'WEBHOOK_ANSWER_REFUSED');
     }
     nowMs += 97 * HOUR_MS;
     await tidyWebhooks({ db: core.rooms.db, log }, nowMs);

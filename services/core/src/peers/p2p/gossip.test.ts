@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
+import { until } from '@skerry/kit/testing/until';
 import fc from 'fast-check';
 import { acceptMessage } from '../../intake/accept.ts';
 import { inlineVerifier } from '../../intake/verify/verifier.ts';
@@ -22,15 +23,18 @@ describe('gossip', () => {
       sent.push((await first.core.send(alice, note(n))).body.item_hash);
     };
     // Subscriptions travel after the connection: what comes before them is lost, and gossip promises nothing.
-    for (let n = 0; last.core.rooms.sync.set.index.size === 0; n++) {
-      await send(n);
-      await Promise.race([last.nextCommitted(), new Promise((done) => setTimeout(done, 200))]);
-      assert.ok(n < 200, 'the mesh forms');
-    }
+    await until(
+      'the mesh',
+      async () => {
+        await send(sent.length);
+        return last.core.rooms.sync.set.index.size;
+      },
+      (messages) => messages > 0,
+      { everyMs: 100 },
+    );
     await send(1_000);
-    const isThere = async () => (await last.core.get(`/messages/${sent.at(-1)}/status`)).status === 200;
-    while (!(await isThere()))
-      await Promise.race([last.nextCommitted(), new Promise((done) => setTimeout(done, 100))]);
+    const statusOfLast = async () => (await last.core.get(`/messages/${sent.at(-1)}/status`)).status;
+    await until('the last message', statusOfLast, (status) => status === 200);
 
     const accepted = acceptMessage(
       await inlineVerifier.verify(Buffer.from(signMessage(note(2), alice).body), 2 ** 31),
@@ -39,8 +43,11 @@ describe('gossip', () => {
       const sourceText = accepted.message.sourceText!.replace('"n":2', `"n":${n + 3}`);
       first.gossip.publish([{ ...accepted, message: { ...accepted.message, sourceText } }]);
     }
-    await middle.until(() => middle.gossip.counts.forged >= 5);
-    await middle.until(() => middle.gossip.counts.connected === 1);
+    await until(
+      'the forger is left',
+      () => middle.gossip.counts,
+      ({ forged, connected }) => forged >= 5 && connected === 1,
+    );
     for (const { core } of [middle, last]) {
       const rows = await core.rooms.db.selectFrom('messages').select('item_hash').execute();
       assert.deepEqual(

@@ -7,7 +7,7 @@ import { END, START } from '@skerry/protocol';
 import { FRAMES_BODY_BYTES } from './frames.ts';
 import { createHttpLink, type PeerLink } from './link.ts';
 
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 const CHUNK = Buffer.alloc(256 * 1024, 'x');
 /** What a socket and its buffers may take beyond what is read. */
 const SLACK_BYTES = 32 * 1024 * 1024;

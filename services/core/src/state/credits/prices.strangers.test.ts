@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
-import { until } from '../../chains/anchoring/testing/setup.ts';
 import { createTestCore } from '../../testing/core.ts';
 import { rewritePrices } from './write.ts';
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { createWallet } from '@skerry/client';
 import { messageArchive } from '@skerry/contracts';
 import { createWrite } from '@skerry/database';
@@ -18,16 +17,6 @@ import { parseAnchorSettings } from '../settings.ts';
 export const FUNDED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 /** The second: its archives are not read. */
 const STRANGER = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
-const DEADLINE_MS = 90_000;
-const POLL_MS = 20;
-
-export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + DEADLINE_MS;
-  while (!(await isSo())) {
-    assert.ok(performance.now() < end, `it did not happen in time: ${what}`);
-    await delay(POLL_MS);
-  }
-}
 
 export interface ChainOptions {
   readonly endpoints?: readonly string[];
@@ -90,7 +79,7 @@ export class TestChain implements AsyncDisposable {
               chain_id: 31337,
               endpoints: options.endpoints ?? [this.anvil.url],
               poll_ms: 20,
-              timeout_ms: 1_000,
+              timeout_ms: 60_000,
               lie_rest_ms: 20,
               finality: 'depth',
               finality_depth: 1_000,

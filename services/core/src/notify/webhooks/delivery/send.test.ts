@@ -7,6 +7,8 @@ import { answerWith, makeCertificate, startReceiver } from '../testing/setup.ts'
 import { createSender } from './send.ts';
 
 const HEADERS = { 'content-length': '2' };
+/** For all that answer. */
+const PATIENCE_MS = 60_000;
 
 /** A name server that answers A questions with the next of its answers, the last for ever, and nothing to others. */
 async function startNameServer(answers: readonly (readonly string[])[]) {
@@ -42,7 +44,7 @@ describe('sending', () => {
   test('URLs that lead inside are refused before anything is connected, whatever their spelling', async () => {
     await using receiver = await startReceiver();
     const { port } = new URL(receiver.url);
-    const sender = createSender({ now, allowHttp: true, timeoutMs: 2_000 });
+    const sender = createSender({ now, allowHttp: true, timeoutMs: PATIENCE_MS });
     for (const host of [
       '127.0.0.1',
       '127.1',
@@ -79,7 +81,7 @@ describe('sending', () => {
     await using receiver = await startReceiver();
     const { port } = new URL(receiver.url);
     using mixed = await startNameServer([['93.184.216.34', '127.0.0.1']]);
-    const strict = { now, allowHttp: true, timeoutMs: 2_000 };
+    const strict = { now, allowHttp: true, timeoutMs: PATIENCE_MS };
     const first = createSender({ ...strict, dnsServers: [mixed.address] });
     const url = new URL(`http://rebind.example.org:${port}/`);
     const refused = await first.send(url, HEADERS, '{}');
@@ -88,7 +90,6 @@ describe('sending', () => {
     using rebinding = await startNameServer([['127.0.0.2'], ['127.0.0.1']]);
     const second = createSender({
       ...strict,
-      timeoutMs: 500,
       allowedAddresses: ['127.0.0.2'],
       dnsServers: [rebinding.address],
     });
@@ -103,7 +104,7 @@ describe('sending', () => {
     second.close();
   });
 
-  const local = { now, allowHttp: true, allowedAddresses: ['127.0.0.0/8'], timeoutMs: 500 };
+  const local = { now, allowHttp: true, allowedAddresses: ['127.0.0.0/8'], timeoutMs: PATIENCE_MS };
 
   test('redirects are failures and are not followed', async () => {
     await using inside = await startReceiver();
@@ -119,30 +120,38 @@ describe('sending', () => {
   });
 
   test('slow lorises, endless bodies, huge heads, silence: each ends in time', async () => {
-    const shapes: Readonly<Record<string, (write: (text: string) => void) => void>> = {
-      silence: () => {},
-      'a head byte by byte': (write) => {
-        for (let n = 0; n < 5; n++) setTimeout(() => write('H'), n * 100);
-      },
-      'a head that does not end': (write) => {
-        write('HTTP/1.1 200 OK\r\n');
-        for (let n = 0; n < 40; n++) write(`x-${n}: ${'a'.repeat(1000)}\r\n`);
-      },
-      'no HTTP': (write) => write('SSH-2.0-OpenSSH_9.9\r\n'),
+    // Those who are late are so at the limit; nobody waits for it with the others.
+    const late = { timeoutMs: 500, code: 'WEBHOOK_TIMED_OUT' };
+    const wrong = { timeoutMs: PATIENCE_MS, code: 'WEBHOOK_UNREACHABLE' };
+    const shapes: Readonly<Record<string, [typeof late, (write: (text: string) => void) => void]>> = {
+      silence: [late, () => {}],
+      'a head byte by byte': [
+        late,
+        (write) => {
+          const head = [...'HTTP/1.1 200 OK'];
+          for (const [at, text] of head.entries()) setTimeout(() => write(text), at * 100);
+        },
+      ],
+      'a head that does not end': [
+        wrong,
+        (write) => {
+          write('HTTP/1.1 200 OK\r\n');
+          for (let n = 0; n < 40; n++) write(`x-${n}: ${'a'.repeat(1000)}\r\n`);
+        },
+      ],
+      'no HTTP': [wrong, (write) => write('SSH-2.0-OpenSSH_9.9\r\n')],
     };
-    for (const [name, speak] of Object.entries(shapes)) {
+    for (const [name, [{ timeoutMs, code }, speak]] of Object.entries(shapes)) {
       const server = createServer((socket) => {
         socket.on('error', () => {});
         socket.once('data', () => speak((text) => void socket.write(text)));
       });
       server.listen(0, '127.0.0.1');
       await once(server, 'listening');
-      const sender = createSender(local);
+      const sender = createSender({ ...local, timeoutMs });
       const { port } = server.address() as { port: number };
-      const startMs = performance.now();
       const attempted = await sender.send(new URL(`http://127.0.0.1:${port}/`), HEADERS, '{}');
-      assert.equal(attempted.ok, false, name);
-      assert.ok(performance.now() - startMs < 3_000, name);
+      assert.equal(!attempted.ok && attempted.failure.code, code, name);
       sender.close();
       server.close();
     }
@@ -162,7 +171,7 @@ describe('sending', () => {
   test('a certificate of nobody is refused', async () => {
     const { key, cert } = await makeCertificate();
     await using receiver = await startReceiver({ key, cert });
-    const settings = { now, allowedAddresses: ['127.0.0.0/8', '::1'], timeoutMs: 2_000 };
+    const settings = { now, allowedAddresses: ['127.0.0.0/8', '::1'], timeoutMs: PATIENCE_MS };
     const url = new URL(receiver.url);
     const stranger = createSender(settings);
     const refused = await stranger.send(url, HEADERS, '{}');

@@ -11,6 +11,8 @@ import { answerWith, SECRET, startReceiver } from './setup.ts';
 
 const PROCESS = fileURLToPath(new URL('../../../testing/process.ts', import.meta.url));
 const WRITERS = 4;
+/** For what has to come in the end. */
+const LIMIT_MS = 240_000;
 /** Deliveries that are seen before each kill, at least. */
 const BETWEEN_KILLS = 40;
 
@@ -28,7 +30,7 @@ async function startCore(home: string): Promise<RunningCore> {
       SKERRY_CORE_HOST: '127.0.0.1',
       SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
       SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: '127.0.0.0/8',
-      SKERRY_CORE_WEBHOOK_TIMEOUT_MS: '1000',
+      SKERRY_CORE_WEBHOOK_TIMEOUT_MS: '10000',
       SKERRY_LOG_LEVEL: 'fatal',
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -101,7 +103,7 @@ export async function crashWhileDelivering(kills: number): Promise<CrashReport> 
     const client = new CoreClient({ url: core.url });
     const last = Number((await client.listInstances()).cursor);
     const cursors: string[] = [];
-    for await (const event of client.events({ cursor: since, signal: AbortSignal.timeout(120_000) })) {
+    for await (const event of client.events({ cursor: since, signal: AbortSignal.timeout(LIMIT_MS) })) {
       if (event.kind === 'message') cursors.push(event.cursor);
       if (Number(event.cursor) === last) break;
     }
@@ -115,7 +117,7 @@ export async function crashWhileDelivering(kills: number): Promise<CrashReport> 
     };
     let deadline: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      deadline = setTimeout(resolve, 60_000);
+      deadline = setTimeout(resolve, LIMIT_MS);
     });
     await Promise.race([late, receiver.waitFor(() => idsOf().size >= cursors.length)]);
     clearTimeout(deadline);

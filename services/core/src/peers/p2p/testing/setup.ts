@@ -1,12 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import type { Accepted } from '../../../intake/accepted.ts';
 import type { Committed } from '../../../intake/pipeline/statement.ts';
 import { createTestCore, type TestCore } from '../../../testing/core.ts';
 import { Reputation } from '../../sync/reputation.ts';
 import { Gossip } from '../gossip.ts';
 
-const POLL_MS = 20;
 const log = createLogger('test', 'silent');
 
 export interface TestGossip {
@@ -15,8 +14,6 @@ export interface TestGossip {
   readonly reputation: Reputation;
   /** Resolves with the next messages that become durable. */
   nextCommitted(): Promise<Committed>;
-  /** Looks again and again, up to a minute. */
-  until(isSo: () => boolean): Promise<void>;
 }
 
 /** A core node with gossip, on threads and connections as in a process of its own. */
@@ -42,27 +39,27 @@ export async function createTestGossip(stack: AsyncDisposableStack, seed: number
     next.resolve(committed);
     next = Promise.withResolvers<Committed>();
   });
-  return {
-    core,
-    gossip,
-    reputation,
-    nextCommitted: () => next.promise,
-    async until(isSo) {
-      const deadline = AbortSignal.timeout(60_000);
-      while (!isSo()) await delay(POLL_MS, undefined, { signal: deadline });
-    },
-  };
+  return { core, gossip, reputation, nextCommitted: () => next.promise };
 }
 
 /** Each knows the next one. */
 export async function connectLine(nodes: readonly TestGossip[]): Promise<void> {
-  for (const node of nodes) await node.until(() => node.gossip.addresses.length > 0);
+  for (const { gossip } of nodes)
+    await until(
+      'an address',
+      () => gossip.addresses,
+      ({ length }) => length > 0,
+    );
   for (const [at, node] of nodes.entries()) {
     const next = nodes[at + 1];
     if (next) node.gossip.meet(next.gossip.addresses);
   }
   for (const [at, node] of nodes.entries()) {
     const expected = (at > 0 ? 1 : 0) + (at + 1 < nodes.length ? 1 : 0);
-    await node.until(() => node.gossip.counts.connected === expected);
+    await until(
+      'its neighbours',
+      () => node.gossip.counts,
+      ({ connected }) => connected === expected,
+    );
   }
 }

@@ -6,6 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { importFile } from 'ipfs-unixfs-importer';
 import { CID } from 'multiformats/cid';
 
+/** A block of 250 kB takes more than two seconds. */
+const SLOW_BYTES = 4_096;
+const SLOW_PAUSE_MS = 40;
+
 /** How a daemon can be ill. */
 export type Illness = 'hung' | 'silent' | 'slow' | 'full' | 'broken' | 'lying' | 'refusing';
 
@@ -90,9 +94,9 @@ export class TestDaemon implements AsyncDisposable {
     }
     if (this.illness === 'lying') return void response.end(Buffer.concat([bytes, Buffer.from('!')]));
     if (this.illness !== 'slow') return void response.end(bytes);
-    for (let at = 0; at < bytes.length; at += 8_192) {
-      response.write(bytes.subarray(at, at + 8_192));
-      await delay(20);
+    for (let at = 0; at < bytes.length; at += SLOW_BYTES) {
+      response.write(bytes.subarray(at, at + SLOW_BYTES));
+      await delay(SLOW_PAUSE_MS);
     }
     response.end();
   }
