@@ -146,6 +146,8 @@ async function checkDoors(url: string, core: RealCore): Promise<void> {
     'INVALID_SIGNATURE',
   ]);
   assert.deepEqual(await ask('/control/machine/xyz/logs'), [400, 'INVALID_PARAMETERS']);
+  assert.deepEqual(await ask(`${machine}/stream_logs`), [426, 'UPGRADE_REQUIRED']);
+  assert.deepEqual(await ask(`${machine}/update`, { method: 'POST' }), [404, 'INSTANCE_NOT_FOUND']);
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     ask(path, {
       method: 'POST',

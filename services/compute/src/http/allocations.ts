@@ -2,6 +2,7 @@ import type { CoreClient } from '@skerry/client';
 import { answer, type Handlers, type HttpServer, serveAll } from '@skerry/kit';
 import { AppError, hexToBytes, normaliseAddress, recoverPersonalSigner, sha256Hex } from '@skerry/protocol';
 import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
+import type { DomainRegistry } from '../domains/registry.ts';
 import type { Instances } from '../instances/instances.ts';
 import { Replays } from '../owner/replays.ts';
 import { KeptBodies } from './kept-bodies.ts';
@@ -10,6 +11,7 @@ export interface AllocationSources {
   readonly core: Pick<CoreClient, 'getInstance'>;
   readonly instances: Instances;
   readonly nodeId: string;
+  readonly domains: DomainRegistry | undefined;
   /** Addresses of schedulers, lower case. */
   readonly signers: readonly string[];
   readonly now: () => number;
@@ -99,6 +101,13 @@ function allocationHandlers(
       const { successful, failing } = result;
       const status = failing.length === 0 ? 200 : successful.length === 0 ? 503 : 207;
       return answer(status, { success: failing.length === 0, ...result, stopped: [] });
+    },
+    async updateMachine({ params: { ref } }) {
+      if (!sources.instances.find(ref))
+        throw new AppError('INSTANCE_NOT_FOUND', 'this node does not have an instance with this id');
+      await sources.instances.apply(await sources.core.getInstance(ref));
+      sources.domains?.wake();
+      return { status: 'updated', vm_hash: ref };
     },
     async notifyAllocation({ body }) {
       const { failing, errors } = await takeAll(sources, [body.instance]);

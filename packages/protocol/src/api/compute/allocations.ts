@@ -47,6 +47,17 @@ export const ALLOCATIONS_API = {
       answer: { success: true, successful: [INSTANCE], failing: [], errors: {}, stopped: [] },
     },
   },
+  updateMachine: {
+    method: 'POST',
+    path: '/control/machine/:ref/update',
+    summary: 'Look at the core node for an instance of this node now: its ports and domains',
+    tag: 'allocations',
+    rateClass: 'general',
+    params: Type.Object({ ref: Hash }),
+    answers: { 200: Type.Object({ status: Type.Literal('updated'), vm_hash: Hash }) },
+    errors: ['INSTANCE_NOT_FOUND', 'UPSTREAM_UNAVAILABLE'],
+    example: { params: { ref: INSTANCE }, answer: { status: 'updated', vm_hash: INSTANCE } },
+  },
   notifyAllocation: {
     method: 'POST',
     path: '/control/allocation/notify',
