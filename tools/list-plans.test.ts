@@ -95,4 +95,27 @@ describe('plans of lists', () => {
     };
     t.diagnostic(await checkAll([addresses!, channels!, await listContentTypes(db, set.count), dates]));
   });
+
+  /** The value that the fewest rows have. */
+  async function rarest(column: string, rows: string): Promise<string[]> {
+    const { rows: found } = await database.pool.query<{ value: string }>(
+      `select ${column} as value from ${rows} and ${column} is not null group by 1 order by count(*), 1 limit 1`,
+    );
+    return found.map((row) => row.value);
+  }
+
+  test('GET /messages.json: what messages refer to, by keys of aggregates, by what became of them', async (t) => {
+    const values: MessageFilter[] = [
+      { refs: await rarest('subject', `messages where type = 'POST'`) },
+      { fileHashes: await rarest('subject', `messages where type = 'STORE'`) },
+      { aggregateKeys: await rarest('key', 'aggregates where true') },
+      { statuses: ['pending', 'rejected'] },
+    ];
+    const about: Property = {
+      name: 'about',
+      values: values.map((filter) => ({ name: JSON.stringify(filter), filter })),
+    };
+    const [, addresses] = await listProperties(db, set);
+    t.diagnostic(await checkAll([about, { ...addresses!, values: addresses!.values.slice(1) }]));
+  });
 });

@@ -71,7 +71,7 @@ where clients refuse unknown ones.
 ## What differs on every route
 
 - **Errors** are JSON, \`{error, status: "error", code}\` ([errors.md](errors.md)), and not text. Clients decide by the HTTP status, which is the same unless the table says otherwise.
-- **A parameter that nobody knows** is 400 \`UNKNOWN_FIELD\`. Deployed nodes ignore it and answer with everything, which a client takes for the filtered list.
+- **A parameter that nobody knows** is \`UNKNOWN_FIELD\`, 422 or 400. Deployed nodes ignore it and answer with everything, which a client takes for the filtered list.
 - **Requests are counted** per client, and too many are 429 with \`Retry-After\` ([operating.md](operating.md#limits)). An operator sets the rates.
 - **A page of \`cursor\`** is opaque in both networks, and valid only in the one that gave it.
 - **Everything is paid by credit.** \`hold\` and \`superfluid\` are accepted in a message and charged as credit ([credit.md](credit.md)); amounts of tokens are zero.

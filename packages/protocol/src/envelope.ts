@@ -60,6 +60,8 @@ export interface VerifiedMessage {
   readonly sourceText: string | null;
   /** `network` only: the sender as it was spelled when signed, where that differs. */
   readonly signedSender?: string | undefined;
+  /** `network` only: the time beside the content, which nothing covers, where that differs from the content's own. */
+  readonly sentTime?: number | undefined;
   /**
    * When the first core node took it, by that node's word, in milliseconds since 1970: of two nodes' statements the
    * earlier one counts (sync/shared.ts). Of an envelope only where it was late (effective-time.ts).

@@ -12,6 +12,7 @@ import {
 /** A message of the network form as every form is kept: its time is the one that its hash covers. */
 function keptForm(message: VerifiedNetworkMessage): VerifiedMessage {
   const { itemHash, chain, sender, signedSender, type, channel, content, signature, itemContent } = message;
+  const time = content ? readContentHead(content).time : message.time;
   return {
     form: 'network',
     itemHash,
@@ -20,7 +21,8 @@ function keptForm(message: VerifiedNetworkMessage): VerifiedMessage {
     ...(signedSender === sender ? {} : { signedSender }),
     type,
     channel,
-    time: content ? readContentHead(content).time : message.time,
+    time,
+    ...(message.time === time ? {} : { sentTime: message.time }),
     content,
     signature,
     sourceText: itemContent,

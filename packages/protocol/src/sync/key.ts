@@ -25,6 +25,8 @@ export interface SyncFields {
   readonly sender: string;
   readonly channel: string | null;
   readonly time: number;
+  /** Null: the same as `time`. */
+  readonly sentTime: number | null;
   readonly tags: readonly string[];
   readonly notedMs: number | null;
 }
@@ -36,10 +38,14 @@ const HEX = /^[0-9a-f]{64}$/;
  * a late message that is also since when it is there. The same statement gives the same text on every node.
  */
 export function uncoveredText(fields: Omit<SyncFields, 'itemHash'>): string {
-  const { form, sender, channel, time, tags, notedMs } = fields;
+  const { form, sender, channel, time, sentTime, tags, notedMs } = fields;
+  const sent = sentTime === null ? [] : [[sentTime]];
   const late = isLate(fields) ? [notedMs] : [];
   if (form === 'envelope') return late.length === 0 ? '' : JSON.stringify(late);
-  return JSON.stringify([...(form === 'network' ? [time, sender, channel] : [time, channel, tags]), ...late]);
+  return JSON.stringify([
+    ...(form === 'network' ? [time, sender, channel, ...sent] : [time, channel, tags]),
+    ...late,
+  ]);
 }
 
 /** The hash part of an id, in hexadecimal: the item hash itself, or the SHA-256 of a CID. */

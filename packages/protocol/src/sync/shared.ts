@@ -143,6 +143,7 @@ function networkPart({
   type,
   channel,
   time,
+  sentTime,
   signature,
   sourceText,
 }: VerifiedMessage) {
@@ -151,7 +152,7 @@ function networkPart({
     sender: signedSender ?? sender,
     type,
     ...(channel === null ? {} : { channel }),
-    time,
+    time: sentTime ?? time,
     item_type: sourceText === null ? parseMessageHash(itemHash).itemType : 'inline',
     item_hash: itemHash,
     ...(sourceText === null ? {} : { item_content: sourceText }),

@@ -1,21 +1,38 @@
 import type { Handlers } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { AGGREGATES_API, AggregateView } from '@skerry/protocol/api/core/aggregates';
+import type {
+  AGGREGATES_API,
+  AggregateView,
+  NetworkAggregateView,
+} from '@skerry/protocol/api/core/aggregates';
+import { isYes } from '@skerry/protocol/api/core/common/flag';
 import Type from 'typebox';
-import { type Aggregate, findAggregate, listAggregates, readOwned } from '../state/aggregates/aggregates.ts';
+import {
+  type Aggregate,
+  type AggregateFilter,
+  findAggregate,
+  listAggregates,
+  readOwned,
+} from '../state/aggregates/aggregates.ts';
 import { parseJsonPath } from '../state/lists/json-path.ts';
 import { normalizeAddress, parseListFilter } from '../state/lists/parameters.ts';
+import { isoOf } from '../state/messages/view.ts';
 import { createCursor } from './cursor.ts';
 import { pickPaths, topFieldsOf } from './json-pick.ts';
 import { answerOf, submitBody } from './messages/submission.ts';
-import { nextCursorOf, pageOf, paginationOf } from './pagination.ts';
+import {
+  deployedPaginationOf,
+  eitherSizeOf,
+  nextCursorOf,
+  pageOf,
+  paginationOf,
+  sizeOfPage,
+} from './pagination.ts';
 import type { Rooms } from './rooms.ts';
-
-const isoOf = (seconds: number) => new Date(Math.min(seconds * 1000, 8.64e15)).toISOString();
 
 const viewOf = (aggregate: Aggregate): AggregateView => ({
   key: aggregate.key,
-  address: aggregate.owner,
+  address: aggregate.spelling,
   content: aggregate.content as Record<string, unknown>,
   time: Math.floor(aggregate.time),
   item_hash: aggregate.itemHash,
@@ -23,9 +40,44 @@ const viewOf = (aggregate: Aggregate): AggregateView => ({
   last_updated: isoOf(aggregate.time),
 });
 
+const networkViewOf = (aggregate: Aggregate): NetworkAggregateView => {
+  const { address, key, content, created, last_updated } = viewOf(aggregate);
+  return { address, key, content, created, last_updated };
+};
+
 const cursor = createCursor(
   Type.Object({ t: Type.Number(), o: Type.String(), k: Type.String() }, { additionalProperties: false }),
 );
+
+interface ListQuery {
+  readonly page: number;
+  readonly sortBy: string;
+  readonly sortOrder: number;
+  readonly cursor?: string | undefined;
+}
+
+/** A page of aggregates with what names the next one. */
+async function readPage(
+  db: Rooms['db'],
+  filter: AggregateFilter,
+  query: ListQuery,
+  limit: number,
+): Promise<{ aggregates: Aggregate[]; total: number; next_cursor: string | null }> {
+  const after = cursor.read(query.cursor);
+  const sortedBy = query.sortBy === 'creation_time' ? 'created' : undefined;
+  const found = await listAggregates(db, filter, {
+    ...pageOf({ page: query.page, limit, cursor: query.cursor }),
+    ...{ sortedBy, oldestFirst: query.sortOrder === 1 },
+    after: after && { time: after.t, owner: after.o, key: after.k },
+  });
+  const next_cursor = nextCursorOf(found.aggregates, limit, (last) =>
+    cursor.write({ t: last[sortedBy ?? 'time'], o: last.owner, k: last.key }),
+  );
+  return { ...found, next_cursor };
+}
+
+const ownersOf = (name: string, text: string | undefined) =>
+  parseListFilter(name, text)?.map(normalizeAddress);
 
 /** Aggregates: an owner's named objects, merged from messages (specification, "Aggregates"). */
 export const aggregateHandlers = ({
@@ -42,27 +94,45 @@ export const aggregateHandlers = ({
     );
   },
   async listAggregates({ query }) {
+    const { address, addresses } = query;
+    if (address !== undefined && addresses !== undefined)
+      throw new AppError('INVALID_PARAMETERS', 'query.address and query.addresses are one parameter');
     const paths = parseListFilter('content.fields', query['content.fields'])?.map((text) =>
       parseJsonPath(text, 'content.fields'),
     );
     const keys = [query.key ?? [], parseListFilter('keys', query.keys) ?? []].flat();
     const filter = {
-      owners: parseListFilter('address', query.address)?.map(normalizeAddress),
+      owners: ownersOf('address', address) ?? ownersOf('addresses', addresses),
       keys: keys.length > 0 ? keys : undefined,
       fields: paths && topFieldsOf(paths),
     };
-    const after = cursor.read(query.cursor);
-    const page = { ...pageOf(query), after: after && { time: after.t, owner: after.o, key: after.k } };
-    const { aggregates, total } = await listAggregates(db, filter, page);
+    const size = eitherSizeOf(query);
+    const { aggregates, total, next_cursor } = await readPage(db, filter, query, size);
     return {
       aggregates: aggregates.map((aggregate) => ({
         ...viewOf(aggregate),
         ...(paths ? { content: pickPaths(aggregate.content, paths) } : {}),
       })),
-      pagination: paginationOf(query, total),
-      next_cursor: nextCursorOf(aggregates, query.limit, (last) =>
-        cursor.write({ t: last.time, o: last.owner, k: last.key }),
-      ),
+      pagination: paginationOf({ page: query.page, limit: size }, total),
+      ...deployedPaginationOf({ page: query.page, pagination: size }, total),
+      pagination_item: 'aggregates',
+      next_cursor,
+    };
+  },
+  async listNetworkAggregates({ query }) {
+    const filter = {
+      owners: ownersOf('addresses', query.addresses),
+      keys: parseListFilter('keys', query.keys),
+    };
+    const limit = sizeOfPage(query.pagination);
+    const { aggregates, total, next_cursor } = await readPage(db, filter, query, limit);
+    const { pagination_per_page, ...numbered } = deployedPaginationOf(query, total);
+    return {
+      aggregates: aggregates.map(networkViewOf),
+      pagination_per_page,
+      pagination_item: 'aggregates',
+      ...(query.cursor === undefined ? numbered : {}),
+      next_cursor,
     };
   },
   async listOwnedAggregates({ params, query }) {
@@ -71,7 +141,7 @@ export const aggregateHandlers = ({
     const aggregates = await readOwned(db, owner, keys, query.limit);
     if (aggregates.length === 0)
       throw new AppError('AGGREGATE_NOT_FOUND', `${owner} has no ${keys ? 'such aggregate' : 'aggregates'}`);
-    if (query.value_only && keys?.length === 1) return aggregates[0]!.content;
+    if (isYes(query.value_only) && keys?.length === 1) return aggregates[0]!.content;
     const entries = <T>(read: (aggregate: Aggregate) => T) =>
       Object.fromEntries(aggregates.map((aggregate) => [aggregate.key, read(aggregate)]));
     const info = entries((aggregate) => ({
@@ -79,6 +149,10 @@ export const aggregateHandlers = ({
       last_updated: isoOf(aggregate.time),
       last_update_item_hash: aggregate.itemHash,
     }));
-    return { address: owner, data: entries(({ content }) => content), info: query.with_info ? info : {} };
+    return {
+      address: params.address,
+      data: entries(({ content }) => content),
+      info: isYes(query.with_info) ? info : {},
+    };
   },
 });

@@ -46,7 +46,7 @@ describe('a client written from the specification alone', () => {
     assert.deepEqual([page.body.messages.length, page.body.pagination_per_page], [2, 2]);
     const next = await core.get(`/messages.json?channels=limits&limit=2&cursor=${page.body.next_cursor}`);
     assert.equal(next.body.messages.length, 1);
-    assert.equal((await core.get('/messages.json?limit=101')).status, 400);
+    assert.equal((await core.get('/messages.json?limit=101')).status, 422);
   });
 
   test('S10: PUT /messages is 405', async () => {

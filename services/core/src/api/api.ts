@@ -16,6 +16,9 @@ import type { Operation } from '@skerry/protocol/api/operation';
 import { aggregateHandlers } from './aggregates.ts';
 import { costHandlers } from './credits/costs.ts';
 import { creditHandlers } from './credits/credits.ts';
+import { addressHandlers } from './deployed/addresses.ts';
+import { networkListHandlers } from './deployed/lists.ts';
+import { publishHandlers } from './deployed/publish.ts';
 import { eventHandlers } from './events.ts';
 import { gatherArgs, indexerHandlers } from './indexer.ts';
 import { HEALTH_PATHS, nodeHandlers } from './info.ts';
@@ -45,6 +48,9 @@ Every answer carries \`x-request-id\`, the caller's own where it sent one.`,
 
 const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({
   ...messageHandlers(rooms),
+  ...networkListHandlers(rooms),
+  ...addressHandlers(rooms),
+  ...publishHandlers(rooms),
   ...storageHandlers(rooms),
   ...networkStorageHandlers(rooms),
   ...ipfsHandlers(rooms),

@@ -31,9 +31,12 @@ describe('bad input', () => {
   test('pages and sizes out of range, in every list', async () => {
     for (const list of LISTS) {
       for (const value of ['0', '-1', 'x', '1.5', '', '1e9', '99999999999999999999', 'NaN', '1,2'])
-        for (const name of ['page', sizeOf(list)])
+        for (const name of ['page', sizeOf(list)]) {
+          // Deployed nodes answer everything then; here it is the largest page.
+          if (name === 'pagination' && value === '0') continue;
           assertRefused(await core.get(`${list}?${name}=${value}`), `${list} ${name}=${value}`);
-      const tooMany = list.endsWith('.json') ? 501 : 101;
+        }
+      const tooMany = list.endsWith('.json') ? 10_001 : 101;
       assertRefused(await core.get(`${list}?${sizeOf(list)}=${tooMany}`), list);
       assertRefused(await core.get(`${list}?page=1&page=2`), `${list} twice`);
     }

@@ -36,3 +36,15 @@ export function createCursor<T extends Type.TSchema>(shape: T) {
 export const placeCursor = createCursor(
   Type.Object({ t: Type.Number(), h: Type.String({ maxLength: 128 }) }, { additionalProperties: false }),
 );
+
+/** The same in a list by first confirmation; null: nothing confirms it. */
+export const confirmedCursor = createCursor(
+  Type.Object(
+    {
+      c: Type.Union([Type.Number(), Type.Null()]),
+      t: Type.Number(),
+      h: Type.String({ maxLength: 128 }),
+    },
+    { additionalProperties: false },
+  ),
+);

@@ -30,6 +30,7 @@ export function nodeHandlers({ network, settings, nodeAddress, trust, health, me
       trust: trust.view(),
     }),
     getVersion: () => ({ version: VERSION }),
+    getRootVersion: () => ({ version: VERSION }),
     getHealth,
     getApiHealth: getHealth,
     getDeployedMetrics: () => metrics.json(),

@@ -1,6 +1,8 @@
 import type { Page, TimedPage } from '@skerry/database';
 import { AppError, LIMITS, type PaginationView } from '@skerry/protocol';
-import { placeCursor } from './cursor.ts';
+import { NETWORK_PAGE_SIZE_MAX } from '@skerry/protocol/api/core/common/pagination';
+import type { ConfirmedPage, ConfirmedPlace } from '../state/messages/first-confirmation.ts';
+import { confirmedCursor, placeCursor } from './cursor.ts';
 
 interface PageQuery {
   readonly page: number;
@@ -24,6 +26,12 @@ export function paginationOf(query: { page: number; limit: number }, total: numb
   return { total, page: query.page, per_page: query.limit, total_pages: Math.ceil(total / query.limit) };
 }
 
+/** A message's place in order of time. */
+export const placeOfMessage = (last: { readonly time: number; readonly item_hash: string }) => ({
+  time: last.time,
+  itemHash: last.item_hash,
+});
+
 /** A page that is full may have another after it. */
 export const nextCursorOf = <Row>(rows: readonly Row[], limit: number, write: (last: Row) => string) =>
   rows.length < limit || rows.length === 0 ? null : write(rows.at(-1)!);
@@ -39,23 +47,70 @@ export const nextTimedCursorOf = <Row>(
     return placeCursor.write({ t: time, h: itemHash });
   });
 
-type NetworkPageQuery = Partial<Record<'pagination' | 'limit', number>> & {
+export type NetworkPageQuery = Partial<Record<'pagination' | 'limit', number>> & {
   readonly page: number;
   readonly sortOrder: number;
   readonly cursor?: string | undefined;
 };
 
-/** The page size has a name in either form. */
-function sizeOf({ limit, pagination }: NetworkPageQuery): number {
-  if (limit !== undefined && pagination !== undefined)
-    throw new AppError('INVALID_PARAMETERS', 'query.limit and query.pagination are one parameter');
-  return limit ?? pagination ?? LIMITS.pageSizeDefault;
+function sizeOf(query: NetworkPageQuery): number {
+  if (query.pagination === 0 && query.cursor !== undefined)
+    throw new AppError('INVALID_PARAMETERS', 'query.cursor goes with a page size; query.pagination is 0');
+  return eitherSizeOf(query);
 }
 
+/** The page size has a name in either form. */
+export function eitherSizeOf({ limit, pagination }: Pick<NetworkPageQuery, 'limit' | 'pagination'>): number {
+  if (limit !== undefined && pagination !== undefined)
+    throw new AppError('INVALID_PARAMETERS', 'query.limit and query.pagination are one parameter');
+  return sizeOfPage(limit ?? pagination ?? LIMITS.pageSizeDefault);
+}
+
+/** Deployed nodes answer everything where no size is wanted; here as much as a page may have. */
+export const sizeOfPage = (size: number) => (size === 0 ? NETWORK_PAGE_SIZE_MAX : size);
+
+/** A page of a list of deployed nodes that has no cursors. */
+export const deployedPageOf = ({ page, pagination }: { page: number; pagination: number }): Page => {
+  const limit = sizeOfPage(pagination);
+  return { limit, offset: (page - 1) * limit };
+};
+
+export const deployedPaginationOf = (query: { page: number; pagination: number }, total: number) => ({
+  pagination_per_page: sizeOfPage(query.pagination),
+  pagination_page: query.page,
+  pagination_total: total,
+});
+
+const simplePageOf = (query: NetworkPageQuery) => ({
+  page: query.page,
+  limit: sizeOf(query),
+  cursor: query.cursor,
+});
+
 export const networkPageOf = (query: NetworkPageQuery): TimedPage => ({
-  ...timedPageOf({ page: query.page, limit: sizeOf(query), cursor: query.cursor }),
+  ...timedPageOf(simplePageOf(query)),
   oldestFirst: query.sortOrder === 1,
 });
+
+/** The page of a list in order of first confirmations. */
+export function confirmedPageOf(query: NetworkPageQuery): ConfirmedPage {
+  const after = confirmedCursor.read(query.cursor);
+  return {
+    ...pageOf(simplePageOf(query)),
+    oldestFirst: query.sortOrder === 1,
+    after: after && { confirmed: after.c, time: after.t, itemHash: after.h },
+  };
+}
+
+export const nextConfirmedCursorOf = <Row>(
+  rows: readonly Row[],
+  limit: number,
+  placeOf: (last: Row) => ConfirmedPlace,
+) =>
+  nextCursorOf(rows, limit, (last) => {
+    const { confirmed, time, itemHash } = placeOf(last);
+    return confirmedCursor.write({ c: confirmed, t: time, h: itemHash });
+  });
 
 /** Totals by page, or a cursor alone: as deployed nodes answer. */
 export const networkPaginationOf = async (

@@ -22,6 +22,7 @@ const Skeleton = Type.Object(
     type: Text(LIMITS.messageTypeChars),
     channel: OrNull(Text(LIMITS.channelChars)),
     time: Type.Number({ minimum: 0, maximum: 9_223_372_036 }),
+    sent_time: Type.Optional(Type.Number({ minimum: 0, maximum: 9_223_372_036 })),
     content_type: OrNull(Text(LIMITS.postTypeChars)),
     subject: OrNull(Text(1024)),
     tags: Type.Array(Text(LIMITS.tagChars), { maxItems: LIMITS.tags }),
@@ -42,7 +43,11 @@ export const isErased = (status: StoredMessage['status'], lacksContent: boolean)
   status === 'forgotten' && lacksContent;
 
 export const erasedText = (row: StoredMessage) =>
-  JSON.stringify({ forgotten: Object.fromEntries(NAMES.map((name) => [name, row[name]])) });
+  JSON.stringify({
+    forgotten: Object.fromEntries(
+      NAMES.flatMap((name) => (name === 'sent_time' && row[name] === null ? [] : [[name, row[name]]])),
+    ),
+  });
 
 export const isErasedFrame = (frame: Buffer) => frame.subarray(0, BEGINNING.length).equals(BEGINNING);
 
@@ -67,6 +72,7 @@ export function acceptErasedFrame(frame: Buffer): Accepted {
     content: null,
     signature: row.signature,
     sourceText: null,
+    ...(row.sent_time === undefined ? {} : { sentTime: row.sent_time }),
     ...(row.noted_ms === null ? {} : { notedMs: row.noted_ms }),
   };
   return acceptAs(message, {

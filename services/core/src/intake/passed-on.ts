@@ -57,8 +57,8 @@ export interface PassedOn {
 }
 
 /**
- * Signatures of this chain may cover the envelope's time, which no node keeps once it knows the content's own. Such a
- * message cannot be verified any more by others, and the node that passes it on is not to blame.
+ * Signatures of this chain may cover the time beside the content, which whoever passes a message on may have changed or
+ * lost: such a message cannot be verified any more, and the node that passes it on is not to blame.
  */
 const TIMED_CHAIN = '"chain":"TEZOS"';
 const mayCoverTime = (frame: Buffer) => frame.includes(TIMED_CHAIN);

@@ -29,6 +29,7 @@ export function verifiedOf(row: StoredMessage): VerifiedMessage {
     content: row.content,
     signature: row.signature,
     sourceText: row.source_text,
+    ...(row.sent_time === null ? {} : { sentTime: row.sent_time }),
     ...(row.noted_ms === null ? {} : { notedMs: row.noted_ms }),
   };
 }
@@ -45,14 +46,15 @@ export async function withContent(
 }
 
 function withContentOf(message: VerifiedMessage, bytes: Uint8Array, nowSeconds: number): VerifiedMessage {
-  const { itemHash, sender, signedSender, time } = message;
+  const { itemHash, sender, signedSender, time: before, sentTime: said = before } = message;
   const { itemType } = parseMessageHash(itemHash);
   const content = parseContentFile(
     bytes,
-    { itemType, itemHash, signedSender: signedSender ?? sender, time },
+    { itemType, itemHash, signedSender: signedSender ?? sender, time: said },
     nowSeconds,
   );
-  return { ...message, content, time: readContentHead(content).time };
+  const { time } = readContentHead(content);
+  return { ...message, content, time, sentTime: said === time ? undefined : said };
 }
 
 /** The place where contents are kept has a fault that may pass: nothing can be said of the message. */

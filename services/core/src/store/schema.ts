@@ -79,6 +79,8 @@ export interface Schema {
     channel: string | null;
     /** Unix seconds. */
     time: number;
+    /** Of the network form, where the time beside the content is another one. */
+    sent_time: Generated<number | null>;
     content_type: string | null;
     /** What the message speaks of (intake/accepted.ts). */
     subject: string | null;

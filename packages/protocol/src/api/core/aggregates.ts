@@ -1,9 +1,18 @@
 import Type, { type Static } from 'typebox';
 import { AggregateContent } from '../../content/aggregate.ts';
+import { LIMITS } from '../../limits.ts';
 import { PaginationView } from '../../views.ts';
 import { type Api, defaulted } from '../operation.ts';
-import { reads, takesSigned } from './common/declare.ts';
-import { NextCursor, pageQuery } from './common/pagination.ts';
+import { asDeployed, reads, takesSigned } from './common/declare.ts';
+import { flag } from './common/flag.ts';
+import {
+  deployedPageQuery,
+  deployedPaginationView,
+  NextCursor,
+  networkPageQuery,
+  networkPaginationView,
+  pageQuery,
+} from './common/pagination.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';
 
 const strict = { additionalProperties: false } as const;
@@ -22,6 +31,25 @@ export const AggregateView = Type.Object(
   { title: 'Aggregate' },
 );
 export type AggregateView = Static<typeof AggregateView>;
+
+/** The same with the fields of deployed nodes alone. */
+export const NetworkAggregateView = Type.Pick(
+  AggregateView,
+  ['address', 'key', 'content', 'created', 'last_updated'],
+  { title: 'NetworkAggregate' },
+);
+export type NetworkAggregateView = Static<typeof NetworkAggregateView>;
+
+/** How deployed clients ask for aggregates. */
+const networkQuery = {
+  addresses: Type.Optional(Type.String({ description: 'owners, comma-separated' })),
+  keys: Type.Optional(Type.String({ description: 'keys, comma-separated' })),
+  sortBy: defaulted(
+    Type.Enum(['last_modified', 'creation_time'], { description: 'the last change, or the first' }),
+    'last_modified',
+  ),
+  sortOrder: defaulted(Type.Integer({ enum: [-1, 1], description: '-1: newest first' }), -1),
+};
 
 const Address = Type.String({ description: 'an address, in any spelling of its chain' });
 const OWNED_MAX = 1_000;
@@ -51,9 +79,11 @@ export const AGGREGATES_API = {
     query: Type.Object(
       {
         ...pageQuery,
-        address: Type.Optional(Type.String({ description: 'owners, comma-separated' })),
+        limit: networkPageQuery.limit,
+        pagination: networkPageQuery.pagination,
+        ...networkQuery,
+        address: Type.Optional(Type.String({ description: 'the same as `addresses`' })),
         key: Type.Optional(Type.String({ description: 'one key' })),
-        keys: Type.Optional(Type.String({ description: 'keys, comma-separated' })),
         'content.fields': Type.Optional(
           Type.String({
             description:
@@ -67,8 +97,25 @@ export const AGGREGATES_API = {
       200: Type.Object({
         aggregates: Type.Array(AggregateView),
         pagination: PaginationView,
+        ...deployedPaginationView,
+        pagination_item: Type.Literal('aggregates'),
         next_cursor: NextCursor,
       }),
+    },
+  },
+  listNetworkAggregates: {
+    method: 'GET',
+    path: '/api/v0/aggregates.json',
+    summary: 'Aggregates, in the form of deployed nodes',
+    tag: 'aggregates',
+    ...reads('INVALID_CURSOR', 'LIST_TOO_COSTLY'),
+    ...asDeployed,
+    query: Type.Object(
+      { ...networkQuery, ...deployedPageQuery(LIMITS.pageSizeDefault), cursor: pageQuery.cursor },
+      strict,
+    ),
+    answers: {
+      200: Type.Object({ aggregates: Type.Array(NetworkAggregateView), ...networkPaginationView }),
     },
   },
   listOwnedAggregates: {
@@ -76,6 +123,7 @@ export const AGGREGATES_API = {
     path: '/api/v0/aggregates/:address.json',
     summary: "An owner's aggregates by key, in the form of deployed nodes",
     ...reads('AGGREGATE_NOT_FOUND'),
+    ...asDeployed,
     params: Type.Object({ address: Address }),
     query: Type.Object(
       {
@@ -84,8 +132,8 @@ export const AGGREGATES_API = {
           Type.Integer({ minimum: 1, maximum: OWNED_MAX, description: 'how many keys' }),
           OWNED_MAX,
         ),
-        with_info: defaulted(Type.Boolean({ description: 'also when each was made and changed' }), false),
-        value_only: defaulted(Type.Boolean({ description: 'the content alone; with one key' }), false),
+        with_info: flag('also when each was made and changed'),
+        value_only: flag('the content alone; with one key'),
       },
       strict,
     ),

@@ -4,8 +4,10 @@ import { RESOURCE_KINDS } from '../../credit/prices.ts';
 import { LIMITS } from '../../limits.ts';
 import { PaginationView } from '../../views.ts';
 import { type Api, defaulted, orNull } from '../operation.ts';
-import { reads } from './common/declare.ts';
-import { numberedPageQuery } from './common/pagination.ts';
+import { asDeployed, reads } from './common/declare.ts';
+import { flag } from './common/flag.ts';
+import { deployedPaginationView, networkPageQuery, numberedPageQuery } from './common/pagination.ts';
+import { creditFilters } from './deployed/addresses.ts';
 
 /** Text that the database can hold. */
 const NO_NUL = '^[^\\u0000]*$';
@@ -46,7 +48,10 @@ export const BalanceView = Type.Object(
     balance: Type.Number({ description: 'tokens held: none, everything is paid by credit' }),
     details: Type.Object({}),
     locked_amount: Type.Number(),
-    credit_balance_details: Type.Null(),
+    credit_balance_details: orNull(
+      Type.Array(Type.Object({ expiration_date: Type.Null(), amount: Type.Integer() })),
+      { description: 'null where they are not asked for; no credit expires' },
+    ),
   },
   { title: 'Balance' },
 );
@@ -67,6 +72,10 @@ export const HistoryView = Type.Object(
     chain_id: orNull(Type.Integer()),
     provider: orNull(Type.String()),
     payment_method: orNull(Type.String()),
+    origin: orNull(Type.String()),
+    expiration_date: Type.Null({ description: 'credit does not expire' }),
+    expense_count: orNull(Type.Number()),
+    expense_size_mib: orNull(Type.Number()),
     origin_ref: Type.String({ description: 'the transaction, the note, or the resource' }),
     credit_ref: Type.String({ description: 'the message' }),
     credit_index: Type.Integer({ description: 'the place in it' }),
@@ -130,8 +139,18 @@ export const CREDITS_API = {
     path: '/api/v0/addresses/:address/balance',
     summary: 'The credit of an address, as of a time',
     ...reads(),
+    ...asDeployed,
     params: AddressParams,
-    query: Type.Object({ time: Type.Optional(time('Unix seconds; now if left out')) }, strict),
+    query: Type.Object(
+      {
+        time: Type.Optional(time('Unix seconds; now if left out')),
+        chain: Type.Optional(
+          Type.String({ maxLength: 16, pattern: NO_NUL, description: 'whose tokens are asked for' }),
+        ),
+        include_credit_details: flag('also what of the credit expires when'),
+      },
+      strict,
+    ),
     answers: { 200: BalanceView },
     example: {
       params: { address: ADDRESS },
@@ -142,11 +161,23 @@ export const CREDITS_API = {
     method: 'GET',
     path: '/api/v0/addresses/:address/credit_history',
     summary: 'What an address bought and used, newest first',
-    ...reads(),
+    ...reads('LIST_TOO_COSTLY'),
+    ...asDeployed,
     params: AddressParams,
     query: Type.Object(
       {
-        ...numberedPageQuery,
+        page: numberedPageQuery.page,
+        limit: networkPageQuery.limit,
+        pagination: networkPageQuery.pagination,
+        sort_by: defaulted(
+          Type.Enum(['message_timestamp', 'amount'], { description: 'when it was, or how much' }),
+          'message_timestamp',
+        ),
+        sort_order: defaulted(
+          Type.Integer({ enum: [-1, 1], description: '-1: newest or largest first' }),
+          -1,
+        ),
+        ...creditFilters,
         kind: Type.Optional(Type.Enum(['purchase', 'expense'], { description: 'what was bought, or used' })),
         ref: Type.Optional(
           Type.String({ maxLength: 256, pattern: NO_NUL, description: 'of one transaction or resource' }),
@@ -159,6 +190,7 @@ export const CREDITS_API = {
         address: Type.String(),
         credit_history: Type.Array(HistoryView),
         pagination: PaginationView,
+        ...deployedPaginationView,
       }),
     },
   },

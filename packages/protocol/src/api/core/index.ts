@@ -2,6 +2,9 @@ import { COUNTED_REFERENCE_API } from '../reference.ts';
 import { AGGREGATES_API } from './aggregates.ts';
 import { COSTS_API } from './costs.ts';
 import { CREDITS_API } from './credits.ts';
+import { ADDRESSES_API } from './deployed/addresses.ts';
+import { NETWORK_LISTS_API } from './deployed/lists.ts';
+import { PUBLISH_API } from './deployed/publish.ts';
 import { EVENTS_API } from './events.ts';
 import { INDEXER_API } from './indexer.ts';
 import { INSTANCES_API } from './instances.ts';
@@ -21,6 +24,9 @@ import { WEBHOOKS_API } from './webhooks.ts';
 /** All that a core node does for its callers: for its server and its document. Clients import the resource that they ask for. */
 export const CORE_API = {
   ...MESSAGES_API,
+  ...NETWORK_LISTS_API,
+  ...ADDRESSES_API,
+  ...PUBLISH_API,
   ...STORAGE_API,
   ...NETWORK_STORAGE_API,
   ...IPFS_API,

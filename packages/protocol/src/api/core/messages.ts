@@ -3,8 +3,8 @@ import { EnvelopeShape } from '../../envelope.ts';
 import { MessageStatus, MessageStatusView, MessageView, PaginationView } from '../../views.ts';
 import { type Api, orNull } from '../operation.ts';
 import { reads } from './common/declare.ts';
-import { MESSAGE_FILTERS, POST_FILTERS, queryOf } from './common/filters.ts';
-import { NextCursor, networkPageQuery, networkPaginationView, pageQuery } from './common/pagination.ts';
+import { MESSAGE_FILTERS, queryOf } from './common/filters.ts';
+import { NextCursor, pageQuery } from './common/pagination.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';
 
 /** The network form's body (docs/wire-forms.md). */
@@ -81,9 +81,10 @@ const CONTENT_ERRORS = [
   'MESSAGE_FORGOTTEN',
 ] as const;
 
-const LIST_ERRORS = ['INVALID_HASH', 'INVALID_CURSOR', 'LIST_TOO_COSTLY'] as const;
+/** What a list of messages may be refused with. */
+export const LIST_ERRORS = ['INVALID_HASH', 'INVALID_CURSOR', 'LIST_TOO_COSTLY'] as const;
 
-/** Messages: submit, get, list (specification, "Messages"; the lists of deployed nodes: docs/decisions.md 12). */
+/** Messages: submit, get, list (specification, "Messages"; the lists of deployed nodes: deployed/lists.ts). */
 export const MESSAGES_API = {
   submitMessage: {
     method: 'POST',
@@ -140,23 +141,5 @@ export const MESSAGES_API = {
         next_cursor: NextCursor,
       }),
     },
-  },
-  listNetworkMessages: {
-    method: 'GET',
-    path: '/api/v0/messages.json',
-    summary: 'Messages in force, in the network form',
-    tag: 'messages',
-    ...reads(...LIST_ERRORS),
-    query: Type.Object({ ...queryOf(MESSAGE_FILTERS, '/messages.json'), ...networkPageQuery }, strict),
-    answers: { 200: Type.Object({ messages: Type.Array(Type.Unknown()), ...networkPaginationView }) },
-  },
-  listNetworkPosts: {
-    method: 'GET',
-    path: '/api/v0/posts.json',
-    summary: 'Posts with the latest of their amends, last changed first',
-    tag: 'messages',
-    ...reads(...LIST_ERRORS),
-    query: Type.Object({ ...queryOf(POST_FILTERS, '/posts.json'), ...networkPageQuery }, strict),
-    answers: { 200: Type.Object({ posts: Type.Array(Type.Unknown()), ...networkPaginationView }) },
   },
 } as const satisfies Api;

@@ -110,6 +110,14 @@ export const NODE_API = {
     answers: { 200: VersionView },
     example: { answer: { version: '0.1.0' } },
   },
+  getRootVersion: {
+    method: 'GET',
+    path: '/version',
+    summary: 'The same, where deployed nodes have it, too',
+    tag: 'node',
+    ...answersFromMemory(),
+    answers: { 200: VersionView },
+  },
   getHealth: healthAt('/health'),
   getApiHealth: healthAt('/api/v0/health'),
   getDeployedMetrics: {

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { ProgramContent } from '../../content/program.ts';
-import { type Api, content } from '../operation.ts';
-import { takesSigned } from './common/declare.ts';
+import { type Api, content, defaulted } from '../operation.ts';
+import { reads, takesSigned } from './common/declare.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';
 
 const RunBody = Type.Object(
@@ -17,6 +17,27 @@ export const PROGRAMS_API = {
     summary: 'Keep a program (signed PROGRAM)',
     ...takesSigned({ type: 'PROGRAM', content: ProgramContent }, 'MESSAGE_FORGOTTEN'),
     answers: SUBMISSION_ANSWERS,
+  },
+  listProgramsOnMessage: {
+    method: 'GET',
+    path: '/api/v0/programs/on/message',
+    summary: 'Programs that ask to be run when messages come, as they ask for it',
+    ...reads('LIST_TOO_COSTLY'),
+    query: Type.Object(
+      { sort_order: defaulted(Type.Integer({ enum: [-1, 1], description: '-1: newest first' }), -1) },
+      { additionalProperties: false },
+    ),
+    answers: {
+      200: Type.Array(
+        Type.Object({
+          item_hash: Type.String(),
+          content: Type.Object({
+            on: Type.Object({ message: Type.Array(Type.Unknown(), { description: 'filters of messages' }) }),
+          }),
+        }),
+      ),
+    },
+    example: { answer: [] },
   },
   runProgram: {
     method: 'POST',

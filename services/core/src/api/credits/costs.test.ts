@@ -153,7 +153,8 @@ describe('costs', () => {
     const one = costOf(instanceNeeds(instanceContent));
     const three = costOf({ kind: 'instance', units: 3, mib: 0 });
 
-    const { body: own } = await core.get(`/costs?address=${bob.address.toUpperCase().replace('0X', '0x')}`);
+    const asked = bob.address.toUpperCase().replace('0X', '0x');
+    const { body: own } = await core.get(`/costs?address=${asked}`);
     assert.deepEqual(own, {
       summary: {
         total_consumed_credits: 7,
@@ -162,7 +163,7 @@ describe('costs', () => {
         total_cost_credit: three,
         resource_count: 2,
       },
-      filters: { address: bob.address, item_hash: null, payment_type: 'credit' },
+      filters: { address: asked, item_hash: null, payment_type: 'credit' },
     });
     const { body: listed } = await core.get(
       `/costs?address=${bob.address}&include_details=1&pagination=1&page=2`,

@@ -70,7 +70,7 @@ function lists({ db }: Used): Pick<CostHandlers, 'listCosts' | 'getCost' | 'getC
           resource_count: totals.count,
         },
         filters: {
-          address: owner ?? null,
+          address: query.address ?? null,
           item_hash: itemHash ?? null,
           payment_type: query.payment_type,
         },

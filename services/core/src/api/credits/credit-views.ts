@@ -1,6 +1,7 @@
 import { creditsOf } from '@skerry/protocol';
 import type { AccountView, HistoryView } from '@skerry/protocol/api/core/credits';
-import { type Account, type HistoryRow, holdOf, runsOutAt } from '../../state/credits/accounts.ts';
+import { type Account, holdOf, runsOutAt } from '../../state/credits/accounts.ts';
+import type { HistoryRow } from '../../state/credits/history.ts';
 
 export function accountView(account: Account, at: number): AccountView {
   const balance = creditsOf(account.balance);
@@ -41,6 +42,10 @@ export function historyView(row: HistoryRow): HistoryView {
     chain_id: numberOf(terms.chain_id),
     provider: textOf(line.provider),
     payment_method: textOf(line.payment_method),
+    origin: textOf(line.origin),
+    expiration_date: null,
+    expense_count: numberOf(line.count),
+    expense_size_mib: numberOf(line.size),
     origin_ref: row.ref,
     credit_ref: row.item_hash,
     credit_index: row.place,

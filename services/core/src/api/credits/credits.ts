@@ -1,12 +1,15 @@
 import type { Handlers } from '@skerry/kit';
 import { periodOf } from '@skerry/protocol';
+import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { CREDITS_API } from '@skerry/protocol/api/core/credits';
-import { getAccount, listAccounts, listCharges, listHistory } from '../../state/credits/accounts.ts';
+import { getAccount, listAccounts, listCharges } from '../../state/credits/accounts.ts';
 import { readPrices } from '../../state/credits/costs.ts';
+import { listHistory } from '../../state/credits/history.ts';
 import { normalizeAddress } from '../../state/lists/parameters.ts';
-import { pageOf, paginationOf } from '../pagination.ts';
+import { deployedPaginationOf, eitherSizeOf, pageOf, paginationOf } from '../pagination.ts';
 import type { Rooms } from '../rooms.ts';
 import { accountView, historyView, NO_TOKENS } from './credit-views.ts';
+import { historyFilterOf } from './history-filter.ts';
 
 /** What is owned and owed: balances, history, prices, charges (docs/credit.md). */
 export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers<typeof CREDITS_API> {
@@ -15,16 +18,28 @@ export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers
     async getBalance({ params, query }) {
       const at = query.time ?? nowSeconds();
       const account = await getAccount(db, normalizeAddress(params.address), at);
-      return { ...accountView(account, at), ...NO_TOKENS };
+      const view = accountView(account, at);
+      const details = [{ expiration_date: null, amount: view.credit_balance }];
+      return {
+        ...view,
+        ...NO_TOKENS,
+        address: params.address,
+        ...(isYes(query.include_credit_details) ? { credit_balance_details: details } : {}),
+      };
     },
     async listCreditHistory({ params, query }) {
-      const owner = normalizeAddress(params.address);
-      const asked = { owner, kind: query.kind, ref: query.ref };
-      const { rows, total } = await listHistory(db, asked, pageOf(query));
+      const filter = historyFilterOf(params.address, query);
+      const size = eitherSizeOf(query);
+      const page = pageOf({ page: query.page, limit: size });
+      const order = { oldestFirst: query.sort_order === 1, byAmount: query.sort_by === 'amount' };
+      const { rows, total } = filter
+        ? await listHistory(db, filter, { ...page, ...order })
+        : { rows: [], total: 0 };
       return {
-        address: owner,
+        address: params.address,
         credit_history: rows.map(historyView),
-        pagination: paginationOf(query, total),
+        pagination: paginationOf({ page: query.page, limit: size }, total),
+        ...deployedPaginationOf({ page: query.page, pagination: size }, total),
       };
     },
     async listPrices() {

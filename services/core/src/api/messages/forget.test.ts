@@ -43,7 +43,7 @@ describe('FORGET', () => {
     const { body } = await core.get(`/messages/${one.itemHash}`);
     assert.deepEqual(
       [body.status, body.content, body.signed_text, body.message.content, body.message.item_content],
-      ['forgotten', null, null, null, null],
+      ['forgotten', null, null, undefined, undefined],
     );
     assert.deepEqual([body.forgotten_by, body.sender, body.type], [[hash], alice.address, 'POST']);
     assert.equal(JSON.stringify(body).includes('secret sentence'), false);
@@ -152,7 +152,7 @@ describe('FORGET', () => {
     const { messages } = await digestState(db);
     assert.equal((await put(one)).status, 410);
     const { body } = await core.get(`/messages/${one.itemHash}`);
-    assert.deepEqual([body.status, body.content, body.message.item_content], ['forgotten', null, null]);
+    assert.deepEqual([body.status, body.content, body.message.size], ['forgotten', null, null]);
     // Both are decided again, one without its text.
     await put(grant(70));
     const after = await digestState(db);

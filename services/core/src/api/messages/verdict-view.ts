@@ -1,5 +1,7 @@
 import type { ErrorCode } from '@skerry/protocol';
 import type { StoredMessage } from '../../intake/stored.ts';
+import type { Confirmations } from '../../state/messages/confirmations.ts';
+import { isoOf, networkViewOf } from '../../state/messages/view.ts';
 
 /** Reasons as deployed nodes number them. */
 const NETWORK_CODES: Partial<Record<ErrorCode, number>> = {
@@ -15,6 +17,25 @@ const NETWORK_CODES: Partial<Record<ErrorCode, number>> = {
   MESSAGE_FORGOTTEN: 504,
 };
 const INVALID_FORMAT = 0;
+
+/** Bytes of what a forgotten message said, and how it was paid; null once that is erased. */
+const erasable = ({ source_text, content }: StoredMessage) => ({
+  payment_type: (content as { payment?: { type?: unknown } } | null)?.payment?.type ?? null,
+  size: source_text === null ? null : Buffer.byteLength(source_text),
+});
+
+/** The message as deployed nodes show it: one that waits as it came, of a forgotten one what is left. */
+export function submittedViewOf(row: StoredMessage, confirmations: Confirmations) {
+  const { size: _, ...message } = networkViewOf(row, confirmations);
+  const { confirmations: _of, confirmed: _is, ...submitted } = message;
+  const received = row.received_at.toISOString();
+  if (row.status === 'pending')
+    return { messages: [{ ...submitted, time: isoOf(message.time), reception_time: received }] };
+  if (row.status !== 'forgotten') return { message };
+  const { content: _content, item_content: _text, ...skeleton } = submitted;
+  const forgotten_at = new Date(row.settled_at_ms).toISOString();
+  return { message: { ...skeleton, owner: row.owner, ...erasable(row), forgotten_at } };
+}
 
 /** What deployed nodes say of a message beside the specification's fields. */
 export function verdictOf(row: StoredMessage) {

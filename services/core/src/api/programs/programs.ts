@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Handlers } from '@skerry/kit';
 import { parseMessageHash } from '@skerry/protocol';
 import type { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
-import { getProgram } from '../../state/programs/programs.ts';
+import { getProgram, listTriggered } from '../../state/programs/programs.ts';
 import { answerOf, submitBody } from '../messages/submission.ts';
 import type { Rooms } from '../rooms.ts';
 import { forwardRun } from './forward.ts';
@@ -31,6 +31,13 @@ export function programHandlers({
     createHmac('sha256', key).update(clientOf(request).key).digest().toString('hex', 0, CALLER_BYTES);
   return {
     createProgram: async ({ body }) => answerOf(await submitBody({ intake }, body, { type: 'PROGRAM' }), {}),
+    async listProgramsOnMessage({ query }) {
+      const found = await listTriggered(db, query.sort_order === 1);
+      return found.map(({ itemHash, filters }) => ({
+        item_hash: itemHash,
+        content: { on: { message: filters } },
+      }));
+    },
     async runProgram({ params, body, request, reply }) {
       const { hash } = parseMessageHash(params.program_hash);
       const stored = await getProgram(db, hash);

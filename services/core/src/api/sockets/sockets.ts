@@ -10,7 +10,7 @@ import { readHistory } from '../../notify/sockets/history.ts';
 import { MessageFeed } from '../../notify/sockets/message-feed.ts';
 import { StatusFeed } from '../../notify/sockets/status-feed.ts';
 import type { MessageFilter } from '../../state/lists/properties.ts';
-import { messageFilterOf } from '../messages/messages.ts';
+import { messageFilterOf } from '../deployed/lists.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
 
 /** Histories that are read at once: the database's other connections are for everybody else. */

@@ -1,9 +1,13 @@
 import { Readable } from 'node:stream';
+import { isItemHash64 } from '@skerry/protocol';
 
 /** The largest file that is answered in base64 within JSON, in bytes. */
 export const JSON_FILE_BYTES_MAX = 100 * 1024 * 1024;
 
-const headOf = (hash: string) => `{"status":"success","hash":"${hash}","engine":"storage","content":"`;
+/** Where deployed nodes have a file from: files that are named by CID are those of IPFS. */
+const engineOf = (hash: string) => (isItemHash64(hash) ? 'storage' : 'ipfs');
+const headOf = (hash: string) =>
+  `{"status":"success","hash":"${hash}","engine":"${engineOf(hash)}","content":"`;
 const TAIL = '"}';
 
 /** Bytes of the JSON form of a file of this size. */

@@ -164,7 +164,7 @@ export function archivedTextOf(row: StoredMessage): string {
     ...(text === null ? {} : { item_content: text }),
     item_type: itemType,
     item_hash: row.item_hash,
-    time: row.time,
+    time: row.sent_time ?? row.time,
     channel: row.channel,
   });
 }

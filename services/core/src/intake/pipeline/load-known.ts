@@ -24,7 +24,7 @@ export async function loadKnown(
   const { rows } = await sql<
     KeyColumns & { status: MessageStatus; shape: number | null; decide_by_ms: number }
   >`
-    select item_hash, form, sender, channel, "time", tags, noted_ms, status, shape, decide_by_ms
+    select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms
     from messages where item_hash = any(${hashes})`.execute(trx);
   return new Map(
     rows.map((row) => {

@@ -20,6 +20,7 @@ export const ROW = {
   type: ({ accepted }: Shaped) => accepted.message.type,
   channel: ({ accepted }: Shaped) => accepted.message.channel,
   time: ({ accepted }: Shaped) => accepted.message.time,
+  sent_time: ({ accepted }: Shaped) => accepted.message.sentTime ?? null,
   content_type: ({ accepted }: Shaped) => accepted.contentType,
   subject: ({ accepted }: Shaped) => accepted.subject,
   tags: ({ accepted }: Shaped) => accepted.tags,

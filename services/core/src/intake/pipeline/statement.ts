@@ -22,6 +22,7 @@ export const fieldsOfAccepted = ({ message, tags }: Accepted): SyncFields => ({
   sender: message.sender,
   channel: message.channel,
   time: message.time,
+  sentTime: message.sentTime ?? null,
   tags,
   notedMs: message.notedMs ?? null,
 });
@@ -29,7 +30,7 @@ export const fieldsOfAccepted = ({ message, tags }: Accepted): SyncFields => ({
 /** The columns that a key is made of. */
 export type KeyColumns = Pick<
   StoredMessage,
-  'item_hash' | 'form' | 'sender' | 'channel' | 'time' | 'tags' | 'noted_ms'
+  'item_hash' | 'form' | 'sender' | 'channel' | 'time' | 'sent_time' | 'tags' | 'noted_ms'
 >;
 
 export const fieldsOfRow = (row: KeyColumns): SyncFields => ({
@@ -38,6 +39,7 @@ export const fieldsOfRow = (row: KeyColumns): SyncFields => ({
   sender: row.sender,
   channel: row.channel,
   time: row.time,
+  sentTime: row.sent_time,
   tags: row.tags,
   notedMs: row.noted_ms,
 });

@@ -49,7 +49,7 @@ const textOf = (row: SharedRow) =>
 async function readOthers(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
   if (names.length === 0) return new Map();
   const { rows } = await sql<SharedRow>`
-    select item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", content_type, subject, tags,
+    select item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", sent_time, content_type, subject, tags,
       source_text, signature, status, noted_ms, content is null as lacks_content,
       case form when 'upload' then content end as content
     from messages where item_hash = any(${names}::text[])`.execute(db);

@@ -6,7 +6,7 @@ import { NodeSet } from './node-set.ts';
 
 const moveOf = (n: number) => {
   const itemHash = n.toString(16).padStart(64, '0');
-  const said = { sender: '', channel: null, time: n, tags: [], notedMs: null };
+  const said = { sender: '', channel: null, time: n, sentTime: null, tags: [], notedMs: null };
   const to = syncKeyOf({ form: 'envelope', itemHash, ...said });
   return { itemHash, from: null, to };
 };

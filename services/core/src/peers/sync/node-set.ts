@@ -14,7 +14,7 @@ async function* readKeys(db: Kysely<Schema>): AsyncGenerator<KeyColumns[]> {
   let after = '';
   for (;;) {
     const { rows } = await sql<KeyColumns>`
-      select item_hash, form, sender, channel, "time", tags, noted_ms from messages
+      select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms from messages
       where item_hash > ${after} order by item_hash limit ${LOAD_ROWS}`.execute(db);
     if (rows.length > 0) yield rows;
     if (rows.length < LOAD_ROWS) return;
@@ -82,6 +82,7 @@ export class NodeSet {
       sender: '',
       channel: null,
       time: 0,
+      sentTime: null,
       tags: [],
       notedMs: null,
     });

@@ -2,9 +2,12 @@ import type { Page } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
+import { spelledOwner } from '../messages/spelling.ts';
 
 export interface Aggregate {
   readonly owner: string;
+  /** The owner as the latest element spells it. */
+  readonly spelling: string;
   readonly key: string;
   readonly content: Readonly<Record<string, unknown>>;
   /** Unix seconds of the first and of the latest element. */
@@ -22,12 +25,31 @@ export interface AggregateFilter {
 }
 
 export interface AggregatePage extends Page {
-  /** The last aggregate of the page before. */
+  /** Unix seconds of the last change where it is left out, else of the first. */
+  readonly sortedBy?: 'created' | undefined;
+  readonly oldestFirst?: boolean | undefined;
+  /** The last aggregate of the page before; `time` is what the list is sorted by. */
   readonly after?: { readonly time: number; readonly owner: string; readonly key: string } | undefined;
+}
+
+const timeOf = ({ sortedBy }: AggregatePage) => sql.ref(`a.${sortedBy ?? 'time'}`);
+const orderOf = (page: AggregatePage) =>
+  sql`order by ${timeOf(page)} ${page.oldestFirst ? sql`asc` : sql`desc`}, a.owner, a.key`;
+
+/** What comes after the cursor in the list's order. */
+function afterCursor(page: AggregatePage): RawBuilder<unknown>[] {
+  const { after, oldestFirst } = page;
+  if (!after) return [];
+  const beyond = oldestFirst ? sql`>` : sql`<`;
+  return [
+    sql`${timeOf(page)} ${beyond}= ${after.time}::float8`,
+    sql`(${timeOf(page)} ${beyond} ${after.time}::float8 or (a.owner, a.key) > (${after.owner}, ${after.key}))`,
+  ];
 }
 
 interface Row {
   owner: string;
+  spelling: string | null;
   key: string;
   created: number;
   time: number;
@@ -37,6 +59,7 @@ interface Row {
 
 const aggregateOf = (row: Row): Aggregate => ({
   owner: row.owner,
+  spelling: row.spelling ?? row.owner,
   key: row.key,
   content: row.content ?? {},
   created: row.created,
@@ -49,15 +72,17 @@ const contentOf = (fields: readonly string[] | undefined) => sql`(
   select jsonb_object_agg(e.field, e.value) from aggregate_entries e
   where e.owner = a.owner and e.key = a.key ${fields ? sql`and e.field = any(${fields}::text[])` : sql``})`;
 
+/** What is read of the aggregate `a`. */
+const columnsOf = (fields: readonly string[] | undefined) => sql`a.*, ${contentOf(fields)} as content,
+  (select ${spelledOwner('m')} from messages m where m.item_hash = a.item_hash) as spelling`;
+
 export async function findAggregate(
   db: Kysely<Schema>,
   owner: string,
   key: string,
 ): Promise<Aggregate | undefined> {
   const { rows } = await sql<Row>`
-    select a.*, ${contentOf(undefined)} as content from aggregates a where a.owner = ${owner} and a.key = ${key}`.execute(
-    db,
-  );
+    select ${columnsOf(undefined)} from aggregates a where a.owner = ${owner} and a.key = ${key}`.execute(db);
   return rows[0] && aggregateOf(rows[0]);
 }
 
@@ -100,15 +125,10 @@ async function countAggregates(db: Kysely<Schema>, filter: AggregateFilter): Pro
 
 /** The first rows in order of time, as many as the page reaches to. */
 function pick(filter: AggregateFilter, page: AggregatePage, few: boolean): RawBuilder<unknown> {
-  const { after, limit, offset } = page;
-  const following = after
-    ? [
-        sql`a."time" <= ${after.time}::float8`,
-        sql`(a."time" < ${after.time}::float8 or (a.owner, a.key) > (${after.owner}, ${after.key}))`,
-      ]
-    : [];
+  const { limit, offset } = page;
+  const following = afterCursor(page);
   const { owners, keys, fields } = filter;
-  const end = sql`order by a."time" desc, a.owner, a.key limit ${offset + limit}`;
+  const end = sql`${orderOf(page)} limit ${offset + limit}`;
   if (few && fields) {
     // Materialized, or the planner may go through all by time after all.
     return sql`
@@ -126,7 +146,10 @@ function pick(filter: AggregateFilter, page: AggregatePage, few: boolean): RawBu
       select a.* from aggregates a ${where([sql`${sql.ref(`a.${column}`)} = v.v`, ...rest, ...following])} ${end}) s`;
 }
 
-/** Last changed first; equal times by owner and key. Throws LIST_TOO_COSTLY. */
+/** Larger pages are read under the time limit. */
+const LIMIT_UNTIMED_MAX = 500;
+
+/** Last changed first unless told otherwise; equal times by owner and key. Throws LIST_TOO_COSTLY. */
 export async function listAggregates(
   db: Kysely<Schema>,
   filter: AggregateFilter,
@@ -135,13 +158,16 @@ export async function listAggregates(
   const read = async (on: Kysely<Schema>) => {
     const few = !filter.owners && filter.fields !== undefined && (await sumKept(on, filter)) <= FEW;
     const { rows } = await sql<Row>`
-      select a.*, ${contentOf(filter.fields)} as content from (
+      select ${columnsOf(filter.fields)} from (
         select * from (${pick(filter, page, few)}) a
-        order by a."time" desc, a.owner, a.key limit ${page.limit} offset ${page.offset}) a
-      order by a."time" desc, a.owner, a.key`.execute(on);
+        ${orderOf(page)} limit ${page.limit} offset ${page.offset}) a
+      ${orderOf(page)}`.execute(on);
     return { aggregates: rows.map(aggregateOf), total: await countAggregates(on, filter) };
   };
-  return filter.fields ? withTimeLimit(db, read) : read(db);
+  // No index has the order of first changes.
+  return filter.fields || page.sortedBy || page.limit > LIMIT_UNTIMED_MAX
+    ? withTimeLimit(db, read)
+    : read(db);
 }
 
 /** An owner's aggregates by key: all of them, or those that are named. */
@@ -152,7 +178,7 @@ export async function readOwned(
   limit: number,
 ): Promise<Aggregate[]> {
   const { rows } = await sql<Row>`
-    select a.*, ${contentOf(undefined)} as content from aggregates a
+    select ${columnsOf(undefined)} from aggregates a
     ${where(conditionsOf({ owners: [owner], keys }))} order by a."time" desc, a.key limit ${limit}`.execute(
     db,
   );

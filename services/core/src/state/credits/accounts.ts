@@ -1,4 +1,3 @@
-import type { Page } from '@skerry/database';
 import { type CreditState, creditsOf, HOLD_SECONDS, type ResourceKind } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
@@ -82,50 +81,6 @@ export async function listAccounts(db: Db, at: number, after: string, limit: num
     select owners.owner, a.* from owners cross join lateral (${accountOf(sql`owners.owner`, at)}) a
     order by owners.owner`.execute(db);
   return rows.map(readAccount);
-}
-
-export interface HistoryRow {
-  readonly item_hash: string;
-  readonly place: number;
-  readonly kind: 'purchase' | 'expense';
-  readonly nano: string;
-  readonly ref: string;
-  /** Unix seconds. */
-  readonly time: number;
-  /** What the message says of all its lines, and the line. */
-  readonly terms: Readonly<Record<string, unknown>>;
-  readonly line: Readonly<Record<string, unknown>>;
-}
-
-export interface HistoryFilter {
-  readonly owner: string;
-  readonly kind?: 'purchase' | 'expense' | undefined;
-  readonly ref?: string | undefined;
-}
-
-/** What was bought and used, newest first. */
-export async function listHistory(
-  db: Db,
-  { owner, kind, ref }: HistoryFilter,
-  { limit, offset }: Page,
-): Promise<{ rows: HistoryRow[]; total: number }> {
-  const where = sql`e.owner = ${owner} and e.counts
-    ${kind === undefined ? sql`` : sql`and e.kind = ${kind}`} ${ref === undefined ? sql`` : sql`and e.ref = ${ref}`}`;
-  const { rows } = await sql<HistoryRow>`
-    with page as (
-      select * from credit_entries e where ${where}
-      order by e."time" desc, e.item_hash desc, e.place desc limit ${limit} offset ${offset}
-    )
-    select e.item_hash, e.place, e.kind, e.nano::text as nano, e.ref, e."time", said.terms - 'credits' as terms,
-      said.terms -> 'credits' -> e.place as line
-    from page e join messages m using (item_hash) cross join lateral (
-      select m.content -> 'content' -> (case e.kind when 'purchase' then 'distribution' else 'expense' end) as terms
-    ) said
-    order by e."time" desc, e.item_hash desc, e.place desc`.execute(db);
-  const counted = await sql<{
-    total: number;
-  }>`select count(*) as total from credit_entries e where ${where}`.execute(db);
-  return { rows, total: counted.rows[0]!.total };
 }
 
 export interface Charge {

@@ -3,12 +3,14 @@ import type { Price, PriceTable, ResourceKind, ResourceNeeds } from '@skerry/pro
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
+import { spelledOwner } from '../messages/spelling.ts';
 
 type Db = Kysely<Schema>;
 
 /** Something that costs, and the price that it keeps. */
 export interface Cost {
   readonly itemHash: string;
+  /** As its message spells it. */
   readonly owner: string;
   /** Unix seconds. */
   readonly created: number;
@@ -48,7 +50,8 @@ const usedBy = (ref: RawBuilder<unknown>) => sql`
   (select -coalesce(sum(nano), 0) from credit_entries e where e.ref = ${ref} and e.counts)`;
 
 const COST = sql`
-  select r.item_hash, r.owner, r.kind, r.created, r.units, r.mib, p.compute_unit::text as compute_unit,
+  select r.item_hash, r.kind, r.created, r.units, r.mib, p.compute_unit::text as compute_unit,
+    coalesce((select ${spelledOwner('m')} from messages m where m.item_hash = r.item_hash), r.owner) as owner,
     p.storage_mib::text as storage_mib, ${usedBy(sql`r.item_hash`)}::text as used
   from credit_resources r
   join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time`;

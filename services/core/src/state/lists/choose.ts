@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
-import { type Driver, listDrivers } from './driver.ts';
+import { type Driver, listDrivers, scansOf, scansOfRefs, unlistedDriver } from './driver.ts';
 import { type Given, givenOf } from './filter.ts';
 import { labelOf } from './labels.ts';
 import type { MessageFilter, PropertyName } from './properties.ts';
@@ -45,7 +45,7 @@ const boundOf = (answers: readonly PropertyName[], bounds: ReadonlyMap<string, n
  * The index to read a list from: the one that answers all of the filter, or else the one with the fewest messages to look
  * through. undefined: no message fits.
  */
-export async function chooseDriver(db: Kysely<Schema>, filter: MessageFilter): Promise<Driver | undefined> {
+async function chooseDriver(db: Kysely<Schema>, filter: MessageFilter): Promise<Driver | undefined> {
   const drivers = listDrivers(filter);
   const given = givenOf(filter);
   const [first] = drivers;
@@ -55,4 +55,19 @@ export async function chooseDriver(db: Kysely<Schema>, filter: MessageFilter): P
   return drivers.reduce((best, one) =>
     boundOf(one.answers, bounds) < boundOf(best.answers, bounds) ? one : best,
   );
+}
+
+/** What lets the messages that name something be the few to look through. */
+const LEAVES_REFS_FEW: readonly string[] = ['types', 'contentTypes'] satisfies PropertyName[];
+
+/** The scans that together give what a filter asks for; none where no message fits. */
+export async function chooseScans(db: Kysely<Schema>, filter: MessageFilter): Promise<Driver[]> {
+  const { statuses, refs, hashes } = filter;
+  const others = statuses?.filter((status) => status !== 'processed') ?? [];
+  const unlisted = others.length > 0 ? [unlistedDriver(filter, others)] : [];
+  if (statuses && !statuses.includes('processed')) return unlisted;
+  if (refs && !hashes && givenOf(filter).every(({ name }) => LEAVES_REFS_FEW.includes(name)))
+    return [...scansOfRefs(filter), ...unlisted];
+  const driver = await chooseDriver(db, filter);
+  return [...(driver ? scansOf(filter, driver) : []), ...unlisted];
 }

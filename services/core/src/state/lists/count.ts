@@ -1,11 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
-import { chooseDriver } from './choose.ts';
-import { restOf, usesOf } from './driver.ts';
+import { chooseScans } from './choose.ts';
+import { isRepeating, rowsOf } from './driver.ts';
 import { type Given, givenOf, isEmpty, resolveFilter } from './filter.ts';
 import { DAY_SECONDS, labelOf } from './labels.ts';
 import { type MessageFilter, PROPERTY_NAMES, propertyOf } from './properties.ts';
-import { allOf, anyOf } from './property.ts';
 import { withTimeLimit } from './time-limit.ts';
 import { ALL, readTotals, sumDays, sumPairs, type Total } from './totals.ts';
 
@@ -14,27 +13,16 @@ const ZERO: Total = { total: 0, heavy: false };
 const totalOf = (totals: Totals, { letter }: Given, value: string | number) =>
   totals.get(labelOf(letter, value)) ?? ZERO;
 
-/** Counts one by one, by the index that leaves the fewest messages to look at. */
+/** Counts one by one, by the indexes that leave the fewest messages to look at. */
 async function countMessages(db: Kysely<Schema>, filter: MessageFilter): Promise<number> {
   if (isEmpty(filter)) return 0;
-  const driver = await chooseDriver(db, filter);
-  if (!driver) return 0;
-  const rest = restOf(filter, driver);
-  const own = [
-    ...driver.prefix.map(({ column, values, type }) => anyOf(`x.${column}`, values, type)),
-    ...usesOf(driver),
-    ...rest.own,
-  ];
-  const join =
-    rest.message.length > 0
-      ? sql`join messages m on m.item_hash = x.item_hash and ${allOf(rest.message)}`
-      : sql``;
-  const counted =
-    driver.table === 'message_tags' && filter.tags!.length > 1
-      ? sql`count(distinct x.item_hash)`
-      : sql`count(*)`;
-  const { rows } = await sql<{ total: number }>`
-    select ${counted} as total from ${sql.table(driver.table)} x ${join} where ${allOf(own)}`.execute(db);
+  const scans = await chooseScans(db, filter);
+  if (scans.length === 0) return 0;
+  const counts = scans.map((driver) => {
+    const counted = isRepeating(filter, driver) ? sql`count(distinct x.item_hash)` : sql`count(*)`;
+    return sql`(select ${counted} ${rowsOf(filter, driver)})`;
+  });
+  const { rows } = await sql<{ total: number }>`select ${sql.join(counts, sql` + `)} as total`.execute(db);
   return rows[0]!.total;
 }
 

@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
-import type { RowColumn } from '../../intake/pipeline/row.ts';
 import {
   INDEXES,
   type Index,
+  type ListColumn,
   type MessageFilter,
   PROPERTY_NAMES,
   type PropertyName,
   propertyOf,
   TAG_COLUMNS,
 } from './properties.ts';
-import { type Condition, conditionOf } from './property.ts';
+import { allOf, anyOf, type Condition, conditionOf } from './property.ts';
 
 /**
  * One short index scan for each combination of values, merged by time. An index whose first columns are those of the
@@ -25,12 +25,14 @@ export interface Driver {
   readonly prefix: readonly Prefix[];
   /** A condition of the index beside those on its columns. */
   readonly also?: Condition;
+  /** Messages that are not in force; else those that are. */
+  readonly isUnlisted?: true;
 }
 
 /** A column of an index, and the values that are looked up in it. */
 export interface Prefix {
   readonly property: PropertyName;
-  readonly column: RowColumn | 'tag';
+  readonly column: ListColumn | 'tag';
   readonly type: 'text' | 'integer';
   readonly values: readonly (string | number)[];
 }
@@ -85,6 +87,31 @@ export function scansOf(filter: MessageFilter, driver: Driver): Driver[] {
   ];
 }
 
+/**
+ * The scans that give the messages with a `content.ref`: posts by what they speak of, and versions of files, which speak
+ * of their file, by an index of their own.
+ */
+export function scansOfRefs({ refs = [], types, subjects }: MessageFilter): Driver[] {
+  const spokenOf = refs.filter((ref) => subjects === undefined || subjects.includes(ref));
+  const mayBe = (type: string) => types === undefined || types.includes(type);
+  const versions = sql`x.type = 'STORE' and x.content ->> 'ref' = any(${refs}::text[])`;
+  return [
+    ...(mayBe('POST') ? listDrivers({ subjects: spokenOf, types: ['POST'] }).slice(0, 1) : []),
+    ...(mayBe('STORE')
+      ? [{ table: 'messages', index: undefined, answers: [], prefix: [], also: versions } as const]
+      : []),
+  ];
+}
+
+/** The scan that gives messages that are not in force. @param statuses other than processed */
+export function unlistedDriver(filter: MessageFilter, statuses: readonly string[]): Driver {
+  const byKey = prefixOf(filter, 'hashes');
+  const own = { table: 'messages', answers: [], isUnlisted: true } as const;
+  return byKey
+    ? { ...own, index: undefined, prefix: [byKey], also: anyOf('x.status', statuses) }
+    : { ...own, index: 'messages_by_status', prefix: [prefixOf({ statuses }, 'statuses')!] };
+}
+
 /** The condition that lets an index, and no other, serve a query (migrations/002). */
 export const meansIndex = (table: string, index: string): Condition =>
   sql`${sql.ref(`${table}.item_hash`)} <> ${sql.lit(index)}`;
@@ -100,8 +127,8 @@ export function narrowDriver(driver: Driver): Driver {
 }
 
 /** The conditions that make a driver's index usable, on `x`. */
-export const usesOf = ({ table, index, also }: Driver): Condition[] => [
-  ...(table === 'messages' ? [sql`x.status = 'processed'`] : []),
+export const usesOf = ({ table, index, also, isUnlisted }: Driver): Condition[] => [
+  ...(table === 'messages' ? [isUnlisted ? sql`x.status <> 'processed'` : sql`x.status = 'processed'`] : []),
   ...(index === undefined ? [] : [meansIndex('x', index)]),
   ...(also ? [also] : []),
 ];
@@ -110,15 +137,36 @@ export const usesOf = ({ table, index, also }: Driver): Condition[] => [
 export function restOf(filter: MessageFilter, driver: Driver): { own: Condition[]; message: Condition[] } {
   const own: Condition[] = [];
   const message: Condition[] = [];
-  const answered = new Set(driver.prefix.map(({ property }) => property));
+  // Each scan is of messages in force, or of others.
+  const answered = new Set<PropertyName>(['statuses', ...driver.prefix.map(({ property }) => property)]);
   for (const name of PROPERTY_NAMES) {
     const value = filter[name];
     if (value === undefined || answered.has(name)) continue;
     const property = propertyOf(name);
-    const { column } = property;
-    if (driver.table === 'messages' || TAG_COLUMNS.includes(column))
-      own.push(conditionOf(property, `x.${column}`, value));
-    else message.push(conditionOf(property, `m.${column}`, value));
+    const { column, at } = property;
+    const isHere =
+      driver.table === 'messages' || (!at && (TAG_COLUMNS as readonly string[]).includes(column));
+    const conditions = isHere ? own : message;
+    conditions.push(conditionOf(property, isHere ? 'x' : 'm', column, value));
   }
   return { own, message };
 }
+
+/** The messages of the rows `x`, where conditions are left that only they answer. */
+export const joinOf = (conditions: readonly Condition[]): Condition =>
+  conditions.length > 0 ? sql`join messages m on m.item_hash = x.item_hash and ${allOf(conditions)}` : sql``;
+
+/** All rows `x` of a driver that fit, in no order; a message with several of the tags more than once. */
+export function rowsOf(filter: MessageFilter, driver: Driver): Condition {
+  const rest = restOf(filter, driver);
+  const own = [
+    ...driver.prefix.map(({ column, values, type }) => anyOf(`x.${column}`, values, type)),
+    ...usesOf(driver),
+    ...rest.own,
+  ];
+  return sql`from ${sql.table(driver.table)} x ${joinOf(rest.message)} where ${allOf(own)}`;
+}
+
+/** Whether a driver may give a message more than once. */
+export const isRepeating = ({ tags }: MessageFilter, { table }: Driver) =>
+  table === 'message_tags' && (tags?.length ?? 0) > 1;

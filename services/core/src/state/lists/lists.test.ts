@@ -9,152 +9,38 @@ import { sql } from 'kysely';
 import { acceptAs } from '../../intake/accepted.ts';
 import { MIGRATIONS } from '../../store/directory.ts';
 import type { Schema } from '../../store/schema.ts';
+import type { ConfirmedPage } from '../messages/first-confirmation.ts';
+import { listByConfirmation } from './by-confirmation.ts';
 import { totalMessages } from './count.ts';
-import { DAY_SECONDS } from './labels.ts';
 import { columnsFor, listFitting, matcherOf, type Row } from './matcher.ts';
 import { listMessages } from './messages.ts';
-import { INDEXES, type MessageFilter, PROPERTY_NAMES, type PropertyName, propertyOf } from './properties.ts';
-import { shapeOf } from './shape.ts';
+import { INDEXES, type MessageFilter, PROPERTY_NAMES, propertyOf } from './properties.ts';
 import { numberShapes, shapeKeyOf } from './shapes.ts';
+import {
+  BLOCKS,
+  byConfirmation,
+  byTime,
+  CONTENT_TYPES,
+  CONTENTS,
+  filtersOf,
+  fits,
+  type Made,
+  NETWORK,
+  type Samples,
+  samplesOf,
+  secondsOfBlock,
+  settledOf,
+  TYPES,
+  valuesOf,
+  world,
+} from './testing/world.ts';
 import { withTimeLimit } from './time-limit.ts';
 import { writeLists } from './write.ts';
 
 /** Lists and totals over small random worlds are what a plain filter over all messages gives. */
 
 const HEAVY_FROM = 4;
-const DAYS = 4;
 const WHOLE = 200;
-
-interface Made {
-  readonly itemHash: string;
-  readonly sender: string;
-  readonly owner: string;
-  readonly chain: string;
-  readonly type: string;
-  readonly channel: string | null;
-  readonly contentType: string | null;
-  readonly subject: string | null;
-  readonly tags: readonly string[];
-  readonly content: Record<string, unknown>;
-  readonly time: number;
-  readonly leaves: boolean;
-}
-
-const SENDERS = ['0xa', '0xb', '0xc', '0xd'];
-const CHAINS = ['ETH', 'SOL'];
-const SUBJECTS = ['r', 's'];
-const CHANNELS = ['x', 'y', 'z'];
-const TYPES = ['POST', 'AGGREGATE', 'STORE', 'FORGET'];
-const CONTENT_TYPES = ['note', 'amend'];
-const TAGS = ['t', 'u', 'v'];
-const KEYS = ['.a', '.a.b', '.c', '.d'];
-const CONTENTS = [{ a: 1 }, { a: { b: 1 } }, { c: 1, a: 1 }, { d: [1] }];
-
-/** Some values are common and some rare, so that heavy labels meet light ones. */
-const skewed = <T>(values: readonly T[]) =>
-  fc.oneof(
-    { weight: 3, arbitrary: fc.constant(values[0]!) },
-    { weight: 2, arbitrary: fc.constantFrom(...values) },
-  );
-
-/** Moments of few days: equal times and the edges of days are common. */
-const moment = fc
-  .tuple(fc.nat(DAYS - 1), fc.constantFrom(0, 0, 1, 2.5, 40_000, DAY_SECONDS - 1))
-  .map(([day, second]) => (19_000 + day) * DAY_SECONDS + second);
-
-const made: fc.Arbitrary<Omit<Made, 'itemHash'>> = fc
-  .record({
-    sender: skewed(SENDERS),
-    owner: fc.option(fc.constantFrom(...SENDERS), { freq: 4 }),
-    chain: skewed(CHAINS),
-    type: skewed(TYPES),
-    channel: fc.option(skewed(CHANNELS), { freq: 5 }),
-    contentType: skewed(CONTENT_TYPES),
-    subject: fc.option(skewed(SUBJECTS), { freq: 2 }),
-    tags: fc.array(skewed(TAGS), { maxLength: 3 }),
-    content: skewed(CONTENTS),
-    time: moment,
-    leaves: fc.nat(9).map((roll) => roll === 0),
-  })
-  .map(({ owner, contentType, ...one }) => ({
-    ...one,
-    owner: owner ?? one.sender,
-    contentType: one.type === 'POST' ? contentType : null,
-  }));
-
-/** In the order of arrival; hashes say nothing of it. */
-const world = fc
-  .tuple(fc.array(made, { minLength: 1, maxLength: 80 }), fc.integer({ min: 1, max: 40 }))
-  .map(([all, batch]) => ({
-    batch,
-    messages: all.map(
-      (one, index): Made => ({ ...one, itemHash: `${(index * 37) % 101}`.padStart(64, '0') }),
-    ),
-  }));
-
-const some = <T>(values: readonly T[]) =>
-  fc.array(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
-const HASHES = Array.from({ length: 30 }, (_, index) => `${index}`.padStart(64, '0'));
-const has = <T>(values: readonly T[], value: T | null) => value !== null && values.includes(value);
-const hasOneOf = (values: readonly string[], own: readonly string[]) =>
-  own.some((one) => values.includes(one));
-
-interface Sample<V> {
-  readonly values: fc.Arbitrary<V>;
-  /** A filter is left out about so many times as often as it is given. */
-  readonly out: number;
-  readonly fits: (value: V, one: Made) => boolean;
-}
-type Samples = {
-  readonly [N in PropertyName]: Sample<NonNullable<MessageFilter[N]>>;
-};
-
-/** What each filter means, said without SQL. */
-const samplesOf = (shapes: ReadonlyMap<string, number>): Samples => ({
-  addresses: { values: some([...SENDERS, 'nobody']), out: 2, fits: (v, one) => has(v, one.sender) },
-  owners: { values: some(SENDERS), out: 8, fits: (v, one) => has(v, one.owner) },
-  types: { values: some(TYPES), out: 2, fits: (v, one) => has(v, one.type) },
-  channels: { values: some([...CHANNELS, 'none']), out: 2, fits: (v, one) => has(v, one.channel) },
-  chains: { values: some([...CHAINS, 'none']), out: 8, fits: (v, one) => has(v, one.chain) },
-  contentTypes: {
-    values: some([...CONTENT_TYPES, 'none']),
-    out: 3,
-    fits: (v, one) => has(v, one.contentType),
-  },
-  subjects: { values: some([...SUBJECTS, 'none']), out: 8, fits: (v, one) => has(v, one.subject) },
-  tags: { values: some([...TAGS, 'none']), out: 2, fits: (v, one) => hasOneOf(v, one.tags) },
-  shapes: {
-    values: some([...shapes.values()]),
-    out: 8,
-    fits: (v, one) => has(v, shapes.get(shapeKeyOf(one))!),
-  },
-  keys: { values: some([...KEYS, '.none']), out: 2, fits: (v, one) => hasOneOf(v, shapeOf(one.content)) },
-  hashes: { values: some(HASHES), out: 8, fits: (v, one) => has(v, one.itemHash) },
-  from: { values: moment, out: 3, fits: (v, one) => one.time >= v },
-  to: { values: moment, out: 3, fits: (v, one) => one.time < v },
-});
-
-/** Every value that there may be of each property alone. */
-const valuesOf = (samples: Samples) =>
-  fc.record(mapSamples(samples, ({ values }) => values)) as fc.Arbitrary<MessageFilter>;
-const filtersOf = (samples: Samples) =>
-  fc.record(
-    mapSamples(samples, ({ values, out }) =>
-      fc.oneof({ weight: out, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: values }),
-    ),
-  ) as fc.Arbitrary<MessageFilter>;
-const mapSamples = <T>(samples: Samples, map: (sample: Pick<Sample<unknown>, 'values' | 'out'>) => T) =>
-  Object.fromEntries(PROPERTY_NAMES.map((name) => [name, map(samples[name])])) as Record<PropertyName, T>;
-
-const fitsOne = <N extends PropertyName>(samples: Samples, name: N, filter: MessageFilter, one: Made) => {
-  const value = filter[name];
-  return value === undefined || (samples[name] as Sample<typeof value>).fits(value, one);
-};
-const fits = (samples: Samples, filter: MessageFilter, one: Made): boolean =>
-  PROPERTY_NAMES.every((name) => fitsOne(samples, name, filter, one));
-
-const byTime = (sign: 1 | -1) => (a: Made, b: Made) =>
-  sign * (a.time - b.time) || (a.itemHash < b.itemHash ? -1 : 1);
 
 describe('lists', () => {
   let database: TestDatabase<Schema>;
@@ -170,6 +56,16 @@ describe('lists', () => {
       ),
     );
     const numbers = await database.kysely.transaction().execute((trx) => numberShapes(trx, shaped));
+    await database.kysely
+      .insertInto('anchor_events')
+      .values(
+        BLOCKS.map((block) => ({
+          ...{ network: NETWORK, block_number: block, log_index: 0, block_time: secondsOfBlock(block) },
+          ...{ tx_hash: '0x1', emitter: '0x2', content: '', state: 'processed' as const },
+          ...{ reason: 'null', due_ms: 0, seen_ms: 0, cid: null },
+        })),
+      )
+      .execute();
     samples = samplesOf(new Map(shaped.map((one, index) => [shapeKeyOf(one), numbers[index]!])));
   });
   after(() => database[Symbol.asyncDispose]());
@@ -189,15 +85,15 @@ describe('lists', () => {
       await trx
         .insertInto('messages')
         .values(
-          batch.map(({ itemHash, content, contentType, leaves: _leaves, tags, ...one }, index) => ({
+          batch.map(({ itemHash, content, more, contentType, block: _block, tags, ...one }, index) => ({
             ...one,
             item_hash: itemHash,
-            content: JSON.stringify(content),
+            content: JSON.stringify({ ...content, ...more }),
             content_type: contentType,
             tags: [...tags],
             shape: shapes[index]!,
             ...{ form: 'envelope' as const, signature: '', status: 'processed' as const },
-            ...{ reason: 'null', decide_by_ms: 0, settled_at_ms: 0 },
+            ...{ reason: 'null', decide_by_ms: 0, settled_at_ms: settledOf(one.time) },
           })),
         )
         .execute();
@@ -206,14 +102,10 @@ describe('lists', () => {
         listed.map((one) => ({ ...one, shown: true })),
         HEAVY_FROM,
       );
-      const gone = listed.filter((_, index) => batch[index]!.leaves);
+      const gone = listed.filter((_, index) => batch[index]!.status !== 'processed');
       if (gone.length === 0) return;
-      const hashes = gone.map(({ accepted }) => accepted.message.itemHash);
-      await trx
-        .updateTable('messages')
-        .set({ status: 'forgotten' })
-        .where('item_hash', 'in', hashes)
-        .execute();
+      for (const { itemHash, status } of batch)
+        await trx.updateTable('messages').set({ status }).where('item_hash', '=', itemHash).execute();
       await writeLists(
         writer,
         gone.map((one) => ({ ...one, shown: false })),
@@ -223,9 +115,24 @@ describe('lists', () => {
   }
 
   async function fill({ messages, batch }: { messages: readonly Made[]; batch: number }): Promise<Made[]> {
-    await sql`truncate messages, message_tags, totals`.execute(database.kysely);
+    await sql`truncate messages, message_tags, totals, aggregates, confirmations`.execute(database.kysely);
     for (let from = 0; from < messages.length; from += batch) await write(messages.slice(from, from + batch));
-    return messages.filter((one) => !one.leaves);
+    await sql`
+      insert into aggregates (owner, key, created, "time", item_hash)
+      select owner, split_part(subject, E'\\n', 2), min("time"), max("time"), max(item_hash) from messages
+      where type = 'AGGREGATE' and status = 'processed' group by 1, 2`.execute(database.kysely);
+    const confirmed = messages.filter(({ block }) => block !== null);
+    if (confirmed.length > 0)
+      await database.kysely
+        .insertInto('confirmations')
+        .values(
+          confirmed.map(({ itemHash, sender, block }) => ({
+            ...{ item_hash: itemHash, sender, chain: 'ETH', network: NETWORK },
+            ...{ block_number: block!, log_index: 0, tx_hash: '0x1' },
+          })),
+        )
+        .execute();
+    return [...messages];
   }
 
   const hashesOf = async (filter: MessageFilter, page: TimedPage, sortedRowsMax?: number) =>
@@ -248,9 +155,8 @@ describe('lists', () => {
   async function matchedBy(filter: MessageFilter): Promise<string[]> {
     const { made, rest, fits: fitsRow } = matcherOf(filter);
     const columns = sql.join([sql`m.*`, ...columnsFor(made)]);
-    const { rows } = await sql<Row>`select ${columns} from messages m where m.status = 'processed'`.execute(
-      database.kysely,
-    );
+    const among = filter.statuses ? sql`` : sql`where m.status = 'processed'`;
+    const { rows } = await sql<Row>`select ${columns} from messages m ${among}`.execute(database.kysely);
     const hashes = rows.filter(fitsRow).map((row) => row.item_hash);
     if (!rest) return hashes;
     const fitting = await listFitting(database.kysely, rest, hashes);
@@ -280,6 +186,40 @@ describe('lists', () => {
         for (const filter of filters) await check(listed, filter, 7);
       }),
       { numRuns: 15 },
+    );
+  });
+
+  test('in order of first confirmations, by pages and by cursors', async () => {
+    await fc.assert(
+      fc.asyncProperty(world, filtersOf(samples), async (made, filter) => {
+        const listed = await fill(made);
+        for (const oldestFirst of [false, true]) {
+          const expected = listed
+            .filter((one) => fits(samples, filter, one))
+            .sort(byConfirmation(oldestFirst ? 1 : -1))
+            .map(({ itemHash }) => itemHash);
+          const found: string[] = [];
+          let after: ConfirmedPage['after'];
+          for (let page = 0; page < WHOLE; page++) {
+            const rows = await listByConfirmation(database.kysely, filter, {
+              ...{ limit: 7, offset: 0, after, oldestFirst },
+            });
+            found.push(...rows.map((row) => row.item_hash));
+            const last = rows.at(-1);
+            if (!last) break;
+            after = { confirmed: last.confirmed, time: last.time, itemHash: last.item_hash };
+          }
+          assert.deepEqual(found, expected);
+          const second = await listByConfirmation(database.kysely, filter, {
+            ...{ limit: 7, offset: 7, oldestFirst },
+          });
+          assert.deepEqual(
+            second.map((row) => row.item_hash),
+            expected.slice(7, 14),
+          );
+        }
+      }),
+      { numRuns: 10 },
     );
   });
 
@@ -326,7 +266,7 @@ describe('lists', () => {
             assert.equal(await totalMessages(database.kysely, filter), expected.length, told);
           }
       }),
-      { numRuns: 5 },
+      { numRuns: 2, endOnFailure: true },
     );
   });
 });

@@ -63,7 +63,7 @@ export async function listFitting(
   const conditions = PROPERTY_NAMES.flatMap((name) => {
     const value = filter[name];
     const property = propertyOf(name);
-    return value === undefined ? [] : [conditionOf(property, `m.${property.column}`, value)];
+    return value === undefined ? [] : [conditionOf(property, 'm', property.column, value)];
   });
   const { rows } = await sql<{ item_hash: string }>`
     select m.item_hash from messages m

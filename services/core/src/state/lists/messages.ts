@@ -1,9 +1,18 @@
 import type { TimedPage } from '@skerry/database';
+import { AppError } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Schema } from '../../store/schema.ts';
-import { chooseDriver } from './choose.ts';
-import { countCombinations, type Driver, narrowDriver, restOf, scansOf, usesOf } from './driver.ts';
+import { chooseScans } from './choose.ts';
+import {
+  countCombinations,
+  type Driver,
+  isRepeating,
+  joinOf,
+  narrowDriver,
+  restOf,
+  usesOf,
+} from './driver.ts';
 import { isEmpty, resolveFilter } from './filter.ts';
 import type { MessageFilter } from './properties.ts';
 import { allOf, type Condition } from './property.ts';
@@ -11,6 +20,23 @@ import { withTimeLimit } from './time-limit.ts';
 
 /** Pages beyond this many rows are read under the time limit. */
 const DEPTH_UNLIMITED_MAX = 10_000;
+
+/** Of larger pages it is first found out how much they hold. */
+const ROWS_UNWEIGHED_MAX = 500;
+/** Text of one page. */
+const PAGE_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Refuses a page that would be too much to hold at once. @param picked rows `m` of messages, so many at most */
+export async function weigh(on: Kysely<Schema>, picked: RawBuilder<unknown>, limit: number): Promise<void> {
+  if (limit <= ROWS_UNWEIGHED_MAX) return;
+  const { rows } = await sql<{ bytes: number }>`
+    select coalesce(sum(octet_length(m.source_text)), 0)::bigint as bytes from ${picked}`.execute(on);
+  if (rows[0]!.bytes <= PAGE_BYTES_MAX) return;
+  throw new AppError(
+    'LIST_TOO_COSTLY',
+    `this page has more than ${PAGE_BYTES_MAX / 1024 / 1024} MiB of messages; ask for fewer at a time`,
+  );
+}
 
 /** What comes after the cursor in the list's order: by time, equal times by item hash ascending. */
 function afterCursor({ after, oldestFirst }: TimedPage): Condition[] {
@@ -36,11 +62,7 @@ function scan(
   prefix: readonly Condition[],
 ): RawBuilder<unknown> {
   const rest = restOf(filter, driver);
-  const join =
-    rest.message.length > 0
-      ? sql`join messages m on m.item_hash = x.item_hash and ${allOf(rest.message)}`
-      : sql``;
-  return sql`select x."time", x.item_hash from ${sql.table(driver.table)} x ${join}
+  return sql`select x."time", x.item_hash from ${sql.table(driver.table)} x ${joinOf(rest.message)}
     where ${allOf([...prefix, ...usesOf(driver), ...rest.own, ...afterCursor(page)])}`;
 }
 
@@ -91,45 +113,72 @@ function pick(
   return pickFirst(filter, driver, page, depth, [until]);
 }
 
-function pageQuery(
+/** The hashes of a page, in its order. */
+function placesOf(
   filter: MessageFilter,
-  driver: Driver,
+  scans: readonly Driver[],
   page: TimedPage,
   sortedRowsMax: number,
-): RawBuilder<StoredMessage> {
-  const direction = directionOf(page);
+): RawBuilder<unknown> {
   // A message with two of the tags is found twice.
-  const distinct = driver.table === 'message_tags' && (filter.tags?.length ?? 0) > 1 ? sql`distinct` : sql``;
-  const picks = scansOf(filter, driver).map((one) => sql`(${pick(filter, one, page, sortedRowsMax)})`);
-  return sql<StoredMessage>`
-    select m.* from (
-      select ${distinct} * from (${sql.join(picks, sql` union all `)}) p
-      order by "time" ${direction}, item_hash limit ${page.limit} offset ${page.offset}
-    ) p join messages m using (item_hash) order by p."time" ${direction}, p.item_hash`;
+  const distinct = scans.some((one) => isRepeating(filter, one)) ? sql`distinct` : sql``;
+  const picks = scans.map((one) => sql`(${pick(filter, one, page, sortedRowsMax)})`);
+  return sql`select ${distinct} * from (${sql.join(picks, sql` union all `)}) p
+    order by "time" ${directionOf(page)}, item_hash limit ${page.limit} offset ${page.offset}`;
 }
 
 /** Whether each row that is read is one of the page's, or of the pages before it. */
-function isBounded(filter: MessageFilter, driver: Driver, { offset, limit }: TimedPage): boolean {
-  const { own, message } = restOf({ ...filter, from: undefined, to: undefined }, driver);
-  return (
-    filter.hashes !== undefined ||
-    (own.length === 0 && message.length === 0 && offset + limit <= DEPTH_UNLIMITED_MAX)
-  );
+function isBounded(filter: MessageFilter, scans: readonly Driver[], { offset, limit }: TimedPage): boolean {
+  if (filter.hashes !== undefined) return true;
+  const undated = { ...filter, from: undefined, to: undefined };
+  const leavesNothing = (driver: Driver) => {
+    const { own, message } = restOf(undated, driver);
+    return own.length === 0 && message.length === 0;
+  };
+  return offset + limit <= DEPTH_UNLIMITED_MAX && scans.every(leavesNothing);
 }
 
+/** How messages are picked for a page: what runs a query over them, `m` being the message and `p` its place. */
+async function pickPage<T>(
+  db: Kysely<Schema>,
+  asked: MessageFilter,
+  page: TimedPage,
+  sortedRowsMax: number,
+  read: (picked: RawBuilder<unknown>, on: Kysely<Schema>) => Promise<T[]>,
+): Promise<T[]> {
+  const filter = await resolveFilter(db, asked);
+  if (isEmpty(filter)) return [];
+  const scans = (await chooseScans(db, filter)).map(narrowDriver);
+  if (scans.length === 0) return [];
+  const places = placesOf(filter, scans, page, sortedRowsMax);
+  const run = (on: Kysely<Schema>) => read(sql`(${places}) p join messages m using (item_hash)`, on);
+  return isBounded(filter, scans, page) ? run(db) : withTimeLimit(db, run);
+}
+
+const orderOf = (page: TimedPage) => sql`order by p."time" ${directionOf(page)}, p.item_hash`;
+
 /** Processed messages, newest first unless told otherwise; equal times by item hash. Throws LIST_TOO_COSTLY. */
-export async function listMessages(
+export const listMessages = (
   db: Kysely<Schema>,
   asked: MessageFilter,
   page: TimedPage,
   sortedRowsMax = SORTED_ROWS_MAX,
-): Promise<StoredMessage[]> {
-  const filter = await resolveFilter(db, asked);
-  if (isEmpty(filter)) return [];
-  const chosen = await chooseDriver(db, filter);
-  if (!chosen) return [];
-  const driver = narrowDriver(chosen);
-  const query = pageQuery(filter, driver, page, sortedRowsMax);
-  const run = async (on: Kysely<Schema>) => (await query.execute(on)).rows;
-  return isBounded(filter, driver, page) ? run(db) : withTimeLimit(db, run);
-}
+): Promise<StoredMessage[]> =>
+  pickPage(db, asked, page, sortedRowsMax, async (picked, on) => {
+    await weigh(on, picked, page.limit);
+    return (await sql<StoredMessage>`select m.* from ${picked} ${orderOf(page)}`.execute(on)).rows;
+  });
+
+/** What became of a message, without the message. */
+type StatusRow = Pick<StoredMessage, 'item_hash' | 'status' | 'received_at' | 'time'>;
+
+/** The same, of each message only what became of it. */
+export const listStatuses = (
+  db: Kysely<Schema>,
+  asked: MessageFilter,
+  page: TimedPage,
+): Promise<StatusRow[]> =>
+  pickPage(db, asked, page, SORTED_ROWS_MAX, async (picked, on) => {
+    const columns = sql`m.item_hash, m.status, m.received_at, m."time"`;
+    return (await sql<StatusRow>`select ${columns} from ${picked} ${orderOf(page)}`.execute(on)).rows;
+  });

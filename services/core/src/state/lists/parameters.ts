@@ -33,6 +33,14 @@ export function checkType(type: string, name: string): string {
   );
 }
 
+/** One of a few words; another one would find nothing for ever. */
+export const oneOf =
+  (known: readonly string[]) =>
+  (value: string, name: string): string => {
+    if (known.includes(value)) return value;
+    throw new AppError('INVALID_PARAMETERS', `query.${name} must be one of ${known.join(', ')}`);
+  };
+
 /** Addresses are compared in the one spelling they are kept in; chains other than EVM do not begin with 0x. */
 export const normalizeAddress = (address: string): string =>
   /^0x/i.test(address) ? address.toLowerCase() : address;

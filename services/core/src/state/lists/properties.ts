@@ -3,20 +3,31 @@ import { sql } from 'kysely';
 import { MESSAGE_TYPES } from '../../intake/kinds.ts';
 import type { RowColumn } from '../../intake/pipeline/row.ts';
 import { parseJsonPath } from './json-path.ts';
-import { checkType, normalizeAddress } from './parameters.ts';
-import type { Filterable, FilterOf } from './property.ts';
+import { checkType, normalizeAddress, oneOf } from './parameters.ts';
+import type { Filterable, FilterOf, Row } from './property.ts';
+
+/** A column of `messages`: what the message says, or what became of it. */
+export type ListColumn = RowColumn | 'status' | 'settled_at_ms';
+
+/** The block that confirms a message first; null where none does. */
+const firstBlockOf = (row: Row) => sql`(select min(c.block_number) from confirmations c
+  where c.item_hash = ${row('item_hash')} and c.sender = ${row('sender')})`;
 
 /**
  * What message lists are filtered by: everything that lists and totals know of a property follows from its entry here. One
  * more filter is one more entry, and one in the contract (MESSAGE_FILTERS), which says how it is asked for: the compiler
  * compares them, and lists.test.ts asks for a sample. With an index, it is also a row of INDEXES and a migration.
  */
-interface Property extends Filterable<RowColumn> {
+interface Property extends Filterable<ListColumn> {
   /** Totals are kept of each of its values; the letter keeps their labels apart (labels.ts). */
   readonly letter?: string;
   /** All values that there are, where they are few: an index that has the property in the middle merges them. */
   readonly all?: readonly string[];
 }
+
+/** As deployed nodes have them: what they stop for want of payment is stopped here without a status of its own. */
+const STATUSES = ['processed', 'pending', 'rejected', 'forgotten', 'removing', 'removed'];
+const PAYMENT_TYPES = ['hold', 'superfluid', 'credit'];
 
 /** Two names of one thing (docs/decisions.md 11): either finds both. */
 const METRICS_TYPES: readonly string[] = METRICS_POST_TYPES;
@@ -54,6 +65,28 @@ export const PROPERTIES = {
   subjects: {
     column: 'subject',
   },
+  /** `content.ref`, where contents have one. */
+  refs: {
+    column: 'subject',
+    at: (row) => sql`case ${row('type')} when 'POST' then ${row('subject')}
+      when 'STORE' then ${row('content')} ->> 'ref' end`,
+  },
+  /** The three that follow are said by types and subjects where that can be (filter.ts). */
+  fileHashes: {
+    column: 'subject',
+    at: (row) => sql`case ${row('type')} when 'STORE' then ${row('subject')} end`,
+    each: (text) => parseMessageHash(text).hash,
+  },
+  aggregateKeys: {
+    column: 'subject',
+    at: (row) => sql`case ${row('type')} when 'AGGREGATE'
+      then substr(${row('subject')}, length(${row('owner')}) + 2) end`,
+  },
+  paymentTypes: {
+    column: 'content',
+    at: (row) => sql`${row('content')} -> 'payment' ->> 'type'`,
+    each: oneOf(PAYMENT_TYPES),
+  },
   tags: {
     column: 'tags',
     letter: 'g',
@@ -72,6 +105,24 @@ export const PROPERTIES = {
     column: 'item_hash',
     each: (text) => parseMessageHash(text).hash,
   },
+  /** Of messages in force alone where it is left out. */
+  statuses: {
+    column: 'status',
+    each: oneOf(STATUSES),
+  },
+  fromBlock: {
+    column: 'item_hash',
+    at: firstBlockOf,
+    bound: '>=',
+  },
+  toBlock: {
+    column: 'item_hash',
+    at: firstBlockOf,
+    bound: '<',
+  },
+  /** Milliseconds since 1970: when a message got its status. */
+  settledFrom: { column: 'settled_at_ms', bound: '>=' },
+  settledTo: { column: 'settled_at_ms', bound: '<' },
   /** Unix seconds. */
   from: {
     column: 'time',
@@ -98,7 +149,10 @@ export type Letter = (typeof PROPERTIES)[Labelled]['letter'];
 
 /** The properties that have labels. */
 export const LABELLED = PROPERTY_NAMES.filter((name) => propertyOf(name).letter !== undefined).map(
-  (name) => ({ ...(PROPERTIES[name as Labelled] as Property & { letter: Letter }), name: name as Labelled }),
+  (name) => ({
+    ...(PROPERTIES[name as Labelled] as Property & { letter: Letter; column: RowColumn }),
+    name: name as Labelled,
+  }),
 );
 
 /** An index that gives the messages of each combination of its properties' values in order of time. */

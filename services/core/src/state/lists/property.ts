@@ -7,7 +7,7 @@ export const anyOf = (column: string, values: readonly unknown[], type = 'text')
   sql`${sql.ref(column)} = any(${values}::${sql.raw(type)}[])`;
 
 /** A row, by the columns of its message: `row('type')`. */
-type Row = (column: string) => Condition;
+export type Row = (column: string) => Condition;
 export const rowOf =
   (alias: string): Row =>
   (column) =>
@@ -39,17 +39,20 @@ type ValueOf<P> = P extends { readonly bound: string }
 /** What a list may be filtered by: every given property must fit, by any of its values. */
 export type FilterOf<Table> = { readonly [N in keyof Table]?: ValueOf<Table[N]> | undefined };
 
-/** @param column such as x.channel */
+/** @param alias of the table that the column is in */
 export function conditionOf(
-  { type, many, bound, fits }: Matching,
+  { type, many, bound, fits, at: made }: Matching,
+  alias: string,
   column: string,
   value: number | readonly (string | number)[],
 ): Condition {
-  const at = sql.ref(column);
+  const row = rowOf(alias);
+  const at = made ? made(row) : row(column);
   if (bound) return sql`${at} ${sql.raw(bound)} ${value}::float8`;
   const values = value as readonly string[];
   if (fits) return fits(at, values);
-  return many ? sql`${at} && ${values}::text[]` : anyOf(column, values, type);
+  if (many) return sql`${at} && ${values}::text[]`;
+  return made ? sql`${at} = any(${values}::text[])` : anyOf(`${alias}.${column}`, values, type);
 }
 
 /** `conditionOf` for a value that is in memory; undefined: only the database can say it. */

@@ -12,6 +12,11 @@ function contentOf(row: StoredMessage): unknown {
   return row.form === 'envelope' ? signed.content : signed;
 }
 
+/** The last moment that a date can be. */
+const DATE_MS_MAX = 8.64e15;
+/** @param seconds since 1970 */
+export const isoOf = (seconds: number) => new Date(Math.min(seconds * 1000, DATE_MS_MAX)).toISOString();
+
 const NONE: Confirmations = new Map();
 const listOf = (row: StoredMessage, confirmations: Confirmations): Confirmation[] => [
   ...(confirmations.get(row.item_hash) ?? []),
@@ -49,7 +54,7 @@ export interface NetworkView {
   item_type: string;
   item_content: string | null;
   content: unknown;
-  /** Unix seconds, with fraction. */
+  /** Unix seconds, with fraction; that beside the content, by which nothing is sorted. */
   time: number;
   channel: string | null;
   /** Bytes of the content. */
@@ -89,7 +94,7 @@ export function networkViewOf(row: StoredMessage, confirmations: Confirmations =
     item_type: itemType,
     item_content: itemType === 'inline' && !isForgotten ? text : null,
     content,
-    time: row.time,
+    time: row.sent_time ?? row.time,
     channel: row.channel,
     size: Buffer.byteLength(text ?? JSON.stringify(content)),
     confirmations: confirmed,

@@ -4,9 +4,16 @@ import { type Kysely, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Schema } from '../../store/schema.ts';
 import { totalMessages } from '../lists/count.ts';
+import { weigh } from '../lists/messages.ts';
 import type { MessageFilter } from '../lists/properties.ts';
 import { type Condition, conditionOf } from '../lists/property.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
+import {
+  type ConfirmedPage,
+  confirmedOrder,
+  confirmedPage,
+  firstConfirmedAt,
+} from '../messages/first-confirmation.ts';
 import {
   POST_PROPERTIES,
   POST_PROPERTY_NAMES,
@@ -55,7 +62,7 @@ function conditionsOf({ table, own }: Source, filter: PostFilter): Condition[] {
   const asked = POST_PROPERTY_NAMES.flatMap((name) => {
     const value = filter[name];
     const property = postPropertyOf(name);
-    return value === undefined ? [] : [conditionOf(property, `x.${property.column[table]}`, value)];
+    return value === undefined ? [] : [conditionOf(property, 'x', property.column[table], value)];
   });
   return [...own, ...asked];
 }
@@ -92,14 +99,45 @@ export async function listPosts(
     select * from (${sql.join(scans, sql` union all `)}) p
     order by updated ${direction}, item_hash limit ${page.limit} offset ${page.offset}`.execute(on),
   );
-  const hashes = [...new Set(places.rows.flatMap((place) => [place.item_hash, place.latest_hash]))];
-  const { rows } = await sql<StoredMessage>`
-    select * from messages where item_hash = any(${hashes}::text[])`.execute(db);
+  return loadPosts(db, places.rows, page.limit);
+}
+
+/** The messages of the posts at their places. @param limit of the page */
+async function loadPosts<P extends Place>(
+  db: Kysely<Schema>,
+  places: readonly P[],
+  limit: number,
+): Promise<(P & PostWithMessages)[]> {
+  const hashes = [...new Set(places.flatMap((place) => [place.item_hash, place.latest_hash]))];
+  const named = sql`messages m where m.item_hash = any(${hashes}::text[])`;
+  await weigh(db, named, limit);
+  const { rows } = await sql<StoredMessage>`select m.* from ${named}`.execute(db);
   const byHash = new Map(rows.map((row) => [row.item_hash, row]));
-  return places.rows.flatMap(({ item_hash, latest_hash, updated }) => {
-    const [original, latest] = [byHash.get(item_hash), byHash.get(latest_hash)];
-    return original && latest ? [{ original, latest, updated }] : [];
+  return places.flatMap((place) => {
+    const [original, latest] = [byHash.get(place.item_hash), byHash.get(place.latest_hash)];
+    return original && latest ? [{ ...place, original, latest }] : [];
   });
+}
+
+/** In order of the first confirmation of what gives them their content. Throws LIST_TOO_COSTLY. */
+export async function listPostsByConfirmation(
+  db: Kysely<Schema>,
+  filter: PostFilter,
+  page: ConfirmedPage,
+): Promise<(PostWithMessages & { readonly confirmed: number | null })[]> {
+  const found = SOURCES.map(
+    (source) => sql`(
+      select x.item_hash, ${sql.ref(`x.${source.latest}`)} as latest_hash, ${updatedOf(source)} as "time"
+      from ${sql.table(source.table)} x ${where(conditionsOf(source, filter))})`,
+  );
+  const rows = sql`select p.*, ${firstConfirmedAt('m')} as confirmed
+    from (${sql.join(found, sql` union all `)}) p join messages m on m.item_hash = p.latest_hash`;
+  const places = await withTimeLimit(db, (on) =>
+    sql<Place & { confirmed: number | null }>`
+      select o.item_hash, o.latest_hash, o."time" as updated, nullif(o.confirmed, 'infinity'::float8) as confirmed
+      from (${confirmedPage(rows, page)}) o ${confirmedOrder(page)}`.execute(on),
+  );
+  return loadPosts(db, places.rows, page.limit);
 }
 
 /** The filter of messages that says the same; undefined where totals of messages say nothing of one of the filters. */

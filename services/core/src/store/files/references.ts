@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { spelledOwner } from '../../state/messages/spelling.ts';
 import type { Schema } from '../schema.ts';
 
 /** The file that a STORE message, or a name, stands for now. */
@@ -9,7 +10,7 @@ export interface FileReference {
   readonly sizeBytes: number;
 }
 
-const columns = sql`m.owner, m.subject as "fileHash", f.size_bytes as "sizeBytes"`;
+const columns = sql`${spelledOwner('m')} as owner, m.subject as "fileHash", f.size_bytes as "sizeBytes"`;
 const inForce = sql`m.type = 'STORE' and m.status = 'processed'`;
 
 type Row = Omit<FileReference, 'ref'>;

@@ -2,6 +2,7 @@ import { aggregateCases } from './aggregates.ts';
 import type { Cases } from './case.ts';
 import { costCases } from './costs.ts';
 import { creditCases } from './credits.ts';
+import { deployedCases } from './deployed.ts';
 import { indexerCases } from './indexer.ts';
 import { instanceCases } from './instances.ts';
 import { ipfsCases } from './ipfs.ts';
@@ -19,6 +20,7 @@ import { webhookCases } from './webhooks.ts';
 export const CASES: Cases = {
   ...messageCases,
   ...listCases,
+  ...deployedCases,
   ...aggregateCases,
   ...programCases,
   ...instanceCases,

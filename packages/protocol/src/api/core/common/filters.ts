@@ -19,6 +19,11 @@ const commaList = (description: string) =>
 const unixSeconds = (description: string) =>
   Type.Optional(Type.Number({ minimum: 0, description: `Unix seconds, ${description}` }));
 
+const blockHeight = (description: string) =>
+  Type.Optional(
+    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: `height ${description}` }),
+  );
+
 const inBoth = <const Name extends string>(name: Name) =>
   ({ '/messages': [name], '/messages.json': [name] }) as const;
 
@@ -38,15 +43,44 @@ export const MESSAGE_FILTERS = {
     schema: commaList('types of POST contents'),
     names: { '/messages.json': ['contentTypes', 'content_types'] },
   },
-  subjects: { schema: commaList('what the messages refer to'), names: { '/messages.json': ['refs'] } },
+  refs: {
+    schema: commaList('what POST and STORE messages name in `content.ref`'),
+    names: { '/messages.json': ['refs'] },
+  },
+  fileHashes: {
+    schema: commaList('files that STORE messages keep'),
+    names: { '/messages.json': ['contentHashes'] },
+  },
+  aggregateKeys: {
+    schema: commaList('keys of aggregates'),
+    names: { '/messages.json': ['contentKeys'] },
+  },
+  paymentTypes: {
+    schema: commaList('how what the messages make is paid: hold, superfluid, credit'),
+    names: { '/messages.json': ['paymentTypes'] },
+  },
   tags: { schema: commaList('tags'), names: inBoth('tags') },
   keys: {
     schema: commaList('paths such as profile.name or items[*].id: messages whose content has one of them'),
     names: { '/messages': ['content.keys'] },
   },
   hashes: { schema: commaList('item hashes'), names: inBoth('hashes') },
+  statuses: {
+    schema: commaList(
+      'processed (where this is left out), pending, rejected, forgotten, removing, removed; forgotten and removed stand alone, and dates are then those of the end',
+    ),
+    names: { '/messages.json': ['msgStatuses', 'message_statuses'] },
+  },
+  fromBlock: {
+    schema: blockHeight('of the first block that confirms the message, inclusive'),
+    names: { '/messages.json': ['startBlock'] },
+  },
+  toBlock: {
+    schema: blockHeight('of that block, exclusive; 0 for no end'),
+    names: { '/messages.json': ['endBlock'] },
+  },
   from: { schema: unixSeconds('inclusive'), names: { '/messages.json': ['startDate'] } },
-  to: { schema: unixSeconds('exclusive'), names: { '/messages.json': ['endDate'] } },
+  to: { schema: unixSeconds('exclusive; 0 for no end'), names: { '/messages.json': ['endDate'] } },
 } as const satisfies Readonly<Record<string, Filter>>;
 
 export const POST_FILTERS = {
@@ -60,7 +94,7 @@ export const POST_FILTERS = {
   channels: { schema: commaList('channels'), names: { '/posts.json': ['channels'] } },
   tags: { schema: commaList('tags'), names: { '/posts.json': ['tags'] } },
   from: { schema: unixSeconds('inclusive'), names: { '/posts.json': ['startDate'] } },
-  to: { schema: unixSeconds('exclusive'), names: { '/posts.json': ['endDate'] } },
+  to: { schema: unixSeconds('exclusive; 0 for no end'), names: { '/posts.json': ['endDate'] } },
 } as const satisfies Readonly<Record<string, Filter>>;
 
 export type Filters = Readonly<Record<string, Filter>>;

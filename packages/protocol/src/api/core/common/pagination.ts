@@ -27,16 +27,21 @@ export const NextCursor = Type.Union([Type.String(), Type.Null()], {
   description: 'where the next page begins; null after the last',
 });
 
-const NETWORK_PAGE_SIZE_MAX = 500;
+/** The largest page of a list of deployed nodes, which themselves have no limit. */
+export const NETWORK_PAGE_SIZE_MAX = 10_000;
+const networkSize = {
+  minimum: 0,
+  maximum: NETWORK_PAGE_SIZE_MAX,
+} as const;
+const LARGEST = `0 for the largest, ${NETWORK_PAGE_SIZE_MAX}`;
 
 /** What pages the lists of deployed nodes (docs/decisions.md 12). */
 export const networkPageQuery = {
   sortOrder: defaulted(Type.Integer({ enum: [-1, 1], description: '-1: newest first' }), -1),
   pagination: Type.Optional(
     Type.Integer({
-      minimum: 1,
-      maximum: NETWORK_PAGE_SIZE_MAX,
-      description: `page size; ${LIMITS.pageSizeDefault} where it is left out`,
+      ...networkSize,
+      description: `page size; ${LIMITS.pageSizeDefault} where it is left out, ${LARGEST}`,
     }),
   ),
   limit: Type.Optional(
@@ -48,6 +53,25 @@ export const networkPageQuery = {
   ),
   page,
   cursor,
+};
+
+/** The same where the address names the page. */
+export const networkPathQuery = {
+  sortOrder: networkPageQuery.sortOrder,
+  pagination: networkPageQuery.pagination,
+  limit: networkPageQuery.limit,
+};
+
+/** Numbered pages of deployed nodes. @param size of a page where none is asked for */
+export const deployedPageQuery = (size: number) => ({
+  pagination: defaulted(Type.Integer({ ...networkSize, description: `page size; ${LARGEST}` }), size),
+  page,
+});
+
+export const deployedPaginationView = {
+  pagination_per_page: Type.Integer(),
+  pagination_page: Type.Integer(),
+  pagination_total: Type.Integer(),
 };
 
 export const networkPaginationView = {

@@ -1,0 +1,284 @@
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../../../limits.ts';
+import { type Api, defaulted } from '../../operation.ts';
+import { asDeployed, reads } from '../common/declare.ts';
+import { flag } from '../common/flag.ts';
+import { deployedPageQuery, deployedPaginationView, NextCursor, pageQuery } from '../common/pagination.ts';
+
+/** Text that the database can hold. */
+const NO_NUL = '^[^\\u0000]*$';
+const text = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 256, pattern: NO_NUL, description }));
+const list = (description: string) =>
+  Type.Optional(
+    Type.String({ maxLength: 4096, pattern: NO_NUL, description: `${description}, comma-separated` }),
+  );
+const strict = { additionalProperties: false } as const;
+const sortOrder = Type.Integer({ enum: [-1, 1], description: '-1: newest or largest first' });
+
+const AddressParams = Type.Object({
+  address: Type.String({
+    minLength: 1,
+    maxLength: LIMITS.addressChars,
+    pattern: NO_NUL,
+    description: 'an address, in any spelling of its chain',
+  }),
+});
+const addressed = { method: 'GET', tag: 'addresses', ...asDeployed, params: AddressParams } as const;
+const listed = { method: 'GET', ...asDeployed } as const;
+
+const FilesView = Type.Object(
+  {
+    address: Type.String(),
+    total_size: Type.Integer({ description: 'bytes of all of them' }),
+    files: Type.Array(
+      Type.Object({
+        file_hash: Type.String({ description: 'SHA-256 or CID' }),
+        size: Type.Integer({ description: 'bytes' }),
+        type: Type.Literal('file'),
+        created: Type.String({ format: 'date-time' }),
+        item_hash: Type.String({ description: 'the STORE message' }),
+      }),
+    ),
+    ...deployedPaginationView,
+  },
+  { title: 'AddressFiles' },
+);
+
+const counts = {
+  messages: Type.Integer(),
+  aggregate: Type.Integer(),
+  forget: Type.Integer(),
+  instance: Type.Integer(),
+  post: Type.Integer(),
+  program: Type.Integer(),
+  store: Type.Integer(),
+};
+export const AddressStatsView = Type.Object(counts, { title: 'AddressStats' });
+export type AddressStatsView = Static<typeof AddressStatsView>;
+const StatsByAddress = Type.Record(Type.String(), AddressStatsView);
+
+/** What addresses may be sorted by. */
+export const STATS_ORDERS = [
+  'MESSAGES',
+  'POST',
+  'AGGREGATE',
+  'STORE',
+  'FORGET',
+  'PROGRAM',
+  'INSTANCE',
+] as const;
+
+const chains = list('chain codes');
+const minBalance = Type.Optional(Type.Number({ minimum: 0, description: 'only those that have so much' }));
+const balanceQuery = {
+  chains,
+  min_balance: minBalance,
+  minBalance,
+  ...deployedPageQuery(LIMITS.pageSizeMax),
+  cursor: pageQuery.cursor,
+};
+
+const permits = {
+  channels: list('channels'),
+  types: list('message types'),
+  postTypes: list('types of POST contents'),
+  chains,
+  aggregateKeys: list('keys of aggregates'),
+  ...deployedPageQuery(LIMITS.pageSizeDefault),
+};
+const AuthorizationsView = Type.Object(
+  {
+    authorizations: Type.Record(Type.String(), Type.Array(Type.Record(Type.String(), Type.Unknown())), {
+      description: 'by the other address: what is permitted, as it was written',
+    }),
+    ...deployedPaginationView,
+    pagination_item: Type.Literal('authorizations'),
+    address: Type.String(),
+  },
+  { title: 'Authorizations' },
+);
+
+const SummaryView = Type.Object(
+  {
+    address: Type.String(),
+    entry_count: Type.Integer(),
+    total_amount: Type.Integer({ description: 'whole credits' }),
+    total_incoming: Type.Integer(),
+    total_outgoing: Type.Integer({ description: 'below zero' }),
+  },
+  { title: 'CreditSummary' },
+);
+
+/** What deployed clients narrow a credit history by. */
+export const creditFilters = {
+  tx_hash: text('of the transaction'),
+  token: text('that was paid with'),
+  chain: text('of the transaction'),
+  provider: text('of the payment'),
+  origin: text('where it comes from'),
+  origin_ref: text('the transaction, the note, or the resource'),
+  payment_method: text('how it was paid'),
+  exclude_payment_method: text('how it was not paid'),
+  has_expiration: Type.Optional(flag('those that expire; none does')),
+  startDate: Type.Optional(Type.Number({ minimum: 0, description: 'Unix seconds, inclusive' })),
+  endDate: Type.Optional(Type.Number({ minimum: 0, description: 'Unix seconds, exclusive; 0 for no end' })),
+  direction: Type.Optional(Type.Enum(['incoming', 'outgoing'], { description: 'what was bought, or used' })),
+  resourceTypes: list('types of the messages that cost it'),
+  resource: text('item hash of the message that cost it'),
+};
+
+/** What deployed nodes answer of addresses: what they have, did, own and permit. */
+export const ADDRESSES_API = {
+  listAddressFiles: {
+    ...addressed,
+    path: '/api/v0/addresses/:address/files',
+    summary: 'The files that an address keeps',
+    ...reads('INVALID_HASH', 'LIST_TOO_COSTLY'),
+    query: Type.Object(
+      {
+        ...deployedPageQuery(LIMITS.pageSizeMax),
+        sort_order: Type.Optional(sortOrder),
+        sortOrder: Type.Optional(sortOrder),
+        file_hash: Type.Optional(Type.String({ description: 'only this file' })),
+      },
+      strict,
+    ),
+    answers: { 200: FilesView },
+  },
+  listAddressPostTypes: {
+    ...addressed,
+    path: '/api/v0/addresses/:address/post_types',
+    summary: 'The types of the posts that an address sent',
+    ...reads('LIST_TOO_COSTLY'),
+    answers: { 200: Type.Object({ address: Type.String(), post_types: Type.Array(Type.String()) }) },
+  },
+  listAddressChannels: {
+    ...addressed,
+    path: '/api/v0/addresses/:address/channels',
+    summary: 'The channels that an address sent messages in',
+    ...reads('LIST_TOO_COSTLY'),
+    answers: { 200: Type.Object({ address: Type.String(), channels: Type.Array(Type.String()) }) },
+  },
+  getAddressStats: {
+    ...listed,
+    path: '/api/v0/addresses/stats.json',
+    summary: 'How many messages of each type addresses sent',
+    ...reads('LIST_TOO_COSTLY'),
+    query: Type.Object(
+      {
+        'addresses[]': Type.Optional(
+          Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: LIMITS.pageSizeMax })], {
+            description: `an address; may be given ${LIMITS.pageSizeMax} times. The most active ones where it is left out`,
+          }),
+        ),
+        addresses: list('the same in one'),
+      },
+      strict,
+    ),
+    answers: { 200: Type.Object({ data: StatsByAddress }) },
+  },
+  listAddressStats: {
+    ...listed,
+    path: '/api/v1/addresses/stats.json',
+    summary: 'Addresses by how many messages they sent',
+    tag: 'addresses',
+    ...reads('INVALID_CURSOR', 'LIST_TOO_COSTLY'),
+    query: Type.Object(
+      {
+        addressContains: text('part of the address'),
+        sortBy: defaulted(
+          Type.Enum([...STATS_ORDERS], { description: 'the type that is counted' }),
+          'MESSAGES',
+        ),
+        sortOrder: defaulted(sortOrder, -1),
+        pagination: defaulted(
+          Type.Integer({
+            minimum: 0,
+            maximum: LIMITS.pageSizeMax,
+            description: `page size; 0 for the largest, ${LIMITS.pageSizeMax}`,
+          }),
+          LIMITS.pageSizeDefault,
+        ),
+        page: pageQuery.page,
+      },
+      strict,
+    ),
+    answers: {
+      200: Type.Object({
+        data: StatsByAddress,
+        ...deployedPaginationView,
+        pagination_item: Type.Literal('addresses'),
+      }),
+    },
+  },
+  listBalances: {
+    ...listed,
+    path: '/api/v0/balances',
+    summary: 'Tokens that are held: none, everything is paid by credit',
+    ...reads(),
+    query: Type.Object(balanceQuery, strict),
+    answers: {
+      200: Type.Object({
+        balances: Type.Array(
+          Type.Object({ address: Type.String(), balance: Type.String(), chain: Type.String() }),
+        ),
+        ...deployedPaginationView,
+        pagination_item: Type.Literal('balances'),
+      }),
+    },
+  },
+  listCreditBalances: {
+    ...listed,
+    path: '/api/v0/credit_balances',
+    summary: 'The credit of every address, in order of address',
+    ...reads('INVALID_CURSOR', 'LIST_TOO_COSTLY'),
+    query: Type.Object(balanceQuery, strict),
+    answers: {
+      200: Type.Object({
+        credit_balances: Type.Array(
+          Type.Object({ address: Type.String(), credits: Type.Integer({ description: 'whole credits' }) }),
+        ),
+        pagination_per_page: Type.Integer(),
+        pagination_page: Type.Optional(Type.Integer()),
+        pagination_total: Type.Optional(Type.Integer()),
+        pagination_item: Type.Literal('credit_balances'),
+        next_cursor: NextCursor,
+      }),
+    },
+  },
+  getCreditSummary: {
+    ...addressed,
+    path: '/api/v0/addresses/:address/credit_history/summary',
+    summary: 'The sums of a credit history',
+    ...reads('LIST_TOO_COSTLY'),
+    query: Type.Object(creditFilters, strict),
+    answers: { 200: SummaryView },
+  },
+  listGranted: {
+    ...addressed,
+    path: '/api/v0/authorizations/granted/:address.json',
+    tag: 'authorizations',
+    summary: 'Whom an address permits to act on its behalf',
+    ...reads(),
+    query: Type.Object({ grantee: text('only this address'), ...permits }, strict),
+    answers: { 200: AuthorizationsView },
+  },
+  listReceived: {
+    ...addressed,
+    path: '/api/v0/authorizations/received/:address.json',
+    tag: 'authorizations',
+    summary: 'On whose behalf an address may act',
+    ...reads('LIST_TOO_COSTLY'),
+    query: Type.Object({ granter: text('only this address'), ...permits }, strict),
+    answers: { 200: AuthorizationsView },
+  },
+  listChannels: {
+    ...listed,
+    path: '/api/v0/channels/list.json',
+    summary: 'The channels that messages are in',
+    ...reads('LIST_TOO_COSTLY'),
+    answers: { 200: Type.Object({ channels: Type.Array(Type.String()) }) },
+    example: { answer: { channels: ['TEST'] } },
+  },
+} as const satisfies Api;

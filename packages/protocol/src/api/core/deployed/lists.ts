@@ -1,0 +1,148 @@
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../../../limits.ts';
+import { type Api, defaulted } from '../../operation.ts';
+import { asDeployed, reads } from '../common/declare.ts';
+import { MESSAGE_FILTERS, POST_FILTERS, queryOf } from '../common/filters.ts';
+import { flag } from '../common/flag.ts';
+import {
+  deployedPageQuery,
+  deployedPaginationView,
+  networkPageQuery,
+  networkPaginationView,
+  networkPathQuery,
+} from '../common/pagination.ts';
+import { LIST_ERRORS } from '../messages.ts';
+
+const sortBy = defaulted(
+  Type.Enum(['time', 'tx-time'], {
+    description: 'tx-time: when a chain confirmed it first; what none confirmed is the newest',
+  }),
+  'time',
+);
+
+/** Lists of messages leave contents out where they are asked to. */
+const contentFormat = {
+  contentFormat: Type.Optional(
+    Type.Enum(['full', 'headers', 'none'], {
+      description: '`content` whole (where this is left out), reduced to what it is about, or left out',
+    }),
+  ),
+  excludeContent: flag('the older word for `contentFormat=none`'),
+};
+
+const messageQuery = { ...queryOf(MESSAGE_FILTERS, '/messages.json'), sortBy, ...contentFormat };
+const postQuery = { ...queryOf(POST_FILTERS, '/posts.json'), sortBy };
+const strict = { additionalProperties: false } as const;
+
+const Messages = Type.Object({ messages: Type.Array(Type.Unknown()), ...networkPaginationView });
+const Posts = Type.Object({ posts: Type.Array(Type.Unknown()), ...networkPaginationView });
+
+export const PostView = Type.Object(
+  {
+    item_hash: Type.String({ description: 'the latest amend, or the post itself' }),
+    content: Type.Unknown(),
+    original_item_hash: Type.String(),
+    original_type: Type.Union([Type.String(), Type.Null()]),
+    address: Type.String({ description: 'owner' }),
+    ref: Type.Union([Type.String(), Type.Null()]),
+    channel: Type.Union([Type.String(), Type.Null()]),
+    created: Type.String({ format: 'date-time' }),
+    last_updated: Type.String({ format: 'date-time' }),
+  },
+  { title: 'Post' },
+);
+export type PostView = Static<typeof PostView>;
+const BriefPosts = Type.Object({ posts: Type.Array(PostView), ...networkPaginationView });
+
+const PageParams = Type.Object({
+  page: Type.Integer({ minimum: 1, maximum: LIMITS.pageMax, description: 'the page, from 1' }),
+});
+
+const list = { method: 'GET', tag: 'messages', ...reads(...LIST_ERRORS), ...asDeployed } as const;
+
+/** Lists of messages and posts as deployed nodes have them (docs/decisions.md 12). */
+export const NETWORK_LISTS_API = {
+  listNetworkMessages: {
+    ...list,
+    path: '/api/v0/messages.json',
+    summary: 'Messages in the network form',
+    query: Type.Object({ ...messageQuery, ...networkPageQuery }, strict),
+    answers: { 200: Messages },
+  },
+  listNetworkMessagesOfPage: {
+    ...list,
+    path: '/api/v0/messages/page/:page.json',
+    summary: 'The same, with the page in the address',
+    params: PageParams,
+    query: Type.Object({ ...messageQuery, ...networkPathQuery }, strict),
+    answers: { 200: Messages },
+  },
+  listMessageHashes: {
+    ...list,
+    path: '/api/v0/messages/hashes',
+    summary: 'Hashes of messages with what became of them, in order of time',
+    query: Type.Object(
+      {
+        status: Type.Optional(
+          Type.Enum(['processed', 'pending', 'rejected', 'forgotten', 'removing', 'removed'], {
+            description: 'only those with this status',
+          }),
+        ),
+        startDate: Type.Optional(Type.Number({ minimum: 0, description: 'Unix seconds, inclusive' })),
+        endDate: Type.Optional(
+          Type.Number({ minimum: 0, description: 'Unix seconds, exclusive; 0 for no end' }),
+        ),
+        sortOrder: networkPageQuery.sortOrder,
+        hash_only: flag('no: each with its status and when it was received', true),
+        ...deployedPageQuery(LIMITS.pageSizeDefault),
+      },
+      strict,
+    ),
+    answers: {
+      200: Type.Object({
+        hashes: Type.Array(
+          Type.Union([
+            Type.String(),
+            Type.Object({
+              item_hash: Type.String(),
+              status: Type.String(),
+              reception_time: Type.String({ format: 'date-time' }),
+            }),
+          ]),
+        ),
+        ...deployedPaginationView,
+        pagination_item: Type.Literal('hashes'),
+      }),
+    },
+  },
+  listNetworkPosts: {
+    ...list,
+    path: '/api/v0/posts.json',
+    summary: 'Posts with the latest of their amends, last changed first',
+    query: Type.Object({ ...postQuery, ...networkPageQuery }, strict),
+    answers: { 200: Posts },
+  },
+  listNetworkPostsOfPage: {
+    ...list,
+    path: '/api/v0/posts/page/:page.json',
+    summary: 'The same, with the page in the address',
+    params: PageParams,
+    query: Type.Object({ ...postQuery, ...networkPathQuery }, strict),
+    answers: { 200: Posts },
+  },
+  listBriefPosts: {
+    ...list,
+    path: '/api/v1/posts.json',
+    summary: 'Posts, each with its content and dates alone',
+    query: Type.Object({ ...postQuery, ...networkPageQuery }, strict),
+    answers: { 200: BriefPosts },
+  },
+  listBriefPostsOfPage: {
+    ...list,
+    path: '/api/v1/posts/page/:page.json',
+    summary: 'The same, with the page in the address',
+    params: PageParams,
+    query: Type.Object({ ...postQuery, ...networkPathQuery }, strict),
+    answers: { 200: BriefPosts },
+  },
+} as const satisfies Api;
