@@ -140,12 +140,12 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
     const other = new CoreClient({ url: second.url });
     // So it is with what is told of the machine, and with charges that are on their way.
     const untilSame = async <T>(what: string, read: () => Promise<[T, T]>): Promise<T> => {
-      let [here, there] = await read();
+      let said!: [T, T];
       await until(`both say the same of ${what}`, TIMEOUT_MS, async () => {
-        [here, there] = await read();
-        return isDeepStrictEqual(here, there);
+        said = await read();
+        return isDeepStrictEqual(...said);
       });
-      return there;
+      return said[1];
     };
     const view = await untilSame('the machine', () =>
       Promise.all([client.getInstance(machine.instance_id), other.getInstance(machine.instance_id)]),

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
+import { PORTS } from '@skerry/devnet';
 import { SKERRY } from './shell.ts';
 
 /** Parts of a network as processes of their own, for end-to-end tests that need more than one of each. */
@@ -31,10 +32,7 @@ export async function startUp(
   environment: Environment,
   args: readonly string[],
 ): Promise<{ urls: Readonly<Record<string, string>> } & AsyncDisposable> {
-  const ports = ['core', 'scheduler', 'compute', 'http', 'https', 'gateway', 'status'].flatMap((name) => [
-    `--${name}-port`,
-    '0',
-  ]);
+  const ports = Object.values(PORTS).flatMap(({ flag }) => [flag, '0']);
   const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json', ...ports, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
@@ -48,9 +46,10 @@ async function readRecord(stream: Readable): Promise<{ urls: Record<string, stri
   let text = '';
   for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
     text += chunk;
-    if (text.endsWith('\n}\n')) break;
+    if (text.endsWith('\n}\n')) return JSON.parse(text);
   }
-  return JSON.parse(text);
+  // It ended before: how it ended says why.
+  return new Promise(() => {});
 }
 
 /** One daemon; resolves when it serves. */
