@@ -29,6 +29,15 @@ interface FailedRequest extends Error {
   readonly cause?: unknown;
 }
 
+/** Some errors carry another one as JSON in their text. */
+function messageOf(message: string | undefined): string {
+  try {
+    return String((JSON.parse(message ?? '') as { message?: unknown }).message);
+  } catch {
+    return message ?? '';
+  }
+}
+
 /** What an error says, and the answer that it is about, which the SDK puts in several places. */
 function describe(error: unknown): string {
   const { message, response, config, errors, cause } = error as FailedRequest;
@@ -37,9 +46,11 @@ function describe(error: unknown): string {
     (one) => typeof one === 'object' && one !== null && ('response' in one || 'isAxiosError' in one),
   );
   if (!response && inner !== undefined) return describe(inner);
-  const said = response?.data instanceof ArrayBuffer ? Buffer.from(response.data).toString() : response?.data;
+  const said = response?.data instanceof Uint8Array ? Buffer.from(response.data).toString() : response?.data;
   const body = said === undefined ? '' : typeof said === 'string' ? said : JSON.stringify(said);
-  const text = response ? `${asked}${response.status} ${body}` : `${asked}${message ?? String(error)}`;
+  const text = response
+    ? `${asked}${response.status} ${body}`
+    : `${asked}${messageOf(message) || String(error)}`;
   return text.replaceAll(/\s+/g, ' ').slice(0, WHY_CHARS);
 }
 

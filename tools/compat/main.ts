@@ -9,10 +9,15 @@ import { createWorld } from './world.ts';
 /**
  * `npm run compat [-- PART ...] [--json] [--offline]`: makes every call that the deployed network's SDK offers against a
  * network of this repository. PART is a part of a call's name; what it needs of earlier calls must be among them. With
- * `--offline` the packages are those that were installed last.
+ * `--offline` the packages are those that were installed last; with `--core URL [--compute URL]` the network is that one.
  */
 const { values, positionals } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, offline: { type: 'boolean', default: false } },
+  options: {
+    json: { type: 'boolean', default: false },
+    offline: { type: 'boolean', default: false },
+    core: { type: 'string' },
+    compute: { type: 'string' },
+  },
   allowPositionals: true,
 });
 const isWanted = (name: string) =>
@@ -29,7 +34,9 @@ say(
     .map(([name, version]) => `${name} ${version}`)
     .join(', ')}`,
 );
-await using network = await startNetwork();
+const { core, compute } = values;
+await using network =
+  core === undefined ? await startNetwork() : { core, compute, async [Symbol.asyncDispose]() {} };
 say(`network: ${network.core}`);
 const world = createWorld(sdk, network);
 Object.assign(console, { log: () => {}, warn: () => {}, error: () => {} });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { PORTS } from '@skerry/devnet';
 import { skerryPaths } from '@skerry/kit';
 import { ROOT } from '../source.ts';
@@ -16,9 +16,25 @@ export interface Network extends AsyncDisposable {
 
 const SKERRY = join(ROOT, 'apps/cli/bin/skerry.js');
 
+type Urls = Pick<Network, 'core' | 'compute'>;
+
+/** What `skerry up --json` says once the network is up: the first JSON document that it prints. */
+async function readUrls(stdout: Readable): Promise<Urls> {
+  let text = '';
+  for await (const chunk of stdout.iterator({ destroyOnReturn: false })) {
+    text += String(chunk);
+    if (!/^\}$/m.test(text)) continue;
+    const { urls } = JSON.parse(text) as { urls: { core: string; compute?: string } };
+    return { core: urls.core, compute: urls.compute };
+  }
+  throw new Error('skerry up ended before the network was up');
+}
+
 /** `skerry up`, until it says that the network is up. */
 export async function startNetwork(): Promise<Network> {
+  await using stack = new AsyncDisposableStack();
   const home = await mkdtemp(join(tmpdir(), 'skerry-compat-'));
+  stack.defer(() => rm(home, { recursive: true, force: true }));
   // Images that were built before are used again.
   const { cache } = skerryPaths(process.env);
   const ports = Object.values(PORTS).flatMap(({ flag }) => [flag, '0']);
@@ -26,19 +42,12 @@ export async function startNetwork(): Promise<Network> {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, SKERRY_HOME: home, SKERRY_CACHE: cache },
   });
-  const exited = once(child, 'exit') as Promise<[number | null]>;
-  const [line] = (await Promise.race([
-    once(createInterface({ input: child.stdout }), 'line'),
-    exited.then(([code]) => Promise.reject(new Error(`skerry up ended with ${code}`))),
-  ])) as [string];
-  const { urls } = JSON.parse(line) as { urls: { core: string; compute?: string } };
-  return {
-    core: urls.core,
-    compute: urls.compute,
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGTERM');
-      await exited;
-      await rm(home, { recursive: true, force: true });
-    },
-  };
+  const exited = once(child, 'exit');
+  stack.defer(async () => {
+    child.kill('SIGTERM');
+    await exited;
+  });
+  const urls = await readUrls(child.stdout);
+  const started = stack.move();
+  return { ...urls, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { skerryPaths } from '@skerry/kit';
@@ -9,7 +9,7 @@ import { runProgram } from '../run.ts';
 /** What the calls use; each brings along the rest. */
 const PACKAGES = [
   ...['account', 'client', 'core', 'message'],
-  ...['ethereum', 'base', 'solana', 'avalanche', 'cosmos', 'substrate', 'nuls2', 'tezos'],
+  ...['evm', 'ethereum', 'base', 'solana', 'avalanche', 'cosmos', 'substrate', 'nuls2', 'tezos'],
 ].map((name) => `@aleph-sdk/${name}`);
 
 // biome-ignore lint/suspicious/noExplicitAny: the SDK's own types are not at hand, and what it answers is looked into
@@ -27,24 +27,43 @@ export class NotOffered extends Error {}
 
 const DIRECTORY = join(skerryPaths(process.env).cache, 'compat');
 
-/** Installs the newest versions. Throws where npm does. */
+/** What the SDK imports and none of its packages names. */
+const UNNAMED = ['decimal.js@10'];
+
+// Its packages ask for versions of each other that exclude each other, and nothing of it needs to be built.
+const FLAGS = ['--legacy-peer-deps', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+
+async function install(packages: readonly string[]): Promise<void> {
+  const code = await runProgram('npm', ['install', '--silent', '--prefix', DIRECTORY, ...FLAGS, ...packages]);
+  if (code !== 0) throw new Error(`npm install ended with ${code}; the SDK comes from the npm registry`);
+}
+
+interface Manifest {
+  readonly version: string;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+const readManifest = (name: string) =>
+  JSON.parse(readFileSync(join(DIRECTORY, 'node_modules', name, 'package.json'), 'utf8')) as Manifest;
+
+/** Installs the newest versions, and what they ask their users to install. Throws where npm does. */
 export async function installSdk(): Promise<void> {
   mkdirSync(DIRECTORY, { recursive: true });
   writeFileSync(join(DIRECTORY, 'package.json'), JSON.stringify({ name: 'compat', private: true }));
-  // Its packages ask for versions of each other that exclude each other, and nothing of it needs to be built.
-  const flags = ['--legacy-peer-deps', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const newest = PACKAGES.map((name) => `${name}@latest`);
-  const code = await runProgram('npm', ['install', '--silent', '--prefix', DIRECTORY, ...flags, ...newest]);
-  if (code !== 0) throw new Error(`npm install ended with ${code}; the SDK comes from the npm registry`);
+  await install(newest);
+  const peers = new Map(
+    PACKAGES.flatMap((name) => Object.entries(readManifest(name).peerDependencies ?? {})),
+  );
+  const others = [...peers].filter(([name]) => !PACKAGES.includes(name));
+  await install([...newest, ...others.map(([name, range]) => `${name}@${range}`), ...UNNAMED]);
 }
 
 /** What was installed. */
 export function openSdk(): Sdk {
   const require = createRequire(join(DIRECTORY, 'package.json'));
-  const versionOf = (name: string) =>
-    (require(join(DIRECTORY, 'node_modules', name, 'package.json')) as { version: string }).version;
   return {
     load: (name) => require(`@aleph-sdk/${name}`),
-    versions: Object.fromEntries(PACKAGES.map((name) => [name, versionOf(name)])),
+    versions: Object.fromEntries(PACKAGES.map((name) => [name, readManifest(name).version])),
   };
 }

@@ -11,6 +11,8 @@ export interface World {
   readonly channel: string;
   /** A client of one kind for the core node. Throws NotOffered where the SDK has none, as its methods do. */
   client(name: string): Loose;
+  /** What became of a message, by the node's own word. */
+  statusOf(itemHash: string): Promise<string>;
   note(name: string, value: Loose): void;
   /** What an earlier call noted. */
   noted(name: string): Loose;
@@ -44,6 +46,10 @@ export function createWorld(sdk: Sdk, network: Network): World {
         ? new Client(account, network.core)
         : new Client(network.core, ...(name === 'BaseMessageClient' ? [sockets] : []));
       return asOffered(name, client);
+    },
+    async statusOf(itemHash) {
+      const response = await fetch(`${network.core}/api/v0/messages/${itemHash}/status`);
+      return ((await response.json()) as { status: string }).status;
     },
     note: (name, value) => void made.set(name, value),
     noted(name) {

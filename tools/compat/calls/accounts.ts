@@ -19,7 +19,8 @@ const CHAINS: readonly { readonly name: string; readonly theirs?: string }[] = [
 export const accountCalls: readonly Call[] = CHAINS.map(({ name, ...more }) => ({
   name: `account of ${name}, post.send`,
   async run(world) {
-    const { account } = await world.sdk.load(name).newAccount();
+    const made = await world.sdk.load(name).newAccount();
+    const account = made.account ?? made.signerAccount;
     const { item_hash, sender } = await world.client('PostMessageClient').send({
       account,
       channel: world.channel,
@@ -28,10 +29,7 @@ export const accountCalls: readonly Call[] = CHAINS.map(({ name, ...more }) => (
       sync: true,
     });
     assert.equal(sender, account.address);
-    const { status } = (await (
-      await fetch(`${world.network.core}/api/v0/messages/${item_hash}/status`)
-    ).json()) as { status: string };
-    assert.equal(status, 'processed');
+    assert.equal(await world.statusOf(item_hash), 'processed');
   },
   ...more,
 }));

@@ -47,8 +47,15 @@ async function ask(world: World, hash: string, path = '/'): Promise<string> {
   return text;
 }
 
-const runs = (name: string, config: (world: World) => object, path: string, expected: string): Call => ({
+const runs = (
+  name: string,
+  config: (world: World) => object,
+  path: string,
+  expected: string,
+  more: Partial<Call> = {},
+): Call => ({
   name: `program.publish and run, ${name}`,
+  ...more,
   async run(world) {
     const { item_hash } = await publish(world, config(world));
     assert.equal(await ask(world, item_hash, path), expected);
@@ -81,7 +88,9 @@ const estimates = (client: string, what: string, config: (world: World) => objec
 
 export const programCalls: readonly Call[] = [
   runs('a file, as by default', () => ({ file: zip(ASGI) }), '/a/b', 'hello from /a/b'),
-  runs('a file of storage', () => ({ file: zip(ASGI), storageEngine: 'storage' }), '/', 'hello from /'),
+  runs('a file of storage', () => ({ file: zip(ASGI), storageEngine: 'storage' }), '/', 'hello from /', {
+    theirs: 'older SDKs send bytes as the text of a form, which no archive survives',
+  }),
   {
     name: 'program.publish and run, a program reference',
     async run(world) {
@@ -106,8 +115,7 @@ export const programCalls: readonly Call[] = [
         file: zip(ASGI),
         subscriptions: [{ sender: world.account.address, channel: world.channel }],
       });
-      const { status } = await world.client('BaseMessageClient').getStatus(item_hash);
-      assert.equal(status, 'processed');
+      assert.equal(await world.statusOf(item_hash), 'processed');
     },
   },
   {

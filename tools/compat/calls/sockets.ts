@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout } from 'node:timers/promises';
 import type { Call } from '../call.ts';
 import type { Loose } from '../sdk.ts';
 import type { World } from '../world.ts';
@@ -8,19 +9,37 @@ interface Frame {
   readonly type: string;
 }
 
-/** Frames until so many have come. */
+const LOOK_AGAIN_MS = 50;
+
+/** Frames until so many have come. The SDK keeps them in the socket, and tells nobody. */
 async function readFrames(socket: Loose, count: number): Promise<Frame[]> {
-  const frames: Frame[] = [];
-  if (count === 0) return frames;
-  for await (const frame of socket as AsyncIterable<Frame>) {
-    frames.push(frame);
-    if (frames.length >= count) break;
+  try {
+    for (;;) {
+      const frames = socket.getData() as Frame[];
+      if (frames.length >= count) return frames;
+      await setTimeout(LOOK_AGAIN_MS);
+    }
+  } finally {
+    socket.closeSocket();
   }
-  return frames;
 }
 
-const open = (world: World, query: object): Promise<Loose> =>
-  world.client('BaseMessageClient').getMessagesSocket({ channels: [world.channel], ...query });
+async function untilOpen(socket: Loose): Promise<Loose> {
+  const raw = socket.getSocket();
+  const failed = Promise.withResolvers<never>();
+  raw.addEventListener('error', ({ message }: { message?: string }) => failed.reject(new Error(message)));
+  raw.addEventListener('close', () => failed.reject(new Error('the node closed the socket')));
+  const opened = Promise.withResolvers<void>();
+  raw.addEventListener('open', () => opened.resolve());
+  if (raw.readyState === 1) return socket;
+  await Promise.race([opened.promise, failed.promise]);
+  return socket;
+}
+
+const open = async (world: World, query: object): Promise<Loose> =>
+  untilOpen(
+    await world.client('BaseMessageClient').getMessagesSocket({ channels: [world.channel], ...query }),
+  );
 
 const send = (world: World, postType: string) =>
   world.client('PostMessageClient').send({
