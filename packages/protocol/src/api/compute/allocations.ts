@@ -46,6 +46,7 @@ export const ALLOCATIONS_API = {
       body: { instances: [INSTANCE] },
       answer: { success: true, successful: [INSTANCE], failing: [], errors: {}, stopped: [] },
     },
+    deployed: { differs: 'signed by a scheduler that the operator trusts, in the place of a secret token' },
   },
   updateMachine: {
     method: 'POST',
@@ -71,5 +72,6 @@ export const ALLOCATIONS_API = {
       body: { instance: INSTANCE },
       answer: { success: true, successful: true, failing: [], errors: {} },
     },
+    deployed: { differs: 'the instance is asked for at the core node; 503 where it cannot be taken' },
   },
 } as const satisfies Api;

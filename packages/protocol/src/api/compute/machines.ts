@@ -180,6 +180,7 @@ export const MACHINES_API = {
     },
     errors: [...ACCESS_ERRORS, 'INSTANCE_BUSY'],
     example: { params: { ref: REF }, answer: { status: 'erased', vm_hash: REF, disks: 1 } },
+    deployed: {},
   },
   restoreMachine: {
     ...owned,
@@ -214,6 +215,7 @@ export const MACHINES_API = {
       body: { snapshot: 'before-upgrade' },
       answer: { status: 'restored', vm_hash: REF },
     },
+    deployed: { differs: 'also from a snapshot' },
   },
   readMachineLogs: {
     ...owned,
@@ -235,6 +237,7 @@ export const MACHINES_API = {
         },
       ],
     },
+    deployed: {},
   },
   streamMachineLogs: {
     ...owned,
@@ -282,6 +285,7 @@ export const MACHINES_API = {
     answers: { 200: Type.Object({ backups: Type.Array(BackupView) }) },
     errors: ACCESS_ERRORS,
     example: { params: { ref: REF }, answer: { backups: [BACKUP] } },
+    deployed: {},
   },
   startBackup: {
     ...owned,
@@ -291,6 +295,7 @@ export const MACHINES_API = {
     answers: { 202: BackupView },
     errors: [...TASK_ERRORS, 'TOO_MANY_COPIES', 'STORAGE_FULL'],
     example: { params: { ref: REF }, answer: BACKUP },
+    deployed: {},
   },
   deleteBackup: {
     ...owned,
@@ -304,6 +309,7 @@ export const MACHINES_API = {
       params: { ref: REF, id: BACKUP.backup_id },
       answer: { status: 'deleted', backup_id: BACKUP.backup_id },
     },
+    deployed: {},
   },
   readBackup: {
     tag: 'machines',
@@ -315,5 +321,6 @@ export const MACHINES_API = {
     query: LinkQuery,
     answers: { 200: content('a disk image', 'application/octet-stream') },
     errors: ['BACKUP_NOT_FOUND', 'INVALID_SIGNATURE'],
+    deployed: {},
   },
 } as const satisfies Api;

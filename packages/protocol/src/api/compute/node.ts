@@ -122,24 +122,28 @@ export const NODE_API = {
     path: '/about/login',
     summary: 'Always refused: measurers take the 401 as the sign of life of a compute node',
     answers: { 401: Type.Object({ success: Type.Literal(false) }) },
+    deployed: { differs: 'nobody logs in: owners and schedulers sign' },
   },
   getUsage: {
     ...node,
     path: '/about/usage/system',
     summary: 'How much of the machine is in use',
     answers: { 200: Anything },
+    deployed: {},
   },
   getCapability: {
     ...node,
     path: '/about/capability',
     summary: 'What processor and memory it has',
     answers: { 200: Anything },
+    deployed: {},
   },
   listRunningExecutions: {
     ...node,
     path: '/about/executions/list',
     summary: 'The instances that run, by id',
     answers: { 200: Type.Record(Type.String(), RunningExecutionView) },
+    deployed: {},
   },
   listExecutions: {
     ...node,
@@ -147,12 +151,14 @@ export const NODE_API = {
     summary: 'The instances that the node looks after, by id',
     tag: 'about',
     answers: { 200: Type.Record(Type.String(), ExecutionView) },
+    deployed: {},
   },
   getNodeConfig: {
     ...node,
     path: '/status/config',
     summary: 'How the node is set up',
     answers: { 200: NodeConfigView },
+    deployed: {},
   },
   checkVersion: {
     ...node,
@@ -160,12 +166,14 @@ export const NODE_API = {
     summary: 'Whether the node is as new as a version; 403 where not',
     query: VersionQuery,
     answers: { 200: text('up to date'), 403: text('older') },
+    deployed: {},
   },
   checkHost: {
     ...node,
     path: '/status/check/host',
     summary: 'Whether the node reaches the internet; 503 where not',
     answers: { 200: HostCheckView, 503: HostCheckView },
+    deployed: {},
   },
   checkIpv6: {
     ...node,

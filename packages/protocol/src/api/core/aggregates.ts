@@ -102,6 +102,7 @@ export const AGGREGATES_API = {
         next_cursor: NextCursor,
       }),
     },
+    deployed: { differs: 'items also say `time` and `item_hash`' },
   },
   listNetworkAggregates: {
     method: 'GET',
@@ -147,5 +148,6 @@ export const AGGREGATES_API = {
         anyObject('the content of the only key, where `value_only` asks for it'),
       ]),
     },
+    deployed: { differs: 'at most 1,000 keys' },
   },
 } as const satisfies Api;

@@ -156,6 +156,7 @@ export const CREDITS_API = {
       params: { address: ADDRESS },
       answer: { ...ACCOUNT, balance: 0, details: {}, locked_amount: 0, credit_balance_details: null },
     },
+    deployed: { differs: 'tokens are not held here, so `balance` and `locked_amount` are 0' },
   },
   listCreditHistory: {
     method: 'GET',

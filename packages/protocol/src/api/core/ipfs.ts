@@ -116,6 +116,7 @@ export const IPFS_API = {
     ...reads(...STORE_ERRORS, ...WRITE_ERRORS),
     body: { kind: 'form', fields: AddForm },
     answers: { 200: AddedIpfsFileView, 202: AddedIpfsFileView },
+    deployed: {},
   },
   pinToIpfs: {
     method: 'POST',
@@ -136,5 +137,8 @@ export const IPFS_API = {
       limitBytes: LIMITS.unpinnedJsonBytes,
     },
     answers: { 200: AddedIpfsFileView },
+    deployed: {
+      differs: 'the bytes are kept as they are sent; deployed nodes write the JSON anew, with sorted keys',
+    },
   },
 } as const satisfies Api;

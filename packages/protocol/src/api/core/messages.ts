@@ -94,6 +94,10 @@ export const MESSAGES_API = {
     errors: ['DATABASE_UNAVAILABLE', ...CONTENT_ERRORS],
     body: { kind: 'signed', schema: Type.Union([EnvelopeShape, NetworkBody]) },
     answers: { ...SUBMISSION_ANSWERS, 422: RefusalView },
+    deployed: {
+      differs:
+        'a message is answered after its verdict, so `sync` has no effect; a message of the other form is answered 400 where this one is 422',
+    },
   },
   getMessage: {
     method: 'GET',
@@ -102,6 +106,7 @@ export const MESSAGES_API = {
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: HashParams,
     answers: { 200: JudgedMessageView },
+    deployed: { differs: 'fields of the specification stand beside those of deployed nodes' },
   },
   getMessageStatus: {
     method: 'GET',
@@ -119,6 +124,7 @@ export const MESSAGES_API = {
         reason: { code: 'FILE_NOT_FOUND', message: 'the file is not here yet' },
       },
     },
+    deployed: { differs: '`reason` says why' },
   },
   getMessageContent: {
     method: 'GET',
@@ -127,6 +133,7 @@ export const MESSAGES_API = {
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'MESSAGE_NOT_PROCESSED'),
     params: HashParams,
     answers: { 200: Type.Unknown() },
+    deployed: { differs: '409 where the message is not in force, as it may come to be' },
   },
   listMessages: {
     method: 'GET',

@@ -70,6 +70,7 @@ export const NETWORK_STORAGE_API = {
     ...reads(...STORE_ERRORS, 'STORAGE_UNAVAILABLE'),
     body: { kind: 'stream', content: { 'multipart/form-data': AddForm, 'application/octet-stream': Bytes } },
     answers: { 200: AddedFileView, 202: AddedFileView },
+    deployed: { differs: '`metadata` may also come before the file, and lifts the limit of its size then' },
   },
   getFileByMessage: {
     method: 'GET',
@@ -78,6 +79,7 @@ export const NETWORK_STORAGE_API = {
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND'),
     params: Type.Object({ hash: Type.String({ description: 'item hash' }) }),
     answers: { 200: FileReferenceView },
+    deployed: {},
   },
   getFileByRef: {
     method: 'GET',
@@ -86,6 +88,7 @@ export const NETWORK_STORAGE_API = {
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND'),
     params: Type.Object({ ref: Type.String({ description: 'item hash of the first STORE message' }) }),
     answers: { 200: FileReferenceView },
+    deployed: {},
   },
   getFileByName: {
     method: 'GET',
@@ -107,6 +110,7 @@ export const NETWORK_STORAGE_API = {
         download_url: `/api/v0/storage/raw/${HASH}`,
       },
     },
+    deployed: {},
   },
   countFileMessages: {
     method: 'GET',
@@ -116,5 +120,6 @@ export const NETWORK_STORAGE_API = {
     params: Type.Object({ hash: FileHash }),
     answers: { 200: Type.Integer() },
     example: { params: { hash: HASH }, answer: 2 },
+    deployed: {},
   },
 } as const satisfies Api;

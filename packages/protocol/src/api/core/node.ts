@@ -100,6 +100,7 @@ export const NODE_API = {
     tag: 'node',
     ...answersFromMemory(),
     answers: { 200: InfoView },
+    deployed: { differs: 'also says whom the node trusts' },
   },
   getVersion: {
     method: 'GET',
@@ -109,6 +110,7 @@ export const NODE_API = {
     ...answersFromMemory(),
     answers: { 200: VersionView },
     example: { answer: { version: '0.1.0' } },
+    deployed: {},
   },
   getRootVersion: {
     method: 'GET',
@@ -127,6 +129,7 @@ export const NODE_API = {
     tag: 'node',
     ...reads(),
     answers: { 200: MetricsView },
+    deployed: { differs: 'what the node does not count is null' },
   },
   getMetrics: {
     method: 'GET',
@@ -135,5 +138,6 @@ export const NODE_API = {
     tag: 'node',
     ...reads(),
     answers: { 200: text('the Prometheus text format, version 0.0.4') },
+    deployed: { differs: 'names are those of this node; `/metrics.json` has the deployed ones' },
   },
 } as const satisfies Api;

@@ -35,6 +35,7 @@ export const SOCKETS_API = {
       { additionalProperties: false },
     ),
     answers: socket('a WebSocket: frames as the messages of `/messages.json`'),
+    deployed: {},
   },
   watchStatus: {
     method: 'GET',
@@ -44,5 +45,6 @@ export const SOCKETS_API = {
     ...answersFromMemory('UPGRADE_REQUIRED', 'OVERLOADED'),
     ...asDeployed,
     answers: socket('a WebSocket: frames as `/metrics.json`'),
+    deployed: {},
   },
 } as const satisfies Api;

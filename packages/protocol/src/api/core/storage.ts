@@ -133,6 +133,9 @@ export const STORAGE_API = {
       }),
     },
     example: { body: { a: 1 }, answer: { status: 'success', hash: HASH } },
+    deployed: {
+      differs: 'the bytes are kept as they are sent; deployed nodes write the JSON anew, with sorted keys',
+    },
   },
   getFile: {
     method: 'GET',
@@ -143,6 +146,10 @@ export const STORAGE_API = {
     ...readsBytes(),
     params: HashParams,
     answers: bytesAnswers,
+    deployed: {
+      differs:
+        'bytes unless `Accept` prefers JSON, as the specification has it; clients of the SDK ask for JSON',
+    },
   },
   getRawFile: {
     method: 'GET',
@@ -152,6 +159,7 @@ export const STORAGE_API = {
     ...readsBytes(),
     params: HashParams,
     answers: bytesAnswers,
+    deployed: { differs: 'also takes ranges and conditions' },
   },
   getFileMetadata: {
     method: 'GET',
@@ -164,6 +172,7 @@ export const STORAGE_API = {
       params: { hash: HASH },
       answer: { file_hash: HASH, type: 'file', size: 11, download_url: `/api/v0/storage/raw/${HASH}` },
     },
+    deployed: {},
   },
   getFileLimits: {
     method: 'GET',
@@ -181,5 +190,6 @@ export const STORAGE_API = {
         },
       },
     },
+    deployed: { differs: 'limits are those of this node' },
   },
 } as const satisfies Api;

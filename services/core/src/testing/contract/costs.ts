@@ -13,7 +13,7 @@ export const networkInstance = {
   allow_amend: false,
   environment: { internet: true, aleph_api: true },
   resources: { vcpus: 1, memory: 2_048, seconds: 30 },
-  rootfs: { parent: { ref: NO_HASH, use_latest: true }, persistence: 'host', size_mib: 20_480 },
+  rootfs: { parent: { ref: 'debian:12', use_latest: true }, persistence: 'host', size_mib: 20_480 },
   volumes: [],
 };
 
