@@ -25,25 +25,19 @@ test('a route is answered by the operation with its method and path, or by the o
 test('what the list and the contract say about each other is held against them', () => {
   assert.deepEqual(
     findContradictions(
-      [
-        { route: 'GET /one/{}', absent: 'of no use' },
-        { route: 'GET /gone' },
-        { route: 'GET /left', absent: 'x' },
-      ],
+      [{ route: 'GET /one/{}' }, { route: 'GET /gone' }, { route: 'GET /left', absent: 'x' }],
       API,
     ),
     [
-      'GET /one/{} is answered, and its absence is explained',
       'GET /gone is not answered, and nothing says why',
       'getOther claims GET /elsewhere/{}, which deployed nodes do not have',
     ],
   );
 });
 
-test('no operation claims a route that deployed nodes do not have', () => {
-  const found = COMPARED.flatMap(([routes, api]) => findContradictions(routes, api));
+test('every deployed route is answered, or it is said why not', () => {
   assert.deepEqual(
-    found.filter((one) => one.includes('claims')),
+    COMPARED.flatMap(([routes, api]) => findContradictions(routes, api)),
     [],
   );
 });

@@ -31,11 +31,11 @@ export function compareRoutes(routes: readonly DeployedRoute[], api: Api): Answe
 /** What the lists and the contract say about each other that cannot be. */
 export function findContradictions(routes: readonly DeployedRoute[], api: Api): string[] {
   const answered = new Map(compareRoutes(routes, api).map((one) => [one.route, one]));
-  const absences = routes.flatMap(({ route, absent }) => {
-    const { isAnswered } = answered.get(route)!;
-    if (isAnswered) return absent === undefined ? [] : [`${route} is answered, and its absence is explained`];
-    return absent === undefined ? [`${route} is not answered, and nothing says why`] : [];
-  });
+  const absences = routes.flatMap(({ route, absent }) =>
+    answered.get(route)!.isAnswered || absent !== undefined
+      ? []
+      : [`${route} is not answered, and nothing says why`],
+  );
   const claims = Object.entries(api).flatMap(([id, operation]) =>
     operation.deployed && !answered.has(routesOf(operation))
       ? [`${id} claims ${routesOf(operation)}, which deployed nodes do not have`]

@@ -6,7 +6,15 @@ import type { TSchema } from 'typebox';
 import { FILE_BYTES, formCall, NO_HASH } from '../testing/contract/case.ts';
 import { networkInstance } from '../testing/contract/costs.ts';
 import { createTestCore, SSH_KEY, signers, type TestCore } from '../testing/core.ts';
-import { PriceAnswer, Published, StrictMessage, StrictPost } from '../testing/strict-models.ts';
+import {
+  PriceAnswer,
+  Published,
+  StrictBalance,
+  StrictFile,
+  StrictMessage,
+  StrictPost,
+  StrictStats,
+} from '../testing/strict-models.ts';
 
 /** How Python's clients of the deployed network ask, and what they refuse in an answer (docs/compatibility.md). */
 
@@ -142,6 +150,7 @@ describe("Python's clients of the deployed network", () => {
       const { status, body } = await get('/messages.json', {
         pagination: 2,
         page,
+        sortBy: 'time',
         sortOrder: -1,
         channels: [channel],
         msgTypes: ['POST', 'STORE'],
@@ -170,9 +179,26 @@ describe("Python's clients of the deployed network", () => {
   });
 
   test('booleans are True and False', async () => {
+    const { body } = await get(`/aggregates/${alice.address}.json`, { keys: ['profile'], with_info: true });
+    assert.ok(body.info.profile.last_updated);
+    const value = await get(`/aggregates/${alice.address}.json`, { keys: ['profile'], value_only: true });
+    assert.deepEqual(value.body, { a: null });
+    const plain = await get(`/aggregates/${alice.address}.json`, { limit: 100, with_info: false });
+    assert.deepEqual([plain.status, plain.body.info], [200, {}]);
     for (const include_size of [true, false])
       assert.equal((await get('/costs', { address: alice.address, include_size })).status, 200);
     assert.equal((await get(`/aggregates/${signers.node.address}.json`, { limit: 100 })).status, 404);
+  });
+
+  test('files, statistics and balances have exactly the fields of their models', async () => {
+    const { body: kept } = await get(`/addresses/${bob.address}/files`, { pagination: 100, page: 1 });
+    assert.ok(kept.files.length > 0);
+    for (const one of kept.files) fits(StrictFile, one, 'a file');
+    const stats = await get('/addresses/stats.json', { 'addresses[]': alice.address });
+    for (const one of Object.values(stats.body.data)) fits(StrictStats, one, 'statistics');
+    const { status, body: balances } = await get('/balances', { pagination: 100, page: 1, min_balance: 0 });
+    assert.equal(status, 200);
+    for (const one of balances.balances) fits(StrictBalance, one, 'a balance');
   });
 
   test('what can never be is 422, and says why', async () => {

@@ -118,6 +118,7 @@ export const AGGREGATES_API = {
     answers: {
       200: Type.Object({ aggregates: Type.Array(NetworkAggregateView), ...networkPaginationView }),
     },
+    deployed: {},
   },
   listOwnedAggregates: {
     method: 'GET',

@@ -2,7 +2,8 @@ import Type, { type Static } from 'typebox';
 import { RESOURCE_KINDS } from '../../credit/prices.ts';
 import { PRICED_TYPES } from '../../network-form/estimate.ts';
 import { type Api, defaulted, orNull } from '../operation.ts';
-import { reads } from './common/declare.ts';
+import { asDeployed, reads } from './common/declare.ts';
+import { flag } from './common/flag.ts';
 import { numberedPageQuery } from './common/pagination.ts';
 import { Address, digits } from './credits.ts';
 
@@ -96,9 +97,6 @@ const RecalculatedView = Type.Object(
   { title: 'Recalculated' },
 );
 
-/** Spellings of Python's clients, too. */
-const flag = (description: string) =>
-  defaulted(Type.Enum(['true', 'false', 'True', 'False', '1', '0'], { description }), 'false');
 const include_size = flag('whether sizes are told, in `size_mib`');
 
 const ItemHash = Type.String({ description: 'the item hash of a message' });
@@ -130,6 +128,7 @@ export const COSTS_API = {
     path: '/api/v0/costs',
     summary: 'What instances, programs and files cost together, and each of them, newest first',
     ...reads('INVALID_HASH', 'LIST_TOO_COSTLY'),
+    ...asDeployed,
     query: Type.Object(
       {
         address: Type.Optional(Address),
@@ -159,6 +158,7 @@ export const COSTS_API = {
     path: '/api/v0/price/:item_hash',
     summary: 'What an instance, a program or a file costs',
     ...reads('INVALID_HASH', 'COST_NOT_FOUND', 'MESSAGE_FORGOTTEN'),
+    ...asDeployed,
     params: ItemParams,
     query: Type.Object({ include_size }, strict),
     answers: { 200: PriceView },
@@ -172,6 +172,7 @@ export const COSTS_API = {
     path: '/api/v0/price/estimate',
     summary: 'What a message would cost if it were sent now',
     ...reads(...ESTIMATE_ERRORS),
+    ...asDeployed,
     body: {
       kind: 'json',
       schema: Type.Object({ message: UnsignedMessage }),
@@ -184,6 +185,7 @@ export const COSTS_API = {
     path: '/api/v0/price/estimate/instance',
     summary: 'What an instance would cost if its message were sent now',
     ...reads('INVALID_CONTENT', 'UNKNOWN_FIELD'),
+    ...asDeployed,
     body: {
       kind: 'json',
       schema: Type.Record(Type.String(), Type.Unknown(), {

@@ -194,6 +194,7 @@ export const CREDITS_API = {
         ...deployedPaginationView,
       }),
     },
+    deployed: {},
   },
   listPrices: {
     method: 'GET',

@@ -119,6 +119,7 @@ export const NODE_API = {
     tag: 'node',
     ...answersFromMemory(),
     answers: { 200: VersionView },
+    deployed: {},
   },
   getHealth: healthAt('/health'),
   getApiHealth: healthAt('/api/v0/health'),

@@ -38,6 +38,7 @@ export const PROGRAMS_API = {
       ),
     },
     example: { answer: [] },
+    deployed: {},
   },
   runProgram: {
     method: 'POST',

@@ -7,6 +7,7 @@ import {
   parseMessageHash,
   scanJsonObject,
 } from '@skerry/protocol';
+import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { COSTS_API } from '@skerry/protocol/api/core/costs';
 import {
   type Cost,
@@ -30,8 +31,6 @@ import { checkOperator } from './operator.ts';
 const TOTALS_MS = 60_000;
 const NOTHING: CostTotals = { count: 0, rate: 0n, used: 0n };
 const EVERYTHING = {};
-
-const isYes = (flag: string) => flag === '1' || flag.toLowerCase() === 'true';
 
 type Used = Pick<Rooms, 'db' | 'now' | 'settings'>;
 type CostHandlers = Handlers<typeof COSTS_API>;

@@ -145,6 +145,7 @@ export const ADDRESSES_API = {
       strict,
     ),
     answers: { 200: FilesView },
+    deployed: {},
   },
   listAddressPostTypes: {
     ...addressed,
@@ -152,6 +153,7 @@ export const ADDRESSES_API = {
     summary: 'The types of the posts that an address sent',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ address: Type.String(), post_types: Type.Array(Type.String()) }) },
+    deployed: {},
   },
   listAddressChannels: {
     ...addressed,
@@ -159,6 +161,7 @@ export const ADDRESSES_API = {
     summary: 'The channels that an address sent messages in',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ address: Type.String(), channels: Type.Array(Type.String()) }) },
+    deployed: {},
   },
   getAddressStats: {
     ...listed,
@@ -177,6 +180,7 @@ export const ADDRESSES_API = {
       strict,
     ),
     answers: { 200: Type.Object({ data: StatsByAddress }) },
+    deployed: {},
   },
   listAddressStats: {
     ...listed,
@@ -211,6 +215,7 @@ export const ADDRESSES_API = {
         pagination_item: Type.Literal('addresses'),
       }),
     },
+    deployed: {},
   },
   listBalances: {
     ...listed,
@@ -227,6 +232,7 @@ export const ADDRESSES_API = {
         pagination_item: Type.Literal('balances'),
       }),
     },
+    deployed: { differs: 'tokens are not held here' },
   },
   listCreditBalances: {
     ...listed,
@@ -246,6 +252,7 @@ export const ADDRESSES_API = {
         next_cursor: NextCursor,
       }),
     },
+    deployed: {},
   },
   getCreditSummary: {
     ...addressed,
@@ -254,6 +261,7 @@ export const ADDRESSES_API = {
     ...reads('LIST_TOO_COSTLY'),
     query: Type.Object(creditFilters, strict),
     answers: { 200: SummaryView },
+    deployed: {},
   },
   listGranted: {
     ...addressed,
@@ -263,6 +271,7 @@ export const ADDRESSES_API = {
     ...reads(),
     query: Type.Object({ grantee: text('only this address'), ...permits }, strict),
     answers: { 200: AuthorizationsView },
+    deployed: {},
   },
   listReceived: {
     ...addressed,
@@ -272,6 +281,7 @@ export const ADDRESSES_API = {
     ...reads('LIST_TOO_COSTLY'),
     query: Type.Object({ granter: text('only this address'), ...permits }, strict),
     answers: { 200: AuthorizationsView },
+    deployed: {},
   },
   listChannels: {
     ...listed,
@@ -280,5 +290,6 @@ export const ADDRESSES_API = {
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ channels: Type.Array(Type.String()) }) },
     example: { answer: { channels: ['TEST'] } },
+    deployed: {},
   },
 } as const satisfies Api;

@@ -68,6 +68,10 @@ export const NETWORK_LISTS_API = {
     summary: 'Messages in the network form',
     query: Type.Object({ ...messageQuery, ...networkPageQuery }, strict),
     answers: { 200: Messages },
+    deployed: {
+      differs:
+        'a page has at most 500 messages, also where `pagination` is 0; further ones are on the next pages',
+    },
   },
   listNetworkMessagesOfPage: {
     ...list,
@@ -76,6 +80,7 @@ export const NETWORK_LISTS_API = {
     params: PageParams,
     query: Type.Object({ ...messageQuery, ...networkPathQuery }, strict),
     answers: { 200: Messages },
+    deployed: {},
   },
   listMessageHashes: {
     ...list,
@@ -114,6 +119,7 @@ export const NETWORK_LISTS_API = {
         pagination_item: Type.Literal('hashes'),
       }),
     },
+    deployed: {},
   },
   listNetworkPosts: {
     ...list,
@@ -121,6 +127,10 @@ export const NETWORK_LISTS_API = {
     summary: 'Posts with the latest of their amends, last changed first',
     query: Type.Object({ ...postQuery, ...networkPageQuery }, strict),
     answers: { 200: Posts },
+    deployed: {
+      differs:
+        'a page has at most 500 posts, also where `pagination` is 0; further ones are on the next pages',
+    },
   },
   listNetworkPostsOfPage: {
     ...list,
@@ -129,6 +139,7 @@ export const NETWORK_LISTS_API = {
     params: PageParams,
     query: Type.Object({ ...postQuery, ...networkPathQuery }, strict),
     answers: { 200: Posts },
+    deployed: {},
   },
   listBriefPosts: {
     ...list,
@@ -136,6 +147,7 @@ export const NETWORK_LISTS_API = {
     summary: 'Posts, each with its content and dates alone',
     query: Type.Object({ ...postQuery, ...networkPageQuery }, strict),
     answers: { 200: BriefPosts },
+    deployed: {},
   },
   listBriefPostsOfPage: {
     ...list,
@@ -144,5 +156,6 @@ export const NETWORK_LISTS_API = {
     params: PageParams,
     query: Type.Object({ ...postQuery, ...networkPathQuery }, strict),
     answers: { 200: BriefPosts },
+    deployed: {},
   },
 } as const satisfies Api;
