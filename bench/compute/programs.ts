@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createClientOf, createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
 import type { RuntimeName } from '@skerry/protocol';
-import { programRoutes } from '../../services/compute/src/programs/routes.ts';
+import { addProgramRoutes } from '../../services/compute/src/programs/routes.ts';
 import { FrameReader, renderFrame } from '../../services/compute/src/programs/sandbox/frames.ts';
 import { findRuntimes, type RuntimeKit } from '../../services/compute/src/programs/sandbox/runtimes.ts';
 import { wasmCommand } from '../../services/compute/src/programs/testing/attacks.ts';
@@ -99,7 +99,7 @@ class Room {
     const programs = await TestPrograms.open({ spares, memoryMib: 8_192 });
     const app = await createHttpServer({ log: createLogger('bench', 'error') });
     const clientOf = createClientOf({ trustedProxies: [], exempt: [] });
-    await app.register(async (scope) => programRoutes(scope as HttpServer, programs.programs, clientOf, []));
+    addProgramRoutes(app, programs.programs, clientOf, []);
     return new Room(programs, app, await listen(app, '127.0.0.1', 0));
   }
 

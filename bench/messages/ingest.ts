@@ -6,21 +6,15 @@ import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { createLogger } from '@skerry/kit';
 import { type Database, openDatabase } from '../../packages/database/src/connect.ts';
-import { createWrite } from '../../packages/database/src/copy.ts';
 import { migrate } from '../../packages/database/src/migrate.ts';
-import { createIntake } from '../../services/core/src/intake/intake.ts';
-import { Pipeline } from '../../services/core/src/intake/pipeline/pipeline.ts';
 import { VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
-import type { Verifier } from '../../services/core/src/intake/verify/verifier.ts';
-import { createEventLog } from '../../services/core/src/notify/events/log.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
+import { ingest } from './intake.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../services/core/src/store/migrations', import.meta.url));
 const MESSAGES = 20_000;
 const ROUNDS = 5;
-/** Callers that wait for their answers at the same time. */
-const CALLERS = 2_000;
 
 const median = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
@@ -33,42 +27,6 @@ async function timed(body: () => Promise<unknown>): Promise<number> {
 
 const TABLES =
   'messages, message_tags, totals, dependencies, reconsider, events, digests, shapes restart identity';
-
-/** From bytes to durable, as a door does it: verified on threads, decided and written in batches. */
-async function ingest(
-  database: Database<Schema>,
-  bodies: readonly Buffer[],
-  verifier: Verifier,
-): Promise<void> {
-  const db = database.kysely;
-  const readContentFile = async () => undefined;
-  const pipeline = new Pipeline({
-    db,
-    write: createWrite(database.pool),
-    events: createEventLog(db),
-    schedulers: new Set(),
-    pendingHorizonMs: 3_600_000,
-    readContentFile,
-    now: Date.now,
-  });
-  const intake = createIntake({
-    verifier,
-    pipeline,
-    readContentFile,
-    carryOut: async () => {},
-    checkNew: async () => {},
-    now: Date.now,
-  });
-  let next = 0;
-  const call = async () => {
-    while (next < bodies.length) {
-      const { verdict } = await intake.client.submit(bodies[next++]!);
-      if (verdict.status !== 'processed') throw new Error(`a message was ${verdict.status}`);
-    }
-  };
-  await Promise.all(Array.from({ length: CALLERS }, call));
-  await pipeline.close();
-}
 
 /** The bare signature checks, on every core at once: seconds for all bodies. */
 async function checkSignatures(bodies: readonly Buffer[], threads: number): Promise<number> {

@@ -9,7 +9,6 @@ import { createApi } from '../../services/core/src/api/api.ts';
 import { coreConfig } from '../../services/core/src/config.ts';
 import { inlineVerifier } from '../../services/core/src/intake/verify/verifier.ts';
 import { openRooms, routeRoomsOf } from '../../services/core/src/rooms.ts';
-import { routeSettingsOf } from '../../services/core/src/route-settings.ts';
 import { createDirectoryBlobStore } from '../../services/core/src/store/files/directory-store.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { addressOf, type DataSet, hashOf } from '../data-set/data-set.ts';
@@ -136,7 +135,6 @@ export async function benchHttp(database: Database<Schema>, set: DataSet, direct
     verifier: inlineVerifier,
     reserve: BOUNDLESS,
     links: [],
-    settings: routeSettingsOf(config),
     now: Date.now,
     signal: stop.signal,
     isProcess: false,

@@ -6,22 +6,18 @@ import { join } from 'node:path';
 import { pipeline as pipe } from 'node:stream/promises';
 import { createLogger } from '@skerry/kit';
 import type { Database } from '../../packages/database/src/connect.ts';
-import { createWrite } from '../../packages/database/src/copy.ts';
 import { createTestDatabase, type TestDatabase } from '../../packages/database/src/testing/database.ts';
 import { startTcpTestServer } from '../../packages/database/src/testing/tcp-server.ts';
-import { createIntake } from '../../services/core/src/intake/intake.ts';
-import { Pipeline } from '../../services/core/src/intake/pipeline/pipeline.ts';
 import { VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
-import { createEventLog } from '../../services/core/src/notify/events/log.ts';
 import { createHttpLink } from '../../services/core/src/peers/sync/link.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { MIGRATIONS } from '../../services/core/src/testing/core.ts';
 import { startNode } from '../../services/core/src/testing/node.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
+import { ingest } from '../messages/intake.ts';
 
 const log = createLogger('bench', 'error');
-const CALLERS = 2_000;
 const POLL_MS = 20;
 const SETTINGS = {
   SKERRY_CORE_GOSSIP: 'no',
@@ -59,33 +55,9 @@ class Meter {
 const describe = (count: number, { seconds, processorSeconds }: Spent) =>
   `${rate(count, seconds)}, ${((processorSeconds * 1e6) / count).toFixed(0)} us of processors each`;
 
-/** From bytes to durable, as the node's doors do it. */
-async function ingest({ kysely: db, pool }: Database<Schema>, bodies: readonly Buffer[]): Promise<void> {
+async function takeIn(database: Database<Schema>, bodies: readonly Buffer[]): Promise<void> {
   await using verifier = new VerifierPool({ workers: Math.max(1, availableParallelism() - 1), log });
-  const readContentFile = async () => undefined;
-  const pipeline = new Pipeline({
-    db,
-    write: createWrite(pool),
-    events: createEventLog(db),
-    schedulers: new Set(),
-    pendingHorizonMs: 3_600_000,
-    readContentFile,
-    now: Date.now,
-  });
-  const intake = createIntake({
-    verifier,
-    pipeline,
-    readContentFile,
-    carryOut: async () => {},
-    checkNew: async () => {},
-    now: Date.now,
-  });
-  let next = 0;
-  const call = async () => {
-    while (next < bodies.length) await intake.client.submit(bodies[next++]!);
-  };
-  await Promise.all(Array.from({ length: CALLERS }, call));
-  await pipeline.close();
+  await ingest(database, bodies, verifier);
 }
 
 /** Every signature on every core, and nothing else. */
@@ -171,7 +143,7 @@ export async function benchTransfer(count: number): Promise<void> {
   ];
   const meter = new Meter(server.pid);
   const bodies = createBodies(count, 'sync');
-  const ingested = await meter.measure(() => ingest(full, bodies));
+  const ingested = await meter.measure(() => takeIn(full, bodies));
   console.log(`${count} messages taken in: ${describe(count, ingested)}`);
   const checked = await checkAll(bodies, meter);
   console.log(`their signatures alone, on ${availableParallelism()} cores: ${describe(count, checked)}`);

@@ -143,7 +143,7 @@ const SETTINGS_OF: Partial<
   scheduler: (plan) => ({
     // Its own node, so that the first machine waits for nobody's measurements.
     SKERRY_SCHEDULER_NODES: joined(plan.computeAddress, plan.environment.SKERRY_SCHEDULER_NODES),
-    ...unlessSet(plan, { SKERRY_SCHEDULER_SCORE_PUBLISHERS: plan.monitorAddress }),
+    ...unlessSet(plan, { SKERRY_SCHEDULER_SCORING_PUBLISHERS: plan.monitorAddress }),
   }),
   gateway: (plan) => unlessSet(plan, { SKERRY_GATEWAY_ALLOW_PRIVATE: 'yes' }),
   monitor: (plan) => ({
@@ -164,7 +164,7 @@ const SETTINGS_OF: Partial<
         scheduler && `scheduler=${scheduler}/status`,
         gatewayApi && `gateway=${gatewayApi}/api/status`,
       ),
-      SKERRY_STATUS_PERIOD_SECONDS: '10',
+      SKERRY_STATUS_CHECK_INTERVAL_SECONDS: '10',
     }),
 };
 

@@ -8,7 +8,7 @@ import { type Call, FaultProxy } from './testing/fault-proxy.ts';
 import {
   compareWithChain,
   createIndexerDatabase,
-  networkSettings,
+  indexerSettings,
   TOKEN,
   TRANSFER_TOPIC,
   untilIndexed,
@@ -24,12 +24,6 @@ async function growTransfers(anvil: Anvil, blocks: number): Promise<void> {
   }
 }
 
-const settingsOf = (urls: readonly string[], more: Parameters<typeof networkSettings>[1] = {}) => ({
-  networks: [networkSettings(urls, more)],
-  watchesPerOwner: 1,
-  decodeThreads: 0,
-});
-
 describe('requests that fail', () => {
   test('a reorganisation of hundreds of blocks is undone although every endpoint fails each seventh request', async () => {
     await using anvil = await Anvil.start();
@@ -44,7 +38,7 @@ describe('requests that fail', () => {
     const limits = { finality: 'depth' as const, finality_depth: 1_000, reorg_depth_max: 2_000 };
     await using _indexer = await startIndexer({
       pool,
-      settings: settingsOf([first.url, second.url], limits),
+      settings: indexerSettings([first.url, second.url], limits),
       log,
     });
     await untilIndexed(pool, anvil);
@@ -69,7 +63,7 @@ describe('requests that fail', () => {
     await growTransfers(anvil, 10);
     await using first = await FaultProxy.start(anvil.url);
     await using second = await FaultProxy.start(anvil.url);
-    const settings = settingsOf([first.url, second.url]);
+    const settings = indexerSettings([first.url, second.url]);
     await using indexer = await startIndexer({ pool, settings, log });
     await untilIndexed(pool, anvil);
     let [requests, resting] = [0, 0];
@@ -106,7 +100,7 @@ describe('a chain that is replaced where it was final', () => {
       await anvil.setCode(TOKEN);
       await growTransfers(anvil, 120);
       const proxy = stack.use(await FaultProxy.start(anvil.url));
-      const settings = settingsOf([proxy.url], {
+      const settings = indexerSettings([proxy.url], {
         finality: 'depth',
         range_blocks_max: 10,
         contracts: [

@@ -9,8 +9,8 @@ import { Anvil } from './testing/anvil.ts';
 import {
   compareWithChain,
   createIndexerDatabase,
+  indexerSettings,
   NETWORK,
-  networkSettings,
   OTHER,
   TOKEN,
   TRANSFER_TOPIC,
@@ -38,7 +38,7 @@ describe('the indexer on a real chain', () => {
       await transfer(anvil, value, OTHER);
       await anvil.mine();
     }
-    const settings = { networks: [networkSettings([anvil.url])], watchesPerOwner: 1, decodeThreads: 0 };
+    const settings = indexerSettings([anvil.url]);
     await using _indexer = await startIndexer({ pool, settings, log });
     await untilIndexed(pool, anvil);
     assert.equal(await compareWithChain(pool, anvil), 40);

@@ -10,8 +10,8 @@ import { FaultProxy } from './testing/fault-proxy.ts';
 import {
   compareWithChain,
   createIndexerDatabase,
+  indexerSettings,
   NETWORK,
-  networkSettings,
   OTHER,
   seeded,
   TOKEN,
@@ -34,8 +34,7 @@ describe('the tables equal a read of the final chain', () => {
     await anvil.setCode(TOKEN);
     await anvil.setCode(OTHER);
     await grow(anvil, random, 140);
-    const network = networkSettings([anvil.url], { contracts: CONTRACTS, finality_depth: 100 });
-    const settings = { networks: [network], watchesPerOwner: 1, decodeThreads: 0 };
+    const settings = indexerSettings([anvil.url], { contracts: CONTRACTS, finality_depth: 100 });
     await using _indexer = await startIndexer({ pool: database.pool, settings, log });
     await untilIndexed(database.pool, anvil);
     const page = async (bounds: { toBlock?: number }, cursor?: string) => {
@@ -75,13 +74,9 @@ describe('the tables equal a read of the final chain', () => {
 });
 
 describe('what cannot be made right is said', () => {
-  const start = async (anvil: Anvil, urls: string[], more: Parameters<typeof networkSettings>[1] = {}) => {
+  const start = async (anvil: Anvil, urls: string[], more: Parameters<typeof indexerSettings>[1] = {}) => {
     const database = await createIndexerDatabase();
-    const settings = {
-      networks: [networkSettings(urls, { contracts: CONTRACTS, ...more })],
-      watchesPerOwner: 1,
-      decodeThreads: 0,
-    };
+    const settings = indexerSettings(urls, { contracts: CONTRACTS, ...more });
     const indexer = await startIndexer({ pool: database.pool, settings, log });
     const { pool } = database;
     return {

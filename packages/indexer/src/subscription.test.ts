@@ -10,7 +10,7 @@ import { startIndexer } from './indexer.ts';
 import { readHeadMessage } from './rpc/head-feed.ts';
 import { Anvil } from './testing/anvil.ts';
 import { FaultProxy } from './testing/fault-proxy.ts';
-import { createIndexerDatabase, networkSettings, untilIndexed } from './testing/setup.ts';
+import { createIndexerDatabase, indexerSettings, untilIndexed } from './testing/setup.ts';
 
 /** Whose requests are counted. */
 const BLOCKS = 5;
@@ -47,8 +47,7 @@ const start = async (
   const stack = new AsyncDisposableStack();
   const database = stack.use(await createIndexerDatabase());
   const proxy = stack.use(await FaultProxy.start(anvil.url));
-  const network = networkSettings([proxy.url], { subscriptions: [subscription], poll_ms: pollMs });
-  const settings = { networks: [network], watchesPerOwner: 1, decodeThreads: 0 };
+  const settings = indexerSettings([proxy.url], { subscriptions: [subscription], poll_ms: pollMs });
   const lines: string[] = [];
   const log = createLogger('test', 'warn', { write: (line) => void lines.push(line) });
   const indexer = stack.use(await startIndexer({ pool: database.pool, settings, reserve, log }));
@@ -125,8 +124,7 @@ describe('the head by subscription', () => {
 
   test('an endpoint that never answers is a stall, and is said to be one', async () => {
     await using database = await createIndexerDatabase();
-    const network = networkSettings(['http://127.0.0.1:9'], { stall_ms: 1_000 });
-    const settings = { networks: [network], watchesPerOwner: 1, decodeThreads: 0 };
+    const settings = indexerSettings(['http://127.0.0.1:9'], { stall_ms: 1_000 });
     const lines: string[] = [];
     const told = createLogger('test', 'error', { write: (line) => void lines.push(line) });
     await using indexer = await startIndexer({ pool: database.pool, settings, log: told });

@@ -54,6 +54,7 @@ export {
   type LimitedClass,
   type RateLimitOptions,
   rateLimitsOf,
+  rateSettings,
 } from './limits/rate-limit.ts';
 export { type Held, type NoShare, type ShareLimits, Shares } from './limits/shares.ts';
 export { Slots, type SlotsOptions } from './limits/slots.ts';

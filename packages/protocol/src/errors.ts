@@ -49,6 +49,11 @@ export const ERRORS = {
     kind: 'invalid',
     meaning: 'This route does not accept the content type of the body',
   },
+  UPGRADE_REQUIRED: {
+    httpStatus: 426,
+    kind: 'invalid',
+    meaning: 'This route is a WebSocket; connect to it as one',
+  },
   BODY_TOO_LARGE: tooLarge('The body is larger than this route allows'),
   HEADERS_TOO_LARGE: {
     httpStatus: 431,
@@ -241,11 +246,6 @@ export const ERRORS = {
   REQUEST_REPEATED: conflict('This signed request was already carried out; sign a new one'),
 
   // Access and health
-  UPGRADE_REQUIRED: {
-    httpStatus: 426,
-    kind: 'invalid',
-    meaning: 'This route is a WebSocket; connect with ws:// or wss://',
-  },
   CREDENTIAL_REQUIRED: unauthorized('The request requires a credential'),
   CREDENTIAL_REFUSED: refused('The credential is not valid'),
   RATE_LIMITED: {

@@ -9,8 +9,9 @@ import { test } from 'node:test';
 import { OwnerPass } from '@skerry/client';
 import { checkOperation, overHttp } from '@skerry/kit/testing';
 import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
-import { MACHINES_API } from '@skerry/protocol/api/compute/machines';
-import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { CONSOLE_API, MACHINES_API } from '@skerry/protocol/api/compute/machines';
+import { NODE_API, PROOF_API } from '@skerry/protocol/api/compute/node';
+import { PROGRAMS_API } from '@skerry/protocol/api/compute/programs';
 import { COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
 import { RealCore } from './testing/real-core.ts';
 import { until } from './testing/wait.ts';
@@ -103,6 +104,16 @@ test('where virtual machines cannot run the node still serves, says why, and ref
         operation,
         operation === NODE_API.checkVersion ? { query: { reference: '0.1.0' } } : {},
       );
+    const proved = await checkOperation(send, PROOF_API.proveNode, { query: { challenge: '0'.repeat(64) } });
+    assert.equal(proved.statusCode, 200);
+    for (const operation of Object.values(PROGRAMS_API)) {
+      const refused = await checkOperation(send, operation, { params: { hash: '0'.repeat(64) } });
+      assert.equal((JSON.parse(refused.payload) as { code: string }).code, 'NO_RUNNER', operation.path);
+    }
+    const plain = await checkOperation(send, CONSOLE_API.streamMachineLogs, {
+      params: { ref: '0'.repeat(64) },
+    });
+    assert.deepEqual([plain.statusCode, plain.headers.upgrade], [426, 'websocket']);
     const unknown = { body: { instance: '0'.repeat(64) } };
     const notified = await checkOperation(send, ALLOCATIONS_API.notifyAllocation, unknown);
     assert.equal(notified.statusCode, 503);

@@ -1,4 +1,4 @@
-import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
+import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } from '@skerry/kit';
 import { DEPLOYED_IMAGES } from '@skerry/protocol';
 
 const UPLOAD_LIMIT_BYTES = 4 * 1024 ** 3;
@@ -19,7 +19,7 @@ const trusted = (describe: string): Setting<string[] | undefined> => ({
 /** Settings of the core node. */
 export const coreConfig = defineConfig('SKERRY_CORE', {
   port: settings.port(4024, 'HTTP port'),
-  host: settings.text('localhost', 'address to listen on; "::" for every address'),
+  host: settings.host(),
   name: settings.text('skerry', 'name of this node'),
   dataDir: settings.directory('data', 'core', 'directory for the database and the files'),
   databaseUrl: settings.optionalSecret(
@@ -73,18 +73,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   operatorToken: settings.optionalSecret(
     "token that the node's operator sends as X-Auth-Token to have costs calculated again; by default nobody can",
   ),
-  rateLimits: settings.flag(true, 'whether to limit the rate of requests'),
-  rateGeneral: settings.integer(1, 1_000_000, 100, 'general requests per client and minute'),
-  rateAuthenticated: settings.integer(1, 1_000_000, 300, 'signed requests per client and minute'),
-  rateHeavy: settings.integer(1, 1_000_000, 10, 'expensive requests per client and minute'),
-  rateExempt: settings.addressRanges(
-    ['127.0.0.0/8', '::1'],
-    'clients without limits: addresses and ranges, comma-separated; "none" for none',
-  ),
-  trustedProxies: settings.addressRanges(
-    [],
-    'proxies whose X-Forwarded-For is trusted: addresses and ranges, comma-separated',
-  ),
+  ...rateSettings({
+    heavy: 'expensive requests',
+    exempt: 'clients without limits: addresses and ranges, comma-separated; "none" for none',
+  }),
   drainMs: settings.integer(
     0,
     12_000,

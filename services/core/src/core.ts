@@ -22,12 +22,11 @@ import { createPeerFileSource } from './peers/sync/file-source.ts';
 import { createHttpLink } from './peers/sync/link.ts';
 import type { Sync } from './peers/sync/sync.ts';
 import { type CoreRooms, type Ground, graceMsOf, openRooms, routeRoomsOf, urlsOf } from './rooms.ts';
-import { routeSettingsOf } from './route-settings.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import { openBlobStore } from './store/files/choose-store.ts';
 import { FileFetcher } from './store/files/fetcher.ts';
 import { Sweep, startSweeping } from './store/files/sweep.ts';
-import { startFetcher } from './store/ipfs/fetcher.ts';
+import { IpfsFetcher } from './store/ipfs/fetcher.ts';
 import { startIpfsUpkeep } from './store/ipfs/ipfs-files.ts';
 import type { Schema } from './store/schema.ts';
 
@@ -93,7 +92,6 @@ async function openGround(
     ...{ database, blobs, verifier, reserve, anchors, log },
     indexer: stack.use(await startIndexer({ pool, settings: indexed, reserve, log })),
     links: urlsOf(config).map(createHttpLink),
-    settings: routeSettingsOf(config),
     now: Date.now,
     signal: stopping,
     isProcess: true,
@@ -157,7 +155,7 @@ function startKeepingFiles(
   const sweep = new Sweep({ db, blobs, claims: files.claims, graceMs: graceMsOf(config), now, log });
   stack.use(startSweeping(sweep, { signal, log }));
   const limits = { limitBytes: config.ipfsPinBytes, tryMs: config.ipfsPinSeconds * 1000 };
-  watchFetcher(metrics, stack.use(startFetcher({ db, files: ipfs, ...limits, now, reserve, log })));
+  watchFetcher(metrics, stack.use(new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve, log })));
   stack.use(startIpfsUpkeep(ipfs, { signal, log }));
 }
 

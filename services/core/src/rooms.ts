@@ -10,6 +10,8 @@ import {
   createReach,
   type Logger,
   loadOrCreateKeyFile,
+  type RateLimitOptions,
+  rateLimitsOf,
 } from '@skerry/kit';
 import { parseEvmAddress } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
@@ -57,7 +59,8 @@ export interface Ground {
   readonly reserve: DiskReserve;
   /** Core nodes to keep in step with. */
   readonly links: readonly PeerLink[];
-  readonly settings: RouteSettings;
+  /** How often clients may ask; as the settings say where it is left out. */
+  readonly limits?: RateLimitOptions;
   /** This machine's clock, milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds since whenever, never set; the process's own where left out. */
@@ -248,6 +251,8 @@ function watchRooms(metrics: CoreMetrics, { database, pipeline, indexer, sync, n
 export type RoomConfig = TrustConfig &
   Parameters<typeof openIpfs>[0] &
   Parameters<typeof openSender>[0] &
+  Parameters<typeof rateLimitsOf>[0] &
+  Omit<RouteSettings, 'limits'> &
   Pick<
     CoreConfig,
     | 'dataDir'
@@ -263,7 +268,8 @@ export type CoreRooms = Awaited<ReturnType<typeof openRooms>>;
 
 /** Everything behind the doors: each room is given its settings and what it uses of those above it. */
 export async function openRooms(config: RoomConfig, ground: Ground) {
-  const { database, blobs, verifier, indexer, reserve, settings, signal, log } = ground;
+  const { database, blobs, verifier, indexer, reserve, signal, log } = ground;
+  const settings: RouteSettings = { ...config, limits: ground.limits ?? rateLimitsOf(config) };
   const db = database.kysely;
   const clock = new NetworkClock({ machineNow: ground.now, uptime: ground.uptime, log });
   const { now } = clock;
@@ -281,7 +287,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const intake = openIntake(config, {
     ...{ db, verifier, pipeline, readContentFile, reserve, secrets, sender, events, now },
   });
-  const { uploadLimitBytes } = settings;
+  const { uploadLimitBytes } = config;
   const files = new Files({ db, blobs, intake, pipeline, uploadLimitBytes });
   const { claims } = files;
   const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
@@ -294,7 +300,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   return {
     ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
     ...{ nodeAddress, randomness, announce, onCommitted, reserve, now, signal, settings },
-    uploads: new Uploads(db, settings.uploads),
+    uploads: new Uploads(db, config),
     clientOf: createClientOf(settings.limits),
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
     /** Makes what is stored that of those who are trusted now; resolves when nothing is left. */

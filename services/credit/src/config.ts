@@ -2,15 +2,15 @@ import { type ConfigOf, defineConfig, settings } from '@skerry/kit';
 
 /** Settings of the credit service. */
 export const creditConfig = defineConfig('SKERRY_CREDIT', {
-  host: settings.text('localhost', 'address to listen on; "::" for every address'),
+  host: settings.host(),
   port: settings.port(4032, 'HTTP port'),
-  coreUrl: settings.url('http://localhost:4024', 'the core node to read from and publish to'),
+  coreUrl: settings.coreUrl('the core node to read from and publish to'),
   dataDir: settings.directory('data', 'credit', 'directory for the key and the purchases; back up the key'),
   salesFile: settings.optionalText('file that lists the tokens accepted on each chain (docs/credit.md)'),
-  pollMs: settings.integer(50, 600_000, 2_000, 'time between two checks for transfers, in ms'),
+  pollIntervalMs: settings.integer(50, 600_000, 2_000, 'time between two checks for transfers, in ms'),
   charging: settings.flag(true, 'whether to charge for instances, programs and files'),
-  chargeSeconds: settings.integer(1, 3_600, 10, 'time between two checks for charges, in seconds'),
-  watchSeconds: settings.integer(1, 86_400, 60, 'time between two checks of balances, in seconds'),
+  chargeIntervalSeconds: settings.integer(1, 3_600, 10, 'time between two checks for charges, in seconds'),
+  watchIntervalSeconds: settings.integer(1, 86_400, 60, 'time between two checks of balances, in seconds'),
   lowHours: settings.integer(
     1,
     8_760,

@@ -71,13 +71,13 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
   const loop = (name: string, intervalMs: number, body: () => Promise<void>) =>
     runLoop({ name, intervalMs, signal, log }, body);
   const tasks = [
-    loop('core', config.chargeSeconds * 1000, async () => {
+    loop('core', config.chargeIntervalSeconds * 1000, async () => {
       const isThere = ping(config.coreUrl, signal).then(() => null);
       coreFailure = await isThere.catch((error: Error) => error.message);
     }),
-    sales.length > 0 && loop('sales', config.pollMs, () => seller.runRound()),
-    config.charging && loop('charges', config.chargeSeconds * 1000, () => charger.runRound()),
-    loop('balances', config.watchSeconds * 1000, () => watcher.runRound()),
+    sales.length > 0 && loop('sales', config.pollIntervalMs, () => seller.runRound()),
+    config.charging && loop('charges', config.chargeIntervalSeconds * 1000, () => charger.runRound()),
+    loop('balances', config.watchIntervalSeconds * 1000, () => watcher.runRound()),
   ];
   return {
     urls: [url],

@@ -1,6 +1,6 @@
 import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
 
-const MAX_SYNC_PERIOD_MS = 300_000;
+const SYNC_INTERVAL_MAX_MS = 300_000;
 const DOMAIN = /^(?!.{240})([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 const domain: Setting<string> = {
@@ -13,71 +13,75 @@ const domain: Setting<string> = {
 };
 
 /** Settings of the gateway. */
-export const gatewayConfig = defineConfig('SKERRY_GATEWAY', {
-  host: settings.text('localhost', 'address to listen on; "::" for every address'),
-  httpPort: settings.port(8080, 'port for plain HTTP to instances'),
-  httpsPort: settings.port(8443, 'port for TLS to instances'),
-  apiPort: settings.port(8081, "port of the gateway's own API"),
-  domain,
-  coreUrl: settings.url('http://localhost:4024', 'core node to read instances from'),
-  nodeUrl: settings.optionalText(
-    'a compute node: forward only its custom domains (as a front beside that node)',
-  ),
-  dataDir: settings.directory('data', 'gateway', 'directory for the last good table'),
-  apiKeys: settings.secretList('keys that may request a sync, comma-separated; several allow rotation'),
-  apiKeyFile: settings.optionalText('file with more such keys, one per line'),
-  syncPeriodMs: settings.integer(100, MAX_SYNC_PERIOD_MS, 60_000, 'time between two full syncs, in ms'),
-  upstreamHttpPort: settings.integer(1, 65_535, 80, 'instance port for plain HTTP'),
-  upstreamHttpsPort: settings.integer(1, 65_535, 443, 'instance port for TLS'),
-  allowLocal: settings.flag(
-    false,
-    'also connect to instances at loopback and link-local addresses; for tests only',
-  ),
-  allowPrivate: settings.flag(
-    false,
-    'also connect to instances in private networks (fc00::/7); for devnets and private networks',
-  ),
-  dataPlane: settings.choice(
-    ['auto', 'native', 'typescript'],
-    'auto',
-    'program that forwards TLS: native, TypeScript, or native if it can be built (auto)',
-  ),
-  cacheDir: settings.directory('cache', 'gateway', 'directory for the compiled native data plane'),
-  sharePort: settings.flag(false, 'share the ports with other gateway processes'),
-  replace: settings.flag(
-    false,
-    'take over from a running gateway on the same data directory without dropping connections (native data plane)',
-  ),
-  drainTimeoutMs: settings.integer(
-    0,
-    10_000,
-    3_000,
-    'how long open connections may last after the gateway stops, in ms',
-  ),
-  replacedDrainTimeoutMs: settings.integer(
-    0,
-    86_400_000,
-    3_600_000,
-    'how long open connections may last after another gateway took over, in ms',
-  ),
-  accessLog: settings.choice(
-    ['off', 'sampled', 'full'],
-    'off',
-    'log no, one in 100 or all TLS connections and HTTP requests',
-  ),
-  maxConnectionsPerClient: settings.integer(
-    1,
-    1_000_000,
-    4096,
-    'connections from one IPv4 address or IPv6 /64, per listener',
-  ),
-  maxConnectionsPerInstance: settings.integer(
-    1,
-    1_000_000,
-    16_384,
-    'connections and running requests to one instance',
-  ),
-  maxConnections: settings.integer(1, 1_000_000, 20_000, 'open connections per listener'),
-});
+export const gatewayConfig = defineConfig(
+  'SKERRY_GATEWAY',
+  {
+    host: settings.host(),
+    httpPort: settings.port(8080, 'port for plain HTTP to instances'),
+    httpsPort: settings.port(8443, 'port for TLS to instances'),
+    apiPort: settings.port(8081, "port of the gateway's own API"),
+    domain,
+    coreUrl: settings.coreUrl('core node to read instances from'),
+    nodeUrl: settings.optionalText(
+      'a compute node: forward only its custom domains (as a front beside that node)',
+    ),
+    dataDir: settings.directory('data', 'gateway', 'directory for the last good table'),
+    apiKeys: settings.secretList('keys that may request a sync, comma-separated; several allow rotation'),
+    apiKeyFile: settings.optionalText('file with more such keys, one per line'),
+    syncIntervalMs: settings.integer(100, SYNC_INTERVAL_MAX_MS, 60_000, 'time between two full syncs, in ms'),
+    upstreamHttpPort: settings.integer(1, 65_535, 80, 'instance port for plain HTTP'),
+    upstreamHttpsPort: settings.integer(1, 65_535, 443, 'instance port for TLS'),
+    allowLocal: settings.flag(
+      false,
+      'also connect to instances at loopback and link-local addresses; for tests only',
+    ),
+    allowPrivate: settings.flag(
+      false,
+      'also connect to instances in private networks (fc00::/7); for devnets and private networks',
+    ),
+    dataPlane: settings.choice(
+      ['auto', 'native', 'typescript'],
+      'auto',
+      'program that forwards TLS: native, TypeScript, or native if it can be built (auto)',
+    ),
+    cacheDir: settings.directory('cache', 'gateway', 'directory for the compiled native data plane'),
+    sharePort: settings.flag(false, 'share the ports with other gateway processes'),
+    replace: settings.flag(
+      false,
+      'take over from a running gateway on the same data directory without dropping connections (native data plane)',
+    ),
+    drainMs: settings.integer(
+      0,
+      10_000,
+      3_000,
+      'how long open connections may last after the gateway stops, in ms',
+    ),
+    replacedDrainMs: settings.integer(
+      0,
+      86_400_000,
+      3_600_000,
+      'how long open connections may last after another gateway took over, in ms',
+    ),
+    accessLog: settings.choice(
+      ['off', 'sampled', 'full'],
+      'off',
+      'log no, one in 100 or all TLS connections and HTTP requests',
+    ),
+    maxConnectionsPerClient: settings.integer(
+      1,
+      1_000_000,
+      4096,
+      'connections from one IPv4 address or IPv6 /64, per listener',
+    ),
+    maxConnectionsPerInstance: settings.integer(
+      1,
+      1_000_000,
+      16_384,
+      'connections and running requests to one instance',
+    ),
+    maxConnections: settings.integer(1, 1_000_000, 20_000, 'open connections per listener'),
+  },
+  { drainTimeoutMs: 'drainMs', replacedDrainTimeoutMs: 'replacedDrainMs' },
+);
 
 export type GatewayConfig = ConfigOf<typeof gatewayConfig>;

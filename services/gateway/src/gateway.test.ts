@@ -188,7 +188,7 @@ describe('gateway', () => {
   });
 
   test('a lost stream is taken up again; what it lost is found by the next full sync', async () => {
-    await using scene = await Scene.open({ SKERRY_GATEWAY_SYNC_PERIOD_MS: '200' });
+    await using scene = await Scene.open({ SKERRY_GATEWAY_SYNC_INTERVAL_MS: '200' });
     await scene.start();
     await until(() => scene.core.streamsOpened === 1);
     scene.core.breakStreams();

@@ -103,7 +103,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
   const keys = stack.use(await openKeys(config, log));
   const table = new InstanceTable(config.domain);
   const { plane, name: planeName } = await createPlane(config, host, table);
-  stack.defer(() => plane.drain(config.drainTimeoutMs));
+  stack.defer(() => plane.drain(config.drainMs));
   const saver = stack.use(new Saver(() => writeState(config.dataDir, routing.state()), log));
   const routing = new Routing(table, plane, () => saver.changed());
   const stored = await readState(config.dataDir, policy, log);
@@ -113,7 +113,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
   log.info({ routes, instances, dataPlane: planeName }, 'routing from the stored table');
 
   const source = new CoreClient({ url: config.coreUrl, signal: AbortSignal.any([signal, stop.signal]) });
-  const sync = stack.use(new Synchroniser({ source, routing, policy, periodMs: config.syncPeriodMs, log }));
+  const sync = stack.use(new Synchroniser({ source, routing, policy, periodMs: config.syncIntervalMs, log }));
   const api = await createApi({
     routing,
     keys,

@@ -65,7 +65,7 @@ export async function startNodeFront(
     async [Symbol.asyncDispose]() {
       stop.abort();
       await following;
-      await plane.drain(config.drainTimeoutMs);
+      await plane.drain(config.drainMs);
     },
   };
 }

@@ -16,7 +16,7 @@ const optional = (parse: (text: string) => string, describe: string): Setting<st
 
 /** Settings of the monitor. */
 export const monitorConfig = defineConfig('SKERRY_MONITOR', {
-  coreUrl: settings.url('http://localhost:4024', 'the core node to read from and publish to'),
+  coreUrl: settings.coreUrl('the core node to read from and publish to'),
   dataDir: settings.directory('data', 'monitor', "directory for the key and the current hour's measurements"),
   hourSeconds: settings.integer(5, 86_400, 3_600, 'length of an hour, in seconds; shorter on a devnet'),
   concurrency: settings.integer(1, 1_000, 20, 'nodes to measure in parallel'),

@@ -7,7 +7,7 @@ export interface SchedulerConfig {
   port: number;
   coreUrl: string;
   dataDir: string;
-  probePeriodSeconds: number;
+  probeIntervalSeconds: number;
   cpuOvercommit: number;
   nodes: readonly string[];
   trust: TrustLevel;
@@ -15,7 +15,7 @@ export interface SchedulerConfig {
   drain: readonly string[];
   graceSeconds: number;
   publicPrefixes: boolean;
-  scorePublishers: readonly string[];
+  scoringPublishers: readonly string[];
   scoreMinPercent: number;
   peers: readonly string[];
   takeoverSeconds: number;
@@ -29,52 +29,56 @@ function listOf(parse: (part: string) => string, describe: string): Setting<read
 
 const url = settings.url(undefined, '');
 
-export const schedulerConfig = defineConfig<SchedulerConfig>('SKERRY_SCHEDULER', {
-  host: settings.text('localhost', 'address to listen on; "::" for every address'),
-  port: settings.port(4030, 'HTTP port'),
-  coreUrl: settings.url('http://localhost:4024', 'the core node to read from and publish to'),
-  dataDir: settings.directory('data', 'scheduler', 'directory for the key'),
-  probePeriodSeconds: settings.integer(1, 3600, 10, 'seconds between two probes of a compute node'),
-  cpuOvercommit: settings.integer(1, 64, 4, 'virtual cores to promise per core of a compute node'),
-  nodes: listOf(
-    parseEvmAddress,
-    "addresses of the operator's own compute nodes: all their announced capacity counts, and they may be at private addresses",
-  ),
-  trust: settings.choice(
-    TRUST_LEVELS,
-    'measured',
-    'which compute nodes get instances and programs: listed ones; also those with a score above zero, as much as they earned (measured); or all that prove their key and network',
-  ),
-  allowPrivate: settings.flag(
-    false,
-    'whether to use unlisted compute nodes at private addresses and with private networks; for devnets',
-  ),
-  drain: listOf(
-    parseEvmAddress,
-    'addresses of compute nodes to drain: they get nothing new, and their instances move away',
-  ),
-  graceSeconds: settings.integer(
-    0,
-    7 * 86_400,
-    900,
-    'how long a compute node may be unreachable before its instances move, in seconds',
-  ),
-  publicPrefixes: settings.flag(false, 'whether to use only compute nodes with a public IPv6 network'),
-  scorePublishers: listOf(
-    parseEvmAddress,
-    'addresses whose published scores count; without them every node has the same score',
-  ),
-  scoreMinPercent: settings.integer(
-    0,
-    100,
-    0,
-    'lowest score of a compute node that gets new instances, in percent',
-  ),
-  peers: listOf(url.parse, "URLs of the network's other schedulers: one leads, another takes over"),
-  takeoverSeconds: settings.integer(
-    2,
-    3_600,
-    10,
-    'how long the leading scheduler may be silent before another takes over, in seconds',
-  ),
-});
+export const schedulerConfig = defineConfig<SchedulerConfig>(
+  'SKERRY_SCHEDULER',
+  {
+    host: settings.host(),
+    port: settings.port(4030, 'HTTP port'),
+    coreUrl: settings.coreUrl('the core node to read from and publish to'),
+    dataDir: settings.directory('data', 'scheduler', 'directory for the key'),
+    probeIntervalSeconds: settings.integer(1, 3600, 10, 'seconds between two probes of a compute node'),
+    cpuOvercommit: settings.integer(1, 64, 4, 'virtual cores to promise per core of a compute node'),
+    nodes: listOf(
+      parseEvmAddress,
+      "addresses of the operator's own compute nodes: all their announced capacity counts, and they may be at private addresses",
+    ),
+    trust: settings.choice(
+      TRUST_LEVELS,
+      'measured',
+      'which compute nodes get instances and programs: listed ones; also those with a score above zero, as much as they earned (measured); or all that prove their key and network',
+    ),
+    allowPrivate: settings.flag(
+      false,
+      'whether to use unlisted compute nodes at private addresses and with private networks; for devnets',
+    ),
+    drain: listOf(
+      parseEvmAddress,
+      'addresses of compute nodes to drain: they get nothing new, and their instances move away',
+    ),
+    graceSeconds: settings.integer(
+      0,
+      7 * 86_400,
+      900,
+      'how long a compute node may be unreachable before its instances move, in seconds',
+    ),
+    publicPrefixes: settings.flag(false, 'whether to use only compute nodes with a public IPv6 network'),
+    scoringPublishers: listOf(
+      parseEvmAddress,
+      'addresses whose published scores count; without them every node has the same score',
+    ),
+    scoreMinPercent: settings.integer(
+      0,
+      100,
+      0,
+      'lowest score of a compute node that gets new instances, in percent',
+    ),
+    peers: listOf(url.parse, "URLs of the network's other schedulers: one leads, another takes over"),
+    takeoverSeconds: settings.integer(
+      2,
+      3_600,
+      10,
+      'how long the leading scheduler may be silent before another takes over, in seconds',
+    ),
+  },
+  { scorePublishers: 'scoringPublishers' },
+);

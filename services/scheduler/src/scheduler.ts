@@ -121,14 +121,14 @@ interface LoopParts extends Pick<ControllerOptions, 'health' | 'signal' | 'log'>
 /** What the scheduler does again and again. Each ends with the signal. */
 function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] {
   const { core, controller, health, leadership, listed, signal, log } = parts;
-  const intervalMs = config.probePeriodSeconds * 1000;
+  const intervalMs = config.probeIntervalSeconds * 1000;
   const allowed = config.trust === 'listed' ? listed : undefined;
   return [
     watchNetwork({ core, nodes: () => controller.nodes, allowed, listed, signal, log }, controller),
     runLoop({ name: 'probes', intervalMs, signal, log }, () => health.probeAll(controller.nodes)),
     runLoop({ name: 'peers', intervalMs: PEERS_PERIOD_MS, signal, log }, () => leadership.refresh()),
     runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, async () =>
-      controller.setScores(await readScores(core, config.scorePublishers, signal)),
+      controller.setScores(await readScores(core, config.scoringPublishers, signal)),
     ),
     runLoop({ name: 'checkpoint', intervalMs, signal, log }, async () => {
       try {
@@ -176,7 +176,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const app = await createApi(
     {
       snapshot: () => controller.snapshot(),
-      periodSeconds: config.probePeriodSeconds,
+      periodSeconds: config.probeIntervalSeconds,
       status: () => ({
         snapshot: controller.hasPlan ? controller.snapshot() : undefined,
         coreFailure: controller.coreFailure,

@@ -123,7 +123,7 @@ test('checks what it is told to, shows it, and remembers it over a restart', asy
         SKERRY_STATUS_CORE_URL: core.url,
         SKERRY_STATUS_DATA_DIR: dataDir,
         SKERRY_STATUS_SERVICES: `web=${web.url}/`,
-        SKERRY_STATUS_PERIOD_SECONDS: '1',
+        SKERRY_STATUS_CHECK_INTERVAL_SECONDS: '1',
         SKERRY_STATUS_TIMEOUT_MS: String(HANG_MS),
       }),
       { log: createLogger('test', 'silent'), signal: never },
@@ -174,7 +174,10 @@ test('checks what it is told to, shows it, and remembers it over a restart', asy
 test('settings are read strictly, and the document has every route', async () => {
   assert.throws(
     () =>
-      readConfig(statusService.config, { SKERRY_STATUS_SERVICES: 'web', SKERRY_STATUS_PERIOD_SECONDS: '0' }),
+      readConfig(statusService.config, {
+        SKERRY_STATUS_SERVICES: 'web',
+        SKERRY_STATUS_CHECK_INTERVAL_SECONDS: '0',
+      }),
     (error) => error instanceof AppError && error.message.split('\n').length === 2,
   );
 });

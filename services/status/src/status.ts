@@ -58,13 +58,13 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
       services: () => store.services,
       find: (id) => store.find(id),
       reasons: () => (coreFailure === null ? [] : [`cannot read the list of compute nodes: ${coreFailure}`]),
-      periodSeconds: config.periodSeconds,
+      periodSeconds: config.checkIntervalSeconds,
       now: Date.now,
     },
     log,
   );
   const url = await listen(api, config.host, config.port);
-  const intervalMs = config.periodSeconds * 1000;
+  const intervalMs = config.checkIntervalSeconds * 1000;
   const checks = runLoop({ name: 'checks', intervalMs, signal, log }, async () => {
     const services = await store.sync(await listTargets(), Date.now());
     if (!signal.aborted) await check(services);

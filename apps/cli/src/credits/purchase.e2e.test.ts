@@ -70,9 +70,9 @@ async function openNetwork(dir: string, chain: TokenChain, receiver: string, pub
     SKERRY_CREDIT_HOST: '127.0.0.1',
     SKERRY_CREDIT_CORE_URL: first.url,
     SKERRY_CREDIT_SALES_FILE: join(dir, 'sales.json'),
-    SKERRY_CREDIT_POLL_MS: '50',
-    SKERRY_CREDIT_CHARGE_SECONDS: '1',
-    SKERRY_CREDIT_WATCH_SECONDS: '1',
+    SKERRY_CREDIT_POLL_INTERVAL_MS: '50',
+    SKERRY_CREDIT_CHARGE_INTERVAL_SECONDS: '1',
+    SKERRY_CREDIT_WATCH_INTERVAL_SECONDS: '1',
   });
   return { first, second, credit };
 }

@@ -43,7 +43,7 @@ async function startNetwork(settings: Readonly<Record<string, string>> = {}) {
       SKERRY_SCHEDULER_HOST: '127.0.0.1',
       SKERRY_SCHEDULER_PORT: '0',
       SKERRY_SCHEDULER_CORE_URL: coreUrl,
-      SKERRY_SCHEDULER_PROBE_PERIOD_SECONDS: '1',
+      SKERRY_SCHEDULER_PROBE_INTERVAL_SECONDS: '1',
       ...settings,
     }),
   );

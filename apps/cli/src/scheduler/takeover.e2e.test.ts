@@ -65,7 +65,7 @@ test('of two schedulers one leads; killed, the other takes over, moves nothing, 
         SKERRY_SCHEDULER_NODES: nodes.map(({ address }) => address).join(','),
         SKERRY_SCHEDULER_PEERS: urls.join(','),
         SKERRY_SCHEDULER_TAKEOVER_SECONDS: '2',
-        SKERRY_SCHEDULER_PROBE_PERIOD_SECONDS: '1',
+        SKERRY_SCHEDULER_PROBE_INTERVAL_SECONDS: '1',
       }).then((started) => stack.use(started)),
     ),
   );

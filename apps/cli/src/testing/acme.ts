@@ -6,7 +6,8 @@ import { get } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
-import { run, succeed, until } from './shell.ts';
+import { makeCertificate } from '@skerry/kit/testing/certificate';
+import { run, until } from './shell.ts';
 
 /** A real ACME server (Debian's `pebble`) with the DNS that it asks, and servers that get their certificates from it. */
 
@@ -46,20 +47,9 @@ async function createApiCertificate(
   address: string,
 ): Promise<{ key: string; cert: string }> {
   const [key, cert] = [join(directory, 'acme-key.pem'), join(directory, 'acme-cert.pem')];
-  await succeed(
-    ...([
-      'openssl',
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-    ] as const),
-    ...['-days', '30', '-subj', '/CN=acme', '-addext', `subjectAltName=IP:${address}`],
-    ...['-keyout', key, '-out', cert],
-  );
+  const made = await makeCertificate(`IP:${address}`);
+  await writeFile(key, made.key);
+  await writeFile(cert, made.cert);
   return { key, cert };
 }
 

@@ -56,6 +56,13 @@ export function networkSettings(
   return parseIndexerSettings({ networks: [network] }).networks[0]!;
 }
 
+/** The same of an indexer that reads this network alone, in its own thread. */
+export const indexerSettings = (endpoints: readonly string[], more: Partial<NetworkSettings> = {}) => ({
+  networks: [networkSettings(endpoints, more)],
+  watchesPerOwner: 1,
+  decodeThreads: 0,
+});
+
 /** A deterministic stream of numbers in [0, 1). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;

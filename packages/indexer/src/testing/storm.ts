@@ -8,7 +8,7 @@ import { type Fault, FaultProxy } from './fault-proxy.ts';
 import {
   compareWithChain,
   createIndexerDatabase,
-  networkSettings,
+  indexerSettings,
   OTHER,
   seeded,
   TOKEN,
@@ -80,12 +80,11 @@ export async function runStorm(seed: number): Promise<void> {
   await anvil.setCode(TOKEN);
   await anvil.setCode(OTHER);
   await grow(anvil, random, 60);
-  const network = networkSettings([first.url, second.url], {
+  const settings = indexerSettings([first.url, second.url], {
     contracts: CONTRACTS,
     // Some requests hang.
     timeout_ms: 500,
   });
-  const settings = { networks: [network], watchesPerOwner: 1, decodeThreads: 0 };
   await using _indexer = await startIndexer({ pool: database.pool, settings, log });
   for (let round = 0; round < 15; round++) {
     await disturb(anvil, random, 14);

@@ -21,7 +21,7 @@ const API = {
   },
   getThing: {
     method: 'GET',
-    alsoHead: true,
+    also: ['HEAD'],
     path: '/api/v0/things/:name/*',
     summary: 'One thing',
     params: Type.Object({

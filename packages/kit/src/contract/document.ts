@@ -55,7 +55,11 @@ export function tagOf({ tag, path }: Operation): string {
   );
 }
 
-export const methodsOf = ({ method, alsoHead }: Operation) => (alsoHead ? [method, 'HEAD'] : [method]);
+export const methodsOf = ({ method, also = [] }: Operation) => [method, ...also];
+
+/** `getFile` -> `headFile`, `callProgram` -> `postCallProgram`: an operation under a method beside its own. */
+const idUnder = (method: string, id: string) =>
+  `${method.toLowerCase()}${id.replace(/^get/, '').replace(/^./, (first) => first.toUpperCase())}`;
 
 /** What is sent, by media type. */
 export function contentOfBody(body: Body): Readonly<Record<string, object>> {
@@ -130,7 +134,7 @@ function documentOperation(
     ...(body
       ? {
           requestBody: {
-            required: !(body.kind === 'json' && body.isOptional),
+            required: !body.isOptional,
             content: mapValues(contentOfBody(body), mediaOf),
           },
         }
@@ -143,6 +147,9 @@ function documentOperation(
   };
 }
 
+const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+const withoutBody = ({ body: _, ...others }: Operation): Operation => others;
+
 /** The OpenAPI 3.1 document of a table. @param perMinute the rates of its server, where it counts requests */
 export function writeDocument(api: Api, info: ApiInfo, perMinute: PerMinute = {}): Document {
   const operations = Object.entries(api);
@@ -153,8 +160,9 @@ export function writeDocument(api: Api, info: ApiInfo, perMinute: PerMinute = {}
     const methods = paths[path] ?? {};
     paths[path] = methods;
     for (const method of methodsOf(operation)) {
-      const name = method === 'HEAD' ? id.replace(/^get/, 'head') : id;
-      methods[method.toLowerCase()] = documentOperation(name, operation, components, perMinute);
+      const name = method === operation.method ? id : idUnder(method, id);
+      const asked = BODILESS.has(method) ? withoutBody(operation) : operation;
+      methods[method.toLowerCase()] = documentOperation(name, asked, components, perMinute);
     }
   }
   const { title, description } = info;

@@ -32,6 +32,14 @@ const API = {
     body: { kind: 'bytes', contentType: 'application/octet-stream', description: 'any', limitBytes: 4 },
     answers: { 200: text('as many letters'), 202: Type.Object({ size: Type.Integer() }) },
   },
+  any: {
+    ...operation,
+    also: ['PUT', 'HEAD'],
+    path: '/any/:name/*',
+    params: Type.Object({ name: Type.String(), '*': Type.String() }),
+    body: { kind: 'bytes', contentType: '*/*', description: 'any', isOptional: true },
+    answers: { 200: Type.Unknown() },
+  },
   stream: {
     ...operation,
     path: '/stream',
@@ -48,6 +56,7 @@ const handlers: Handlers<typeof API> = {
     body.length > 2
       ? answer(202, { size: body.length }, { 'x-size': String(body.length) })
       : answer(200, 'x'.repeat(body.length), { 'content-type': 'text/plain' }),
+  any: ({ params, body, request }) => ({ ...params, method: request.method, size: body.length }),
   async stream({ body }) {
     let size = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) size += chunk.length;
@@ -107,6 +116,17 @@ describe('operations are served as their contract says', async () => {
     assert.deepEqual(await post('/bytes', Buffer.from([0, 255, 1]), octets), [202, { size: 3 }]);
     assert.deepEqual(await codeOf('/bytes', 'abcde', octets), [413, 'BODY_TOO_LARGE']);
     assert.deepEqual(await codeOf('/bytes', '{}'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
+  });
+
+  test('several methods may have one handler, and bytes any type or none', async () => {
+    const url = '/any/a/b/c';
+    const seen = { name: 'a', '*': 'b/c' };
+    assert.deepEqual(await post(url, 'xx', 'text/x-own'), [200, { ...seen, method: 'POST', size: 2 }]);
+    const put = await app.inject({ method: 'PUT', url });
+    assert.deepEqual(put.json(), { ...seen, method: 'PUT', size: 0 });
+    assert.equal((await app.inject({ method: 'HEAD', url })).statusCode, 200);
+    const got = await app.inject({ method: 'GET', url });
+    assert.deepEqual([got.statusCode, got.headers.allow], [405, 'HEAD, POST, PUT']);
   });
 
   test("a stream is read by its own parser, which is nobody else's, and by no other", async () => {

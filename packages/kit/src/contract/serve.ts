@@ -89,6 +89,8 @@ export interface ServeOptions {
 const JSON_TYPE = 'application/json';
 /** Who sends text often says another type of it, or none. */
 const TEXT_TYPES = [JSON_TYPE, 'text/plain', 'application/octet-stream'];
+/** What Fastify calls otherwise. */
+const FASTIFY_TYPES: Readonly<Record<string, string>> = { '*/*': '*' };
 const NOTHING = Buffer.alloc(0);
 
 interface BodyReader {
@@ -102,8 +104,13 @@ interface BodyReader {
 function readerOf(body: Body | undefined): BodyReader | undefined {
   const asBytes = (bytes: Buffer) => bytes;
   if (body?.kind === 'signed') return { types: TEXT_TYPES, parse: asBytes };
-  if (body?.kind === 'bytes')
-    return { types: body.contentType === JSON_TYPE ? TEXT_TYPES : [body.contentType], parse: asBytes };
+  if (body?.kind === 'bytes') {
+    const { contentType } = body;
+    return {
+      types: contentType === JSON_TYPE ? TEXT_TYPES : [FASTIFY_TYPES[contentType] ?? contentType],
+      parse: asBytes,
+    };
+  }
   if (body?.kind !== 'json' || !body.isStrict) return undefined;
   const check = createParser(body.schema, 'body', 'INVALID_PARAMETERS');
   const parse = (bytes: Buffer) =>
@@ -118,10 +125,10 @@ function routeOf(
   reader: BodyReader | undefined,
   { config, ...hooks }: ServeOptions,
 ): RouteOptions {
-  const { method, alsoHead, path, params, query, body, rateClass = 'unlimited' } = operation;
+  const { method, also = [], path, params, query, body, rateClass = 'unlimited' } = operation;
   return {
-    method: alsoHead ? [method, 'HEAD'] : method,
-    ...(alsoHead ? { exposeHeadRoute: false } : {}),
+    method: also.length === 0 ? method : [method, ...also],
+    ...(also.includes('HEAD') ? { exposeHeadRoute: false } : {}),
     url: path,
     schema: {
       ...(params ? { params } : {}),

@@ -3,16 +3,20 @@ import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { defineConfig, listEffective, readConfig, settings } from './config.ts';
 
-const spec = defineConfig('SKERRY_X', {
-  port: settings.port(4024, 'port'),
-  coreUrl: settings.url('http://localhost:4024', 'core node'),
-  dataDir: settings.directory('data', 'x', 'data'),
-  mode: settings.choice(['a', 'b'], 'a', 'mode'),
-  names: settings.list([], 'names'),
-  verbose: settings.flag(false, 'verbose'),
-  images: settings.table(['one', 'two'], { a: 'one' }, 'images'),
-  token: settings.optionalSecret('token', 'TOKEN'),
-});
+const spec = defineConfig(
+  'SKERRY_X',
+  {
+    port: settings.port(4024, 'port'),
+    coreUrl: settings.url('http://localhost:4024', 'core node'),
+    dataDir: settings.directory('data', 'x', 'data'),
+    mode: settings.choice(['a', 'b'], 'a', 'mode'),
+    names: settings.list([], 'names'),
+    verbose: settings.flag(false, 'verbose'),
+    images: settings.table(['one', 'two'], { a: 'one' }, 'images'),
+    token: settings.optionalSecret('token', 'TOKEN'),
+  },
+  { isLoud: 'verbose' },
+);
 
 test('defaults, given values, and a second name', () => {
   const config = readConfig(spec, {
@@ -45,6 +49,7 @@ test('every problem is reported at once; unknown names are problems; secrets are
     SKERRY_X_MODE: 'c',
     SKERRY_X_IMAGES: 'a=three',
     SKERRY_X_PROT: '1',
+    SKERRY_X_IS_LOUD: 'yes',
     SKERRY_XY: 'fine',
   };
   assert.throws(
@@ -52,10 +57,10 @@ test('every problem is reported at once; unknown names are problems; secrets are
     (error) => {
       assert.ok(error instanceof AppError && error.code === 'INVALID_CONFIG');
       const { problems } = error.details as { problems: string[] };
-      assert.equal(problems.length, 5);
+      assert.equal(problems.length, 6);
       assert.match(
         problems.join('\n'),
-        /SKERRY_X_PORT.*SKERRY_X_CORE_URL.*SKERRY_X_MODE.*SKERRY_X_IMAGES: expected names with one of one, two.*SKERRY_X_PROT is not a known setting/s,
+        /SKERRY_X_PORT.*SKERRY_X_CORE_URL.*SKERRY_X_MODE.*SKERRY_X_IMAGES: expected names with one of one, two.*SKERRY_X_PROT is not a known setting.*SKERRY_X_IS_LOUD is called SKERRY_X_VERBOSE now/s,
       );
       return true;
     },

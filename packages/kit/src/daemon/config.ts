@@ -20,6 +20,8 @@ export interface Setting<T> {
 export interface ConfigSpec<C> {
   readonly prefix: string;
   readonly settings: { readonly [K in keyof C]: Setting<C[K]> };
+  /** What settings were called before, with their names of today. */
+  readonly renamed?: Readonly<Record<string, keyof C & string>>;
 }
 
 export type ConfigOf<S> = S extends ConfigSpec<infer C> ? C : never;
@@ -115,10 +117,12 @@ export const settings = {
   secretList: (describe: string): Setting<string[]> => setting(parseList, [], describe, true),
   integer: (minimum: number, maximum: number, fallback: number | undefined, describe: string) =>
     setting((text) => parseInteger(text, minimum, maximum), fallback, describe),
+  host: () => setting((text) => text, 'localhost', 'address to listen on; "::" for every address'),
   /** 0 lets the system choose. */
   port: (fallback: number | undefined, describe: string) =>
     setting((text) => parseInteger(text, 0, 65535), fallback, describe),
   url: (fallback: string | undefined, describe: string) => setting(parseUrl, fallback, describe),
+  coreUrl: (describe: string) => setting(parseUrl, 'http://localhost:4024', describe),
   flag: (fallback: boolean | undefined, describe: string) => setting(parseFlag, fallback, describe),
   list: (fallback: string[] | undefined, describe: string) => setting(parseList, fallback, describe),
   /** IP addresses and CIDR ranges, comma-separated; `none` is none where there is a fallback. */
@@ -143,8 +147,12 @@ export function variableName(prefix: string, key: string): string {
   return `${prefix}_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 }
 
-export function defineConfig<C>(prefix: string, specs: ConfigSpec<C>['settings']): ConfigSpec<C> {
-  return { prefix, settings: specs };
+export function defineConfig<C>(
+  prefix: string,
+  specs: ConfigSpec<C>['settings'],
+  renamed: Readonly<Record<string, keyof C & string>> = {},
+): ConfigSpec<C> {
+  return { prefix, settings: specs, renamed };
 }
 
 /**
@@ -175,9 +183,16 @@ export function readConfig<C>(spec: ConfigSpec<C>, environment: Environment): C 
       );
     }
   }
+  const renamed = new Map(
+    Object.entries<string>(spec.renamed ?? {}).map(([before, today]) => [
+      variableName(spec.prefix, before),
+      variableName(spec.prefix, today),
+    ]),
+  );
   for (const variable of Object.keys(environment)) {
-    if (variable.startsWith(`${spec.prefix}_`) && !known.has(variable))
-      problems.push(`${variable} is not a known setting`);
+    if (!variable.startsWith(`${spec.prefix}_`) || known.has(variable)) continue;
+    const today = renamed.get(variable);
+    problems.push(today ? `${variable} is called ${today} now` : `${variable} is not a known setting`);
   }
   if (problems.length > 0)
     throw new AppError('INVALID_CONFIG', problems.join('\n'), { details: { problems } });

@@ -25,10 +25,12 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
 /**
  * Runs `body` now and then once in every interval until the signal ends. Failures do not end the loop: while there are
  * any it rests longer and longer, and says so once for each kind.
+ *
+ * @param body returns true where there is more to do at once
  */
 export async function runLoop(
   options: LoopOptions,
-  body: (signal: AbortSignal) => Promise<void>,
+  body: (signal: AbortSignal) => Promise<void> | Promise<boolean>,
 ): Promise<void> {
   const { name, intervalMs, signal, log } = options;
   const failures = new Failures({
@@ -40,13 +42,13 @@ export async function runLoop(
   while (!signal.aborted) {
     let waitMs = intervalMs;
     try {
-      await body(signal);
+      if ((await body(signal)) === true) waitMs = 0;
       failures.clear();
     } catch (error) {
       if (signal.aborted) return;
       waitMs = Math.max(intervalMs, failures.note(error));
     }
-    if (!(await pause(waitMs, signal))) return;
+    if (waitMs > 0 && !(await pause(waitMs, signal))) return;
   }
 }
 

@@ -43,7 +43,7 @@ export interface HttpServerOptions {
   readonly bodyLimitBytes?: number;
   /** Knows failures of the service's own floor, such as a database that is away. */
   readonly translateError?: (error: unknown) => AppError | undefined;
-  /** With it every route must say its `config.rateClass`, unless `isGeneralByDefault`. */
+  /** With it every route must say its `config.rateClass`. */
   readonly limits?: RateLimitOptions;
   readonly observer?: HttpObserver | undefined;
   /** Paths that are answered before everything that waits for its turn. */
@@ -211,6 +211,42 @@ function finishOnClose(app: HttpServer, log: Logger, drainMs: number): void {
   app.addHook('onClose', async () => clearTimeout(deadline));
 }
 
+/** Told once: it is a setting that is missing, not an event. */
+function warnOfRelays(log: Logger): (peer: string) => void {
+  let isTold = false;
+  return (peer) => {
+    if (isTold) return;
+    isTold = true;
+    log.warn(
+      { peer },
+      'requests come through an untrusted proxy: all of them count as one client (see the setting TRUSTED_PROXIES)',
+    );
+  };
+}
+
+function limitRates(app: HttpServer, log: Logger, limits: RateLimitOptions): void {
+  const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
+  app.addHook('onRoute', checkRateClass);
+  app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
+}
+
+/** A body that is not whole in time ends with its connection, unless the route sees to that itself. */
+function endUnfinishedBodies(app: HttpServer): void {
+  app.addHook('onRequest', async ({ raw, routeOptions }) => {
+    const hasBody =
+      raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
+    if (!hasBody || routeOptions.config?.watchesItsBody) return;
+    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
+    raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+  });
+}
+
+function traceAnswers(app: HttpServer, log: Logger, observer: HttpObserver | undefined): void {
+  const slow = new SlowRequests(log);
+  app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
+  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, slow, observer));
+}
+
 /**
  * An HTTP server whose every error is `{error, status:"error", code}`. What is not foreseen is logged and answered INTERNAL.
  * Every answer carries `x-request-id`, which every line in the log of that request has as `request_id`.
@@ -264,39 +300,14 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       maxAge: 86_400,
     });
   }
-  if (limits) {
-    const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
-    if (!limits.isGeneralByDefault) app.addHook('onRoute', checkRateClass);
-    app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
-  }
+  if (limits) limitRates(app, log, limits);
   takeTurns(app.server, new Set(options.urgentPaths));
   if (options.socketPaths) routeUpgrades(app.server);
-  app.addHook('onRequest', async ({ raw, routeOptions }) => {
-    const hasBody =
-      raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
-    if (!hasBody || routeOptions.config?.watchesItsBody) return;
-    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
-    raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
-  });
-  const slow = new SlowRequests(log);
-  app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
-  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, slow, observer));
+  endUnfinishedBodies(app);
+  traceAnswers(app, log, observer);
   answerErrors(app, options);
   finishOnClose(app, log, options.drainMs ?? DRAIN_MS);
   return app;
-}
-
-/** Told once: it is a setting that is missing, not an event. */
-function warnOfRelays(log: Logger): (peer: string) => void {
-  let isTold = false;
-  return (peer) => {
-    if (isTold) return;
-    isTold = true;
-    log.warn(
-      { peer },
-      'requests come through an untrusted proxy: all of them count as one client (see the setting TRUSTED_PROXIES)',
-    );
-  };
 }
 
 /** Where one can be asked that listens on a host: every address is this machine's own, IPv6 stands in brackets (RFC 3986, 3.2.2). */

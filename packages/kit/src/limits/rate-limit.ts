@@ -1,6 +1,7 @@
 import { AppError } from '@skerry/protocol';
 import { RATE_CLASSES, type RateClass } from '@skerry/protocol/api/operation';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { settings } from '../daemon/config.ts';
 import { type ClientOptions, createClientOf } from './client.ts';
 import { nothingRecent, type Recent, type Taken, takeOne } from './sliding-window.ts';
 
@@ -10,6 +11,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Which rate counts requests of this route. A server with limits registers no route without it. */
     rateClass?: RateClass;
+    /** Where it depends on the request; `rateClass` says what it is for most. */
+    rateClassOf?: (request: FastifyRequest) => RateClass;
   }
 }
 
@@ -17,21 +20,25 @@ export interface RateLimitOptions extends ClientOptions {
   readonly isEnabled: boolean;
   /** Requests of one client in a minute. */
   readonly perMinute: Readonly<Record<LimitedClass, number>>;
-  /** Routes that say no class count as general, instead of being refused at the start. */
-  readonly isGeneralByDefault?: boolean;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
-/** What a daemon's settings say of rates (docs/operating.md, "Limits"). */
-interface RateConfig {
-  readonly rateLimits: boolean;
-  readonly rateGeneral: number;
-  readonly rateAuthenticated: number;
-  readonly rateHeavy: number;
-  readonly rateExempt: readonly string[];
-  readonly trustedProxies: readonly string[];
-}
+/** Settings of a service that limits rates (docs/operating.md, "Limits"). */
+export const rateSettings = (describe: { readonly heavy: string; readonly exempt: string }) => ({
+  rateLimits: settings.flag(true, 'whether to limit the rate of requests'),
+  rateGeneral: settings.integer(1, 1_000_000, 100, 'general requests per client and minute'),
+  rateAuthenticated: settings.integer(1, 1_000_000, 300, 'signed requests per client and minute'),
+  rateHeavy: settings.integer(1, 1_000_000, 10, `${describe.heavy} per client and minute`),
+  rateExempt: settings.addressRanges(['127.0.0.0/8', '::1'], describe.exempt),
+  trustedProxies: settings.addressRanges(
+    [],
+    'proxies whose X-Forwarded-For is trusted: addresses and ranges, comma-separated',
+  ),
+});
+
+type RateSettings = ReturnType<typeof rateSettings>;
+type RateConfig = { readonly [K in keyof RateSettings]: ReturnType<RateSettings[K]['parse']> };
 
 export const rateLimitsOf = (config: RateConfig): RateLimitOptions => ({
   isEnabled: config.rateLimits,
@@ -107,7 +114,8 @@ export function createRateLimiter(options: RateLimitOptions, events: LimiterEven
   return {
     check(request, reply) {
       // A path that does not exist counts too. A preflight costs nothing, and browsers ask it by themselves.
-      const rateClass = request.routeOptions.config.rateClass ?? 'general';
+      const { config } = request.routeOptions;
+      const rateClass = config.rateClassOf?.(request) ?? config.rateClass ?? 'general';
       if (!isEnabled || rateClass === 'unlimited' || request.method === 'OPTIONS') return;
       const { key, isExempt, isRelayed } = clientOf(request);
       if (isRelayed) events.onRelay?.(request.socket.remoteAddress ?? '');

@@ -25,8 +25,6 @@ export interface JsonBody {
   readonly schema: TSchema;
   /** An object by the rules of signed text (`scanJsonObject`), under any content type of text, no value turned into another type. */
   readonly isStrict?: true;
-  /** No body is taken, too; where it is strict, as an empty object. */
-  readonly isOptional?: true;
 }
 
 /** A signed message. What checks it is the node's intake, on the exact bytes that the signature covers. */
@@ -39,6 +37,7 @@ export interface SignedBody {
 /** Bytes, whole before the handler begins. Those of JSON are taken under any content type of text. */
 export interface BytesBody {
   readonly kind: 'bytes';
+  // `*/*` for any.
   readonly contentType: string;
   /** What they are. */
   readonly description: string;
@@ -57,6 +56,8 @@ export interface StreamBody {
 }
 
 export type Body = (JsonBody | SignedBody | BytesBody | FormBody | StreamBody) & {
+  /** No body is taken, too: as no bytes, or as an empty object where JSON is strict. */
+  readonly isOptional?: true;
   /** The longest body in bytes; the server's general limit where it is left out. */
   readonly limitBytes?: number;
 };
@@ -81,8 +82,8 @@ export interface Deployed {
 /** One thing that a service does for its callers. Its key in its table is its id. */
 export interface Operation {
   readonly method: Method;
-  /** Also takes HEAD, which the handler answers itself. */
-  readonly alsoHead?: true;
+  /** Methods beside it that the handler answers, too. */
+  readonly also?: readonly (Method | 'HEAD')[];
   /** Parameters as `:name`, the rest of a path as `*`. */
   readonly path: string;
   readonly summary: string;

@@ -8,5 +8,5 @@ export async function readLimits(config: ComputeConfig): Promise<RateLimitOption
   const core = await lookup(host, { all: true }).catch(() => []);
   const limits = rateLimitsOf(config);
   const exempt = [...limits.exempt, ...core.map(({ address }) => address)];
-  return { ...limits, exempt, isGeneralByDefault: true };
+  return { ...limits, exempt };
 }

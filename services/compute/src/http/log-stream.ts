@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Client, type Held, type HttpServer, type Logger, Shares } from '@skerry/kit';
+import { type Client, type Held, type HttpServer, type Logger, Shares, serveAll } from '@skerry/kit';
 import { AppError, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
+import { CONSOLE_API } from '@skerry/protocol/api/compute/machines';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Instances } from '../instances/instances.ts';
 import type { InstanceWorker } from '../instances/worker/worker.ts';
 import { type OwnerAccess, signedRequestOf } from '../owner/access.ts';
 
-const PATH = /^\/control\/machine\/([0-9a-f]{64})\/stream_logs$/;
+const PATH = new RegExp(`^${CONSOLE_API.streamMachineLogs.path.replace(':ref', '([0-9a-f]{64})')}$`);
 const FRAME_BYTES_MAX = 32 * 1024;
 /** Until the first frame says who asks: a client has it ready when it connects. */
 const AUTH_LIMIT_MS = 3_000;
@@ -32,11 +33,18 @@ export interface LogStreamSources {
   readonly clientOf: (request: IncomingMessage) => Client;
 }
 
-/**
- * `GET /control/machine/{ref}/stream_logs`, a WebSocket. Its first frame carries both signed parts (`{"auth":{...}}`); then
- * come the lines there were, and each new one as it is said.
- */
+/** The first frame carries both signed parts (`{"auth":{...}}`); then come the lines there were, and each new one as it is said. */
 export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
+  // What asks to be upgraded does not come by here.
+  serveAll(app, CONSOLE_API, {
+    streamMachineLogs({ reply }) {
+      reply.header('upgrade', 'websocket');
+      throw new AppError(
+        'UPGRADE_REQUIRED',
+        'this is a WebSocket: connect with the header upgrade: websocket',
+      );
+    },
+  });
   const server = new WebSocketServer({ noServer: true, maxPayload: FRAME_BYTES_MAX });
   const places: Places = {
     unproved: new Shares(UNPROVED),

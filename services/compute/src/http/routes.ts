@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import {
   answer,
   createHttpServer,
+  expectAll,
   type Handlers,
   type HttpServer,
   type Logger,
@@ -25,7 +26,6 @@ import { capabilityView, type Execution, executionsV1, executionsV2, usageView }
 const INFO = {
   title: 'Skerry compute node',
   description: `What a compute node is and runs, and what owners ask of their instances there.
-Programs answer below \`/vm/{program_hash}\` and \`/run/{program_hash}\` as they like; \`/control/machine/{ref}/stream_logs\` is a WebSocket.
 Every error is \`{error, status: "error", code}\`.`,
 };
 
@@ -66,6 +66,7 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
     ...{ log, limits },
     corsMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
   });
+  expectAll(app, COMPUTE_API);
   serveAll(app, NODE_API, nodeHandlers(sources));
   serveAll(app, COUNTED_REFERENCE_API, referenceHandlers(COMPUTE_API, INFO, limits.perMinute));
   addAllocationRoutes(app, sources);

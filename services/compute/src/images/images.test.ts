@@ -13,8 +13,8 @@ import { aptSources, findRecipe, imageDirectoryName, recipeKey } from './recipe.
 import { ImageStore } from './store.ts';
 
 const mirrors = {
-  mirror: 'http://mirror.example/debian',
-  securityMirror: 'http://mirror.example/security',
+  debianMirror: 'http://mirror.example/debian',
+  debianSecurityMirror: 'http://mirror.example/security',
   ubuntuMirror: 'http://mirror.example/ubuntu',
   ubuntuSecurityMirror: 'http://mirror.example/ubuntu-security',
 };
@@ -104,7 +104,7 @@ test('a build that fails leaves nothing that passes for an image, says why, and 
     const store = new ImageStore({
       cacheDir,
       // A port that nothing listens on: refused at once.
-      mirrors: { ...mirrors, mirror: 'http://127.0.0.1:9/debian' },
+      mirrors: { ...mirrors, debianMirror: 'http://127.0.0.1:9/debian' },
       log: createLogger('test', 'silent'),
       signal: AbortSignal.abort(new Error('stopped')),
     });

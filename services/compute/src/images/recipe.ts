@@ -23,8 +23,8 @@ export interface Recipe {
 }
 
 export interface Mirrors {
-  readonly mirror: string;
-  readonly securityMirror: string;
+  readonly debianMirror: string;
+  readonly debianSecurityMirror: string;
   readonly ubuntuMirror: string;
   readonly ubuntuSecurityMirror: string;
 }
@@ -53,7 +53,9 @@ const DEBIAN_PACKAGES: readonly string[] = [
 ];
 
 /** What each of the network's images is made of. A disk goes on with what it was made of. */
-const RECIPES: readonly (Omit<Recipe, keyof Mirrors> & { readonly name: (typeof IMAGES)[number] })[] = [
+const RECIPES: readonly (Omit<Recipe, 'mirror' | 'securityMirror'> & {
+  readonly name: (typeof IMAGES)[number];
+})[] = [
   {
     name: 'debian:12',
     suite: 'bookworm',
@@ -92,7 +94,7 @@ export function findRecipe(name: string, mirrors: Mirrors): Recipe {
   }
   return recipe.distro === 'ubuntu'
     ? { ...recipe, mirror: mirrors.ubuntuMirror, securityMirror: mirrors.ubuntuSecurityMirror }
-    : { ...recipe, mirror: mirrors.mirror, securityMirror: mirrors.securityMirror };
+    : { ...recipe, mirror: mirrors.debianMirror, securityMirror: mirrors.debianSecurityMirror };
 }
 
 /** Names a recipe's result: the same recipe gives the same key, any change another one. */

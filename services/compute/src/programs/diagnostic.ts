@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { cached, type HttpServer } from '@skerry/kit';
-import { AppError, DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programOf, sha256Hex } from '@skerry/protocol';
+import { answer, cached, type Handlers } from '@skerry/kit';
+import { DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programOf, sha256Hex } from '@skerry/protocol';
+import type { PROGRAMS_API } from '@skerry/protocol/api/compute/programs';
 import type { LoadedProgram } from './code/library.ts';
 import { OWN, type ProgramAnswer, type Programs } from './programs.ts';
 import { LogTail } from './sandbox/log-tail.ts';
@@ -83,20 +84,12 @@ async function runChecks(programs: Programs, hash: string): Promise<Record<strin
 /** However often it is asked for, the program is not run more often. */
 const KEEP_MS = 5_000;
 
-/** `GET /status/check/fastapi`: runs the diagnostic program through all its paths. 200 where all that is needed works, else 503. */
-export function diagnosticRoutes(app: HttpServer, programs: Programs): void {
+/** Runs the diagnostic program through all its paths. */
+export function createProgramCheck(programs: Programs): Handlers<typeof PROGRAMS_API>['checkPrograms'] {
   const check = cached(KEEP_MS, () => runChecks(programs, DIAGNOSTIC_VM));
-  app.get<{ Querystring: Record<string, string> }>('/status/check/fastapi', async (request, to) => {
-    let results: Record<string, boolean>;
-    try {
-      results = { ...(await check()) };
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      return to.status(503).send({ error: error.message, status: 'error', code: error.code });
-    }
-    if (request.query['retro-compatibility'] === 'true')
-      for (const name of OMITTED_WHEN_RETRO) delete results[name];
-    const isWell = NEEDED.every((name) => results[name] !== false);
-    return to.status(isWell ? 200 : 503).send(results);
-  });
+  return async ({ query }) => {
+    const results = { ...(await check()) };
+    if (query['retro-compatibility'] === 'true') for (const name of OMITTED_WHEN_RETRO) delete results[name];
+    return answer(NEEDED.every((name) => results[name] !== false) ? 200 : 503, results);
+  };
 }

@@ -4,7 +4,7 @@ import { createClientOf, createHttpServer, createLogger, type HttpServer, listen
 import fc from 'fast-check';
 import { until } from '../testing/wait.ts';
 import { chooseToEnd, chooseToRefuse, type Held, orderWaiters, RecentUse } from './fair-shares.ts';
-import { programRoutes } from './routes.ts';
+import { addProgramRoutes } from './routes.ts';
 import { TestPrograms } from './testing/setup.ts';
 
 /** Only what hangs takes as long. */
@@ -103,14 +103,11 @@ async function openServer(exempt: string[]): Promise<{ app: HttpServer; url: str
       ...clients,
       isEnabled: true,
       perMinute: { general: 100, authenticated: 300, heavy: 10 },
-      isGeneralByDefault: true,
       now: () => 0,
     },
   });
   const diagnostic = programs.add('python3', 'def main(v):\n  return "well"');
-  await app.register(async (scope) =>
-    programRoutes(scope as HttpServer, programs.programs, createClientOf(clients), [diagnostic]),
-  );
+  addProgramRoutes(app, programs.programs, createClientOf(clients), [diagnostic]);
   return { app, url: `${await listen(app, '127.0.0.1', 0)}/vm/${diagnostic}` };
 }
 

@@ -1,7 +1,5 @@
 /** Limits of programs and of the sandboxes that they run in. Units last. */
 export const PROGRAM_LIMITS = {
-  /** A request's body. */
-  inputBytes: 8 * 1024 * 1024,
   /** An answer's body. */
   outputBytes: 8 * 1024 * 1024,
   /** Head of a frame, either way: path, query, header fields. */

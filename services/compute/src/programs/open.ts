@@ -3,10 +3,10 @@ import type { HttpServer, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
 import { listMissingSandboxPrograms } from '../host/preflight.ts';
-import { diagnosticRoutes, loadDiagnosticPrograms } from './diagnostic.ts';
+import { loadDiagnosticPrograms } from './diagnostic.ts';
 import { Programs } from './programs.ts';
 import { RunReports } from './reports.ts';
-import { type ClientOf, programRoutes } from './routes.ts';
+import { addProgramRoutes, type ClientOf, refusePrograms } from './routes.ts';
 
 export interface ProgramServiceOptions {
   readonly config: ComputeConfig;
@@ -28,19 +28,15 @@ export interface ProgramService extends AsyncDisposable {
   work(): Promise<void>;
 }
 
-/** Where programs cannot run, what would have called one says why. */
 function refuseAll(reason: string): ProgramService {
-  const refuse = async () => {
+  const refuse = () => {
     throw new AppError('NO_RUNNER', `this node runs no programs: ${reason}`);
   };
   return {
     features: [],
     programs: undefined,
     memoryMib: 0,
-    async addRoutes(app) {
-      for (const url of ['/vm/:hash', '/vm/:hash/*', '/status/check/fastapi']) app.all(url, refuse);
-      app.post('/run/:hash', refuse);
-    },
+    addRoutes: async (app) => refusePrograms(app, refuse),
     async work() {},
     async [Symbol.asyncDispose]() {},
   };
@@ -102,8 +98,7 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
       const diagnostics = await loadDiagnosticPrograms(nodeId);
       for (const program of diagnostics) programs.library.add(program);
       const hashes = diagnostics.map(({ hash }) => hash);
-      await app.register(async (scope) => programRoutes(scope as HttpServer, programs, clientOf, hashes));
-      diagnosticRoutes(app, programs);
+      addProgramRoutes(app, programs, clientOf, hashes);
     },
     work: () => reports.work(),
     [Symbol.asyncDispose]: () => programs[Symbol.asyncDispose](),

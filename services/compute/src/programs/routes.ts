@@ -1,18 +1,13 @@
-import type { Client, HttpServer } from '@skerry/kit';
+import { type Client, type Handlers, type HttpServer, serveAll } from '@skerry/kit';
 import { AppError, createParser, parseMessageHash, scanJsonObject } from '@skerry/protocol';
+import { PROGRAMS_API } from '@skerry/protocol/api/compute/programs';
+import { RunBody } from '@skerry/protocol/api/core/programs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import Type from 'typebox';
+import { createProgramCheck } from './diagnostic.ts';
 import { answerableHeaders, callHeaders, variablesOf } from './http-fields.ts';
-import { PROGRAM_LIMITS } from './limits.ts';
 import type { ProgramAnswer, Programs } from './programs.ts';
 import type { SandboxCall } from './sandbox/sandbox.ts';
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-
-const RunBody = Type.Object(
-  { variables: Type.Optional(Type.Object({}, { additionalProperties: true })) },
-  { additionalProperties: false },
-);
 const parseRunBody = createParser(RunBody, 'body', 'INVALID_PARAMETERS');
 
 /**
@@ -33,11 +28,6 @@ function callerOf(request: FastifyRequest, clientOf: ClientOf): string {
 /** Told with every answer of a program, so that nobody takes its status for the node's. */
 const OUTCOME_HEADER = 'net-program-outcome';
 
-interface ProgramParams {
-  /** Absent where the route names the program. */
-  readonly hash?: string;
-}
-
 const failureOf = (traceback: string) =>
   new AppError('PROGRAM_FAILED', 'the program raised an error', { details: { traceback } });
 
@@ -57,14 +47,13 @@ function reply({ program, result, start, runId }: ProgramAnswer, to: FastifyRepl
   return to.headers(answerableHeaders(result.headers)).status(result.status).send(result.body);
 }
 
-/** `/vm/{hash}/...` as the program hears of it. */
-function passedCall(request: FastifyRequest<{ Params: ProgramParams }>, hash: string): SandboxCall {
-  const { method, headers, params } = request;
+/** `/vm/{hash}/...` as the program hears of it. @param named the program as the request names it */
+function passedCall(request: FastifyRequest, named: string, body: Buffer): SandboxCall {
+  const { method, headers } = request;
   const [path = '', query = ''] = splitOnce(request.raw.url ?? '', '?');
-  const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
   return {
     method,
-    path: path.slice(`/vm/${params.hash ?? hash}`.length) || '/',
+    path: path.slice(`/vm/${named}`.length) || '/',
     query,
     headers: callHeaders(headers),
     variables: variablesOf(body, query),
@@ -92,46 +81,50 @@ function runCall(body: Buffer): SandboxCall {
   };
 }
 
+type ProgramHandlers = Handlers<typeof PROGRAMS_API>;
+
+function callHandlers(programs: Programs, clientOf: ClientOf): Omit<ProgramHandlers, 'checkPrograms'> {
+  const pass: ProgramHandlers['callProgram'] = async ({ params, body, request, reply: to }) => {
+    const { hash } = parseMessageHash(params.hash);
+    const call = passedCall(request, params.hash, body as Buffer);
+    const answer = await programs.run(hash, call, callerOf(request, clientOf));
+    if (answer.result.kind === 'failed' && wantsJson(request)) throw failureOf(answer.result.traceback);
+    return reply(answer, to);
+  };
+  return {
+    callProgram: pass,
+    callProgramPath: pass,
+    async runProgram({ params, body, request, reply: to }) {
+      const { hash } = parseMessageHash(params.hash);
+      const answer = await programs.run(hash, runCall(body as Buffer), callerOf(request, clientOf));
+      if (answer.result.kind === 'failed') throw failureOf(answer.result.traceback);
+      return reply(answer, to);
+    },
+  };
+}
+
 /** Programs over HTTP: anything that a program answers to, and runs with variables as core nodes send them. */
-export async function programRoutes(
+export function addProgramRoutes(
   app: HttpServer,
   programs: Programs,
   clientOf: ClientOf,
   diagnosticHashes: readonly string[],
-): Promise<void> {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-
-  const pass = async (
-    named: string | undefined,
-    request: FastifyRequest<{ Params: ProgramParams }>,
-    to: FastifyReply,
-  ) => {
-    const hash = named ?? parseMessageHash(request.params.hash ?? '').hash;
-    const answer = await programs.run(hash, passedCall(request, hash), callerOf(request, clientOf));
-    if (answer.result.kind === 'failed' && wantsJson(request)) throw failureOf(answer.result.traceback);
-    return reply(answer, to);
-  };
-  for (const named of [undefined, ...diagnosticHashes])
-    for (const url of [`/vm/${named ?? ':hash'}`, `/vm/${named ?? ':hash'}/*`])
-      app.route<{ Params: ProgramParams }>({
-        method: [...METHODS],
-        url,
-        // What monitors measure a node by costs little and is asked often.
-        config: { rateClass: named === undefined ? 'heavy' : 'general' },
-        bodyLimit: PROGRAM_LIMITS.inputBytes,
-        handler: (request, to) => pass(named, request, to),
-      });
-
-  app.post<{ Params: ProgramParams }>(
-    '/run/:hash',
-    { config: { rateClass: 'heavy' } },
-    async (request, to) => {
-      const { hash } = parseMessageHash(request.params.hash ?? '');
-      const call = runCall((request.body as Buffer | undefined) ?? Buffer.alloc(0));
-      const answer = await programs.run(hash, call, callerOf(request, clientOf));
-      if (answer.result.kind === 'failed') throw failureOf(answer.result.traceback);
-      return reply(answer, to);
-    },
+): void {
+  const handlers = { ...callHandlers(programs, clientOf), checkPrograms: createProgramCheck(programs) };
+  // What monitors measure a node by costs little and is asked often.
+  const rateClassOf = ({ params }: FastifyRequest) =>
+    diagnosticHashes.includes((params as { hash: string }).hash) ? 'general' : 'heavy';
+  serveAll(app, PROGRAMS_API, handlers, ({ rateClass }) =>
+    rateClass === 'heavy' ? { config: { rateClassOf } } : {},
   );
+}
+
+/** Where programs cannot run, what would have called one says why. */
+export function refusePrograms(app: HttpServer, refuse: () => never): void {
+  serveAll(app, PROGRAMS_API, {
+    callProgram: refuse,
+    callProgramPath: refuse,
+    runProgram: refuse,
+    checkPrograms: refuse,
+  });
 }

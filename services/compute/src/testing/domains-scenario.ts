@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import { createHttpServer, createLogger, createReach, listen, serve } from '@skerry/kit';
+import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { DomainRegistry, type NamedInstance } from '../domains/registry.ts';
 import { run } from '../host/run.ts';
@@ -101,26 +102,9 @@ async function startGuest(directory: string): Promise<{ guest: Machine; server: 
     'netns',
     `${guest.pid}`,
   ]);
-  const keys = [
-    '-keyout',
-    join(directory, 'tls.key'),
-    '-out',
-    join(directory, 'tls.pem'),
-    '-subj',
-    `/CN=${NAME}`,
-  ];
-  await run('openssl', [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '2',
-    ...keys,
-  ]);
+  const { key, cert } = await makeCertificate(`DNS:${NAME}`);
+  await writeFile(join(directory, 'tls.key'), key);
+  await writeFile(join(directory, 'tls.pem'), cert);
   const code = `const fs = require('fs'); const say = (q, r) => r.end('http ' + q.headers.host);
     require('http').createServer(say).listen(80, '::');
     require('https').createServer({ key: fs.readFileSync('${directory}/tls.key'), cert: fs.readFileSync('${directory}/tls.pem') }, (q, r) => r.end('tls ' + q.socket.servername)).listen(443, '::');

@@ -48,9 +48,9 @@ interface Stream {
 
 /**
  * Sends events after the cursor for as long as the reader listens: one piece at a time, so that no more than that waits
- * here for a slow reader. Resolves with the cursor at which a reader that does not read is let go.
+ * here for a slow reader. @returns whether the reader still reads; one that does not is to be let go
  */
-async function streamEvents(from: number, stream: Stream): Promise<number | undefined> {
+async function streamEvents(from: number, stream: Stream): Promise<boolean> {
   const { log, feed, turns, response, stallMs, signal } = stream;
   let cursor = from;
   let lastWriteMs = Date.now();
@@ -72,9 +72,9 @@ async function streamEvents(from: number, stream: Stream): Promise<number | unde
       if (Date.now() - lastWriteMs >= HEARTBEAT_MS) isRead = await send(': still here\n\n');
       await more;
     }
-    if (!isRead && !signal.aborted) return cursor;
+    if (!isRead && !signal.aborted) return false;
   }
-  return undefined;
+  return true;
 }
 
 /** Says why, for a reader that looks later after all, and ends the connection whether it does or not. */
@@ -104,48 +104,28 @@ function refusalOf(reason: NoShare, { streamsPerClient }: RouteSettings): AppErr
 
 type Used = Pick<Rooms, 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
 
-/** The event stream (docs/api.md): server-sent events (WHATWG HTML, "Server-sent events"), or one page as JSON. */
-export function eventHandlers({
-  events,
-  settings,
-  metrics,
-  clientOf,
-  signal: stopping,
-}: Used): Handlers<typeof EVENTS_API> {
-  const { streamStallMs: stallMs } = settings;
-  const shares = new Shares({
-    total: settings.maxStreams,
-    reserve: settings.streamReserve,
-    perClient: settings.streamsPerClient,
-  });
-  const feed = new EventFeed(events);
-  const turns = new Turns(PIECES_A_TURN);
+/** All streams of a node: they share its turns, what they read, and the places that there are. */
+class Streams {
+  readonly #used: Used;
+  readonly #shares: Shares;
+  readonly #feed: EventFeed;
+  readonly #turns = new Turns(PIECES_A_TURN);
 
-  async function stream(from: number, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const place = shares.take(clientOf(request));
+  constructor(used: Used) {
+    const { maxStreams: total, streamReserve: reserve, streamsPerClient: perClient } = used.settings;
+    this.#used = used;
+    this.#shares = new Shares({ total, reserve, perClient });
+    this.#feed = new EventFeed(used.events);
+  }
+
+  /** Answers with a stream. Throws RATE_LIMITED, OVERLOADED before it begins. */
+  async serve(from: number, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { clientOf, metrics, settings } = this.#used;
+    const place = this.#shares.take(clientOf(request));
     if (typeof place === 'string') throw refusalOf(place, settings);
     metrics.streams.opened();
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
-    const signal = AbortSignal.any([gone.signal, stopping]);
-    reply.hijack();
-    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM_HEADERS });
     try {
-      const stalledAt = await streamEvents(from, {
-        log: events,
-        feed,
-        turns,
-        response: reply.raw,
-        stallMs,
-        signal,
-      });
-      if (stalledAt !== undefined) {
-        metrics.streams.letGo();
-        letGo(reply.raw, stallMs);
-      }
-    } catch (error) {
-      // The reader takes the stream up again at its cursor.
-      if (!signal.aborted) request.log.warn({ err: error }, 'an event stream broke off');
+      await this.#send(from, request, reply);
     } finally {
       place.release();
       metrics.streams.closed();
@@ -153,16 +133,40 @@ export function eventHandlers({
     }
   }
 
+  async #send(from: number, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { events: log, metrics, settings, signal: stopping } = this.#used;
+    const { streamStallMs: stallMs } = settings;
+    const response = reply.raw;
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const signal = AbortSignal.any([gone.signal, stopping]);
+    reply.hijack();
+    response.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM_HEADERS });
+    const stream = { log, feed: this.#feed, turns: this.#turns, response, stallMs, signal };
+    try {
+      if (await streamEvents(from, stream)) return;
+      metrics.streams.letGo();
+      letGo(response, stallMs);
+    } catch (error) {
+      // The reader takes the stream up again at its cursor.
+      if (!signal.aborted) request.log.warn({ err: error }, 'an event stream broke off');
+    }
+  }
+}
+
+/** The event stream (docs/api.md): server-sent events (WHATWG HTML, "Server-sent events"), or one page as JSON. */
+export function eventHandlers(used: Used): Handlers<typeof EVENTS_API> {
+  const streams = new Streams(used);
   return {
     async listEvents({ query, request, reply }) {
       const lastId = request.headers['last-event-id'];
       const cursor = (typeof lastId === 'string' ? lastId : undefined) ?? query.cursor ?? '0';
       const from = parseCursor(cursor);
       if ((request.headers.accept ?? '').includes('text/event-stream')) {
-        await stream(from, request, reply);
+        await streams.serve(from, request, reply);
         return reply;
       }
-      const page = await events.read(cursor, query.limit);
+      const page = await used.events.read(cursor, query.limit);
       return { events: page, next_cursor: page.at(-1)?.cursor ?? cursor };
     },
   };

@@ -82,61 +82,66 @@ const viewOfCoverage = ({ contract, kind, fromBlock, toBlock, live }: Coverage) 
   live,
 });
 
+type Used = Pick<Rooms, 'indexer' | 'now'>;
+
+/** What the index of a network is worth now: how far it is, and whether it goes on. */
+const viewOfFreshness = ({ indexer, now }: Used, network: string, freshness: Freshness) => ({
+  head: freshness.head,
+  finalized: freshness.finalized,
+  indexed: freshness.indexed,
+  lag: freshness.lag,
+  state: stateOf(freshness, indexer.stallMs(network), now()),
+});
+
+const viewOfNetwork = (used: Used, network: string, freshness: Freshness) => ({
+  network,
+  chain_id: freshness.chainId,
+  ...viewOfFreshness(used, network, freshness),
+  halt: freshness.halt,
+  progress_at: Math.floor(freshness.progressAt.getTime() / 1000),
+  calls: freshness.requests,
+});
+
+const viewOfList = <T>(used: Used, network: string, query: RangeQuery, list: List<T>) => ({
+  pagination: { ...paginationOf(query, list.total), total_is_exact: list.totalIsExact },
+  cursor: list.cursor,
+  coverage: list.coverage.map(viewOfCoverage),
+  ...viewOfFreshness(used, network, list.freshness),
+});
+
+async function unknownNetwork({ indexer }: Used, network: string): Promise<AppError> {
+  const networks = await listNetworkNames(indexer.pool);
+  const list = networks.length === 0 ? 'it indexes none' : `it indexes ${networks.join(', ')}`;
+  return new AppError('NETWORK_NOT_FOUND', `this node does not index ${JSON.stringify(network)}: ${list}`, {
+    details: { networks },
+  });
+}
+
+const cursorOf = ({ cursor }: RangeQuery) => (cursor === undefined ? undefined : parseCursor(cursor));
+
 /** Indexed chains (specification, "Indexer"). */
-export function indexerHandlers({
-  indexer,
-  now,
-}: Pick<Rooms, 'indexer' | 'now'>): Handlers<typeof INDEXER_API> {
-  const pool = () => indexer.pool;
-
-  const unknown = async (network: string): Promise<AppError> => {
-    const networks = await listNetworkNames(pool());
-    const list = networks.length === 0 ? 'it indexes none' : `it indexes ${networks.join(', ')}`;
-    return new AppError('NETWORK_NOT_FOUND', `this node does not index ${JSON.stringify(network)}: ${list}`, {
-      details: { networks },
-    });
-  };
-
-  const viewOfFreshness = (network: string, freshness: Freshness) => ({
-    head: freshness.head,
-    finalized: freshness.finalized,
-    indexed: freshness.indexed,
-    lag: freshness.lag,
-    state: stateOf(freshness, indexer.stallMs(network), now()),
-  });
-
-  const viewOfNetwork = (network: string, freshness: Freshness) => ({
-    network,
-    chain_id: freshness.chainId,
-    ...viewOfFreshness(network, freshness),
-    halt: freshness.halt,
-    progress_at: Math.floor(freshness.progressAt.getTime() / 1000),
-    calls: freshness.requests,
-  });
-
-  const viewOfList = <T>(network: string, query: RangeQuery, list: List<T>) => ({
-    pagination: { ...paginationOf(query, list.total), total_is_exact: list.totalIsExact },
-    cursor: list.cursor,
-    coverage: list.coverage.map(viewOfCoverage),
-    ...viewOfFreshness(network, list.freshness),
-  });
-
+export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
+  const { indexer } = used;
   return {
     async listNetworks() {
-      const names = await listNetworkNames(pool());
       const networks = [];
-      for (const name of names) networks.push(viewOfNetwork(name, (await findFreshness(pool(), name))!));
+      for (const name of await listNetworkNames(indexer.pool))
+        networks.push(viewOfNetwork(used, name, (await findFreshness(indexer.pool, name))!));
       return { networks };
     },
     async getNetwork({ params: { network } }) {
-      const freshness = await findFreshness(pool(), network);
-      if (!freshness) throw await unknown(network);
-      const contracts = await listCoverage(pool(), freshness.networkId);
+      const freshness = await findFreshness(indexer.pool, network);
+      if (!freshness) throw await unknownNetwork(used, network);
+      const contracts = await listCoverage(indexer.pool, freshness.networkId);
       const endpoints = indexer.report(network).map(({ rangeBlocks, ...one }) => ({
         ...one,
         range_blocks: rangeBlocks,
       }));
-      return { ...viewOfNetwork(network, freshness), contracts: contracts.map(viewOfCoverage), endpoints };
+      return {
+        ...viewOfNetwork(used, network, freshness),
+        contracts: contracts.map(viewOfCoverage),
+        endpoints,
+      };
     },
     async listChainEvents({ params: { network }, query }) {
       const filter = {
@@ -145,10 +150,9 @@ export function indexerHandlers({
         eventName: query.event_name?.replaceAll(' ', ''),
         args: parseArgs(query.args),
       };
-      const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
-      const list = await listEvents(pool(), network, filter, pageOf(query), cursor);
-      if (!list) throw await unknown(network);
-      return { events: list.items, ...viewOfList(network, query, list) };
+      const list = await listEvents(indexer.pool, network, filter, pageOf(query), cursorOf(query));
+      if (!list) throw await unknownNetwork(used, network);
+      return { events: list.items, ...viewOfList(used, network, query, list) };
     },
     async listChainTransactions({ params: { network }, query }) {
       const filter = {
@@ -157,10 +161,9 @@ export function indexerHandlers({
         from: parseOptional(query.from),
         to: parseOptional(query.to),
       };
-      const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
-      const list = await listTransactions(pool(), network, filter, pageOf(query), cursor);
-      if (!list) throw await unknown(network);
-      return { transactions: list.items, ...viewOfList(network, query, list) };
+      const list = await listTransactions(indexer.pool, network, filter, pageOf(query), cursorOf(query));
+      if (!list) throw await unknownNetwork(used, network);
+      return { transactions: list.items, ...viewOfList(used, network, query, list) };
     },
   };
 }

@@ -24,7 +24,7 @@ export function nodeHandlers({ network, settings, nodeAddress, trust, health, me
   const handlers: Handlers<typeof NODE_API> = {
     getInfo: () => ({
       node_multi_addresses: [...network.addresses()],
-      name: settings.nodeName,
+      name: settings.name,
       version: VERSION,
       address: nodeAddress,
       trust: trust.view(),

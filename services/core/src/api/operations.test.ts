@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { BOUNDLESS } from '@skerry/database';
 import { createTestDatabase } from '@skerry/database/testing';
-import { createLogger, readConfig } from '@skerry/kit';
+import { createLogger, rateLimitsOf, readConfig } from '@skerry/kit';
 import { coreConfig } from '../config.ts';
 import { createHealth } from '../node/health/health.ts';
-import { routeSettingsOf } from '../route-settings.ts';
 import type { Schema } from '../store/schema.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
 
@@ -57,7 +56,7 @@ describe('limits of the core node', () => {
   });
 
   test('a stream counts once, however long it is read', async () => {
-    const limits = { ...routeSettingsOf(readConfig(coreConfig, {})).limits, exempt: [] };
+    const limits = { ...rateLimitsOf(readConfig(coreConfig, {})), exempt: [] };
     const perMinute = { general: 2, authenticated: 100, heavy: 1 };
     await using core = await createTestCore({ settings: { limits: { ...limits, perMinute, now: () => 0 } } });
     const url = await core.api.listen({ host: '127.0.0.1', port: 0 });
@@ -79,7 +78,7 @@ describe('limits of the core node', () => {
       SKERRY_CORE_TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8',
       SKERRY_CORE_RATE_LIMITS: 'no',
     };
-    const { limits } = routeSettingsOf(readConfig(coreConfig, environment));
+    const limits = rateLimitsOf(readConfig(coreConfig, environment));
     assert.deepEqual(limits, {
       isEnabled: false,
       perMinute: { general: 7, authenticated: 300, heavy: 10 },

@@ -54,12 +54,12 @@ export interface Rooms {
   readonly settings: RouteSettings;
 }
 
-export interface RouteSettings {
-  readonly nodeName: string;
+/** Settings of the node, by their names. */
+export interface RouteSettings extends UploadLimits {
+  readonly name: string;
   /** How long POST /instances waits for the scheduler before it answers without an address. */
   readonly allocationWaitMs: number;
   readonly uploadLimitBytes: number;
-  readonly uploads: UploadLimits;
   /** How long POST /ipfs/pin waits for the file before it answers that it is pending. */
   readonly ipfsPinWaitMs: number;
   /** Event streams open at once, of all clients. */

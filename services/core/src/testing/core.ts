@@ -7,7 +7,7 @@ import type { Database } from '@skerry/database';
 import { type DiskReserve, Reserve } from '@skerry/database';
 import { createTestDatabase } from '@skerry/database/testing';
 import { type IndexerSettings, NO_NETWORKS, startIndexer } from '@skerry/indexer';
-import { createLogger, type HttpServer, type Logger, listen, readConfig } from '@skerry/kit';
+import { createLogger, type HttpServer, type Logger, listen, rateLimitsOf, readConfig } from '@skerry/kit';
 import type { Pool } from 'pg';
 import { createApi } from '../api/api.ts';
 import type { RouteSettings } from '../api/rooms.ts';
@@ -17,10 +17,9 @@ import { inlineVerifier } from '../intake/verify/verifier.ts';
 import type { SenderSettings } from '../notify/webhooks/delivery/send.ts';
 import type { PeerLink } from '../peers/sync/link.ts';
 import { type CoreRooms, openRooms, routeRoomsOf, type TrustConfig } from '../rooms.ts';
-import { routeSettingsOf } from '../route-settings.ts';
 import type { BlobStore } from '../store/files/blob-store.ts';
 import { createDirectoryBlobStore } from '../store/files/directory-store.ts';
-import { type Fetcher, startFetcher } from '../store/ipfs/fetcher.ts';
+import { IpfsFetcher } from '../store/ipfs/fetcher.ts';
 import type { BlockSource } from '../store/ipfs/gateways.ts';
 import type { Schema } from '../store/schema.ts';
 
@@ -44,7 +43,7 @@ const PATIENCE_MS = 60_000;
 export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;
   readonly rooms: CoreRooms;
-  readonly fetcher: Fetcher;
+  readonly fetcher: IpfsFetcher;
   readonly filesDir: string;
   readonly blobs: BlobStore;
   /** Sends a signed message as a client would. */
@@ -110,6 +109,7 @@ const trustTestKeys = (creditEnforcement = false): TrustConfig => ({
 function configOf(options: TestCoreOptions, dataDir: string): CoreConfig {
   const { webhooks = {}, ipfs = {} } = options;
   const usual = readConfig(coreConfig, {});
+  const { limits: _, ...changed } = options.settings ?? {};
   return {
     ...usual,
     ...(options.trust ?? trustTestKeys(options.creditEnforcement)),
@@ -131,13 +131,8 @@ function configOf(options: TestCoreOptions, dataDir: string): CoreConfig {
     ipfsGateways: [...(ipfs.gateways ?? [])],
     ipfsTimeoutMs: ipfs.timeoutMs ?? PATIENCE_MS,
     allowPrivate: options.allowPrivate ?? true,
+    ...changed,
   };
-}
-
-/** No time passes for the rate limits: however slow the machine, a rate is used up by its requests. */
-function settingsOf(config: CoreConfig, changes: Partial<RouteSettings> = {}): RouteSettings {
-  const settings = routeSettingsOf(config);
-  return { ...settings, limits: { ...settings.limits, now: () => 0 }, ...changes };
 }
 
 export const MIGRATIONS = fileURLToPath(new URL('../store/migrations', import.meta.url));
@@ -178,7 +173,8 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     ...{ database, blobs, indexer, reserve, log },
     verifier: inlineVerifier,
     links: options.peers ?? [],
-    settings: settingsOf(config, options.settings),
+    // No time passes for the rate limits: however slow the machine, a rate is used up by its requests.
+    limits: options.settings?.limits ?? { ...rateLimitsOf(config), now: () => 0 },
     now: options.now ?? Date.now,
     uptime: options.uptime,
     blockSource: options.blockSource,
@@ -189,7 +185,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   stack.defer(() => rooms.pipeline.close());
   stack.use(followIndexPosts({ db: rooms.db, pool: database.pool, events: rooms.events, indexer, log }));
   const fetcher = stack.use(
-    startFetcher({
+    new IpfsFetcher({
       db: rooms.db,
       files: rooms.ipfs,
       limitBytes: 64 * 1024 * 1024,

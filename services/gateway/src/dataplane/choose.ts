@@ -12,7 +12,7 @@ export interface PlaneChoice {
   readonly cacheDir: string;
   readonly dataDir: string;
   readonly replace: boolean;
-  readonly replacedDrainTimeoutMs: number;
+  readonly replacedDrainMs: number;
   readonly onReplaced: () => void;
   readonly log: Logger;
 }
@@ -26,7 +26,7 @@ export async function createDataPlane(
   options: DataPlaneOptions,
   choice: PlaneChoice,
 ): Promise<{ plane: DataPlane; name: 'native' | 'typescript' }> {
-  const { kind, cacheDir, dataDir, replace, replacedDrainTimeoutMs, onReplaced, log } = choice;
+  const { kind, cacheDir, dataDir, replace, replacedDrainMs, onReplaced, log } = choice;
   if (kind === 'typescript') return { plane: new TsDataPlane(options), name: 'typescript' };
   const built = await buildNativePlane(cacheDir);
   if ('missing' in built) {
@@ -37,7 +37,7 @@ export async function createDataPlane(
   }
   const path = join(dataDir, HANDOVER_SOCKET);
   await mkdir(dataDir, { recursive: true });
-  const handover = { path, replace, drainMs: replacedDrainTimeoutMs, onReplaced };
+  const handover = { path, replace, drainMs: replacedDrainMs, onReplaced };
   const isShort = Buffer.byteLength(path) <= MAX_SOCKET_PATH_CHARS;
   if (!isShort)
     log.warn({ path }, 'this path is too long for a socket: a new gateway cannot take over listeners');

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createReach } from '@skerry/kit';
+import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { parseMetricsReport } from '@skerry/protocol';
 import { parseSystems } from '../asn.ts';
 import { type Handler, nodeAt, probeOptionsOf, startNode, startPair } from '../testing/scene.ts';
@@ -210,13 +207,7 @@ describe('bad nodes', () => {
   });
 
   test('a wrong certificate is no answer; a right one is', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'skerry-monitor-tls-'));
-    const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-x509', '-days', '2'];
-    execFileSync('openssl', ['req', ...kind, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
-    const tls = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-    rmSync(dir, { recursive: true });
+    const tls = await makeCertificate('DNS:localhost', 'IP:127.0.0.1');
     await using node = await startNode(core, { tls });
     const unknown = await measureNode(nodeAt('core', node.url), probeOptionsOf());
     assert.equal(unknown.base_latency, undefined);

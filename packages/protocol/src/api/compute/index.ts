@@ -1,13 +1,17 @@
 import type { Api } from '../operation.ts';
 import { COUNTED_REFERENCE_API } from '../reference.ts';
 import { ALLOCATIONS_API } from './allocations.ts';
-import { MACHINES_API } from './machines.ts';
-import { NODE_API } from './node.ts';
+import { CONSOLE_API, MACHINES_API } from './machines.ts';
+import { NODE_API, PROOF_API } from './node.ts';
+import { PROGRAMS_API } from './programs.ts';
 
-/** What a compute node answers beside programs, whose answers are their own, and the stream of a console, a WebSocket. */
+/** What a compute node answers. */
 export const COMPUTE_API = {
   ...NODE_API,
+  ...PROOF_API,
+  ...PROGRAMS_API,
   ...ALLOCATIONS_API,
   ...MACHINES_API,
+  ...CONSOLE_API,
   ...COUNTED_REFERENCE_API,
 } as const satisfies Api;

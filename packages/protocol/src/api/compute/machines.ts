@@ -324,3 +324,21 @@ export const MACHINES_API = {
     deployed: {},
   },
 } as const satisfies Api;
+
+/** A WebSocket. Its first frame is signed, not its request. */
+export const CONSOLE_API = {
+  streamMachineLogs: {
+    ...owned,
+    method: 'GET',
+    path: '/control/machine/:ref/stream_logs',
+    summary: 'The lines of its console as they are written (WebSocket)',
+    answers: {
+      101: {
+        description:
+          'frames of JSON: the first one, from the client, is `{auth: {"X-SignedPubKey", "X-SignedOperation"}}`; the node answers `{status, reason?}`, then sends `{type, message}` for each line',
+        content: {},
+      },
+    },
+    errors: ['UPGRADE_REQUIRED'],
+  },
+} as const satisfies Api;

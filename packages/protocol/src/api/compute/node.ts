@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Reason } from '../../content/network.ts';
+import { NODE_PROOF_PATH, NodeProofView } from '../../node-proof.ts';
 import { type Api, orNull, text } from '../operation.ts';
 
 /** The shapes that deployed tools read. What deployed nodes do not say is optional. */
@@ -198,5 +199,18 @@ export const NODE_API = {
     path: '/domains/zone',
     summary: 'The same as lines of a zone file (RFC 1035, section 5)',
     answers: { 200: text('resource records') },
+  },
+} as const satisfies Api;
+
+/** How a node proves that its key answers here (node-proof.ts): at its URL, and at one address inside its /64. */
+export const PROOF_API = {
+  proveNode: {
+    ...node,
+    path: NODE_PROOF_PATH,
+    summary: "A signature by the node's key over the challenge and this place",
+    query: Type.Object({
+      challenge: Type.String({ maxLength: 64, description: '64 lower-case hexadecimal digits' }),
+    }),
+    answers: { 200: NodeProofView },
   },
 } as const satisfies Api;

@@ -84,7 +84,7 @@ const EMPTY_DIRECTORY = 'QmUNLLsPACCz1vLxQVkXqqLX5R1X345qqfHbsf67hvA3Nn';
 export const IPFS_API = {
   getIpfsFile: {
     method: 'GET',
-    alsoHead: true,
+    also: ['HEAD'],
     path: '/api/v0/ipfs/:hash',
     summary: 'A file of IPFS with its content type, or the entries of a directory',
     ...readsBytes(),
@@ -98,7 +98,7 @@ export const IPFS_API = {
   },
   getIpfsPath: {
     method: 'GET',
-    alsoHead: true,
+    also: ['HEAD'],
     path: '/api/v0/ipfs/:hash/*',
     summary: 'What lies at a path below a directory of IPFS',
     ...readsBytes(),

@@ -4,7 +4,7 @@ import { type Api, content, defaulted } from '../operation.ts';
 import { reads, takesSigned } from './common/declare.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';
 
-const RunBody = Type.Object(
+export const RunBody = Type.Object(
   { variables: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
   { additionalProperties: false },
 );

@@ -139,7 +139,7 @@ export const STORAGE_API = {
   },
   getFile: {
     method: 'GET',
-    alsoHead: true,
+    also: ['HEAD'],
     path: '/api/v0/storage/:hash',
     summary:
       'A file, with its content type; as JSON with base64 where Accept asks for application/json first',
@@ -153,7 +153,7 @@ export const STORAGE_API = {
   },
   getRawFile: {
     method: 'GET',
-    alsoHead: true,
+    also: ['HEAD'],
     path: '/api/v0/storage/raw/:hash',
     summary: "A file's bytes",
     ...readsBytes(),

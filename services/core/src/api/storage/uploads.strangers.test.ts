@@ -63,12 +63,10 @@ describe('uploads of strangers', () => {
           trustedProxies: [],
           exempt: [OWN],
         },
-        uploads: {
-          uploads: 10,
-          uploadsPerClient: 2,
-          unpinnedBytes: 2_000 * KIB,
-          unpinnedBytesPerClient: 800 * KIB,
-        },
+        uploads: 10,
+        uploadsPerClient: 2,
+        unpinnedBytes: 2_000 * KIB,
+        unpinnedBytesPerClient: 800 * KIB,
       },
     });
     root = `${await core.listen()}/api/v0`;

@@ -3,7 +3,7 @@ import { createWallet } from '@skerry/client';
 import type { Write } from '@skerry/database';
 import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { RpcPool } from '@skerry/indexer';
-import { Failures, type Logger, loadOrCreateKeyFile, pause } from '@skerry/kit';
+import { type Logger, loadOrCreateKeyFile, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type pg from 'pg';
@@ -15,11 +15,8 @@ import { Emitter } from './emitter.ts';
 import { followOnce } from './follower.ts';
 import { Packer } from './packer.ts';
 import { Processor } from './processor.ts';
-import { createIndexedChain } from './reader.ts';
+import { type ChainReader, createIndexedChain } from './reader.ts';
 import type { AnchorSettings, PackingSettings } from './settings.ts';
-
-/** A loop that fails waits longer each time, up to this. */
-const FAILURE_MAX_MS = 30_000;
 
 export interface AnchoringOptions {
   readonly pool: pg.Pool;
@@ -51,9 +48,60 @@ async function loadWallet({ keyFile }: PackingSettings) {
   return createWallet(await loadOrCreateKeyFile(keyFile));
 }
 
+/** What the loops of one contract share. */
+interface Followed extends AnchoringOptions {
+  readonly settings: AnchorSettings;
+  readonly chain: ChainReader;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+}
+
+async function createPacker(followed: Followed, packing: PackingSettings): Promise<Packer> {
+  const { log, signal, settings } = followed;
+  const { network, contract, emitters } = settings;
+  const wallet = await loadWallet(packing);
+  if (!emitters.has(wallet.address))
+    log.warn({ address: wallet.address }, "this node's own archives are not in the list of archives to read");
+  const rpc = new RpcPool({
+    urls: network.endpoints,
+    timeoutMs: network.timeout_ms,
+    restAfterLieMs: network.lie_rest_ms,
+    now: Date.now,
+    log,
+    signal,
+  });
+  const { maxFeeGwei } = packing;
+  const emitter = new Emitter({ rpc, wallet, chainId: network.chain_id, contract, maxFeeGwei, log });
+  return new Packer({ ...followed, emitter, network: network.name, settings: packing });
+}
+
+/** What a loop does each time. @returns whether there is more to do at once */
+type Step = () => Promise<boolean>;
+
+/** The loops of one contract, by their names. */
+function stepsOf(followed: Followed, processor: Processor, packer: Packer | undefined) {
+  const { events } = followed;
+  const follow: Step = async () => {
+    const { gone, isCut } = await followOnce(followed);
+    if (gone > 0) events.wake();
+    return isCut;
+  };
+  const archives: Step = async () => {
+    const isBusy = await processor.round();
+    const isDating = await processor.date();
+    if (isBusy || isDating) events.wake();
+    return isBusy || isDating;
+  };
+  const packing = async () => {
+    await packer?.round();
+    return false;
+  };
+  return Object.entries({ follow, archives, ...(packer && { packing }) });
+}
+
 /** Follows the contracts that the settings name, and packs where they say so. */
 export async function startAnchoring(options: AnchoringOptions): Promise<Anchoring> {
-  const { anchors, log, events, reserve = BOUNDLESS } = options;
+  const { anchors, log, reserve = BOUNDLESS, random = Math.random } = options;
   const stop = new AbortController();
   const { signal } = stop;
   await using stack = new AsyncDisposableStack();
@@ -63,77 +111,21 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
     await Promise.all(running);
   });
   const processors: Processor[] = [];
-
-  /** Runs `body` again and again; after a failure later. */
-  const repeat = async (name: string, pollMs: number, body: () => Promise<boolean>) => {
-    const failures = new Failures({
-      log,
-      what: 'an anchoring iteration failed; it continues',
-      fields: { loop: name },
-      maxMs: FAILURE_MAX_MS,
-    });
-    while (!signal.aborted) {
-      let waitMs = pollMs;
-      try {
-        reserve.take();
-        if (await body()) waitMs = 0;
-        failures.clear();
-      } catch (error) {
-        if (signal.aborted) return;
-        waitMs = Math.max(pollMs, failures.note(error));
-      }
-      if (waitMs > 0 && !(await pause(waitMs, signal))) return;
-    }
-  };
-
   for (const settings of anchors) {
-    const { network, contract, packing, pollMs } = settings;
-    const chain = createIndexedChain(options.pool, network.name, contract);
-    const common = { ...options, chain, settings, signal, random: options.random ?? Math.random };
-    const processor = new Processor(common);
+    const chain = createIndexedChain(options.pool, settings.network.name, settings.contract);
+    const followed = { ...options, chain, settings, signal, random };
+    const processor = new Processor(followed);
     processors.push(processor);
-    running.push(
-      repeat('follow', pollMs, async () => {
-        const { gone, isCut } = await followOnce(common);
-        if (gone > 0) events.wake();
-        return isCut;
-      }),
-      repeat('archives', pollMs, async () => {
-        const isBusy = await processor.round();
-        const isDating = await processor.date();
-        if (isBusy || isDating) events.wake();
-        return isBusy || isDating;
-      }),
-    );
-    if (!packing) continue;
-    const wallet = await loadWallet(packing);
-    if (!settings.emitters.has(wallet.address))
-      log.warn(
-        { address: wallet.address },
-        "this node's own archives are not in the list of archives to read",
+    const packer = settings.packing && (await createPacker(followed, settings.packing));
+    for (const [name, step] of stepsOf(followed, processor, packer)) {
+      const loop = { name: `anchoring: ${name}`, intervalMs: settings.pollMs, signal, log };
+      running.push(
+        runLoop(loop, async () => {
+          reserve.take();
+          return step();
+        }),
       );
-    const emitter = new Emitter({
-      rpc: new RpcPool({
-        urls: network.endpoints,
-        timeoutMs: network.timeout_ms,
-        restAfterLieMs: network.lie_rest_ms,
-        now: Date.now,
-        log,
-        signal,
-      }),
-      wallet,
-      chainId: network.chain_id,
-      contract,
-      maxFeeGwei: packing.maxFeeGwei,
-      log,
-    });
-    const packer = new Packer({ ...common, emitter, network: network.name, settings: packing });
-    running.push(
-      repeat('packing', pollMs, async () => {
-        await packer.round();
-        return false;
-      }),
-    );
+    }
   }
   const owned = stack.move();
   return {

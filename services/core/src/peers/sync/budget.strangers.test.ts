@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig } from '@skerry/kit';
+import { rateLimitsOf, readConfig } from '@skerry/kit';
 import { type Bound, encodeRanges, QUESTION_RANGES_MAX, type Range } from '@skerry/protocol';
 import { coreConfig } from '../../config.ts';
-import { routeSettingsOf } from '../../route-settings.ts';
 import { createTestCore } from '../../testing/core.ts';
 import { Budget, RANGES_BUDGET } from './budget.ts';
 
@@ -52,7 +51,7 @@ test('who asks dear questions has a share, and leaves room for who asks cheap on
 });
 
 test('a stranger that goes on comparing ranges is told when to come back', async () => {
-  const { limits } = routeSettingsOf(readConfig(coreConfig, {}));
+  const limits = rateLimitsOf(readConfig(coreConfig, {}));
   const perMinute = { general: 10_000, authenticated: 1, heavy: 1 };
   await using core = await createTestCore({
     settings: { limits: { ...limits, exempt: [], perMinute, now: () => 0 } },

@@ -118,48 +118,73 @@ function readAnswer(bytes: Buffer): Range[] {
   }
 }
 
-/** Another node's routes (api/sync.ts). Throws UPSTREAM_UNAVAILABLE, PEER_MISBEHAVED, and what the peer refuses with. */
-export function createHttpLink(url: string): PeerLink {
-  const base = `${url.replace(/\/+$/, '')}/api/v0/sync`;
+function readTally(bytes: Buffer, offered: number, url: string): OfferTally {
+  const tally = parseObject(bytes, url);
+  const countOf = (name: keyof OfferTally) => {
+    const count = tally[name];
+    return typeof count === 'number' && count >= 0 && count <= offered ? count : 0;
+  };
+  return {
+    taken: countOf('taken'),
+    known: countOf('known'),
+    refused: countOf('refused'),
+    forged: countOf('forged'),
+  };
+}
 
-  async function ask(path: string, body: Uint8Array | undefined, limitBytes: number, signal: AbortSignal) {
+function readGreeting(bytes: Buffer, url: string): PeerGreeting {
+  const { node_id: nodeId, messages, clock } = parseObject(bytes, url);
+  if (typeof nodeId !== 'string' || !Number.isSafeInteger(messages))
+    throw new AppError('PEER_MISBEHAVED', `the peer ${url} is not a core node that exchanges messages`);
+  return { nodeId, messages: messages as number, clock: readClock(clock) };
+}
+
+/** Asks routes of one node. @param body what is posted; nothing where it is undefined */
+type Ask = (
+  path: string,
+  body: Uint8Array | undefined,
+  limitBytes: number,
+  signal: AbortSignal,
+) => Promise<{ readonly bytes: Buffer; readonly headers: Headers }>;
+
+/** One that honours a peer's wish to be left alone for a moment. */
+function createAsk(url: string): Ask {
+  const base = `${url.replace(/\/+$/, '')}/api/v0/sync`;
+  const lost = (what: string) => (cause: unknown) => {
+    throw cause instanceof AppError ? cause : new AppError('UPSTREAM_UNAVAILABLE', what, { cause });
+  };
+  return async (path, body, limitBytes, signal) => {
     const ended = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
+    const posted = body && {
+      method: 'POST',
+      body: Buffer.from(body),
+      headers: { 'content-type': BINARY },
+    };
     for (let attempt = 1; ; attempt++) {
-      let response: Response;
-      try {
-        response = await fetch(`${base}${path}`, {
-          redirect: 'error',
-          signal: ended,
-          ...(body === undefined
-            ? {}
-            : { method: 'POST', body: Buffer.from(body), headers: { 'content-type': BINARY } }),
-        });
-      } catch (cause) {
-        throw new AppError('UPSTREAM_UNAVAILABLE', `the peer ${url} does not answer`, { cause });
-      }
+      const response = await fetch(`${base}${path}`, { redirect: 'error', signal: ended, ...posted }).catch(
+        lost(`the peer ${url} does not answer`),
+      );
       if (response.ok) {
-        try {
-          return { bytes: await readLimited(response, limitBytes), headers: response.headers };
-        } catch (cause) {
-          if (cause instanceof AppError) throw cause;
-          throw new AppError('UPSTREAM_UNAVAILABLE', `the connection to the peer ${url} was lost`, { cause });
-        }
+        const read = readLimited(response, limitBytes);
+        const bytes = await read.catch(lost(`the connection to the peer ${url} was lost`));
+        return { bytes, headers: response.headers };
       }
       const retryAfterMs = Number(response.headers.get('retry-after')) * 1000;
       const failure = await failureOf(response);
       if (attempt > 3 || !(retryAfterMs > 0)) throw failure;
       await wait(Math.min(retryAfterMs, RETRY_AFTER_MS_MAX), ended);
     }
-  }
+  };
+}
 
+/** Another node's routes (api/sync.ts). Throws UPSTREAM_UNAVAILABLE, PEER_MISBEHAVED, and what the peer refuses with. */
+export function createHttpLink(url: string): PeerLink {
+  const ask = createAsk(url);
   return {
     name: url,
     async greet(signal) {
       const { bytes } = await ask('/status', undefined, GREETING_BYTES, signal);
-      const { node_id: nodeId, messages, clock } = parseObject(bytes, url);
-      if (typeof nodeId !== 'string' || !Number.isSafeInteger(messages))
-        throw new AppError('PEER_MISBEHAVED', `the peer ${url} is not a core node that exchanges messages`);
-      return { nodeId, messages: messages as number, clock: readClock(clock) };
+      return readGreeting(bytes, url);
     },
     async askRanges(question, signal) {
       const body = encodeRanges(question);
@@ -176,17 +201,7 @@ export function createHttpLink(url: string): PeerLink {
     },
     async offer(texts, signal) {
       const { bytes } = await ask('/offers', encodeFrames(texts), GREETING_BYTES, signal);
-      const tally = parseObject(bytes, url);
-      const countOf = (name: keyof OfferTally) => {
-        const count = tally[name];
-        return typeof count === 'number' && count >= 0 && count <= texts.length ? count : 0;
-      };
-      return {
-        taken: countOf('taken'),
-        known: countOf('known'),
-        refused: countOf('refused'),
-        forged: countOf('forged'),
-      };
+      return readTally(bytes, texts.length, url);
     },
   };
 }

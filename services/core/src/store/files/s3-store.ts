@@ -1,10 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { DiskReserve } from '@skerry/database';
-import { AppError, parseItemHash } from '@skerry/protocol';
-import type { BlobStore, KeptBlob } from './blob-store.ts';
+import { AppError, type ItemHash, parseItemHash } from '@skerry/protocol';
+import type { BlobStore, ByteRange, KeptBlob, ReceivedBlob } from './blob-store.ts';
 import { asS3Error, finish, readText, S3Client, type S3Settings } from './s3-request.ts';
-import { openSpool } from './spool.ts';
+import { openSpool, type Spool, type SpooledFile } from './spool.ts';
 
 /** The largest object of one PUT (S3 "Uploading objects"). */
 export const S3_OBJECT_BYTES_MAX = 5 * 1024 ** 3;
@@ -30,6 +32,112 @@ export function parseListing(xml: string): KeptBlob[] {
   });
 }
 
+/** One page of a bucket's listing, and the key to go on after; undefined where it is the last one. */
+async function listPage(client: S3Client, after: string | undefined, limit: number) {
+  const query = {
+    'list-type': '2',
+    'max-keys': String(Math.min(LIST_PAGE, limit)),
+    ...(after === undefined ? {} : { 'start-after': after }),
+  };
+  const response = await client.call({ method: 'GET', key: '', query });
+  if (response.statusCode !== 200) throw await asS3Error(response, 'list');
+  const xml = await readText(response, LIST_BYTES_MAX);
+  const lastKey = [...xml.matchAll(/<Key>([^<]*)<\/Key>/g)].at(-1)?.[1];
+  return { blobs: parseListing(xml), next: field(xml, 'IsTruncated') === 'true' ? lastKey : undefined };
+}
+
+/** Throws STORAGE_UNAVAILABLE where an answer holds another range than the one that was asked for. */
+function checkRange(response: IncomingMessage, { first, last }: ByteRange): void {
+  const given = response.headers['content-range'] ?? '';
+  if (given.startsWith(`bytes ${first}-${last}/`)) return;
+  response.destroy();
+  throw new AppError('STORAGE_UNAVAILABLE', 'the object store returned a different range', {
+    cause: new Error(`asked for ${first}-${last}, got ${given.slice(0, 100)}`),
+  });
+}
+
+class S3BlobStore implements BlobStore {
+  readonly #client: S3Client;
+  readonly #spool: Spool;
+
+  constructor(client: S3Client, spool: Spool) {
+    this.#client = client;
+    this.#spool = spool;
+  }
+
+  async receive(source: Readable, limitBytes: number): Promise<ReceivedBlob> {
+    const file = await this.#spool.receive(source, limitBytes);
+    const { path, hash, sizeBytes } = file;
+    let isKept = false;
+    return {
+      hash,
+      sizeBytes,
+      keep: async () => {
+        if (!isKept) await this.#put(file);
+        isKept = true;
+      },
+      discard: () => rm(path, { force: true }),
+    };
+  }
+
+  async #put({ path, hash, sizeBytes }: SpooledFile): Promise<void> {
+    const response = await this.#client.call({
+      method: 'PUT',
+      key: hash,
+      headers: { 'Content-Length': String(sizeBytes), 'X-Amz-Content-Sha256': hash },
+      body: () => createReadStream(path, { highWaterMark: READ_BYTES }),
+    });
+    if (response.statusCode !== 200) throw await asS3Error(response, `PUT ${hash}`);
+    await finish(response);
+  }
+
+  async find(hash: ItemHash): Promise<KeptBlob | undefined> {
+    const response = await this.#client.call({ method: 'HEAD', key: hash });
+    await finish(response);
+    if (response.statusCode === 404) return undefined;
+    if (response.statusCode !== 200) throw await asS3Error(response, `HEAD ${hash}`);
+    return {
+      hash,
+      sizeBytes: Number(response.headers['content-length']),
+      keptAtMs: Date.parse(response.headers['last-modified']!),
+    };
+  }
+
+  async read(hash: ItemHash, range?: ByteRange): Promise<Readable> {
+    const response = await this.#client.call({
+      method: 'GET',
+      key: hash,
+      ...(range ? { headers: { Range: `bytes=${range.first}-${range.last}` } } : {}),
+    });
+    if (response.statusCode === (range ? 206 : 200)) {
+      if (range) checkRange(response, range);
+      // Who reads slowly or pauses is not a dead connection.
+      response.setTimeout(0);
+      return response;
+    }
+    if (response.statusCode !== 404) throw await asS3Error(response, `GET ${hash}`);
+    await finish(response);
+    throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
+  }
+
+  async list(after: ItemHash | undefined, limit: number): Promise<readonly KeptBlob[]> {
+    const found: KeptBlob[] = [];
+    for (let from: string | undefined = after; found.length < limit; ) {
+      const { blobs, next } = await listPage(this.#client, from, limit - found.length);
+      found.push(...blobs);
+      if (next === undefined) break;
+      from = next;
+    }
+    return found;
+  }
+
+  async remove(hash: ItemHash): Promise<void> {
+    const response = await this.#client.call({ method: 'DELETE', key: hash });
+    if (![200, 204, 404].includes(response.statusCode!)) throw await asS3Error(response, `DELETE ${hash}`);
+    await finish(response);
+  }
+}
+
 /**
  * Blobs in a bucket, each an object named by its hash. A blob is first received on the local disk: so it is stored with
  * one PUT under its final name, whose signature holds its SHA-256 (the object store refuses other bytes), can be sent
@@ -50,85 +158,5 @@ export async function createS3BlobStore(
       `the object store answered ${bucket.statusCode} for the bucket ${settings.bucket}: it must exist, and the access key must be allowed to use it`,
     );
   }
-
-  return {
-    async receive(source, limitBytes) {
-      const { path, hash, sizeBytes } = await spool.receive(source, limitBytes);
-      let isKept = false;
-      return {
-        hash,
-        sizeBytes,
-        async keep() {
-          if (isKept) return;
-          const response = await client.call({
-            method: 'PUT',
-            key: hash,
-            headers: { 'Content-Length': String(sizeBytes), 'X-Amz-Content-Sha256': hash },
-            body: () => createReadStream(path, { highWaterMark: READ_BYTES }),
-          });
-          if (response.statusCode !== 200) throw await asS3Error(response, `PUT ${hash}`);
-          await finish(response);
-          isKept = true;
-        },
-        discard: () => rm(path, { force: true }),
-      };
-    },
-    async find(hash) {
-      const response = await client.call({ method: 'HEAD', key: hash });
-      await finish(response);
-      if (response.statusCode === 404) return undefined;
-      if (response.statusCode !== 200) throw await asS3Error(response, `HEAD ${hash}`);
-      return {
-        hash,
-        sizeBytes: Number(response.headers['content-length']),
-        keptAtMs: Date.parse(response.headers['last-modified']!),
-      };
-    },
-    async read(hash, range) {
-      const response = await client.call({
-        method: 'GET',
-        key: hash,
-        ...(range ? { headers: { Range: `bytes=${range.first}-${range.last}` } } : {}),
-      });
-      if (response.statusCode === (range ? 206 : 200)) {
-        const given = response.headers['content-range'] ?? '';
-        if (range && !given.startsWith(`bytes ${range.first}-${range.last}/`)) {
-          response.destroy();
-          throw new AppError('STORAGE_UNAVAILABLE', 'the object store returned a different range', {
-            cause: new Error(`asked for ${range.first}-${range.last}, got ${given.slice(0, 100)}`),
-          });
-        }
-        // Who reads slowly or pauses is not a dead connection.
-        response.setTimeout(0);
-        return response;
-      }
-      if (response.statusCode !== 404) throw await asS3Error(response, `GET ${hash}`);
-      await finish(response);
-      throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
-    },
-    async list(after, limit) {
-      const found: KeptBlob[] = [];
-      for (let from: string | undefined = after; found.length < limit; ) {
-        const query = {
-          'list-type': '2',
-          'max-keys': String(Math.min(LIST_PAGE, limit - found.length)),
-          ...(from === undefined ? {} : { 'start-after': from }),
-        };
-        const response = await client.call({ method: 'GET', key: '', query });
-        if (response.statusCode !== 200) throw await asS3Error(response, 'list');
-        const xml = await readText(response, LIST_BYTES_MAX);
-        found.push(...parseListing(xml));
-        const lastKey = [...xml.matchAll(/<Key>([^<]*)<\/Key>/g)].at(-1)?.[1];
-        if (lastKey === undefined || field(xml, 'IsTruncated') !== 'true') break;
-        from = lastKey;
-      }
-      return found;
-    },
-    async remove(hash) {
-      const response = await client.call({ method: 'DELETE', key: hash });
-      if (response.statusCode !== 204 && response.statusCode !== 404 && response.statusCode !== 200)
-        throw await asS3Error(response, `DELETE ${hash}`);
-      await finish(response);
-    },
-  };
+  return new S3BlobStore(client, spool);
 }

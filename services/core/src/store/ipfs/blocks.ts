@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { BlobStore } from '../files/blob-store.ts';
 import type { Claims } from '../files/claims.ts';
-import { type BlockId, findBlockId } from './cid.ts';
+import type { BlockId } from './cid.ts';
 import type { BlockSource } from './gateways.ts';
 import { IPFS_LIMITS } from './limits.ts';
 
@@ -66,19 +66,5 @@ export class Blocks {
     } finally {
       await blob.discard();
     }
-  }
-
-  /** As the exporter reads blocks. */
-  readerFor(signal: AbortSignal) {
-    const read = (cid: BlockId['cid']) => {
-      const id = findBlockId(cid);
-      if (!id) throw new AppError('NOT_UNIXFS', `${cid} has an unsupported hash or codec`);
-      return this.read(id, signal);
-    };
-    return {
-      async *get(cid: BlockId['cid']): AsyncGenerator<Uint8Array> {
-        yield await read(cid);
-      },
-    };
   }
 }

@@ -6,11 +6,10 @@ import type { BlobStore } from '../files/blob-store.ts';
 import type { Claims } from '../files/claims.ts';
 import type { BlockIndex } from './block-index.ts';
 import { Blocks, sha256Of } from './blocks.ts';
-import { findBlockId } from './cid.ts';
+import { type BlockId, findBlockId } from './cid.ts';
 import type { BlockSource } from './gateways.ts';
-import { streamOf } from './idle.ts';
-import type { Ipfs } from './ipfs.ts';
-import { listUnixfs, readUnixfs, statUnixfs } from './unixfs.ts';
+import type { AddOptions, Ipfs } from './ipfs.ts';
+import { createUnixfs } from './unixfs.ts';
 import { walkDag } from './walk.ts';
 
 const IMPORT_PREFIX = 'import:';
@@ -66,42 +65,53 @@ class Noting {
   }
 }
 
+/** Takes a file in. A root of its own holds its blocks until they are all here. @returns the file's CID */
+async function importBlocks(
+  { index, blocks }: { readonly index: BlockIndex; readonly blocks: Blocks },
+  file: Readable,
+  { cidVersion, limitBytes, signal }: AddOptions,
+): Promise<BlockId> {
+  const root = `${IMPORT_PREFIX}${randomUUID()}`;
+  await index.begin(root);
+  const noting = new Noting(index, root);
+  const store = {
+    async put(cid: BlockId['cid'], value: unknown) {
+      // The importer hands over whole blocks.
+      const bytes = value as Uint8Array;
+      const digest = findBlockId(cid)?.digest ?? sha256Of(bytes);
+      await noting.note(digest);
+      await blocks.keep(digest, bytes);
+      return cid;
+    },
+  };
+  try {
+    const content = limited(file, limitBytes, signal);
+    const { cid } = await importFile({ content }, store, PROFILES[cidVersion]);
+    const id = findBlockId(cid)!;
+    await index.complete(root, id.text);
+    return id;
+  } catch (error) {
+    await index.drop(root).catch(() => {});
+    throw error;
+  }
+}
+
 /** IPFS in this process: UnixFS over blocks in the node's blob store. */
 export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOptions): Ipfs {
   const blocks = new Blocks({ blobs, claims, source });
+  const unixfs = createUnixfs((id, signal) => blocks.read(id, signal));
   return {
     name: 'embedded',
-    async add(file, { cidVersion, limitBytes, signal }) {
-      const root = `${IMPORT_PREFIX}${randomUUID()}`;
-      await index.begin(root);
-      const noting = new Noting(index, root);
-      const store = {
-        async put(cid: Parameters<typeof findBlockId>[0], value: unknown) {
-          // The importer hands over whole blocks.
-          const bytes = value as Uint8Array;
-          const digest = findBlockId(cid)?.digest ?? sha256Of(bytes);
-          await noting.note(digest);
-          await blocks.keep(digest, bytes);
-          return cid;
-        },
-      };
-      try {
-        const content = limited(file, limitBytes, signal);
-        const { cid } = await importFile({ content }, store, PROFILES[cidVersion]);
-        const id = findBlockId(cid)!;
-        await index.complete(root, id.text);
-        return await statUnixfs(id, [], blocks.readerFor(signal), signal);
-      } catch (error) {
-        await index.drop(root).catch(() => {});
-        throw error;
-      }
+    ...unixfs,
+    async add(file, options) {
+      const id = await importBlocks({ index, blocks }, file, options);
+      return unixfs.stat(id, [], options.signal);
     },
     async pin(id, { limitBytes, signal }) {
-      const reader = blocks.readerFor(signal);
       if (!(await index.isComplete(id.text))) {
         await index.begin(id.text);
         // What is no UnixFS is not worth fetching the rest of it.
-        await statUnixfs(id, [], reader, signal);
+        await unixfs.stat(id, [], signal);
         await walkDag(id, {
           limitBytes,
           signal,
@@ -114,17 +124,9 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
         });
         await index.complete(id.text, id.text);
       }
-      return statUnixfs(id, [], reader, signal);
+      return unixfs.stat(id, [], signal);
     },
     unpin: (id) => index.drop(id.text),
-    stat: (id, path, signal) => statUnixfs(id, path, blocks.readerFor(signal), signal),
-    async read(id, range, signal) {
-      const gone = new AbortController();
-      const ended = AbortSignal.any([signal, gone.signal]);
-      const bytes = await readUnixfs(id, range, blocks.readerFor(ended), ended);
-      return streamOf(bytes, () => gone.abort());
-    },
-    list: (id, limit, signal) => listUnixfs(id, limit, blocks.readerFor(signal), signal),
     async block(id) {
       const bytes = await blocks.find(id);
       if (!bytes) throw new AppError('CID_NOT_FOUND', `the block ${id.text} is not here`);

@@ -35,12 +35,6 @@ export interface FetchCounts {
   durationMs: number;
 }
 
-export interface Fetcher extends AsyncDisposable {
-  readonly counts: Readonly<FetchCounts>;
-  /** A file may be wanted that was not: looks at once. */
-  wake(): void;
-}
-
 /** The first try follows this soon, whatever the random number. */
 const RETRY_MIN_MS = 100;
 
@@ -59,95 +53,118 @@ export function reasonOfTry(error: unknown): VerdictReason & { readonly isForese
     : { code: 'INTERNAL', message: 'the attempt failed; see the log', isForeseen: false };
 }
 
+interface Attempt {
+  readonly ended: Promise<void>;
+  /** Ends it: nobody waits for the file any more. */
+  readonly gone: AbortController;
+}
+
 /**
  * Fetches the files that pending messages lack, several at the same time, and each again and again until it is here or
  * its messages are not pending any more: how long that is, is the pipeline's pending horizon.
  */
-export function startFetcher(options: FetcherOptions): Fetcher {
-  const { db, files, limitBytes, tryMs, now, random = Math.random, reserve = BOUNDLESS, log } = options;
-  const stop = new AbortController();
-  const running = new Map<string, { readonly ended: Promise<void>; readonly gone: AbortController }>();
-  const counts: FetchCounts = { fetched: 0, failed: 0, durationMs: 0 };
+export class IpfsFetcher implements AsyncDisposable {
+  readonly #options: Required<FetcherOptions>;
+  readonly #counts: FetchCounts = { fetched: 0, failed: 0, durationMs: 0 };
+  readonly #running = new Map<string, Attempt>();
   /** Those whose failure could not be noted in the table. */
-  const rests = new Rests({ now, random });
-  const reading = new Failures({ log, what: 'wanted files could not be read; retrying', random });
-  const noting = new Failures({ log, what: 'a wanted file could not be recorded', random });
-  const fetching = new Failures({
-    log,
-    what: 'an IPFS file could not be fetched; retrying',
-    random,
-  });
-  let waker = new AbortController();
+  readonly #rests: Rests;
+  readonly #reading: Failures;
+  readonly #noting: Failures;
+  readonly #fetching: Failures;
+  readonly #stop = new AbortController();
+  #waker = new AbortController();
+  readonly #loop: Promise<void>;
 
-  const fetchOne = async ({ hash, attempts }: WantedFile, gone: AbortSignal) => {
-    if (!(await isAwaited(db, hash))) return endWant(db, hash);
-    const startMs = performance.now();
-    try {
-      await files.pin(parseCid(hash), {
-        limitBytes,
-        signal: AbortSignal.any([stop.signal, gone, AbortSignal.timeout(tryMs)]),
-      });
-      counts.fetched++;
-      await endWant(db, hash);
-    } catch (error) {
-      if (stop.signal.aborted) return;
-      if (gone.aborted) return await endWant(db, hash);
-      counts.failed++;
-      const { isForeseen, code, message } = reasonOfTry(error);
-      if (!isForeseen) fetching.note(error);
-      await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), { code, message });
-    } finally {
-      counts.durationMs += performance.now() - startMs;
-    }
-  };
+  constructor(options: FetcherOptions) {
+    const { log, now, random = Math.random, reserve = BOUNDLESS } = options;
+    this.#options = { ...options, random, reserve };
+    this.#rests = new Rests({ now, random });
+    this.#reading = new Failures({ log, what: 'wanted files could not be read; retrying', random });
+    this.#noting = new Failures({ log, what: 'a wanted file could not be recorded', random });
+    this.#fetching = new Failures({ log, what: 'an IPFS file could not be fetched; retrying', random });
+    this.#loop = this.#run();
+  }
 
-  const look = async () => {
-    if (running.size > 0) {
-      // What nobody waits for any more makes room at once.
-      for (const hash of await listUnawaited(db, [...running.keys()])) running.get(hash)?.gone.abort();
-    }
-    const free = IPFS_LIMITS.parallelPins - running.size;
-    if (free === 0 || !reserve.hasRoom) return;
-    for (const wanted of await listDue(db, now(), free, [...running.keys(), ...rests.list()])) {
-      const gone = new AbortController();
-      const ended = fetchOne(wanted, gone.signal)
-        .then(() => {
-          rests.end(wanted.hash);
-          noting.clear();
-        })
-        .catch((error: unknown) => {
-          rests.note(wanted.hash);
-          noting.note(error);
-        })
-        .finally(() => {
-          running.delete(wanted.hash);
-          waker.abort();
-        });
-      running.set(wanted.hash, { ended, gone });
-    }
-  };
+  get counts(): Readonly<FetchCounts> {
+    return this.#counts;
+  }
 
-  const loop = (async () => {
-    while (!stop.signal.aborted) {
-      waker = new AbortController();
+  /** A file may be wanted that was not: looks at once. */
+  wake(): void {
+    this.#waker.abort();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      this.#waker = new AbortController();
       try {
-        await look();
-        reading.clear();
-        await pause(LOOK_MS, AbortSignal.any([stop.signal, waker.signal]));
+        await this.#look();
+        this.#reading.clear();
+        await pause(LOOK_MS, AbortSignal.any([signal, this.#waker.signal]));
       } catch (error) {
         // Nothing wakes it earlier: the database would be asked as fast as it refuses.
-        await pause(reading.note(error), stop.signal);
+        await pause(this.#reading.note(error), signal);
       }
     }
-  })();
+  }
 
-  return {
-    counts,
-    wake: () => waker.abort(),
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await loop;
-      await Promise.all([...running.values()].map(({ ended }) => ended));
-    },
-  };
+  async #look(): Promise<void> {
+    const { db, now, reserve } = this.#options;
+    const names = [...this.#running.keys()];
+    // What nobody waits for any more makes room at once.
+    if (names.length > 0)
+      for (const hash of await listUnawaited(db, names)) this.#running.get(hash)?.gone.abort();
+    const free = IPFS_LIMITS.parallelPins - this.#running.size;
+    if (free === 0 || !reserve.hasRoom) return;
+    const held = [...this.#running.keys(), ...this.#rests.list()];
+    for (const wanted of await listDue(db, now(), free, held)) this.#begin(wanted);
+  }
+
+  #begin(wanted: WantedFile): void {
+    const gone = new AbortController();
+    const ended = this.#fetch(wanted, gone.signal)
+      .then(() => {
+        this.#rests.end(wanted.hash);
+        this.#noting.clear();
+      })
+      .catch((error: unknown) => {
+        this.#rests.note(wanted.hash);
+        this.#noting.note(error);
+      })
+      .finally(() => {
+        this.#running.delete(wanted.hash);
+        this.wake();
+      });
+    this.#running.set(wanted.hash, { ended, gone });
+  }
+
+  async #fetch({ hash, attempts }: WantedFile, gone: AbortSignal): Promise<void> {
+    const { db, files, limitBytes, tryMs, now, random } = this.#options;
+    if (!(await isAwaited(db, hash))) return endWant(db, hash);
+    const stop = this.#stop.signal;
+    const startMs = performance.now();
+    try {
+      const signal = AbortSignal.any([stop, gone, AbortSignal.timeout(tryMs)]);
+      await files.pin(parseCid(hash), { limitBytes, signal });
+      this.#counts.fetched++;
+      await endWant(db, hash);
+    } catch (error) {
+      if (stop.aborted) return;
+      if (gone.aborted) return await endWant(db, hash);
+      this.#counts.failed++;
+      const { isForeseen, code, message } = reasonOfTry(error);
+      if (!isForeseen) this.#fetching.note(error);
+      await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), { code, message });
+    } finally {
+      this.#counts.durationMs += performance.now() - startMs;
+    }
+  }
 }

@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { AppError } from '@skerry/protocol';
 import { sha256Of } from './blocks.ts';
-import { type BlockId, findBlockId, parseCid } from './cid.ts';
+import { type BlockId, parseCid } from './cid.ts';
 import { readUpTo } from './gateways.ts';
-import { streamOf } from './idle.ts';
 import type { AddOptions, Ipfs } from './ipfs.ts';
 import { type KuboCall, KuboRpc, type KuboSettings } from './kubo-rpc.ts';
 import { IPFS_LIMITS } from './limits.ts';
-import { listUnixfs, readUnixfs, statUnixfs } from './unixfs.ts';
+import { createUnixfs } from './unixfs.ts';
 
 const wrongAnswer = (what: string) => new AppError('IPFS_UNAVAILABLE', `the IPFS daemon sent ${what}`);
 
@@ -47,26 +46,36 @@ function addCall(file: Readable, { cidVersion, limitBytes, signal }: AddOptions)
   };
 }
 
+/** @param offline from what the daemon keeps alone */
+async function fetchBlock(
+  rpc: KuboRpc,
+  id: BlockId,
+  signal: AbortSignal,
+  offline: boolean,
+): Promise<Uint8Array> {
+  const query = { arg: id.text, ...(offline ? { offline: 'true' } : {}) };
+  const bytes = await rpc.call({ command: 'block/get', query, signal }, (response, note) =>
+    readUpTo(response, IPFS_LIMITS.blockBytes, note),
+  );
+  if (bytes === undefined || sha256Of(bytes) !== id.digest)
+    throw wrongAnswer(`something else than ${id.text}`);
+  return bytes;
+}
+
+/** Bytes of all blocks below a CID that is pinned, or undefined where the daemon cannot say. */
+async function findDagBytes(rpc: KuboRpc, id: BlockId, signal: AbortSignal): Promise<number | undefined> {
+  const call = { command: 'dag/stat', query: { arg: id.text, progress: 'false' }, signal };
+  const body = await rpc
+    .call(call, (response) => readUpTo(response, IPFS_LIMITS.answerBytes))
+    .catch(() => undefined);
+  const sizes = /"(?:TotalSize|Size)":\s*(\d{1,15})/.exec(body?.toString() ?? '');
+  return sizes ? Number(sizes[1]) : undefined;
+}
+
 /** IPFS by a kubo daemon: it fetches, keeps and pins; blocks that it hands out are checked. */
 export function createKuboIpfs(settings: KuboSettings): Ipfs {
   const rpc = new KuboRpc(settings);
-
-  const fetchBlock = async (id: BlockId, signal: AbortSignal, offline: boolean): Promise<Uint8Array> => {
-    const query = { arg: id.text, ...(offline ? { offline: 'true' } : {}) };
-    const bytes = await rpc.call({ command: 'block/get', query, signal }, (response, note) =>
-      readUpTo(response, IPFS_LIMITS.blockBytes, note),
-    );
-    if (bytes === undefined || sha256Of(bytes) !== id.digest)
-      throw wrongAnswer(`something else than ${id.text}`);
-    return bytes;
-  };
-  const readerFor = (signal: AbortSignal) => ({
-    async *get(cid: BlockId['cid']): AsyncGenerator<Uint8Array> {
-      const id = findBlockId(cid);
-      if (!id) throw new AppError('NOT_UNIXFS', `${cid} is of a hash or codec that is not read here`);
-      yield await fetchBlock(id, signal, false);
-    },
-  });
+  const unixfs = createUnixfs((id, signal) => fetchBlock(rpc, id, signal, false));
   const unpin = async (id: BlockId) => {
     const signal = AbortSignal.timeout(settings.timeoutMs);
     try {
@@ -75,45 +84,29 @@ export function createKuboIpfs(settings: KuboSettings): Ipfs {
       if (!(error instanceof AppError) || error.code !== 'CID_NOT_FOUND') throw error;
     }
   };
-  /** Bytes of all blocks below a CID that is pinned, or undefined where the daemon cannot say. */
-  const dagBytes = async (id: BlockId, signal: AbortSignal): Promise<number | undefined> => {
-    const call = { command: 'dag/stat', query: { arg: id.text, progress: 'false' }, signal };
-    const body = await rpc
-      .call(call, (response) => readUpTo(response, IPFS_LIMITS.answerBytes))
-      .catch(() => undefined);
-    const sizes = /"(?:TotalSize|Size)":\s*(\d{1,15})/.exec(body?.toString() ?? '');
-    return sizes ? Number(sizes[1]) : undefined;
-  };
-
   return {
     name: 'kubo',
+    ...unixfs,
     async add(file, options) {
       const lines = await rpc.lines(addCall(file, options));
       const hash = lines.at(-1)?.Hash;
       if (typeof hash !== 'string') throw wrongAnswer('no hash of the file');
-      return statUnixfs(parseCid(hash), [], readerFor(options.signal), options.signal);
+      return unixfs.stat(parseCid(hash), [], options.signal);
     },
     async pin(id, { limitBytes, signal }) {
       const tooLarge = () => new AppError('FILE_TOO_LARGE', `${id.text} has more than ${limitBytes} bytes`);
-      const node = await statUnixfs(id, [], readerFor(signal), signal);
+      const node = await unixfs.stat(id, [], signal);
       if (node.sizeBytes > limitBytes) throw tooLarge();
       const query = { arg: id.text, recursive: 'true', progress: 'true' };
       const lines = await rpc.lines({ command: 'pin/add', query, signal });
       if (!lines.some(({ Pins }) => Array.isArray(Pins))) throw wrongAnswer('no word of the pin');
       // A root may say that it is small.
-      if (((await dagBytes(id, signal)) ?? 0) <= limitBytes) return node;
+      if (((await findDagBytes(rpc, id, signal)) ?? 0) <= limitBytes) return node;
       await unpin(id);
       throw tooLarge();
     },
     unpin,
-    stat: (id, path, signal) => statUnixfs(id, path, readerFor(signal), signal),
-    async read(id, range, signal) {
-      const gone = new AbortController();
-      const ended = AbortSignal.any([signal, gone.signal]);
-      return streamOf(await readUnixfs(id, range, readerFor(ended), ended), () => gone.abort());
-    },
-    list: (id, limit, signal) => listUnixfs(id, limit, readerFor(signal), signal),
-    block: (id, signal) => fetchBlock(id, signal, true),
+    block: (id, signal) => fetchBlock(rpc, id, signal, true),
     // The daemon collects its own garbage.
     tidy: async () => {},
   };

@@ -1,8 +1,8 @@
 import { AppError } from '@skerry/protocol';
-import { exporter, type UnixFSEntry, walkPath } from 'ipfs-unixfs-exporter';
-import type { BlockId } from './cid.ts';
-import { findBlockId } from './cid.ts';
-import type { IpfsEntry, IpfsNode } from './ipfs.ts';
+import { exporter, type UnixFSDirectory, type UnixFSEntry, walkPath } from 'ipfs-unixfs-exporter';
+import { type BlockId, findBlockId } from './cid.ts';
+import { streamOf } from './idle.ts';
+import type { Ipfs, IpfsEntry, IpfsNode } from './ipfs.ts';
 
 type Reader = Parameters<typeof exporter>[1];
 
@@ -54,41 +54,20 @@ async function resolve(
   }
 }
 
-export const statUnixfs = async (
-  id: BlockId,
-  path: readonly string[],
-  reader: Reader,
-  signal: AbortSignal,
-): Promise<IpfsNode> => nodeOf(await resolve(id, path, reader, signal));
+const contentOf = async function* (source: AsyncIterable<Uint8Array>, text: string, signal: AbortSignal) {
+  try {
+    yield* source;
+  } catch (error) {
+    throw asReadError(error, text, signal);
+  }
+};
 
-/** @param range within the file; all of it without one */
-export async function readUnixfs(
-  id: BlockId,
-  range: { readonly first: number; readonly last: number } | undefined,
-  reader: Reader,
-  signal: AbortSignal,
-): Promise<AsyncIterable<Uint8Array>> {
-  const entry = await resolve(id, [], reader, signal);
-  if (entry.type !== 'file' && entry.type !== 'raw') throw notUnixfs(`${id.text} is no file`);
-  const part = range ? { offset: range.first, length: range.last - range.first + 1 } : {};
-  const source = entry.content({ ...part, signal });
-  return (async function* () {
-    try {
-      yield* source;
-    } catch (error) {
-      throw asReadError(error, id.text, signal);
-    }
-  })();
-}
-
-export async function listUnixfs(
-  id: BlockId,
+async function listEntries(
+  entry: UnixFSDirectory,
   limit: number,
-  reader: Reader,
+  text: string,
   signal: AbortSignal,
 ): Promise<IpfsEntry[]> {
-  const entry = await resolve(id, [], reader, signal);
-  if (entry.type !== 'directory') throw notUnixfs(`${id.text} is no directory`);
   const entries: IpfsEntry[] = [];
   try {
     for await (const { name, cid, size } of entry.entries({ signal })) {
@@ -96,7 +75,37 @@ export async function listUnixfs(
       entries.push({ name, cid: cid.toString(), sizeBytes: Number(size) });
     }
   } catch (error) {
-    throw asReadError(error, id.text, signal);
+    throw asReadError(error, text, signal);
   }
   return entries;
+}
+
+/** What reads of files and directories are to every adapter that can read one block. */
+export function createUnixfs(
+  readBlock: (id: BlockId, signal: AbortSignal) => Promise<Uint8Array>,
+): Pick<Ipfs, 'stat' | 'read' | 'list'> {
+  const readerFor = (signal: AbortSignal): Reader => ({
+    async *get(cid) {
+      const id = findBlockId(cid);
+      if (!id) throw notUnixfs(`${cid} is of a hash or codec that is not read here`);
+      yield await readBlock(id, signal);
+    },
+  });
+  return {
+    stat: async (id, path, signal) => nodeOf(await resolve(id, path, readerFor(signal), signal)),
+    async read(id, range, signal) {
+      const gone = new AbortController();
+      const ended = AbortSignal.any([signal, gone.signal]);
+      const entry = await resolve(id, [], readerFor(ended), ended);
+      if (entry.type !== 'file' && entry.type !== 'raw') throw notUnixfs(`${id.text} is no file`);
+      const part = range ? { offset: range.first, length: range.last - range.first + 1 } : {};
+      const content = entry.content({ ...part, signal: ended });
+      return streamOf(contentOf(content, id.text, ended), () => gone.abort());
+    },
+    async list(id, limit, signal) {
+      const entry = await resolve(id, [], readerFor(signal), signal);
+      if (entry.type !== 'directory') throw notUnixfs(`${id.text} is no directory`);
+      return listEntries(entry, limit, id.text, signal);
+    },
+  };
 }

@@ -3,7 +3,8 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { answerWith, makeCertificate, startReceiver } from '../testing/setup.ts';
+import { makeCertificate } from '@skerry/kit/testing/certificate';
+import { answerWith, startReceiver } from '../testing/setup.ts';
 import { createSender } from './send.ts';
 
 const HEADERS = { 'content-length': '2' };
@@ -169,7 +170,7 @@ describe('sending', () => {
   });
 
   test('a certificate of nobody is refused', async () => {
-    const { key, cert } = await makeCertificate();
+    const { key, cert } = await makeCertificate('DNS:localhost');
     await using receiver = await startReceiver({ key, cert });
     const settings = { now, allowedAddresses: ['127.0.0.0/8', '::1'], timeoutMs: PATIENCE_MS };
     const url = new URL(receiver.url);

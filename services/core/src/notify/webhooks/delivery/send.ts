@@ -6,7 +6,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { createReach } from '@skerry/kit';
+import { createReach, type MayReach } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { checkLiteralHost, createCheckedLookup } from './resolve.ts';
 import { type Attempted, type AttemptFailure, parseRetryAfterMs } from './schedule.ts';
@@ -79,87 +79,104 @@ function finishAnswer(answer: IncomingMessage, done: () => void): void {
   });
 }
 
+interface SenderOptions extends SenderSettings {
+  readonly now: () => number;
+}
+
+interface Post {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /** Sends to endpoints of strangers: https, public addresses, no redirects, one deadline over everything. */
-export function createSender(options: SenderSettings & { readonly now: () => number }): Sender {
-  const { allowHttp = false, timeoutMs = TIMEOUT_MS, ca, allowedAddresses = [], dnsServers, now } = options;
-  const mayCall = createReach(false, allowedAddresses);
-  const agentOptions = {
-    keepAlive: true,
-    maxFreeSockets: IDLE_CONNECTIONS_PER_HOST,
-    timeout: IDLE_CONNECTION_MS + timeoutMs,
-  };
-  const agents = {
-    http: new HttpAgent(agentOptions),
-    https: new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) }),
-  };
-  const lookup: LookupFunction = createCheckedLookup({ mayCall, dnsServers });
+class StrictSender implements Sender {
+  readonly timeoutMs: number;
+  readonly #allowHttp: boolean;
+  readonly #mayCall: MayReach;
+  readonly #lookup: LookupFunction;
+  readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
+  readonly #now: () => number;
 
-  const check = (url: URL) => {
-    if (url.protocol !== 'https:' && !(allowHttp && url.protocol === 'http:'))
+  constructor(options: SenderOptions) {
+    const { allowHttp = false, timeoutMs = TIMEOUT_MS, ca, allowedAddresses = [], dnsServers, now } = options;
+    const agentOptions = {
+      keepAlive: true,
+      maxFreeSockets: IDLE_CONNECTIONS_PER_HOST,
+      timeout: IDLE_CONNECTION_MS + timeoutMs,
+    };
+    this.timeoutMs = timeoutMs;
+    this.#allowHttp = allowHttp;
+    this.#mayCall = createReach(false, allowedAddresses);
+    this.#lookup = createCheckedLookup({ mayCall: this.#mayCall, dnsServers });
+    this.#agents = {
+      http: new HttpAgent(agentOptions),
+      https: new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) }),
+    };
+    this.#now = now;
+  }
+
+  check(url: URL): void {
+    if (url.protocol !== 'https:' && !(this.#allowHttp && url.protocol === 'http:'))
       throw new AppError('WEBHOOK_URL_REFUSED', 'only https is allowed');
-    checkLiteralHost(url.hostname, mayCall);
-  };
+    checkLiteralHost(url.hostname, this.#mayCall);
+  }
 
-  const open = (url: URL, headers: Readonly<Record<string, string>>): ClientRequest => {
+  async send(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Attempted> {
+    const startMs = performance.now();
+    let result: AttemptFailure | number;
+    try {
+      this.check(url);
+      result = await this.#post({ url, headers, body }, this.timeoutMs, true);
+    } catch (error) {
+      result = failureOfError(error as Error);
+    }
+    const durationMs = Math.round(performance.now() - startMs);
+    return typeof result === 'number'
+      ? { ok: true, status: result, durationMs }
+      : { ok: false, failure: result, durationMs };
+  }
+
+  close(): void {
+    this.#agents.http.destroy();
+    this.#agents.https.destroy();
+  }
+
+  #open({ url, headers }: Post): ClientRequest {
+    const lookup = this.#lookup;
     const common = { method: 'POST', headers, lookup, maxHeaderSize: ANSWER_MAX_HEADER_BYTES };
     return url.protocol === 'https:'
-      ? httpsRequest(url, { ...common, agent: agents.https })
-      : httpRequest(url, { ...common, agent: agents.http });
-  };
+      ? httpsRequest(url, { ...common, agent: this.#agents.https })
+      : httpRequest(url, { ...common, agent: this.#agents.http });
+  }
 
-  const post = (
-    url: URL,
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    leftMs: number,
-    mayRepeat: boolean,
-  ): Promise<AttemptFailure | number> =>
-    new Promise((resolve) => {
-      const startMs = performance.now();
-      const request = open(url, headers);
-      const deadline = setTimeout(() => {
-        resolve(failureOf('WEBHOOK_TIMED_OUT', `no answer in ${timeoutMs} ms`));
-        request.destroy();
-      }, leftMs);
-      request.once('error', (error: NodeJS.ErrnoException) => {
-        clearTimeout(deadline);
-        // The endpoint closed an idle connection at the moment that it was used again.
-        const isStale = request.reusedSocket && error.code === 'ECONNRESET';
-        if (isStale && mayRepeat)
-          resolve(post(url, headers, body, Math.max(1, leftMs - (performance.now() - startMs)), false));
-        else resolve(failureOfError(error));
-        // A connection that breaks while it is being destroyed says so once more.
-        request.on('error', () => {});
-      });
-      request.once('response', (answer) => {
-        clearTimeout(deadline);
-        const status = answer.statusCode ?? 0;
-        const retryAfterMs = parseRetryAfterMs(answer.headers['retry-after'], now());
-        finishAnswer(answer, () => resolve(failureOfStatus(status, retryAfterMs) ?? status));
-      });
-      request.end(body);
+  /** @returns the status of an answer that takes the delivery, or why there is none */
+  async #post(post: Post, leftMs: number, mayRepeat: boolean): Promise<AttemptFailure | number> {
+    const { promise, resolve } = Promise.withResolvers<AttemptFailure | number>();
+    const startMs = performance.now();
+    const request = this.#open(post);
+    const deadline = setTimeout(() => {
+      resolve(failureOf('WEBHOOK_TIMED_OUT', `no answer in ${this.timeoutMs} ms`));
+      request.destroy();
+    }, leftMs);
+    request.once('error', (error: NodeJS.ErrnoException) => {
+      clearTimeout(deadline);
+      // The endpoint closed an idle connection at the moment that it was used again.
+      const isStale = request.reusedSocket && error.code === 'ECONNRESET';
+      const restMs = Math.max(1, leftMs - (performance.now() - startMs));
+      resolve(isStale && mayRepeat ? this.#post(post, restMs, false) : failureOfError(error));
+      // A connection that breaks while it is being destroyed says so once more.
+      request.on('error', () => {});
     });
-
-  return {
-    timeoutMs,
-    check,
-    async send(url, headers, body) {
-      const startMs = performance.now();
-      let result: AttemptFailure | number;
-      try {
-        check(url);
-        result = await post(url, headers, body, timeoutMs, true);
-      } catch (error) {
-        result = failureOfError(error as Error);
-      }
-      const durationMs = Math.round(performance.now() - startMs);
-      return typeof result === 'number'
-        ? { ok: true, status: result, durationMs }
-        : { ok: false, failure: result, durationMs };
-    },
-    close() {
-      agents.http.destroy();
-      agents.https.destroy();
-    },
-  };
+    request.once('response', (answer) => {
+      clearTimeout(deadline);
+      const status = answer.statusCode ?? 0;
+      const retryAfterMs = parseRetryAfterMs(answer.headers['retry-after'], this.#now());
+      finishAnswer(answer, () => resolve(failureOfStatus(status, retryAfterMs) ?? status));
+    });
+    request.end(post.body);
+    return promise;
+  }
 }
+
+export const createSender = (options: SenderOptions): Sender => new StrictSender(options);

@@ -1,15 +1,11 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { type Signer, signMessage } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
+import type { Certificate } from '@skerry/kit/testing/certificate';
 import type { TestCore } from '../../../testing/core.ts';
 import { startDeliverer } from '../delivery/deliverer.ts';
 import type { SenderSettings } from '../delivery/send.ts';
@@ -24,28 +20,6 @@ export interface Received {
 }
 
 export type Answer = (response: ServerResponse, received: Received) => void;
-
-/** A key and a certificate for `localhost` that nobody has vouched for (PEM). */
-export async function makeCertificate(): Promise<{ key: string; cert: string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'skerry-webhook-'));
-  const [key, cert] = [join(directory, 'key'), join(directory, 'cert')];
-  const make = [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '2',
-  ];
-  const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-  await promisify(execFile)('openssl', [...make, ...name, '-keyout', key, '-out', cert]);
-  const pems = { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') };
-  await rm(directory, { recursive: true, force: true });
-  return pems;
-}
 
 /** A real HTTP server that keeps what it gets. */
 export interface Receiver extends AsyncDisposable {
@@ -62,10 +36,7 @@ export const answerWith =
   (response) =>
     response.writeHead(status, { ...headers }).end();
 
-export async function startReceiver(tls?: {
-  readonly key: string;
-  readonly cert: string;
-}): Promise<Receiver> {
+export async function startReceiver(tls?: Certificate): Promise<Receiver> {
   const received: Received[] = [];
   let waiting: (() => void)[] = [];
   const listener: RequestListener = async (request, response) => {
