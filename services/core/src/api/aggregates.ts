@@ -79,11 +79,11 @@ async function readPage(
 const ownersOf = (name: string, text: string | undefined) =>
   parseListFilter(name, text)?.map(normalizeAddress);
 
-/** Aggregates: an owner's named objects, merged from messages (specification, "Aggregates"). */
-export const aggregateHandlers = ({
-  db,
-  intake,
-}: Pick<Rooms, 'db' | 'intake'>): Handlers<typeof AGGREGATES_API> => ({
+type Used = Pick<Rooms, 'db' | 'intake'>;
+type Handled = Handlers<typeof AGGREGATES_API>;
+type Deployed = 'listNetworkAggregates' | 'listOwnedAggregates';
+
+const ownHandlers = ({ db, intake }: Used): Omit<Handled, Deployed> => ({
   writeAggregate: async ({ body }) => answerOf(await submitBody({ intake }, body, { type: 'AGGREGATE' }), {}),
   async getAggregate({ params }) {
     const aggregate = await findAggregate(db, normalizeAddress(params.address), params.key);
@@ -119,6 +119,10 @@ export const aggregateHandlers = ({
       next_cursor,
     };
   },
+});
+
+/** As deployed nodes have them. */
+const deployedHandlers = ({ db }: Used): Pick<Handled, Deployed> => ({
   async listNetworkAggregates({ query }) {
     const filter = {
       owners: ownersOf('addresses', query.addresses),
@@ -155,4 +159,10 @@ export const aggregateHandlers = ({
       info: isYes(query.with_info) ? info : {},
     };
   },
+});
+
+/** Aggregates: an owner's named objects, merged from messages (specification, "Aggregates"). */
+export const aggregateHandlers = (rooms: Used): Handled => ({
+  ...ownHandlers(rooms),
+  ...deployedHandlers(rooms),
 });
