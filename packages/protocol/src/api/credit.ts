@@ -30,7 +30,7 @@ const CreditBody = Type.Object({
   creditAmount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
 });
 const PricesQuery = Type.Object({
-  blockchain: Type.Optional(Type.String({ maxLength: 64, description: 'of this chain alone' })),
+  blockchain: Type.Optional(Type.String({ maxLength: 64, description: 'on this chain only' })),
 });
 
 export const PurchaseView = Type.Object(
@@ -40,7 +40,7 @@ export const PurchaseView = Type.Object(
     status: Type.String(),
     created_at: Type.Integer({ description: 'Unix milliseconds, of the block' }),
     updated_at: Type.Number({ description: 'Unix milliseconds' }),
-    address: Type.String({ description: 'who paid, and whose the credits are' }),
+    address: Type.String({ description: 'the payer, who receives the credits' }),
     in_amount: Type.String({ description: 'smallest units of the token' }),
     in_currency: Type.String(),
     in_decimals: Type.Integer(),
@@ -55,7 +55,7 @@ export const PurchaseView = Type.Object(
     log_index: Type.Integer(),
     block_number: Type.Integer(),
     item_hash: orNull(Type.String({ description: 'the message that credits it' })),
-    reason: orNull(Type.String({ description: 'why nothing is credited, where nothing is' })),
+    reason: orNull(Type.String({ description: 'why nothing was credited; otherwise absent' })),
   },
   { title: 'Purchase' },
 );
@@ -97,7 +97,7 @@ export const PriceView = Type.Object(
     blockchain: Type.String(),
     chain: Type.String({ description: 'its code in messages' }),
     contract: Type.String(),
-    receiver: Type.String({ description: 'where tokens are sent to' }),
+    receiver: Type.String({ description: 'the address to send tokens to' }),
     tokenSymbol: Type.String(),
     tokenAmount: Type.String({ description: 'one token, in its smallest units' }),
     decimals: Type.Integer(),
@@ -114,8 +114,8 @@ const CreditStatusView = Type.Object(
   {
     status: Type.Enum(['ok', 'degraded']),
     reasons: Type.Array(Type.String()),
-    address: Type.String({ description: 'whom the core node must trust' }),
-    enforcement: Type.Boolean({ description: 'whether what is not paid for ends' }),
+    address: Type.String({ description: 'the address the core node must trust' }),
+    enforcement: Type.Boolean({ description: 'whether unpaid resources are stopped' }),
     sales: Type.Array(
       Type.Object({
         network: Type.String(),
@@ -144,7 +144,7 @@ const TIME = 1_767_323_045_000;
 const listPurchases = {
   method: 'GET',
   path: '/api/v0/payment',
-  summary: 'Purchases, newest first',
+  summary: 'List purchases, newest first',
   query: PurchasesQuery,
   answers: { 200: Type.Object({ data: Type.Array(PurchaseView), pagination: PaginationView }) },
   errors: ['INVALID_ADDRESS'],
@@ -180,7 +180,7 @@ const listPurchases = {
 const estimateCredits = {
   method: 'POST',
   path: '/api/v0/estimation/token-to-credit',
-  summary: 'How many credits an amount of a token buys now',
+  summary: 'Convert an amount of tokens to credits at the current price',
   body: { kind: 'json', schema: TokenBody },
   answers: { 200: TokenEstimateView },
   errors: ['TOKEN_NOT_SOLD'],
@@ -202,7 +202,7 @@ const estimateCredits = {
 const estimateTokens = {
   method: 'POST',
   path: '/api/v0/estimation/credit-to-token',
-  summary: 'How much of a token buys a number of credits now',
+  summary: 'Convert a number of credits to tokens at the current price',
   body: { kind: 'json', schema: CreditBody },
   answers: { 200: CreditEstimateView },
   errors: ['TOKEN_NOT_SOLD'],
@@ -222,7 +222,7 @@ const estimateTokens = {
 const listSalePrices = {
   method: 'GET',
   path: '/api/v0/estimation/prices',
-  summary: 'What is sold for which tokens, and where they are sent to',
+  summary: 'List the tokens accepted for credits and where to send them',
   query: PricesQuery,
   answers: { 200: Type.Object({ prices: Type.Array(PriceView) }) },
   errors: [],
@@ -259,7 +259,7 @@ export const CREDIT_API = {
   getCreditStatus: {
     method: 'GET',
     path: '/status',
-    summary: 'What is not in order, and what is sold',
+    summary: 'Get the problems of the service and what it sells',
     tag: 'node',
     answers: { 200: CreditStatusView },
     errors: [],

@@ -8,7 +8,7 @@ export const DomainRecord = Type.Object(
     instance_hash: Type.String(),
     subdomain: Type.String({ description: 'four words joined by hyphens, without the parent domain' }),
     url: Type.String({ description: 'subdomain and parent domain, without a scheme' }),
-    ipv6: orNull(Type.String(), { description: 'null while the instance has no address' }),
+    ipv6: orNull(Type.String(), { description: 'null until the instance has an address' }),
     active: Type.Boolean({
       description:
         'routed: the name is its own (the earliest of those that share it), its address is known, and its owner wants it to run. ' +
@@ -23,12 +23,12 @@ export type DomainRecord = Static<typeof DomainRecord>;
 export const GatewayStatus = Type.Object(
   {
     instance_count: Type.Integer({ description: 'instances that the gateway knows' }),
-    route_count: Type.Integer({ description: 'of these, the active ones' }),
+    route_count: Type.Integer({ description: 'how many of these are active' }),
     last_sync_time: Type.Number({
       description: 'Unix seconds of the last full sync or applied change, 0 before the first',
     }),
     domain: Type.String(),
-    http_port: Type.Optional(Type.Integer({ description: 'an addition to what deployed gateways say' })),
+    http_port: Type.Optional(Type.Integer({ description: 'deployed gateways do not have this field' })),
     https_port: Type.Optional(Type.Integer()),
   },
   { title: 'Status' },
@@ -43,7 +43,9 @@ export const SyncRecord = Type.Object(
     removed: Type.Integer(),
     changed: Type.Integer(),
     held_back: Type.Optional(
-      Type.Integer({ description: 'instances that the core node suddenly lacks and whose routes are kept' }),
+      Type.Integer({
+        description: 'instances that suddenly disappeared from the core node and whose routes are kept',
+      }),
     ),
     duration_ms: Type.Number(),
   },
@@ -63,7 +65,7 @@ export const WhyRecord = Type.Object(
     chain: Type.Array(
       Type.Object({
         step: Type.Enum(WHY_STEPS),
-        ok: orNull(Type.Boolean(), { description: 'null where it cannot be told' }),
+        ok: orNull(Type.Boolean(), { description: 'null: unknown' }),
         detail: Type.String(),
       }),
     ),
@@ -80,7 +82,10 @@ const SyncRequest = Type.Union([
   Type.Object(
     {
       accept_loss: Type.Optional(
-        Type.Boolean({ description: 'what the core node lacks is meant to be gone, however much it is' }),
+        Type.Boolean({
+          description:
+            'confirm that everything missing from the core node is really gone, however much it is',
+        }),
       ),
     },
     { additionalProperties: false },
@@ -112,7 +117,7 @@ export const GATEWAY_API = {
   getDomainOfInstance: {
     method: 'GET',
     path: '/api/hash/:hash',
-    summary: 'The host name of an instance, whether it is known or not',
+    summary: 'Compute the host name of an instance hash, even of an unknown one',
     tag: 'domains',
     params: Type.Object({ hash: name('item hash of the INSTANCE message') }),
     answers: { 200: DomainRecord },
@@ -122,7 +127,7 @@ export const GATEWAY_API = {
   findDomain: {
     method: 'GET',
     path: '/api/lookup/:subdomain',
-    summary: 'The instance that has a host name',
+    summary: 'Find the instance behind a host name',
     tag: 'domains',
     params: Type.Object({ subdomain: name('four words joined by hyphens') }),
     answers: { 200: DomainRecord },
@@ -132,7 +137,7 @@ export const GATEWAY_API = {
   explainDomain: {
     method: 'GET',
     path: '/api/why/:subject',
-    summary: 'Why a host name answers or does not',
+    summary: 'Explain step by step why a host name answers or not',
     tag: 'domains',
     params: Type.Object({ subject: name('a host name, with or without its domain, or an item hash') }),
     answers: { 200: WhyRecord },
@@ -154,7 +159,7 @@ export const GATEWAY_API = {
   getGatewayStatus: {
     method: 'GET',
     path: '/api/status',
-    summary: 'How many instances are routed, and how fresh that is',
+    summary: 'Get how many instances are routed and how fresh the table is',
     tag: 'node',
     answers: { 200: GatewayStatus },
     errors: [],
@@ -163,7 +168,7 @@ export const GATEWAY_API = {
   syncGateway: {
     method: 'POST',
     path: '/api/sync',
-    summary: 'Read all instances from the core node now (Authorization: Bearer API_KEY)',
+    summary: 'Read all instances from the core node again now (Authorization: Bearer API_KEY)',
     tag: 'node',
     body: { kind: 'json', schema: SyncRequest, isOptional: true },
     answers: { 200: SyncRecord },
@@ -176,7 +181,7 @@ export const GATEWAY_API = {
   getGatewayMetrics: {
     method: 'GET',
     path: '/metrics',
-    summary: 'Metrics for Prometheus',
+    summary: 'Get metrics in the Prometheus format',
     tag: 'node',
     answers: { 200: text('the Prometheus text format, version 0.0.4') },
     errors: [],

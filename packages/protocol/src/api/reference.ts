@@ -6,7 +6,7 @@ export const REFERENCE_API = {
   getDocument: {
     method: 'GET',
     path: '/api/v0/openapi.json',
-    summary: 'This document (OpenAPI 3.1)',
+    summary: 'Get this document (OpenAPI 3.1)',
     tag: 'node',
     answers: {
       200: Type.Object({
@@ -20,7 +20,7 @@ export const REFERENCE_API = {
   getReference: {
     method: 'GET',
     path: '/api/v0/docs',
-    summary: 'This document as a page',
+    summary: 'Read this document as a web page',
     tag: 'node',
     answers: { 200: text('a page to read', 'text/html') },
     errors: [],

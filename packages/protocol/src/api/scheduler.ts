@@ -52,7 +52,7 @@ export const PlanView = Type.Object(
       { description: 'by node id' },
     ),
     waiting: Type.Array(Type.Object({ vm_hash: Hash, reason: orNull(ReasonView) }), {
-      description: 'those without a node, in the order in which they are served',
+      description: 'instances without a node, in the order they are served',
     }),
   },
   { title: 'Plan' },
@@ -65,16 +65,20 @@ export const NodeView = Type.Object(
     version: Type.String(),
     features: Type.Array(Type.String()),
     capacity: Type.Object(ResourcesView.properties, { description: 'what the node announces' }),
-    limits: Type.Object(ResourcesView.properties, { description: 'what may be promised: of what counts' }),
+    limits: Type.Object(ResourcesView.properties, {
+      description: 'the part of what counts that may be allocated',
+    }),
     used: ResourcesView,
     free: ResourcesView,
     instances: Type.Integer(),
-    healthy: Type.Boolean({ description: 'whether it gets something new' }),
+    healthy: Type.Boolean({ description: 'whether it receives new instances' }),
     reason: orNull(ReasonView),
-    leaving: orNull(ReasonView, { description: 'why what it holds goes elsewhere' }),
-    trust: Type.String({ description: 'how far the node is believed, and how much of its room counts' }),
+    leaving: orNull(ReasonView, { description: 'why its instances are moved elsewhere' }),
+    trust: Type.String({
+      description: 'how far the scheduler trusts the node, and how much of its capacity counts',
+    }),
     score: orNull(Type.Number({ description: '0 to 1, as published' })),
-    weight: Type.Number({ description: 'how much it is preferred' }),
+    weight: Type.Number({ description: 'its rank value; higher is preferred' }),
     announced_at: Type.Integer({ description: 'Unix seconds' }),
   },
   { title: 'Node' },
@@ -108,11 +112,11 @@ export const CandidateView = Type.Object(
   {
     node_id: Hash,
     has_room: Type.Boolean(),
-    weight: Type.Number({ description: 'free_share * (1 + score) / 2' }),
+    weight: Type.Number({ description: 'free_share × (1 + score) / 2' }),
     free_share: Type.Number({ description: 'the smallest free part of its cores, memory and disk' }),
     score: orNull(Type.Number()),
     free: ResourcesView,
-    trust: Type.String({ description: 'how far the node is believed' }),
+    trust: Type.String({ description: 'how far the scheduler trusts the node' }),
     against: orNull(ReasonView),
   },
   { title: 'Candidate' },
@@ -142,13 +146,13 @@ export const ExplanationView = Type.Object(
       message: Type.String(),
     }),
     decisions: Type.Array(DecisionView, {
-      description: 'the last ones of this scheduler since its start, oldest first',
+      description: 'the most recent ones since this scheduler started, oldest first',
     }),
     nodes: Type.Record(Type.String(), Type.Integer(), {
-      description: 'how many nodes have room (FITS), and what speaks against the others',
+      description: 'how many nodes have room (FITS), and why the others were ruled out',
     }),
     candidates: Type.Array(CandidateView, {
-      description: 'in the order of preference: where it would go if it had no node yet',
+      description: 'in order of preference: where it would go if it had no node yet',
     }),
   },
   { title: 'Explanation' },
@@ -159,7 +163,7 @@ export const SchedulerStatusView = Type.Object(
   {
     status: Type.Enum(['ok', 'degraded']),
     reasons: Type.Array(Type.String()),
-    address: Type.String({ description: 'whom the core node must trust' }),
+    address: Type.String({ description: 'the address the core node must trust' }),
     leadership: Type.Object({
       role: Role,
       since_ms: Type.Integer(),
@@ -179,7 +183,7 @@ export const SchedulerStatusView = Type.Object(
       placed: Type.Integer(),
       waiting: Type.Integer(),
       leaving: Type.Integer({
-        description: 'on nodes that they should leave, without another that has room',
+        description: 'instances on nodes they should leave, while no other node has room',
       }),
     }),
   },
@@ -231,7 +235,7 @@ export const SCHEDULER_API = {
   getPlan: {
     method: 'GET',
     path: '/api/v0/plan',
-    summary: 'Every node with what it is to run',
+    summary: 'List every node with the instances it should run',
     answers: { 200: PlanView },
     errors: ['UPSTREAM_UNAVAILABLE'],
     example: {
@@ -245,7 +249,7 @@ export const SCHEDULER_API = {
   listNodes: {
     method: 'GET',
     path: '/api/v0/nodes',
-    summary: 'The compute nodes: what they have, and why they get nothing new',
+    summary: 'List compute nodes with their capacity, and why they receive no new instances',
     answers: { 200: NodesView },
     errors: ['UPSTREAM_UNAVAILABLE'],
     example: {
@@ -276,7 +280,7 @@ export const SCHEDULER_API = {
   getAllocation: {
     method: 'GET',
     path: '/api/v0/allocation/:vm_hash',
-    summary: 'Where a virtual machine is to run',
+    summary: 'Find the node of an instance',
     params: VmHashParams,
     answers: { 200: AllocationView },
     errors: ['UPSTREAM_UNAVAILABLE', 'INVALID_HASH', 'ALLOCATION_NOT_FOUND'],
@@ -295,7 +299,7 @@ export const SCHEDULER_API = {
   explainPlacement: {
     method: 'GET',
     path: '/api/v0/explain/:vm_hash',
-    summary: 'Why a virtual machine is where it is, and how every node stands to it',
+    summary: 'Explain why an instance is where it is, and how every node compares',
     params: VmHashParams,
     query: ExplainQuery,
     answers: { 200: ExplanationView },
@@ -330,7 +334,7 @@ export const SCHEDULER_API = {
   simulatePlacement: {
     method: 'GET',
     path: '/api/v0/simulate',
-    summary: 'Whether something of this size could be placed now; 503 where not',
+    summary: 'Check whether an instance of a given size could be placed now; 503 if not',
     query: SimulateQuery,
     answers: { 200: SimulationView, 503: SimulationView },
     errors: ['UPSTREAM_UNAVAILABLE'],
@@ -342,7 +346,7 @@ export const SCHEDULER_API = {
   getSchedulerStatus: {
     method: 'GET',
     path: '/status',
-    summary: 'What is not in order, and who leads',
+    summary: 'Get the problems of the scheduler and which scheduler leads',
     answers: { 200: SchedulerStatusView },
     errors: [],
     example: {

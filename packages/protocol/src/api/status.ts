@@ -50,7 +50,7 @@ export type FailureView = Static<typeof FailureView>;
 
 export const UptimeView = Type.Object(
   {
-    timeframe: Type.String({ format: 'date-time', description: 'where the quarter of an hour begins' }),
+    timeframe: Type.String({ format: 'date-time', description: 'start of the quarter of an hour' }),
     amount: Percent('of its checks'),
     hits: Type.Integer(),
     avg_response: Microseconds('microseconds'),
@@ -103,7 +103,7 @@ export const STATUS_API = {
   listServices: {
     method: 'GET',
     path: '/api/services',
-    summary: 'Every service, and how it was doing',
+    summary: 'List every service with its uptime',
     tag: 'services',
     answers: { 200: ServicesView },
     errors: [],
@@ -112,7 +112,7 @@ export const STATUS_API = {
   getService: {
     method: 'GET',
     path: '/api/services/:id',
-    summary: 'One service',
+    summary: 'Get a service',
     tag: 'services',
     params: ServiceParams,
     answers: { 200: ServiceView },
@@ -122,7 +122,7 @@ export const STATUS_API = {
   listFailures: {
     method: 'GET',
     path: '/api/services/:id/failures',
-    summary: 'Its last failures, newest first',
+    summary: 'List the last failures of a service, newest first',
     tag: 'services',
     params: ServiceParams,
     answers: { 200: Type.Array(FailureView) },
@@ -135,7 +135,7 @@ export const STATUS_API = {
   listUptime: {
     method: 'GET',
     path: '/api/services/:id/uptime_data',
-    summary: 'Its last week in quarters of an hour, oldest first',
+    summary: 'Get the last week of a service in quarters of an hour, oldest first',
     tag: 'services',
     params: ServiceParams,
     answers: { 200: Type.Array(UptimeView) },
@@ -148,7 +148,7 @@ export const STATUS_API = {
   getStatus: {
     method: 'GET',
     path: '/status',
-    summary: 'Whether the status service itself is in order',
+    summary: 'Check the status service itself',
     tag: 'node',
     answers: { 200: StatusServiceView },
     errors: [],
@@ -157,7 +157,7 @@ export const STATUS_API = {
   getPage: {
     method: 'GET',
     path: '/',
-    summary: 'The same for people',
+    summary: 'Show the status page',
     tag: 'services',
     answers: { 200: text('a page to read', 'text/html') },
     errors: [],

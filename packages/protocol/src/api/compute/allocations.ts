@@ -51,7 +51,7 @@ export const ALLOCATIONS_API = {
   updateMachine: {
     method: 'POST',
     path: '/control/machine/:ref/update',
-    summary: 'Look at the core node for an instance of this node now: its ports and domains',
+    summary: "Reread one of this node's instances from the core node now, with its ports and domains",
     tag: 'allocations',
     rateClass: 'general',
     params: Type.Object({ ref: Hash }),
@@ -62,7 +62,7 @@ export const ALLOCATIONS_API = {
   notifyAllocation: {
     method: 'POST',
     path: '/control/allocation/notify',
-    summary: 'Look at the core node for an instance now; 503 where it cannot be taken',
+    summary: 'Read an instance from the core node now; 503 if the node cannot take it',
     tag: 'allocations',
     rateClass: 'general',
     body: { kind: 'json', schema: Type.Object({ instance: Hash }) },

@@ -23,8 +23,8 @@ export const AggregateView = Type.Object(
     key: Type.String(),
     address: Type.String({ description: 'owner' }),
     content: anyObject('the fields, each as its latest element says'),
-    time: Type.Integer({ description: 'Unix seconds of the latest element' }),
-    item_hash: Type.String({ description: 'the latest element' }),
+    time: Type.Integer({ description: 'time of the latest message merged into it, Unix seconds' }),
+    item_hash: Type.String({ description: 'the latest message merged into it' }),
     created: Type.String({ format: 'date-time' }),
     last_updated: Type.String({ format: 'date-time' }),
   },
@@ -59,14 +59,14 @@ export const AGGREGATES_API = {
   writeAggregate: {
     method: 'POST',
     path: '/api/v0/aggregates',
-    summary: 'Write fields of an aggregate (signed AGGREGATE)',
+    summary: 'Set fields of an aggregate (signed AGGREGATE)',
     ...takesSigned({ type: 'AGGREGATE', content: AggregateContent }, 'MESSAGE_FORGOTTEN'),
     answers: SUBMISSION_ANSWERS,
   },
   getAggregate: {
     method: 'GET',
     path: '/api/v0/aggregates/:address/:key',
-    summary: 'One aggregate',
+    summary: 'Get an aggregate',
     ...reads('AGGREGATE_NOT_FOUND'),
     params: Type.Object({ address: Address, key: Type.String({ description: 'the key of an aggregate' }) }),
     answers: { 200: AggregateView },
@@ -74,7 +74,7 @@ export const AGGREGATES_API = {
   listAggregates: {
     method: 'GET',
     path: '/api/v0/aggregates',
-    summary: 'Aggregates, last changed first',
+    summary: 'List aggregates, last changed first',
     ...reads('INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     query: Type.Object(
       {
@@ -107,7 +107,7 @@ export const AGGREGATES_API = {
   listNetworkAggregates: {
     method: 'GET',
     path: '/api/v0/aggregates.json',
-    summary: 'Aggregates, in the form of deployed nodes',
+    summary: 'List aggregates in the form of deployed nodes',
     tag: 'aggregates',
     ...reads('INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     ...asDeployed,
@@ -123,7 +123,7 @@ export const AGGREGATES_API = {
   listOwnedAggregates: {
     method: 'GET',
     path: '/api/v0/aggregates/:address.json',
-    summary: "An owner's aggregates by key, in the form of deployed nodes",
+    summary: "Get an owner's aggregates by key, in the form of deployed nodes",
     ...reads('AGGREGATE_NOT_FOUND'),
     ...asDeployed,
     params: Type.Object({ address: Address }),

@@ -39,7 +39,7 @@ export const CostView = Type.Object(
     type: Type.Enum([...RESOURCE_KINDS]),
     payment_type: Type.Literal('credit'),
     compute_units: Type.Integer(),
-    size_mib: Type.Integer({ description: 'storage that no compute unit brings along' }),
+    size_mib: Type.Integer({ description: 'storage beyond what the compute units include' }),
     ...rates,
     cost_credit_nano: digits('billionths of a credit per second'),
     consumed_credits: Type.Integer({ description: 'whole credits so far' }),
@@ -77,7 +77,7 @@ const CostsView = Type.Object(
 
 export const PriceView = Type.Object(
   {
-    required_tokens: Type.Number({ description: 'none are to be held' }),
+    required_tokens: Type.Number({ description: 'always 0: no tokens need to be held' }),
     payment_type: Type.Literal('credit'),
     cost: perSecond('all parts'),
     detail: Type.Array(CostPart),
@@ -126,7 +126,7 @@ export const COSTS_API = {
   listCosts: {
     method: 'GET',
     path: '/api/v0/costs',
-    summary: 'What instances, programs and files cost together, and each of them, newest first',
+    summary: 'Get the cost of instances, programs and files, in total and each, newest first',
     ...reads('INVALID_HASH', 'LIST_TOO_COSTLY'),
     ...asDeployed,
     query: Type.Object(
@@ -156,7 +156,7 @@ export const COSTS_API = {
   getCost: {
     method: 'GET',
     path: '/api/v0/price/:item_hash',
-    summary: 'What an instance, a program or a file costs',
+    summary: 'Get the cost of an instance, a program or a file',
     ...reads('INVALID_HASH', 'COST_NOT_FOUND', 'MESSAGE_FORGOTTEN'),
     ...asDeployed,
     params: ItemParams,
@@ -170,7 +170,7 @@ export const COSTS_API = {
   estimateCost: {
     method: 'POST',
     path: '/api/v0/price/estimate',
-    summary: 'What a message would cost if it were sent now',
+    summary: 'Estimate the cost of a message before sending it',
     ...reads(...ESTIMATE_ERRORS),
     ...asDeployed,
     body: {
@@ -183,7 +183,7 @@ export const COSTS_API = {
   estimateInstanceCost: {
     method: 'POST',
     path: '/api/v0/price/estimate/instance',
-    summary: 'What an instance would cost if its message were sent now',
+    summary: 'Estimate the cost of an instance before creating it',
     ...reads('INVALID_CONTENT', 'UNKNOWN_FIELD'),
     ...asDeployed,
     body: {
@@ -198,7 +198,7 @@ export const COSTS_API = {
   recalculateCosts: {
     method: 'POST',
     path: '/api/v0/price/recalculate',
-    summary: "Reads the publishers' prices again; for the node's operator (X-Auth-Token)",
+    summary: "Apply the publishers' current prices again; for the node's operator (X-Auth-Token)",
     ...RECALCULATION,
     answers: { 200: RecalculatedView },
     deployed: {
@@ -209,7 +209,7 @@ export const COSTS_API = {
   recalculateCost: {
     method: 'POST',
     path: '/api/v0/price/:item_hash/recalculate',
-    summary: "The same, where one message is in question; for the node's operator (X-Auth-Token)",
+    summary: "Apply current prices again for one message; for the node's operator (X-Auth-Token)",
     rateClass: 'heavy',
     errors: [...RECALCULATION.errors, 'INVALID_HASH', 'COST_NOT_FOUND'],
     params: ItemParams,
@@ -219,7 +219,7 @@ export const COSTS_API = {
   getConsumedCredits: {
     method: 'GET',
     path: '/api/v0/messages/:hash/consumed_credits',
-    summary: 'What an instance, a program or a file has used so far, whole credits',
+    summary: 'Get the credits that an instance, a program or a file has used so far',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: Type.Object({ hash: ItemHash }),
     answers: { 200: Type.Object({ item_hash: Type.String(), consumed_credits: Type.Integer() }) },

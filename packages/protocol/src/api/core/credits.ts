@@ -27,15 +27,15 @@ const AddressParams = Type.Object({ address: Address });
 export const AccountView = Type.Object(
   {
     address: Type.String(),
-    credit_balance: Type.Integer({ description: 'whole credits, rounded towards less' }),
+    credit_balance: Type.Integer({ description: 'whole credits, rounded down' }),
     credit_balance_nano: digits('billionths of a credit'),
     credit_rate_nano: digits('what everything of the owner costs, billionths of a credit per second'),
-    credit_hold: Type.Integer({ description: 'whole credits that a day of it costs; kept back' }),
-    credit_available: Type.Integer({ description: 'the balance without the hold' }),
+    credit_hold: Type.Integer({ description: 'whole credits that one day costs; held back' }),
+    credit_available: Type.Integer({ description: 'the balance minus the hold' }),
     credit_state: orNull(Type.Enum([...CREDIT_STATES])),
     credit_state_since: orNull(Type.Integer({ description: 'Unix seconds' })),
     runs_out_at: orNull(Type.Integer({ description: 'Unix seconds, at the present rate' })),
-    time: Type.Integer({ description: 'as of when, Unix seconds' }),
+    time: Type.Integer({ description: 'the time to compute the balance for, Unix seconds' }),
   },
   { title: 'Account' },
 );
@@ -45,7 +45,7 @@ export type AccountView = Static<typeof AccountView>;
 export const BalanceView = Type.Object(
   {
     ...AccountView.properties,
-    balance: Type.Number({ description: 'tokens held: none, everything is paid by credit' }),
+    balance: Type.Number({ description: 'token balance; always 0, since everything is paid with credits' }),
     details: Type.Object({}),
     locked_amount: Type.Number(),
     credit_balance_details: orNull(
@@ -59,7 +59,7 @@ export type BalanceView = Static<typeof BalanceView>;
 
 export const HistoryView = Type.Object(
   {
-    amount: Type.Integer({ description: 'whole credits; below zero for what was used' }),
+    amount: Type.Integer({ description: 'whole credits; negative for usage' }),
     amount_nano: digits('the same in billionths of a credit'),
     kind: Type.Enum(['purchase', 'expense']),
     bonus_amount: orNull(Type.Integer()),
@@ -137,7 +137,7 @@ export const CREDITS_API = {
   getBalance: {
     method: 'GET',
     path: '/api/v0/addresses/:address/balance',
-    summary: 'The credit of an address, as of a time',
+    summary: 'Get the credits of an address, now or at a given time',
     ...reads(),
     ...asDeployed,
     params: AddressParams,
@@ -161,7 +161,7 @@ export const CREDITS_API = {
   listCreditHistory: {
     method: 'GET',
     path: '/api/v0/addresses/:address/credit_history',
-    summary: 'What an address bought and used, newest first',
+    summary: 'List what an address bought and used, newest first',
     ...reads('LIST_TOO_COSTLY'),
     ...asDeployed,
     params: AddressParams,
@@ -199,7 +199,7 @@ export const CREDITS_API = {
   listPrices: {
     method: 'GET',
     path: '/api/v0/credits/prices',
-    summary: 'The prices of new instances, programs and files',
+    summary: 'Get the prices of new instances, programs and files',
     ...reads(),
     answers: { 200: PricesView },
     example: {
@@ -209,12 +209,12 @@ export const CREDITS_API = {
   listCharges: {
     method: 'GET',
     path: '/api/v0/credits/charges',
-    summary: 'What is not charged yet for a period',
+    summary: 'Get what has not been charged yet for a period',
     ...reads(),
     query: Type.Object(
       {
         kind: Type.Enum([...RESOURCE_KINDS], {
-          description: 'machines are charged by the hour, files by the day',
+          description: 'instances are charged by the hour, files by the day',
         }),
         time: Type.Optional(time('of the period; now if left out')),
         limit: defaulted(
@@ -229,7 +229,7 @@ export const CREDITS_API = {
   listAccounts: {
     method: 'GET',
     path: '/api/v0/credits/accounts',
-    summary: 'Every account, in order of address',
+    summary: 'List every account, ordered by address',
     ...reads(),
     query: Type.Object(
       {

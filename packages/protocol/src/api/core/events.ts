@@ -24,7 +24,7 @@ export const EventPageView = Type.Object(
         data: Type.Unknown({ description: 'what changed; its form follows from the kind' }),
       }),
     ),
-    next_cursor: Type.String({ description: 'ask with it for what comes after' }),
+    next_cursor: Type.String({ description: 'send it to get what comes after' }),
   },
   { title: 'EventPage' },
 );
@@ -35,7 +35,7 @@ export const EVENTS_API = {
   listEvents: {
     method: 'GET',
     path: '/api/v0/events',
-    summary: 'Changes after a cursor: a stream, or a page',
+    summary: 'Read events after a cursor, as a stream or a page',
     // A stream is one request, however long it is read; how many there are has a limit of its own.
     ...reads('INVALID_CURSOR', 'OVERLOADED'),
     query: EventsQuery,

@@ -69,8 +69,8 @@ const TransactionsQuery = Type.Object(
 /** What every list says of how true it is. */
 const freshnessView = {
   head: orNull(Type.Integer({ description: 'newest block of the chain; null before the first look' })),
-  finalized: orNull(Type.Integer({ description: 'newest block that cannot be taken back any more' })),
-  indexed: orNull(Type.Integer({ description: 'up to this block everything that is asked for is read' })),
+  finalized: orNull(Type.Integer({ description: 'newest block that is final' })),
+  indexed: orNull(Type.Integer({ description: 'everything requested up to this block has been read' })),
   lag: orNull(Type.Integer({ description: 'blocks between indexed and head' })),
   state: Type.String({ description: 'live, catching_up, stalled or halted' }),
 };
@@ -80,8 +80,8 @@ export const CoverageView = Type.Object(
     contract: Type.String(),
     kind: Type.String({ description: 'events or transactions' }),
     from_block: Type.Integer(),
-    to_block: orNull(Type.Integer({ description: 'null where nothing is read yet' })),
-    live: Type.Boolean({ description: 'follows the head' }),
+    to_block: orNull(Type.Integer({ description: 'null before the first read' })),
+    live: Type.Boolean({ description: 'keeps up with the newest block' }),
   },
   { title: 'Coverage' },
 );
@@ -94,7 +94,7 @@ const listView = {
   }),
   cursor: orNull(Type.String({ description: 'for the next page; null after the last one' })),
   coverage: Type.Array(CoverageView, {
-    description: 'what is read of the contract that the query names; empty where it is not indexed',
+    description: 'what is indexed of the contract in the query; empty if it is not indexed',
   }),
   ...freshnessView,
 };
@@ -105,7 +105,7 @@ export const EventView = Type.Object(
     block_number: Type.Integer(),
     log_index: Type.Integer(),
     contract: Type.String(),
-    event_name: Type.String({ description: 'empty where the log fits none of the declared events' }),
+    event_name: Type.String({ description: 'empty if the log matches none of the declared events' }),
     event_signature: Type.String(),
     args: Type.Record(Type.String(), Type.Unknown()),
     timestamp: Type.Integer({ description: 'Unix seconds' }),
@@ -119,7 +119,7 @@ export const TransactionView = Type.Object(
     hash: Type.String(),
     block_number: Type.Integer(),
     from: Type.String(),
-    to: orNull(Type.String({ description: 'null where a contract was made' })),
+    to: orNull(Type.String({ description: 'null if a contract was created' })),
     value: Type.String({ description: 'wei' }),
     gas: Type.Integer(),
     gas_price: Type.String({ description: 'wei' }),
@@ -157,7 +157,7 @@ export const NetworkStatusView = Type.Object(
         concurrency: Type.Integer(),
         resting: Type.Boolean(),
       }),
-      { description: 'of the process that answers; empty where another one indexes the network' },
+      { description: 'of the answering process; empty if another process indexes the network' },
     ),
   },
   { title: 'IndexedNetworkStatus' },
@@ -171,7 +171,7 @@ export const INDEXER_API = {
   listNetworks: {
     method: 'GET',
     path: '/api/v0/indexer',
-    summary: 'Chains that this node indexes',
+    summary: 'List the chains this node indexes',
     ...reads(),
     answers: { 200: Type.Object({ networks: Type.Array(NetworkView) }) },
     example: { answer: { networks: [] } },
@@ -179,7 +179,7 @@ export const INDEXER_API = {
   getNetwork: {
     method: 'GET',
     path: '/api/v0/indexer/:network',
-    summary: 'How far a chain is indexed',
+    summary: 'Get how far a chain is indexed',
     ...reads('NETWORK_NOT_FOUND'),
     params: Params,
     answers: { 200: NetworkStatusView },
@@ -187,7 +187,7 @@ export const INDEXER_API = {
   listChainEvents: {
     method: 'GET',
     path: '/api/v0/indexer/:network/events',
-    summary: 'Events of indexed contracts, newest first',
+    summary: 'List events of indexed contracts, newest first',
     ...reads(...LIST_ERRORS),
     params: Params,
     query: EventsQuery,
@@ -196,7 +196,7 @@ export const INDEXER_API = {
   listChainTransactions: {
     method: 'GET',
     path: '/api/v0/indexer/:network/transactions',
-    summary: 'Transactions of indexed addresses, newest first',
+    summary: 'List transactions of indexed addresses, newest first',
     ...reads(...LIST_ERRORS),
     params: Params,
     query: TransactionsQuery,

@@ -37,14 +37,14 @@ export const INSTANCES_API = {
     answers: submissionAnswers('CreatedInstance', {
       instance_id: Type.String(),
       ipv6: Type.String({
-        description: 'empty where no node was chosen yet; GET the instance for phase and reason',
+        description: 'empty until a node is chosen; GET the instance for its phase and reason',
       }),
     }),
   },
   getInstance: {
     method: 'GET',
     path: '/api/v0/instances/:instance_id',
-    summary: 'One instance',
+    summary: 'Get an instance',
     ...reads('INVALID_HASH', 'INSTANCE_NOT_FOUND'),
     params: IdParams,
     answers: { 200: InstanceView },
@@ -52,14 +52,14 @@ export const INSTANCES_API = {
   listInstances: {
     method: 'GET',
     path: '/api/v0/instances',
-    summary: 'Instances, newest first',
+    summary: 'List instances, newest first',
     ...reads('INVALID_HASH', 'INVALID_CURSOR'),
     query: Type.Object(
       {
         ...pageQuery,
         address: Type.Optional(Type.String({ description: 'owner' })),
         status: Type.Optional(
-          Type.Union(InstanceStatus.anyOf, { description: 'only those with this status' }),
+          Type.Union(InstanceStatus.anyOf, { description: 'only resources with this status' }),
         ),
         node_id: Type.Optional(Type.String({ description: 'the compute node that runs it' })),
       },
@@ -70,7 +70,7 @@ export const INSTANCES_API = {
   updateInstance: {
     method: 'PUT',
     path: '/api/v0/instances/:instance_id',
-    summary: 'Change name, description, firewall (signed INSTANCE_UPDATE)',
+    summary: 'Change the name, description or firewall of an instance (signed INSTANCE_UPDATE)',
     ...takesSigned({ type: 'INSTANCE_UPDATE', content: InstanceUpdateContent }, ...CHANGE_ERRORS),
     params: IdParams,
     answers: SUBMISSION_ANSWERS,
@@ -78,7 +78,7 @@ export const INSTANCES_API = {
   controlInstance: {
     method: 'POST',
     path: '/api/v0/instances/:instance_id/control',
-    summary: 'Start, stop, restart (signed INSTANCE_CONTROL)',
+    summary: 'Start, stop or restart an instance (signed INSTANCE_CONTROL)',
     ...takesSigned({ type: 'INSTANCE_CONTROL', content: InstanceControlContent }, ...CHANGE_ERRORS),
     params: IdParams,
     answers: SUBMISSION_ANSWERS,

@@ -11,7 +11,7 @@ import { SUBMISSION_ANSWERS } from './common/submission.ts';
 const NetworkBody = Type.Object(
   {
     sync: Type.Optional(
-      Type.Boolean({ description: 'accepted and without effect: answers come after the verdict' }),
+      Type.Boolean({ description: 'accepted but has no effect: the answer always comes after the verdict' }),
     ),
     message: Type.Object({
       chain: Type.String(),
@@ -89,7 +89,7 @@ export const MESSAGES_API = {
   submitMessage: {
     method: 'POST',
     path: '/api/v0/messages',
-    summary: 'Submit a signed message, in the envelope or in the network form',
+    summary: 'Submit a signed message, in the envelope or the network form',
     rateClass: 'authenticated',
     errors: ['DATABASE_UNAVAILABLE', ...CONTENT_ERRORS],
     body: { kind: 'signed', schema: Type.Union([EnvelopeShape, NetworkBody]) },
@@ -102,7 +102,7 @@ export const MESSAGES_API = {
   getMessage: {
     method: 'GET',
     path: '/api/v0/messages/:hash',
-    summary: 'One message, whatever became of it, and why',
+    summary: 'Get a message with its status and the reason for it',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: HashParams,
     answers: { 200: JudgedMessageView },
@@ -111,7 +111,7 @@ export const MESSAGES_API = {
   getMessageStatus: {
     method: 'GET',
     path: '/api/v0/messages/:hash/status',
-    summary: 'What became of a message, and why',
+    summary: 'Get the status of a message and the reason for it',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: HashParams,
     answers: { 200: MessageStatusView },
@@ -129,7 +129,7 @@ export const MESSAGES_API = {
   getMessageContent: {
     method: 'GET',
     path: '/api/v0/messages/:hash/content',
-    summary: 'The content of a message; of a POST, the content inside of it',
+    summary: 'Get the content of a message; for a POST, its inner content',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'MESSAGE_NOT_PROCESSED'),
     params: HashParams,
     answers: { 200: Type.Unknown() },
@@ -138,7 +138,7 @@ export const MESSAGES_API = {
   listMessages: {
     method: 'GET',
     path: '/api/v0/messages',
-    summary: 'Messages in force, newest first',
+    summary: 'List messages in force, newest first',
     ...reads(...LIST_ERRORS),
     query: Type.Object({ ...queryOf(MESSAGE_FILTERS, '/messages'), ...pageQuery }, strict),
     answers: {

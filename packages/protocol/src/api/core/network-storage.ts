@@ -66,7 +66,7 @@ export const NETWORK_STORAGE_API = {
   addFile: {
     method: 'POST',
     path: '/api/v0/storage/add_file',
-    summary: 'Keep a file (multipart: metadata with a signed STORE message, file), or a body of bytes',
+    summary: 'Upload a file, as multipart (metadata with a signed STORE message, then file) or as a raw body',
     ...reads(...STORE_ERRORS, 'STORAGE_UNAVAILABLE'),
     body: { kind: 'stream', content: { 'multipart/form-data': AddForm, 'application/octet-stream': Bytes } },
     answers: { 200: AddedFileView, 202: AddedFileView },
@@ -75,7 +75,7 @@ export const NETWORK_STORAGE_API = {
   getFileByMessage: {
     method: 'GET',
     path: '/api/v0/storage/by-message-hash/:hash',
-    summary: 'The file of a STORE message',
+    summary: 'Find the file of a STORE message',
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND'),
     params: Type.Object({ hash: Type.String({ description: 'item hash' }) }),
     answers: { 200: FileReferenceView },
@@ -84,7 +84,7 @@ export const NETWORK_STORAGE_API = {
   getFileByRef: {
     method: 'GET',
     path: '/api/v0/storage/by-ref/:ref',
-    summary: 'The newest version of the file that a STORE message began',
+    summary: 'Find the newest version of a file by its first STORE message',
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND'),
     params: Type.Object({ ref: Type.String({ description: 'item hash of the first STORE message' }) }),
     answers: { 200: FileReferenceView },
@@ -93,7 +93,7 @@ export const NETWORK_STORAGE_API = {
   getFileByName: {
     method: 'GET',
     path: '/api/v0/storage/by-ref/:address/:ref',
-    summary: 'The newest file that an owner gave a name',
+    summary: 'Find the newest version of a file by its owner and name',
     ...reads('FILE_NOT_FOUND'),
     params: Type.Object({
       address: Type.String({ description: 'the owner, in any spelling of its chain' }),
@@ -115,7 +115,7 @@ export const NETWORK_STORAGE_API = {
   countFileMessages: {
     method: 'GET',
     path: '/api/v0/storage/count/:hash',
-    summary: 'How many messages keep a file',
+    summary: 'Count the messages that keep a file',
     ...reads('INVALID_HASH'),
     params: Type.Object({ hash: FileHash }),
     answers: { 200: Type.Integer() },

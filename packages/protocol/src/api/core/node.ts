@@ -19,7 +19,7 @@ export const TrustView = Type.Object(
   },
   {
     title: 'Trust',
-    description: 'whom this node believes: two nodes that differ here answer differently',
+    description: 'the publishers this node trusts: nodes that differ here give different answers',
   },
 );
 export type TrustView = Static<typeof TrustView>;
@@ -29,7 +29,7 @@ export const InfoView = Type.Object(
     node_multi_addresses: Type.Array(Type.String()),
     name: Type.String(),
     version: Type.String(),
-    address: Type.String({ description: 'of the key that signs what the node says of itself' }),
+    address: Type.String({ description: 'address of the key that signs what the node announces' }),
     trust: TrustView,
   },
   { title: 'Info' },
@@ -50,14 +50,14 @@ export const HealthView = Type.Object(
       disk: Type.Object({
         ...check,
         free_bytes: orNull(Type.Integer(), { description: 'of the data directory' }),
-        reserve_bytes: orNull(Type.Integer(), { description: 'below so much nothing new is taken' }),
-        takes_writes: Type.Boolean({ description: 'whether messages and files are taken now' }),
+        reserve_bytes: orNull(Type.Integer(), { description: 'below this, nothing new is accepted' }),
+        takes_writes: Type.Boolean({ description: 'whether messages and files are accepted now' }),
       }),
       pipeline: Type.Object({
         ...check,
-        queued: Type.Integer({ description: 'messages that wait to be written' }),
+        queued: Type.Integer({ description: 'messages waiting to be written' }),
       }),
-      trust: Type.Object(check, { description: 'whom the node believes is known, and all follows it' }),
+      trust: Type.Object(check, { description: 'trusted publishers are known and applied everywhere' }),
       peers: Type.Object({ ...check, state: Type.Enum(['alone', 'syncing', 'synced', 'apart']) }),
       clock: Type.Object({
         ...check,
@@ -85,7 +85,7 @@ const healthAt = <const Path extends string>(path: Path) =>
   ({
     method: 'GET',
     path,
-    summary: 'Whether the node can answer and keep messages',
+    summary: 'Check that the node can answer and accept messages',
     tag: 'node',
     ...answersAlways(),
     answers: { 200: HealthView, 503: HealthView },
@@ -96,7 +96,7 @@ export const NODE_API = {
   getInfo: {
     method: 'GET',
     path: '/api/v0/info/public.json',
-    summary: 'Reachability and version',
+    summary: "Get the node's addresses and version",
     tag: 'node',
     ...answersFromMemory(),
     answers: { 200: InfoView },
@@ -105,7 +105,7 @@ export const NODE_API = {
   getVersion: {
     method: 'GET',
     path: '/api/v0/version',
-    summary: 'Software version',
+    summary: 'Get the software version',
     tag: 'node',
     ...answersFromMemory(),
     answers: { 200: VersionView },
@@ -115,7 +115,7 @@ export const NODE_API = {
   getRootVersion: {
     method: 'GET',
     path: '/version',
-    summary: 'The same, where deployed nodes have it, too',
+    summary: 'Get the software version (path of deployed nodes)',
     tag: 'node',
     ...answersFromMemory(),
     answers: { 200: VersionView },
@@ -126,7 +126,7 @@ export const NODE_API = {
   getDeployedMetrics: {
     method: 'GET',
     path: '/metrics.json',
-    summary: 'Metrics under the names of deployed nodes',
+    summary: 'Get metrics under the names of deployed nodes',
     tag: 'node',
     ...reads(),
     answers: { 200: MetricsView },
@@ -135,7 +135,7 @@ export const NODE_API = {
   getMetrics: {
     method: 'GET',
     path: '/metrics',
-    summary: 'Metrics for Prometheus',
+    summary: 'Get metrics in the Prometheus format',
     tag: 'node',
     ...reads(),
     answers: { 200: text('the Prometheus text format, version 0.0.4') },

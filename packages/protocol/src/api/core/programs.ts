@@ -14,14 +14,14 @@ export const PROGRAMS_API = {
   createProgram: {
     method: 'POST',
     path: '/api/v0/programs',
-    summary: 'Keep a program (signed PROGRAM)',
+    summary: 'Create a program (signed PROGRAM)',
     ...takesSigned({ type: 'PROGRAM', content: ProgramContent }, 'MESSAGE_FORGOTTEN'),
     answers: SUBMISSION_ANSWERS,
   },
   listProgramsOnMessage: {
     method: 'GET',
     path: '/api/v0/programs/on/message',
-    summary: 'Programs that ask to be run when messages come, as they ask for it',
+    summary: 'List programs that subscribe to messages, with their subscriptions',
     ...reads('LIST_TOO_COSTLY'),
     query: Type.Object(
       { sort_order: defaulted(Type.Integer({ enum: [-1, 1], description: '-1: newest first' }), -1) },

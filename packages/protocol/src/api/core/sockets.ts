@@ -15,7 +15,7 @@ export const SOCKETS_API = {
   watchMessages: {
     method: 'GET',
     path: '/api/ws0/messages',
-    summary: 'Messages as they come into force, one text frame each, after some from before (WebSocket)',
+    summary: 'Follow messages as they take effect, one text frame each, after recent history (WebSocket)',
     tag: 'messages',
     ...reads('UPGRADE_REQUIRED', 'INVALID_HASH', 'LIST_TOO_COSTLY', 'OVERLOADED'),
     ...asDeployed,
@@ -40,7 +40,7 @@ export const SOCKETS_API = {
   watchStatus: {
     method: 'GET',
     path: '/api/ws0/status',
-    summary: 'What the node counts of itself, again when it has changed (WebSocket)',
+    summary: "Follow the node's own metrics as they change (WebSocket)",
     tag: 'node',
     ...answersFromMemory('UPGRADE_REQUIRED', 'OVERLOADED'),
     ...asDeployed,

@@ -31,7 +31,7 @@ export const STATE_API = {
   getStateDigest: {
     method: 'GET',
     path: '/api/v0/state/digest',
-    summary: 'A digest of the messages in force and of the state that follows from them',
+    summary: 'Get a digest of all messages in force and of the state derived from them',
     ...reads(),
     rateClass: 'heavy',
     answers: { 200: StateDigestView },

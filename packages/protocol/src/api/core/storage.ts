@@ -29,7 +29,7 @@ export const readsBytes = () =>
 /** Answers to conditions and ranges (RFC 9110, sections 13 and 14). */
 export const partAnswers = {
   206: content('the part of them that Range asks for', '*/*'),
-  304: { description: 'the caller has it already', content: {} },
+  304: { description: 'the caller already has it', content: {} },
 };
 const bytesAnswers = { 200: content('the bytes', '*/*'), ...partAnswers };
 
@@ -118,7 +118,7 @@ export const STORAGE_API = {
   addJson: {
     method: 'POST',
     path: '/api/v0/storage/add_json',
-    summary: 'Keep a JSON body as a file; it goes after a grace period unless a message keeps it',
+    summary: 'Upload a JSON body as a file; removed after a grace period unless a message keeps it',
     ...reads('INVALID_JSON', 'UPLOAD_SHARE_USED', 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'),
     body: {
       kind: 'bytes',
@@ -155,7 +155,7 @@ export const STORAGE_API = {
     method: 'GET',
     also: ['HEAD'],
     path: '/api/v0/storage/raw/:hash',
-    summary: "A file's bytes",
+    summary: 'Download a file',
     ...readsBytes(),
     params: HashParams,
     answers: bytesAnswers,
@@ -164,7 +164,7 @@ export const STORAGE_API = {
   getFileMetadata: {
     method: 'GET',
     path: '/api/v0/storage/metadata/:hash',
-    summary: 'Size and address of a file',
+    summary: 'Get the size and download path of a file',
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND', 'STORAGE_UNAVAILABLE', ...IPFS_READ_ERRORS),
     params: HashParams,
     answers: { 200: FileMetadataView },
@@ -177,7 +177,7 @@ export const STORAGE_API = {
   getFileLimits: {
     method: 'GET',
     path: '/api/v0/storage/limits.json',
-    summary: 'The largest files that are taken',
+    summary: 'Get the upload limits',
     ...answersFromMemory(),
     answers: { 200: FileLimitsView },
     example: {

@@ -19,14 +19,14 @@ const PeerView = Type.Object(
   {
     name: Type.String(),
     state: Type.Enum(['new', 'syncing', 'synced', 'failing', 'banned', 'self']),
-    messages: orNull(Type.Integer(), { description: 'how many it said to have' }),
+    messages: orNull(Type.Integer(), { description: 'how many it announced' }),
     later: Type.Integer({ description: "those that are ahead of this node's clock" }),
     offset_ms: orNull(Type.Integer(), { description: "what its clock has more than this machine's" }),
-    taken: Type.Integer({ description: 'messages that came from it since this node began' }),
-    given: Type.Integer({ description: 'messages that it took of those that it was offered' }),
-    synced_ms: orNull(Type.Integer(), { description: 'when it last had nothing that this node lacked' }),
+    taken: Type.Integer({ description: 'messages received from it since this node started' }),
+    given: Type.Integer({ description: 'messages it accepted of those it was offered' }),
+    synced_ms: orNull(Type.Integer(), { description: 'when this node last had everything of it' }),
     failure: orNull(Type.String(), { description: 'code of the last failure' }),
-    points: Type.Integer({ description: 'what is held against it; from 50 on it is not listened to' }),
+    points: Type.Integer({ description: 'penalty points; from 50 on, the peer is ignored' }),
   },
   { title: 'Peer' },
 );
@@ -39,7 +39,7 @@ const ClockView = Type.Object(
     }),
     time_ms: Type.Integer({ description: "this machine's, milliseconds since 1970" }),
     offset_ms: orNull(Type.Integer(), {
-      description: 'what the median of the clocks that were compared has more',
+      description: 'how far the median of the compared clocks is ahead, in seconds',
     }),
     clocks: Type.Integer({ description: "how many were compared, this machine's among them" }),
     correction_ms: Type.Integer({ description: "what this node adds to its machine's clock" }),
@@ -51,7 +51,8 @@ export const SyncStatusView = Type.Object(
   {
     node_id: Type.String({ description: 'of the running process' }),
     state: Type.Enum(['alone', 'syncing', 'synced', 'apart'], {
-      description: 'syncing: answers may be incomplete; apart: no peer answers',
+      description:
+        'syncing: answers may be incomplete; synced: up to date; apart: no peer answers; alone: no peers',
     }),
     messages: Type.Integer({ description: 'kept here, whatever their status' }),
     behind: Type.Integer({ description: 'how many more the best peer has' }),
@@ -68,11 +69,11 @@ export type SyncStatusView = Static<typeof SyncStatusView>;
 
 const OfferView = Type.Object(
   {
-    taken: Type.Integer({ description: 'messages that are kept now' }),
-    known: Type.Integer({ description: 'those that were here already' }),
-    refused: Type.Integer({ description: 'those that this node does not take, or not yet' }),
+    taken: Type.Integer({ description: 'messages stored now' }),
+    known: Type.Integer({ description: 'messages this node already had' }),
+    refused: Type.Integer({ description: 'messages this node does not accept, or not yet' }),
     forged: Type.Integer({
-      description: 'those that nobody signed; too many, and nothing more is taken from there',
+      description: 'messages with a bad signature; after too many, the sender is cut off',
     }),
   },
   { title: 'Offer' },
@@ -84,18 +85,18 @@ export const SYNC_API = {
   getSyncStatus: {
     method: 'GET',
     path: '/api/v0/sync/status',
-    summary: 'Whether the node has what its peers have',
+    summary: 'Get whether the node is in sync with its peers',
     ...answersFromMemory(),
     answers: { 200: SyncStatusView },
   },
   readMessages: {
     method: 'GET',
     path: '/api/v0/sync/messages',
-    summary: 'All messages in their order, a page at a time, as nodes pass them on',
+    summary: 'List all messages in storage order, a page at a time, in the form nodes exchange',
     ...reads('INVALID_CURSOR', 'OVERLOADED'),
     query: Type.Object(
       {
-        place: defaulted(Type.String({ maxLength: 88, description: 'where an earlier page ended' }), ''),
+        place: defaulted(Type.String({ maxLength: 88, description: 'where the previous page ended' }), ''),
       },
       { additionalProperties: false },
     ),
@@ -117,7 +118,7 @@ export const SYNC_API = {
   fetchMessages: {
     method: 'POST',
     path: '/api/v0/sync/messages',
-    summary: 'Messages by their keys, as nodes pass them on',
+    summary: 'Fetch messages by key, in the form nodes exchange',
     ...reads('INVALID_PARAMETERS', 'OVERLOADED'),
     body: bytes('keys', WANTED_BODY_BYTES),
     answers: {
@@ -127,7 +128,7 @@ export const SYNC_API = {
   offerMessages: {
     method: 'POST',
     path: '/api/v0/sync/offers',
-    summary: 'Messages of a node that cannot be asked for them, as nodes pass them on',
+    summary: 'Offer messages from a node that cannot be reached, in the form nodes exchange',
     ...reads('INVALID_PARAMETERS', 'NOT_PERMITTED', 'OVERLOADED', 'STORAGE_FULL'),
     body: bytes('messages, each with its length before it', OFFER_BODY_BYTES),
     answers: { 200: OfferView },

@@ -25,7 +25,7 @@ export const VRF_API = {
   generateRandom: {
     method: 'POST',
     path: '/api/v0/vrf/generate',
-    summary: 'Random values with their proof; the same request has the same answer',
+    summary: 'Generate random values with their proof; the same request returns the same values',
     rateClass: 'heavy',
     body: bodyOf(VrfRequestBody),
     answers: { 200: VrfAnswerView },
@@ -34,7 +34,7 @@ export const VRF_API = {
   verifyRandom: {
     method: 'POST',
     path: '/api/v0/vrf/verify',
-    summary: 'Whether values follow from a seed, by the key of a known core node',
+    summary: 'Verify that values follow from a seed, with the key of a known core node',
     rateClass: 'general',
     body: bodyOf(VrfClaimBody),
     answers: { 200: VrfVerdictView },
@@ -43,7 +43,7 @@ export const VRF_API = {
   listVrfKeys: {
     method: 'GET',
     path: '/api/v0/vrf/keys',
-    summary: "This node's keys for random values, the one in use first",
+    summary: "List this node's keys for random values, current key first",
     ...answersFromMemory(),
     answers: { 200: VrfKeysView },
   },

@@ -29,9 +29,9 @@ export const WebhookView = Type.Object(
     created_at: Type.Integer({ description: 'Unix seconds' }),
     updated_ms: Type.Integer({ description: 'Unix milliseconds' }),
     failing_since_ms: orNull(Ms, { description: 'since when every attempt failed, Unix milliseconds' }),
-    delivered_ms: orNull(Ms, { description: 'about when something was last delivered, Unix milliseconds' }),
+    delivered_ms: orNull(Ms, { description: 'roughly when something was last delivered, Unix milliseconds' }),
     old_secret_until_ms: orNull(Ms, {
-      description: 'until when the secret before signs too, Unix milliseconds',
+      description: 'until when the previous secret also signs, Unix milliseconds',
     }),
   },
   { title: 'Webhook' },
@@ -69,7 +69,7 @@ const NextCursor = orNull(Type.String(), { description: 'for the next page; null
 export const WEBHOOK_ANSWERS = {
   list: Type.Object({ webhooks: Type.Array(WebhookView), next_cursor: NextCursor }, { title: 'WebhookList' }),
   show: Type.Object(
-    { ...WebhookView.properties, waiting: Type.Integer({ description: 'deliveries that wait' }) },
+    { ...WebhookView.properties, waiting: Type.Integer({ description: 'waiting deliveries' }) },
     { title: 'ShownWebhook' },
   ),
   pause: WebhookView,
@@ -84,7 +84,7 @@ export const WEBHOOK_ANSWERS = {
   replay: Type.Object({
     webhook_id: Type.String(),
     from_cursor: Type.String({ description: 'the first event of the range' }),
-    to_cursor: Type.String({ description: 'the last; smaller than the first where the range is empty' }),
+    to_cursor: Type.String({ description: 'the last event; smaller than the first if the range is empty' }),
   }),
 } as const satisfies Record<WebhookAction, TSchema>;
 export type WebhookAnswers = { [A in WebhookAction]: Static<(typeof WEBHOOK_ANSWERS)[A]> };
@@ -110,7 +110,7 @@ const ownAction = <const A extends Exclude<WebhookAction, 'list'>>(
       ...errors,
     ),
     params: Type.Object({
-      webhook_id: Type.String({ maxLength: 128, description: 'as registration answered it' }),
+      webhook_id: Type.String({ maxLength: 128, description: 'the id that registration returned' }),
     }),
     answers: { 200: WEBHOOK_ANSWERS[action] },
   }) as const;
@@ -130,24 +130,20 @@ export const WEBHOOKS_API = {
   listWebhooks: {
     method: 'POST',
     path: '/api/v0/webhooks/list',
-    summary: 'The webhooks of an owner, newest first, without their secrets',
+    summary: "List an owner's webhooks, newest first, without their secrets",
     ...takesSigned({ type: 'WEBHOOK', content: WebhookActionContents.list }, ...ASKED, 'INVALID_CURSOR'),
     answers: { 200: WEBHOOK_ANSWERS.list },
   },
-  showWebhook: ownAction('show', 'A webhook, without its secret'),
-  pauseWebhook: ownAction('pause', 'Deliver nothing until it is resumed'),
-  resumeWebhook: ownAction('resume', 'Deliver again, after a pause or after the endpoint answered 410'),
-  testWebhook: ownAction('test', 'Deliver a `webhook.test` now', 'WEBHOOK_NOT_ACTIVE'),
-  rotateWebhook: ownAction('rotate', 'Sign with another secret, for a time with both'),
-  deleteWebhook: ownAction('delete', 'Forget a webhook and what waits for it'),
-  listDeliveries: ownAction(
-    'deliveries',
-    'What was delivered, what waits, what was given up',
-    'INVALID_CURSOR',
-  ),
+  showWebhook: ownAction('show', 'Get a webhook, without its secret'),
+  pauseWebhook: ownAction('pause', 'Pause deliveries until the webhook is resumed'),
+  resumeWebhook: ownAction('resume', 'Resume deliveries after a pause, or after the endpoint answered 410'),
+  testWebhook: ownAction('test', 'Deliver a `webhook.test` event now', 'WEBHOOK_NOT_ACTIVE'),
+  rotateWebhook: ownAction('rotate', 'Replace the secret; for a while, deliveries are signed with both'),
+  deleteWebhook: ownAction('delete', 'Delete a webhook and its queued deliveries'),
+  listDeliveries: ownAction('deliveries', 'List deliveries: done, waiting and given up', 'INVALID_CURSOR'),
   replayWebhook: ownAction(
     'replay',
-    'Deliver one event, or those of a range of time, once more',
+    'Deliver one event, or those of a time range, again',
     'WEBHOOK_NOT_ACTIVE',
     'DELIVERY_NOT_FOUND',
   ),

@@ -24,7 +24,7 @@ export const numberedPageQuery = { page, limit };
 export const pageQuery = { page, limit, cursor };
 
 export const NextCursor = Type.Union([Type.String(), Type.Null()], {
-  description: 'where the next page begins; null after the last',
+  description: 'start of the next page; null after the last',
 });
 
 /** The largest page of a list of deployed nodes, which themselves have no limit. */

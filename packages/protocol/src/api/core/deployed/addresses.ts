@@ -133,7 +133,7 @@ export const ADDRESSES_API = {
   listAddressFiles: {
     ...addressed,
     path: '/api/v0/addresses/:address/files',
-    summary: 'The files that an address keeps',
+    summary: 'List the files of an address',
     ...reads('INVALID_HASH', 'LIST_TOO_COSTLY'),
     query: Type.Object(
       {
@@ -150,7 +150,7 @@ export const ADDRESSES_API = {
   listAddressPostTypes: {
     ...addressed,
     path: '/api/v0/addresses/:address/post_types',
-    summary: 'The types of the posts that an address sent',
+    summary: 'List the post types an address has used',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ address: Type.String(), post_types: Type.Array(Type.String()) }) },
     deployed: {},
@@ -158,7 +158,7 @@ export const ADDRESSES_API = {
   listAddressChannels: {
     ...addressed,
     path: '/api/v0/addresses/:address/channels',
-    summary: 'The channels that an address sent messages in',
+    summary: 'List the channels an address has used',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ address: Type.String(), channels: Type.Array(Type.String()) }) },
     deployed: {},
@@ -166,7 +166,7 @@ export const ADDRESSES_API = {
   getAddressStats: {
     ...listed,
     path: '/api/v0/addresses/stats.json',
-    summary: 'How many messages of each type addresses sent',
+    summary: 'Count the messages of addresses by type',
     ...reads('LIST_TOO_COSTLY'),
     query: Type.Object(
       {
@@ -185,7 +185,7 @@ export const ADDRESSES_API = {
   listAddressStats: {
     ...listed,
     path: '/api/v1/addresses/stats.json',
-    summary: 'Addresses by how many messages they sent',
+    summary: 'List addresses by their number of messages',
     tag: 'addresses',
     ...reads('INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     query: Type.Object(
@@ -220,7 +220,7 @@ export const ADDRESSES_API = {
   listBalances: {
     ...listed,
     path: '/api/v0/balances',
-    summary: 'Tokens that are held: none, everything is paid by credit',
+    summary: 'List token balances; always empty, since everything is paid with credits',
     ...reads(),
     query: Type.Object(balanceQuery, strict),
     answers: {
@@ -237,7 +237,7 @@ export const ADDRESSES_API = {
   listCreditBalances: {
     ...listed,
     path: '/api/v0/credit_balances',
-    summary: 'The credit of every address, in order of address',
+    summary: 'List the credits of every address, ordered by address',
     ...reads('INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     query: Type.Object(balanceQuery, strict),
     answers: {
@@ -257,7 +257,7 @@ export const ADDRESSES_API = {
   getCreditSummary: {
     ...addressed,
     path: '/api/v0/addresses/:address/credit_history/summary',
-    summary: 'The sums of a credit history',
+    summary: 'Sum up a credit history',
     ...reads('LIST_TOO_COSTLY'),
     query: Type.Object(creditFilters, strict),
     answers: { 200: SummaryView },
@@ -267,7 +267,7 @@ export const ADDRESSES_API = {
     ...addressed,
     path: '/api/v0/authorizations/granted/:address.json',
     tag: 'authorizations',
-    summary: 'Whom an address permits to act on its behalf',
+    summary: 'List the addresses that may act on behalf of an address',
     ...reads(),
     query: Type.Object({ grantee: text('only this address'), ...permits }, strict),
     answers: { 200: AuthorizationsView },
@@ -277,7 +277,7 @@ export const ADDRESSES_API = {
     ...addressed,
     path: '/api/v0/authorizations/received/:address.json',
     tag: 'authorizations',
-    summary: 'On whose behalf an address may act',
+    summary: 'List the addresses on whose behalf an address may act',
     ...reads('LIST_TOO_COSTLY'),
     query: Type.Object({ granter: text('only this address'), ...permits }, strict),
     answers: { 200: AuthorizationsView },
@@ -286,7 +286,7 @@ export const ADDRESSES_API = {
   listChannels: {
     ...listed,
     path: '/api/v0/channels/list.json',
-    summary: 'The channels that messages are in',
+    summary: 'List all channels',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ channels: Type.Array(Type.String()) }) },
     example: { answer: { channels: ['TEST'] } },

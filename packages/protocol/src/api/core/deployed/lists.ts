@@ -65,7 +65,7 @@ export const NETWORK_LISTS_API = {
   listNetworkMessages: {
     ...list,
     path: '/api/v0/messages.json',
-    summary: 'Messages in the network form',
+    summary: 'List messages in the network form',
     query: Type.Object({ ...messageQuery, ...networkPageQuery }, strict),
     answers: { 200: Messages },
     deployed: {
@@ -76,7 +76,7 @@ export const NETWORK_LISTS_API = {
   listNetworkMessagesOfPage: {
     ...list,
     path: '/api/v0/messages/page/:page.json',
-    summary: 'The same, with the page in the address',
+    summary: 'The same list, with the page number in the path',
     params: PageParams,
     query: Type.Object({ ...messageQuery, ...networkPathQuery }, strict),
     answers: { 200: Messages },
@@ -85,12 +85,12 @@ export const NETWORK_LISTS_API = {
   listMessageHashes: {
     ...list,
     path: '/api/v0/messages/hashes',
-    summary: 'Hashes of messages with what became of them, in order of time',
+    summary: 'List message hashes with their statuses, ordered by time',
     query: Type.Object(
       {
         status: Type.Optional(
           Type.Enum(['processed', 'pending', 'rejected', 'forgotten', 'removing', 'removed'], {
-            description: 'only those with this status',
+            description: 'only resources with this status',
           }),
         ),
         startDate: Type.Optional(Type.Number({ minimum: 0, description: 'Unix seconds, inclusive' })),
@@ -124,7 +124,7 @@ export const NETWORK_LISTS_API = {
   listNetworkPosts: {
     ...list,
     path: '/api/v0/posts.json',
-    summary: 'Posts with the latest of their amends, last changed first',
+    summary: 'List posts with their latest amends applied, last changed first',
     query: Type.Object({ ...postQuery, ...networkPageQuery }, strict),
     answers: { 200: Posts },
     deployed: {
@@ -135,7 +135,7 @@ export const NETWORK_LISTS_API = {
   listNetworkPostsOfPage: {
     ...list,
     path: '/api/v0/posts/page/:page.json',
-    summary: 'The same, with the page in the address',
+    summary: 'The same list, with the page number in the path',
     params: PageParams,
     query: Type.Object({ ...postQuery, ...networkPathQuery }, strict),
     answers: { 200: Posts },
@@ -144,7 +144,7 @@ export const NETWORK_LISTS_API = {
   listBriefPosts: {
     ...list,
     path: '/api/v1/posts.json',
-    summary: 'Posts, each with its content and dates alone',
+    summary: 'List posts with only their content and dates',
     query: Type.Object({ ...postQuery, ...networkPageQuery }, strict),
     answers: { 200: BriefPosts },
     deployed: {},
@@ -152,7 +152,7 @@ export const NETWORK_LISTS_API = {
   listBriefPostsOfPage: {
     ...list,
     path: '/api/v1/posts/page/:page.json',
-    summary: 'The same, with the page in the address',
+    summary: 'The same list, with the page number in the path',
     params: PageParams,
     query: Type.Object({ ...postQuery, ...networkPathQuery }, strict),
     answers: { 200: BriefPosts },

@@ -20,7 +20,7 @@ const publishAt = <const Path extends string>(path: Path) =>
   ({
     method: 'POST',
     path,
-    summary: 'Publish a signed message of the network form, as older clients do',
+    summary: 'Publish a signed message in the network form, as older clients do',
     tag: 'messages',
     rateClass: 'authenticated',
     errors: [
