@@ -84,13 +84,6 @@ export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
     ...backupHandlers(routes, permitLoosely),
     restoreMachine: restoreHandler(routes, permit),
     readMachineLogs: logsHandler(permit),
-    // Who asks for a WebSocket is heard before (log-stream.ts).
-    streamMachineLogs: async () => {
-      throw new AppError(
-        'UPGRADE_REQUIRED',
-        'the console is streamed over a WebSocket; logs are its last lines',
-      );
-    },
   };
   serveAll(app, MACHINES_API, handlers, (operation) =>
     operation === MACHINES_API.restoreMachine ? { config: { watchesItsBody: true } } : {},

@@ -239,15 +239,6 @@ export const MACHINES_API = {
     },
     deployed: {},
   },
-  streamMachineLogs: {
-    ...owned,
-    method: 'GET',
-    path: '/control/machine/:ref/stream_logs',
-    summary:
-      'The last lines of its console, and each new one (WebSocket); its first frame carries both signed parts',
-    answers: { 101: { description: 'a WebSocket: frames `{type, message}`', content: {} } },
-    errors: ['UPGRADE_REQUIRED'],
-  },
   listSnapshots: {
     ...owned,
     method: 'GET',
