@@ -130,3 +130,40 @@ export function listLongFunctions({ path, text }: SourceFile, maxLines: number):
   }).visit(parseSync(path, text).program);
   return found;
 }
+
+type JsonNode = Readonly<Record<string, unknown>> & { readonly type: string; readonly start: number };
+
+/** The call of `JSON.parse`, or of a response's `json`, that an expression is the value of. */
+function isJsonCall(node: JsonNode): boolean {
+  const inner = (node.expression ?? node.argument ?? node.left) as JsonNode | undefined;
+  if (/^(ParenthesizedExpression|AwaitExpression|LogicalExpression|TSAsExpression)$/.test(node.type))
+    return isJsonCall(inner!);
+  if (node.type !== 'CallExpression') return false;
+  const { object, property } = node.callee as { object?: { name?: string }; property?: { name?: string } };
+  const isParse = property?.name === 'parse' && object?.name === 'JSON';
+  return isParse || (property?.name === 'json' && (node.arguments as unknown[]).length === 0);
+}
+
+const isUnknown = (annotation: unknown) =>
+  /^TSUnknownKeyword$/.test((annotation as JsonNode | null | undefined)?.type ?? '');
+
+/** Where a file takes parsed JSON for something that nobody has looked whether it is, as `path:line`. */
+export function listJsonCasts({ path, text }: SourceFile): string[] {
+  const found = new Set<string>();
+  const note = ({ start }: { readonly start: number }) =>
+    found.add(`${path}:${text.slice(0, start).split('\n').length}`);
+  new Visitor({
+    TSAsExpression(node) {
+      if (isJsonCall(node.expression as never) && !isUnknown(node.typeAnnotation)) note(node);
+    },
+    VariableDeclarator(node) {
+      const annotation = node.id.typeAnnotation?.typeAnnotation;
+      if (node.init && isJsonCall(node.init as never) && node.init.type !== 'TSAsExpression')
+        if (!isUnknown(annotation)) note(node);
+    },
+    MemberExpression(node) {
+      if (isJsonCall(node.object as never) && node.object.type !== 'TSAsExpression') note(node);
+    },
+  }).visit(parseSync(path, text).program);
+  return [...found];
+}

@@ -1,20 +1,14 @@
-import { nodeIdOf, parseEvmAddress } from '@skerry/protocol';
+import { fieldsOf, NETWORK_POST, nodeIdOf, parseEvmAddress } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { callRows } from './call.ts';
 import type { CoreClient } from './core-client.ts';
-import { requestJson } from './request.ts';
+import { readPages } from './pages.ts';
 
 /** A compute node as its own newest announcement says. The url is a stranger's word. */
 export interface AnnouncedNode {
   readonly nodeId: string;
   readonly address: string;
   readonly url: string;
-}
-
-interface PostsPage {
-  readonly posts: readonly {
-    readonly address: string;
-    readonly content: { readonly url?: unknown } | null;
-  }[];
-  readonly next_cursor: string | null;
 }
 
 const POSTS_PER_PAGE = 500;
@@ -27,18 +21,25 @@ const isEvmAddress = (text: string) => /^0x[0-9a-fA-F]{40}$/.test(text);
 /** Compute nodes that announced themselves: each where it said last. */
 export async function readAnnouncedNodes(core: CoreClient, signal: AbortSignal): Promise<AnnouncedNode[]> {
   const nodes = new Map<string, AnnouncedNode>();
-  let cursor: string | null = '';
-  for (let page = 0; page < PAGES_MAX && cursor !== null; page++) {
-    const query = new URLSearchParams({ types: 'net-node', pagination: String(POSTS_PER_PAGE), cursor });
-    const answer: PostsPage = await requestJson(`${core.url}/api/v0/posts.json?${query}`, { signal });
-    for (const { address: sender, content } of answer.posts) {
-      if (typeof content?.url !== 'string' || !isEvmAddress(sender)) continue;
+  const filter = { types: NETWORK_POST.node, pagination: POSTS_PER_PAGE };
+  let pages = 0;
+  const read = (place: object) =>
+    callRows(
+      core.url,
+      NETWORK_LISTS_API.listNetworkPosts,
+      'posts',
+      { query: { ...filter, ...place } },
+      { signal },
+    );
+  for await (const { posts } of readPages(read)) {
+    for (const { address: sender, content } of posts) {
+      const { url } = fieldsOf(content);
+      if (typeof url !== 'string' || !isEvmAddress(sender)) continue;
       const address = parseEvmAddress(sender);
       const nodeId = nodeIdOf(address);
-      if (!nodes.has(nodeId) && nodes.size < NODES_MAX)
-        nodes.set(nodeId, { nodeId, address, url: content.url });
+      if (!nodes.has(nodeId) && nodes.size < NODES_MAX) nodes.set(nodeId, { nodeId, address, url });
     }
-    cursor = answer.next_cursor;
+    if (++pages >= PAGES_MAX) break;
   }
   return [...nodes.values()];
 }

@@ -1,4 +1,4 @@
-import { AppError, createParser, isErrorCode } from '@skerry/protocol';
+import { AppError, createParser, fieldsOf, isErrorCode } from '@skerry/protocol';
 import {
   type AnswerForm,
   type AnswerOf,
@@ -8,7 +8,7 @@ import {
   type SentBody,
   type SentQuery,
 } from '@skerry/protocol/api/operation';
-import type Type from 'typebox';
+import Type from 'typebox';
 import { type RequestOptions, readRefusal, request } from './request.ts';
 
 type Part<Name extends string, Has, T> = Has extends object
@@ -91,6 +91,19 @@ function openOf(schema: unknown): unknown {
   return Object.fromEntries(kept.map(([key, value]) => [key, openOf(value)]));
 }
 
+/** Checks what a service answers: a field in another form is UNEXPECTED_ANSWER, one that the schema does not name passes. */
+export const createAnswerParser = <T extends Type.TSchema>(schema: T, what: string) =>
+  createParser(openOf(schema) as T, what, 'UNEXPECTED_ANSWER');
+
+/** Throws UNEXPECTED_ANSWER. @param from what the text came from */
+export function parseJson(text: string, from: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AppError('UNEXPECTED_ANSWER', `${from} returned an answer that is not JSON`, { cause: error });
+  }
+}
+
 type Parser = (value: unknown) => unknown;
 const parsers = new WeakMap<AnswerForm, Parser>();
 
@@ -99,13 +112,13 @@ function parserOf(form: AnswerForm): Parser | undefined {
   if (known) return known;
   const schema = isContent(form) ? form.content['application/json'] : form;
   if (!schema) return undefined;
-  const parser = createParser(openOf(schema) as Type.TSchema, 'the answer', 'UNEXPECTED_ANSWER');
+  const parser = createAnswerParser(schema, 'the answer');
   parsers.set(form, parser);
   return parser;
 }
 
 const isRefusal = (body: unknown): boolean => {
-  const { status, code } = (body ?? {}) as { status?: unknown; code?: unknown };
+  const { status, code } = fieldsOf(body);
   return status === 'error' && isErrorCode(code);
 };
 
@@ -113,12 +126,7 @@ async function readAnswer(operation: Operation, response: Response): Promise<unk
   const form = operation.answers[response.status];
   const from = `${operation.method} ${response.url}`;
   const text = await response.text();
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch (error) {
-    throw new AppError('UNEXPECTED_ANSWER', `${from} returned an answer that is not JSON`, { cause: error });
-  }
+  const body = parseJson(text, from);
   if (!response.ok && isRefusal(body)) throw readRefusal(text, response);
   const parse = form && parserOf(form);
   if (!parse) throw new AppError('UNEXPECTED_ANSWER', `${from} returned status ${response.status}`);
@@ -141,4 +149,63 @@ export async function call<O extends Operation>(
   options: CallOptions = {},
 ): Promise<AnswerOf<O>> {
   return (await readAnswer(operation, await callRaw(baseUrl, operation, input, options))) as AnswerOf<O>;
+}
+
+/** A row of a list that has not the form that the contract says. */
+export interface UnreadableRow {
+  readonly row: unknown;
+  readonly error: AppError;
+}
+
+/** The names of the lists in an answer. */
+type ListOf<Answer> = {
+  [Key in keyof Answer]-?: Answer[Key] extends readonly unknown[] ? Key : never;
+}[keyof Answer] &
+  string;
+
+interface Rows {
+  /** The operation with rows of any form. */
+  readonly page: Operation;
+  readonly parse: Parser;
+}
+const rowsOf = new WeakMap<Operation, Map<string, Rows>>();
+
+function rowsIn(operation: Operation, list: string): Rows {
+  const known = rowsOf.get(operation) ?? new Map<string, Rows>();
+  rowsOf.set(operation, known);
+  const found = known.get(list);
+  if (found) return found;
+  const whole = operation.answers[200] as Type.TObject<Record<string, Type.TArray>>;
+  const properties = { ...whole.properties, [list]: Type.Array(Type.Unknown()) };
+  const page = { ...operation, answers: { ...operation.answers, 200: { ...whole, properties } } };
+  const parse = createAnswerParser(whole.properties[list]!.items, `a row of ${list}`);
+  const rows = { page, parse };
+  known.set(list, rows);
+  return rows;
+}
+
+/**
+ * The same for a list of what many people made, or that a stranger's node gives: a row in another form than the contract has is
+ * left out and told beside the others, which it does not hide.
+ * @param list the name of the list in the answer
+ */
+export async function callRows<O extends Operation, List extends ListOf<AnswerOf<O>>>(
+  baseUrl: string,
+  operation: O,
+  list: List,
+  input: CallInput<O>,
+  options: CallOptions = {},
+): Promise<AnswerOf<O> & { readonly unreadable: readonly UnreadableRow[] }> {
+  const { page, parse } = rowsIn(operation, list);
+  const answer = await readAnswer(page, await callRaw(baseUrl, page as O, input, options));
+  const unreadable: UnreadableRow[] = [];
+  const rows = (fieldsOf(answer)[list] as readonly unknown[]).filter((row) => {
+    try {
+      return parse(row) !== undefined;
+    } catch (error) {
+      unreadable.push({ row, error: error as AppError });
+      return false;
+    }
+  });
+  return Object.assign(answer as AnswerOf<O> & object, { [list]: rows, unreadable });
 }

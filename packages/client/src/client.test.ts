@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { verifyEnvelope } from '@skerry/protocol';
 import { signMessage } from './message.ts';
-import { requestJson } from './request.ts';
+import { request } from './request.ts';
 import { createSigner, generatePrivateKey } from './signer.ts';
 
 test('what the client signs, the protocol verifies, under the hash that the client foretold', () => {
@@ -42,9 +42,9 @@ test('failures are ours: the code of the node, or that no node answered', async 
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await assert.rejects(requestJson(`${url}/ours`), { code: 'INSTANCE_NOT_FOUND', message: 'gone' });
-  await assert.rejects(requestJson(`${url}/other`), { code: 'UPSTREAM_UNAVAILABLE' });
+  await assert.rejects(request(`${url}/ours`), { code: 'INSTANCE_NOT_FOUND', message: 'gone' });
+  await assert.rejects(request(`${url}/other`), { code: 'UPSTREAM_UNAVAILABLE' });
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  await assert.rejects(requestJson(`${url}/ours`), { code: 'UPSTREAM_UNAVAILABLE' });
+  await assert.rejects(request(`${url}/ours`), { code: 'UPSTREAM_UNAVAILABLE' });
 });

@@ -3,46 +3,69 @@ import {
   NETWORK_CHANNEL,
   NETWORK_POST,
   type NodeContent,
+  parseNodeContent,
   sha256Hex,
   sha256HexOf,
 } from '@skerry/protocol';
 import {
   type BackupView,
+  LogFrame,
   type LogLineView,
   MACHINES_API,
   type SnapshotView,
 } from '@skerry/protocol/api/compute/machines';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { AnswerOf, Operation } from '@skerry/protocol/api/operation';
-import { type CallInput, type CallOptions, call, urlOfCall } from './call.ts';
+import {
+  type CallInput,
+  type CallOptions,
+  call,
+  callRows,
+  createAnswerParser,
+  parseJson,
+  urlOfCall,
+} from './call.ts';
 import type { CoreClient } from './core-client.ts';
 import { OwnerPass } from './owner-pass.ts';
-import { request, requestJson } from './request.ts';
+import { request } from './request.ts';
 import type { Signer } from './signer.ts';
 
 const LONG_TIMEOUT_MS = 3_600_000;
 const PAGE_SIZE = 100;
 const OCTETS = 'application/octet-stream';
 
+/** What a post announces; nothing where it is no announcement. */
+function announcedIn(content: unknown): NodeContent[] {
+  try {
+    return [parseNodeContent(content)];
+  } catch {
+    return [];
+  }
+}
+
 /** Where a compute node is, by its own newest announcement. Throws NODE_NOT_FOUND. */
 export async function findNodeUrl(core: CoreClient, nodeAddress: string): Promise<string> {
-  const query = new URLSearchParams({
+  const query = {
     channels: NETWORK_CHANNEL.compute,
     types: NETWORK_POST.node,
     addresses: nodeAddress,
-    pagination: String(PAGE_SIZE),
-  });
-  const { posts } = await requestJson<{ posts: { content: NodeContent }[] }>(
-    `${core.url}/api/v0/posts.json?${query}`,
-  );
+    pagination: PAGE_SIZE,
+  };
+  const { posts } = await callRows(core.url, NETWORK_LISTS_API.listNetworkPosts, 'posts', { query });
   const announced = posts
-    .map(({ content }) => content)
+    .flatMap(({ content }) => announcedIn(content))
     .sort((one, other) => other.announced_at_ms - one.announced_at_ms);
   const url = announced[0]?.url;
   if (url === undefined)
     throw new AppError('NODE_NOT_FOUND', `the compute node ${nodeAddress} has not announced its URL`);
   return url.replace(/\/+$/, '');
 }
+
+const parseLogFrame = createAnswerParser(LogFrame, 'a frame of the log stream');
+
+/** What a log stream says. Throws UNEXPECTED_ANSWER. */
+export const readLogFrame = (text: string): LogFrame => parseLogFrame(parseJson(text, 'the log stream'));
 
 const ACTIONS = {
   stop: MACHINES_API.stopMachine,

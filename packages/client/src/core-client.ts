@@ -6,9 +6,9 @@ import type {
   VrfClaimBody,
   VrfVerdictView,
 } from '@skerry/protocol';
-import { AppError, LIMITS } from '@skerry/protocol';
+import { AppError, fieldsOf, LIMITS } from '@skerry/protocol';
 import { INDEXER_API, type NetworkStatusView, type NetworkView } from '@skerry/protocol/api/core/indexer';
-import { INSTANCES_API, type InstanceListView } from '@skerry/protocol/api/core/instances';
+import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
 import { type JudgedMessageView, MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { type InfoView, NODE_API } from '@skerry/protocol/api/core/node';
@@ -17,10 +17,10 @@ import { STORAGE_API, type StoredFileView } from '@skerry/protocol/api/core/stor
 import { VRF_API } from '@skerry/protocol/api/core/vrf';
 import { WEBHOOKS_API, type WebhookAnswers } from '@skerry/protocol/api/core/webhooks';
 import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/api/operation';
-import { type CallInput, call, callRaw, urlOfCall } from './call.ts';
+import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
 import { type MessageDraft, signMessage } from './message.ts';
-import { request, requestJson } from './request.ts';
+import { request } from './request.ts';
 import type { Signer } from './signer.ts';
 
 export interface CoreClientOptions {
@@ -34,6 +34,24 @@ export interface CoreClientOptions {
 
 type SubmittedMessage = AnswerOf<typeof MESSAGES_API.submitMessage>;
 type InstanceQuery = SentQuery<typeof INSTANCES_API.listInstances>;
+
+/** An instance that a core node lists in another form than the contract has. */
+export interface UnreadableInstance {
+  /** Undefined where not even that can be read. */
+  readonly instanceId: string | undefined;
+  readonly error: AppError;
+}
+
+export interface InstanceList {
+  readonly instances: InstanceView[];
+  /**
+   * Left out of the others, which it must not hide: its machine, its route and its place on a node are there all the same, so
+   * whoever takes what is not listed for gone needs to know of it.
+   */
+  readonly unreadable: UnreadableInstance[];
+  /** Events after it are not in the list yet. */
+  readonly cursor: string;
+}
 
 const FILE_TAG = /^"([0-9A-Za-z]{46,64})"$/;
 
@@ -177,23 +195,28 @@ export class CoreClient {
     return this.#call(INSTANCES_API.getInstance, { params: { instance_id: instanceId } });
   }
 
-  listInstances(query: InstanceQuery = {}): Promise<InstanceListView> {
-    // What of a list has not its form is for the caller to leave out: one instance must not hide the others.
-    return requestJson<InstanceListView>(urlOfCall(this.url, INSTANCES_API.listInstances, { query }), {
-      signal: this.#signal,
-    });
+  /** One page. */
+  listInstances(query: InstanceQuery = {}) {
+    const options = { signal: this.#signal };
+    return callRows(this.url, INSTANCES_API.listInstances, 'instances', { query }, options);
   }
 
-  /** Every instance that a query fits, page after page, with the cursor from which events go on. */
-  async readAllInstances(query: InstanceQuery = {}): Promise<{ instances: InstanceView[]; cursor: string }> {
+  /** Every instance that a query fits, page after page. */
+  async readAllInstances(query: InstanceQuery = {}): Promise<InstanceList> {
     const instances = new Map<string, InstanceView>();
+    const unreadable: UnreadableInstance[] = [];
     let cursor: string | undefined;
     for (let page = 1; ; page++) {
       const list = await this.listInstances({ ...query, page, limit: LIST_PAGE_SIZE });
       // The first page's cursor: what changes while later pages are read comes again as an event.
       cursor ??= list.cursor;
       for (const instance of list.instances) instances.set(instance.instance_id, instance);
-      if (page >= list.pagination.total_pages) return { instances: [...instances.values()], cursor };
+      for (const { row, error } of list.unreadable) {
+        const { instance_id: id } = fieldsOf(row);
+        unreadable.push({ instanceId: typeof id === 'string' ? id : undefined, error });
+      }
+      if (page >= list.pagination.total_pages)
+        return { instances: [...instances.values()], unreadable, cursor };
     }
   }
 

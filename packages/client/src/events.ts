@@ -1,7 +1,7 @@
-import { AppError, type NetworkEvent } from '@skerry/protocol';
-import { EVENTS_API } from '@skerry/protocol/api/core/events';
+import { AppError, NETWORK_EVENTS, type NetworkEvent } from '@skerry/protocol';
+import { EVENTS_API, EventView } from '@skerry/protocol/api/core/events';
 import { createParser as createEventParser } from 'eventsource-parser';
-import { callRaw } from './call.ts';
+import { callRaw, createAnswerParser, parseJson } from './call.ts';
 
 export interface WatchOptions {
   /** The cursor of the last event seen; from the beginning where it is left out. */
@@ -9,6 +9,8 @@ export interface WatchOptions {
   readonly signal: AbortSignal;
   /** Told of each lost connection, before the next try. */
   readonly onDisconnect?: (error: unknown, retryMs: number) => void;
+  /** Told of an event that has not the form of its kind. It is left out: the events after it count all the same. */
+  readonly onUnreadable?: ((kind: string, error: AppError) => void) | undefined;
 }
 
 /** The server sends a comment at least this often; silence for twice as long is a dead connection. */
@@ -29,12 +31,38 @@ const pause = (milliseconds: number, signal: AbortSignal) =>
     signal.addEventListener('abort', done);
   });
 
+const parseEvent = createAnswerParser(EventView, 'the event');
+const parsers = new Map<string, (event: unknown) => NetworkEvent>(
+  Object.entries(NETWORK_EVENTS).map(([kind, schema]) => [
+    kind,
+    createAnswerParser(schema, `the event ${kind}`),
+  ]),
+);
+
+interface Told {
+  readonly cursor: string;
+  /** Undefined where it cannot be read, or is of a kind that only newer nodes know. */
+  readonly event: NetworkEvent | undefined;
+}
+
+/** Throws UNEXPECTED_ANSWER for what is no event at all. */
+function readEvent(text: string, onUnreadable: WatchOptions['onUnreadable']): Told {
+  const told = parseEvent(parseJson(text, 'the event stream'));
+  const { cursor, kind } = told;
+  try {
+    return { cursor, event: parsers.get(kind)?.(told) };
+  } catch (error) {
+    onUnreadable?.(kind, error as AppError);
+    return { cursor, event: undefined };
+  }
+}
+
 /** One connection to the stream: events until it ends. Throws when it breaks, falls silent, or is refused. */
 async function* readConnection(
   coreUrl: string,
   cursor: string | undefined,
-  signal: AbortSignal,
-): AsyncGenerator<NetworkEvent> {
+  { signal, onUnreadable }: WatchOptions,
+): AsyncGenerator<Told> {
   const silence = new AbortController();
   let watchdog = setTimeout(() => silence.abort(), SILENCE_LIMIT_MS);
   const ended = AbortSignal.any([signal, silence.signal]);
@@ -45,12 +73,10 @@ async function* readConnection(
       timeoutMs: CONNECT_TIMEOUT_MS,
     };
     const response = await callRaw(coreUrl, EVENTS_API.listEvents, { query: { cursor } }, options);
-    const queue: NetworkEvent[] = [];
-    const parser = createEventParser({
-      onEvent: (event) => queue.push(JSON.parse(event.data) as NetworkEvent),
-    });
+    const queue: Told[] = [];
+    const parser = createEventParser({ onEvent: ({ data }) => queue.push(readEvent(data, onUnreadable)) });
     const decoder = new TextDecoder();
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    for await (const chunk of response.body ?? []) {
       clearTimeout(watchdog);
       watchdog = setTimeout(() => silence.abort(), SILENCE_LIMIT_MS);
       parser.feed(decoder.decode(chunk, { stream: true }));
@@ -72,10 +98,10 @@ export async function* watchEvents(coreUrl: string, options: WatchOptions): Asyn
   while (!signal.aborted) {
     let failure: unknown = new AppError('UPSTREAM_UNAVAILABLE', 'the stream ended');
     try {
-      for await (const event of readConnection(coreUrl, cursor, signal)) {
+      for await (const { event, cursor: next } of readConnection(coreUrl, cursor, options)) {
         failures = 0;
-        cursor = event.cursor;
-        yield event;
+        cursor = next;
+        if (event) yield event;
         if (signal.aborted) return;
       }
     } catch (error) {

@@ -1,10 +1,21 @@
+export { readAggregate } from './aggregate.ts';
 export { type AnnouncedNode, readAnnouncedNodes } from './announced-nodes.ts';
-export { type CallInput, type CallOptions, call, callRaw, urlOfCall } from './call.ts';
-export { findNodeUrl, MachineClient } from './compute-client.ts';
+export {
+  type CallInput,
+  type CallOptions,
+  call,
+  callRaw,
+  callRows,
+  createAnswerParser,
+  type UnreadableRow,
+  urlOfCall,
+} from './call.ts';
+export { findNodeUrl, MachineClient, readLogFrame } from './compute-client.ts';
 export {
   CoreClient,
   type CoreClientOptions,
   fileHashOf,
+  type InstanceList,
 } from './core-client.ts';
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
 export { DEFAULT_CHANNEL, type MessageDraft, type SignedBody, signMessage } from './message.ts';
@@ -13,11 +24,12 @@ export {
   buildStoredMessage,
   type NetworkBody,
   type NetworkDraft,
+  publishMessage,
   type StoredNetworkBody,
 } from './network-message.ts';
 export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
 export { type NodeNames, type OperationToSign, OwnerPass } from './owner-pass.ts';
-export { type RequestOptions, request, requestJson } from './request.ts';
+export { type RequestOptions, request } from './request.ts';
 export {
   type ComputedScores,
   computeScores,

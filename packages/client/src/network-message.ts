@@ -1,4 +1,6 @@
 import { AppError, LIMITS, sha256Hex } from '@skerry/protocol';
+import { PUBLISH_MESSAGE } from '@skerry/protocol/api/core/messages';
+import { type CallOptions, call } from './call.ts';
 import { DEFAULT_CHANNEL } from './message.ts';
 import type { Signer } from './signer.ts';
 
@@ -76,4 +78,13 @@ export function buildStoredMessage(draft: NetworkDraft, signer: Signer): StoredN
     throw new AppError('INVALID_CONTENT', `the content is larger than ${LIMITS.contentFileBytes} bytes`);
   const itemHash = sha256Hex(content);
   return { body: bodyOf(draft, signer, time, { item_type: 'storage' }, itemHash), itemHash, content };
+}
+
+/** Sends a message in the network form, to any node of the network. Sent again, it is the same message. */
+export async function publishMessage(
+  coreUrl: string,
+  body: string,
+  options: CallOptions = {},
+): Promise<void> {
+  await call(coreUrl, PUBLISH_MESSAGE, { body }, options);
 }

@@ -13,7 +13,8 @@ import {
   verifyShared,
   WANTED_KEYS_MAX,
 } from '@skerry/protocol';
-import { requestBytes } from './request.ts';
+import { SYNC_API } from '@skerry/protocol/api/core/sync';
+import { callRaw } from './call.ts';
 
 /** Questions to both nodes together. */
 const ROUNDS_MAX = 8_000;
@@ -34,8 +35,15 @@ export interface DifferingMessage {
   readonly time: number;
 }
 
+const bytesOf = async (response: Response) => new Uint8Array(await response.arrayBuffer());
+
 async function ask(url: string, question: readonly Range[]): Promise<Range[]> {
-  return decodeAnswer(await requestBytes(`${url}/api/v0/sync/ranges`, encodeRanges(question)));
+  const answer = await bytesOf(await callRaw(url, SYNC_API.compareRanges, { body: encodeRanges(question) }));
+  try {
+    return decodeAnswer(answer);
+  } catch (cause) {
+    throw new AppError('UNEXPECTED_ANSWER', `${url} returned no ranges`, { cause });
+  }
 }
 
 /** Every key of a range, however many there are. */
@@ -76,7 +84,7 @@ async function nameMessages(url: string, keys: readonly ShortKey[]): Promise<Dif
   const asked = keys.slice(0, Math.min(NAMED_MAX, WANTED_KEYS_MAX));
   const names = new Map<string, string>();
   if (asked.length > 0) {
-    const body = await requestBytes(`${url}/api/v0/sync/messages`, encodeKeys(asked));
+    const body = await bytesOf(await callRaw(url, SYNC_API.fetchMessages, { body: encodeKeys(asked) }));
     const view = new DataView(body.buffer, body.byteOffset, body.length);
     for (let at = 0; at + LENGTH_BYTES <= body.length; ) {
       const length = view.getUint32(at);

@@ -1,4 +1,4 @@
-import { AppError, type ErrorBody, isErrorCode } from '@skerry/protocol';
+import { AppError, fieldsOf, isErrorCode } from '@skerry/protocol';
 
 export interface RequestOptions {
   readonly method?: string;
@@ -20,9 +20,8 @@ function causeOf(error: unknown): string {
 /** What a service answered, when it was not a success, as our error. */
 export function readRefusal(text: string, { status, url }: Pick<Response, 'status' | 'url'>): AppError {
   try {
-    const body = JSON.parse(text) as Partial<ErrorBody>;
-    if (isErrorCode(body.code))
-      return new AppError(body.code, body.error ?? body.code, { details: body.details });
+    const { code, error, details } = fieldsOf(JSON.parse(text));
+    if (isErrorCode(code)) return new AppError(code, typeof error === 'string' ? error : code, { details });
   } catch {
     // Not ours: some proxy between, or another kind of server.
   }
@@ -51,16 +50,4 @@ export async function request(url: string, options: RequestOptions = {}): Promis
   if (!response.ok && !options.isAnswer?.(response))
     throw readRefusal(await response.text().catch(() => ''), { status: response.status, url });
   return response;
-}
-
-export async function requestJson<T>(url: string, options?: RequestOptions): Promise<T> {
-  const response = await request(url, options);
-  return (await response.json()) as T;
-}
-
-/** Bytes for bytes, as core nodes speak to each other. */
-export async function requestBytes(url: string, body: Uint8Array): Promise<Uint8Array> {
-  const headers = { 'content-type': 'application/octet-stream' };
-  const response = await request(url, { method: 'POST', body: new Uint8Array(body), headers });
-  return new Uint8Array(await response.arrayBuffer());
 }

@@ -7,19 +7,19 @@ import {
   type VerifiedMessage,
   verifySubmission,
 } from '@skerry/protocol';
+import {
+  type JudgedMessageView,
+  MESSAGES_API,
+  type NetworkMessageView,
+} from '@skerry/protocol/api/core/messages';
 import { STORAGE_API } from '@skerry/protocol/api/core/storage';
-import { callRaw } from './call.ts';
-import { requestJson } from './request.ts';
+import { call, callRaw } from './call.ts';
 
-/** A message as a core node lists it in the network form (`GET /messages.json`). */
-export interface ListedMessage {
-  readonly item_hash: string;
-  readonly sender: string;
-  readonly signature: string;
-  readonly item_type?: string | null;
-  readonly item_content?: string | null;
-  readonly content: unknown;
-}
+/** A message as a core node lists it in the network form. */
+export type ListedMessage = Pick<
+  NetworkMessageView,
+  'item_hash' | 'sender' | 'signature' | 'item_type' | 'item_content' | 'content'
+>;
 
 export interface SignedMessageSource {
   /** Where the core node is, without `/api/v0`. */
@@ -63,24 +63,31 @@ async function verifyNetworkRow(source: SignedMessageSource, row: ListedMessage)
   return { ...message, content, time: readContentHead(content).time };
 }
 
-interface SignedView {
-  readonly sender: string;
-  readonly signature: string;
-  readonly signed_text?: unknown;
+/** The message itself, with its signed text; undefined where the node answers it in another form, as deployed ones do. */
+async function findMessage(
+  { coreUrl, signal }: SignedMessageSource,
+  hash: string,
+): Promise<JudgedMessageView | undefined> {
+  try {
+    return await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } }, { signal });
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'UNEXPECTED_ANSWER') return undefined;
+    throw error;
+  }
 }
 
 /** Signed as an envelope: lists do not carry the text, the message itself does. */
 async function verifyEnvelopeRow(
-  { coreUrl, signal }: SignedMessageSource,
+  source: SignedMessageSource,
   { item_hash: hash }: ListedMessage,
 ): Promise<VerifiedMessage> {
-  const view = await requestJson<SignedView>(`${coreUrl}/api/v0/messages/${hash}`, { signal });
-  const { sender: address, signature, signed_text: text } = view;
-  if (typeof text !== 'string' || !text.startsWith('{'))
+  const view = await findMessage(source, hash);
+  if (!view?.signed_text?.startsWith('{'))
     throw new AppError(
       'INVALID_SIGNATURE',
       `the core node has no text that matches the signature of ${hash}`,
     );
+  const { sender: address, signature, signed_text: text } = view;
   const rest = JSON.stringify({ signature, address }).slice(1);
   const message = verifySubmission(`{"message":${text},${rest}`, ANY_TIME);
   if (message.form === 'envelope' && message.itemHash === hash) return message;

@@ -38,6 +38,7 @@ export {
   parseIpv6Prefix,
 } from './instance-address.ts';
 export { canonicalJson } from './json/canonical.ts';
+export { type Fields, fieldsOf } from './json/fields.ts';
 export { scanJsonObject } from './json/scan.ts';
 export { LIMITS } from './limits.ts';
 export * from './measurement/report.ts';

@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import { Firewall } from './content/instance.ts';
-import { Phase, type ProgramRun, Reason } from './content/network.ts';
+import { Phase, ProgramRun, Reason } from './content/network.ts';
 import { ANY_HASH_PATTERN, HASH64_PATTERN } from './network-form/item-hash.ts';
 
 /** What the network answers: the shapes of responses, in wire spelling. Unknown fields may be added by newer nodes. */
@@ -47,13 +47,16 @@ export const MessageView = Type.Object(
 );
 export type MessageView = Static<typeof MessageView>;
 
+/** Why a message is as it is. What it says of the message may be as long as the message. */
+const VerdictReason = Type.Object({ code: Type.String(), message: Type.String() });
+
 /** `GET /messages/{hash}/status`. */
 export const MessageStatusView = Type.Object(
   {
     item_hash: MessageHash,
     status: MessageStatus,
     reception_time: Type.String({ format: 'date-time' }),
-    reason: Type.Union([Reason, Type.Null()]),
+    reason: Type.Union([VerdictReason, Type.Null()]),
   },
   { title: 'MessageStatus' },
 );
@@ -98,51 +101,50 @@ export type InstanceView = Static<typeof InstanceView>;
 export const SubmitView = Type.Object({ item_hash: MessageHash, status: Type.Literal('success') });
 export type SubmitView = Static<typeof SubmitView>;
 
-/** A change, as the event stream tells it. `cursor` is opaque; to resume, send the last one seen. */
-export type NetworkEvent =
-  | { cursor: string; kind: 'message'; time_ms: number; data: MessageEventData }
-  | { cursor: string; kind: 'message_removed'; time_ms: number; data: MessageRemovedData }
-  | { cursor: string; kind: 'message_confirmed'; time_ms: number; data: MessageConfirmedData }
-  | { cursor: string; kind: 'message_unconfirmed'; time_ms: number; data: MessageUnconfirmedData }
-  | { cursor: string; kind: 'instance'; time_ms: number; data: InstanceView }
-  | { cursor: string; kind: 'instance_removed'; time_ms: number; data: { instance_id: string } }
-  | { cursor: string; kind: 'program_executed'; time_ms: number; data: ProgramExecutedData };
+const MessageEventData = Type.Object({
+  item_hash: MessageHash,
+  type: Type.String(),
+  sender: Type.String(),
+  channel: Type.Union([Type.String(), Type.Null()]),
+  timestamp: Type.Integer({ description: 'Unix seconds' }),
+  content_type: Type.Union([Type.String(), Type.Null()], { description: 'the type of a POST, or null' }),
+  tags: Type.Optional(Type.Array(Type.String(), { description: 'left out where there are none' })),
+});
+export type MessageEventData = Static<typeof MessageEventData>;
 
-export interface MessageEventData {
-  item_hash: string;
-  type: string;
-  sender: string;
-  channel: string | null;
-  timestamp: number;
-  /** The type of a POST, or null. */
-  content_type: string | null;
-  /** Left out where there are none. */
-  tags?: string[];
-}
+const Confirmation = MessageView.properties.confirmations.items;
 
-/** A run of a program that ended, as the compute node told it. */
-export interface ProgramExecutedData extends ProgramRun {
-  owner: string;
-  node_id: string;
-}
+const eventOf = <const Kind extends string, D extends TSchema>(kind: Kind, data: D) =>
+  Type.Object({ cursor: Type.String(), kind: Type.Literal(kind), time_ms: Type.Integer(), data });
 
-/** That a chain has a message. `hash`: of the transaction. */
-export type ConfirmationView = MessageView['confirmations'][number];
-
-/** The first confirmation of a message. */
-export interface MessageConfirmedData extends MessageEventData {
-  confirmation: ConfirmationView;
-}
-
-/** The chain was reorganised, and nothing confirms the message now. */
-export interface MessageUnconfirmedData {
-  item_hash: string;
-  confirmation: ConfirmationView;
-}
-
-/** A message that is not in force any more: forgotten, or judged otherwise since something older became known. */
-export interface MessageRemovedData {
-  item_hash: string;
-  status: MessageStatus;
-  reason: Reason | null;
-}
+/** Changes, as the event stream tells them. `cursor` is opaque; to resume, send the last one seen. */
+export const NETWORK_EVENTS = {
+  message: eventOf('message', MessageEventData),
+  /** A message that is not in force any more: forgotten, or judged otherwise since something older became known. */
+  message_removed: eventOf(
+    'message_removed',
+    Type.Object({
+      item_hash: MessageHash,
+      status: MessageStatus,
+      reason: Type.Union([VerdictReason, Type.Null()]),
+    }),
+  ),
+  /** The first confirmation of a message. */
+  message_confirmed: eventOf(
+    'message_confirmed',
+    Type.Object({ ...MessageEventData.properties, confirmation: Confirmation }),
+  ),
+  /** The chain was reorganised, and nothing confirms the message now. */
+  message_unconfirmed: eventOf(
+    'message_unconfirmed',
+    Type.Object({ item_hash: MessageHash, confirmation: Confirmation }),
+  ),
+  instance: eventOf('instance', InstanceView),
+  instance_removed: eventOf('instance_removed', Type.Object({ instance_id: Hash })),
+  /** A run of a program that ended, as the compute node told it. */
+  program_executed: eventOf(
+    'program_executed',
+    Type.Object({ ...ProgramRun.properties, owner: Type.String(), node_id: Hash }),
+  ),
+};
+export type NetworkEvent = Static<(typeof NETWORK_EVENTS)[keyof typeof NETWORK_EVENTS]>;

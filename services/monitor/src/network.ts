@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type CoreClient, readAnnouncedNodes, requestJson } from '@skerry/client';
-import { AppError } from '@skerry/protocol';
+import { type CoreClient, publishMessage, readAggregate, readAnnouncedNodes } from '@skerry/client';
 import type { SignedReport } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode, parseBaseUrl, parseNodeAggregate } from './node-list.ts';
 
@@ -16,14 +15,7 @@ export async function readListedNodes(
   { core, signal }: NetworkOptions,
   owner: string,
 ): Promise<MeasuredNode[]> {
-  try {
-    const url = `${core.url}/api/v0/aggregates/${owner}.json?keys=${NODE_LIST_KEY}`;
-    const answer = await requestJson<{ data: Record<string, unknown> }>(url, { signal });
-    return parseNodeAggregate(answer.data[NODE_LIST_KEY]);
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'AGGREGATE_NOT_FOUND') return [];
-    throw error;
-  }
+  return parseNodeAggregate(await readAggregate(core.url, owner, NODE_LIST_KEY, { signal }));
 }
 
 /** Compute nodes that announced themselves: each where it said last. */
@@ -66,5 +58,5 @@ export async function storeNodeList(core: CoreClient, nodes: readonly MeasuredNo
 export async function sendReport(core: CoreClient, report: SignedReport, signal: AbortSignal): Promise<void> {
   if (report.content !== undefined)
     await core.storeFile(new Blob([report.content]), 'metrics.json', report.itemHash);
-  await requestJson(`${core.url}/api/v0/messages`, { method: 'POST', body: report.body, signal });
+  await publishMessage(core.url, report.body, { signal });
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Answered, AskError, type Asker } from '@skerry/kit';
 import {
+  fieldsOf,
   NODE_PROOF_BYTES_MAX,
   NODE_PROOF_PATH,
   nodeProofAddress,
@@ -51,10 +52,7 @@ function askAt(base: string, path: string, bodyBytesMax: number, options: ProbeO
 async function saysItsName(node: Claimant, options: ProbeOptions): Promise<boolean> {
   try {
     const { status, body } = await askAt(node.url, CONFIG_PATH, CONFIG_BYTES_MAX, options);
-    return (
-      status === 200 &&
-      (JSON.parse(body.toString('utf8')) as { node_hash?: unknown } | null)?.node_hash === node.nodeId
-    );
+    return status === 200 && fieldsOf(JSON.parse(body.toString('utf8'))).node_hash === node.nodeId;
   } catch {
     return false;
   }

@@ -1,13 +1,10 @@
-import { type CoreClient, requestJson } from '@skerry/client';
-import { SCORES_POST_TYPE } from '@skerry/protocol';
+import { type CoreClient, call } from '@skerry/client';
+import { fieldsOf, SCORES_POST_TYPE } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { Earned } from './planning/trust.ts';
 
 /** By node id. */
 export type Scores = ReadonlyMap<string, Earned>;
-
-interface PostsPage {
-  readonly posts: readonly { readonly address: string; readonly content: unknown }[];
-}
 
 const NODE_ID = /^[0-9a-f]{64}$/;
 
@@ -18,17 +15,13 @@ const hoursOf = (value: unknown) =>
 
 /** The scores of compute nodes in what a publisher published; what has not the form is left out. */
 export function parseScores(content: unknown): Scores {
-  const { scores } = (content ?? {}) as { scores?: { crn?: unknown } };
-  const rows: unknown[] = Array.isArray(scores?.crn) ? scores.crn : [];
+  const { crn } = fieldsOf(fieldsOf(content).scores);
+  const rows: unknown[] = Array.isArray(crn) ? crn : [];
   return new Map(
     rows.flatMap((row): [string, Earned][] => {
-      const {
-        node_id: nodeId,
-        total_score: score,
-        measurements,
-      } = (row ?? {}) as Readonly<Record<string, unknown>>;
+      const { node_id: nodeId, total_score: score, measurements } = fieldsOf(row);
       const isScore = typeof score === 'number' && score >= 0 && score <= 1;
-      const { record_count: hours } = (measurements ?? {}) as { record_count?: unknown };
+      const { record_count: hours } = fieldsOf(measurements);
       return typeof nodeId === 'string' && NODE_ID.test(nodeId) && isScore
         ? [[nodeId, { score, hours: hoursOf(hours) }]]
         : [];
@@ -43,11 +36,7 @@ export async function readScores(
   signal: AbortSignal,
 ): Promise<Scores> {
   if (publishers.length === 0) return new Map();
-  const query = new URLSearchParams({
-    types: SCORES_POST_TYPE,
-    addresses: publishers.join(','),
-    pagination: '1',
-  });
-  const { posts } = await requestJson<PostsPage>(`${core.url}/api/v0/posts.json?${query}`, { signal });
+  const query = { types: SCORES_POST_TYPE, addresses: publishers.join(','), pagination: 1 };
+  const { posts } = await call(core.url, NETWORK_LISTS_API.listNetworkPosts, { query }, { signal });
   return parseScores(posts[0]?.content);
 }

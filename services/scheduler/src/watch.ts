@@ -106,11 +106,15 @@ function listMissingNodes(view: View): string[] {
   return [...missing];
 }
 
+const tellUnreadable = ({ log }: WatchOptions, { message: why }: AppError) =>
+  log.warn({ why }, 'the core node has an instance that cannot be read; the plan goes on without it');
+
 /** The whole network as it is now, and the cursor from which events go on: it is older than all that is read here, so nothing falls between. */
 async function readView(options: WatchOptions): Promise<{ view: View; cursor: string }> {
   const { core, allowed, listed } = options;
   const view = createView();
-  const { instances, cursor } = await core.readAllInstances();
+  const { instances, unreadable, cursor } = await core.readAllInstances();
+  for (const { error } of unreadable) tellUnreadable(options, error);
   for (const instance of instances) applyInstance(view, parseInstance(instance));
   const take = (node: Node) => {
     if (!allowed || allowed.has(node.address))
@@ -178,7 +182,10 @@ export async function watchNetwork(options: WatchOptions, watcher: Watcher): Pro
       watcher.onView(view);
       failures.clear();
       const onDisconnect = (error: unknown) => watcher.onDisconnect(error);
-      for await (const event of core.events({ cursor, signal, onDisconnect }))
+      const onUnreadable = (kind: string, error: AppError) => {
+        if (kind === 'instance') tellUnreadable(options, error);
+      };
+      for await (const event of core.events({ cursor, signal, onDisconnect, onUnreadable }))
         await applyEvent(event, options, watcher);
     } catch (error) {
       if (signal.aborted) return;

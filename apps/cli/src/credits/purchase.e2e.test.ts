@@ -5,9 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CoreClient, createSigner, requestJson, signMessage } from '@skerry/client';
+import { CoreClient, call, createSigner, signMessage } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
 import { tokensToCredits } from '@skerry/protocol';
+import { CREDITS_API } from '@skerry/protocol/api/core/credits';
+import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
+import { STATE_API } from '@skerry/protocol/api/core/state';
+import { CREDIT_API } from '@skerry/protocol/api/credit';
 import { say, until } from '../testing/shell.ts';
 import { DECIMALS, TokenChain } from './testing/chain.ts';
 import { TestDaemon } from './testing/daemon.ts';
@@ -17,17 +21,6 @@ const FINALITY = 4;
 const TIMEOUT_MS = 600_000;
 const PRICE = { symbol: 'STT', decimals: DECIMALS, creditsPerToken: 1_000_000n, bonusBasisPoints: 2_000 };
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz t';
-
-interface Payment {
-  readonly status: string;
-  readonly tx_hash: string;
-  readonly item_hash: string | null;
-}
-interface Message {
-  readonly signed_text: string;
-  readonly signature: string;
-  readonly sender: string;
-}
 
 async function openNetwork(dir: string, chain: TokenChain, receiver: string, publisher: string) {
   const indexer = {
@@ -98,13 +91,12 @@ test('A purchase on the chain becomes credits exactly once across a reorg and a 
     return hash;
   };
   const payments = async () =>
-    (await requestJson<{ data: Payment[] }>(`${credit.url}/payment?pagination=100`)).data;
+    (await call(credit.url, CREDIT_API.listPurchases, { query: { pagination: 100 } })).data;
   const statusOf = async (hash: string) => (await payments()).find((one) => one.tx_hash === hash)?.status;
+  const accountOf = (url: string, address: string) =>
+    call(url, CREDITS_API.getBalance, { params: { address }, query: {} });
   const balanceOf = async (url: string, address: string) =>
-    BigInt(
-      (await requestJson<{ credit_balance: number }>(`${url}/api/v0/addresses/${address}/balance`))
-        .credit_balance,
-    );
+    BigInt((await accountOf(url, address)).credit_balance);
   const areSettled = async (count: number) =>
     (await payments()).filter(({ status }) => status === 'COMPLETED').length === count;
   const checkBalances = async (url: string) => {
@@ -171,9 +163,7 @@ test('A purchase on the chain becomes credits exactly once across a reorg and a 
     ssh_key: SSH_KEY,
   });
   await until('it is charged and announced', TIMEOUT_MS, async () => {
-    const account = await requestJson<{ credit_balance: number; credit_state: string | null }>(
-      `${first.url}/api/v0/addresses/${user.address}/balance`,
-    );
+    const account = await accountOf(first.url, user.address);
     return account.credit_balance < 0 && account.credit_state === 'low';
   });
   say('an instance was charged');
@@ -181,21 +171,20 @@ test('A purchase on the chain becomes credits exactly once across a reorg and a 
   await credit.kill();
 
   // The same messages in another order, twice: the same balances.
-  const { messages } = await requestJson<{ messages: Message[] }>(`${first.url}/api/v0/messages?limit=100`);
+  const { messages } = await core.listMessages({ limit: 100 });
+  const submit = (body: string) => call(second.url, MESSAGES_API.submitMessage, { body });
   for (const one of [...messages.toReversed(), ...messages])
-    await requestJson(`${second.url}/api/v0/messages`, {
-      method: 'POST',
-      body: `{"message":${one.signed_text},"signature":${JSON.stringify(one.signature)},"address":${JSON.stringify(one.sender)}}`,
-    });
+    await submit(
+      `{"message":${one.signed_text},"signature":${JSON.stringify(one.signature)},"address":${JSON.stringify(one.sender)}}`,
+    );
   await checkBalances(second.url);
-  const digest = async (url: string) =>
-    (await requestJson<{ derived: { credits: unknown } }>(`${url}/api/v0/state/digest`)).derived.credits;
+  const digest = async (url: string) => (await call(url, STATE_API.getStateDigest, {})).derived.credits;
   await until('both agree', TIMEOUT_MS, async () => {
     const [a, b] = await Promise.all([digest(first.url), digest(second.url)]);
     return JSON.stringify(a) === JSON.stringify(b);
   });
   assert.equal(
-    messages.filter(({ signed_text }) => signed_text.includes('net-credit-distribution')).length,
+    messages.filter(({ signed_text }) => signed_text!.includes('net-credit-distribution')).length,
     8,
   );
 
@@ -212,6 +201,6 @@ test('A purchase on the chain becomes credits exactly once across a reorg and a 
     },
     user,
   );
-  await requestJson(`${second.url}/api/v0/messages`, { method: 'POST', body });
+  await submit(body);
   assert.ok((await balanceOf(second.url, user.address)) < 0n);
 });

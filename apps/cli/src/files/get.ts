@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { open, unlink } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { fileHashOf } from '@skerry/client';
 import { renameDurably } from '@skerry/kit';
 import { AppError, parseItemHash } from '@skerry/protocol';
@@ -67,6 +68,8 @@ async function writeToFile(path: string, copy: (write: Write) => Promise<number>
   }
 }
 
+const bodyOf = (response: Response): AsyncIterable<Uint8Array> => response.body ?? Readable.from([]);
+
 /** Writes a response to a new file and checks it. Throws what copyVerified does. */
 export async function writeVerified(
   response: Response,
@@ -74,8 +77,7 @@ export async function writeVerified(
   path: string,
   onBytes: (bytes: number) => void,
 ): Promise<number> {
-  const body = response.body as unknown as AsyncIterable<Uint8Array>;
-  return writeToFile(path, (write) => copyVerified(body, hash, write, onBytes));
+  return writeToFile(path, (write) => copyVerified(bodyOf(response), hash, write, onBytes));
 }
 
 async function writeTo(stream: NodeJS.WriteStream, chunk: Uint8Array): Promise<void> {
@@ -89,13 +91,12 @@ export async function getFile(context: Context, text: string, options: FileGetOp
   const response = await reader.getFile(asked);
   const hash = fileHashOf(response, asked);
   const total = Number(response.headers.get('content-length') ?? 0);
-  const body = response.body as unknown as AsyncIterable<Uint8Array>;
   const show = (bytes: number) => {
     const of = total > 0 ? ` of ${renderBytes(total)}` : '';
     progress.show(`${renderBytes(bytes)}${of}`);
   };
   const isTerminal = output.stderr.isTTY === true;
-  const copy = (write: Write) => copyVerified(body, hash, write, isTerminal ? show : undefined);
+  const copy = (write: Write) => copyVerified(bodyOf(response), hash, write, isTerminal ? show : undefined);
   if (options.output === undefined) {
     await copy((chunk) => writeTo(output.stdout, chunk));
     return;

@@ -24,13 +24,14 @@ export async function listInstances(context: Context, options: InstanceListOptio
   if (status !== undefined && status !== 'running' && status !== 'stopped')
     throw new AppError('INVALID_PARAMETERS', 'a status must be running or stopped');
   const address = all ? undefined : (options.address ?? (await context.loadSigner()).address);
-  const { instances } = await reader.readAllInstances({ address, status });
+  const { instances, unreadable } = await reader.readAllInstances({ address, status });
   const paintPhase = (phase: InstanceView['phase']) => {
     const colour = COLOURS[phase];
     return colour === undefined ? phase : output.paint(colour, phase);
   };
   output.result(instances, renderInstances(instances, Date.now() / 1000, paintPhase));
-  if (instances.length === 0 && !output.json) output.note('no instances');
+  if (instances.length === 0 && unreadable.length === 0 && !output.json) output.note('no instances');
+  for (const { error } of unreadable) output.note(`an instance cannot be read: ${error.message}`);
 }
 
 export async function showInstance(context: Context, reference: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { openAsBlob } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findNodeUrl, MachineClient } from '@skerry/client';
+import { findNodeUrl, MachineClient, readLogFrame } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
 import type { BackupView, SnapshotView } from '@skerry/protocol/api/compute/machines';
 import type { Context } from '../context.ts';
@@ -52,14 +52,14 @@ async function followLogs(machine: MachineClient, print: (text: string) => void)
     reject(new AppError('UPSTREAM_UNAVAILABLE', `${machine.url} does not offer a log stream`));
   socket.onclose = () => resolve();
   socket.onmessage = ({ data }) => {
-    const line = JSON.parse(String(data)) as {
-      status?: string;
-      reason?: string;
-      type?: string;
-      message?: string;
-    };
-    if (line.status === 'failed') reject(new AppError('NOT_PERMITTED', line.reason ?? 'the node refused'));
-    else if (line.message !== undefined) print(line.type === 'system' ? `-- ${line.message}` : line.message);
+    try {
+      const { status, reason, type, message } = readLogFrame(String(data));
+      if (status === 'failed') throw new AppError('NOT_PERMITTED', reason ?? 'the node refused');
+      if (message !== undefined) print(type === 'system' ? `-- ${message}` : message);
+    } catch (error) {
+      reject(error);
+      socket.close();
+    }
   };
   await promise;
 }

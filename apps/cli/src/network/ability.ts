@@ -1,23 +1,19 @@
-import { probe } from './gateway.ts';
+import { call } from '@skerry/client';
+import { NODE_API, type NodeConfigView } from '@skerry/protocol/api/compute/node';
+import { CREDIT_API, type CreditStatusView } from '@skerry/protocol/api/credit';
+import { ASIDE } from './gateway.ts';
 
-/** What a compute node says of itself at /status/config, as far as it is told here. */
-export interface ComputeConfigView {
-  readonly computing?: {
-    readonly ACCELERATOR?: string | null;
-    readonly ACCELERATOR_REASON?: string | null;
-  };
-  /** Why it can run nothing, where it cannot. */
-  readonly reason?: { readonly message?: string } | null;
-}
+export const getNodeConfig = (url: string): Promise<NodeConfigView> =>
+  call(url, NODE_API.getNodeConfig, {}, ASIDE);
 
-/** What a credit service says of itself at /status, as far as it is told here. */
-export interface CreditStatusView {
-  readonly sales?: readonly { readonly token: string; readonly network: string }[];
-  readonly enforcement?: boolean;
-}
+export const getCreditStatus = (url: string): Promise<CreditStatusView> =>
+  call(url, CREDIT_API.getCreditStatus, {}, ASIDE);
 
 /** One line about what a credit service sells. */
-export function describeCredit({ sales = [], enforcement = false }: CreditStatusView): string {
+export function describeCredit({
+  sales,
+  enforcement,
+}: Pick<CreditStatusView, 'sales' | 'enforcement'>): string {
   const sold = sales.map(({ token, network }) => `${token} on ${network}`).join(', ');
   const bought =
     sold === '' ? 'no chain is configured, so nothing can be bought' : `sells credits for ${sold}`;
@@ -28,7 +24,7 @@ export function describeCredit({ sales = [], enforcement = false }: CreditStatus
 export async function findCreditAbility(url: string | undefined): Promise<string> {
   if (url === undefined) return 'the credit service is not running';
   try {
-    return describeCredit((await probe(`${url}/status`)).body as CreditStatusView);
+    return describeCredit(await getCreditStatus(url));
   } catch {
     return UNKNOWN;
   }
@@ -37,7 +33,7 @@ export async function findCreditAbility(url: string | undefined): Promise<string
 const UNKNOWN = 'capabilities unknown';
 
 /** One line about what a compute node can do. */
-export function describeAbility({ computing = {}, reason }: ComputeConfigView): string {
+export function describeAbility({ computing, reason }: Pick<NodeConfigView, 'computing' | 'reason'>): string {
   if (reason) return `no virtual machines: ${reason.message}`;
   const { ACCELERATOR: accelerator, ACCELERATOR_REASON: why } = computing;
   if (accelerator === undefined) return UNKNOWN;
@@ -50,7 +46,7 @@ export function describeAbility({ computing = {}, reason }: ComputeConfigView): 
 export async function findComputeAbility(url: string | undefined): Promise<string> {
   if (url === undefined) return 'no virtual machines: the compute node is not running';
   try {
-    return describeAbility((await probe(`${url}/status/config`)).body as ComputeConfigView);
+    return describeAbility(await getNodeConfig(url));
   } catch {
     return UNKNOWN;
   }
@@ -60,7 +56,7 @@ export async function findComputeAbility(url: string | undefined): Promise<strin
 export async function countRunning(url: string | undefined): Promise<number> {
   if (url === undefined) return 0;
   try {
-    return Object.keys((await probe(`${url}/about/executions/list`)).body).length;
+    return Object.keys(await call(url, NODE_API.listRunningExecutions, {}, ASIDE)).length;
   } catch {
     return 0;
   }

@@ -1,4 +1,4 @@
-import { call, request } from '@skerry/client';
+import { call } from '@skerry/client';
 import {
   type DomainRecord,
   GATEWAY_API,
@@ -8,7 +8,7 @@ import {
 
 const LOOKUP_TIMEOUT_MS = 10_000;
 /** Of what is only told beside something else. */
-const ASIDE_TIMEOUT_MS = 2_000;
+export const ASIDE = { timeoutMs: 2_000 } as const;
 const STANDARD_PORT = { http: 80, https: 443 } as const;
 
 export const lookupDomain = (gatewayUrl: string, subdomain: string): Promise<DomainRecord> =>
@@ -17,8 +17,8 @@ export const lookupDomain = (gatewayUrl: string, subdomain: string): Promise<Dom
 export const explainDomain = (gatewayUrl: string, subject: string): Promise<WhyRecord> =>
   call(gatewayUrl, GATEWAY_API.explainDomain, { params: { subject } }, { timeoutMs: LOOKUP_TIMEOUT_MS });
 
-const getGatewayStatus = (gatewayUrl: string): Promise<GatewayStatus> =>
-  call(gatewayUrl, GATEWAY_API.getGatewayStatus, {}, { timeoutMs: ASIDE_TIMEOUT_MS });
+export const getGatewayStatus = (gatewayUrl: string): Promise<GatewayStatus> =>
+  call(gatewayUrl, GATEWAY_API.getGatewayStatus, {}, ASIDE);
 
 /** The gateway's status, or undefined where none answers: then host names are told without their domain. */
 export async function findGatewayStatus(gatewayUrl: string): Promise<GatewayStatus | undefined> {
@@ -51,12 +51,4 @@ export function hostAddresses(
     https_url: urlOf('https', hostname, gateway.https_port),
     http_url: urlOf('http', hostname, gateway.http_port),
   };
-}
-
-/** Whether something answers at all, and how fast. Throws UPSTREAM_UNAVAILABLE, or the code of its refusal. */
-export async function probe(url: string): Promise<{ body: Record<string, unknown>; elapsedMs: number }> {
-  const startedMs = performance.now();
-  const response = await request(url, { timeoutMs: ASIDE_TIMEOUT_MS });
-  const body = (await response.json()) as Record<string, unknown>;
-  return { body, elapsedMs: Math.round(performance.now() - startedMs) };
 }

@@ -54,7 +54,7 @@ test('the farewell says what goes on', () => {
 
 test('what a compute node can do, in one line', () => {
   assert.equal(
-    describeAbility({ reason: { message: 'QEMU is not installed' } }),
+    describeAbility({ computing: {}, reason: { code: 'NO_QEMU', message: 'QEMU is not installed' } }),
     'no virtual machines: QEMU is not installed',
   );
   assert.match(describeAbility({ computing: { ACCELERATOR: 'kvm' } }), /hardware/);
@@ -63,7 +63,7 @@ test('what a compute node can do, in one line', () => {
     /slow \(no \/dev\/kvm\)/,
   );
   assert.match(describeAbility({ computing: { ACCELERATOR: null } }), /tested when the first one starts/);
-  assert.equal(describeAbility({}), 'capabilities unknown');
+  assert.equal(describeAbility({ computing: {} }), 'capabilities unknown');
 });
 
 test('addresses by name, as far as the gateway is known', () => {
@@ -93,8 +93,13 @@ test("the command's own variables are not shown to daemons, which would refuse t
 });
 
 test('what a credit service sells, in one line', () => {
-  assert.match(describeCredit({}), /no chain is configured, so nothing can be bought; nothing is stopped/);
-  const sales = [{ token: 'USDC', network: 'ethereum' }];
+  assert.match(
+    describeCredit({ sales: [], enforcement: false }),
+    /no chain is configured, so nothing can be bought; nothing is stopped/,
+  );
+  const sales = [
+    { token: 'USDC', network: 'ethereum', chain: 'ETH', contract: `0x${'1'.repeat(40)}`, receiver: '' },
+  ];
   assert.match(
     describeCredit({ sales, enforcement: true }),
     /sells credits for USDC on ethereum; instances without credit/,

@@ -1,10 +1,14 @@
+import { call } from '@skerry/client';
 import type { AppError } from '@skerry/protocol';
+import { NODE_API } from '@skerry/protocol/api/core/node';
+import { SCHEDULER_API, type SchedulerStatusView } from '@skerry/protocol/api/scheduler';
+import { STATUS_API } from '@skerry/protocol/api/status';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { plainText, renderTable } from '../output/text.ts';
-import { type ComputeConfigView, type CreditStatusView, describeAbility, describeCredit } from './ability.ts';
+import { describeAbility, describeCredit, getCreditStatus, getNodeConfig } from './ability.ts';
 import { beside } from './beside.ts';
-import { probe } from './gateway.ts';
+import { ASIDE, getGatewayStatus } from './gateway.ts';
 
 export interface StatusOptions {
   readonly scheduler?: string;
@@ -26,41 +30,34 @@ interface ServiceStatus {
   readonly detail: string;
 }
 
-const count = (many: unknown, word: string) => `${many} ${word}${many === 1 ? '' : 's'}`;
+const count = (many: number, word: string) => `${many} ${word}${many === 1 ? '' : 's'}`;
 
-interface SchedulerView {
-  readonly reasons: readonly string[];
-  readonly nodes: { readonly total: number };
-  readonly instances: { readonly total: number; readonly placed: number };
-}
-
-function describeScheduler({ reasons, nodes, instances }: SchedulerView): string {
+function describeScheduler({ reasons, nodes, instances }: SchedulerStatusView): string {
   const placed = `${instances.placed} of ${count(instances.total, 'instance')} placed`;
   return [`${count(nodes.total, 'node')}, ${placed}`, ...reasons].join('; ');
 }
 
-interface StatusView {
-  readonly reasons: readonly string[];
-  readonly services: { readonly total: number; readonly online: number };
-}
+/** What each service says of itself, in one line. Throws where it does not answer, or answers something else. */
+const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string>>> = {
+  core: async (url) => `version ${(await call(url, NODE_API.getInfo, {}, ASIDE)).version}`,
+  scheduler: async (url) => describeScheduler(await call(url, SCHEDULER_API.getSchedulerStatus, {}, ASIDE)),
+  compute: async (url) => describeAbility(await getNodeConfig(url)),
+  gateway: async (url) => {
+    const { route_count, instance_count, domain } = await getGatewayStatus(url);
+    return `${count(route_count, 'route')} of ${count(instance_count, 'instance')}, ${domain}`;
+  },
+  credit: async (url) => describeCredit(await getCreditStatus(url)),
+  status: async (url) => {
+    const { reasons, services } = await call(url, STATUS_API.getStatus, {}, ASIDE);
+    return [`${services.online} of ${count(services.total, 'service')} up`, ...reasons].join('; ');
+  },
+};
 
-const describeStatus = ({ reasons, services }: StatusView) =>
-  [`${services.online} of ${count(services.total, 'service')} up`, ...reasons].join('; ');
-
-function describe(service: string, body: Record<string, unknown>): string {
-  if (service === 'gateway')
-    return `${count(body.route_count, 'route')} of ${count(body.instance_count, 'instance')}, ${body.domain}`;
-  if (service === 'scheduler') return describeScheduler(body as unknown as SchedulerView);
-  if (service === 'credit') return describeCredit(body as CreditStatusView);
-  if (service === 'compute') return describeAbility(body as ComputeConfigView);
-  if (service === 'status') return describeStatus(body as unknown as StatusView);
-  return typeof body.version === 'string' ? `version ${body.version}` : '';
-}
-
-async function ask(service: string, url: string, path: string): Promise<ServiceStatus> {
+async function ask(service: string, url: string): Promise<ServiceStatus> {
+  const startedMs = performance.now();
   try {
-    const { body, elapsedMs } = await probe(`${url}${path}`);
-    return { service, url, answers: true, elapsed_ms: elapsedMs, detail: describe(service, body) };
+    const detail = await DESCRIBE[service]!(url);
+    return { service, url, answers: true, elapsed_ms: Math.round(performance.now() - startedMs), detail };
   } catch (error) {
     const { message } = error as AppError;
     return { service, url, answers: false, elapsed_ms: null, detail: message };
@@ -71,12 +68,12 @@ async function ask(service: string, url: string, path: string): Promise<ServiceS
 export async function showStatus(context: Context, options: StatusOptions): Promise<number> {
   const { coreUrl, gatewayUrl, output } = context;
   const services = await Promise.all([
-    ask('core', coreUrl, '/api/v0/info/public.json'),
-    ask('scheduler', options.scheduler ?? beside(coreUrl, SCHEDULER_PORT), '/status'),
-    ask('compute', options.compute ?? beside(coreUrl, COMPUTE_PORT), '/status/config'),
-    ask('gateway', gatewayUrl, '/api/status'),
-    ask('credit', options.credit ?? beside(coreUrl, CREDIT_PORT), '/status'),
-    ask('status', options.status ?? beside(coreUrl, STATUS_PORT), '/status'),
+    ask('core', coreUrl),
+    ask('scheduler', options.scheduler ?? beside(coreUrl, SCHEDULER_PORT)),
+    ask('compute', options.compute ?? beside(coreUrl, COMPUTE_PORT)),
+    ask('gateway', gatewayUrl),
+    ask('credit', options.credit ?? beside(coreUrl, CREDIT_PORT)),
+    ask('status', options.status ?? beside(coreUrl, STATUS_PORT)),
   ]);
   const rows = services.map(({ service, url, answers, elapsed_ms: elapsedMs, detail }) => [
     service,

@@ -3,9 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { CoreClient, createSigner, generatePrivateKey, requestJson } from '@skerry/client';
+import { CoreClient, call, createSigner, generatePrivateKey } from '@skerry/client';
 import { coreService } from '@skerry/core';
 import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { type NodeView, SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { startDaemon } from '../testing/parts.ts';
 import { until } from '../testing/shell.ts';
 import { type Answer, canHoldAddresses, FakeNode, serve } from './testing/nodes.ts';
@@ -14,13 +15,6 @@ import { type Answer, canHoldAddresses, FakeNode, serve } from './testing/nodes.
 const TIMEOUT_MS = 600_000;
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
 const log = createLogger('test', 'silent');
-
-interface NodeRow {
-  readonly node_id: string;
-  readonly healthy: boolean;
-  readonly trust: string;
-  readonly reason: { readonly code: string; readonly message: string } | null;
-}
 
 /** A core node and a scheduler. @param settings of the scheduler, made when the core node is there */
 async function startNetwork(settings: Readonly<Record<string, string>> = {}) {
@@ -48,9 +42,7 @@ async function startNetwork(settings: Readonly<Record<string, string>> = {}) {
     }),
   );
   const listNodes = async () =>
-    new Map(
-      (await requestJson<{ nodes: NodeRow[] }>(`${url}/api/v0/nodes`)).nodes.map((one) => [one.node_id, one]),
-    );
+    new Map((await call(url, SCHEDULER_API.listNodes, {})).nodes.map((one) => [one.node_id, one]));
   const owned = stack.move();
   return {
     coreUrl,
@@ -61,9 +53,9 @@ async function startNetwork(settings: Readonly<Record<string, string>> = {}) {
         ...{ name, description: '', cpu: 1, memory: 512, disk: 4, image: 'debian:12' },
         ...{ ssh_key: SSH_KEY, firewall: { allowedPorts: [22] } },
       }),
-    untilNode: (nodeId: string, isIt: (node: NodeRow) => boolean) =>
+    untilNode: (nodeId: string, isIt: (node: NodeView) => boolean) =>
       until(`the scheduler knows ${nodeId}`, TIMEOUT_MS, async () => {
-        const node = (await listNodes().catch(() => new Map<string, NodeRow>())).get(nodeId);
+        const node = (await listNodes().catch(() => new Map<string, NodeView>())).get(nodeId);
         return node !== undefined && isIt(node);
       }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

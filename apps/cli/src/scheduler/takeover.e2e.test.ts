@@ -3,10 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { CoreClient, createSigner, generatePrivateKey, requestJson } from '@skerry/client';
+import { CoreClient, call, createSigner, generatePrivateKey } from '@skerry/client';
 import { coreService } from '@skerry/core';
 import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
 import type { InstanceView } from '@skerry/protocol';
+import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { startDaemon } from '../testing/parts.ts';
 import { findFreePorts } from '../testing/ports.ts';
 import { until } from '../testing/shell.ts';
@@ -18,12 +19,7 @@ const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wY
 const log = createLogger('test', 'warn');
 const host = { log, signal: new AbortController().signal };
 
-interface SchedulerStatus {
-  readonly leadership: { readonly role: string };
-  readonly nodes: { readonly total: number; readonly healthy: number };
-}
-
-const statusOf = (url: string) => requestJson<SchedulerStatus>(`${url}/status`);
+const statusOf = (url: string) => call(url, SCHEDULER_API.getSchedulerStatus, {});
 
 /** A compute node as the scheduler sees one: it announces itself and proves what it says. */
 async function announceNode(coreUrl: string) {
@@ -112,9 +108,8 @@ test('of two schedulers one leads; killed, the other takes over, moves nothing, 
   const next = (await create('e')).instance_id;
   await untilPlaced(next);
   for (const [id, nodeId] of before) assert.equal((await owner.getInstance(id)).node_id, nodeId);
-  const explained = await requestJson<{ decisions: { kind: string }[]; verdict: { code: string } }>(
-    `${urls[standby]}/api/v0/explain/${next}`,
-  );
+  const asked = { params: { vm_hash: next } };
+  const explained = await call(urls[standby]!, SCHEDULER_API.explainPlacement, asked);
   assert.deepEqual(
     [explained.verdict.code, explained.decisions.map(({ kind }) => kind)],
     ['STAYS', ['placed']],

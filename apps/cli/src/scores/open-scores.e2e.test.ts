@@ -4,8 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { CoreClient, createSigner, requestJson, type ScoresContent } from '@skerry/client';
+import { CoreClient, call, createSigner, publishMessage, type ScoresContent } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { MEASUREMENTS_API } from '@skerry/protocol/api/core/measurements';
+import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
+import { STATUS_API } from '@skerry/protocol/api/status';
 import { startDaemon, startFront, startUp } from '../testing/parts.ts';
 import { run, SKERRY, say, until } from '../testing/shell.ts';
 
@@ -18,8 +23,7 @@ const SLOW_MS = 700;
 /** Of messages that are asked for by their hashes. */
 const HASHES_PER_PAGE = 50;
 
-type Json = Record<string, unknown>;
-type Columns = Record<string, (number | string | null)[]>;
+type Columns = Readonly<Record<string, readonly (string | number | null)[]>>;
 
 interface Published {
   readonly item_hash: string;
@@ -66,27 +70,21 @@ const mostOf = (hours: number, delayMs: number) =>
     [...Array(hours).keys()],
   );
 
-async function listMessages(url: string, hashes: readonly string[]): Promise<Json[]> {
-  const found: Json[] = [];
+async function listMessages(url: string, hashes: readonly string[]): Promise<NetworkMessageView[]> {
+  const found: NetworkMessageView[] = [];
   for (let at = 0; at < hashes.length; at += HASHES_PER_PAGE) {
-    const some = hashes.slice(at, at + HASHES_PER_PAGE);
-    const page = await requestJson<{ messages: Json[] }>(
-      `${url}/api/v0/messages.json?hashes=${some.join(',')}&pagination=${HASHES_PER_PAGE}`,
-    );
-    found.push(...page.messages);
+    const query = { hashes: hashes.slice(at, at + HASHES_PER_PAGE).join(','), pagination: HASHES_PER_PAGE };
+    found.push(...(await call(url, NETWORK_LISTS_API.listNetworkMessages, { query })).messages);
   }
   return found;
 }
 
 /** Sends what one core node has to another, byte for byte. */
-async function copyMessages(to: string, messages: readonly Json[]): Promise<void> {
+async function copyMessages(to: string, messages: readonly NetworkMessageView[]): Promise<void> {
   for (const one of messages) {
     const { chain, sender, type, channel, time, item_type, item_hash, item_content, signature } = one;
     const message = { chain, sender, type, channel, time, item_type, item_hash, item_content, signature };
-    await requestJson(`${to}/api/v0/messages`, {
-      method: 'POST',
-      body: JSON.stringify({ sync: true, message }),
-    });
+    await publishMessage(to, JSON.stringify({ sync: true, message }));
   }
 }
 
@@ -131,17 +129,16 @@ test('a devnet of one core and two compute nodes: measured, looked up, scored, a
     }),
   );
   slowFront.passOnTo(slow.url);
-  const idOf = async (url: string) =>
-    (await requestJson<{ node_hash: string }>(`${url}/status/config`)).node_hash;
+  const idOf = async (url: string) => (await call(url, NODE_API.getNodeConfig, {})).node_hash!;
   const [fastId, slowId] = [await idOf(net.urls.compute!), await idOf(slow.url)];
   say('a devnet with two compute nodes and another core node run');
 
-  const latest = async () =>
-    (
-      await requestJson<{ posts: Published[] }>(
-        `${coreUrl}/api/v0/posts.json?types=net-scoring-scores&pagination=1`,
-      )
-    ).posts[0];
+  const latest = async () => {
+    const query = { types: 'net-scoring-scores', pagination: 1 };
+    return (await call(coreUrl, NETWORK_LISTS_API.listNetworkPosts, { query })).posts[0] as
+      | Published
+      | undefined;
+  };
   const rowOf = ({ content }: Published, id: string) => content.scores.crn.find((row) => row.node_id === id);
   let published: Published | undefined;
   await until('both nodes have a score from two hours or more', TIMEOUT_MS, async () => {
@@ -162,9 +159,8 @@ test('a devnet of one core and two compute nodes: measured, looked up, scored, a
     [fastId, 0],
     [slowId, SLOW_MS],
   ] as const) {
-    const { metrics: columns } = await requestJson<{ metrics: Columns }>(
-      `${coreUrl}/api/v0/compute/${id}/metrics`,
-    );
+    const asked = { params: { node_hash: id }, query: {} };
+    const columns = (await call(coreUrl, MEASUREMENTS_API.getComputeMeasurements, asked)).metrics as Columns;
     const rows = columns.item_hash!.flatMap((hash, index) => (counted.has(hash) ? [index] : []));
     const row = rowOf(published!, id)!;
     assert.equal(row.measurements.record_count, rows.length);
@@ -214,9 +210,7 @@ test('a devnet of one core and two compute nodes: measured, looked up, scored, a
   assert.ok(shown.stdout.includes(slowId), shown.stdout || shown.stderr);
   await until('every service is online', TIMEOUT_MS, async () => {
     await setTimeout(ASK_AGAIN_MS);
-    const services = await requestJson<{ name: string; online: boolean }[]>(
-      `${net.urls.status}/api/services`,
-    );
+    const services = await call(net.urls.status!, STATUS_API.listServices, {});
     const names = ['core node', 'scheduler', 'gateway', `compute node ${fastId.slice(0, 12)}`];
     return names.every((name) => services.find((service) => service.name === name)?.online);
   });

@@ -1,7 +1,6 @@
 import { AppError, SCORES_POST_TYPE, SCORING_CHANNEL } from '@skerry/protocol';
 import type { CoreClient } from '../core-client.ts';
-import { buildNetworkMessage, buildStoredMessage } from '../network-message.ts';
-import { requestJson } from '../request.ts';
+import { buildNetworkMessage, buildStoredMessage, publishMessage } from '../network-message.ts';
 import type { ComputedScores } from './compute.ts';
 
 const isTooLong = (error: unknown) => error instanceof AppError && error.code === 'INVALID_CONTENT';
@@ -10,7 +9,7 @@ const isTooLong = (error: unknown) => error instanceof AppError && error.code ==
 export async function publishScores(core: CoreClient, { content, files }: ComputedScores): Promise<string> {
   for (const [hash, text] of files) await core.storeFile(new Blob([text]), 'scoring-input', hash);
   const draft = { type: 'POST', channel: SCORING_CHANNEL, content: { type: SCORES_POST_TYPE, content } };
-  const send = (body: string) => requestJson(`${core.url}/api/v0/messages`, { method: 'POST', body });
+  const send = (body: string) => publishMessage(core.url, body);
   let inline: ReturnType<typeof buildNetworkMessage> | undefined;
   try {
     inline = buildNetworkMessage(draft, core.signer);

@@ -1,6 +1,7 @@
 import {
   AppError,
   type ErrorCode,
+  fieldsOf,
   METRICS_POST_TYPES,
   type MetricsMessage,
   type Period,
@@ -10,8 +11,12 @@ import {
   VERSIONS_KEY,
   type VersionTable,
 } from '@skerry/protocol';
-import { requestJson } from '../request.ts';
-import { type ListedMessage, type SignedMessageSource, verifyListed } from '../signed-message.ts';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
+import { readAggregate } from '../aggregate.ts';
+import { callRows, type UnreadableRow } from '../call.ts';
+import { readPages } from '../pages.ts';
+import { type SignedMessageSource, verifyListed } from '../signed-message.ts';
 
 /** A message that the core node gave, and that its publisher did not sign as it was given. */
 export interface RefusedMessage {
@@ -32,28 +37,18 @@ const MESSAGES_PER_PAGE = 10;
 const TIMEOUT_MS = 120_000;
 const NODE_LIST_KEY = 'corechannel';
 
-type MetricsRow = ListedMessage & {
-  readonly channel: string | null;
-  readonly content: { readonly address?: unknown; readonly type?: unknown } | null;
-};
-
-interface MessagesPage {
-  readonly messages: readonly MetricsRow[];
-  readonly next_cursor: string | null;
-}
-
 const TYPES: readonly unknown[] = METRICS_POST_TYPES;
 
 /** What the publisher signed, with its own key: what others sign on its behalf does not count. */
 async function verifyMetrics(
   source: ScoringSource,
-  row: MetricsRow,
+  row: NetworkMessageView,
   trusted: ReadonlySet<string>,
 ): Promise<MetricsMessage> {
   const { itemHash, sender, type, time, content } = await verifyListed(source, row);
   if (!trusted.has(sender))
     throw new AppError('INVALID_SIGNATURE', `${itemHash} was signed by ${sender}, who is not a publisher`);
-  const { address, type: contentType } = content as Record<string, unknown>;
+  const { address, type: contentType, content: report } = fieldsOf(content);
   if (
     itemHash !== row.item_hash ||
     type !== 'POST' ||
@@ -61,7 +56,7 @@ async function verifyMetrics(
     String(address ?? sender).toLowerCase() !== sender.toLowerCase()
   )
     throw new AppError('INVALID_CONTENT', `${itemHash} is not a measurement by ${sender}`);
-  return { itemHash, time, report: parseMetricsReport((content as { content?: unknown }).content) };
+  return { itemHash, time, report: parseMetricsReport(report) };
 }
 
 const refusalOf = (itemHash: string, { code, message }: AppError): RefusedMessage => ({
@@ -69,6 +64,11 @@ const refusalOf = (itemHash: string, { code, message }: AppError): RefusedMessag
   code,
   message,
 });
+
+const refusalOfRow = ({ row, error }: UnreadableRow) => {
+  const { item_hash: itemHash } = fieldsOf(row);
+  return refusalOf(typeof itemHash === 'string' ? itemHash : 'a row without a hash', error);
+};
 
 /**
  * The metrics messages of these publishers, newest first, a page at a time. Every signature and hash is verified here;
@@ -82,24 +82,31 @@ export async function* readMetricsMessages(
   const { coreUrl, signal, onRefused, onProgress } = source;
   const trusted = new Set(publishers);
   let verified = 0;
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const query = new URLSearchParams({
-      msgTypes: 'POST',
-      contentTypes: METRICS_POST_TYPES.join(','),
-      channels: SCORING_CHANNEL,
-      owners: publishers.join(','),
-      startDate: String(period.from),
-      endDate: String(period.to),
-      pagination: String(MESSAGES_PER_PAGE),
-      cursor,
-    });
-    const url = `${coreUrl}/api/v0/messages.json?${query}`;
-    const page: MessagesPage = await requestJson(url, { signal, timeoutMs: TIMEOUT_MS });
-    for (const row of page.messages) {
+  const filter = {
+    msgTypes: 'POST',
+    contentTypes: METRICS_POST_TYPES.join(','),
+    channels: SCORING_CHANNEL,
+    owners: publishers.join(','),
+    startDate: period.from,
+    endDate: period.to,
+    pagination: MESSAGES_PER_PAGE,
+  };
+  const options = { signal, timeoutMs: TIMEOUT_MS };
+  const read = (place: object) =>
+    callRows(
+      coreUrl,
+      NETWORK_LISTS_API.listNetworkMessages,
+      'messages',
+      { query: { ...filter, ...place } },
+      options,
+    );
+  for await (const { messages, unreadable } of readPages(read)) {
+    for (const one of unreadable) onRefused?.(refusalOfRow(one));
+    for (const row of messages) {
       // A node that does not know one of the filters leaves it out.
       const { channel, content } = row;
-      const isMeant =
-        channel === SCORING_CHANNEL && TYPES.includes(content?.type) && trusted.has(String(content?.address));
+      const { type, address } = fieldsOf(content);
+      const isMeant = channel === SCORING_CHANNEL && TYPES.includes(type) && trusted.has(String(address));
       if (!isMeant) continue;
       const message = await verifyMetrics(source, row, trusted).catch((error) => {
         if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
@@ -108,46 +115,30 @@ export async function* readMetricsMessages(
       onProgress?.(++verified);
       if (message) yield message;
     }
-    cursor = page.next_cursor;
-  }
-}
-
-async function readAggregate(
-  { coreUrl, signal }: ScoringSource,
-  owner: string,
-  key: string,
-): Promise<unknown> {
-  try {
-    const url = `${coreUrl}/api/v0/aggregates/${owner}.json?keys=${key}`;
-    const answer = await requestJson<{ data: Record<string, unknown> }>(url, { signal });
-    return answer.data[key];
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'AGGREGATE_NOT_FOUND') return undefined;
-    throw error;
   }
 }
 
 /** The version table that an owner publishes; empty where there is none. */
-export async function readVersionTable(source: ScoringSource, owner: string): Promise<VersionTable> {
-  return parseVersionTable((await readAggregate(source, owner, VERSIONS_KEY)) ?? {});
+export async function readVersionTable(
+  { coreUrl, signal }: ScoringSource,
+  owner: string,
+): Promise<VersionTable> {
+  return parseVersionTable((await readAggregate(coreUrl, owner, VERSIONS_KEY, { signal })) ?? {});
 }
 
 /** When each compute node was registered (Unix seconds), by node id; undefined where there is no list. */
 export async function readRegistrations(
-  source: ScoringSource,
+  { coreUrl, signal }: ScoringSource,
   owner: string,
 ): Promise<Record<string, number> | undefined> {
-  const list = (await readAggregate(source, owner, NODE_LIST_KEY)) as
-    | { resource_nodes?: unknown }
-    | undefined;
+  const list = await readAggregate(coreUrl, owner, NODE_LIST_KEY, { signal });
   if (list === undefined) return undefined;
-  const rows = Array.isArray(list.resource_nodes) ? list.resource_nodes : [];
+  const { resource_nodes: rows } = fieldsOf(list);
   return Object.fromEntries(
-    rows.flatMap((row: { hash?: unknown; time?: unknown } | null) => {
-      const isKnown = typeof row?.hash === 'string' && /^[0-9a-f]{64}$/i.test(row.hash);
-      return isKnown && typeof row.time === 'number' && Number.isFinite(row.time)
-        ? [[(row.hash as string).toLowerCase(), row.time]]
-        : [];
+    (Array.isArray(rows) ? rows : []).flatMap((row: unknown) => {
+      const { hash, time } = fieldsOf(row);
+      const isKnown = typeof hash === 'string' && /^[0-9a-f]{64}$/i.test(hash);
+      return isKnown && typeof time === 'number' && Number.isFinite(time) ? [[hash.toLowerCase(), time]] : [];
     }),
   );
 }

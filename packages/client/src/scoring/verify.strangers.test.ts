@@ -65,7 +65,7 @@ async function serve(
     if (url.pathname.startsWith('/api/v0/messages/')) return void response.end(JSON.stringify(scores()));
     const isScores = url.searchParams.has('hashes');
     const messages = isScores ? [scores()].filter(Boolean) : metrics();
-    response.end(JSON.stringify({ messages, next_cursor: null }));
+    response.end(JSON.stringify({ messages, pagination_per_page: 10, next_cursor: null }));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -127,6 +127,7 @@ test('M13: measurements that nobody signed are not counted, and named, whatever 
       { ...measure(0.5, 0.1, stranger), sender: monitor.address },
       ...honest,
     ],
+    'a row in another form': [{ ...first, time: 'now' } as unknown as Row, second, third],
     'a signature of another message': [{ ...measure(0.5, 0.1), signature: first.signature }, ...honest],
   };
   for (const [what, rows] of Object.entries(lies)) {

@@ -1,14 +1,19 @@
 import {
   AppError,
   canonicalJson,
+  createParser,
+  fieldsOf,
   parseScoringSettings,
   parseVersionTable,
   SCORES_POST_TYPE,
   SCORING_CHANNEL,
   sha256Hex,
 } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import type { SentQuery } from '@skerry/protocol/api/operation';
+import Type from 'typebox';
+import { callRows, parseJson } from '../call.ts';
 import type { CoreClient } from '../core-client.ts';
-import { requestJson } from '../request.ts';
 import { type ListedMessage, type SignedMessageSource, verifyListed } from '../signed-message.ts';
 import { computeScoresOf, type ScoresContent, type ScoringTerms } from './compute.ts';
 import type { RefusedMessage } from './published.ts';
@@ -24,29 +29,51 @@ export interface PublishedScores {
   readonly content: ScoresContent;
 }
 
-async function readScoresRow(source: SignedMessageSource, row: ListedMessage): Promise<PublishedScores> {
+const Score = Type.Object({
+  node_id: Type.String(),
+  total_score: Type.Number(),
+  decentralization: Type.Number(),
+  codes: Type.Optional(Type.Array(Type.Number())),
+  measurements: Type.Object({ record_count: Type.Number() }),
+});
+/** Anybody may publish scores; what they were computed from is looked at where that is done again (`readTerms`). */
+const Scores = Type.Object({ scores: Type.Object({ ccn: Type.Array(Score), crn: Type.Array(Score) }) });
+const parseScores = createParser(Type.Unsafe<ScoresContent>(Scores), 'content.content');
+
+/** @param asked the hash that the message must have */
+async function readScoresRow(
+  source: SignedMessageSource,
+  row: ListedMessage,
+  asked?: string,
+): Promise<PublishedScores> {
   const { itemHash, type, sender, content } = await verifyListed(source, row);
-  const post = content as { type?: unknown; content?: ScoresContent } | null;
-  if (type !== 'POST' || post?.type !== SCORES_POST_TYPE)
+  if (asked !== undefined && itemHash !== asked)
+    throw new AppError('HASH_MISMATCH', `the core node returned another message for ${asked}`);
+  const post = fieldsOf(content);
+  if (type !== 'POST' || post.type !== SCORES_POST_TYPE)
     throw new AppError('INVALID_CONTENT', `${itemHash} is not a scores message`);
-  return { itemHash, publisher: sender, content: post.content as ScoresContent };
+  return { itemHash, publisher: sender, content: parseScores(post.content) };
 }
 
-const listMessages = async ({ coreUrl, signal }: SignedMessageSource, query: Record<string, string>) => {
-  const url = `${coreUrl}/api/v0/messages.json?${new URLSearchParams(query)}`;
-  return (await requestJson<{ messages: ListedMessage[] }>(url, { signal })).messages;
-};
+/** The first message of a list. Throws UNEXPECTED_ANSWER where the node gives something else in its place. */
+async function findListed(
+  { coreUrl, signal }: SignedMessageSource,
+  query: SentQuery<typeof NETWORK_LISTS_API.listNetworkMessages>,
+): Promise<ListedMessage | undefined> {
+  const list = NETWORK_LISTS_API.listNetworkMessages;
+  const { messages, unreadable } = await callRows(coreUrl, list, 'messages', { query }, { signal });
+  if (messages.length === 0 && unreadable[0]) throw unreadable[0].error;
+  return messages[0];
+}
 
 /** Scores by the hash of their message. Throws MESSAGE_NOT_FOUND, INVALID_SIGNATURE, HASH_MISMATCH, INVALID_CONTENT. */
 export async function readPublishedScores(
   source: SignedMessageSource,
   itemHash: string,
 ): Promise<PublishedScores> {
-  const [row] = await listMessages(source, { hashes: itemHash });
+  const row = await findListed(source, { hashes: itemHash });
   if (!row) throw new AppError('MESSAGE_NOT_FOUND', `the core node has no message ${itemHash}`);
-  const scores = await readScoresRow(source, row);
-  if (scores.itemHash === itemHash) return scores;
-  throw new AppError('HASH_MISMATCH', `the core node returned another message for ${itemHash}`);
+  return readScoresRow(source, row, itemHash);
 }
 
 /**
@@ -57,11 +84,11 @@ export async function readLatestScores(
   source: SignedMessageSource,
   publishers?: readonly string[],
 ): Promise<PublishedScores | undefined> {
-  const [row] = await listMessages(source, {
+  const row = await findListed(source, {
     msgTypes: 'POST',
     contentTypes: SCORES_POST_TYPE,
     channels: SCORING_CHANNEL,
-    pagination: '1',
+    pagination: 1,
     cursor: '',
     ...(publishers === undefined ? {} : { addresses: publishers.join(',') }),
   });
@@ -75,7 +102,7 @@ async function readInput(core: CoreClient, hash: string): Promise<string> {
   const response = await core.getFile(hash);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const chunk of response.body ?? []) {
     size += chunk.length;
     if (size > FILE_BYTES_MAX) throw new AppError('FILE_TOO_LARGE', `the input ${hash} is too large`);
     chunks.push(chunk);
@@ -86,27 +113,40 @@ async function readInput(core: CoreClient, hash: string): Promise<string> {
   return new TextDecoder().decode(bytes);
 }
 
+const parseTerms = createParser(
+  Type.Object({
+    period: Type.Object({ from_date: Type.String(), to_date: Type.String() }),
+    inputs: Type.Object({
+      publishers: Type.Array(Type.String()),
+      metrics: Type.Object({ count: Type.Integer(), hash: Type.String() }),
+      versions: Type.String(),
+      registrations: Type.Union([Type.String(), Type.Null()]),
+    }),
+    settings: Type.Unknown(),
+    tags: Type.Optional(Type.Array(Type.String())),
+  }),
+  'content.content',
+);
+const parseRegistrations = createParser(Type.Record(Type.String(), Type.Number()), 'the registrations');
+
+const readJsonInput = async (core: CoreClient, hash: string) =>
+  parseJson(await readInput(core, hash), `the input ${hash}`);
+
 /** What published scores say that they were computed from. Throws INVALID_CONTENT for what has not their form. */
 export async function readTerms(core: CoreClient, content: ScoresContent): Promise<ScoringTerms> {
-  const { period, inputs, settings, tags } = content ?? {};
-  const [from, to] = [Date.parse(period?.from_date) / 1000, Date.parse(period?.to_date) / 1000];
-  if (
-    !(from < to) ||
-    !Array.isArray(inputs?.publishers) ||
-    !inputs.publishers.every((one) => typeof one === 'string')
-  )
-    throw new AppError('INVALID_CONTENT', 'the message does not name the inputs of its scores');
-  const registrations =
-    inputs.registrations === null
-      ? undefined
-      : (JSON.parse(await readInput(core, inputs.registrations)) as Record<string, number>);
+  const { period, inputs, settings, tags = [] } = parseTerms(content);
+  const [from, to] = [Date.parse(period.from_date) / 1000, Date.parse(period.to_date) / 1000];
+  if (!(from < to)) throw new AppError('INVALID_CONTENT', 'the period of the scores has no length');
   return {
     period: { from, to },
     settings: parseScoringSettings(settings),
     publishers: inputs.publishers,
-    versions: parseVersionTable(JSON.parse(await readInput(core, inputs.versions))),
-    registrations,
-    tags: Array.isArray(tags) ? tags : [],
+    versions: parseVersionTable(await readJsonInput(core, inputs.versions)),
+    registrations:
+      inputs.registrations === null
+        ? undefined
+        : parseRegistrations(await readJsonInput(core, inputs.registrations)),
+    tags,
   };
 }
 

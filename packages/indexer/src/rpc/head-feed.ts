@@ -1,4 +1,5 @@
 import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { type Fields, fieldsOf } from '@skerry/protocol';
 
 /** A notification of a header is about 2 kB. */
 const MESSAGE_MAX_CHARS = 64 * 1024;
@@ -15,28 +16,20 @@ export interface HeadFeedOptions {
   readonly signal: AbortSignal;
 }
 
-interface Message {
-  readonly id?: unknown;
-  readonly result?: unknown;
-  readonly method?: unknown;
-  readonly params?: { readonly subscription?: unknown; readonly result?: { readonly number?: unknown } };
-}
-
 /** What a server of subscriptions says, or undefined for anything else. Never throws. */
 export function readHeadMessage(
   data: unknown,
 ): { subscribed: string } | { subscription: string; number: number } | undefined {
   if (typeof data !== 'string' || data.length > MESSAGE_MAX_CHARS) return undefined;
-  let message: Message | null;
+  let message: Fields;
   try {
-    message = JSON.parse(data) as Message | null;
+    message = fieldsOf(JSON.parse(data));
   } catch {
     return undefined;
   }
-  if (typeof message !== 'object' || message === null) return undefined;
   if (message.id === 1 && typeof message.result === 'string') return { subscribed: message.result };
-  const { subscription, result } = message.params ?? {};
-  const number = result?.number;
+  const { subscription, result } = fieldsOf(message.params);
+  const { number } = fieldsOf(result);
   if (message.method !== 'eth_subscription' || typeof subscription !== 'string') return undefined;
   return typeof number === 'string' && QUANTITY.test(number)
     ? { subscription, number: Number(number) }

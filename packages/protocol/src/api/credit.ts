@@ -110,7 +110,7 @@ export const PriceView = Type.Object(
 );
 export type PriceView = Static<typeof PriceView>;
 
-const CreditStatusView = Type.Object(
+export const CreditStatusView = Type.Object(
   {
     status: Type.Enum(['ok', 'degraded']),
     reasons: Type.Array(Type.String()),
@@ -132,6 +132,7 @@ const CreditStatusView = Type.Object(
   },
   { title: 'Status' },
 );
+export type CreditStatusView = Static<typeof CreditStatusView>;
 
 const BUYER = '0x1111111111111111111111111111111111111111';
 const SALE = {

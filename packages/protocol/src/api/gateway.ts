@@ -172,7 +172,13 @@ export const GATEWAY_API = {
     tag: 'node',
     body: { kind: 'json', schema: SyncRequest, isOptional: true },
     answers: { 200: SyncRecord },
-    errors: ['CREDENTIAL_REQUIRED', 'CREDENTIAL_REFUSED', 'UNKNOWN_FIELD', 'UPSTREAM_UNAVAILABLE'],
+    errors: [
+      'CREDENTIAL_REQUIRED',
+      'CREDENTIAL_REFUSED',
+      'UNKNOWN_FIELD',
+      'UPSTREAM_UNAVAILABLE',
+      'UNEXPECTED_ANSWER',
+    ],
     example: {
       body: { accept_loss: true },
       answer: { ...STATUS, added: 1, removed: 0, changed: 0, duration_ms: 4.211 },

@@ -189,6 +189,7 @@ export const SchedulerStatusView = Type.Object(
   },
   { title: 'Status' },
 );
+export type SchedulerStatusView = Static<typeof SchedulerStatusView>;
 
 const VmHashParams = Type.Object({
   vm_hash: Type.String({ description: 'item hash of the INSTANCE message' }),

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import { requestJson } from '@skerry/client';
+import { readAggregate } from '@skerry/client';
 import { type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
 import { type DomainClaim, type DomainState, decideDomains, readClaims } from './claims.ts';
 import { type DomainRules, readProof } from './dns.ts';
 
@@ -91,13 +90,13 @@ export class DomainRegistry {
     }
   }
 
-  /** Reads the owners' wishes and asks the DNS for each. Throws UPSTREAM_UNAVAILABLE. */
+  /** Reads the owners' wishes and asks the DNS for each. Throws UPSTREAM_UNAVAILABLE, UNEXPECTED_ANSWER. */
   async refresh(): Promise<void> {
-    const { instances, rules, dataDir, log } = this.#options;
+    const { coreUrl, instances, rules, dataDir, log } = this.#options;
     const here = instances();
     const claims: DomainClaim[] = [];
     for (const owner of new Set(here.map((one) => one.owner)))
-      claims.push(...readClaims(owner, await this.#readAggregate(owner)));
+      claims.push(...readClaims(owner, await readAggregate(coreUrl, owner, 'domains')));
     const own = claims.filter((claim) =>
       here.some(({ id, owner }) => id === claim.instanceId && owner === claim.owner),
     );
@@ -115,15 +114,5 @@ export class DomainRegistry {
     this.#states = next;
     await writeFileAtomically(join(dataDir, FILE), `${JSON.stringify(next)}\n`, 0o644);
     log.info({ domains: next.length, active: next.filter((one) => one.isActive).length }, 'custom domains');
-  }
-
-  async #readAggregate(owner: string): Promise<unknown> {
-    const url = `${this.#options.coreUrl}/api/v0/aggregates/${encodeURIComponent(owner)}.json?keys=domains`;
-    try {
-      return (await requestJson<{ data?: { domains?: unknown } }>(url)).data?.domains;
-    } catch (error) {
-      if (error instanceof AppError && error.kind === 'missing') return undefined;
-      throw error;
-    }
   }
 }

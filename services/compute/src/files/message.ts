@@ -2,34 +2,23 @@ import { buffer } from 'node:stream/consumers';
 import type { CoreClient } from '@skerry/client';
 import {
   AppError,
+  fieldsOf,
   type ItemType,
   isCid,
   isItemHash64,
   itemHashOf,
   LIMITS,
-  type MessageView,
   parseContentFile,
   scanJsonObject,
   sha256Hex,
 } from '@skerry/protocol';
+import type { JudgedMessageView, NetworkMessageView } from '@skerry/protocol/api/core/messages';
 import type { CidSource } from './cid-file.ts';
 import { limited } from './limited.ts';
 import { openNetworkFile } from './network-file.ts';
 
 /** Where messages and files come from. Nothing that it sends is believed. */
 export type MessageSource = CidSource & Pick<CoreClient, 'getMessage'>;
-
-/** What the core node answers for one message, as far as it is looked at. */
-export type MessageAnswer = MessageView & {
-  readonly status: string;
-  readonly reason?: { readonly message: string } | null;
-  readonly message?: {
-    readonly sender: string;
-    readonly time: number;
-    readonly item_type: ItemType;
-    readonly item_content: string | null;
-  };
-};
 
 const mismatch = (hash: string) =>
   new AppError('HASH_MISMATCH', `the core node sent the wrong bytes for ${hash}`);
@@ -38,7 +27,8 @@ const mismatch = (hash: string) =>
 async function readContentFile(
   core: MessageSource,
   hash: string,
-  { item_type: itemType, sender: signedSender, time }: NonNullable<MessageAnswer['message']>,
+  itemType: ItemType,
+  { sender: signedSender, time }: NetworkMessageView,
 ): Promise<unknown> {
   const { bytes } = await openNetworkFile(core, hash);
   const file = await buffer(limited(bytes, LIMITS.contentFileBytes, 'the content of a message'));
@@ -49,25 +39,26 @@ async function readContentFile(
 export async function readContent(
   core: MessageSource,
   hash: string,
-  answer: MessageAnswer,
+  answer: JudgedMessageView,
 ): Promise<{ content: unknown; isNetworkForm: boolean }> {
   const { chain, sender, signed_text: text, message } = answer;
   if (text !== null && itemHashOf(chain, sender, text) === hash)
     return {
-      content: (scanJsonObject(Buffer.from(text)).value as { content?: unknown }).content,
+      content: fieldsOf(scanJsonObject(Buffer.from(text)).value).content,
       isNetworkForm: false,
     };
-  if (message && message.item_type !== 'inline')
-    return { content: await readContentFile(core, hash, message), isNetworkForm: true };
+  const itemType = message?.item_type;
+  if (itemType === 'storage' || itemType === 'ipfs')
+    return { content: await readContentFile(core, hash, itemType, message!), isNetworkForm: true };
   const inner = message?.item_content ?? null;
   if (inner === null || sha256Hex(inner) !== hash) throw mismatch(hash);
   return { content: JSON.parse(inner) as unknown, isNetworkForm: true };
 }
 
 /** Reads one message, or undefined where the core node knows none. */
-export async function findMessage(core: MessageSource, hash: string): Promise<MessageAnswer | undefined> {
+export async function findMessage(core: MessageSource, hash: string): Promise<JudgedMessageView | undefined> {
   try {
-    return (await core.getMessage(hash)) as MessageAnswer;
+    return await core.getMessage(hash);
   } catch (error) {
     if (error instanceof AppError && error.code === 'MESSAGE_NOT_FOUND') return undefined;
     throw error;
@@ -75,12 +66,11 @@ export async function findMessage(core: MessageSource, hash: string): Promise<Me
 }
 
 /** The file that a STORE message keeps, from what its sender signed. */
-async function fileOf(core: MessageSource, hash: string, answer: MessageAnswer): Promise<unknown> {
+async function fileOf(core: MessageSource, hash: string, answer: JudgedMessageView): Promise<unknown> {
   const { chain, sender, signed_text: text } = answer;
   // Who uploads a file signs nothing but its hash.
   if (text !== null && isItemHash64(text) && itemHashOf(chain, sender, text) === hash) return text;
-  const { content } = await readContent(core, hash, answer);
-  return (content as { item_hash?: unknown } | null)?.item_hash;
+  return fieldsOf((await readContent(core, hash, answer)).content).item_hash;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Client, type Held, type HttpServer, type Logger, Shares, serveAll } from '@skerry/kit';
-import { AppError, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
+import { AppError, type Fields, fieldsOf, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
 import { CONSOLE_API } from '@skerry/protocol/api/compute/machines';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Instances } from '../instances/instances.ts';
@@ -147,7 +147,7 @@ async function serve(
 }
 
 /** The first frame's `auth`. */
-function readAuth(client: WebSocket): Promise<Record<string, unknown>> {
+function readAuth(client: WebSocket): Promise<Fields> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new AppError('SIGNATURE_REQUIRED', 'no authentication was received')),
@@ -157,8 +157,8 @@ function readAuth(client: WebSocket): Promise<Record<string, unknown>> {
     client.once('message', (data) => {
       clearTimeout(timer);
       try {
-        const { auth } = JSON.parse(String(data)) as { auth?: unknown };
-        if (typeof auth === 'object' && auth !== null) return resolve(auth as Record<string, unknown>);
+        const { auth } = fieldsOf(JSON.parse(String(data)));
+        if (typeof auth === 'object' && auth !== null) return resolve(fieldsOf(auth));
       } catch {
         // Said below.
       }

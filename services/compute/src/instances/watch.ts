@@ -17,6 +17,8 @@ const RETRY_BASE_MS = 200;
 const RETRY_MAX_MS = 10_000;
 /** The stream carries every change; the full list is the safety net. */
 const FULL_SYNC_EVERY_MS = 300_000;
+const UNREADABLE =
+  'the core node tells of an instance in a form that cannot be read; its machine is left alone';
 
 /** Follows what a core node says: the full list, then every change. Ends with the signal. */
 export async function watchInstances(options: WatchOptions): Promise<void> {
@@ -55,15 +57,24 @@ async function wasForgotten(core: CoreClient, instanceId: string): Promise<boole
 }
 
 async function syncAll({ core, instances, nodeId, log }: WatchOptions): Promise<string> {
-  const { instances: views, cursor } = await core.readAllInstances({ node_id: nodeId });
+  const { instances: views, unreadable, cursor } = await core.readAllInstances({ node_id: nodeId });
   await instances.applyAll(views);
-  const listed = new Set(views.map((view) => view.instance_id));
+  const listed = new Set<string | undefined>(views.map((view) => view.instance_id));
+  for (const { instanceId, error } of unreadable) {
+    listed.add(instanceId);
+    log.warn({ instance: instanceId, why: error.message }, UNREADABLE);
+  }
   for (const { record } of instances.list()) {
     if (listed.has(record.id)) continue;
     try {
       await instances.apply(await core.getInstance(record.id));
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'INSTANCE_NOT_FOUND') throw error;
+      if (!(error instanceof AppError)) throw error;
+      if (error.code === 'UNEXPECTED_ANSWER') {
+        log.warn({ instance: record.id, why: error.message }, UNREADABLE);
+        continue;
+      }
+      if (error.code !== 'INSTANCE_NOT_FOUND') throw error;
       if (await wasForgotten(core, record.id)) {
         instances.forget(record.id);
         continue;
@@ -79,11 +90,14 @@ async function syncAll({ core, instances, nodeId, log }: WatchOptions): Promise<
 }
 
 async function followEvents(
-  { core, instances, onAggregate }: WatchOptions,
+  { core, instances, onAggregate, log }: WatchOptions,
   cursor: string,
   signal: AbortSignal,
 ): Promise<void> {
-  for await (const event of core.events({ cursor, signal })) {
+  const onUnreadable = (kind: string, { message: why }: AppError) => {
+    if (kind === 'instance') log.warn({ why }, UNREADABLE);
+  };
+  for await (const event of core.events({ cursor, signal, onUnreadable })) {
     if (event.kind === 'instance') await instances.apply(event.data);
     if (event.kind === 'message' && event.data.type === 'AGGREGATE') onAggregate(event.data.sender);
     if (event.kind === 'instance_removed') instances.forget(event.data.instance_id);

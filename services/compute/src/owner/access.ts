@@ -1,6 +1,7 @@
-import { requestJson } from '@skerry/client';
+import { readAggregate } from '@skerry/client';
 import {
   AppError,
+  fieldsOf,
   normaliseAddress,
   OWNER_HEADERS,
   type OwnerOperation,
@@ -84,7 +85,8 @@ export class OwnerAccess {
 
   /**
    * Lets an operation of the owner, or of a delegate, take effect: once. Throws NOT_PERMITTED, INVALID_SIGNATURE for one
-   * that was asked for before, and UPSTREAM_UNAVAILABLE where the core node cannot be asked for the owner's delegates.
+   * that was asked for before, and UPSTREAM_UNAVAILABLE or UNEXPECTED_ANSWER where the core node cannot be asked for
+   * the owner's delegates.
    */
   async permit(request: SignedRequest, owner: string | undefined): Promise<OwnerOperation> {
     const signed = await this.identify(request);
@@ -113,13 +115,6 @@ export class OwnerAccess {
   }
 
   async #readAuthorizations(owner: string): Promise<unknown> {
-    const url = `${this.#options.coreUrl}/api/v0/aggregates/${encodeURIComponent(owner)}.json?keys=security`;
-    try {
-      const { data } = await requestJson<{ data?: { security?: { authorizations?: unknown } } }>(url);
-      return data?.security?.authorizations;
-    } catch (error) {
-      if (error instanceof AppError && error.kind === 'missing') return undefined;
-      throw error;
-    }
+    return fieldsOf(await readAggregate(this.#options.coreUrl, owner, 'security')).authorizations;
   }
 }

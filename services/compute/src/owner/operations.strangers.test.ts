@@ -32,7 +32,9 @@ let nowMs: number;
 let access: OwnerAccess;
 let url: string;
 let app: HttpServer;
-const core = createServer((_request, response) => response.end('{"data":{}}'));
+const NO_DELEGATES = '{"address":"0x00","data":{}}';
+let aggregates = NO_DELEGATES;
+const core = createServer((_request, response) => response.end(aggregates));
 
 const worker = {
   record: { wanted: { owner: owner.address, diskGib: 1 }, status: { phase: 'running' } },
@@ -86,6 +88,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'skerry-owner-'));
   nowMs = Date.now();
   asked = 0;
+  aggregates = NO_DELEGATES;
   await open();
 });
 after(() => core.close());
@@ -233,6 +236,21 @@ test('H4: the query of a change and the id of the node are covered', async () =>
     200,
     undefined,
   ]);
+});
+
+test('a delegate is permitted by what the core node says in the form of its contract, and by nothing else', async () => {
+  const path = `${MACHINE}/reboot`;
+  const ask = async () => post(path, await signed('POST', path, undefined, stranger));
+  const security = { authorizations: [{ address: stranger.address }] };
+  assert.deepEqual(await ask(), [403, 'NOT_PERMITTED']);
+  aggregates = JSON.stringify({ address: owner.address, data: { security } });
+  assert.deepEqual(await ask(), [200, undefined]);
+  nowMs++;
+  for (const answer of ['null', '{"data":7}', JSON.stringify({ security }), '<html>']) {
+    aggregates = answer;
+    assert.deepEqual(await ask(), [503, 'UNEXPECTED_ANSWER'], answer);
+  }
+  assert.equal(asked, 1);
 });
 
 async function stream(auth: object): Promise<string> {

@@ -1,3 +1,4 @@
+import type { InstanceList } from '@skerry/client';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError, type InstanceView, type NetworkEvent, parseItemHash } from '@skerry/protocol';
 import { type AddressPolicy, type Instance, parseInstance } from '../table/instance.ts';
@@ -6,11 +7,12 @@ import type { Routing } from './routing.ts';
 
 /** The part of a core node's API that the gateway reads; CoreClient is one. */
 export interface InstanceSource {
-  readAllInstances(): Promise<{ instances: InstanceView[]; cursor: string }>;
+  readAllInstances(): Promise<InstanceList>;
   events(options: {
     cursor?: string | undefined;
     signal: AbortSignal;
     onDisconnect: (error: unknown, retryMs: number) => void;
+    onUnreadable: (kind: string, error: AppError) => void;
   }): AsyncIterable<NetworkEvent>;
 }
 
@@ -96,9 +98,9 @@ export class Synchroniser implements AsyncDisposable {
     const { source, routing, log } = this.#options;
     const started = performance.now();
     this.#told = new Set();
-    const { instances, cursor } = await source.readAllInstances();
+    const { cursor, ...list } = await source.readAllInstances();
     if (this.#stop.signal.aborted) throw new AppError('SHUTTING_DOWN', 'the gateway is stopping');
-    const { read, unreadable } = this.#parseAll(instances);
+    const { read, unreadable } = this.#parseAll(list);
     const decision = decideSync({
       known: new Map(Array.from(routing.table.instances(), (one) => [one.hash, one])),
       source: read,
@@ -125,15 +127,23 @@ export class Synchroniser implements AsyncDisposable {
     return { added, removed, changed, heldBack, durationMs: performance.now() - started };
   }
 
-  #parseAll(views: readonly InstanceView[]): { read: Map<string, Instance>; unreadable: string[] } {
+  #parseAll(list: Pick<InstanceList, 'instances' | 'unreadable'>) {
     const read = new Map<string, Instance>();
     const unreadable: string[] = [];
-    for (const view of views) {
+    for (const { instanceId, error } of list.unreadable) {
+      this.#tellUnreadable(error);
+      if (instanceId !== undefined) unreadable.push(instanceId);
+    }
+    for (const view of list.instances) {
       const instance = this.#parse(view);
       if (instance) read.set(instance.hash, instance);
-      else unreadable.push(String((view as Partial<InstanceView>)?.instance_id));
+      else unreadable.push(view.instance_id);
     }
     return { read, unreadable };
+  }
+
+  #tellUnreadable({ message: why }: AppError): void {
+    this.#options.log.warn({ why }, 'the core node has an instance that cannot be read');
   }
 
   #parse(view: InstanceView): Instance | undefined {
@@ -145,7 +155,7 @@ export class Synchroniser implements AsyncDisposable {
       return instance;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      log.warn({ why: error.message }, 'the core node has an instance that cannot be read');
+      this.#tellUnreadable(error);
       return undefined;
     }
   }
@@ -197,7 +207,10 @@ export class Synchroniser implements AsyncDisposable {
       if (!this.#isAway) log.warn({ why: reason(error), retryMs }, 'lost the event stream; reconnecting');
       this.#isAway = true;
     };
-    for await (const event of source.events({ cursor, signal, onDisconnect })) {
+    const onUnreadable = (kind: string, error: AppError) => {
+      if (kind === 'instance') this.#tellUnreadable(error);
+    };
+    for await (const event of source.events({ cursor, signal, onDisconnect, onUnreadable })) {
       // A connection that was given up may still have something in hand.
       if (signal.aborted) return;
       if (this.#isAway) log.info('the event stream is connected again');

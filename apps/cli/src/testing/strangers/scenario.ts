@@ -6,9 +6,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CoreClient, createSigner, generatePrivateKey, requestJson, type Signer } from '@skerry/client';
+import { CoreClient, call, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import { loadOrCreateKeyFile, skerryPaths } from '@skerry/kit';
 import { hostnameOf, type InstanceView } from '@skerry/protocol';
+import { STATE_API } from '@skerry/protocol/api/core/state';
 import { readEnvironment } from '../../config.ts';
 import { end, startNetwork } from '../network.ts';
 import { startDaemon } from '../parts.ts';
@@ -108,13 +109,8 @@ async function grantAndRevoke(victim: Signer, delegate: Signer): Promise<number>
   return grantedAt;
 }
 
-interface Digest {
-  readonly messages: unknown;
-  readonly derived: unknown;
-}
-
 const digestOf = async (port: number) => {
-  const { messages, derived } = await requestJson<Digest>(`http://127.0.0.1:${port}/api/v0/state/digest`);
+  const { messages, derived } = await call(`http://127.0.0.1:${port}`, STATE_API.getStateDigest, {});
   return JSON.stringify({ messages, derived });
 };
 
@@ -261,7 +257,7 @@ async function scenario(): Promise<void> {
   await expectAgreement();
   say('all core nodes have one digest');
   for (const hash of hashes) {
-    const { status } = await requestJson<{ status: string }>(`${LOCAL_CORE}/api/v0/messages/${hash}/status`);
+    const { status } = await new CoreClient({ url: LOCAL_CORE }).getMessageStatus(hash);
     assert.equal(status, 'processed', `${hash} is still there`);
   }
   assert.equal(tally.wrongCount, 0, 'no honest request was refused or wrong');

@@ -30,6 +30,15 @@ export const LogLineView = Type.Object(
 );
 export type LogLineView = Static<typeof LogLineView>;
 
+/** What `GET /control/machine/{ref}/stream_logs` says, a frame at a time: whether it is open, then line after line. */
+export const LogFrame = Type.Object({
+  status: Type.Optional(Type.String({ description: 'connected, or failed' })),
+  reason: Type.Optional(Type.String({ description: 'why it failed' })),
+  type: Type.Optional(Type.String({ description: 'stdout, or system for what the node itself says' })),
+  message: Type.Optional(Type.String({ description: 'the line' })),
+});
+export type LogFrame = Static<typeof LogFrame>;
+
 export const SnapshotView = Type.Object(
   { name: Type.String(), created_at: Type.String({ format: 'date-time' }) },
   { title: 'Snapshot' },
@@ -64,6 +73,7 @@ const ACCESS_ERRORS = [
   'NOT_PERMITTED',
   'REQUEST_REPEATED',
   'UPSTREAM_UNAVAILABLE',
+  'UNEXPECTED_ANSWER',
 ] as const;
 const TASK_ERRORS = [...ACCESS_ERRORS, 'INSTANCE_BUSY', 'INSTANCE_NOT_READY', 'VM_START_FAILED'] as const;
 const DISK_ERRORS = [...TASK_ERRORS, 'STORAGE_FULL', 'IMAGE_UNAVAILABLE'] as const;

@@ -61,7 +61,19 @@ export const NodeConfigView = Type.Object(
     diagnostic_machine: Type.Optional(
       Type.Object({ ipv6: orNull(Type.String()), reason: orNull(Type.String()) }),
     ),
-    computing: Type.Record(Type.String(), Type.Unknown()),
+    computing: Type.Object(
+      {
+        ACCELERATOR: Type.Optional(
+          orNull(Type.String(), { description: 'kvm or tcg; null while no machine was started' }),
+        ),
+        ACCELERATOR_REASON: Type.Optional(orNull(Type.String())),
+        ENABLE_QEMU_SUPPORT: Type.Optional(Type.Boolean()),
+        INSTANCE_DEFAULT_HYPERVISOR: Type.Optional(Type.String()),
+        ENABLE_CONFIDENTIAL_COMPUTING: Type.Optional(Type.Boolean()),
+        ENABLE_GPU_SUPPORT: Type.Optional(Type.Boolean()),
+      },
+      { description: 'what machines are run with' },
+    ),
     reason: Type.Optional(orNull(Reason, { description: 'why the node has no capacity' })),
   },
   { title: 'NodeConfig' },

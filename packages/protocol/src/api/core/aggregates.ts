@@ -51,6 +51,16 @@ const networkQuery = {
   sortOrder: defaulted(Type.Integer({ enum: [-1, 1], description: '-1: newest first' }), -1),
 };
 
+/** An owner's aggregates in the form of deployed nodes. */
+export const OwnedAggregatesView = Type.Object(
+  {
+    address: Type.String(),
+    data: anyObject('contents by key'),
+    info: Type.Optional(anyObject('when each was made and changed, by key')),
+  },
+  { title: 'OwnedAggregates' },
+);
+
 const Address = Type.String({ description: 'an address, in any spelling of its chain' });
 const OWNED_MAX = 1_000;
 
@@ -141,11 +151,7 @@ export const AGGREGATES_API = {
     ),
     answers: {
       200: Type.Union([
-        Type.Object({
-          address: Type.String(),
-          data: anyObject('contents by key'),
-          info: anyObject('when each was made and changed, by key'),
-        }),
+        OwnedAggregatesView,
         anyObject('the content of the only key, where `value_only` asks for it'),
       ]),
     },

@@ -14,16 +14,20 @@ const EventsQuery = Type.Object(
   { additionalProperties: false },
 );
 
+/** An event of any kind, also of those that newer nodes tell. `NETWORK_EVENTS` has the forms of the known ones. */
+export const EventView = Type.Object(
+  {
+    cursor: Type.String(),
+    kind: Type.String(),
+    time_ms: Type.Integer({ description: 'Unix milliseconds' }),
+    data: Type.Unknown({ description: 'what changed; its form follows from the kind' }),
+  },
+  { title: 'Event' },
+);
+
 export const EventPageView = Type.Object(
   {
-    events: Type.Array(
-      Type.Object({
-        cursor: Type.String(),
-        kind: Type.String(),
-        time_ms: Type.Integer({ description: 'Unix milliseconds' }),
-        data: Type.Unknown({ description: 'what changed; its form follows from the kind' }),
-      }),
-    ),
+    events: Type.Array(EventView),
     next_cursor: Type.String({ description: 'send it to get what comes after' }),
   },
   { title: 'EventPage' },

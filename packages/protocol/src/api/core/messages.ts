@@ -1,11 +1,11 @@
 import Type, { type Static } from 'typebox';
 import { EnvelopeShape } from '../../envelope.ts';
 import { MessageStatus, MessageStatusView, MessageView, PaginationView } from '../../views.ts';
-import { type Api, orNull } from '../operation.ts';
+import { type Api, type Operation, orNull } from '../operation.ts';
 import { reads } from './common/declare.ts';
 import { MESSAGE_FILTERS, queryOf } from './common/filters.ts';
 import { NextCursor, pageQuery } from './common/pagination.ts';
-import { SUBMISSION_ANSWERS } from './common/submission.ts';
+import { PublicationView, SUBMISSION_ANSWERS } from './common/submission.ts';
 
 /** The network form's body (docs/wire-forms.md). */
 const NetworkBody = Type.Object(
@@ -42,6 +42,70 @@ export const RefusalView = Type.Object(
 );
 export type RefusalView = Static<typeof RefusalView>;
 
+const { channel, confirmations } = MessageView.properties;
+
+/** A message in the field names and forms of deployed nodes. What readers do without is optional. */
+export const NetworkMessageView = Type.Object(
+  {
+    item_hash: Type.String(),
+    type: Type.String(),
+    chain: Type.String(),
+    sender: Type.String(),
+    signature: Type.String(),
+    item_type: Type.Optional(orNull(Type.Enum(['inline', 'storage', 'ipfs']))),
+    item_content: Type.Optional(
+      orNull(Type.String(), { description: 'the text that the hash is of, where it is inline' }),
+    ),
+    content: Type.Optional(Type.Unknown({ description: 'null once the message is forgotten' })),
+    time: Type.Number({ description: 'Unix seconds, with fraction' }),
+    channel: Type.Optional(channel),
+    size: Type.Optional(
+      orNull(Type.Integer(), { description: 'bytes of the content; null once it is erased' }),
+    ),
+    confirmations: Type.Optional(confirmations),
+    confirmed: Type.Optional(Type.Boolean()),
+  },
+  { title: 'NetworkMessage' },
+);
+export type NetworkMessageView = Static<typeof NetworkMessageView>;
+
+/** A message that waits: its time is a date. */
+const PendingMessageView = Type.Object(
+  {
+    ...NetworkMessageView.properties,
+    time: Type.String({ format: 'date-time' }),
+    reception_time: Type.String({ format: 'date-time' }),
+  },
+  { title: 'PendingMessage' },
+);
+
+/** A post in the form of deployed nodes: the content of its latest amend, the rest of the original. */
+export const NetworkPostView = Type.Object(
+  {
+    address: Type.String({ description: 'owner' }),
+    content: Type.Unknown(),
+    item_hash: Type.String({ description: 'of the latest amend' }),
+    hash: Type.Optional(Type.String({ description: 'of the original' })),
+    sender: Type.Optional(Type.String()),
+    type: Type.Optional(orNull(Type.String())),
+    ref: Type.Optional(Type.Unknown({ description: 'what it refers to, or null' })),
+    original_item_hash: Type.Optional(Type.String()),
+    original_signature: Type.Optional(orNull(Type.String())),
+    original_type: Type.Optional(orNull(Type.String())),
+    chain: Type.Optional(Type.String()),
+    signature: Type.Optional(orNull(Type.String())),
+    item_type: NetworkMessageView.properties.item_type,
+    item_content: NetworkMessageView.properties.item_content,
+    time: Type.Optional(Type.Number({ description: 'Unix seconds, with fraction' })),
+    channel: Type.Optional(channel),
+    size: NetworkMessageView.properties.size,
+    confirmations: NetworkMessageView.properties.confirmations,
+    confirmed: NetworkMessageView.properties.confirmed,
+  },
+  { title: 'NetworkPost' },
+);
+export type NetworkPostView = Static<typeof NetworkPostView>;
+
 /** What `GET /messages/{hash}` has beside the specification's message: the fields of deployed nodes. */
 const verdict = {
   status: MessageStatus,
@@ -51,8 +115,8 @@ const verdict = {
     Type.Integer({ description: 'the reason as deployed nodes number it; rejected only' }),
   ),
   details: Type.Optional(orNull(Type.Object({ errors: Type.Array(Type.Unknown()) }))),
-  message: Type.Optional(Type.Unknown({ description: 'the message in the network form; not while pending' })),
-  messages: Type.Optional(Type.Array(Type.Unknown(), { description: 'the same while pending' })),
+  message: Type.Optional(NetworkMessageView),
+  messages: Type.Optional(Type.Array(PendingMessageView, { description: 'the same while pending' })),
   forgotten_by: Type.Optional(Type.Array(Type.String())),
 };
 
@@ -150,3 +214,12 @@ export const MESSAGES_API = {
     },
   },
 } as const satisfies Api;
+
+/**
+ * `submitMessage` as any node of the network answers it where the message is in the network form: deployed ones say nothing of its hash,
+ * which the sender knows.
+ */
+export const PUBLISH_MESSAGE = {
+  ...MESSAGES_API.submitMessage,
+  answers: { 200: PublicationView, 202: PublicationView },
+} as const satisfies Operation;

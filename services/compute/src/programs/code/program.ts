@@ -1,6 +1,7 @@
 import {
   AppError,
   convertNetworkContent,
+  fieldsOf,
   LIMITS,
   ownerOf,
   type Program,
@@ -8,7 +9,8 @@ import {
   programOf,
   type RuntimeName,
 } from '@skerry/protocol';
-import { type MessageAnswer, type MessageSource, readContent } from '../../files/message.ts';
+import type { JudgedMessageView } from '@skerry/protocol/api/core/messages';
+import { type MessageSource, readContent } from '../../files/message.ts';
 import { hasUnsquashfs } from '../sandbox/runtimes.ts';
 import type { SandboxCode } from '../sandbox/sandbox.ts';
 
@@ -22,7 +24,7 @@ export interface ReadProgram {
 export async function readProgram(
   core: MessageSource,
   hash: string,
-  answer: MessageAnswer,
+  answer: JudgedMessageView,
 ): Promise<ReadProgram> {
   if (answer.type !== 'PROGRAM')
     throw new AppError('PROGRAM_NOT_FOUND', `${hash} is a ${answer.type}, not a PROGRAM`);
@@ -33,7 +35,7 @@ export async function readProgram(
     throw new AppError('PROGRAM_NOT_FOUND', `the program ${hash} is ${answer.status}${why}`);
   }
   const { content, isNetworkForm } = await readContent(core, hash, answer);
-  const owner = ownerOf(answer.sender, (content ?? {}) as { address?: unknown });
+  const owner = ownerOf(answer.sender, fieldsOf(content));
   if (!isNetworkForm) return { owner, program: programOf(parseProgramContent(content)) };
   const converted = convertNetworkContent('PROGRAM', hash, content);
   return { owner, program: converted.content as Program };

@@ -1,5 +1,13 @@
 import { AskError, type Asker, type AskFailure, pause } from '@skerry/kit';
-import { AppError, isErrorCode, LIMITS, type Program, type Runner, sha256Hex } from '@skerry/protocol';
+import {
+  AppError,
+  fieldsOf,
+  isErrorCode,
+  LIMITS,
+  type Program,
+  type Runner,
+  sha256Hex,
+} from '@skerry/protocol';
 import type { StoredProgram } from '../../state/programs/programs.ts';
 
 /** What a program answered, for the caller. */
@@ -45,14 +53,14 @@ const TRACEBACK_CHARS_MAX = 64 * 1024;
 
 /** The only detail of a run that callers are told of. */
 function detailsOf(details: unknown): { traceback: string } | undefined {
-  const { traceback } = (details ?? {}) as { traceback?: unknown };
+  const { traceback } = fieldsOf(details);
   return typeof traceback === 'string' ? { traceback: traceback.slice(0, TRACEBACK_CHARS_MAX) } : undefined;
 }
 
 /** What a node answered where the program did not. It is a stranger: only words that we know are passed on. */
 function refusalOf(body: Buffer, status: number): AppError {
   try {
-    const { error, code, details } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
+    const { error, code, details } = fieldsOf(JSON.parse(body.toString('utf8')));
     if (code === LIMITED)
       return new AppError('OVERLOADED', 'the compute node takes no more runs of this node now');
     if (isErrorCode(code))

@@ -3,6 +3,8 @@ import {
   decodeAnswer,
   encodeKeys,
   encodeRanges,
+  type Fields,
+  fieldsOf,
   isErrorCode,
   RANGES_BODY_BYTES,
   type Range,
@@ -72,7 +74,7 @@ async function failureOf(response: Response): Promise<AppError> {
   const text = (await readLimited(response, GREETING_BYTES)).toString();
   let code: unknown;
   try {
-    code = (JSON.parse(text) as { code?: unknown }).code;
+    code = fieldsOf(JSON.parse(text)).code;
   } catch {}
   return new AppError(
     isErrorCode(code) && code !== 'INTERNAL' ? code : 'UPSTREAM_UNAVAILABLE',
@@ -93,18 +95,16 @@ const wait = (milliseconds: number, signal: AbortSignal) =>
     }
   });
 
-type Fields = Readonly<Record<string, unknown>>;
-
 function parseObject(bytes: Buffer, url: string): Fields {
   try {
-    return (JSON.parse(bytes.toString()) ?? {}) as Fields;
+    return fieldsOf(JSON.parse(bytes.toString()));
   } catch (cause) {
     throw new AppError('PEER_MISBEHAVED', `the peer ${url} did not answer in JSON`, { cause });
   }
 }
 
 function readClock(clock: unknown): PeerClock | undefined {
-  const { time_ms: timeMs, correction_ms: correctionMs } = (clock ?? {}) as Fields;
+  const { time_ms: timeMs, correction_ms: correctionMs } = fieldsOf(clock);
   return Number.isSafeInteger(timeMs) && Number.isSafeInteger(correctionMs)
     ? { timeMs: timeMs as number, correctionMs: correctionMs as number }
     : undefined;

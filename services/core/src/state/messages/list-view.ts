@@ -1,7 +1,8 @@
+import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
 import { aggregateKeyOf } from '../../intake/permissions.ts';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Confirmations } from './confirmations.ts';
-import { type NetworkView, networkViewOf } from './view.ts';
+import { networkViewOf } from './view.ts';
 
 /** How much of their contents lists show: all, what the message is about, or nothing. */
 export type ContentFormat = 'full' | 'headers' | 'none';
@@ -30,7 +31,7 @@ export function networkListViewOf(
   row: StoredMessage,
   confirmations: Confirmations,
   format: ContentFormat,
-): NetworkView | Omit<NetworkView, 'content'> {
+): NetworkMessageView {
   const { content, ...view } = networkViewOf(row, confirmations);
   if (format === 'full') return { ...view, content };
   if (format === 'none') return view;

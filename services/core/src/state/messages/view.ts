@@ -1,4 +1,5 @@
-import type { MessageView } from '@skerry/protocol';
+import type { ItemType, MessageView } from '@skerry/protocol';
+import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Confirmation, Confirmations } from './confirmations.ts';
 
@@ -44,26 +45,7 @@ export function viewOf(row: StoredMessage, confirmations: Confirmations = NONE):
   };
 }
 
-/** A message in the field names and forms of deployed nodes; their clients refuse unknown fields. */
-export interface NetworkView {
-  item_hash: string;
-  type: string;
-  chain: string;
-  sender: string;
-  signature: string;
-  item_type: string;
-  item_content: string | null;
-  content: unknown;
-  /** Unix seconds, with fraction; that beside the content, by which nothing is sorted. */
-  time: number;
-  channel: string | null;
-  /** Bytes of the content. */
-  size: number;
-  confirmations: { chain: string; height: number; hash: string }[];
-  confirmed: boolean;
-}
-
-function itemTypeOf(row: StoredMessage): string {
+function itemTypeOf(row: StoredMessage): ItemType {
   if (row.form !== 'network' || row.source_text !== null) return 'inline';
   return /^[0-9a-f]{64}$/.test(row.item_hash) ? 'storage' : 'ipfs';
 }
@@ -79,7 +61,11 @@ function networkContentOf(row: StoredMessage): unknown {
     : { address: row.owner, time: row.time, ...(contentOf(row) as object) };
 }
 
-export function networkViewOf(row: StoredMessage, confirmations: Confirmations = NONE): NetworkView {
+/** A message in the form of deployed nodes, all of it; their clients refuse unknown fields. */
+export function networkViewOf(
+  row: StoredMessage,
+  confirmations: Confirmations = NONE,
+): Required<NetworkMessageView> {
   const content = networkContentOf(row);
   const itemType = itemTypeOf(row);
   const text = row.form === 'network' ? row.source_text : JSON.stringify(content);

@@ -1,5 +1,5 @@
 import { Slots } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, fieldsOf } from '@skerry/protocol';
 import { readUpTo } from './gateways.ts';
 import { watchIdle } from './idle.ts';
 import { IPFS_LIMITS } from './limits.ts';
@@ -40,7 +40,7 @@ async function readError(response: Response): Promise<AppError> {
   const body = (await readUpTo(response, IPFS_LIMITS.answerBytes).catch(() => undefined))?.toString() ?? '';
   let sentence = body;
   try {
-    sentence = String((JSON.parse(body) as { Message?: unknown }).Message ?? body);
+    sentence = String(fieldsOf(JSON.parse(body)).Message ?? body);
   } catch {
     // Plain text.
   }

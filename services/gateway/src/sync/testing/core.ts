@@ -3,8 +3,30 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { InstanceView } from '@skerry/protocol';
 
-/** Wire form of what the gateway reads of an instance; the rest of a view does not matter to it. */
+/** What a test says of an instance; the rest is made up, or as it was. */
 export type SomeView = Partial<InstanceView> & { instance_id: string };
+
+const SCHEDULED: Omit<InstanceView, 'instance_id'> = {
+  owner: `0x${'0'.repeat(40)}`,
+  name: 'web',
+  description: '',
+  cpu: 1,
+  memory: 512,
+  disk: 4,
+  image: 'debian:12',
+  ipv6: '',
+  status: 'stopped',
+  created_at: 1000,
+  updated_at: 1000,
+  ssh_key: '',
+  firewall: { allowedPorts: [22] },
+  desired: 'running',
+  restart_id: null,
+  node_id: null,
+  node_address: null,
+  phase: 'scheduled',
+  reason: null,
+};
 
 /**
  * A core node reduced to what the gateway reads: the list of instances, page by page, and the event stream, resumable by
@@ -40,14 +62,7 @@ export class TestingCore implements AsyncDisposable {
 
   /** As if the stream had lost it. */
   putQuietly(view: SomeView): void {
-    const before = this.instances.get(view.instance_id) ?? {
-      created_at: 1000,
-      ipv6: '',
-      desired: 'running',
-      phase: 'scheduled',
-      reason: null,
-    };
-    this.instances.set(view.instance_id, { ...before, ...view });
+    this.instances.set(view.instance_id, { ...SCHEDULED, ...this.instances.get(view.instance_id), ...view });
   }
 
   tell(kind: string, data: unknown): void {
@@ -92,6 +107,7 @@ export class TestingCore implements AsyncDisposable {
       JSON.stringify({
         instances: all.slice((page - 1) * limit, page * limit),
         pagination: { total: all.length, page, per_page: limit, total_pages },
+        next_cursor: null,
         cursor,
       }),
     );

@@ -74,10 +74,11 @@ export const deployedPaginationView = {
   pagination_total: Type.Integer(),
 };
 
+/** Not every deployed node says what the list is of, or has cursors. */
 export const networkPaginationView = {
   pagination_per_page: Type.Integer(),
-  pagination_item: Type.String(),
+  pagination_item: Type.Optional(Type.String()),
   pagination_page: Type.Optional(Type.Integer()),
   pagination_total: Type.Optional(Type.Integer()),
-  next_cursor: NextCursor,
+  next_cursor: Type.Optional(NextCursor),
 };

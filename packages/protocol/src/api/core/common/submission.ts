@@ -1,14 +1,21 @@
 import Type from 'typebox';
 import { MessageStatus } from '../../../views.ts';
 
-/** The same in the network form: both sets of fields, which do not collide. */
-const publication = {
-  publication_status: Type.Optional(
-    Type.Object(
+/** How deployed nodes answer the network form. */
+export const PublicationView = Type.Object(
+  {
+    publication_status: Type.Object(
       { status: Type.String(), failed: Type.Array(Type.String()) },
       { description: 'network form only' },
     ),
-  ),
+    message_status: MessageStatus,
+  },
+  { title: 'Publication' },
+);
+
+/** The same in the network form: both sets of fields, which do not collide. */
+const publication = {
+  publication_status: Type.Optional(PublicationView.properties.publication_status),
   message_status: Type.Optional(MessageStatus),
 };
 

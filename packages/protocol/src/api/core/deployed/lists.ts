@@ -11,7 +11,7 @@ import {
   networkPaginationView,
   networkPathQuery,
 } from '../common/pagination.ts';
-import { LIST_ERRORS } from '../messages.ts';
+import { LIST_ERRORS, NetworkMessageView, NetworkPostView } from '../messages.ts';
 
 const sortBy = defaulted(
   Type.Enum(['time', 'tx-time'], {
@@ -34,8 +34,8 @@ const messageQuery = { ...queryOf(MESSAGE_FILTERS, '/messages.json'), sortBy, ..
 const postQuery = { ...queryOf(POST_FILTERS, '/posts.json'), sortBy };
 const strict = { additionalProperties: false } as const;
 
-const Messages = Type.Object({ messages: Type.Array(Type.Unknown()), ...networkPaginationView });
-const Posts = Type.Object({ posts: Type.Array(Type.Unknown()), ...networkPaginationView });
+const Messages = Type.Object({ messages: Type.Array(NetworkMessageView), ...networkPaginationView });
+const Posts = Type.Object({ posts: Type.Array(NetworkPostView), ...networkPaginationView });
 
 export const PostView = Type.Object(
   {

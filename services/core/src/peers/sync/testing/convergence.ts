@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type MessageDraft, requestJson, signMessage } from '@skerry/client';
+import { call, type MessageDraft, signMessage } from '@skerry/client';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { NETWORK_CHANNEL, sha256Hex } from '@skerry/protocol';
+import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
+import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state';
+import { STORAGE_API } from '@skerry/protocol/api/core/storage';
 import type { Schema } from '../../../store/schema.ts';
 import { instanceContent, MIGRATIONS, signers } from '../../../testing/core.ts';
 import { type NodeProcess, startNode } from '../../../testing/node.ts';
@@ -21,11 +24,6 @@ interface Place {
   readonly name: string;
   node: NodeProcess | undefined;
   start(): Promise<void>;
-}
-
-interface Digest {
-  readonly messages: { readonly count: number; readonly digest: string };
-  readonly derived: unknown;
 }
 
 export interface ConvergenceOptions {
@@ -59,17 +57,16 @@ async function upload(url: string, text: string): Promise<void> {
   form.set('address', alice.address);
   form.set('signature', alice.sign(sha256Hex(text)));
   form.set('file', new Blob([text]), 'a');
-  await requestJson(`${url}/api/v0/storage/store`, { method: 'POST', body: form });
+  await call(url, STORAGE_API.storeFile, { body: form });
 }
 
-const digestOf = ({ node }: Place) =>
-  requestJson<Digest & { cursor?: string }>(`${node!.url}/api/v0/state/digest`);
+const digestOf = ({ node }: Place) => call(node!.url, STATE_API.getStateDigest, {});
 
 /** Waits until all have the same digest. */
 async function agree(
   places: readonly Place[],
   withinMs: number,
-): Promise<{ digest: Digest; elapsedMs: number }> {
+): Promise<{ digest: StateDigestView; elapsedMs: number }> {
   const startMs = performance.now();
   for (;;) {
     const digests = await Promise.all(places.map(digestOf));
@@ -86,13 +83,9 @@ async function agree(
   }
 }
 
-interface Announcements {
-  readonly pagination: { readonly total: number };
-}
-
 /** Messages in which nodes tell of themselves. */
 const listAnnounced = ({ node }: Place) =>
-  requestJson<Announcements>(`${node!.url}/api/v0/messages?channels=${NETWORK_CHANNEL.core}&limit=100`);
+  call(node!.url, MESSAGES_API.listMessages, { query: { channels: NETWORK_CHANNEL.core, limit: 100 } });
 
 /** Three core nodes as processes, each with a database of its own, and a wire between any two. */
 async function createPlaces(stack: AsyncDisposableStack, count: number) {
@@ -149,7 +142,7 @@ async function sendAll(
       const place = places[(Math.imul(n + attempt, 2_654_435_761) >>> 8) % places.length]!;
       try {
         if (!place.node) throw new Error('it is down');
-        await requestJson(`${place.node.url}/api/v0/messages`, { method: 'POST', body });
+        await call(place.node.url, MESSAGES_API.submitMessage, { body });
         if (n % options.filesEvery === 0) await upload(place.node.url, `file ${n}`);
         sent[n] = itemHash;
         return;

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { InstanceView, NetworkEvent, NodeContent } from '@skerry/protocol';
+import { readAggregate } from './aggregate.ts';
+import { readAnnouncedNodes } from './announced-nodes.ts';
+import { findNodeUrl, readLogFrame } from './compute-client.ts';
+import { CoreClient } from './core-client.ts';
+import { watchEvents } from './events.ts';
+import { publishMessage } from './network-message.ts';
+import { diffNodes } from './node-diff.ts';
+import { answering } from './testing/answering.ts';
+
+/** Nodes that answer what no contract has, and deployed ones, which answer less than ours. */
+
+const never = new AbortController().signal;
+const POSTS = '/api/v0/posts.json';
+const INSTANCES = '/api/v0/instances';
+const address = (digit: string) => `0x${digit.repeat(40)}`;
+const unexpected = { code: 'UNEXPECTED_ANSWER' };
+
+const announcement = (url: string, announced_at_ms = 1): NodeContent => ({
+  url,
+  ipv6_prefix: '2001:db8::/64',
+  capacity: { cpu: 1, memory_mib: 1, disk_gib: 1 },
+  features: [],
+  version: '1',
+  announced_at_ms,
+  reason: null,
+});
+const post = (digit: string, content: unknown) => ({ address: address(digit), content, item_hash: digit });
+const pageOf = (posts: readonly unknown[], more: object = {}) => ({ posts, pagination_per_page: 2, ...more });
+
+const INSTANCE: InstanceView = {
+  instance_id: 'a'.repeat(64),
+  owner: address('1'),
+  name: 'web',
+  description: '',
+  cpu: 1,
+  memory: 512,
+  disk: 4,
+  image: 'debian:12',
+  ipv6: '',
+  status: 'running',
+  created_at: 1,
+  updated_at: 1,
+  ssh_key: '',
+  firewall: { allowedPorts: [22] },
+  desired: 'running',
+  restart_id: null,
+  node_id: null,
+  node_address: null,
+  phase: 'scheduled',
+  reason: null,
+};
+
+test('announcements: what is none hides no other; pages go on by cursor', async () => {
+  await using node = await answering({
+    [POSTS]: [
+      pageOf([7, { address: 7 }, post('1', { url: 'http://one/' }), post('2', { url: 7 })], {
+        next_cursor: 'n',
+      }),
+      pageOf([post('3', null), post('4', { url: 'http://four/' })], { next_cursor: null }),
+    ],
+  });
+  const nodes = await readAnnouncedNodes(new CoreClient({ url: node.url }), never);
+  assert.deepEqual(
+    nodes.map(({ url }) => url),
+    ['http://one/', 'http://four/'],
+  );
+  assert.match(node.asked[1]!, /cursor=n$/);
+});
+
+test('announcements: pages go on by number where the node has no cursors, and end with the list', async () => {
+  await using node = await answering({
+    [POSTS]: ['1', '2', '3'].map((digit) =>
+      pageOf([post(digit, { url: `http://${digit}/` })], { pagination_total: 5 }),
+    ),
+  });
+  const core = new CoreClient({ url: node.url });
+  assert.equal((await readAnnouncedNodes(core, never)).length, 3);
+  assert.deepEqual(
+    node.asked.map((url) => /(page|cursor)=(.*)$/.exec(url)![0]),
+    ['cursor=', 'page=2', 'page=3'],
+  );
+});
+
+test('announcements: an answer that is no list is refused', async () => {
+  for (const answer of [[], {}, { posts: {}, pagination_per_page: 1 }, '<html>', 'null']) {
+    await using node = await answering({ [POSTS]: [answer] });
+    await assert.rejects(readAnnouncedNodes(new CoreClient({ url: node.url }), never), unexpected);
+  }
+});
+
+test("a node's URL: its newest announcement counts, and what is none does not", async () => {
+  const contents = [
+    { ...announcement('http://odd/', 9), capacity: 7 },
+    announcement('http://old/', 2),
+    announcement('http://new/', 3),
+  ];
+  await using node = await answering({ [POSTS]: [pageOf(contents.map((one) => post('1', one)))] });
+  assert.equal(await findNodeUrl(new CoreClient({ url: node.url }), address('1')), 'http://new');
+  await using empty = await answering({ [POSTS]: [pageOf([{}])] });
+  await assert.rejects(findNodeUrl(new CoreClient({ url: empty.url }), address('1')), {
+    code: 'NODE_NOT_FOUND',
+  });
+});
+
+test('instances: one in another form is told beside the others', async () => {
+  const pagination = { total: 3, page: 1, per_page: 100, total_pages: 1 };
+  const odd = { ...INSTANCE, instance_id: 'b'.repeat(64), cpu: 'many' };
+  const newer = { ...INSTANCE, colour: 'red', firewall: { allowedPorts: [22], colour: 'red' } };
+  const answer = { instances: [odd, newer, null], pagination, next_cursor: null, cursor: '5' };
+  await using node = await answering({ [INSTANCES]: [answer] });
+  const { instances, unreadable, cursor } = await new CoreClient({ url: node.url }).readAllInstances();
+  assert.deepEqual(instances, [newer]);
+  assert.equal(cursor, '5');
+  assert.deepEqual(
+    unreadable.map(({ instanceId, error }) => [instanceId, error.code]),
+    [
+      ['b'.repeat(64), 'UNEXPECTED_ANSWER'],
+      [undefined, 'UNEXPECTED_ANSWER'],
+    ],
+  );
+  await using broken = await answering({ [INSTANCES]: [{ ...answer, cursor: 5 }] });
+  await assert.rejects(new CoreClient({ url: broken.url }).readAllInstances(), unexpected);
+});
+
+test('an aggregate: as every node of the network answers it, or refused', async () => {
+  const owner = address('1');
+  const path = `/api/v0/aggregates/${owner}.json`;
+  const answers = [
+    { address: owner, data: { k: [1] } },
+    { address: owner, data: {} },
+  ];
+  await using node = await answering({ [path]: answers });
+  assert.deepEqual(await readAggregate(node.url, owner, 'k'), [1]);
+  assert.equal(await readAggregate(node.url, owner, 'k'), undefined);
+  for (const answer of [{ k: [1] }, { address: owner, data: [] }, { address: owner }, '[]', 'no']) {
+    await using odd = await answering({ [path]: [answer] });
+    await assert.rejects(readAggregate(odd.url, owner, 'k'), unexpected);
+  }
+});
+
+test('a message is published to deployed nodes, which do not say its hash', async () => {
+  const path = '/api/v0/messages';
+  const answer = { publication_status: { status: 'success', failed: [] }, message_status: 'pending' };
+  await using node = await answering({ [path]: [answer] });
+  await publishMessage(node.url, '{}');
+  for (const answer of [{}, { item_hash: 'a', status: 'success' }, '<html>']) {
+    await using odd = await answering({ [path]: [answer] });
+    await assert.rejects(publishMessage(odd.url, '{}'), unexpected);
+  }
+});
+
+test('events: one in another form is told and left out, one of a newer kind is left out, and the next ones count', async () => {
+  const told = [
+    { cursor: '1', kind: 'instance', time_ms: 1, data: { instance_id: 7 } },
+    { cursor: '2', kind: 'colour', time_ms: 1, data: 'red' },
+    { cursor: '3', kind: 'instance', time_ms: 1, data: INSTANCE },
+  ];
+  const frames = told.map((event) => `id: ${event.cursor}\ndata: ${JSON.stringify(event)}\n\n`);
+  await using node = await answering({ '/api/v0/events': [frames.join(''), 'data: {"cursor":7}\n\n'] });
+  const stop = new AbortController();
+  const unreadable: string[] = [];
+  const failures: unknown[] = [];
+  const events: NetworkEvent[] = [];
+  const options = {
+    signal: stop.signal,
+    onUnreadable: (kind: string, { code }: { code: string }) => void unreadable.push(`${kind} ${code}`),
+    onDisconnect: (error: unknown) => {
+      // What is no event at all ends the connection: it is another kind of server.
+      if (failures.push(error) === 2) stop.abort();
+    },
+  };
+  for await (const event of watchEvents(node.url, options)) events.push(event);
+  assert.deepEqual(events, [told[2]]);
+  assert.deepEqual(unreadable, ['instance UNEXPECTED_ANSWER']);
+  assert.equal((failures[1] as { code: string }).code, 'UNEXPECTED_ANSWER');
+  assert.match(node.asked[1]!, /cursor=3$/);
+});
+
+test('what is no comparison of nodes, and no line of a log, is refused', async () => {
+  await using node = await answering({ '/api/v0/sync/ranges': ['<html>'] });
+  await assert.rejects(diffNodes(node.url, node.url), unexpected);
+  assert.deepEqual(readLogFrame('{"type":"stdout","message":"a"}'), { type: 'stdout', message: 'a' });
+  for (const text of ['', 'null', '{"message":7}']) assert.throws(() => readLogFrame(text), unexpected);
+});
