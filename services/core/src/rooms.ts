@@ -181,7 +181,7 @@ const openIntake = (
     checkNew: createImageCheck(db, images),
     async carryOut(message) {
       reserve.take();
-      await registerWebhook({ db, secrets, now: parts.now, checkUrl: sender.check }, message);
+      await registerWebhook({ db, secrets, now: parts.now, checkUrl: (url) => sender.check(url) }, message);
       events.wake();
     },
   });
