@@ -32,7 +32,7 @@ Object.assign(process.env, {
   SKERRY_HOME: home,
   SKERRY_CACHE: cache,
   SKERRY_GATEWAY_API_KEYS: API_KEY,
-  SKERRY_GATEWAY_SYNC_PERIOD_MS: String(SYNC_PERIOD_MS),
+  SKERRY_GATEWAY_SYNC_INTERVAL_MS: String(SYNC_PERIOD_MS),
   SKERRY_COMPUTE_DOMAIN_ZONE: ZONE,
 });
 const sshKey = join(home, 'ssh-key');
