@@ -4,6 +4,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { watchEvents } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
+import type { MessageEventData } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore, type TestCoreOptions } from '../testing/core.ts';
 
@@ -54,7 +55,14 @@ const bodyOf = async (response: IncomingMessage) => {
 
 /** Events straight into the log, as many as would take the pipeline minutes. */
 async function fill(core: TestCore, count: number): Promise<void> {
-  const data = JSON.stringify({ item_hash: 'f'.repeat(64), type: 'POST', channel: 'x'.repeat(100) });
+  const data = JSON.stringify({
+    item_hash: 'f'.repeat(64),
+    type: 'POST',
+    sender: signers.alice.address,
+    channel: 'x'.repeat(100),
+    timestamp: 1,
+    content_type: null,
+  } satisfies MessageEventData);
   await sql`insert into events (seq, kind, data, time_ms)
     select n, 'message', ${data}::jsonb, 1 from generate_series(1, ${count}::int) as n`.execute(
     core.rooms.db,
