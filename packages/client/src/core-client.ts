@@ -7,6 +7,7 @@ import type {
   VrfVerdictView,
 } from '@skerry/protocol';
 import { AppError, fieldsOf, LIMITS } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { INDEXER_API, type NetworkStatusView, type NetworkView } from '@skerry/protocol/api/core/indexer';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
@@ -146,6 +147,13 @@ export class CoreClient {
     query: SentQuery<typeof MESSAGES_API.listMessages> = {},
   ): Promise<AnswerOf<typeof MESSAGES_API.listMessages>> {
     return this.#call(MESSAGES_API.listMessages, { query });
+  }
+
+  /** The newest STORE message of an owner that is a later version of a file, by its first one; undefined where none is. */
+  async findNewestVersion(ref: string, owner: string): Promise<string | undefined> {
+    const query = { msgType: 'STORE', refs: ref, owners: owner, sortOrder: -1, pagination: 1 } as const;
+    const { messages } = await this.#call(NETWORK_LISTS_API.listNetworkMessages, { query });
+    return messages[0]?.item_hash;
   }
 
   /** Random values by the node's key. Check them with verifyVrfToken: that needs no node. */

@@ -85,10 +85,12 @@ const SSH_KEY_TYPE =
   '(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-ssh-ed25519@openssh\\.com|sk-ecdsa-sha2-nistp256@openssh\\.com)';
 const SSH_KEY = new RegExp(`^${SSH_KEY_TYPE} [A-Za-z0-9+/]{16,}={0,3}(?: [\\x20-\\x7e]*)?$`);
 
+export const isSshKey = (text: string): boolean => SSH_KEY.test(text.trim());
+
 /** One public key in OpenSSH's one-line format, trimmed. A key with a line break could smuggle lines into a guest's files. */
 export function parseSshKey(text: string): string {
   const key = text.trim();
-  if (!SSH_KEY.test(key)) {
+  if (!isSshKey(key)) {
     throw new AppError(
       'INVALID_SSH_KEY',
       'ssh_key must be one public key line, such as "ssh-ed25519 AAAA... name"',

@@ -152,7 +152,7 @@ test('INSTANCE: what is asked for and not given is said', () => {
   assert.deepEqual(shortfalls({}), []);
   assert.match(shortfalls({ authorized_keys: [] }).join(), /^nobody can log in/);
   const all = shortfalls({
-    authorized_keys: [SSH_KEY, SSH_KEY],
+    authorized_keys: [SSH_KEY, SSH_KEY, 'no key'],
     volumes: [{ ref: HASH }, { parent: { ref: HASH }, size_mib: 1 }],
     variables: { A: '1' },
     resources: { published_ports: [{ protocol: 'udp', port: 1 }] },
@@ -163,7 +163,7 @@ test('INSTANCE: what is asked for and not given is said', () => {
     },
   });
   assert.equal(all.length, 8);
-  assert.match(all[0]!, /first of 2 authorized keys/);
+  assert.match(all[0]!, /^1 of 3 authorized keys/);
 });
 
 test('PROGRAM: a file with an entry point on a runtime that is an image', () => {

@@ -1,6 +1,6 @@
 import type { AggregateContent } from '../content/aggregate.ts';
 import type { ForgetContent } from '../content/forget.ts';
-import { type InstanceContent, parseInstanceContent } from '../content/instance.ts';
+import { type InstanceContent, isSshKey, parseInstanceContent } from '../content/instance.ts';
 import { innerTagsOf, type PostContent } from '../content/post.ts';
 import type { Program } from '../content/program.ts';
 import type { StoreContent } from '../content/store.ts';
@@ -153,10 +153,11 @@ export function convertInstance(content: NetworkInstanceContent, itemHash: strin
 /** What an instance's message asks for and its conversion leaves out, one sentence each, for the owner to read. */
 export function listInstanceShortfalls(content: NetworkInstanceContent): string[] {
   const keys = content.authorized_keys?.length ?? 0;
+  const unusable = content.authorized_keys?.filter((line) => !isSshKey(line)).length ?? 0;
   const udp = content.resources.published_ports?.some(({ protocol }) => protocol === 'udp') ?? false;
   const shortfalls: [boolean, string][] = [
     [keys === 0, 'nobody can log in: there is no key in authorized_keys'],
-    [keys > 1, `only the first of ${keys} authorized keys is put into the instance`],
+    [unusable > 0, `${unusable} of ${keys} authorized keys are no public keys, and are left out`],
     [
       content.volumes?.some((volume) => 'parent' in volume && volume.parent) ?? false,
       'a volume with a parent begins empty',

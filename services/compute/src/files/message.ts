@@ -8,6 +8,7 @@ import {
   isItemHash64,
   itemHashOf,
   LIMITS,
+  ownerOf,
   parseContentFile,
   scanJsonObject,
   sha256Hex,
@@ -65,12 +66,50 @@ export async function findMessage(core: MessageSource, hash: string): Promise<Ju
   }
 }
 
-/** The file that a STORE message keeps, from what its sender signed. */
-async function fileOf(core: MessageSource, hash: string, answer: JudgedMessageView): Promise<unknown> {
+/** Where later versions of files are found. */
+export type VersionSource = MessageSource & Pick<CoreClient, 'findNewestVersion'>;
+
+/** A file of the network, as a message names it. */
+export interface FileRef {
+  /** A SHA-256, a CID, or the STORE message that keeps it. */
+  readonly ref: string;
+  /** Whether the newest version by the same owner takes its place. */
+  readonly useLatest: boolean;
+}
+
+/** What a STORE message keeps, from what its sender signed. Who uploads a file signs nothing but its hash. */
+async function readStore(core: MessageSource, hash: string, answer: JudgedMessageView) {
   const { chain, sender, signed_text: text } = answer;
-  // Who uploads a file signs nothing but its hash.
-  if (text !== null && isItemHash64(text) && itemHashOf(chain, sender, text) === hash) return text;
-  return fieldsOf((await readContent(core, hash, answer)).content).item_hash;
+  if (text !== null && isItemHash64(text) && itemHashOf(chain, sender, text) === hash)
+    return { file: text, owner: sender, ref: undefined };
+  const { item_hash: file, ...content } = fieldsOf((await readContent(core, hash, answer)).content);
+  return { file, owner: ownerOf(sender, content), ref: content.ref };
+}
+
+/**
+ * The newest version of the file that a STORE message began: the message, and what it keeps. Which one is newest is the
+ * core node's word; that it is one of the same owner is seen.
+ */
+async function findNewest(core: VersionSource, hash: string, owner: string) {
+  const newest = await core.findNewestVersion(hash, owner);
+  const answer = newest === undefined ? undefined : await findMessage(core, newest);
+  if (newest === undefined || answer?.type !== 'STORE' || answer.status !== 'processed') return undefined;
+  const store = await readStore(core, newest, answer);
+  return store.owner === owner && store.ref === hash ? { hash: newest, file: store.file } : undefined;
+}
+
+/** The message that keeps a file, where one is named, and the file's own name, in the version that is wanted. */
+async function resolveVersion(core: VersionSource, { ref, useLatest }: FileRef) {
+  const answer = isItemHash64(ref) ? await findMessage(core, ref) : undefined;
+  if (answer?.type !== 'STORE') return { hash: ref, file: ref };
+  const { file, owner } = await readStore(core, ref, answer);
+  const newest = useLatest ? await findNewest(core, ref, owner) : undefined;
+  return newest ?? { hash: ref, file };
+}
+
+/** The message that keeps the version of a file that is wanted; its name itself where no message is named. */
+export async function resolveMessage(core: VersionSource, ref: FileRef): Promise<string> {
+  return (await resolveVersion(core, ref)).hash;
 }
 
 /**
@@ -78,10 +117,9 @@ async function fileOf(core: MessageSource, hash: string, answer: JudgedMessageVi
  *
  * @throws AppError HASH_MISMATCH, INVALID_HASH
  */
-export async function resolveFile(core: MessageSource, ref: string): Promise<string> {
-  const answer = isItemHash64(ref) ? await findMessage(core, ref) : undefined;
-  const file = answer?.type === 'STORE' ? await fileOf(core, ref, answer) : ref;
+export async function resolveFile(core: VersionSource, ref: FileRef): Promise<string> {
+  const { file } = await resolveVersion(core, ref);
   if (typeof file !== 'string' || !(isItemHash64(file) || isCid(file)))
-    throw new AppError('INVALID_HASH', `${ref} does not name a file by SHA-256 or CID`);
+    throw new AppError('INVALID_HASH', `${ref.ref} does not name a file by SHA-256 or CID`);
   return file;
 }

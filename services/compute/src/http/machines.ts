@@ -167,9 +167,10 @@ const diskHandlers = (
   permit: Permit,
   signedOf: (request: FastifyRequest) => SignedRequest,
 ): Pick<MachineHandlers, 'reinstallMachine' | 'eraseMachine'> => ({
-  async reinstallMachine({ params: { ref }, request }) {
+  async reinstallMachine({ params: { ref }, query: { erase_volumes: erases }, request }) {
     const { worker } = await permit(request, ref);
-    await worker.runTask((instance) => reinstall(instance, dataDir, now()));
+    const erasesVolumes = ['true', 'True', '1'].includes(erases ?? '');
+    await worker.runTask((instance) => reinstall(instance, dataDir, now(), erasesVolumes));
     return { status: 'reinstalling', vm_hash: ref };
   },
   async eraseMachine({ params: { ref }, request }) {

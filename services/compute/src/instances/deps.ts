@@ -1,5 +1,5 @@
 import type { Logger, Slots } from '@skerry/kit';
-import type { MessageSource } from '../files/message.ts';
+import type { VersionSource } from '../files/message.ts';
 import type { ImageStore } from '../images/store.ts';
 import type { AddressBook } from '../network/address-book.ts';
 import type { NodeNetwork } from '../network/network.ts';
@@ -12,7 +12,7 @@ export interface InstanceDeps {
   readonly nameServers: readonly string[];
   readonly images: ImageStore;
   /** Where messages and files are read. */
-  readonly core: MessageSource;
+  readonly core: VersionSource;
   /** The largest file that is fetched. */
   readonly fileLimitBytes: number;
   readonly network: NodeNetwork;

@@ -12,6 +12,7 @@ import {
   generatePrivateKey,
 } from '@skerry/client';
 import { createLogger, readConfig } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { AppError, isCid } from '@skerry/protocol';
 import { computeConfig } from '../config.ts';
 import { RealCore } from '../testing/real-core.ts';
@@ -79,13 +80,13 @@ async function send(type: string, content: Record<string, unknown>): Promise<str
   return itemHash;
 }
 
-/** The message that keeps it on IPFS. */
-async function store(bytes: Buffer): Promise<string> {
+/** The message that keeps it on IPFS. @param ref the first version, of a later one */
+async function store(bytes: Buffer, ref?: string): Promise<string> {
   const form = new FormData();
   form.set('file', new Blob([new Uint8Array(bytes)]), 'blob');
   const { hash } = await post('/ipfs/add_file', form);
   assert.ok(isCid(hash));
-  return send('STORE', { item_type: 'ipfs', item_hash: hash });
+  return send('STORE', { item_type: 'ipfs', item_hash: hash, ...(ref ? { ref } : {}) });
 }
 
 /** A content as the SDKs write it. */
@@ -161,4 +162,21 @@ test('a content that is a file is read; a runtime that nobody has is named', asy
     (error) =>
       error instanceof AppError && error.code === 'PROGRAM_UNSUPPORTED' && /f{64}/.test(error.message),
   );
+});
+
+test('use_latest runs the newest version of the code, also where it came later; without it the pinned one runs', async () => {
+  const versionOf = (text: string) => storedZip({ 'main.py': `def app(variables):\n  return "${text}"` });
+  const first = await store(versionOf('first'));
+  const latest = await send('PROGRAM', programOf(first));
+  const code = { ...programOf(first).code, use_latest: false };
+  const pinned = await send('PROGRAM', programOf(first, { code }));
+  const textOf = async (hash: string) => {
+    const { result } = await service.programs!.run(hash, callOf({}, {}), 'test');
+    return result.kind === 'answer' ? result.body.toString() : result.traceback;
+  };
+  assert.equal(await textOf(latest), 'first');
+  await store(versionOf('second'), first);
+  const made = await send('PROGRAM', programOf(first, { metadata: { name: 'made later' } }));
+  assert.deepEqual([await textOf(made), await textOf(pinned)], ['second', 'first']);
+  await until('the newest version', async () => (await textOf(latest)) === 'second');
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
-import { Library, type LoadedProgram } from './code/library.ts';
+import { keyOf, Library, type LoadedProgram } from './code/library.ts';
 import type { RuntimeTable } from './code/program.ts';
 import { Pool, type Start } from './pool.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
@@ -77,7 +77,7 @@ export class Programs implements AsyncDisposable {
       core,
       directory: join(cacheDir, 'programs'),
       runtimes: runtimeTable,
-      onGone: (hash) => this.#pool.drop(hash),
+      onGone: (key) => this.#pool.drop(key),
     });
   }
 
@@ -119,7 +119,7 @@ export class Programs implements AsyncDisposable {
     const { runtime, code, log } = program;
     const timeoutMs = program.program.timeoutSeconds * 1000;
     const runId = randomUUID();
-    return this.#pool.use({ key: hash, client, runtime, code, log }, async (sandbox, start) => {
+    return this.#pool.use({ key: keyOf(program), client, runtime, code, log }, async (sandbox, start) => {
       const startedAtMs = Date.now();
       const tell = (outcome: ProgramRun['outcome'], status: number, reason: ProgramRun['reason']) => {
         const durationMs = Date.now() - startedAtMs;

@@ -8,7 +8,10 @@ const seed: Seed = {
   instanceId: 'iid-1',
   hostname: 'able-baker-charlie-delta',
   volumes: [],
-  sshKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 me: "quoted", {odd} #name',
+  sshKeys: [
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 me: "quoted", {odd} #name',
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE1 another',
+  ],
   mac: '52:00:00:00:00:01',
   address: '2001:db8:1:2:3:5330:dcef:e181/124',
   ipv4: { network: '172.20.16.0/30', gateway: '172.20.16.1', guest: '172.20.16.2' },
@@ -25,7 +28,7 @@ describe('seedFiles', () => {
     };
     assert.deepEqual(
       data.users.map(({ name, ssh_authorized_keys }) => [name, ssh_authorized_keys]),
-      [['root', [seed.sshKey]]],
+      [['root', seed.sshKeys]],
     );
   });
 
@@ -33,7 +36,7 @@ describe('seedFiles', () => {
     const comment = fc.stringMatching(/^[ -~]{0,60}$/);
     fc.assert(
       fc.property(comment, (text) => {
-        const files = seedFiles({ ...seed, sshKey: `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 ${text}` });
+        const files = seedFiles({ ...seed, sshKeys: [`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 ${text}`] });
         assert.equal(files['user-data'].trimEnd().split('\n').length, 2);
         assert.equal(files['meta-data'].trimEnd().split('\n').length, 1);
       }),
@@ -53,16 +56,19 @@ describe('seedFiles', () => {
     for (const sshKey of [
       ' ',
       'x',
-      `${seed.sshKey}\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 other`,
+      `${seed.sshKeys[0]}\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 other`,
       'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0\r\nx',
     ]) {
-      assert.throws(() => seedFiles({ ...seed, sshKey }), isError('INVALID_SSH_KEY'));
+      assert.throws(
+        () => seedFiles({ ...seed, sshKeys: [seed.sshKeys[0]!, sshKey] }),
+        isError('INVALID_SSH_KEY'),
+      );
     }
   });
 
   test('where nobody has a key, none is written', () => {
     const { users } = JSON.parse(
-      seedFiles({ ...seed, sshKey: '' })['user-data'].replace('#cloud-config\n', ''),
+      seedFiles({ ...seed, sshKeys: [] })['user-data'].replace('#cloud-config\n', ''),
     );
     assert.deepEqual(users, [{ name: 'root', lock_passwd: false }]);
   });

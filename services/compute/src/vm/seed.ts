@@ -11,8 +11,8 @@ import type { Volume } from './machine.ts';
 export interface Seed {
   readonly instanceId: string;
   readonly hostname: string;
-  /** Empty: nobody has one. */
-  readonly sshKey: string;
+  /** Of those who may log in. */
+  readonly sshKeys: readonly string[];
   readonly mac: string;
   /** The guest's address with its network's length: `2001:db8::1/124`. */
   readonly address: string;
@@ -34,7 +34,7 @@ const NAME_SERVERS_MAX = 3;
  * what comes from strangers is checked beside that. Throws INVALID_SSH_KEY, INVALID_PARAMETERS.
  */
 export function seedFiles(seed: Seed): Record<'meta-data' | 'user-data' | 'network-config', string> {
-  const keys = seed.sshKey === '' ? {} : { ssh_authorized_keys: [parseSshKey(seed.sshKey)] };
+  const keys = seed.sshKeys.length === 0 ? {} : { ssh_authorized_keys: seed.sshKeys.map(parseSshKey) };
   check(HOSTNAME.test(seed.hostname), 'a host name must be letters, digits and hyphens');
   check(MAC.test(seed.mac), 'a MAC address must be six pairs of hexadecimal digits');
   check(ipaddr.IPv6.isValidCIDR(seed.address), 'an address must be IPv6 with a prefix length');

@@ -175,7 +175,16 @@ export const MACHINES_API = {
   },
   stopMachine: act('stop', 'Shut the machine down until it is started again', 'stopped'),
   rebootMachine: act('reboot', 'Restart the machine', 'rebooting'),
-  reinstallMachine: act('reinstall', 'Reinstall the disk from its image', 'reinstalling'),
+  reinstallMachine: {
+    ...act('reinstall', 'Reinstall the disk from its image', 'reinstalling'),
+    query: Type.Object({
+      erase_volumes: Type.Optional(
+        Type.Enum(['true', 'false', 'True', 'False', '1', '0'], {
+          description: 'whether volumes that were made empty begin empty again',
+        }),
+      ),
+    }),
+  },
   eraseMachine: {
     ...owned,
     method: 'POST',

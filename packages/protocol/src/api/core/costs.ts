@@ -21,9 +21,13 @@ const rates = {
 /** The names of deployed nodes, of those that cost something here. */
 const CostPart = Type.Object(
   {
-    type: Type.Enum(['EXECUTION', 'EXECUTION_INSTANCE_VOLUME_ROOTFS', 'STORAGE'], {
-      description: 'compute units; disk beyond what they include; a file',
-    }),
+    type: Type.Enum(
+      ['EXECUTION', 'EXECUTION_INSTANCE_VOLUME_ROOTFS', 'EXECUTION_VOLUME_PERSISTENT', 'STORAGE'],
+      {
+        description:
+          "compute units; disk of an instance beyond what they include; a program's volumes; a file",
+      },
+    ),
     name: Type.String(),
     ...rates,
     size_mib: orNull(Type.Number(), { description: 'of storage, where `include_size` asks for it' }),

@@ -52,7 +52,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-export interface DiskOptions extends Pick<Seed, 'sshKey' | 'nameServers' | 'volumes'> {
+export interface DiskOptions extends Pick<Seed, 'sshKeys' | 'nameServers' | 'volumes'> {
   /** The size of its own disk. */
   readonly rootMib: number;
 }
@@ -66,14 +66,14 @@ export async function makeDisks(
   base: string,
   place: Place,
   ipv4: Ipv4Link,
-  { sshKey, rootMib, volumes, nameServers }: DiskOptions,
+  { sshKeys, rootMib, volumes, nameServers }: DiskOptions,
 ): Promise<string> {
   const directory = instanceDirectory(dataDir, place.id);
   await makeDirectory(directory);
   const seed = {
     instanceId: `iid-${place.id}`,
     hostname: hostnameOf(place.id),
-    sshKey,
+    sshKeys,
     mac: place.mac,
     address: `${place.guest}/124`,
     ipv4,

@@ -12,9 +12,17 @@ import { rootMibOf } from './volumes.ts';
 const GIB = 1024 ** 3;
 const MIB = 1024 ** 2;
 
-/** Begins again from the image: the disk is put aside for its grace, and another one is made. */
-export async function reinstall(instance: IdleInstance, dataDir: string, nowMs: number): Promise<void> {
+/** Begins again from the image: the disk is put aside for its grace, and another one is made. Volumes are kept, or erased. */
+export async function reinstall(
+  instance: IdleInstance,
+  dataDir: string,
+  nowMs: number,
+  erasesVolumes: boolean,
+): Promise<void> {
   await instance.stop();
+  // Files of the network are fetched again where they are not there; those are nobody's data.
+  const emptied = erasesVolumes ? (instance.record.volumes ?? []).filter((one) => !one.isReadOnly) : [];
+  for (const { file } of emptied) await rm(join(instance.directory, file), { force: true });
   if (instance.record.base !== null) await putDiskAside(dataDir, instance.record, nowMs);
   await instance.update({ base: null, kernel: undefined, ...AWAKE });
   // Last: cut off before, the old disk is simply still there.

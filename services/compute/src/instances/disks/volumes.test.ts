@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildNetworkMessage, createSigner, generatePrivateKey } from '@skerry/client';
 import { AppError, sha256Hex } from '@skerry/protocol';
-import type { MessageSource } from '../../files/message.ts';
+import type { VersionSource } from '../../files/message.ts';
+import type { IdleInstance } from '../worker/owner-tasks.ts';
+import { reinstall } from './replace.ts';
 import { makeVolumes } from './volumes.ts';
 
 const signer = createSigner(generatePrivateKey());
@@ -13,11 +15,15 @@ const FILE = 'what a volume holds';
 const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
 
 /** A core node with one instance. */
-function coreWith(volumes: readonly object[]): { core: MessageSource; instanceId: string } {
+function coreWith(
+  volumes: readonly object[],
+  more: object = {},
+): { core: VersionSource; instanceId: string } {
   const content = {
     ...{ allow_amend: false, resources: {}, environment: {} },
     rootfs: { parent: { ref: 'debian:12' }, size_mib: 1_024 },
     volumes,
+    ...more,
   };
   const { body, itemHash } = buildNetworkMessage({ type: 'INSTANCE', content }, signer);
   const { message } = JSON.parse(body);
@@ -28,7 +34,7 @@ function coreWith(volumes: readonly object[]): { core: MessageSource; instanceId
     },
     getFile: async () => new Response(FILE),
   };
-  return { core: core as unknown as MessageSource, instanceId: itemHash };
+  return { core: core as unknown as VersionSource, instanceId: itemHash };
 }
 
 test('volumes are made once, by what the message says; files are whole sectors', async () => {
@@ -43,6 +49,7 @@ test('volumes are made once, by what the message says; files are whole sectors',
     const made = await makeVolumes(core, { instanceId, ...room });
     assert.deepEqual(made, {
       rootMib: 2_024,
+      sshKeys: [],
       volumes: [
         { file: 'volume-0.raw', isReadOnly: true, sizeMib: 0, mount: '/opt/given' },
         { file: 'volume-1.raw', isReadOnly: false, sizeMib: 8, mount: null },
@@ -75,7 +82,37 @@ test('volumes that do not fit, or are not there, are refused; without any nothin
     }
     const { core } = coreWith([]);
     const none = await makeVolumes(core, { instanceId: '0'.repeat(64), ...room });
-    assert.deepEqual(none, { volumes: [], rootMib: 1_024 });
+    assert.deepEqual(none, { volumes: [], rootMib: 1_024, sshKeys: [] });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+test('every key of a message is put into the instance; what is none is left out', async () => {
+  const keys = ['one', 'two'].map((name) => `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 ${name}`);
+  const { core, instanceId } = coreWith([], { authorized_keys: [keys[0], 'no key', keys[1]] });
+  const { sshKeys } = await makeVolumes(core, { instanceId, directory: '', diskGib: 1, limitBytes: 1 });
+  assert.deepEqual(sshKeys, keys);
+});
+
+test('a reinstall keeps volumes, or erases those that hold what the guest wrote', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-volumes-'));
+  try {
+    const volumes = ['given', 'own'].map((file) => ({ file, isReadOnly: file === 'given' }));
+    for (const { file } of volumes) await writeFile(join(directory, file), 'x');
+    const instance = {
+      directory,
+      record: { base: null, volumes },
+      stop: async () => {},
+      update: async () => {},
+    };
+    for (const [erases, left] of [
+      [false, ['given', 'own']],
+      [true, ['given']],
+    ] as const) {
+      await reinstall(instance as unknown as IdleInstance, directory, 0, erases);
+      assert.deepEqual((await readdir(directory)).sort(), left);
+    }
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

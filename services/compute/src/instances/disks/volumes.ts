@@ -1,9 +1,15 @@
 import { open, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissing, renameDurably, syncFile } from '@skerry/kit';
-import { AppError, NETWORK_PARSERS, type NetworkVolume, volumesMib } from '@skerry/protocol';
+import { AppError, isSshKey, NETWORK_PARSERS, type NetworkVolume, volumesMib } from '@skerry/protocol';
 import { limited } from '../../files/limited.ts';
-import { findMessage, type MessageSource, readContent, resolveFile } from '../../files/message.ts';
+import {
+  type FileRef,
+  findMessage,
+  readContent,
+  resolveFile,
+  type VersionSource,
+} from '../../files/message.ts';
 import { openNetworkFile } from '../../files/network-file.ts';
 import { run } from '../../host/run.ts';
 import type { Volume } from '../../vm/machine.ts';
@@ -12,12 +18,15 @@ const SECTOR_BYTES = 512;
 /** Paths that need no quoting anywhere, without `..`. */
 const MOUNT = /^(\/(?!\.\.?(\/|$))[A-Za-z0-9._-]+)+\/?$/;
 
-/** What an instance's message asks for beside its disk; only the network form has that. */
-async function listAsked(core: MessageSource, instanceId: string): Promise<readonly NetworkVolume[]> {
+/** What an instance's message asks for beside what every message of an instance says; only the network form has that. */
+async function readAsked(core: VersionSource, instanceId: string) {
   const answer = await findMessage(core, instanceId);
-  if (!answer?.message) return [];
+  const none = { volumes: [], sshKeys: [] };
+  if (!answer?.message) return none;
   const { content, isNetworkForm } = await readContent(core, instanceId, answer);
-  return isNetworkForm ? (NETWORK_PARSERS.INSTANCE(content).volumes ?? []) : [];
+  if (!isNetworkForm) return none;
+  const { volumes, authorized_keys: keys } = NETWORK_PARSERS.INSTANCE(content);
+  return { volumes: volumes ?? [], sshKeys: (keys ?? []).filter(isSshKey) };
 }
 
 /** A file system of its own, empty. */
@@ -26,7 +35,7 @@ async function makeEmpty(path: string, sizeMib: number): Promise<void> {
 }
 
 /** A file of the network, as it is; a disk consists of whole sectors. */
-async function fetchTo(path: string, core: MessageSource, ref: string, limitBytes: number): Promise<void> {
+async function fetchTo(path: string, core: VersionSource, ref: FileRef, limitBytes: number): Promise<void> {
   const { bytes } = await openNetworkFile(core, await resolveFile(core, ref));
   const file = await open(path, 'wx', 0o600);
   try {
@@ -64,14 +73,14 @@ export interface VolumeOptions {
 }
 
 /**
- * Makes the volumes of an instance in its directory. Those that are there are kept. Throws what reading a message and a
- * file throws, STORAGE_FULL, DISK_TOO_SMALL.
+ * Makes the volumes of an instance in its directory. Those that are there are kept. Gives all keys of its message, too.
+ * Throws what reading a message and a file throws, STORAGE_FULL, DISK_TOO_SMALL.
  */
 export async function makeVolumes(
-  core: MessageSource,
+  core: VersionSource,
   { instanceId, directory, diskGib, limitBytes }: VolumeOptions,
-): Promise<{ volumes: Volume[]; rootMib: number }> {
-  const asked = await listAsked(core, instanceId);
+): Promise<{ volumes: Volume[]; rootMib: number; sshKeys: readonly string[] }> {
+  const { volumes: asked, sshKeys } = await readAsked(core, instanceId);
   const volumes = asked.map(volumeOf);
   const rootMib = rootMibOf(diskGib, volumes);
   for (const [index, one] of asked.entries()) {
@@ -79,12 +88,13 @@ export async function makeVolumes(
     if (await isThere(path)) continue;
     const draft = `${path}.tmp`;
     await rm(draft, { force: true });
-    if ('ref' in one) await fetchTo(draft, core, one.ref, limitBytes);
+    if ('ref' in one)
+      await fetchTo(draft, core, { ref: one.ref, useLatest: one.use_latest ?? true }, limitBytes);
     else await makeEmpty(draft, one.size_mib);
     await syncFile(draft);
     await renameDurably(draft, path);
   }
-  return { volumes, rootMib };
+  return { volumes, rootMib, sshKeys };
 }
 
 /** What is left of an instance's room for its own disk. Throws DISK_TOO_SMALL. */

@@ -55,14 +55,20 @@ export async function prepareInstance(
   const directory = instanceDirectory(dataDir, place.id);
   await makeDirectory(directory);
   const room = { diskGib: wanted.diskGib, limitBytes: fileLimitBytes };
-  const { volumes, rootMib } = await makeVolumes(core, { instanceId: place.id, directory, ...room });
+  const {
+    volumes,
+    rootMib,
+    sshKeys: all,
+  } = await makeVolumes(core, { instanceId: place.id, directory, ...room });
   if (image.diskMib > rootMib)
     throw new AppError(
       'DISK_TOO_SMALL',
       `the image has a disk of ${image.diskMib} MiB, but the instance has ${rootMib} MiB`,
     );
   const newest = await keepBase(dataDir, image);
-  const disks = { sshKey: wanted.sshKey, rootMib, volumes, nameServers };
+  // The first one may have been changed since, by another message.
+  const sshKeys = wanted.sshKey === '' ? [] : [wanted.sshKey, ...all.slice(1)];
+  const disks = { sshKeys, rootMib, volumes, nameServers };
   const base = await makeDisks(dataDir, newest, place, ipv4, disks);
   if (image.boot === 'firmware') return { base, kernel: null, volumes };
   const isComplete = image.kernelVersion !== '';

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { CoreClient } from '@skerry/client';
 import { AppError, type Program, type RuntimeName } from '@skerry/protocol';
-import { findMessage, resolveFile } from '../../files/message.ts';
+import { findMessage, resolveFile, resolveMessage } from '../../files/message.ts';
 import { LogTail } from '../sandbox/log-tail.ts';
 import type { SandboxCode } from '../sandbox/sandbox.ts';
 import { CodeFiles } from './files.ts';
@@ -19,6 +19,9 @@ export interface LoadedProgram {
   readonly log: LogTail;
 }
 
+/** The same for what may share a sandbox: another version of the code is put into another one. */
+export const keyOf = ({ hash, codeRef }: LoadedProgram) => `${hash} ${codeRef}`;
+
 interface Entry {
   readonly loaded: Promise<LoadedProgram>;
   checkedAtMs: number;
@@ -29,8 +32,8 @@ export interface LibraryOptions {
   readonly core: CoreClient;
   readonly directory: string;
   readonly runtimes: RuntimeTable;
-  /** Told of a program that may not be run any more. */
-  readonly onGone: (hash: string) => void;
+  /** Told of a program that may not be run any more, or that has a newer version. */
+  readonly onGone: (key: string) => void;
 }
 
 /** Programs held in memory. */
@@ -101,9 +104,9 @@ export class Library {
 
   async #read(hash: string): Promise<LoadedProgram> {
     const { owner, program } = await this.#readMessage(hash);
-    const runtime = runtimeOf(program, this.#options.runtimes);
+    const runtime = await this.#findRuntime(program);
     const { code } = program;
-    const codeRef = code.kind === 'source' ? hash : await resolveFile(this.#options.core, code.ref);
+    const codeRef = await this.#findCode(hash, program);
     const bytes = code.kind === 'source' ? Buffer.from(code.text) : await this.#files.read(codeRef);
     return {
       ...{ hash, owner, program, runtime, codeRef },
@@ -119,19 +122,47 @@ export class Library {
     };
   }
 
+  #findCode(hash: string, { code }: Program): Promise<string> | string {
+    return code.kind === 'source' ? hash : resolveFile(this.#options.core, code);
+  }
+
+  async #findRuntime({ runtime }: Program): Promise<RuntimeName> {
+    const { core, runtimes } = this.#options;
+    if (runtime.kind === 'named') return runtime.runtime;
+    // An image that stands for the first version stands for the later ones, unless they have one of their own.
+    const newest = runtime.useLatest ? await resolveMessage(core, runtime) : runtime.ref;
+    return runtimeOf(runtimes[newest] === undefined ? runtime.ref : newest, runtimes);
+  }
+
+  /** Throws as reading it does. */
+  async #isNewest(hash: string, loaded: LoadedProgram): Promise<boolean> {
+    const { program } = await this.#readMessage(hash);
+    return (
+      (await this.#findCode(hash, program)) === loaded.codeRef &&
+      (await this.#findRuntime(program)) === loaded.runtime
+    );
+  }
+
   async #check(hash: string, entry: Entry): Promise<void> {
     entry.isChecking = true;
+    const loaded = await entry.loaded.catch(() => undefined);
+    if (!loaded) return;
     try {
-      await this.#readMessage(hash);
+      const isNewest = await this.#isNewest(hash, loaded);
       entry.checkedAtMs = Date.now();
+      if (!isNewest) this.#drop(loaded);
     } catch (error) {
       // A core node that is away takes nothing from a program that is known.
       entry.checkedAtMs = Date.now();
       if (!(error instanceof AppError && GONE.includes(error.code))) return;
-      this.#entries.delete(hash);
-      this.#options.onGone(hash);
+      this.#drop(loaded);
     } finally {
       entry.isChecking = false;
     }
+  }
+
+  #drop(loaded: LoadedProgram): void {
+    this.#entries.delete(loaded.hash);
+    this.#options.onGone(keyOf(loaded));
   }
 }

@@ -45,13 +45,12 @@ export async function readProgram(
 export type RuntimeTable = Readonly<Record<string, RuntimeName>>;
 
 /** @throws AppError PROGRAM_UNSUPPORTED */
-export function runtimeOf({ runtime }: Program, table: RuntimeTable): RuntimeName {
-  if (runtime.kind === 'named') return runtime.runtime;
-  const known = table[runtime.ref];
+export function runtimeOf(image: string, table: RuntimeTable): RuntimeName {
+  const known = table[image];
   if (!known)
     throw new AppError(
       'PROGRAM_UNSUPPORTED',
-      `the program's runtime is the image ${runtime.ref}, for which this node has none (SKERRY_COMPUTE_PROGRAM_RUNTIMES)`,
+      `the program's runtime is the image ${image}, for which this node has none (SKERRY_COMPUTE_PROGRAM_RUNTIMES)`,
     );
   return known;
 }

@@ -24,7 +24,7 @@ const ratesOf = (nano: bigint) => ({ cost_hold: ZERO, cost_stream: ZERO, cost_cr
 
 const STORAGE_TYPE = {
   instance: 'EXECUTION_INSTANCE_VOLUME_ROOTFS',
-  program: 'EXECUTION_INSTANCE_VOLUME_ROOTFS',
+  program: 'EXECUTION_VOLUME_PERSISTENT',
   storage: 'STORAGE',
 } as const satisfies Readonly<Record<ResourceKind, CostPart['type']>>;
 
