@@ -44,10 +44,24 @@ function readEntry(pid: number): Entry | undefined {
   };
 }
 
-/** Everything that runs; nothing where there is no /proc. */
-function readEntries(): Entry[] {
+/** As read when each process was first seen. */
+const seen = new Map<number, Entry>();
+
+/**
+ * Everything that runs; nothing where there is no /proc. Reading some hundred files several times a second takes a tenth of
+ * the time of tests, and what a process descends from shows when it is new or loses its parent: only then is it read, unless
+ * all are to be read again.
+ */
+function readEntries(isThorough: boolean): Entry[] {
   const names = attempt(() => readdirSync('/proc')) ?? [];
-  return names.flatMap((name) => (/^\d+$/.test(name) ? (readEntry(Number(name)) ?? []) : []));
+  const pids = new Set(names.filter((name) => /^\d+$/.test(name)).map(Number));
+  const gone = new Set([...seen.keys()].filter((pid) => !pids.has(pid)));
+  for (const [pid, { parent }] of seen) if (isThorough || gone.has(pid) || gone.has(parent)) seen.delete(pid);
+  return [...pids].flatMap((pid) => {
+    const entry = seen.get(pid) ?? readEntry(pid);
+    if (entry) seen.set(pid, entry);
+    return entry ?? [];
+  });
 }
 
 const commandOf = (pid: number): string =>
@@ -82,7 +96,7 @@ export class ProcessTree {
 
   /** Takes note of what runs now. */
   look(isThorough = false): void {
-    const entries = readEntries();
+    const entries = readEntries(isThorough);
     const pids = new Set(entries.filter((entry) => this.#known.has(keyOf(entry))).map(({ pid }) => pid));
     // A session outlives the process that began it.
     const sessions = new Set(
