@@ -65,7 +65,8 @@ Does an application that was made for the deployed network work here, unchanged?
 (\`new AlephHttpClient(url)\`, \`ALEPH_API_HOST\`). Every route below that says "yes" takes the same parameters and gives the same fields; more fields may come with them, except
 where clients refuse unknown ones.
 
-\`npm run compat\` installs the newest SDK from npm in a folder of its own, starts a network, makes every call that the SDK offers, and prints which of them work.
+\`npm run compat\` installs the newest SDK from npm in a folder of its own, starts a network, makes every call that the SDK offers, and prints which of them work (\`--help\`).
+It leaves out \`@aleph-sdk/superfluid\`, which talks to public chains and to no node. A call that the SDK on npm does not have, but a newer one in its repository, is "not offered".
 \`npm run generate\` writes this page from the contract in \`packages/protocol/src/api\` and from the deployed routes in \`tools/compat/routes.ts\`.
 
 ## What differs on every route

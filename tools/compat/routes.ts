@@ -71,9 +71,10 @@ export const DEPLOYED_CORE: readonly DeployedRoute[] = [
     'GET /api/v0/version',
     'GET /metrics',
     'GET /metrics.json',
+    'GET /api/docs',
+    'GET /api/docs/swagger.json',
   ),
   ...absent('archives of IPFS are not taken yet; files are', 'POST /api/v0/ipfs/add_car'),
-  ...absent('it is at `/api/v0/docs`', 'GET /api/docs'),
   ...absent('a page for people; `skerry` and the status service have theirs', 'GET /', 'GET /static/{}'),
 ];
 

@@ -10,9 +10,11 @@ import {
   serveAll,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import type { DEPLOYED_DOCS_API } from '@skerry/protocol/api/core/deployed/docs';
 import { CORE_API } from '@skerry/protocol/api/core/index';
 import { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
 import type { Operation } from '@skerry/protocol/api/operation';
+import type { COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
 import { aggregateHandlers } from './aggregates.ts';
 import { costHandlers } from './credits/costs.ts';
 import { creditHandlers } from './credits/credits.ts';
@@ -46,6 +48,14 @@ Requests are counted per client address in the class that \`x-rate-limit\` names
 Every answer carries \`x-request-id\`, the caller's own where it sent one.`,
 };
 
+/** The contract under its own paths and under those of deployed nodes. */
+function contractHandlers(
+  rooms: Rooms,
+): Handlers<typeof COUNTED_REFERENCE_API> & Handlers<typeof DEPLOYED_DOCS_API> {
+  const own = referenceHandlers(CORE_API, INFO, rooms.settings.limits.perMinute);
+  return { ...own, getDeployedDocument: own.getDocument, getDeployedReference: own.getReference };
+}
+
 const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({
   ...messageHandlers(rooms),
   ...networkListHandlers(rooms),
@@ -68,7 +78,7 @@ const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({
   ...stateHandlers(rooms),
   ...vrfHandlers(rooms),
   ...nodeHandlers(rooms),
-  ...referenceHandlers(CORE_API, INFO, rooms.settings.limits.perMinute),
+  ...contractHandlers(rooms),
 });
 
 /** What is no part of the contract. */

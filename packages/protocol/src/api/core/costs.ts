@@ -234,6 +234,6 @@ export const COSTS_API = {
         consumed_credits: 342_000,
       },
     },
-    deployed: {},
+    deployed: { differs: '404 where the message is unknown' },
   },
 } as const satisfies Api;

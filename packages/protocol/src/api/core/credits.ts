@@ -156,7 +156,7 @@ export const CREDITS_API = {
       params: { address: ADDRESS },
       answer: { ...ACCOUNT, balance: 0, details: {}, locked_amount: 0, credit_balance_details: null },
     },
-    deployed: { differs: 'tokens are not held here, so `balance` and `locked_amount` are 0' },
+    deployed: { differs: 'this network has no token balances, so `balance` and `locked_amount` are 0' },
   },
   listCreditHistory: {
     method: 'GET',
@@ -194,7 +194,10 @@ export const CREDITS_API = {
         ...deployedPaginationView,
       }),
     },
-    deployed: {},
+    deployed: {
+      differs:
+        'an address without a history has an empty one, and not 404; pages are numbered, without `cursor`',
+    },
   },
   listPrices: {
     method: 'GET',

@@ -3,6 +3,7 @@ import { AGGREGATES_API } from './aggregates.ts';
 import { COSTS_API } from './costs.ts';
 import { CREDITS_API } from './credits.ts';
 import { ADDRESSES_API } from './deployed/addresses.ts';
+import { DEPLOYED_DOCS_API } from './deployed/docs.ts';
 import { NETWORK_LISTS_API } from './deployed/lists.ts';
 import { PUBLISH_API } from './deployed/publish.ts';
 import { EVENTS_API } from './events.ts';
@@ -45,4 +46,5 @@ export const CORE_API = {
   ...VRF_API,
   ...NODE_API,
   ...COUNTED_REFERENCE_API,
+  ...DEPLOYED_DOCS_API,
 };

@@ -160,7 +160,7 @@ export const MESSAGES_API = {
     answers: { ...SUBMISSION_ANSWERS, 422: RefusalView },
     deployed: {
       differs:
-        'a message is answered after its verdict, so `sync` has no effect; a message of the other form is answered 400 where this one is 422',
+        'the answer always waits for the verdict, whatever `sync` says; a refused message is 422 in the network form, and has the status of its code as an envelope',
     },
   },
   getMessage: {
@@ -197,7 +197,9 @@ export const MESSAGES_API = {
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'MESSAGE_NOT_PROCESSED'),
     params: HashParams,
     answers: { 200: Type.Unknown() },
-    deployed: { differs: '409 where the message is not in force, as it may come to be' },
+    deployed: {
+      differs: '409 while the message is not in force, and 410 once it is forgotten; deployed nodes say 422',
+    },
   },
   listMessages: {
     method: 'GET',

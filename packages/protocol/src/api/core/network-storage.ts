@@ -70,7 +70,9 @@ export const NETWORK_STORAGE_API = {
     ...reads(...STORE_ERRORS, 'STORAGE_UNAVAILABLE'),
     body: { kind: 'stream', content: { 'multipart/form-data': AddForm, 'application/octet-stream': Bytes } },
     answers: { 200: AddedFileView, 202: AddedFileView },
-    deployed: { differs: '`metadata` may also come before the file, and lifts the limit of its size then' },
+    deployed: {
+      differs: '`metadata` raises the size limit only where it comes before the file, as the SDKs send it',
+    },
   },
   getFileByMessage: {
     method: 'GET',

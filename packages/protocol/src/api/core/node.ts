@@ -139,6 +139,6 @@ export const NODE_API = {
     tag: 'node',
     ...reads(),
     answers: { 200: text('the Prometheus text format, version 0.0.4') },
-    deployed: { differs: 'names are those of this node; `/metrics.json` has the deployed ones' },
+    deployed: { differs: 'also has the metrics of this node, under names of its own' },
   },
 } as const satisfies Api;

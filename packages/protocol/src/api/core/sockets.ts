@@ -2,7 +2,8 @@ import Type from 'typebox';
 import { type Api, defaulted } from '../operation.ts';
 import { answersFromMemory, asDeployed, reads } from './common/declare.ts';
 import { MESSAGE_FILTERS, queryOf } from './common/filters.ts';
-import { flag } from './common/flag.ts';
+import { networkPageQuery } from './common/pagination.ts';
+import { contentFormat, sortBy } from './deployed/lists.ts';
 
 /** Messages from before that a socket may ask for. */
 const HISTORY_MAX = 199;
@@ -26,11 +27,13 @@ export const SOCKETS_API = {
           Type.Integer({
             minimum: 0,
             maximum: HISTORY_MAX,
-            description: 'how many messages from before come first, the oldest of them first',
+            description: 'how many messages of the list come before the new ones, its first one last',
           }),
           HISTORY_DEFAULT,
         ),
-        excludeContent: flag('leave `content` out'),
+        ...contentFormat,
+        sortBy,
+        sortOrder: networkPageQuery.sortOrder,
       },
       { additionalProperties: false },
     ),

@@ -90,15 +90,18 @@ async function readMessages(db: Kysely<Schema>, filter: MessageFilter, query: Li
   return { rows, next_cursor };
 }
 
-async function answerMessages(
-  db: Kysely<Schema>,
-  query: ListQuery & {
-    readonly contentFormat?: ContentFormat | undefined;
-    readonly excludeContent: boolean | string;
-  },
-) {
+interface FormatQuery {
+  readonly contentFormat?: ContentFormat | undefined;
+  readonly excludeContent: boolean | string;
+}
+
+/** How much of their contents the messages are wanted with. */
+export const contentFormatOf = ({ contentFormat, excludeContent }: FormatQuery): ContentFormat =>
+  contentFormat ?? (isYes(excludeContent) ? 'none' : 'full');
+
+async function answerMessages(db: Kysely<Schema>, query: ListQuery & FormatQuery) {
   const filter = await resolveFilter(db, messageFilterOf(query));
-  const format = query.contentFormat ?? (isYes(query.excludeContent) ? 'none' : 'full');
+  const format = contentFormatOf(query);
   const { rows, next_cursor } = await readMessages(db, filter, query);
   const confirmations = await loadConfirmations(db, rows);
   return {

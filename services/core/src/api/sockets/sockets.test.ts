@@ -57,6 +57,38 @@ describe('messages over a WebSocket', () => {
     }
   });
 
+  test('history is the beginning of the list, in reverse, whatever its order and however much of the contents', async () => {
+    for (const n of [1, 2, 3, 4]) await send(core, note(n, 'order'));
+    for (const query of [
+      'sortOrder=1',
+      'sortOrder=-1',
+      'sortBy=time&sortOrder=1',
+      'sortBy=tx-time',
+      'sortBy=tx-time&sortOrder=1',
+      'contentFormat=headers',
+      'contentFormat=none',
+      'contentFormat=full&excludeContent=true',
+    ]) {
+      const socket = await TestSocket.open(`${url}?channels=order&history=3&${query}`);
+      await socket.until(({ length }) => length === 3);
+      assert.deepEqual(socket.frames, (await listed(`channels=order&${query}`)).slice(0, 3).reverse(), query);
+      socket.close();
+    }
+  });
+
+  test('what is new has as much of its content as is asked for', async () => {
+    const formats = ['full', 'headers', 'none'];
+    const open = (format: string) =>
+      TestSocket.open(`${url}?channels=formats&history=0&contentFormat=${format}`);
+    const sockets = await Promise.all(formats.map(open));
+    await send(core, note('new', 'formats'));
+    for (const [index, socket] of sockets.entries()) {
+      await socket.until(({ length }) => length === 1);
+      assert.deepEqual(socket.frames, await listed(`channels=formats&contentFormat=${formats[index]}`));
+      socket.close();
+    }
+  });
+
   test('what is new comes once it is in force, as in the list', async () => {
     const socket = await TestSocket.open(`${url}?channels=live&history=0`);
     const hashes = [await send(core, note(1, 'live')), await send(core, note(2, 'live'))];
@@ -218,6 +250,12 @@ describe('messages over a WebSocket', () => {
       'colour=red',
       'msgType=POST&msgTypes=POST',
       'excludeContent=7',
+      'contentFormat=some',
+      'sortBy=size',
+      'sortOrder=0',
+      'pagination=3',
+      'page=2',
+      'cursor=',
     ]) {
       const refused = await TestSocket.tryOpen(`${url}?${query}`);
       assert.ok(!(refused instanceof TestSocket), query);

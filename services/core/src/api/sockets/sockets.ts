@@ -1,16 +1,15 @@
 import { type Handlers, type Logger, type NoShare, Shares, Slots, takeUpgrade, upgradeOf } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
 import type { FastifyReply } from 'fastify';
 import { watchSockets } from '../../node/metrics/sockets.ts';
 import { Connections } from '../../notify/sockets/connections.ts';
 import type { Form } from '../../notify/sockets/form.ts';
-import { readHistory } from '../../notify/sockets/history.ts';
+import { type Past, readHistory } from '../../notify/sockets/history.ts';
 import { MessageFeed } from '../../notify/sockets/message-feed.ts';
 import { StatusFeed } from '../../notify/sockets/status-feed.ts';
 import type { MessageFilter } from '../../state/lists/properties.ts';
-import { messageFilterOf } from '../deployed/lists.ts';
+import { contentFormatOf, messageFilterOf } from '../deployed/lists.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
 
 /** Histories that are read at once: the database's other connections are for everybody else. */
@@ -65,16 +64,11 @@ class Sockets {
     }));
   }
 
-  async followMessages(
-    filter: MessageFilter,
-    history: number,
-    form: Form,
-    reply: FastifyReply,
-  ): Promise<void> {
+  async followMessages(filter: MessageFilter, past: Past, form: Form, reply: FastifyReply): Promise<void> {
     this.#takePlace('messages', reply);
     const reader = await this.#messages.join(filter, form);
     try {
-      const read = () => readHistory(this.#used.db, filter, history, form);
+      const read = () => readHistory(this.#used.db, filter, past, form);
       const before = await this.#histories.run(read);
       if (reader.isOver)
         throw new AppError('OVERLOADED', 'more came than could wait for your history; use narrower filters');
@@ -118,8 +112,9 @@ export function socketHandlers(used: Used, log: Logger): Handlers<typeof SOCKETS
   return {
     async watchMessages({ query, reply }) {
       upgradeOf(reply);
-      const form = isYes(query.excludeContent) ? 'none' : 'full';
-      await sockets.followMessages(messageFilterOf(query), query.history, form, reply);
+      const { history: count, sortBy, sortOrder } = query;
+      const past = { count, sortBy, oldestFirst: sortOrder === 1 };
+      await sockets.followMessages(messageFilterOf(query), past, contentFormatOf(query), reply);
       return reply;
     },
     async watchStatus({ reply }) {

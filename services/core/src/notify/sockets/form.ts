@@ -1,13 +1,11 @@
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Confirmations } from '../../state/messages/confirmations.ts';
-import { networkViewOf } from '../../state/messages/view.ts';
+import { type ContentFormat, networkListViewOf } from '../../state/messages/list-view.ts';
 import { textFrame } from './frame.ts';
 
-/** How messages are wanted: whole, or without their contents. */
-export type Form = 'full' | 'none';
+/** How much of their contents messages are wanted with. */
+export type Form = ContentFormat;
 
 /** A message as it goes out, in the form of the lists of deployed nodes. */
-export function frameOf(row: StoredMessage, confirmations: Confirmations, form: Form): Buffer {
-  const view = networkViewOf(row, confirmations);
-  return textFrame(JSON.stringify(form === 'none' ? { ...view, content: undefined } : view));
-}
+export const frameOf = (row: StoredMessage, confirmations: Confirmations, form: Form): Buffer =>
+  textFrame(JSON.stringify(networkListViewOf(row, confirmations, form)));

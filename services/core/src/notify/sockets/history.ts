@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { listByConfirmation } from '../../state/lists/by-confirmation.ts';
 import { listMessages } from '../../state/lists/messages.ts';
 import type { MessageFilter } from '../../state/lists/properties.ts';
 import { loadConfirmations } from '../../state/messages/confirmations.ts';
@@ -6,14 +7,21 @@ import type { Schema } from '../../store/schema.ts';
 import { type Form, frameOf } from './form.ts';
 import type { History } from './reader.ts';
 
+/** Which messages from before are wanted. */
+export interface Past {
+  readonly count: number;
+  readonly sortBy: 'time' | 'tx-time';
+  readonly oldestFirst: boolean;
+}
+
 /**
- * The last messages that fit, the oldest first, and the event up to which they stand: both as of one moment, so that what
+ * The first messages of the list, its first one last, and the event up to which they stand: both as of one moment, so that what
  * comes after the event is what the messages lack. Throws LIST_TOO_COSTLY.
  */
 export const readHistory = (
   db: Kysely<Schema>,
   filter: MessageFilter,
-  limit: number,
+  { count: limit, sortBy, oldestFirst }: Past,
   form: Form,
 ): Promise<History> =>
   db
@@ -26,7 +34,8 @@ export const readHistory = (
         .select('last_seq')
         .executeTakeFirstOrThrow();
       if (limit === 0) return { seq, frames: [] };
-      const rows = await listMessages(trx, filter, { limit, offset: 0 });
+      const list = sortBy === 'time' ? listMessages : listByConfirmation;
+      const rows = await list(trx, filter, { limit, offset: 0, oldestFirst });
       const confirmations = await loadConfirmations(trx, rows);
       return { seq, frames: rows.reverse().map((row) => frameOf(row, confirmations, form)) };
     });

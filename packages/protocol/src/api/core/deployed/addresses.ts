@@ -145,7 +145,10 @@ export const ADDRESSES_API = {
       strict,
     ),
     answers: { 200: FilesView },
-    deployed: {},
+    deployed: {
+      differs:
+        'an address without files has an empty list, and not 404; pages are numbered, without `cursor`',
+    },
   },
   listAddressPostTypes: {
     ...addressed,
@@ -215,7 +218,10 @@ export const ADDRESSES_API = {
         pagination_item: Type.Literal('addresses'),
       }),
     },
-    deployed: {},
+    deployed: {
+      differs:
+        'a page has at most 100 addresses, also where `pagination` is 0; pages are numbered, without `cursor`',
+    },
   },
   listBalances: {
     ...listed,
@@ -232,7 +238,7 @@ export const ADDRESSES_API = {
         pagination_item: Type.Literal('balances'),
       }),
     },
-    deployed: { differs: 'tokens are not held here' },
+    deployed: { differs: 'always empty: this network has no token balances' },
   },
   listCreditBalances: {
     ...listed,

@@ -13,7 +13,7 @@ import {
 } from '../common/pagination.ts';
 import { LIST_ERRORS, NetworkMessageView, NetworkPostView } from '../messages.ts';
 
-const sortBy = defaulted(
+export const sortBy = defaulted(
   Type.Enum(['time', 'tx-time'], {
     description: 'tx-time: when a chain confirmed it first; what none confirmed is the newest',
   }),
@@ -21,7 +21,7 @@ const sortBy = defaulted(
 );
 
 /** Lists of messages leave contents out where they are asked to. */
-const contentFormat = {
+export const contentFormat = {
   contentFormat: Type.Optional(
     Type.Enum(['full', 'headers', 'none'], {
       description: '`content` whole (where this is left out), reduced to what it is about, or left out',
@@ -70,7 +70,7 @@ export const NETWORK_LISTS_API = {
     answers: { 200: Messages },
     deployed: {
       differs:
-        'a page has at most 500 messages, also where `pagination` is 0; further ones are on the next pages',
+        'a page has at most 10,000 messages, also where `pagination` is 0; further ones are on the next pages',
     },
   },
   listNetworkMessagesOfPage: {
@@ -129,7 +129,7 @@ export const NETWORK_LISTS_API = {
     answers: { 200: Posts },
     deployed: {
       differs:
-        'a page has at most 500 posts, also where `pagination` is 0; further ones are on the next pages',
+        'a page has at most 10,000 posts, also where `pagination` is 0; further ones are on the next pages',
     },
   },
   listNetworkPostsOfPage: {
