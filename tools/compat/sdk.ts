@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { skerryPaths } from '@skerry/kit';
@@ -7,7 +7,7 @@ import { runProgram } from '../run.ts';
 /** The SDK of the deployed network, as npm has it: in a folder of its own, and no dependency of this repository. */
 
 /** What the calls use; each brings along the rest. */
-const PACKAGES = [
+export const SDK_PACKAGES = [
   ...['account', 'client', 'core', 'message'],
   ...['evm', 'ethereum', 'base', 'solana', 'avalanche', 'cosmos', 'substrate', 'nuls2', 'tezos'],
 ].map((name) => `@aleph-sdk/${name}`);
@@ -25,7 +25,7 @@ export interface Sdk {
 /** This version of the SDK has no such class or method. */
 export class NotOffered extends Error {}
 
-const DIRECTORY = join(skerryPaths(process.env).cache, 'compat');
+export const SDK_DIRECTORY = join(skerryPaths(process.env).cache, 'compat');
 
 /** What the SDK imports and none of its packages names. */
 const UNNAMED = ['decimal.js@10'];
@@ -34,7 +34,14 @@ const UNNAMED = ['decimal.js@10'];
 const FLAGS = ['--legacy-peer-deps', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
 
 async function install(packages: readonly string[]): Promise<void> {
-  const code = await runProgram('npm', ['install', '--silent', '--prefix', DIRECTORY, ...FLAGS, ...packages]);
+  const code = await runProgram('npm', [
+    'install',
+    '--silent',
+    '--prefix',
+    SDK_DIRECTORY,
+    ...FLAGS,
+    ...packages,
+  ]);
   if (code !== 0) throw new Error(`npm install ended with ${code}; the SDK comes from the npm registry`);
 }
 
@@ -44,26 +51,28 @@ interface Manifest {
 }
 
 const readManifest = (name: string) =>
-  JSON.parse(readFileSync(join(DIRECTORY, 'node_modules', name, 'package.json'), 'utf8')) as Manifest;
+  JSON.parse(readFileSync(join(SDK_DIRECTORY, 'node_modules', name, 'package.json'), 'utf8')) as Manifest;
 
 /** Installs the newest versions, and what they ask their users to install. Throws where npm does. */
 export async function installSdk(): Promise<void> {
-  mkdirSync(DIRECTORY, { recursive: true });
-  writeFileSync(join(DIRECTORY, 'package.json'), JSON.stringify({ name: 'compat', private: true }));
-  const newest = PACKAGES.map((name) => `${name}@latest`);
+  mkdirSync(SDK_DIRECTORY, { recursive: true });
+  writeFileSync(join(SDK_DIRECTORY, 'package.json'), JSON.stringify({ name: 'compat', private: true }));
+  const newest = SDK_PACKAGES.map((name) => `${name}@latest`);
   await install(newest);
   const peers = new Map(
-    PACKAGES.flatMap((name) => Object.entries(readManifest(name).peerDependencies ?? {})),
+    SDK_PACKAGES.flatMap((name) => Object.entries(readManifest(name).peerDependencies ?? {})),
   );
-  const others = [...peers].filter(([name]) => !PACKAGES.includes(name));
+  const others = [...peers].filter(([name]) => !SDK_PACKAGES.includes(name));
   await install([...newest, ...others.map(([name, range]) => `${name}@${range}`), ...UNNAMED]);
 }
 
-/** What was installed. */
+/** What was installed. Throws where nothing was. */
 export function openSdk(): Sdk {
-  const require = createRequire(join(DIRECTORY, 'package.json'));
+  if (!existsSync(join(SDK_DIRECTORY, 'node_modules')))
+    throw new Error(`there is no SDK in ${SDK_DIRECTORY}; run it once without --offline`);
+  const require = createRequire(join(SDK_DIRECTORY, 'package.json'));
   return {
     load: (name) => require(`@aleph-sdk/${name}`),
-    versions: Object.fromEntries(PACKAGES.map((name) => [name, readManifest(name).version])),
+    versions: Object.fromEntries(SDK_PACKAGES.map((name) => [name, readManifest(name).version])),
   };
 }

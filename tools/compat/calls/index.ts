@@ -2,6 +2,7 @@ import type { Call } from '../call.ts';
 import { accountCalls } from './accounts.ts';
 import { aggregateCalls } from './aggregates.ts';
 import { fileCalls } from './files.ts';
+import { httpCalls } from './http.ts';
 import { machineCalls } from './machines.ts';
 import { messageCalls } from './messages.ts';
 import { nodeCalls } from './node.ts';
@@ -18,6 +19,7 @@ export const CALLS: readonly Call[] = [
   ...socketCalls,
   ...programCalls,
   ...machineCalls,
+  ...httpCalls,
   ...nodeCalls,
   ...accountCalls,
 ];

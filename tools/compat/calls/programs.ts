@@ -28,6 +28,9 @@ async def app(scope, receive, send):
 
 const zip = (text: string) => storedZip({ 'main.py': text });
 
+/** A program that runs. */
+export const zippedApp = zip(ASGI);
+
 const publish = (world: World, more: object) =>
   world.client('ProgramMessageClient').publish({
     account: world.account,
