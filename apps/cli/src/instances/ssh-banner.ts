@@ -2,16 +2,26 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '@skerry/protocol';
-import { renderDuration } from '../output/text.ts';
+import { plainText, renderDuration } from '../output/text.ts';
 
-const TRY_TIMEOUT_MS = 5_000;
+const CONNECT_MAX_MS = 5_000;
+/**
+ * An emulated machine on a busy node may take this long to greet. A connection that is given up earlier keeps a place of
+ * the ones that its server allows before login (MaxStartups of sshd_config), until it allows no more.
+ */
+const GREETING_MAX_MS = 60_000;
 const TRY_INTERVAL_MS = 300;
 const BANNER_BYTES_MAX = 64;
 
 /** Undefined when an ssh server answered; else what happened instead. */
-async function findTrouble(host: string, port: number, timeoutMs: number): Promise<string | undefined> {
+async function findTrouble(host: string, port: number, leftMs: number): Promise<string | undefined> {
   const socket = connect({ host, port });
-  const timeout = setTimeout(() => socket.destroy(new Error('no answer')), timeoutMs);
+  const giveUp = () => socket.destroy(new Error('no answer'));
+  let timeout = setTimeout(giveUp, Math.min(CONNECT_MAX_MS, leftMs));
+  socket.once('connect', () => {
+    clearTimeout(timeout);
+    timeout = setTimeout(giveUp, Math.min(GREETING_MAX_MS, leftMs));
+  });
   try {
     let text = '';
     // RFC 4253, section 4.2: lines may come before the one that begins with SSH-; servers of guests send none.
@@ -23,7 +33,7 @@ async function findTrouble(host: string, port: number, timeoutMs: number): Promi
       if (chunk === undefined) return 'it closed the connection';
       text += chunk.toString('latin1');
     }
-    return text.startsWith('SSH-') ? undefined : 'the answer is not from an ssh server';
+    return text.startsWith('SSH-') ? undefined : refusalOf(text);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code ?? message;
@@ -33,6 +43,10 @@ async function findTrouble(host: string, port: number, timeoutMs: number): Promi
     socket.destroy();
   }
 }
+
+/** An ssh server with too many logins under way says so in place of its greeting. */
+const refusalOf = (text: string) =>
+  `the answer is not from an ssh server: "${plainText(text.slice(0, BANNER_BYTES_MAX).split(/\r?\n/)[0]!)}"`;
 
 /**
  * Tries until an ssh server answers: a machine that has just started needs a moment.
@@ -47,7 +61,7 @@ export async function waitForSshBanner(
 ): Promise<void> {
   const deadlineMs = Date.now() + timeoutMs;
   for (;;) {
-    const why = await findTrouble(host, port, Math.min(TRY_TIMEOUT_MS, timeoutMs));
+    const why = await findTrouble(host, port, deadlineMs - Date.now());
     if (why === undefined) return;
     if (Date.now() + TRY_INTERVAL_MS >= deadlineMs) {
       throw new AppError(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import type { AppError } from '@skerry/protocol';
 import { RUNNING } from '../testing/run.ts';
@@ -36,6 +36,7 @@ test('the machine is known by its id, in a file of its own', () => {
     user: 'root',
     knownHostsFile: '/a b/100%/known_hosts',
     identityFile: '/home/me/.ssh/work',
+    connectSeconds: 120,
   };
   const args = sshArguments(target, ['uname', '-a']);
   assert.ok(args.includes('HostKeyAlias=id1'));
@@ -44,6 +45,9 @@ test('the machine is known by its id, in a file of its own', () => {
   assert.deepEqual(args.slice(-5), ['root', '--', '2001:db8::1', 'uname', '-a']);
   assert.ok(!sshArguments({ ...target, identityFile: undefined }, []).includes('-i'));
 });
+
+/** An emulated machine on a node with twenty processes to each core. */
+const SLOW_GREETING_MS = 30_000;
 
 /** Greets each connection with the next text; undefined hangs up. */
 async function serveGreetings(greetings: readonly (string | undefined)[]) {
@@ -62,7 +66,7 @@ test('tries until an ssh server answers', async () => {
   using server = await serveGreetings([undefined, 'HTTP/1.1 400\r\n', 'SSH-2.0-test\r\n']);
   const troubles: string[] = [];
   await waitForSshBanner('::1', server.port, 30_000, (why) => troubles.push(why));
-  assert.deepEqual(troubles[1], 'the answer is not from an ssh server');
+  assert.deepEqual(troubles[1], 'the answer is not from an ssh server: "HTTP/1.1 400"');
   assert.equal(troubles.length, 2);
 });
 
@@ -75,4 +79,24 @@ test('gives up at the deadline and says what was last seen', async (context) => 
     assert.match(error.message, /not from an ssh server/);
     return true;
   });
+});
+
+test('waits for a server that is slow to greet, with one connection', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const seen: Socket[] = [];
+  const greet = (socket: Socket) => socket.write('SSH-2.0-slow\r\n');
+  // A client that gave its connection up comes again, and is greeted at once.
+  const server = createServer((socket) => {
+    if (seen.push(socket.on('error', () => {})) > 2) greet(socket);
+  }).listen(0, '::1');
+  await once(server, 'listening');
+  using _server = { [Symbol.dispose]: () => server.close() };
+  const waiting = waitForSshBanner('::1', (server.address() as { port: number }).port, 120_000);
+  // Both ends have their connection once this one, made later, has it.
+  await using probe = connect({ host: '::1', port: (server.address() as { port: number }).port });
+  await once(probe, 'connect');
+  context.mock.timers.tick(SLOW_GREETING_MS);
+  for (const socket of seen) greet(socket);
+  await waiting;
+  assert.equal(seen.length, 2, 'one of the client, one to know that it has it');
 });

@@ -21,7 +21,6 @@ export interface InstanceSshOptions {
 }
 
 const SSH_PORT = 22;
-const CONNECT_TIMEOUT_SECONDS = 15;
 const ALIVE_INTERVAL_SECONDS = 30;
 
 const notReady = (message: string, hint: string) =>
@@ -59,6 +58,8 @@ export interface SshTarget {
   readonly user: string;
   readonly knownHostsFile: string;
   readonly identityFile: string | undefined;
+  /** For all that comes before the login, the exchange of keys included (ssh_config(5)). */
+  readonly connectSeconds: number;
 }
 
 /** A path in an ssh option: in quotes, since it may hold spaces; % would begin a token (ssh_config(5)). */
@@ -66,12 +67,12 @@ const quotePath = (path: string) => `"${path.replaceAll('%', '%%')}"`;
 
 /** What ssh is run with. The machine is known by its id: its address may pass to another one day. */
 export function sshArguments(target: SshTarget, command: readonly string[]): string[] {
-  const { instanceId, address, port, user, knownHostsFile, identityFile } = target;
+  const { instanceId, address, port, user, knownHostsFile, identityFile, connectSeconds } = target;
   const options = [
     `HostKeyAlias=${instanceId}`,
     `UserKnownHostsFile=${quotePath(knownHostsFile)}`,
     'StrictHostKeyChecking=accept-new',
-    `ConnectTimeout=${CONNECT_TIMEOUT_SECONDS}`,
+    `ConnectTimeout=${connectSeconds}`,
     `ServerAliveInterval=${ALIVE_INTERVAL_SECONDS}`,
     'LogLevel=ERROR',
     ...(identityFile === undefined ? [] : ['IdentitiesOnly=yes']),
@@ -151,6 +152,7 @@ export async function sshInstance(
     user: options.user,
     knownHostsFile: join(config, 'known_hosts'),
     identityFile: record?.identity_file ?? undefined,
+    connectSeconds: Math.ceil(options.connectTimeout / 1000),
   };
   return runInForeground('ssh', sshArguments(target, command));
 }

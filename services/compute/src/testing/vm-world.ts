@@ -17,6 +17,8 @@ export const READY_MS = 900_000;
 export const STOP_MS = 600_000;
 export const SOON_MS = 300_000;
 export const SSH_MS = 600_000;
+/** Connections, one a second. */
+const SSH_ATTEMPTS = 300;
 /** Long enough for an answer under load; a firewall that drops never answers. */
 export const ANSWER_MS = 3_000;
 /** The node's address towards the rest of IPv4 (RFC 5737, TEST-NET-2). */
@@ -44,6 +46,8 @@ export function sshWith(key: string, address: string, command: string, port = 22
     'StrictHostKeyChecking=no',
     'UserKnownHostsFile=/dev/null',
     'LogLevel=ERROR',
+    // A machine that runs may still be starting its ssh server: one try a second.
+    `ConnectionAttempts=${SSH_ATTEMPTS}`,
     'ConnectTimeout=300',
   ].flatMap((one) => ['-o', one]);
   return run('ssh', ['-i', key, '-p', `${port}`, ...options, `root@${address}`, command], {
