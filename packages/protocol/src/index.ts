@@ -63,7 +63,7 @@ export {
   type SignedPart,
   verifyOwnerPass,
 } from './owner-pass.ts';
-export { createParser, describeMismatch } from './schema.ts';
+export { createCheck, createParser, describeMismatch } from './schema.ts';
 export type { HourDetail, NodeStatus } from './scoring/node-fold.ts';
 export { QUALITY_PARTS, type QualityPart } from './scoring/quality.ts';
 export * from './scoring/scorer.ts';

@@ -1,6 +1,22 @@
 import type { Static, TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+// What compiles plain JSON Schema: `typebox/compile` brings three times as many modules, which every process would load.
+import { Compile } from 'typebox/schema';
 import { AppError, type ErrorCode } from './errors.ts';
+
+/** A schema's validator, compiled when it is first needed: a process uses few of the hundreds that it knows. */
+function compileLate(schema: TSchema) {
+  let compiled: { Check(value: unknown): boolean; Errors(value: unknown): [boolean, object[]] } | undefined;
+  return () => {
+    compiled ??= Compile(schema);
+    return compiled;
+  };
+}
+
+/** Whether a value has the schema's form. */
+export function createCheck<T extends TSchema>(schema: T): (value: unknown) => value is Static<T> {
+  const validator = compileLate(schema);
+  return (value): value is Static<T> => validator().Check(value);
+}
 
 /** A schema's validator that throws our errors: which field, what was expected. */
 export function createParser<T extends TSchema>(
@@ -8,10 +24,11 @@ export function createParser<T extends TSchema>(
   what: string,
   code: ErrorCode = 'INVALID_CONTENT',
 ): (value: unknown) => Static<T> {
-  const validator = Compile(schema);
+  const validator = compileLate(schema);
   return (value) => {
-    if (validator.Check(value)) return value as Static<T>;
-    throw describeMismatch(what, code, validator.Errors(value) as SchemaError[], schema);
+    if (validator().Check(value)) return value as Static<T>;
+    const [, errors] = validator().Errors(value);
+    throw describeMismatch(what, code, errors as SchemaError[], schema);
   };
 }
 
