@@ -40,6 +40,7 @@ export const DEPLOYED_CORE: readonly DeployedRoute[] = [
     'POST /api/v0/ipfs/add_json',
     'POST /api/v0/storage/add_file',
     'POST /api/v0/ipfs/add_file',
+    'POST /api/v0/ipfs/add_car',
     'GET /api/v0/storage/limits.json',
     'GET /api/v0/storage/{}',
     'GET /api/v0/storage/raw/{}',
@@ -74,7 +75,6 @@ export const DEPLOYED_CORE: readonly DeployedRoute[] = [
     'GET /api/docs',
     'GET /api/docs/swagger.json',
   ),
-  ...absent('archives of IPFS are not taken yet; files are', 'POST /api/v0/ipfs/add_car'),
   ...absent('a page for people; `skerry` and the status service have theirs', 'GET /', 'GET /static/{}'),
 ];
 

@@ -49,6 +49,11 @@ export const ERRORS = {
     kind: 'invalid',
     meaning: 'This route does not accept the content type of the body',
   },
+  NOT_ACCEPTABLE: {
+    httpStatus: 406,
+    kind: 'invalid',
+    meaning: 'This route does not answer in any of the forms that `Accept` or the query asks for',
+  },
   UPGRADE_REQUIRED: {
     httpStatus: 426,
     kind: 'invalid',
@@ -151,7 +156,7 @@ export const ERRORS = {
   COST_NOT_FOUND: missing('No current instance, program or file has this hash'),
 
   // Files
-  FILE_NOT_FOUND: missing('No file has this hash'),
+  FILE_NOT_FOUND: missing('No file has this hash, or nothing is at this path of the directory'),
   FILE_TOO_LARGE: tooLarge('The file is larger than the upload limit'),
   FILE_CORRUPT: internal('The received bytes do not match the requested hash'),
   STORAGE_FULL: {
@@ -180,10 +185,13 @@ export const ERRORS = {
 
   // IPFS
   CID_NOT_FOUND: missing('No available source has the content of this CID'),
+  INVALID_CAR: invalid(
+    'The CAR is malformed, has a block that its CID does not name, or lacks a block below its root',
+  ),
   NOT_UNIXFS: {
     httpStatus: 422,
     kind: 'refused',
-    meaning: 'The CID does not name a readable IPFS file or directory, or the path does not exist in it',
+    meaning: 'The CID does not name a readable IPFS file or directory',
   },
   IPFS_UNAVAILABLE: unavailable('IPFS is not responding or refused the request; the message has its answer'),
   IPFS_TIMEOUT: {

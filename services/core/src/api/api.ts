@@ -25,7 +25,7 @@ import { eventHandlers } from './events.ts';
 import { gatherArgs, indexerHandlers } from './indexer.ts';
 import { HEALTH_PATHS, nodeHandlers } from './info.ts';
 import { instanceHandlers } from './instances.ts';
-import { ipfsHandlers } from './ipfs.ts';
+import { ipfsHandlers } from './ipfs/ipfs.ts';
 import { messageHandlers } from './messages/messages.ts';
 import { nodeMetricsHandlers } from './node-metrics.ts';
 import { programHandlers } from './programs/programs.ts';
@@ -87,10 +87,13 @@ const OPTIONS = new Map<Operation, ServeOptions>([
   [CORE_API.storeFile, FORM_OPTIONS],
   [CORE_API.addFile, FORM_OR_FILE_OPTIONS],
   [CORE_API.addIpfsFile, FORM_OPTIONS],
+  [CORE_API.addIpfsCar, FORM_OPTIONS],
   [CORE_API.getFile, READ_OPTIONS],
   [CORE_API.getRawFile, READ_OPTIONS],
   [CORE_API.getIpfsFile, READ_OPTIONS],
   [CORE_API.getIpfsPath, READ_OPTIONS],
+  [CORE_API.getGatewayFile, READ_OPTIONS],
+  [CORE_API.getGatewayPath, READ_OPTIONS],
 ]);
 
 /** The core node's HTTP door. */

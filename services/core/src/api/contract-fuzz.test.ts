@@ -93,6 +93,13 @@ const REQUESTS = {
   listInstances: [{ query: { ...list.query, address, status: 'running' } }],
   getIpfsFile: [{ params: { hash: directory } }],
   getIpfsPath: [{ params: { hash: directory, '*': 'below' } }],
+  getGatewayFile: [{ params: { hash: directory }, query: { format: 'raw', filename: 'a.bin' } }],
+  getGatewayPath: [
+    {
+      params: { hash: directory, '*': 'below/a' },
+      query: { format: 'car', 'dag-scope': 'entity', 'entity-bytes': '0:*', 'car-order': 'dfs' },
+    },
+  ],
   getCoreMeasurements: [measured],
   getComputeMeasurements: [measured, { params: measured.params }],
   getBalance: [{ params: { address }, query: { time: 4_000_000_000 } }],

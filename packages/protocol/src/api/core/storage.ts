@@ -83,7 +83,7 @@ const FileLimitsView = Type.Object(
     }),
     ipfs: Type.Object({
       max_upload_file_size: Type.Integer(),
-      max_upload_car_size: Type.Integer({ description: '0: no CAR files are taken' }),
+      max_upload_car_size: Type.Integer(),
       max_unauthenticated_upload_file_size: Type.Integer(),
     }),
   },

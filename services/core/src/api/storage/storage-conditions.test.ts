@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decideRead, dispositionOf, parseRange, prefersJson } from './storage-conditions.ts';
+import { prefersJson } from '../accept.ts';
+import { decideRead, dispositionOf, parseRange } from './storage-conditions.ts';
 
 const ETAG = '"abc"';
 

@@ -63,17 +63,3 @@ const INERT =
   /^(?:image\/(?!svg)[a-z0-9.+-]+|(?:audio|video|font)\/[a-z0-9.+-]+|text\/(?:plain|csv|markdown)|application\/json)$/;
 
 export const dispositionOf = (contentType: string) => (INERT.test(contentType) ? 'inline' : 'attachment');
-
-/** Whether `Accept` asks for JSON before anything else: by quality, then by order. `*` and `application/*` are not JSON. */
-export function prefersJson(accept: string | undefined): boolean {
-  if (accept === undefined) return false;
-  let best: { type: string; quality: number } | undefined;
-  for (const part of accept.split(',')) {
-    const [type, ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    const given = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    const quality =
-      given === undefined ? 1 : /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(given) ? Number(given) : 0;
-    if (type && quality > (best?.quality ?? 0)) best = { type, quality };
-  }
-  return best?.type === 'application/json';
-}

@@ -6,8 +6,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { StoredFile } from '../../store/files/files.ts';
 import { findFileOfMessage } from '../../store/files/references.ts';
 import { isCidText, parseCid } from '../../store/ipfs/cid.ts';
+import { prefersJson } from '../accept.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
-import { decideRead, dispositionOf, prefersJson } from './storage-conditions.ts';
+import { decideRead, dispositionOf } from './storage-conditions.ts';
 import { encodeAsJson, JSON_FILE_BYTES_MAX, jsonLength } from './storage-json.ts';
 
 /** A file that comes without a signed message (facts of deployed nodes: 25 MiB). */
@@ -129,10 +130,9 @@ function limitsOf(settings: RouteSettings) {
   const unsigned = unsignedLimitOf(settings);
   return {
     storage: { max_file_size: uploadLimitBytes, max_unauthenticated_upload_file_size: unsigned },
-    // No CAR files are taken.
     ipfs: {
       max_upload_file_size: uploadLimitBytes,
-      max_upload_car_size: 0,
+      max_upload_car_size: uploadLimitBytes,
       max_unauthenticated_upload_file_size: unsigned,
     },
   };

@@ -6,9 +6,12 @@ import type { BlobStore } from '../files/blob-store.ts';
 import type { Claims } from '../files/claims.ts';
 import type { BlockIndex } from './block-index.ts';
 import { Blocks, sha256Of } from './blocks.ts';
+import { openCar } from './car/read.ts';
+import type { Block } from './car/select.ts';
 import { type BlockId, findBlockId } from './cid.ts';
 import type { BlockSource } from './gateways.ts';
-import type { AddOptions, Ipfs } from './ipfs.ts';
+import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
+import { IPFS_LIMITS } from './limits.ts';
 import { createUnixfs } from './unixfs.ts';
 import { walkDag } from './walk.ts';
 
@@ -65,36 +68,96 @@ class Noting {
   }
 }
 
-/** Takes a file in. A root of its own holds its blocks until they are all here. @returns the file's CID */
-async function importBlocks(
-  { index, blocks }: { readonly index: BlockIndex; readonly blocks: Blocks },
-  file: Readable,
-  { cidVersion, limitBytes, signal }: AddOptions,
-): Promise<BlockId> {
+interface Keeping {
+  readonly index: BlockIndex;
+  readonly blocks: Blocks;
+}
+
+/** Keeps blocks for a root of its own until they are all here; if it fails, nothing needs them. */
+async function keepingAll<T>(
+  { index, blocks }: Keeping,
+  take: (keep: (digest: string, bytes: Uint8Array) => Promise<void>, root: string) => Promise<T>,
+): Promise<T> {
   const root = `${IMPORT_PREFIX}${randomUUID()}`;
   await index.begin(root);
   const noting = new Noting(index, root);
-  const store = {
-    async put(cid: BlockId['cid'], value: unknown) {
-      // The importer hands over whole blocks.
-      const bytes = value as Uint8Array;
-      const digest = findBlockId(cid)?.digest ?? sha256Of(bytes);
-      await noting.note(digest);
-      await blocks.keep(digest, bytes);
-      return cid;
-    },
+  const keep = async (digest: string, bytes: Uint8Array) => {
+    await noting.note(digest);
+    await blocks.keep(digest, bytes);
   };
   try {
-    const content = limited(file, limitBytes, signal);
-    const { cid } = await importFile({ content }, store, PROFILES[cidVersion]);
-    const id = findBlockId(cid)!;
-    await index.complete(root, id.text);
-    return id;
+    return await take(keep, root);
   } catch (error) {
     await index.drop(root).catch(() => {});
     throw error;
   }
 }
+
+/** Takes a file in. @returns the file's CID */
+const importBlocks = (
+  parts: Keeping,
+  file: Readable,
+  { cidVersion, limitBytes, signal }: AddOptions,
+): Promise<BlockId> =>
+  keepingAll(parts, async (keep, root) => {
+    const store = {
+      async put(cid: BlockId['cid'], value: unknown) {
+        // The importer hands over whole blocks.
+        const bytes = value as Uint8Array;
+        await keep(findBlockId(cid)?.digest ?? sha256Of(bytes), bytes);
+        return cid;
+      },
+    };
+    const content = limited(file, limitBytes, signal);
+    const { cid } = await importFile({ content }, store, PROFILES[cidVersion]);
+    const id = findBlockId(cid)!;
+    await parts.index.complete(root, id.text);
+    return id;
+  });
+
+/** Blocks that are written at the same time: as many as are fetched at the same time, or a few large ones. */
+async function* groupsOf(blocks: AsyncIterable<Block>): AsyncGenerator<Block[]> {
+  let group: Block[] = [];
+  let size = 0;
+  for await (const block of blocks) {
+    group.push(block);
+    size += block.bytes.length;
+    if (group.length < IPFS_LIMITS.parallelBlocks && size < IPFS_LIMITS.blockBytes) continue;
+    yield group;
+    group = [];
+    size = 0;
+  }
+  yield group;
+}
+
+/** Takes the blocks of a CAR in. Those that its root does not need are let go of. @returns the root */
+const importCar = (parts: Keeping, car: Readable, { limitBytes, signal }: PinOptions): Promise<BlockId> =>
+  keepingAll(parts, async (keep, held) => {
+    const { index, blocks } = parts;
+    const { root, blocks: found } = await openCar(limited(car, limitBytes, signal));
+    for await (const group of groupsOf(found))
+      await Promise.all(group.map(({ id, bytes }) => keep(id.digest, bytes)));
+    const find = async (id: BlockId) => {
+      const bytes = await blocks.find(id);
+      if (!bytes) throw new AppError('INVALID_CAR', `the CAR lacks the block ${id.text}, and it is not here`);
+      return bytes;
+    };
+    await createUnixfs(find).stat(root, [], signal);
+    await index.begin(root.text);
+    await walkDag(root, {
+      limitBytes,
+      signal,
+      note: (ids) =>
+        index.add(
+          root.text,
+          ids.map(({ digest }) => digest),
+        ),
+      obtain: find,
+    });
+    await index.complete(root.text, root.text);
+    await index.drop(held);
+    return root;
+  });
 
 /** IPFS in this process: UnixFS over blocks in the node's blob store. */
 export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOptions): Ipfs {
@@ -105,6 +168,10 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
     ...unixfs,
     async add(file, options) {
       const id = await importBlocks({ index, blocks }, file, options);
+      return unixfs.stat(id, [], options.signal);
+    },
+    async addCar(car, options) {
+      const id = await importCar({ index, blocks }, car, options);
       return unixfs.stat(id, [], options.signal);
     },
     async pin(id, { limitBytes, signal }) {

@@ -10,7 +10,7 @@ import { Claims } from '../files/claims.ts';
 import type { Schema } from '../schema.ts';
 import { type BlockId, parseCid } from './cid.ts';
 import { timedOut } from './idle.ts';
-import type { Ipfs, IpfsEntry, IpfsNode } from './ipfs.ts';
+import type { Ipfs, IpfsEntry, IpfsNode, PinOptions } from './ipfs.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { SNIFFED_BYTES, sniffType } from './sniff.ts';
 
@@ -70,11 +70,14 @@ export class IpfsFiles {
     return this.pin(id, options);
   }
 
+  /** Takes what a CAR holds in; it is kept as a file that was added is. */
+  async addCar(source: Readable, options: PinOptions): Promise<KeptNode> {
+    const { id } = await this.#options.ipfs.addCar(source, options);
+    return this.pin(id, options);
+  }
+
   /** Brings everything below a CID here; messages that wait for it are decided again. */
-  async pin(
-    id: BlockId,
-    options: { readonly limitBytes: number; readonly signal: AbortSignal },
-  ): Promise<KeptNode> {
+  async pin(id: BlockId, options: PinOptions): Promise<KeptNode> {
     using _claim = await this.#claims.take(id.text as ItemHash);
     const node = await this.#options.ipfs.pin(id, options);
     const kept = { ...node, contentType: await this.#typeOf(node, options.signal) };

@@ -38,11 +38,16 @@ export interface Ipfs {
   readonly name: 'embedded' | 'kubo';
   /** Takes a file in; its blocks are kept until `unpin`. Throws FILE_TOO_LARGE, STORAGE_FULL, and what the source throws. */
   add(source: Readable, options: AddOptions): Promise<IpfsNode>;
+  /**
+   * Takes the blocks of a CAR in, each checked against its CID; they are kept until `unpin`. Throws INVALID_CAR,
+   * FILE_TOO_LARGE, STORAGE_FULL, and what the source throws.
+   */
+  addCar(source: Readable, options: PinOptions): Promise<IpfsNode>;
   /** Brings everything below a CID here and keeps it until `unpin`. Throws FILE_TOO_LARGE, STORAGE_FULL. */
   pin(id: BlockId, options: PinOptions): Promise<IpfsNode>;
   /** Harmless where nothing is kept. */
   unpin(id: BlockId): Promise<void>;
-  /** What lies at a path below a CID. */
+  /** What lies at a path below a CID. Throws FILE_NOT_FOUND where nothing does. */
   stat(id: BlockId, path: readonly string[], signal: AbortSignal): Promise<IpfsNode>;
   /** The bytes of a file, or one range that lies within it. */
   read(id: BlockId, range: ByteRange | undefined, signal: AbortSignal): Promise<Readable>;

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { AppError } from '@skerry/protocol';
 import { sha256Of } from './blocks.ts';
+import { encodeCar } from './car/encode.ts';
+import { openCar } from './car/read.ts';
 import { type BlockId, parseCid } from './cid.ts';
 import { readUpTo } from './gateways.ts';
-import type { AddOptions, Ipfs } from './ipfs.ts';
+import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { type KuboCall, KuboRpc, type KuboSettings } from './kubo-rpc.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { createUnixfs } from './unixfs.ts';
@@ -25,8 +27,15 @@ async function* formOf(boundary: string, file: Readable, limitBytes: number): As
   yield Buffer.from(`\r\n--${boundary}--\r\n`);
 }
 
-function addCall(file: Readable, { cidVersion, limitBytes, signal }: AddOptions): KuboCall {
+function bodyOf(file: Readable, limitBytes: number): NonNullable<KuboCall['body']> {
   const boundary = `skerry-${randomUUID()}`;
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    chunks: formOf(boundary, file, limitBytes),
+  };
+}
+
+function addCall(file: Readable, { cidVersion, limitBytes, signal }: AddOptions): KuboCall {
   return {
     command: 'add',
     // In full, since the daemon's own settings may say otherwise.
@@ -38,12 +47,18 @@ function addCall(file: Readable, { cidVersion, limitBytes, signal }: AddOptions)
       pin: 'true',
       progress: 'true',
     },
-    body: {
-      contentType: `multipart/form-data; boundary=${boundary}`,
-      chunks: formOf(boundary, file, limitBytes),
-    },
+    body: bodyOf(file, limitBytes),
     signal,
   };
+}
+
+/** Hands a CAR on, checked. The daemon is not asked to pin what it may lack: it would look for that with others. @returns the root */
+async function importCar(rpc: KuboRpc, car: Readable, { limitBytes, signal }: PinOptions): Promise<BlockId> {
+  const { root, blocks } = await openCar(car);
+  const checked = Readable.from(encodeCar([root.cid], blocks), { objectMode: false });
+  const query = { 'pin-roots': 'false', 'allow-big-block': 'true' };
+  await rpc.lines({ command: 'dag/import', query, body: bodyOf(checked, limitBytes), signal });
+  return root;
 }
 
 /** @param offline from what the daemon keeps alone */
@@ -84,6 +99,18 @@ export function createKuboIpfs(settings: KuboSettings): Ipfs {
       if (!(error instanceof AppError) || error.code !== 'CID_NOT_FOUND') throw error;
     }
   };
+  const pin: Ipfs['pin'] = async (id, { limitBytes, signal }) => {
+    const tooLarge = () => new AppError('FILE_TOO_LARGE', `${id.text} has more than ${limitBytes} bytes`);
+    const node = await unixfs.stat(id, [], signal);
+    if (node.sizeBytes > limitBytes) throw tooLarge();
+    const query = { arg: id.text, recursive: 'true', progress: 'true' };
+    const lines = await rpc.lines({ command: 'pin/add', query, signal });
+    if (!lines.some(({ Pins }) => Array.isArray(Pins))) throw wrongAnswer('no word of the pin');
+    // A root may say that it is small.
+    if (((await findDagBytes(rpc, id, signal)) ?? 0) <= limitBytes) return node;
+    await unpin(id);
+    throw tooLarge();
+  };
   return {
     name: 'kubo',
     ...unixfs,
@@ -93,18 +120,8 @@ export function createKuboIpfs(settings: KuboSettings): Ipfs {
       if (typeof hash !== 'string') throw wrongAnswer('no hash of the file');
       return unixfs.stat(parseCid(hash), [], options.signal);
     },
-    async pin(id, { limitBytes, signal }) {
-      const tooLarge = () => new AppError('FILE_TOO_LARGE', `${id.text} has more than ${limitBytes} bytes`);
-      const node = await unixfs.stat(id, [], signal);
-      if (node.sizeBytes > limitBytes) throw tooLarge();
-      const query = { arg: id.text, recursive: 'true', progress: 'true' };
-      const lines = await rpc.lines({ command: 'pin/add', query, signal });
-      if (!lines.some(({ Pins }) => Array.isArray(Pins))) throw wrongAnswer('no word of the pin');
-      // A root may say that it is small.
-      if (((await findDagBytes(rpc, id, signal)) ?? 0) <= limitBytes) return node;
-      await unpin(id);
-      throw tooLarge();
-    },
+    pin,
+    addCar: async (car, options) => pin(await importCar(rpc, car, options), options),
     unpin,
     block: (id, signal) => fetchBlock(rpc, id, signal, true),
     // The daemon collects its own garbage.

@@ -17,6 +17,9 @@ export const IPFS_LIMITS = {
   /** Entries of a directory in one answer. */
   entries: DIRECTORY_ENTRIES_MAX,
   pathSegments: 64,
+  /** CARs that are sent at the same time, and how long one may stand still. */
+  cars: 64,
+  takingMs: 60_000,
   /** Pins under way. */
   parallelPins: 4,
   /** Longest wait between two tries of a pin, as deployed nodes have it. */

@@ -7,12 +7,14 @@ import type { Ipfs, IpfsEntry, IpfsNode } from './ipfs.ts';
 type Reader = Parameters<typeof exporter>[1];
 
 const notUnixfs = (what: string, cause?: unknown) => new AppError('NOT_UNIXFS', what, { cause });
+const nothingAt = (text: string, cause?: unknown) =>
+  new AppError('FILE_NOT_FOUND', `the path leads to nothing below ${text}`, { cause });
 
 /** What the reader of blocks threw is passed on; anything else says that the blocks make no sense. */
 function asReadError(error: unknown, text: string, signal: AbortSignal): unknown {
   if (error instanceof AppError || signal.aborted) return error;
   const { name } = error as Error;
-  if (name === 'NotFoundError') return notUnixfs(`the path leads to nothing below ${text}`, error);
+  if (name === 'NotFoundError') return nothingAt(text, error);
   return notUnixfs(`${text} cannot be read as a file or directory`, error);
 }
 
@@ -47,7 +49,7 @@ async function resolve(
       steps++;
     }
     // Below a file there is nothing, whatever the path says.
-    if (!last || steps !== path.length + 1) throw notUnixfs(`the path leads to nothing below ${id.text}`);
+    if (!last || steps !== path.length + 1) throw nothingAt(id.text);
     return await exporter(last.cid, reader, { signal });
   } catch (error) {
     throw asReadError(error, id.text, signal);

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { importFile } from 'ipfs-unixfs-importer';
 import { CID } from 'multiformats/cid';
+import { openCar } from '../car/read.ts';
 
 /** A block of 250 kB takes more than two seconds. */
 const SLOW_BYTES = 4_096;
@@ -68,6 +70,8 @@ export class TestDaemon implements AsyncDisposable {
         return this.#sendBlock(isGateway ? pathname.slice('/ipfs/'.length) : arg, isGateway, response);
       case 'add':
         return this.#add(request, searchParams.get('cid-version') === '1', response);
+      case 'dag/import':
+        return this.#importCar(request, response);
       case 'pin/add': {
         response.write(`${JSON.stringify({ Progress: 1 })}\n`);
         this.pins.add(arg);
@@ -119,6 +123,14 @@ export class TestDaemon implements AsyncDisposable {
     response.end(`${JSON.stringify({ Name: 'file', Hash: cid.toString(), Size: '1' })}\n`);
   }
 
+  async #importCar(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const content = readForm(await buffer(request), request.headers['content-type'] ?? '');
+    if (!content) return refuse(response, 'file argument path is required');
+    const { blocks } = await openCar(Readable.from([content]));
+    for await (const { bytes } of blocks) this.put(bytes);
+    response.end(`${JSON.stringify({ Stats: { BlockCount: 1 } })}\n`);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -127,6 +139,7 @@ export class TestDaemon implements AsyncDisposable {
 
 /** Options of the commands above, as the documentation has them. */
 const OPTIONS = new Set([
+  ...['pin-roots', 'allow-big-block'],
   ...['arg', 'offline', 'recursive', 'progress', 'pin', 'hash', 'chunker', 'raw-leaves', 'cid-version'],
 ]);
 

@@ -1,19 +1,35 @@
 import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { encode, prepare } from '@ipld/dag-pb';
 import { UnixFS } from 'ipfs-unixfs';
 import { importer } from 'ipfs-unixfs-importer';
 import { CID } from 'multiformats/cid';
 import { create } from 'multiformats/hashes/digest';
 import { sha256Of } from '../blocks.ts';
+import { encodeCar } from '../car/encode.ts';
+import { findBlockId } from '../cid.ts';
 
 /** Blocks of things that others made, for daemons and gateways of the tests to have. */
 export class Dag {
   readonly blocks: Uint8Array[] = [];
+  /** Of each of them. */
+  readonly cids: CID[] = [];
 
   /** @returns the CID of the block */
   put(bytes: Uint8Array, codec = 0x70, version: 0 | 1 = codec === 0x70 ? 0 : 1): CID {
+    return this.#note(CID.create(version, codec, create(0x12, Buffer.from(sha256Of(bytes), 'hex'))), bytes);
+  }
+
+  #note(cid: CID, bytes: Uint8Array): CID {
     this.blocks.push(bytes);
-    return CID.create(version, codec, create(0x12, Buffer.from(sha256Of(bytes), 'hex')));
+    this.cids.push(cid);
+    return cid;
+  }
+
+  /** All of it, in the order in which it was made. */
+  async car(...roots: readonly CID[]): Promise<Buffer> {
+    const found = Readable.from(this.blocks.map((bytes, n) => ({ id: findBlockId(this.cids[n]!)!, bytes })));
+    return Buffer.concat(await Readable.from(encodeCar(roots, found)).toArray());
   }
 
   node(data: UnixFS, links: readonly { name?: string; cid: CID; size: number }[] = []): CID {
@@ -28,10 +44,7 @@ export class Dag {
   async directory(files: Readonly<Record<string, Uint8Array>>): Promise<CID> {
     const source = Object.entries(files).map(([path, content]) => ({ path: `root/${path}`, content }));
     const store = {
-      put: (cid: CID, bytes: unknown) => {
-        this.blocks.push(bytes as Uint8Array);
-        return cid;
-      },
+      put: (cid: CID, bytes: unknown) => this.#note(cid, bytes as Uint8Array),
     };
     let root: CID | undefined;
     for await (const made of importer(source, store, { profile: 'unixfs-v0-2015' })) root = made.cid;

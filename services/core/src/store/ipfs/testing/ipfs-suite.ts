@@ -91,12 +91,38 @@ export function describeIpfs(name: string, open: () => Promise<IpfsUnderTest>): 
         ['a.txt', 'x'],
         ['nothing', 'x'],
       ])
-        await assert.rejects(ipfs.stat(id, path, signal), { code: 'NOT_UNIXFS' }, path.join());
+        await assert.rejects(ipfs.stat(id, path, signal), { code: 'FILE_NOT_FOUND' }, path.join());
       await assert.rejects(ipfs.read(id, undefined, signal), { code: 'NOT_UNIXFS' });
       assert.equal(sha256(await ipfs.block(id, signal)), id.digest);
       await ipfs.unpin(id);
       await ipfs.unpin(id);
       assert.equal(await under.keeps(id), false);
+    });
+
+    test('a CAR is taken in whole and kept; one that lacks a block below its root, or is cut off, is not', async () => {
+      await using under = await open();
+      const { ipfs } = under;
+      const dag = new Dag();
+      const large = randomBytes(700_000);
+      const root = await dag.directory({ 'a.txt': Buffer.from('one'), 'b/large.bin': large });
+      const id = parseCid(root.toString());
+      const car = await dag.car(root);
+      const take = (bytes: Buffer, limitBytes = LIMIT) =>
+        ipfs.addCar(Readable.from([bytes]), { limitBytes, signal });
+      await assert.rejects(take(car, 600_000), { code: 'FILE_TOO_LARGE' });
+      await assert.rejects(take(car.subarray(0, -1)), { code: 'INVALID_CAR' });
+      await assert.rejects(take(await dag.car(root, root)), { code: 'INVALID_CAR' });
+      if (ipfs.name === 'embedded') {
+        const lacking = new Dag();
+        const missing = new Dag().node(new UnixFS({ type: 'file', data: randomBytes(8) }));
+        const half = lacking.node(new UnixFS({ type: 'directory' }), [{ name: 'a', cid: missing, size: 1 }]);
+        await assert.rejects(take(await lacking.car(half)), { code: 'INVALID_CAR' });
+        assert.equal(await under.keeps(findBlockId(half)!), false);
+      }
+      assert.equal((await take(car)).kind, 'directory');
+      assert.ok(await under.keeps(id));
+      const found = await ipfs.stat(id, ['b', 'large.bin'], signal);
+      assert.deepEqual(await readAll(ipfs, found.id), large);
     });
 
     test('a directory that is sharded is one directory', async () => {

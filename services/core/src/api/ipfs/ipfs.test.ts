@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { type MessageDraft, signMessage } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
-import { IPFS_LIMITS } from '../store/ipfs/limits.ts';
-import { type Illness, TestDaemon } from '../store/ipfs/testing/daemon.ts';
-import { Dag } from '../store/ipfs/testing/dags.ts';
-import { createTestCore, signers, type TestCore } from '../testing/core.ts';
+import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
+import { type Illness, TestDaemon } from '../../store/ipfs/testing/daemon.ts';
+import { Dag } from '../../store/ipfs/testing/dags.ts';
+import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
 const NOBODY = 'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o';
 const pinOf = (hash: string): MessageDraft => ({ type: 'IPFS_PIN', channel: 'test', content: { hash } });
@@ -73,7 +73,7 @@ test('a pin of what others have is pending, then in force; its files are served 
     (await core.get(`/ipfs/${root}?format=raw`)).headers['content-type'],
     'application/vnd.ipld.raw',
   );
-  assert.equal((await core.get(`/ipfs/${root}/nothing`)).body.code, 'NOT_UNIXFS');
+  assert.equal((await core.get(`/ipfs/${root}/nothing`)).body.code, 'FILE_NOT_FOUND');
   assert.equal((await core.get(`/storage/raw/${root}`)).body.code, 'NOT_UNIXFS');
 });
 
@@ -197,7 +197,7 @@ test('what nothing keeps goes after its grace, what a message or another directo
   assert.equal(message.status, 200);
   nowMs += 4_000_000;
   assert.equal(await core.rooms.ipfs.sweep(), 1);
-  const { Sweep } = await import('../store/files/sweep.ts');
+  const { Sweep } = await import('../../store/files/sweep.ts');
   const { createLogger } = await import('@skerry/kit');
   const sweep = new Sweep({
     db: core.rooms.db,

@@ -1,0 +1,213 @@
+import { Readable } from 'node:stream';
+import type { Handlers } from '@skerry/kit';
+import { AppError, LIMITS } from '@skerry/protocol';
+import type { IPFS_API, IpfsDirectoryView, IpfsReadQuery } from '@skerry/protocol/api/core/ipfs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { waitForEvent } from '../../notify/events/wait.ts';
+import { findMessage } from '../../state/messages/find.ts';
+import { parseCid } from '../../store/ipfs/cid.ts';
+import type { IpfsDirectory, KeptNode } from '../../store/ipfs/ipfs-files.ts';
+import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
+import { answerOf, submitBody } from '../messages/submission.ts';
+import type { Rooms } from '../rooms.ts';
+import { type Guarded, guardedReader, readMetadata, submitStore } from '../storage/network-storage.ts';
+import { checkJson } from '../storage/storage.ts';
+import { type Form, withFormOf } from '../storage/storage-form.ts';
+import { closing, sendBytes } from '../storage/storage-read.ts';
+import { readAsked } from './asked.ts';
+import {
+  contentPathOf,
+  type GatewayPath,
+  IMMUTABLE,
+  PROBE,
+  probeId,
+  sendBlock,
+  sendCar,
+  sendProbe,
+} from './gateway.ts';
+
+type Reading = Pick<Rooms, 'ipfs'>;
+type Adding = Pick<Rooms, 'ipfs' | 'intake' | 'settings' | 'uploads' | 'clientOf'>;
+type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal'>;
+
+async function sendDirectory(found: IpfsDirectory, { method }: FastifyRequest, reply: FastifyReply) {
+  const listed = await found.list();
+  const entries = listed.map(({ name, cid, sizeBytes }) => ({ name, hash: cid, size: sizeBytes }));
+  reply.headers({ etag: `"${found.hash}.json"`, 'cache-control': IMMUTABLE, 'accept-ranges': 'none' });
+  if (method === 'HEAD') return reply.type('application/json; charset=utf-8').send();
+  const complete = entries.length < IPFS_LIMITS.entries;
+  const view: IpfsDirectoryView = { hash: found.hash, type: 'directory', entries, complete };
+  return reply.send(view);
+}
+
+interface Wanted {
+  readonly hash: string;
+  /** Below the CID; empty for the CID itself. */
+  readonly path: string;
+  readonly query: IpfsReadQuery;
+}
+
+/** The file itself, or what a directory holds, from here or from others. */
+async function sendFile(
+  { ipfs }: Reading,
+  path: GatewayPath,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  if (asksForKeptAlone(request)) await ipfs.block(path.id, closing(reply));
+  const found = await ipfs.open(path.id, path.segments, closing(reply));
+  reply.header('x-ipfs-path', contentPathOf(path));
+  return found.kind === 'directory'
+    ? sendDirectory(found, request, reply)
+    : sendBytes(found, found.contentType, request, reply);
+}
+
+const asksForKeptAlone = ({ headers }: FastifyRequest) =>
+  /\bonly-if-cached\b/i.test(headers['cache-control'] ?? '');
+
+function pathOf({ hash, path }: Wanted): GatewayPath {
+  const segments = path.split('/').filter((segment) => segment !== '');
+  if (segments.length > IPFS_LIMITS.pathSegments)
+    throw new AppError('INVALID_PARAMETERS', `a path may have ${IPFS_LIMITS.pathSegments} parts`);
+  return { id: hash === PROBE ? probeId : parseCid(hash), segments };
+}
+
+async function answerRead(rooms: Reading, wanted: Wanted, request: FastifyRequest, reply: FastifyReply) {
+  reply.header('vary', 'accept');
+  const asked = readAsked(wanted.query, request.headers.accept);
+  const path = pathOf(wanted);
+  if (path.id === probeId) return sendProbe(path, asked, request, reply);
+  try {
+    if (asked.form === 'raw') return await sendBlock(rooms.ipfs, path, request, reply);
+    if (asked.form === 'car') return await sendCar(rooms.ipfs, path, asked, request, reply);
+    return await sendFile(rooms, path, request, reply);
+  } catch (error) {
+    const isAbsent = error instanceof AppError && error.code === 'CID_NOT_FOUND';
+    if (isAbsent && asksForKeptAlone(request))
+      throw new AppError('PRECONDITION_FAILED', `${wanted.hash} is not kept here`, { cause: error });
+    throw error;
+  }
+}
+
+/** Keeps what was received for its message; without one it stays for the grace period. */
+async function keepAdded(
+  rooms: Adding,
+  { fields, file }: Form<Guarded<KeptNode>>,
+  request: FastifyRequest,
+  viewOf: (node: KeptNode) => { readonly hash: string },
+) {
+  if (!file) throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
+  const { id, sizeBytes } = file.blob.value;
+  const named = viewOf(file.blob.value);
+  // Kept already, for the grace period: the client's until a message keeps it.
+  await rooms.uploads.note(rooms.clientOf(request), id.text, sizeBytes);
+  const accepted = file.blob.accepted ?? (await readMetadata(rooms, fields));
+  if (accepted) return submitStore(accepted, id.text, named, () => rooms.intake.client.keep(accepted));
+  return { status: 'success' as const, ...named };
+}
+
+/** How a file is taken in, in whatever form it comes. */
+const ipfsReader = (
+  rooms: Adding,
+  request: FastifyRequest,
+  take: (source: Readable, limitBytes: number) => Promise<KeptNode>,
+) =>
+  guardedReader(
+    rooms,
+    request,
+    take,
+    async () => {},
+    // What is kept before its message is judged: of who sent too much that no message kept, nothing more.
+    () => rooms.uploads.checkShare(rooms.clientOf(request)),
+  );
+
+function addFile(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
+  const signal = closing(reply);
+  const reader = ipfsReader(rooms, request, (source, limitBytes) =>
+    rooms.ipfs.add(source, { cidVersion: 0, limitBytes, signal }),
+  );
+  return withFormOf(request, reply, rooms, reader, (form) =>
+    keepAdded(rooms, form, request, ({ id: { text }, sizeBytes }) => ({
+      hash: text,
+      name: text,
+      size: sizeBytes,
+    })),
+  );
+}
+
+/** A CAR comes with its message, before it or after it, as deployed nodes have it. */
+function addCar(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
+  const signal = closing(reply);
+  const reader = ipfsReader(rooms, request, (source, limitBytes) =>
+    rooms.ipfs.addCar(source, { limitBytes, signal }),
+  );
+  return withFormOf(request, reply, rooms, reader, (form) => {
+    if (!form.fields.has('metadata'))
+      throw new AppError('SIGNATURE_REQUIRED', 'the form lacks the signed message, in the field "metadata"');
+    return keepAdded(rooms, form, request, ({ id, sizeBytes }) => ({ hash: id.text, size: sizeBytes }));
+  });
+}
+
+async function addJson(
+  { ipfs, uploads, clientOf }: Adding,
+  body: Uint8Array,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  checkJson(body);
+  const standing = clientOf(request);
+  const held = await uploads.beginUnpinned(standing, body.length);
+  try {
+    const { id, sizeBytes } = await ipfs.add(Readable.from([body]), {
+      cidVersion: 0,
+      limitBytes: LIMITS.unpinnedJsonBytes,
+      signal: closing(reply),
+    });
+    await uploads.note(standing, id.text, sizeBytes);
+    return { status: 'success' as const, hash: id.text };
+  } finally {
+    held.release();
+  }
+}
+
+/** Resolves when the message has its verdict, or after a while. */
+async function waitForPin(
+  { events, settings, signal }: Pinning,
+  itemHash: string,
+  cursor: string,
+): Promise<void> {
+  await waitForEvent(
+    events,
+    cursor,
+    ({ kind, data }) => kind === 'message' && data.item_hash === itemHash,
+    settings.ipfsPinWaitMs,
+    signal,
+  );
+}
+
+async function pin(rooms: Pinning, body: Uint8Array) {
+  const cursor = await rooms.events.lastCursor();
+  const submitted = await submitBody(rooms, body, { type: 'IPFS_PIN' });
+  const { message, verdict } = submitted;
+  if (verdict.status !== 'pending' || rooms.settings.ipfsPinWaitMs === 0) return answerOf(submitted, {});
+  await waitForPin(rooms, message.itemHash, cursor);
+  const row = await findMessage(rooms.db, message.itemHash);
+  const now = row ? { status: row.status, reason: row.reason } : verdict;
+  return answerOf({ message, verdict: now }, {});
+}
+
+/** IPFS (specification, "IPFS"), and what deployed nodes take for it. */
+export const ipfsHandlers = (rooms: Reading & Adding & Pinning): Handlers<typeof IPFS_API> => ({
+  getIpfsFile: ({ params: { hash }, query, request, reply }) =>
+    answerRead(rooms, { hash, path: '', query }, request, reply),
+  getIpfsPath: ({ params: { hash, '*': path }, query, request, reply }) =>
+    answerRead(rooms, { hash, path, query }, request, reply),
+  getGatewayFile: ({ params: { hash }, query, request, reply }) =>
+    answerRead(rooms, { hash, path: '', query }, request, reply),
+  getGatewayPath: ({ params: { hash, '*': path }, query, request, reply }) =>
+    answerRead(rooms, { hash, path, query }, request, reply),
+  addIpfsFile: ({ request, reply }) => addFile(rooms, request, reply),
+  addIpfsCar: ({ request, reply }) => addCar(rooms, request, reply),
+  pinToIpfs: ({ body }) => pin(rooms, body),
+  addIpfsJson: ({ body, request, reply }) => addJson(rooms, body, request, reply),
+});
