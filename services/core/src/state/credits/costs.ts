@@ -49,16 +49,21 @@ const costOf = (row: CostRow): Cost => ({
 const usedBy = (ref: RawBuilder<unknown>) => sql`
   (select -coalesce(sum(nano), 0) from credit_entries e where e.ref = ${ref} and e.counts)`;
 
-const COST = sql`
-  select r.item_hash, r.kind, r.created, r.units, r.mib, p.compute_unit::text as compute_unit,
+/** With the price that holds for each. */
+const PRICED = sql`
+  credit_resources r join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time`;
+
+/** @param chosen which of PRICED; the rest is read for those alone */
+const costsOf = (chosen: RawBuilder<unknown>) => sql<CostRow>`
+  select r.item_hash, r.kind, r.created, r.units, r.mib, r.compute_unit::text as compute_unit,
     coalesce((select ${spelledOwner('m')} from messages m where m.item_hash = r.item_hash), r.owner) as owner,
-    p.storage_mib::text as storage_mib, ${usedBy(sql`r.item_hash`)}::text as used
-  from credit_resources r
-  join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time`;
+    r.storage_mib::text as storage_mib, ${usedBy(sql`r.item_hash`)}::text as used
+  from (select r.*, p.compute_unit, p.storage_mib from ${PRICED} ${chosen}) r
+  order by r.created desc, r.item_hash`;
 
 /** What one message's resource costs; undefined where it has none that is in force. */
 export async function findCost(db: Db, itemHash: string): Promise<Cost | undefined> {
-  const { rows } = await sql<CostRow>`${COST} where r.item_hash = ${itemHash}`.execute(db);
+  const { rows } = await costsOf(sql`where r.item_hash = ${itemHash}`).execute(db);
   return rows[0] && costOf(rows[0]);
 }
 
@@ -81,8 +86,10 @@ const chosenBy = ({ owner, itemHash }: CostFilter) => sql`
 /** What resources cost, newest first. */
 export async function listCosts(db: Db, filter: CostFilter, { limit, offset }: Page): Promise<Cost[]> {
   const { rows } = await withTimeLimit(db, (trx) =>
-    sql<CostRow>`${COST} where ${chosenBy(filter)}
-      order by r.created desc, r.item_hash limit ${limit} offset ${offset}`.execute(trx),
+    costsOf(sql`
+      where ${chosenBy(filter)} order by r.created desc, r.item_hash limit ${limit} offset ${offset}`).execute(
+      trx,
+    ),
   );
   return rows.map(costOf);
 }
@@ -100,10 +107,9 @@ export async function sumCosts(db: Db, filter: CostFilter): Promise<CostTotals> 
   const { rows } = await withTimeLimit(db, (trx) =>
     sql<{ count: number; rate: string; used: string }>`
       select count(*) as count, coalesce(sum(r.units * p.compute_unit + r.mib * p.storage_mib), 0)::text as rate,
-        coalesce(sum(${usedBy(sql`r.item_hash`)}), 0)::text as used
-      from credit_resources r
-      join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time
-      where ${chosenBy(filter)}`.execute(trx),
+        (select coalesce(-sum(e.nano), 0) from credit_entries e
+          where e.counts and e.ref in (select r.item_hash from credit_resources r where ${chosenBy(filter)}))::text as used
+      from ${PRICED} where ${chosenBy(filter)}`.execute(trx),
   );
   const { count, rate, used } = rows[0]!;
   return { count, rate: BigInt(rate), used: BigInt(used) };
