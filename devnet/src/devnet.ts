@@ -175,13 +175,16 @@ async function tryChain({ dataDir, onLine }: DevnetOptions) {
   }
 }
 
-async function makePlan(options: DevnetOptions, chain: Plan['chain']): Promise<Plan> {
-  const { dataDir, ports, environment, hourSeconds, cores = 1 } = options;
+async function makePlan(
+  options: DevnetOptions,
+  corePorts: readonly number[],
+  chain: Plan['chain'],
+): Promise<Plan> {
+  const { dataDir, ports, environment, hourSeconds } = options;
   const addressOf = async (name: DaemonName) =>
     createSigner(await loadOrCreateKeyFile(daemonKeyFile(dataDir, name))).address;
   return {
-    ...{ dataDir, ports, environment, hourSeconds, chain },
-    corePorts: await chooseCorePorts(ports.core, cores),
+    ...{ dataDir, ports, corePorts, environment, hourSeconds, chain },
     schedulerAddress: await addressOf('scheduler'),
     computeAddress: await addressOf('compute'),
     creditAddress: await addressOf('credit'),
@@ -201,11 +204,12 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const logDir = join(dataDir, 'logs');
   await mkdir(logDir, { recursive: true, mode: 0o700 });
   const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
-  await checkPorts(ports);
+  const corePorts = await chooseCorePorts(ports.core, cores);
+  await checkPorts(ports, corePorts);
   const order = startOrderOf(cores);
   const chain = options.chain === true ? await tryChain(options) : undefined;
   if (chain) stack.use(chain);
-  const plan = await makePlan(options, chain);
+  const plan = await makePlan(options, corePorts, chain);
   await writeFile(systemsFile(dataDir), SYSTEMS);
 
   const processes = new Map<DaemonName, Daemon>();

@@ -40,7 +40,7 @@ test('a port that is taken is named with its option, whatever address it is take
       assert.equal(error.code, 'PORT_IN_USE');
       assert.equal(
         error.message,
-        `port ${port} of the gateway's HTTPS is in use; choose another with --https-port`,
+        `port ${port} of the gateway's HTTPS is in use; choose another with --https-port or SKERRY_GATEWAY_HTTPS_PORT`,
       );
       return true;
     });
@@ -60,4 +60,19 @@ test('one port for two doors is refused', async () => {
     (error: AppError) =>
       error instanceof AppError && error.message.startsWith('the core node and the compute node both use'),
   );
+});
+
+test('the ports of further core nodes are tried before anything starts, too', async () => {
+  const server = await listenOn('127.0.0.1');
+  const { port } = server.address() as { port: number };
+  const first = await findFreePort();
+  await assert.rejects(checkPorts({ ...ANY_PORTS, core: first }, [first, port, 65_536]), {
+    code: 'PORT_IN_USE',
+    message: [
+      `port ${port} of core node 2 is in use; choose another with --core-port or SKERRY_CORE_PORT`,
+      'port 65536 of core node 3 is above 65535; choose another with --core-port or SKERRY_CORE_PORT',
+    ].join('\n'),
+  });
+  server.close();
+  await once(server, 'close');
 });

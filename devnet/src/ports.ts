@@ -88,14 +88,16 @@ export function choosePorts(
     const { variable, fallback } = PORTS[name];
     const text = environment[variable];
     const port = given[name] ?? (text ? Number(text) : fallback);
-    if (!Number.isInteger(port) || port < 0 || port > 65535)
+    if (!Number.isInteger(port) || port < 0 || port > PORT_MAX)
       throw new AppError('INVALID_CONFIG', `${variable}: expected a port, not ${JSON.stringify(text)}`);
     return [name, port] as const;
   });
   return Object.fromEntries(ports) as unknown as DevnetPorts;
 }
 
-type PortProblem = 'in use' | 'not permitted';
+type PortProblem = 'in use' | 'not permitted' | 'above 65535';
+
+const PORT_MAX = 65_535;
 
 /** Below the range that systems give out by themselves: nobody gets such a port between now and when it is used. */
 const CHOSEN = { first: 20_000, count: 10_000 } as const;
@@ -112,6 +114,7 @@ export async function findFreePort(): Promise<number> {
 
 /** Undefined where it can be listened on. Without a host, a listener on any address of the machine is seen. */
 async function findPortProblem(port: number): Promise<PortProblem | undefined> {
+  if (port > PORT_MAX) return 'above 65535';
   const server = createServer();
   try {
     server.listen({ port });
@@ -127,23 +130,39 @@ async function findPortProblem(port: number): Promise<PortProblem | undefined> {
   return undefined;
 }
 
+interface Wanted {
+  readonly port: number;
+  /** What listens on it. */
+  readonly door: string;
+  readonly entry: PortEntry;
+}
+
+/** @param corePorts of all core nodes, the first one first */
+function listWanted(ports: DevnetPorts, corePorts: readonly number[]): Wanted[] {
+  const doors = PORT_NAMES.map((name) => ({
+    port: ports[name],
+    door: `the ${PORTS[name].describe}`,
+    entry: PORTS[name],
+  }));
+  const cores = corePorts
+    .slice(1)
+    .map((port, at) => ({ port, door: `core node ${at + 2}`, entry: PORTS.core }));
+  return [...doors, ...cores].filter(({ port }) => port !== 0);
+}
+
 /** Throws PORT_IN_USE with a sentence for each port that cannot be had, before anything is started. */
-export async function checkPorts(ports: DevnetPorts): Promise<void> {
-  const seen = new Map<number, PortName>();
+export async function checkPorts(ports: DevnetPorts, corePorts: readonly number[] = []): Promise<void> {
+  const seen = new Map<number, string>();
   const sentences: string[] = [];
-  for (const name of PORT_NAMES) {
-    const port = ports[name];
-    const { flag, describe } = PORTS[name];
-    if (port === 0) continue;
+  for (const { port, door, entry } of listWanted(ports, corePorts)) {
     const other = seen.get(port);
-    seen.set(port, name);
-    if (other !== undefined) {
-      sentences.push(`the ${PORTS[other].describe} and the ${describe} both use port ${port}`);
-      continue;
+    seen.set(port, door);
+    const how = `choose another with ${entry.flag} or ${entry.variable}`;
+    if (other !== undefined) sentences.push(`${other} and ${door} both use port ${port}; ${how}`);
+    else {
+      const problem = await findPortProblem(port);
+      if (problem !== undefined) sentences.push(`port ${port} of ${door} is ${problem}; ${how}`);
     }
-    const problem = await findPortProblem(port);
-    if (problem !== undefined)
-      sentences.push(`port ${port} of the ${describe} is ${problem}; choose another with ${flag}`);
   }
   if (sentences.length > 0)
     throw new AppError('PORT_IN_USE', sentences.join('\n'), { details: { problems: sentences } });

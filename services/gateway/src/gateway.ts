@@ -1,11 +1,19 @@
 import { CoreClient } from '@skerry/client';
-import { type Host, type Logger, listen, type RunningService, urlOfListener } from '@skerry/kit';
+import {
+  explainListenFailure,
+  type Host,
+  type Logger,
+  listen,
+  type RunningService,
+  urlOfListener,
+} from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { DataPlaneOptions } from './dataplane/port.ts';
 import { createApi } from './http/api.ts';
 import { type ApiKeys, createApiKeys, readKeyFile, watchKeyFile } from './http/keys.ts';
-import { explainListenFailure, findListenHosts } from './listen-hosts.ts';
+import { findListenHosts } from './listen-hosts.ts';
 import { startNodeFront } from './node-front.ts';
 import { Routing } from './sync/routing.ts';
 import { Saver } from './sync/saver.ts';
@@ -38,8 +46,8 @@ async function listenInTime<T>(open: () => Promise<T>, isReplacing: boolean): Pr
     try {
       return await open();
     } catch (error) {
-      const inUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-      if (!inUse || performance.now() > end) throw explainListenFailure(error);
+      const isRefused = error instanceof AppError && error.code === 'PORT_IN_USE';
+      if (!isRefused || performance.now() > end) throw error;
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }

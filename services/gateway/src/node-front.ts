@@ -1,11 +1,11 @@
 import { call } from '@skerry/client';
-import { type Host, pause, type RunningService, urlOfListener } from '@skerry/kit';
+import { explainListenFailure, type Host, pause, type RunningService, urlOfListener } from '@skerry/kit';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import type { AnswerOf } from '@skerry/protocol/api/operation';
 import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { Route } from './dataplane/port.ts';
-import { explainListenFailure, findListenHosts } from './listen-hosts.ts';
+import { findListenHosts } from './listen-hosts.ts';
 
 /** How soon a domain that was attached or detached counts. */
 const LOOK_EVERY_MS = 2_000;

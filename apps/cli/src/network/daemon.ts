@@ -1,4 +1,4 @@
-import { listEffective, readConfig, runService, type Service } from '@skerry/kit';
+import { listEffective, readConfig, runService, type Service, settingText } from '@skerry/kit';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 
@@ -30,8 +30,7 @@ export async function showConfig({ environment, output }: Context, name: DaemonN
   const { config } = await loadService(name);
   const settings = listEffective(config, readConfig(config, withoutCommandVariables(environment)));
   const lines = settings.map(({ variable, value, describe }) => {
-    const text = Array.isArray(value) ? value.join(',') : String(value ?? '');
-    return `# ${describe}\n${variable}=${text}`;
+    return `# ${describe}\n${variable}=${settingText(value)}`;
   });
   output.result(settings, lines.join('\n'));
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import { defineConfig, listEffective, readConfig, settings } from './config.ts';
+import { defineConfig, listEffective, readConfig, settings, settingText } from './config.ts';
 
 const spec = defineConfig(
   'SKERRY_X',
@@ -71,4 +71,12 @@ test('the effective values hide secrets', () => {
   const shown = listEffective(spec, readConfig(spec, { TOKEN: 'hush' }));
   assert.ok(!JSON.stringify(shown).includes('hush'));
   assert.equal(shown.find((one) => one.variable === 'SKERRY_X_TOKEN')?.value, '(set, hidden)');
+});
+
+test('a value is told as its variable has it', () => {
+  const texts = { SKERRY_X_NAMES: 'a,b', SKERRY_X_VERBOSE: 'yes', SKERRY_X_IMAGES: 'b=two,c=one' };
+  const shown = new Map(
+    listEffective(spec, readConfig(spec, texts)).map(({ variable, value }) => [variable, settingText(value)]),
+  );
+  for (const [variable, text] of Object.entries(texts)) assert.equal(shown.get(variable), text);
 });

@@ -15,6 +15,8 @@ export interface Setting<T> {
   readonly secret: boolean;
   /** A second name, without the service's prefix, that people know it by (`DATABASE_URL`). */
   readonly alias?: string;
+  /** It is a port to listen on. */
+  readonly isPort?: true;
 }
 
 export interface ConfigSpec<C> {
@@ -119,8 +121,10 @@ export const settings = {
     setting((text) => parseInteger(text, minimum, maximum), fallback, describe),
   host: () => setting((text) => text, 'localhost', 'address to listen on; "::" for every address'),
   /** 0 lets the system choose. */
-  port: (fallback: number | undefined, describe: string) =>
-    setting((text) => parseInteger(text, 0, 65535), fallback, describe),
+  port: (fallback: number | undefined, describe: string): Setting<number> => ({
+    ...setting((text) => parseInteger(text, 0, 65535), fallback, describe),
+    isPort: true,
+  }),
   url: (fallback: string | undefined, describe: string) => setting(parseUrl, fallback, describe),
   coreUrl: (describe: string) => setting(parseUrl, 'http://localhost:4024', describe),
   flag: (fallback: boolean | undefined, describe: string) => setting(parseFlag, fallback, describe),
@@ -203,6 +207,18 @@ export interface EffectiveSetting {
   readonly variable: string;
   readonly value: unknown;
   readonly describe: string;
+}
+
+/** A value as a variable has it: lists and tables comma-separated. */
+export function settingText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.map(settingText).join(',');
+  if (typeof value === 'object')
+    return Object.entries(value)
+      .map(([name, one]) => `${name}=${settingText(one)}`)
+      .join(',');
+  return String(value);
 }
 
 /** The values in force, for people; secrets are shown only as present or absent. */

@@ -1,5 +1,5 @@
 import { AppError } from '@skerry/protocol';
-import { type ConfigSpec, readConfig } from './config.ts';
+import { type ConfigSpec, readConfig, type Setting, variableName } from './config.ts';
 import { createLogger, type Logger } from './log.ts';
 
 /** What a service may use from whoever runs it. */
@@ -46,6 +46,20 @@ export async function runService<C>(
   return exitCode;
 }
 
+/** A port that cannot be had, with the setting that moves it. */
+export function namePortSetting<C>(error: unknown, { prefix, settings }: ConfigSpec<C>, config: C): unknown {
+  if (!(error instanceof AppError) || error.code !== 'PORT_IN_USE') return error;
+  const { port } = error.details as { readonly port?: number };
+  const named = Object.entries<Setting<unknown>>(settings)
+    .filter(([key, { isPort }]) => isPort && config[key as keyof C] === port)
+    .map(([key, { describe }]) => `${variableName(prefix, key)} (${describe})`);
+  if (named.length === 0) return error;
+  return new AppError('PORT_IN_USE', `${error.message}; choose another with ${named.join(' or ')}`, {
+    cause: error,
+    details: error.details,
+  });
+}
+
 async function serve<C>(
   service: Service<C>,
   environment: Readonly<Record<string, string | undefined>>,
@@ -72,7 +86,7 @@ async function serve<C>(
     });
   } catch (error) {
     if (stop.signal.aborted) return 0;
-    log.error({ err: error }, 'the service failed to start');
+    log.error({ err: namePortSetting(error, service.config, config) }, 'the service failed to start');
     return error instanceof AppError && error.kind === 'invalid' ? 2 : 1;
   }
   log.info({ urls: running.urls }, `${service.name} is ready`);

@@ -5,7 +5,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { createLogger } from '../daemon/log.ts';
-import { createHttpServer, listen } from './server.ts';
+import { listen } from './listen.ts';
+import { createHttpServer } from './server.ts';
 
 const log = createLogger('test', 'silent');
 

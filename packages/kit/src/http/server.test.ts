@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import Type from 'typebox';
 import { createLogger } from '../daemon/log.ts';
-import { createHttpServer, listen } from './server.ts';
+import { listen } from './listen.ts';
+import { createHttpServer } from './server.ts';
 
 const log = createLogger('test', 'silent');
 

@@ -309,20 +309,3 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   finishOnClose(app, log, options.drainMs ?? DRAIN_MS);
   return app;
 }
-
-/** Where one can be asked that listens on a host: every address is this machine's own, IPv6 stands in brackets (RFC 3986, 3.2.2). */
-export const urlOfListener = (scheme: 'http' | 'https', host: string, port: number) => {
-  const name = host === '::' || host === '0.0.0.0' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  return `${scheme}://${name}:${port}`;
-};
-
-/** Connections that the kernel holds until they are accepted: a crowd that comes at once is not turned away for seconds. */
-const BACKLOG = 4_096;
-
-/** Listens, and says where: port 0 becomes the one the system chose. */
-export async function listen(app: HttpServer, host: string, port: number): Promise<string> {
-  await app.listen({ host, port, backlog: BACKLOG });
-  const address = app.server.address();
-  const actualPort = typeof address === 'object' && address ? address.port : port;
-  return urlOfListener('http', host, actualPort);
-}

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { createLogger } from '../daemon/log.ts';
-import { createHttpServer, listen } from './server.ts';
+import { listen } from './listen.ts';
+import { createHttpServer } from './server.ts';
 import { Turnstile } from './turnstile.ts';
 
 const CROWD = 1_000;

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { defineConfig, settings } from '../daemon/config.ts';
+import { createLogger } from '../daemon/log.ts';
+import { namePortSetting } from '../daemon/service.ts';
+import { listen } from './listen.ts';
+import { createHttpServer } from './server.ts';
+
+const log = createLogger('test', 'fatal');
+
+test('a port that is taken is named, and the setting that moves it', async (t) => {
+  const [first, second] = [await createHttpServer({ log }), await createHttpServer({ log })];
+  t.after(() => Promise.all([first.close(), second.close()]));
+  const port = Number(new URL(await listen(first, '127.0.0.1', 0)).port);
+  const error = await listen(second, '127.0.0.1', port).catch((failure: unknown) => failure);
+  const spec = defineConfig('SKERRY_X', {
+    httpPort: settings.port(8080, 'port for plain HTTP'),
+    httpsPort: settings.port(8443, 'port for TLS'),
+    attempts: settings.integer(0, 65_535, 0, 'no port'),
+  });
+  const told = namePortSetting(error, spec, { httpPort: port, httpsPort: port + 1, attempts: port });
+  const { code, message } = told as { readonly code: string; readonly message: string };
+  assert.deepEqual(
+    { code, message },
+    {
+      code: 'PORT_IN_USE',
+      message: `port ${port} of 127.0.0.1 is in use; choose another with SKERRY_X_HTTP_PORT (port for plain HTTP)`,
+    },
+  );
+  const other = new Error('its database is away');
+  assert.equal(namePortSetting(other, spec, { httpPort: port, httpsPort: 0, attempts: 0 }), other);
+});
+
+test('an address that this machine does not have is said', async (t) => {
+  const app = await createHttpServer({ log });
+  t.after(() => app.close());
+  await assert.rejects(listen(app, '192.0.2.1', 0), {
+    code: 'PORT_IN_USE',
+    message: /of 192\.0\.2\.1 cannot be opened: this machine does not have the address/,
+  });
+});
