@@ -10,6 +10,7 @@ import { describeApi as describeStatusApi } from '@skerry/status';
 import { describeCompatibility } from './compat/page.ts';
 import { compileContract } from './compile-contract.ts';
 import { describeNativeLayout } from './native-layout.ts';
+import { describeSettings } from './settings-page.ts';
 import { ROOT } from './source.ts';
 
 const LINE_CHARS = 110;
@@ -59,6 +60,7 @@ What does an error code mean, and should I try again? Every error body is \`{err
 ${rows.join('\n')}
 `;
   },
+  'docs/settings.md': async () => describeSettings(),
   'docs/compatibility.md': async () => describeCompatibility(),
   'contracts/MessageArchive.json': async () => compileContract('MessageArchive'),
   'services/gateway/native/layout.h': async () => describeNativeLayout(),

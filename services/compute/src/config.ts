@@ -1,5 +1,6 @@
 import { type ConfigOf, defineConfig, rateSettings, settings } from '@skerry/kit';
 import { DEPLOYED_IMAGES, IMAGES } from '@skerry/protocol';
+import { parsePortRange } from './network/host-ports.ts';
 
 const HARD_CPU_MAX = 4_096;
 const HARD_MEMORY_MIB_MAX = 64 * 1024 * 1024;
@@ -28,13 +29,16 @@ export const computeConfig = defineConfig(
     ipv4Pool: settings.optionalText(
       'the private /20 for instance IPv4 addresses, translated by this machine; by default an unused one, kept in the data directory',
     ),
-    hostPortFirst: settings.integer(
-      1024,
-      65535,
-      24_000,
-      'first port of this machine that can be forwarded to instances over IPv4',
-    ),
-    hostPortLast: settings.integer(1024, 65535, 32_767, 'last such port'),
+    hostPorts: {
+      ...settings.text(
+        '24000-32767',
+        'ports of this machine that can be forwarded to instances over IPv4: FIRST-LAST, from 1024 on',
+      ),
+      parse: (text) => {
+        parsePortRange(text);
+        return text;
+      },
+    },
     lanOpen: settings.flag(false, "whether instances can reach this machine's private networks"),
     openNetworks: settings.addressRanges(
       [],
@@ -154,7 +158,12 @@ export const computeConfig = defineConfig(
     ),
     prepareImages: settings.list([], 'images to build at start instead of on first use'),
   },
-  { mirror: 'debianMirror', securityMirror: 'debianSecurityMirror' },
+  {
+    mirror: 'debianMirror',
+    securityMirror: 'debianSecurityMirror',
+    hostPortFirst: 'hostPorts',
+    hostPortLast: 'hostPorts',
+  },
 );
 
 export type ComputeConfig = ConfigOf<typeof computeConfig>;

@@ -1,5 +1,5 @@
 import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
-import { DIAGNOSTIC_VM, parseEvmAddress, parseItemHash } from '@skerry/protocol';
+import { parseEvmAddress, parseItemHash } from '@skerry/protocol';
 import { type MeasuredNode, parseCoreNode } from './node-list.ts';
 import { parseRelease, type Release } from './scores.ts';
 
@@ -29,10 +29,6 @@ export const monitorConfig = defineConfig('SKERRY_MONITOR', {
     (texts) => texts.map(parseCoreNode),
   ),
   announcedNodes: settings.flag(true, 'whether to measure announced compute nodes'),
-  diagnosticVm: parsed(
-    settings.text(DIAGNOSTIC_VM, 'hash of the program that every compute node runs'),
-    parseItemHash,
-  ),
   referenceFile: optional(
     parseItemHash,
     'hash of the 6.7 kB file to fetch; by default the monitor stores one',

@@ -2,8 +2,6 @@ import type { Service } from '@skerry/kit';
 import { type MonitorConfig, monitorConfig } from './config.ts';
 import { startMonitor } from './monitor.ts';
 
-export type { MonitorConfig };
-
 /** Measurement: every node once an hour, at a moment that nobody can foretell. Known by the key in `<dataDir>/key`. */
 export const monitorService: Service<MonitorConfig> = {
   name: 'monitor',

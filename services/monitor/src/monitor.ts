@@ -10,7 +10,7 @@ import {
   type RunningService,
   runLoop,
 } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, DIAGNOSTIC_VM } from '@skerry/protocol';
 import { type FindSystem, loadSystems } from './asn.ts';
 import type { MonitorConfig } from './config.ts';
 import type { Clock } from './follow-plan.ts';
@@ -131,7 +131,7 @@ function createHours(config: MonitorConfig, parts: MonitorParts, targets: Target
         findSystem: targets.findSystem,
         aggregateOwner: targets.owner,
         referenceFile,
-        diagnosticVm: config.diagnosticVm,
+        diagnosticVm: DIAGNOSTIC_VM,
         computeFamily: config.computeFamily === 'ipv6' ? 6 : 0,
         software: config.software,
         ca,

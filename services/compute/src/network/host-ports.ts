@@ -9,6 +9,18 @@ export interface PortRange {
   readonly last: number;
 }
 
+/** Ports below it are of programs of the system. */
+const FORWARDED_FROM = 1024;
+const PORT_MAX = 65_535;
+
+/** `24000-32767`; throws where it is none. */
+export function parsePortRange(text: string): PortRange {
+  const [first = 0, last = 0] = /^[0-9]{1,5}-[0-9]{1,5}$/.test(text) ? text.split('-').map(Number) : [];
+  if (first < FORWARDED_FROM || last > PORT_MAX || first > last)
+    throw new Error(`expected two ports from ${FORWARDED_FROM} to ${PORT_MAX}, such as 24000-32767`);
+  return { first, last };
+}
+
 const SSH_PORT = 22;
 /** Beside ssh, which always has one. */
 export const FORWARDED_PORTS_MAX = 20;

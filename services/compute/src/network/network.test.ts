@@ -7,6 +7,7 @@ import {
   listForwarded,
   parseForwardedElsewhere,
   parseListening,
+  parsePortRange,
 } from './host-ports.ts';
 import { chooseIpv4Pool, ipv4LinkOf, LINKS_PER_POOL, parseIpv4Pool } from './ipv4.ts';
 import { INTERFACE_NAME_CHARS, machineIdOf, macOf, networkNames, tapName } from './names.ts';
@@ -122,6 +123,13 @@ describe('IPv4', () => {
       }),
     );
     assert.throws(() => chooseIpv4Pool(['0.0.0.0/0'], 0.5), /in use/);
+  });
+
+  test('a range of ports is two ports that programs of the system do not use, in their order', () => {
+    assert.deepEqual(parsePortRange('24000-32767'), { first: 24_000, last: 32_767 });
+    assert.deepEqual(parsePortRange('1024-1024'), { first: 1_024, last: 1_024 });
+    for (const text of ['', '24000', '32767-24000', '1023-2000', '24000-65536', '24000-', '1e4-2e4'])
+      assert.throws(() => parsePortRange(text), /expected two ports/, text);
   });
 
   test('ports: ssh always, twenty others at most, each its own, the same every time', () => {

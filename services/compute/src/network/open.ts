@@ -1,6 +1,7 @@
 import type { Reason } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
 import { AddressBook } from './address-book.ts';
+import { parsePortRange } from './host-ports.ts';
 import { type NetworkNames, networkNames } from './names.ts';
 import { NodeNetwork } from './network.ts';
 import { findHostIpv4, loadIpv4Pool } from './pool.ts';
@@ -13,8 +14,7 @@ type NetworkConfig = Pick<
   | 'openNetworks'
   | 'guestConnections'
   | 'guestMbit'
-  | 'hostPortFirst'
-  | 'hostPortLast'
+  | 'hostPorts'
   | 'announceIpv4'
 >;
 
@@ -52,8 +52,7 @@ export async function openNetwork(
     guestConnections,
     guestMbit,
   });
-  const ports = { first: config.hostPortFirst, last: config.hostPortLast };
-  const addresses = new AddressBook({ table: names.table, ports });
+  const addresses = new AddressBook({ table: names.table, ports: parsePortRange(config.hostPorts) });
   const hostIpv4 = config.announceIpv4 ?? (obstacle === null ? await findHostIpv4() : undefined);
   return { names, ipv4Pool, network, addresses, hostIpv4 };
 }
