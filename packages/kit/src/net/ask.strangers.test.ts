@@ -60,7 +60,7 @@ test('H3: a name server that changes its mind leads nobody inside', async () => 
   // 127.0.0.2 stands for an address that may be asked, 127.0.0.3, where nobody else has the port, for what is inside.
   using outside = await serve(listener, '127.0.0.2');
   using _inside = await serve(listener, '127.0.0.3', outside.port);
-  using names = await startNameServer((asked) => (asked === 0 ? '127.0.0.2' : '127.0.0.3'));
+  using names = await startNameServer(['127.0.0.2'], ['127.0.0.3']);
   const asker = createAsker({
     mayReach: (address) => address === '127.0.0.2',
     dnsServers: [names.address],

@@ -38,7 +38,7 @@ async function scenario(): Promise<void> {
   await run('mount', ['-t', 'tmpfs', 'none', '/run/netns']);
   await using far = await Machine.start();
   await run('ip', ['link', 'set', 'lo', 'up']);
-  await run('ip', ['link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${far.pid}`]);
+  await far.wire('up0');
   await run('ip', ['addr', 'add', '2001:db8:5:1::1/64', 'dev', 'up0', 'nodad']);
   await run('ip', ['link', 'set', 'up0', 'up']);
   await far.ip('link set eth0 up', '-6 addr add 2001:db8:5:1::ff/64 dev eth0 nodad');

@@ -90,18 +90,7 @@ class NameServer implements AsyncDisposable {
 /** The guest: HTTP that says the Host, TLS that says the server name, and something on port 22. */
 async function startGuest(directory: string): Promise<{ guest: Machine; server: ChildProcess }> {
   const guest = await Machine.start();
-  await run('ip', [
-    'link',
-    'add',
-    tapName(names, ID),
-    'type',
-    'veth',
-    'peer',
-    'name',
-    'eth0',
-    'netns',
-    `${guest.pid}`,
-  ]);
+  await guest.wire(tapName(names, ID));
   const { key, cert } = await makeCertificate(`DNS:${NAME}`);
   await writeFile(join(directory, 'tls.key'), key);
   await writeFile(join(directory, 'tls.pem'), cert);
@@ -124,7 +113,7 @@ async function attach(core: RealCore, signer: Signer, content: Record<string, un
 async function scenario(directory: string): Promise<void> {
   await run('ip', ['link', 'set', 'lo', 'up']);
   await using far = await Machine.start();
-  await run('ip', ['link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${far.pid}`]);
+  await far.wire('up0');
   for (const address of [`${NODE4}/24`, '2001:db8:5:ff::1/64'])
     await run('ip', ['addr', 'add', address, 'dev', 'up0', ...(address.includes(':') ? ['nodad'] : [])]);
   await run('ip', ['link', 'set', 'up0', 'up']);

@@ -37,32 +37,21 @@ function step(text: string): void {
   console.log(`[${process.uptime().toFixed(1)} s] ${text}`);
 }
 
-async function wire(machine: Machine, name: string): Promise<void> {
-  const peer = ['peer', 'name', 'eth0', 'netns', `${machine.pid}`];
-  await run('ip', ['link', 'add', name, 'type', 'veth', ...peer]);
-}
-
 async function startGuest(link: GuestLink): Promise<Machine> {
   const guest = await Machine.start();
-  await wire(guest, link.tap);
+  await guest.wire(link.tap);
   return guest;
 }
 
 async function configure(guest: Machine, link: GuestLink): Promise<void> {
-  await guest.ip(
-    'link set eth0 up',
-    `-6 addr add ${link.guest}/124 dev eth0 nodad`,
-    '-6 route add default via fe80::1 dev eth0',
-    `addr add ${link.ipv4.guest}/30 dev eth0`,
-    `route add default via ${link.ipv4.gateway}`,
-  );
+  await guest.configure(link);
   await guest.serve(80);
 }
 
 async function startFar(): Promise<Machine> {
   const far = await Machine.start();
   await run('ip', ['link', 'set', 'lo', 'up']);
-  await wire(far, 'up0');
+  await far.wire('up0');
   await run('ip', ['addr', 'add', '198.51.100.1/24', 'dev', 'up0']);
   await run('ip', ['addr', 'add', '192.168.7.1/24', 'dev', 'up0']);
   await run('ip', ['addr', 'add', '2001:db8:7::1/64', 'dev', 'up0', 'nodad']);
@@ -79,7 +68,7 @@ async function startFar(): Promise<Machine> {
 
 async function startNeighbour(): Promise<Machine> {
   const neighbour = await Machine.start();
-  await wire(neighbour, 's99999111111111');
+  await neighbour.wire('s99999111111111');
   await run('ip', ['link', 'set', 's99999111111111', 'group', `${TAP_GROUP}`, 'up']);
   await run('ip', ['-6', 'addr', 'add', 'fe80::1/64', 'dev', 's99999111111111', 'nodad']);
   await run('ip', ['-6', 'route', 'add', 'fd77::3:0:0:0/124', 'dev', 's99999111111111']);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { run } from '../host/run.ts';
+import type { GuestLink } from '../network/ruleset.ts';
 
 /** Only what hangs takes as long. */
 const ANSWER_MS = 60_000;
@@ -39,6 +40,23 @@ export class Machine implements AsyncDisposable {
   /** Lines for `ip`, without the word. */
   async ip(...commands: string[]): Promise<void> {
     for (const command of commands) await this.run('ip', ...command.split(' '));
+  }
+
+  /** Makes a wire from here, by this name, to the machine's `eth0`. */
+  async wire(name: string): Promise<void> {
+    const peer = ['peer', 'name', 'eth0', 'netns', `${this.pid}`];
+    await run('ip', ['link', 'add', name, 'type', 'veth', ...peer]);
+  }
+
+  /** What a guest's cloud-init sets up on `eth0`. */
+  async configure({ guest, ipv4 }: Pick<GuestLink, 'guest' | 'ipv4'>): Promise<void> {
+    await this.ip(
+      'link set eth0 up',
+      `-6 addr add ${guest}/124 dev eth0 nodad`,
+      '-6 route add default via fe80::1 dev eth0',
+      `addr add ${ipv4.guest}/30 dev eth0`,
+      `route add default via ${ipv4.gateway}`,
+    );
   }
 
   /** Runs a program beside, and gives what it writes as it comes, from when it wrote its first line. Ends with the machine. */

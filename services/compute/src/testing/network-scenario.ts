@@ -31,35 +31,14 @@ function step(text: string): void {
 /** A namespace at the other end of what the node takes for the guest's tap. */
 async function startGuest(id: string): Promise<Machine> {
   const guest = await Machine.start();
-  await run('ip', [
-    'link',
-    'add',
-    tapName(names, id),
-    'type',
-    'veth',
-    'peer',
-    'name',
-    'eth0',
-    'netns',
-    `${guest.pid}`,
-  ]);
+  await guest.wire(tapName(names, id));
   return guest;
-}
-
-async function configure(guest: Machine, link: GuestLink): Promise<void> {
-  await guest.ip(
-    'link set eth0 up',
-    `-6 addr add ${link.guest}/124 dev eth0 nodad`,
-    '-6 route add default via fe80::1 dev eth0',
-    `addr add ${link.ipv4.guest}/30 dev eth0`,
-    `route add default via ${link.ipv4.gateway}`,
-  );
 }
 
 async function startFar(): Promise<Machine> {
   const far = await Machine.start();
   await run('ip', ['link', 'set', 'lo', 'up']);
-  await run('ip', ['link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', `${far.pid}`]);
+  await far.wire('up0');
   for (const address of [`${NODE4}/24`, '192.168.7.1/24', '2001:db8:5:1::1/64'])
     await run('ip', ['addr', 'add', address, 'dev', 'up0', ...(address.includes(':') ? ['nodad'] : [])]);
   await run('ip', ['link', 'set', 'up0', 'up']);
@@ -143,8 +122,8 @@ async function scenario(): Promise<void> {
   await network.add(a);
   step(`a guest's link in ${(performance.now() - sinceMs).toFixed(0)} ms`);
   await network.add(b);
-  await configure(one, a);
-  await configure(other, b);
+  await one.configure(a);
+  await other.configure(b);
   await one.serve(22, 80, 8080, 8443);
   await using node = createServer().listen(9000, '::');
   await once(node, 'listening');

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { buildNetworkMessage, signMessage } from '@skerry/client';
 import { ERRORS, isErrorCode } from '@skerry/protocol';
 import fc from 'fast-check';
+import { MESSAGE_TYPES, PRIVATE_TYPES } from '../intake/kinds.ts';
 import { isAuthorized, parseAuthorizations } from '../intake/permissions.ts';
 import { parseJsonPath } from '../state/lists/json-path.ts';
 import { parseListFilter } from '../state/lists/parameters.ts';
@@ -212,16 +213,6 @@ describe('bad input', () => {
   });
 
   test('signed contents of every type, whatever is in them, never fail the node', async () => {
-    const types = [
-      'POST',
-      'AGGREGATE',
-      'STORE',
-      'FORGET',
-      'PROGRAM',
-      'INSTANCE',
-      'IPFS_PIN',
-      'INSTANCE_UPDATE',
-    ];
     const text = fc.string({ unit: 'grapheme', maxLength: 400 }).filter((one) => !one.includes('\0'));
     const value = fc.oneof(
       text,
@@ -240,6 +231,9 @@ describe('bad input', () => {
       'tags',
       'address',
       'name',
+      'instance_id',
+      'action',
+      'hash',
     ];
     const content = fc.oneof(
       fc.dictionary(fc.oneof(fc.constantFrom(...known), text), value, { maxKeys: 6 }),
@@ -250,13 +244,18 @@ describe('bad input', () => {
       fc.record({ key: text, content: fc.dictionary(text, value, { maxKeys: 4 }) }),
     );
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...types), content, fc.boolean(), async (type, made, isNetwork) => {
-        const { body } = isNetwork
-          ? buildNetworkMessage({ type, content: made as Record<string, unknown> }, alice)
-          : signMessage({ type, content: made }, alice);
-        const { status, body: answer } = await core.post('/messages', body);
-        assert.ok(status < 500, `${status} ${JSON.stringify(answer)} to ${body.slice(0, 400)}`);
-      }),
+      fc.asyncProperty(
+        fc.constantFrom(...MESSAGE_TYPES, ...PRIVATE_TYPES),
+        content,
+        fc.boolean(),
+        async (type, made, isNetwork) => {
+          const { body } = isNetwork
+            ? buildNetworkMessage({ type, content: made as Record<string, unknown> }, alice)
+            : signMessage({ type, content: made }, alice);
+          const { status, body: answer } = await core.post('/messages', body);
+          assert.ok(status < 500, `${status} ${JSON.stringify(answer)} to ${body.slice(0, 400)}`);
+        },
+      ),
       { numRuns: 600 },
     );
     await core.rooms.pipeline.idle();

@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import {
-  type ClientHttp2Session,
-  connect,
-  createServer,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
-} from 'node:http2';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2';
 import { describe, test } from 'node:test';
 import { askRaw, serveHttp } from './testing/suite/http-client.ts';
-import { type Instance, NAME_A, openWorld, until, type World } from './testing/suite/world.ts';
+import { openHttp2, serveHttp2 } from './testing/suite/http2-client.ts';
+import { NAME_A, openWorld, until } from './testing/suite/world.ts';
 import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './ts/http/headers.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
@@ -31,25 +24,6 @@ const FORGED = [
   'Proxy',
 ];
 const create = (options: ConstructorParameters<typeof TsDataPlane>[0]) => new TsDataPlane(options);
-
-function serveHttp2(
-  instance: Instance,
-  handler: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
-) {
-  const server = createServer();
-  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-    stream.on('error', () => {});
-    handler(stream, headers);
-  });
-  instance.handle = (socket) => void server.emit('connection', socket);
-}
-
-async function openHttp2(world: World): Promise<Disposable & { readonly session: ClientHttp2Session }> {
-  const session = connect(`http://127.0.0.1:${world.ports.http}`);
-  session.on('error', () => {});
-  await once(session, 'connect');
-  return { session, [Symbol.dispose]: () => session.destroy() };
-}
 
 const textOf = async (stream: NodeJS.ReadableStream) => {
   let text = '';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { buildNetworkMessage } from '@skerry/client';
+import { until } from '@skerry/kit/testing/until';
 import { isErrorCode } from '@skerry/protocol';
 import { MESSAGE_FILTERS, namesIn } from '@skerry/protocol/api/core/common/filters';
 import fc from 'fast-check';
@@ -15,14 +15,6 @@ const OWN = '127.0.0.9';
 /** What the kernel keeps of a connection on this machine, both ends, and one piece. */
 const BESIDE_BYTES = 24 * 1024 * 1024;
 const LONG = 'x'.repeat(190_000);
-
-/** Waits for it, with a limit. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const limit = Date.now() + 20_000; !(await isSo()); ) {
-    assert.ok(Date.now() < limit, 'in time');
-    await pause(20);
-  }
-}
 
 async function send(core: TestCore, n: number, text: string): Promise<string> {
   const { body, itemHash } = buildNetworkMessage(
@@ -66,7 +58,7 @@ describe('WebSockets of strangers', () => {
       return one;
     });
     sockets[0]!.close();
-    await until(async () => {
+    await until('a place for the client that let one go', async () => {
       const again = await open('127.0.0.2');
       if (again instanceof TestSocket) sockets.push(again);
       return again instanceof TestSocket;
@@ -98,7 +90,11 @@ describe('WebSockets of strangers', () => {
     const last = await send(core, -1, 'last');
     await quick.until((frames) => frames.at(-1)?.item_hash === last);
     assert.deepEqual(quick.hashes, [...sent, last]);
-    await until(async () => (await countOpen(core)) === 1);
+    await until(
+      'one open WebSocket',
+      () => countOpen(core),
+      (open) => open === 1,
+    );
     quick.close();
   });
 
@@ -116,7 +112,11 @@ describe('WebSockets of strangers', () => {
     polite.client.ping();
     await once(polite.client, 'pong');
     polite.close();
-    await until(async () => (await countOpen(core)) === 0);
+    await until(
+      'no open WebSocket',
+      () => countOpen(core),
+      (open) => open === 0,
+    );
   });
 
   test('handshakes that are none, and clients that leave in the middle of one, hold nothing', async () => {
@@ -139,7 +139,11 @@ describe('WebSockets of strangers', () => {
     assert.match((await knock(`Upgrade: websocket\r\n${key}\r\nSec-WebSocket-Version: 13`))!, / 101 /);
     for (let n = 0; n < 20; n++)
       await knock(`Upgrade: websocket\r\n${key}\r\nSec-WebSocket-Version: 13`, true);
-    await until(async () => (await countOpen(core)) === 0);
+    await until(
+      'no open WebSocket',
+      () => countOpen(core),
+      (open) => open === 0,
+    );
   });
 
   test('any query is followed or refused with a code, and nothing stays of it', async () => {
@@ -190,7 +194,11 @@ describe('WebSockets of strangers', () => {
       { numRuns: 300 },
     );
     assert.ok(counts.followed > 20 && counts.refused > 20, JSON.stringify(counts));
-    await until(async () => (await countOpen(core)) === 0);
+    await until(
+      'no open WebSocket',
+      () => countOpen(core),
+      (open) => open === 0,
+    );
     const whole = await TestSocket.open(`${url}?history=0`);
     const hash = await send(core, 1, 'after all that');
     await whole.until(({ length }) => length === 1);

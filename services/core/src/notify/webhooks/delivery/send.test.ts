@@ -1,43 +1,15 @@
 import assert from 'node:assert/strict';
-import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { makeCertificate } from '@skerry/kit/testing/certificate';
+import { startNameServer } from '@skerry/kit/testing/dns';
 import { answerWith, startReceiver } from '../testing/setup.ts';
 import { createSender } from './send.ts';
 
 const HEADERS = { 'content-length': '2' };
 /** For all that answer. */
 const PATIENCE_MS = 60_000;
-
-/** A name server that answers A questions with the next of its answers, the last for ever, and nothing to others. */
-async function startNameServer(answers: readonly (readonly string[])[]) {
-  const socket = createSocket('udp4');
-  let asked = 0;
-  socket.on('message', (query, peer) => {
-    const end = query.indexOf(0, 12) + 5;
-    const isA = query.readUInt16BE(end - 4) === 1;
-    const addresses = isA ? answers[Math.min(asked++, answers.length - 1)]! : [];
-    const head = Buffer.from(query.subarray(0, 12));
-    head.writeUInt16BE(0x8180, 2);
-    head.writeUInt16BE(addresses.length, 6);
-    head.writeUInt32BE(0, 8);
-    const records = addresses.map((address) =>
-      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
-    );
-    socket.send(Buffer.concat([head, query.subarray(12, end), ...records]), peer.port, peer.address);
-  });
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  return {
-    address: `127.0.0.1:${socket.address().port}`,
-    get asked() {
-      return asked;
-    },
-    [Symbol.dispose]: () => void socket.close(),
-  };
-}
 
 describe('sending', () => {
   const now = Date.now;
@@ -81,14 +53,14 @@ describe('sending', () => {
   test('a name with one address inside is refused; one that changes its mind is judged at each connection', async () => {
     await using receiver = await startReceiver();
     const { port } = new URL(receiver.url);
-    using mixed = await startNameServer([['93.184.216.34', '127.0.0.1']]);
+    using mixed = await startNameServer(['93.184.216.34', '127.0.0.1']);
     const strict = { now, allowHttp: true, timeoutMs: PATIENCE_MS };
     const first = createSender({ ...strict, dnsServers: [mixed.address] });
     const url = new URL(`http://rebind.example.org:${port}/`);
     const refused = await first.send(url, HEADERS, '{}');
     assert.equal(!refused.ok && refused.failure.code, 'WEBHOOK_URL_REFUSED');
     // Allowed when it is looked up for the first delivery, inside at the next: the connection is made to what was judged.
-    using rebinding = await startNameServer([['127.0.0.2'], ['127.0.0.1']]);
+    using rebinding = await startNameServer(['127.0.0.2'], ['127.0.0.1']);
     const second = createSender({
       ...strict,
       allowedAddresses: ['127.0.0.2'],

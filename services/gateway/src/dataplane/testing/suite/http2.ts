@@ -6,47 +6,16 @@ import {
   type ClientHttp2Stream,
   connect,
   constants,
-  createServer,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { describe, test } from 'node:test';
 import type { CreateDataPlane } from '../../port.ts';
 import { askRaw, serveHttp, statusOf } from './http-client.ts';
-import {
-  ADDRESS_B,
-  type Instance,
-  NAME_A,
-  NAME_B,
-  NAME_DEAD,
-  NAME_UNKNOWN,
-  openClient,
-  openWorld,
-  until,
-  type World,
-} from './world.ts';
-
-type Handler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
-
-function serveHttp2(instance: Instance, handler: Handler): void {
-  const server = createServer();
-  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-    stream.on('error', () => {});
-    handler(stream, headers);
-  });
-  instance.handle = (socket) => void server.emit('connection', socket);
-}
-
-/** A client that knows beforehand that HTTP/2 is spoken. */
-async function openHttp2(world: World): Promise<Disposable & { readonly session: ClientHttp2Session }> {
-  const session = connect(`http://127.0.0.1:${world.ports.http}`);
-  session.on('error', () => {});
-  await once(session, 'connect');
-  return { session, [Symbol.dispose]: () => session.destroy() };
-}
+import { openHttp2, serveHttp2 } from './http2-client.ts';
+import { ADDRESS_B, NAME_A, NAME_B, NAME_DEAD, NAME_UNKNOWN, openClient, openWorld, until } from './world.ts';
 
 interface Answer {
   readonly status: number | undefined;
