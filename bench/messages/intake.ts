@@ -1,5 +1,5 @@
 import type { Database } from '../../packages/database/src/connect.ts';
-import { createWrite } from '../../packages/database/src/copy.ts';
+import { createWrite } from '../../packages/database/src/write.ts';
 import { createIntake } from '../../services/core/src/intake/intake.ts';
 import { Pipeline } from '../../services/core/src/intake/pipeline/pipeline.ts';
 import type { Verifier } from '../../services/core/src/intake/verify/verifier.ts';

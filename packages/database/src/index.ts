@@ -1,5 +1,4 @@
 export { type Database, openDatabase, openPool } from './connect.ts';
-export { type CopyValue, createWrite, type Write, type Writer } from './copy.ts';
 export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk-sizes.ts';
 export { startEmbeddedPostgres } from './embedded/postgres.ts';
 export { asDatabaseError, databaseAway } from './failure.ts';
@@ -10,3 +9,4 @@ export { BOUNDLESS, type DiskReserve, Reserve } from './reserve.ts';
 export { lockForStart } from './start-lock.ts';
 export { inTransaction } from './transaction.ts';
 export { storableJson } from './values.ts';
+export { type CopyValue, createWrite, type Write, type Writer } from './write.ts';

@@ -19,7 +19,7 @@ import { normalizeAddress, parseListFilter } from '../state/lists/parameters.ts'
 import { isoOf } from '../state/messages/view.ts';
 import { createCursor } from './cursor.ts';
 import { pickPaths, topFieldsOf } from './json-pick.ts';
-import { answerOf, submitBody } from './messages/submission.ts';
+import { answerOf, submitBody } from './messages/submit.ts';
 import {
   deployedPaginationOf,
   eitherSizeOf,

@@ -12,7 +12,7 @@ import { waitForEvent } from '../notify/events/wait.ts';
 import { findInstance, listInstances } from '../state/instances/instances.ts';
 import { normalizeAddress } from '../state/lists/parameters.ts';
 import type { Schema } from '../store/schema.ts';
-import { answerOf, submitBody } from './messages/submission.ts';
+import { answerOf, submitBody } from './messages/submit.ts';
 import { nextTimedCursorOf, paginationOf, timedPageOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
 

@@ -1,7 +1,7 @@
-import { AppError, createParser, LIMITS, type VerifiedMessage } from '@skerry/protocol';
+import { AppError, createParser, LIMITS } from '@skerry/protocol';
 import Type from 'typebox';
-import { type Accepted, acceptAs, forgotten } from './accepted.ts';
-import type { StoredMessage } from './stored.ts';
+import type { Accepted } from './accepted.ts';
+import { acceptErased, type StoredMessage, verifiedOf } from './stored.ts';
 
 /**
  * A forgotten message whose text was erased (erase.ts), as nodes pass it on: what its FORGET needs to be judged,
@@ -60,26 +60,11 @@ export function acceptErasedFrame(frame: Buffer): Accepted {
     throw new AppError('INVALID_JSON', 'a forgotten message is not JSON', { cause });
   }
   const { forgotten: row } = parseErased(value);
-  const message: VerifiedMessage = {
-    form: row.form,
-    itemHash: row.item_hash,
-    chain: row.chain,
-    sender: row.sender,
-    ...(row.signed_sender === null ? {} : { signedSender: row.signed_sender }),
-    type: row.type,
-    channel: row.channel,
-    time: row.time,
+  const message = verifiedOf({
+    ...row,
     content: null,
-    signature: row.signature,
-    sourceText: null,
-    ...(row.sent_time === undefined ? {} : { sentTime: row.sent_time }),
-    ...(row.noted_ms === null ? {} : { notedMs: row.noted_ms }),
-  };
-  return acceptAs(message, {
-    owner: row.owner,
-    subject: row.subject,
-    contentType: row.content_type,
-    tags: row.tags,
-    decide: () => forgotten('the message was forgotten before this node received it'),
+    source_text: null,
+    sent_time: row.sent_time ?? null,
   });
+  return acceptErased(row, message, 'the message was forgotten before this node received it');
 }

@@ -16,7 +16,25 @@ export type StoredMessage = Selectable<Schema['messages']>;
 /** The bytes of a message's content file; undefined while it is not at hand. What it throws is no fault of the message. */
 export type ReadContentFile = (hash: string) => Promise<Uint8Array | undefined>;
 
-export function verifiedOf(row: StoredMessage): VerifiedMessage {
+/** What a row says of the message itself. */
+type SaidByRow = Pick<
+  StoredMessage,
+  | 'form'
+  | 'item_hash'
+  | 'chain'
+  | 'sender'
+  | 'signed_sender'
+  | 'type'
+  | 'channel'
+  | 'time'
+  | 'content'
+  | 'signature'
+  | 'source_text'
+  | 'sent_time'
+  | 'noted_ms'
+>;
+
+export function verifiedOf(row: SaidByRow): VerifiedMessage {
   return {
     form: row.form,
     itemHash: row.item_hash,
@@ -71,13 +89,17 @@ async function tryRead(itemHash: string, read: ReadContentFile): Promise<Uint8Ar
 }
 
 /** What it said is gone from the disk (erase.ts), so it stays forgotten. */
-const acceptErased = (row: StoredMessage, message: VerifiedMessage): Accepted =>
+export const acceptErased = (
+  row: Pick<StoredMessage, 'owner' | 'subject' | 'content_type' | 'tags'>,
+  message: VerifiedMessage,
+  sentence: string,
+): Accepted =>
   acceptAs(message, {
     owner: row.owner,
     subject: row.subject,
     contentType: row.content_type,
     tags: row.tags,
-    decide: () => forgotten(row.reason?.message ?? 'the message was forgotten'),
+    decide: () => forgotten(sentence),
   });
 
 /**
@@ -86,7 +108,8 @@ const acceptErased = (row: StoredMessage, message: VerifiedMessage): Accepted =>
  */
 export async function acceptStored(row: StoredMessage, read: ReadContentFile): Promise<Accepted> {
   const message = verifiedOf(row);
-  if (row.status === 'forgotten' && row.content === null) return acceptErased(row, message);
+  if (row.status === 'forgotten' && row.content === null)
+    return acceptErased(row, message, row.reason?.message ?? 'the message was forgotten');
   const bytes = message.content === null ? await tryRead(message.itemHash, read) : undefined;
   try {
     // Its time was judged when it came.

@@ -1,7 +1,7 @@
 import { answer, type Handlers } from '@skerry/kit';
 import { AppError, isNetworkForm, scanJsonObject } from '@skerry/protocol';
 import { MESSAGES_TOPIC, type PUBLISH_API } from '@skerry/protocol/api/core/deployed/publish';
-import { answerOf, networkRefusalOf, submitBody } from '../messages/submission.ts';
+import { answerOf, networkRefusalOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
 
 /** The body that `POST /messages` would have. Throws INVALID_JSON, INVALID_ENVELOPE. */

@@ -8,7 +8,7 @@ import { findMessage } from '../../state/messages/find.ts';
 import { parseCid } from '../../store/ipfs/cid.ts';
 import type { IpfsDirectory, KeptNode } from '../../store/ipfs/ipfs-files.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
-import { answerOf, submitBody } from '../messages/submission.ts';
+import { answerOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
 import { type Guarded, guardedReader, readMetadata, submitStore } from '../storage/network-storage.ts';
 import { checkJson } from '../storage/storage.ts';

@@ -15,7 +15,7 @@ import { listMessagesOfFile } from '../../store/files/references.ts';
 import type { Schema } from '../../store/schema.ts';
 import { nextTimedCursorOf, paginationOf, placeOfMessage, timedPageOf } from '../pagination.ts';
 import type { Rooms } from '../rooms.ts';
-import { answerOf, networkRefusalOf, submitBody } from './submission.ts';
+import { answerOf, networkRefusalOf, submitBody } from './submit.ts';
 import { submittedViewOf, verdictOf } from './verdict-view.ts';
 
 /** Messages that are named to somebody who asks for a file where messages are. */

@@ -4,7 +4,7 @@ import type { Handlers } from '@skerry/kit';
 import { parseMessageHash } from '@skerry/protocol';
 import type { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
 import { getProgram, listTriggered } from '../../state/programs/programs.ts';
-import { answerOf, submitBody } from '../messages/submission.ts';
+import { answerOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
 import { forwardRun } from './forward.ts';
 

@@ -2,7 +2,7 @@ import type { Handlers } from '@skerry/kit';
 import type { WebhookAction } from '@skerry/protocol';
 import type { WEBHOOKS_API, WebhookAnswers } from '@skerry/protocol/api/core/webhooks';
 import { listOwn, runAction } from '../../notify/webhooks/owner-requests.ts';
-import { submitBody } from '../messages/submission.ts';
+import { submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
 
 type Used = Pick<Rooms, 'db' | 'intake' | 'secrets' | 'now' | 'events'>;

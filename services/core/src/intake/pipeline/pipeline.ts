@@ -10,8 +10,8 @@ import { findKind } from '../kinds.ts';
 import { acceptStored, ContentUnreadable, type ReadContentFile, type StoredMessage } from '../stored.ts';
 import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply-batch.ts';
 import type { Candidate } from './decided.ts';
-import { findExpired, putInLine, readLine, takeFromLine } from './line.ts';
 import type { PipelineObserver } from './observer.ts';
+import { findExpired, putInLine, readLine, takeFromLine } from './reconsider-queue.ts';
 import type { Committed } from './statement.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
