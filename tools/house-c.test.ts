@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { TLS_FIGURE_NAMES, TLS_OUTCOMES } from '../services/gateway/src/dataplane/figures.ts';
 import { findCycles } from './cycles.ts';
 import { ROOT } from './source.ts';
 
@@ -109,6 +110,25 @@ describe('house rules of the native data plane', () => {
           .map((included) => `${path} includes ${included}`),
       ),
     );
+  });
+
+  test('both data planes count every figure and every outcome', () => {
+    const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const native = sources.map(({ text }) => text).join('\n');
+    const ours = globSync('services/gateway/src/dataplane/ts/**/*.ts', { cwd: ROOT })
+      .map((path) => readFileSync(join(ROOT, path), 'utf8'))
+      .join('\n');
+    const has = (text: string, pattern: string) => new RegExp(pattern).test(text);
+    none([
+      ...TLS_FIGURE_NAMES.flatMap((name) => [
+        ...(has(native, `stats->${snake(name)}\\b(?! = )`) ? [] : [`${FOLDER} does not count ${name}`]),
+        ...(has(ours, `figures\\.${name}\\b`) ? [] : [`dataplane/ts does not count ${name}`]),
+      ]),
+      ...TLS_OUTCOMES.flatMap((name) => [
+        ...(has(native, `\\b${name.toUpperCase()}\\b`) ? [] : [`${FOLDER} has no ${name}`]),
+        ...(has(ours, `'${name}'|outcomes\\.${name}\\b`) ? [] : [`dataplane/ts has no ${name}`]),
+      ]),
+    ]);
   });
 
   test('no include cycles', () => none(findCycles(includeGraph(files))));
