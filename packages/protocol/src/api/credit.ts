@@ -62,6 +62,7 @@ export const PurchaseView = Type.Object(
 export type PurchaseView = Static<typeof PurchaseView>;
 
 const Timestamp = Type.Number({ description: 'Unix milliseconds' });
+const TokenPrice = Type.Number({ description: 'dollars for one token' });
 const Ratio = Type.Number({ description: 'of what was paid for' });
 
 export const TokenEstimateView = Type.Object(
@@ -71,7 +72,7 @@ export const TokenEstimateView = Type.Object(
     creditAmount: Type.Integer({ description: 'whole credits, bonus included' }),
     creditBonusAmount: Type.Integer(),
     totalPrice: Type.Number({ description: 'dollars' }),
-    price: Type.Number({ description: 'dollars for one token' }),
+    price: TokenPrice,
     bonusRatio: Ratio,
     timestamp: Timestamp,
   },
@@ -84,7 +85,7 @@ export const CreditEstimateView = Type.Object(
     creditAmount: Type.Integer(),
     tokenAmount: Type.String({ description: 'smallest units of the token' }),
     tokenSymbol: Type.String(),
-    priceRatio: Type.Number({ description: 'dollars for one token' }),
+    priceRatio: TokenPrice,
     bonusRatio: Ratio,
     timestamp: Timestamp,
   },
@@ -141,6 +142,14 @@ const SALE = {
   receiver: '0x2222222222222222222222222222222222222222',
 };
 const TIME = 1_767_323_045_000;
+/** 9.58 USDC buy that many credits, asked either way. */
+const CONVERSION = {
+  tokenAmount: '9580000',
+  tokenSymbol: 'USDC',
+  creditAmount: 11_496_000,
+  bonusRatio: 0.2,
+  timestamp: TIME,
+};
 
 const listPurchases = {
   method: 'GET',
@@ -186,16 +195,12 @@ const estimateCredits = {
   answers: { 200: TokenEstimateView },
   errors: ['TOKEN_NOT_SOLD'],
   example: {
-    body: { blockchain: 'ethereum', token: 'USDC', amount: '9580000' },
+    body: { blockchain: 'ethereum', token: 'USDC', amount: CONVERSION.tokenAmount },
     answer: {
-      tokenAmount: '9580000',
-      tokenSymbol: 'USDC',
-      creditAmount: 11_496_000,
+      ...CONVERSION,
       creditBonusAmount: 1_916_000,
       totalPrice: 9.58,
       price: 1,
-      bonusRatio: 0.2,
-      timestamp: TIME,
     },
   },
 } as const satisfies Operation;
@@ -208,15 +213,8 @@ const estimateTokens = {
   answers: { 200: CreditEstimateView },
   errors: ['TOKEN_NOT_SOLD'],
   example: {
-    body: { blockchain: 'ethereum', token: 'USDC', creditAmount: 11_496_000 },
-    answer: {
-      creditAmount: 11_496_000,
-      tokenAmount: '9580000',
-      tokenSymbol: 'USDC',
-      priceRatio: 1,
-      bonusRatio: 0.2,
-      timestamp: TIME,
-    },
+    body: { blockchain: 'ethereum', token: 'USDC', creditAmount: CONVERSION.creditAmount },
+    answer: { ...CONVERSION, priceRatio: 1 },
   },
 } as const satisfies Operation;
 
