@@ -143,6 +143,34 @@ describe('house rules', () => {
     );
   });
 
+  test('what a package offers, another one takes', () => {
+    // protocol's and client's entries are a library for others, too.
+    const isOffer = (path: string) =>
+      /^(packages\/(kit|database|indexer)|services\/\w+)\/src\/index\.ts$/.test(path);
+    const isContract = (path: string) => path.startsWith('packages/protocol/src/api/');
+    const inside = new Set(
+      sources.flatMap((file) =>
+        file.taken.flatMap(({ specifier, name }) =>
+          isRelative(specifier) ? [`${resolveRelative(file, specifier)} ${name}`] : [],
+        ),
+      ),
+    );
+    const outside = new Set(
+      sources.flatMap((file) =>
+        file.taken.flatMap(({ specifier, name }) => (own.has(packageOf(specifier)) ? (name ?? []) : [])),
+      ),
+    );
+    none(
+      product
+        .filter(({ path }) => isOffer(path) || isContract(path))
+        .flatMap(({ path, passedOn, exports }) =>
+          [...exports, ...(isOffer(path) ? passedOn : [])]
+            .filter((name) => !outside.has(name) && !inside.has(`${path} ${name}`))
+            .map((name) => `${path} exports ${name}`),
+        ),
+    );
+  });
+
   test('inside the core node: doors, rooms, floor, never upward', () => {
     const level = (path: string) => /^services\/core\/src\/(\w+)\//.exec(path)?.[1] ?? 'top';
     const rank = (room: string) => ({ api: 1, top: 2 })[room] ?? 0;

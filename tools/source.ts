@@ -23,6 +23,8 @@ export interface SourceFile {
   readonly specifiers: readonly string[];
   /** Names of values that it makes and exports. */
   readonly exports: readonly string[];
+  /** Names that it exports of other files, types included. */
+  readonly passedOn: readonly string[];
   /** Of the specifiers, which names are taken from each; undefined for all of them. */
   readonly taken: readonly { readonly specifier: string; readonly name: string | undefined }[];
 }
@@ -88,8 +90,22 @@ function readSource(path: string, owner: Package): SourceFile {
       entry.moduleRequest || entry.isType ? [] : [entry.exportName.name ?? 'default'],
     ),
   );
+  const passedOn = module.staticExports.flatMap((one) =>
+    one.entries.flatMap(({ moduleRequest, exportName }) =>
+      moduleRequest && exportName.name ? [exportName.name] : [],
+    ),
+  );
   const isTest = /\.test\.ts$|\/testing\//.test(path);
-  return { path, package: owner, text, isTest, specifiers: [...new Set(specifiers)], exports, taken };
+  return {
+    path,
+    package: owner,
+    text,
+    isTest,
+    specifiers: [...new Set(specifiers)],
+    exports,
+    passedOn,
+    taken,
+  };
 }
 
 export function listSources(): SourceFile[] {

@@ -3,7 +3,7 @@ import { startCompute } from './compute.ts';
 import { type ComputeConfig, computeConfig } from './config.ts';
 import { describeRoutes } from './http/routes.ts';
 
-export { type ComputeConfig, computeConfig } from './config.ts';
+export { computeConfig } from './config.ts';
 export { prepareImage } from './images/prepare.ts';
 
 /** The OpenAPI 3.1 document of a compute node with the default settings. */

@@ -2,8 +2,6 @@ import type { Service } from '@skerry/kit';
 import { type CoreConfig, coreConfig } from './config.ts';
 import { startCore } from './core.ts';
 
-export type { CoreConfig } from './config.ts';
-
 /** The core node: keeps, shares and answers messages. */
 export const coreService: Service<CoreConfig> = {
   name: 'core',

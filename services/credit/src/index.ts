@@ -3,7 +3,6 @@ import { type CreditConfig, creditConfig } from './config.ts';
 import { startCredit } from './service.ts';
 
 export { describeApi } from './http/routes.ts';
-export type { CreditConfig };
 
 /** Credit: purchases on chains become credits, and what is used is charged. Known to the network by the key in `<dataDir>/key`. */
 export const creditService: Service<CreditConfig> = {

@@ -3,7 +3,6 @@ import { type GatewayConfig, gatewayConfig } from './config.ts';
 import { startGateway } from './gateway.ts';
 
 export { describeApi } from './http/api.ts';
-export type { GatewayConfig };
 
 /** Names and traffic: four-word host names, TLS passed through by server name, HTTP by Host. */
 export const gatewayService: Service<GatewayConfig> = {

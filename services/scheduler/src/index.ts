@@ -3,7 +3,6 @@ import { type SchedulerConfig, schedulerConfig } from './config.ts';
 import { startScheduler } from './scheduler.ts';
 
 export { describeApi } from './http/api.ts';
-export type { SchedulerConfig };
 
 /** Placement: which node runs which virtual machine, and why. Known to the network by the key in `<dataDir>/key`. */
 export const schedulerService: Service<SchedulerConfig> = {

@@ -3,7 +3,6 @@ import { type StatusConfig, statusConfig } from './config.ts';
 import { startStatus } from './status.ts';
 
 export { describeApi } from './http/api.ts';
-export type { StatusConfig };
 
 /** Network status: whether every service answers, now and over the last week. */
 export const statusService: Service<StatusConfig> = {

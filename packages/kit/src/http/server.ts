@@ -97,7 +97,7 @@ function retryAfterOf({ code, details }: AppError): number | undefined {
 }
 
 /** Any failure as one of ours; what we did not foresee is INTERNAL and says nothing to the caller. */
-export function asAppError(error: unknown): AppError {
+function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const { validation, validationContext, code, message } = error as FastifyError & {
     validationContext?: string;
@@ -122,7 +122,7 @@ export function asAppError(error: unknown): AppError {
   return new AppError('INTERNAL', 'the node failed to answer this request', { cause: error });
 }
 
-export function errorBody(error: AppError): ErrorBody {
+function errorBody(error: AppError): ErrorBody {
   const { message, code, details } = error;
   return { error: message, status: 'error', code, ...(details === undefined ? {} : { details }) };
 }

@@ -36,7 +36,7 @@ export const GatewayStatus = Type.Object(
 export type GatewayStatus = Static<typeof GatewayStatus>;
 
 /** What POST /api/sync answers. */
-export const SyncRecord = Type.Object(
+const SyncRecord = Type.Object(
   {
     ...GatewayStatus.properties,
     added: Type.Integer(),
@@ -51,7 +51,6 @@ export const SyncRecord = Type.Object(
   },
   { title: 'Sync' },
 );
-export type SyncRecord = Static<typeof SyncRecord>;
 
 /** The chain from a message to a served connection, in its order. */
 export const WHY_STEPS = ['message', 'name', 'desired', 'allocation', 'phase', 'connection'] as const;

@@ -43,7 +43,7 @@ export const NodeRefView = Type.Object(nodeRef, { title: 'NodeRef' });
 export type NodeRefView = Static<typeof NodeRefView>;
 
 const Hashes = Type.Array(Hash);
-export const PlanView = Type.Object(
+const PlanView = Type.Object(
   {
     period: PeriodView,
     plan: Type.Record(
@@ -84,7 +84,7 @@ export const NodeView = Type.Object(
   { title: 'Node' },
 );
 export type NodeView = Static<typeof NodeView>;
-export const NodesView = Type.Object({ nodes: Type.Array(NodeView) }, { title: 'Nodes' });
+const NodesView = Type.Object({ nodes: Type.Array(NodeView) }, { title: 'Nodes' });
 
 export const AllocationView = Type.Object(
   {
@@ -98,7 +98,7 @@ export const AllocationView = Type.Object(
   { title: 'Allocation' },
 );
 
-export const SimulationView = Type.Object(
+const SimulationView = Type.Object(
   {
     schedulable: Type.Boolean(),
     reasons: Type.Array(Type.String()),
@@ -122,7 +122,7 @@ export const CandidateView = Type.Object(
   { title: 'Candidate' },
 );
 
-export const DecisionView = Type.Object(
+const DecisionView = Type.Object(
   {
     decided_at: Type.String({ format: 'date-time' }),
     kind: Type.Enum(['placed', 'moved', 'readdressed', 'refused']),

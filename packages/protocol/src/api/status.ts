@@ -59,7 +59,7 @@ export const UptimeView = Type.Object(
 );
 export type UptimeView = Static<typeof UptimeView>;
 
-export const StatusServiceView = Type.Object(
+const StatusServiceView = Type.Object(
   {
     status: Type.Enum(['ok', 'degraded']),
     reasons: Type.Array(Type.String()),

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../errors.ts';
 import { type Api, content } from '../operation.ts';
 
 /** What a call of a program may hold. */
-export const PROGRAM_INPUT_BYTES_MAX = 8 * 1024 * 1024;
+const PROGRAM_INPUT_BYTES_MAX = 8 * 1024 * 1024;
 
 const hash = Type.String({ description: 'item hash of the PROGRAM message' });
 const CALL_ERRORS = [

@@ -42,7 +42,7 @@ export const AccountView = Type.Object(
 export type AccountView = Static<typeof AccountView>;
 
 /** Deployed clients ask for tokens that are held, too: here everything is paid by credit. */
-export const BalanceView = Type.Object(
+const BalanceView = Type.Object(
   {
     ...AccountView.properties,
     balance: Type.Number({ description: 'token balance; always 0, since everything is paid with credits' }),
@@ -55,7 +55,6 @@ export const BalanceView = Type.Object(
   },
   { title: 'Balance' },
 );
-export type BalanceView = Static<typeof BalanceView>;
 
 export const HistoryView = Type.Object(
   {

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { LIMITS } from '../../limits.ts';
 import { type Api, defaulted } from '../operation.ts';
 import { reads } from './common/declare.ts';
@@ -25,14 +25,13 @@ export const EventView = Type.Object(
   { title: 'Event' },
 );
 
-export const EventPageView = Type.Object(
+const EventPageView = Type.Object(
   {
     events: Type.Array(EventView),
     next_cursor: Type.String({ description: 'send it to get what comes after' }),
   },
   { title: 'EventPage' },
 );
-export type EventPageView = Static<typeof EventPageView>;
 
 /** The event stream (docs/api.md): server-sent events (WHATWG HTML, "Server-sent events"), or one page as JSON. */
 export const EVENTS_API = {

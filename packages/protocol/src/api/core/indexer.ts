@@ -75,7 +75,7 @@ const freshnessView = {
   state: Type.String({ description: 'live, catching_up, stalled or halted' }),
 };
 
-export const CoverageView = Type.Object(
+const CoverageView = Type.Object(
   {
     contract: Type.String(),
     kind: Type.String({ description: 'events or transactions' }),
@@ -85,7 +85,6 @@ export const CoverageView = Type.Object(
   },
   { title: 'Coverage' },
 );
-export type CoverageView = Static<typeof CoverageView>;
 
 const listView = {
   pagination: Type.Object({
@@ -114,7 +113,7 @@ export const EventView = Type.Object(
 );
 export type EventView = Static<typeof EventView>;
 
-export const TransactionView = Type.Object(
+const TransactionView = Type.Object(
   {
     hash: Type.String(),
     block_number: Type.Integer(),
@@ -127,7 +126,6 @@ export const TransactionView = Type.Object(
   },
   { title: 'ChainTransaction' },
 );
-export type TransactionView = Static<typeof TransactionView>;
 
 export const NetworkView = Type.Object(
   {

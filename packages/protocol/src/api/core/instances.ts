@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { InstanceContent, InstanceControlContent, InstanceUpdateContent } from '../../content/instance.ts';
 import { InstanceStatus, InstanceView, PaginationView } from '../../views.ts';
 import type { Api } from '../operation.ts';
@@ -11,7 +11,7 @@ const IdParams = Type.Object({
   instance_id: Type.String({ description: 'item hash of the INSTANCE message' }),
 });
 
-export const InstanceListView = Type.Object(
+const InstanceListView = Type.Object(
   {
     instances: Type.Array(InstanceView),
     pagination: PaginationView,
@@ -20,7 +20,6 @@ export const InstanceListView = Type.Object(
   },
   { title: 'InstanceList' },
 );
-export type InstanceListView = Static<typeof InstanceListView>;
 
 /** Instances: create, get, list, update, control (specification, "Instances"). */
 export const INSTANCES_API = {

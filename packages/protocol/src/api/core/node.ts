@@ -41,7 +41,7 @@ const VersionView = Type.Object({ version: Type.String() }, { title: 'Version' }
 const check = { status: Type.Enum(['ok', 'degraded', 'unavailable']), reason: Type.Optional(Type.String()) };
 const Check = Type.Object(check, { title: 'Check' });
 
-export const HealthView = Type.Object(
+const HealthView = Type.Object(
   {
     ...check,
     version: Type.String(),
@@ -69,9 +69,8 @@ export const HealthView = Type.Object(
   },
   { title: 'Health' },
 );
-export type HealthView = Static<typeof HealthView>;
 
-export const MetricsView = Type.Object(
+const MetricsView = Type.Object(
   { pyaleph_build_info: Type.Object({ python_version: Type.Null(), version: Type.String() }) },
   {
     title: 'Metrics',
@@ -79,7 +78,6 @@ export const MetricsView = Type.Object(
     description: 'null: not known to this node',
   },
 );
-export type MetricsView = Static<typeof MetricsView>;
 
 const healthAt = <const Path extends string>(path: Path) =>
   ({

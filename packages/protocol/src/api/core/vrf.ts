@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { VrfRequestBody } from '../../vrf/request.ts';
 import { VrfAnswerView, VrfClaimBody, VrfKeyView, VrfVerdictView } from '../../vrf/views.ts';
 import type { Api } from '../operation.ts';
@@ -11,14 +11,13 @@ const BODY_BYTES_MAX = 64 * 1024;
 const bodyOf = <S extends Type.TSchema>(schema: S) =>
   ({ kind: 'json', schema, isStrict: true, limitBytes: BODY_BYTES_MAX }) as const;
 
-export const VrfKeysView = Type.Object(
+const VrfKeysView = Type.Object(
   {
     node_address: Type.String({ description: 'signs their publication in the node registry' }),
     keys: Type.Array(VrfKeyView),
   },
   { title: 'VrfKeys' },
 );
-export type VrfKeysView = Static<typeof VrfKeysView>;
 
 /** Verifiable random values (specification, "VRF"; docs/randomness.md). */
 export const VRF_API = {

@@ -66,7 +66,7 @@ export type DeliveryView = Static<typeof DeliveryView>;
 const NextCursor = orNull(Type.String(), { description: 'for the next page; null after the last' });
 
 /** What each of an owner's requests is answered. */
-export const WEBHOOK_ANSWERS = {
+const WEBHOOK_ANSWERS = {
   list: Type.Object({ webhooks: Type.Array(WebhookView), next_cursor: NextCursor }, { title: 'WebhookList' }),
   show: Type.Object(
     { ...WebhookView.properties, waiting: Type.Integer({ description: 'waiting deliveries' }) },

@@ -59,15 +59,7 @@ export type AddressStatsView = Static<typeof AddressStatsView>;
 const StatsByAddress = Type.Record(Type.String(), AddressStatsView);
 
 /** What addresses may be sorted by. */
-export const STATS_ORDERS = [
-  'MESSAGES',
-  'POST',
-  'AGGREGATE',
-  'STORE',
-  'FORGET',
-  'PROGRAM',
-  'INSTANCE',
-] as const;
+const STATS_ORDERS = ['MESSAGES', 'POST', 'AGGREGATE', 'STORE', 'FORGET', 'PROGRAM', 'INSTANCE'] as const;
 
 const chains = list('chain codes');
 const minBalance = Type.Optional(Type.Number({ minimum: 0, description: 'only those that have so much' }));
