@@ -57,7 +57,7 @@ const AddForm = Type.Object(
 const OfCar = (description: string) => ({ description: `format=car: ${description}` });
 /** Longer than the longest byte range. */
 const ENTITY_BYTES_CHARS = 40;
-export const FILE_NAME_CHARS = 255;
+const FILE_NAME_CHARS = 255;
 
 const CarForm = Type.Object(
   {
