@@ -180,6 +180,11 @@ export class CoreClient {
     return this.#call(PROGRAMS_API.createProgram, { body: this.#sign({ type: 'PROGRAM', content }) });
   }
 
+  /** The programs that a compute node runs by itself. */
+  listAssignedPrograms(nodeId: string): Promise<AnswerOf<typeof PROGRAMS_API.listAssignedPrograms>> {
+    return this.#call(PROGRAMS_API.listAssignedPrograms, { params: { node_id: nodeId } });
+  }
+
   /** What the program answers, whatever status it gives it. Throws where it did not answer: PROGRAM_FAILED, PROGRAM_TIMED_OUT, ... */
   runProgram(hash: string, variables: Readonly<Record<string, unknown>>): Promise<Response> {
     return request(urlOfCall(this.url, PROGRAMS_API.runProgram, { params: { program_hash: hash } }), {

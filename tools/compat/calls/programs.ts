@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { until } from '@skerry/kit/testing/until';
 import { storedZip } from '../../../services/compute/src/programs/testing/zip.ts';
 import type { Call } from '../call.ts';
 import { type Loose, NotOffered } from '../sdk.ts';
@@ -24,6 +25,18 @@ import os
 async def app(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": os.environ["COLOUR"].encode()})
+`;
+
+/** Notes the types of the messages that it is called with. */
+const SUBSCRIBED = `
+import json
+seen = []
+
+async def app(scope, receive, send):
+    if scope["method"] == "POST":
+        seen.append(json.loads((await receive())["body"])["content"].get("type"))
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": json.dumps(seen).encode()})
 `;
 
 const zip = (text: string) => storedZip({ 'main.py': text });
@@ -112,13 +125,25 @@ export const programCalls: readonly Call[] = [
   runs('variables', () => ({ file: zip(VARIABLES), variables: { COLOUR: 'red' } }), '/', 'red'),
   runs('persistent', () => ({ file: zip(ASGI), isPersistent: true }), '/', 'hello from /'),
   {
-    name: 'program.publish, subscriptions',
+    name: 'program.publish and call with messages, subscriptions',
     async run(world) {
+      // Other calls count what is in the run's own channel.
+      const channel = `${world.channel}-subscribed`;
       const { item_hash } = await publish(world, {
-        file: zip(ASGI),
-        subscriptions: [{ sender: world.account.address, channel: world.channel }],
+        file: zip(SUBSCRIBED),
+        subscriptions: [{ sender: world.account.address, channel }],
       });
-      assert.equal(await world.statusOf(item_hash), 'processed');
+      // Which messages a node still hears of depends on when it heard of the subscription.
+      await until('the program is called with a message', async () => {
+        const content = {
+          account: world.account,
+          channel: world.channel,
+          postType: 'subscribed',
+          content: {},
+        };
+        await world.client('PostMessageClient').send({ ...content, sync: true });
+        return (await ask(world, item_hash)).includes('subscribed');
+      });
     },
   },
   {

@@ -27,6 +27,27 @@ export const PROGRAM_LIMITS = {
   waitMs: 30_000,
   /** While others wait, a call that takes more than its caller's share of the node ends after this. */
   contendedMs: 10_000,
+  /** Of the memory of all programs, what those may have together that are kept running. */
+  keptShare: 0.75,
+  /** A kept program that ended is started again after this, twice as long each time up to the most. */
+  keptRestartMs: 1_000,
+  keptRestartMaxMs: 300_000,
+  /** One that ran for as long begins with the short pause again. */
+  keptSteadyMs: 60_000,
+  /** Messages that wait to be handed to one program, and to all; newer ones are left out. */
+  messagesPerProgram: 256,
+  messages: 4_096,
+  /** Calls of one program by messages: what messages bring about among programs cannot grow beyond it. */
+  messageCallsPerMinute: 60,
+  /** Programs that are called by messages at the same time. */
+  messageCalls: 4,
+  /** A message that a program failed at is tried again after this, twice as long each time, and so many times in all. */
+  messageRetryMs: 2_000,
+  messageTries: 5,
+  /** Filters of one program. */
+  messageFilters: 32,
+  /** How often the core node is asked what this node is to run by itself. */
+  assignedEveryMs: 5_000,
   /** Beyond this a warm sandbox is replaced, whatever its program leaks. */
   callsPerSandbox: 100_000,
 } as const;

@@ -7,6 +7,7 @@ import { loadDiagnosticPrograms } from './diagnostic.ts';
 import { Programs } from './programs.ts';
 import { RunReports } from './reports.ts';
 import { addProgramRoutes, type ClientOf, refusePrograms } from './routes.ts';
+import { runStanding } from './standing/open.ts';
 
 export interface ProgramServiceOptions {
   readonly config: ComputeConfig;
@@ -24,7 +25,7 @@ export interface ProgramService extends AsyncDisposable {
   /** What programs may have together; no virtual machine is promised it. */
   readonly memoryMib: number;
   addRoutes(app: HttpServer, clientOf: ClientOf): Promise<void>;
-  /** Reports runs until the signal ends. */
+  /** Reports runs, and runs what is to run by itself, until the signal ends. */
   work(): Promise<void>;
 }
 
@@ -100,7 +101,10 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
       const hashes = diagnostics.map(({ hash }) => hash);
       addProgramRoutes(app, programs, clientOf, hashes);
     },
-    work: () => reports.work(),
+    work: async () => {
+      const { dataDir } = config;
+      await Promise.all([reports.work(), runStanding({ core, programs, nodeId, dataDir, log, signal })]);
+    },
     [Symbol.asyncDispose]: () => programs[Symbol.asyncDispose](),
   };
 }

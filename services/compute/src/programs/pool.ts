@@ -1,75 +1,14 @@
-import type { Logger } from '@skerry/kit';
 import { AppError, type RuntimeName } from '@skerry/protocol';
 import { chooseToEnd, chooseToRefuse, type Held, orderWaiters, RecentUse } from './fair-shares.ts';
 import { PROGRAM_LIMITS } from './limits.ts';
-import type { ControlGroups } from './sandbox/control-groups.ts';
-import type { LogTail } from './sandbox/log-tail.ts';
-import type { RuntimeKit } from './sandbox/runtimes.ts';
-import { Sandbox, type SandboxCode } from './sandbox/sandbox.ts';
-
-export interface PoolOptions {
-  readonly kits: ReadonlyMap<RuntimeName, RuntimeKit>;
-  readonly groups: ControlGroups;
-  readonly filterPath: string;
-  /** The first of the users that sandboxes run as, one each. */
-  readonly uidBase: number;
-  /** What all sandboxes may have together. */
-  readonly memoryMib: number;
-  /** Blank sandboxes of each runtime that wait for a program. */
-  readonly spares: number;
-  /** How long a program stays warm after its last call. */
-  readonly idleMs: number;
-  readonly log: Logger;
-  /** As PROGRAM_LIMITS has it by default. */
-  readonly contendedMs?: number | undefined;
-}
-
-/** A program that wants a sandbox. */
-export interface Order {
-  /** The same for everything that may share a sandbox. */
-  readonly key: string;
-  /** Who calls: what there is is shared out among these. */
-  readonly client: string;
-  readonly runtime: RuntimeName;
-  readonly code: SandboxCode;
-  readonly log: LogTail;
-}
-
-/** Where a call found its sandbox: with its program in it, blank, or not there yet. */
-export type Start = 'warm' | 'spare' | 'cold';
-
-/** A sandbox, or the place and the memory for one. `key` is null while it is blank. */
-interface Place {
-  readonly slot: number;
-  runtime: RuntimeName;
-  key: string | null;
-  reservedMib: number;
-  sandbox: Sandbox | undefined;
-  state: 'starting' | 'idle' | 'busy' | 'ending';
-  idleSinceMs: number;
-  /** Whose call runs in it, and since when, while it is busy. */
-  client: string;
-  busySinceMs: number;
-}
-
-interface Waiter {
-  readonly order: Order;
-  readonly client: string;
-  readonly key: string;
-  grant(place: Place): void;
-  refuse(error: AppError): void;
-}
+import { heldBy, type Order, type Place, type PoolOptions, type Start, type Waiter } from './places.ts';
+import { Sandbox, type SandboxResult } from './sandbox/sandbox.ts';
 
 const SANDBOXES_MAX = 256;
 const SPARE_DELAY_MS = 200;
 const LOOK_MS = 5_000;
 /** While calls wait: how often it is looked whether others hold more than their share. */
 const SHARE_LOOK_MS = 500;
-
-const heldBy = ({ client, key, reservedMib, busySinceMs }: Place): Held => ({
-  ...{ client, key: key ?? '' },
-  ...{ memoryMib: reservedMib, sinceMs: busySinceMs },
-});
 
 /** Keeps programs warm within the memory that there is. Who has not been called for longest makes room. */
 export class Pool implements AsyncDisposable {
@@ -106,9 +45,36 @@ export class Pool implements AsyncDisposable {
     }
   }
 
+  /**
+   * Keeps a program running in a sandbox of its own, where its calls go from then on. Resolves with what it answered at the end,
+   * if it did, and rejects with why it could not go on; nothing of it is left then.
+   *
+   * @throws AppError NO_RUNNER where what is kept leaves no room for it, OVERLOADED, PROGRAM_CRASHED
+   */
+  async keep(order: Order, signal: AbortSignal): Promise<SandboxResult | undefined> {
+    this.#checkKept(order);
+    this.drop(order.key);
+    const place = this.#take(order) ?? (await this.#wait(order));
+    const stop = () => void this.#end(place);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      signal.throwIfAborted();
+      await this.#fill(place, order);
+      const result = await place.sandbox!.begin();
+      if (result.kind === 'failed' || !place.sandbox!.isUsable) return result;
+      this.#release(place);
+      await place.sandbox!.ended;
+      return undefined;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      await this.#end(place);
+    }
+  }
+
   /** Lets go of a program's warm sandboxes: it was forgotten, or its code is another. */
   drop(key: string): void {
-    for (const place of this.#places) if (place.key === key && place.state === 'idle') void this.#end(place);
+    for (const place of this.#places)
+      if (place.key === key && (place.state === 'idle' || place.isKept)) void this.#end(place);
   }
 
   /** Warm and busy sandboxes of programs, blank ones left out. */
@@ -145,6 +111,15 @@ export class Pool implements AsyncDisposable {
     return sum;
   }
 
+  /** Others must have room beside what is kept. */
+  #checkKept(order: Order): void {
+    let keptMib = this.#needOf(order);
+    for (const place of this.#places) if (place.isKept) keptMib += place.reservedMib;
+    const limitMib = Math.floor(this.#options.memoryMib * PROGRAM_LIMITS.keptShare);
+    if (keptMib > limitMib)
+      throw new AppError('NO_RUNNER', `programs that are kept running have ${limitMib} MiB on this node`);
+  }
+
   /** A place for the order, or undefined if it has to wait. */
   #take(order: Order): Place | undefined {
     const need = this.#needOf(order);
@@ -155,8 +130,10 @@ export class Pool implements AsyncDisposable {
         `the program needs ${need} MiB; this node has ${memoryMib} MiB for all programs`,
       );
     if (this.#isClosed) throw new AppError('SHUTTING_DOWN', 'the node is shutting down');
+    const kept = order.isKept ? undefined : this.#keptOf(order.key);
+    if (kept) return kept.state === 'idle' && kept.sandbox?.isUsable ? this.#occupy(kept, order) : undefined;
     const idle = [...this.#places].filter(({ state }) => state === 'idle');
-    const warm = idle.find(({ key }) => key === order.key);
+    const warm = order.isKept ? undefined : idle.find(({ key }) => key === order.key);
     if (warm?.sandbox?.isUsable) return this.#occupy(warm, order);
     if (this.countOf(order.key) >= PROGRAM_LIMITS.sandboxesPerProgram) return undefined;
     const spare = idle.find(
@@ -165,10 +142,15 @@ export class Pool implements AsyncDisposable {
     if (this.#makeRoom(need - (spare?.reservedMib ?? 0), spare) && (spare || this.#freeSlots.length > 0)) {
       const place = spare ?? this.#addPlace(order.runtime, need);
       place.reservedMib = need;
+      place.isKept = order.isKept ?? false;
       if (!spare) place.key = order.key;
       return this.#occupy(place, order);
     }
     return undefined;
+  }
+
+  #keptOf(key: string): Place | undefined {
+    return [...this.#places].find((place) => place.isKept && place.key === key && place.state !== 'ending');
   }
 
   #occupy(place: Place, { client }: Order): Place {
@@ -181,7 +163,9 @@ export class Pool implements AsyncDisposable {
     if (missing <= 0) return true;
     const isLeaving = ({ state }: Place) => state === 'ending';
     for (const place of this.#places) if (isLeaving(place)) missing -= place.reservedMib;
-    const idle = [...this.#places].filter((place) => place.state === 'idle' && place !== except);
+    const idle = [...this.#places].filter(
+      (place) => place.state === 'idle' && place !== except && !place.isKept,
+    );
     for (const place of idle.toSorted((a, b) => a.idleSinceMs - b.idleSinceMs)) {
       if (missing <= 0) break;
       missing -= place.reservedMib;
@@ -193,6 +177,7 @@ export class Pool implements AsyncDisposable {
   #addPlace(runtime: RuntimeName, reservedMib: number): Place {
     const place: Place = {
       slot: this.#freeSlots.pop()!,
+      isKept: false,
       runtime,
       key: null,
       reservedMib,
@@ -222,14 +207,16 @@ export class Pool implements AsyncDisposable {
     const start = place.sandbox ? 'spare' : 'cold';
     place.key = order.key;
     if (!place.sandbox) await this.#start(place);
-    place.sandbox!.load(order.code, order.log);
+    place.sandbox!.load(order.code, order.log, order.isKept);
     return start;
   }
 
   #release(place: Place): void {
     this.#recent.note(heldBy(place), Date.now());
     if (place.state === 'ending') return;
-    if (!place.sandbox?.isUsable || this.#isClosed) void this.#end(place);
+    // A program that came to be kept meanwhile is called where it is kept.
+    const isOld = !place.isKept && place.key !== null && this.#keptOf(place.key) !== undefined;
+    if (!place.sandbox?.isUsable || this.#isClosed || isOld) void this.#end(place);
     else {
       place.state = 'idle';
       place.idleSinceMs = Date.now();
@@ -308,7 +295,8 @@ export class Pool implements AsyncDisposable {
       const contendedMs = this.#contendedMs;
       const rules = { memoryMib, contendedMs, sandboxesPerProgram: PROGRAM_LIMITS.sandboxesPerProgram };
       const isOneLeaving = [...this.#places].some(({ state }) => state === 'ending');
-      const over = isOneLeaving ? undefined : chooseToEnd(this.#held(), this.#waiters, rules, Date.now());
+      const held = this.#held().filter(({ place }) => !place.isKept);
+      const over = isOneLeaving ? undefined : chooseToEnd(held, this.#waiters, rules, Date.now());
       over?.place.sandbox?.end(
         new AppError(
           'PROGRAM_TIMED_OUT',
@@ -322,7 +310,8 @@ export class Pool implements AsyncDisposable {
   #endIdle(): void {
     const before = Date.now() - this.#options.idleMs;
     for (const place of this.#places)
-      if (place.state === 'idle' && place.key !== null && place.idleSinceMs < before) void this.#end(place);
+      if (place.state === 'idle' && place.key !== null && !place.isKept && place.idleSinceMs < before)
+        void this.#end(place);
   }
 
   #refillSoon(delayMs: number): void {

@@ -6,7 +6,8 @@ import type { Logger } from '@skerry/kit';
 import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
 import { keyOf, Library, type LoadedProgram } from './code/library.ts';
 import type { RuntimeTable } from './code/program.ts';
-import { Pool, type Start } from './pool.ts';
+import type { Order, Start } from './places.ts';
+import { Pool } from './pool.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
 import { type LogEntry, LogTail } from './sandbox/log-tail.ts';
 import { findRuntimes } from './sandbox/runtimes.ts';
@@ -114,12 +115,9 @@ export class Programs implements AsyncDisposable {
    */
   async run(hash: string, call: SandboxCall, client: string): Promise<ProgramAnswer> {
     const program = await this.library.get(hash);
-    if (!this.runtimes.includes(program.runtime))
-      throw new AppError('NO_RUNNER', `this node has no runtime ${program.runtime}`);
-    const { runtime, code, log } = program;
     const timeoutMs = program.program.timeoutSeconds * 1000;
     const runId = randomUUID();
-    return this.#pool.use({ key: keyOf(program), client, runtime, code, log }, async (sandbox, start) => {
+    return this.#pool.use(this.#orderOf(program, client), async (sandbox, start) => {
       const startedAtMs = Date.now();
       const tell = (outcome: ProgramRun['outcome'], status: number, reason: ProgramRun['reason']) => {
         const durationMs = Date.now() - startedAtMs;
@@ -140,6 +138,29 @@ export class Programs implements AsyncDisposable {
         throw error;
       }
     });
+  }
+
+  /**
+   * Keeps a program running; calls of it go there. Resolves when it ended by itself or the signal did.
+   *
+   * @throws AppError PROGRAM_FAILED, and what `run` throws
+   */
+  async keep(hash: string, signal: AbortSignal): Promise<void> {
+    const program = await this.library.get(hash);
+    if (program.runtime === 'wasm')
+      throw new AppError(
+        'PROGRAM_UNSUPPORTED',
+        'a WASI command ends with each call and cannot be kept running',
+      );
+    const result = await this.#pool.keep({ ...this.#orderOf(program, OWN), isKept: true }, signal);
+    if (result?.kind === 'failed') throw new AppError('PROGRAM_FAILED', lastLineOf(result.traceback));
+  }
+
+  #orderOf(program: LoadedProgram, client: string): Order {
+    const { runtime, code, log } = program;
+    if (!this.runtimes.includes(runtime))
+      throw new AppError('NO_RUNNER', `this node has no runtime ${runtime}`);
+    return { key: keyOf(program), client, runtime, code, log };
   }
 
   /** Whether a sandbox can be made here and answers. Throws PROGRAM_CRASHED, with what the machine complained. */

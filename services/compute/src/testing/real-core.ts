@@ -192,6 +192,20 @@ export class RealCore implements AsyncDisposable {
     });
   }
 
+  /** The scheduler's list of nodes that run programs. */
+  async listRunners(addresses: readonly string[]): Promise<void> {
+    const runners = addresses.map((address) => ({
+      node_id: nodeIdOf(address),
+      node_address: address,
+      ...{ url: 'http://127.0.0.1:1', runtimes: ['nodejs', 'python3'] },
+    }));
+    await new CoreClient({ url: this.#url, signer: this.#scheduler }).postMessage({
+      type: 'POST',
+      channel: NETWORK_CHANNEL.scheduling,
+      content: { type: NETWORK_POST.runners, content: { runners, decided_at_ms: Date.now() } },
+    });
+  }
+
   get(instanceId: string): Promise<InstanceView> {
     return this.#client.getInstance(instanceId);
   }

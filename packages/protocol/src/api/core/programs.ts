@@ -1,5 +1,6 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { ProgramContent } from '../../content/program.ts';
+import { HASH64_PATTERN } from '../../network-form/item-hash.ts';
 import { type Api, content, defaulted } from '../operation.ts';
 import { reads, takesSigned } from './common/declare.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';
@@ -8,6 +9,14 @@ export const RunBody = Type.Object(
   { variables: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
   { additionalProperties: false },
 );
+
+/** A program that a compute node runs without being called by anybody. */
+const AssignedProgram = Type.Object({
+  item_hash: Type.String(),
+  persistent: Type.Boolean({ description: 'whether it is to be kept running' }),
+  message: Type.Array(Type.Unknown(), { description: 'filters of messages that it is called with' }),
+});
+export type AssignedProgram = Static<typeof AssignedProgram>;
 
 /** Programs: keep and run (specification, "Programs"; docs/programs.md). */
 export const PROGRAMS_API = {
@@ -39,6 +48,20 @@ export const PROGRAMS_API = {
     },
     example: { answer: [] },
     deployed: {},
+  },
+  listAssignedPrograms: {
+    method: 'GET',
+    path: '/api/v0/programs/assigned/:node_id',
+    summary: 'List the programs that a compute node keeps running or calls when messages come',
+    ...reads('LIST_TOO_COSTLY'),
+    params: Type.Object({ node_id: Type.String({ pattern: HASH64_PATTERN }) }),
+    answers: {
+      200: Type.Object({
+        programs: Type.Array(AssignedProgram),
+        cursor: Type.String({ description: 'events after it may not be in the list yet' }),
+      }),
+    },
+    example: { params: { node_id: '0'.repeat(64) }, answer: { programs: [], cursor: '0' } },
   },
   runProgram: {
     method: 'POST',

@@ -136,14 +136,14 @@ async function call(frame) {
   try {
     if (!isLoaded) {
       process.stdout.write = collect;
-      await load(frame.head.variables);
+      await load(frame.head.variables ?? {});
       if (answer) {
         process.stdout.write = writeOut;
         for (const chunk of output.chunks) writeOut(chunk);
       }
     }
     // A script has answered when nothing is left for it to do.
-    if (answer) succeed(await answer(frame));
+    if (answer) succeed(frame.head.kind === 'start' ? answerOf(null) : await answer(frame));
     else channel.unref();
   } catch (error) {
     fail(error);
@@ -164,6 +164,6 @@ receive((head, body) => {
   if (head.kind === 'load') {
     code = { head, body: Buffer.from(body) };
     Object.assign(process.env, head.environment);
-  } else if (head.kind === 'call') void call({ head, body: Buffer.from(body) });
+  } else if (head.kind === 'call' || head.kind === 'start') void call({ head, body: Buffer.from(body) });
 });
 send({ kind: 'ready' });

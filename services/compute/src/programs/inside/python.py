@@ -88,7 +88,27 @@ class Asgi:
             raise RuntimeError(told.result().get("message", "the start of the application failed"))
 
     def __call__(self, head, body):
+        # An application of the deployed SDK (AlephApp) has handlers of its own for messages.
+        takes_messages = isinstance(getattr(self.app, "event_handlers", None), list)
+        if head.get("trigger") == "message" and takes_messages:
+            return self.loop.run_until_complete(self.answer_message(body))
         return self.loop.run_until_complete(self.answer(head, body))
+
+    def wait_for(self, function):
+        """Lets what the application began go on meanwhile."""
+        return self.loop.run_until_complete(self.loop.run_in_executor(None, function))
+
+    async def answer_message(self, body):
+        kind, results = "aleph.message", []
+
+        async def receive_event():
+            return {"type": kind, "body": body, "more_body": False}
+
+        async def send_event(event):
+            results.append(event)
+
+        await self.app({"type": kind, "body": body.decode()}, receive_event, send_event)
+        return answer_of(results[-1] if results else None)
 
     async def answer(self, head, body):
         from urllib.parse import unquote
@@ -302,6 +322,13 @@ def format_traceback(error, source):
     return "".join(traceback.format_exception(type(error), error, trace))[-TRACEBACK_CHARS:]
 
 
+def next_frame(code, answer):
+    # Until there is a request, tasks of an application that is kept running go on.
+    if isinstance(answer, Asgi) and code[0].get("isKept"):
+        return answer.wait_for(receive)
+    return receive()
+
+
 def serve():
     sys.path.append(LIBRARIES)
     code = None
@@ -309,7 +336,7 @@ def serve():
     is_loaded = False
     send({"kind": "ready"})
     while True:
-        head, body = receive()
+        head, body = next_frame(code, answer)
         if head["kind"] == "load":
             code = (head, body)
             os.environ.update(head["environment"])
@@ -319,7 +346,7 @@ def serve():
             if not is_loaded:
                 output = sys.stdout = io.StringIO()
                 try:
-                    answer = load(code, head["variables"])
+                    answer = load(code, head.get("variables", {}))
                 except SystemExit as end:
                     if end.code not in (None, 0):
                         raise RuntimeError(f"the program ended with exit code {end.code}") from None
@@ -328,7 +355,12 @@ def serve():
                 is_loaded = True
                 if answer is not None:
                     sys.stdout.write(output.getvalue())
-            status, headers, result = answer_of_output(output.getvalue()) if answer is None else answer(head, body)
+            if answer is None:
+                status, headers, result = answer_of_output(output.getvalue())
+            elif head["kind"] == "start":
+                status, headers, result = answer_of(None)
+            else:
+                status, headers, result = answer(head, body)
             sys.stdout.flush()
             send({"kind": "answer", "status": status, "headers": headers, "isFinal": answer is None}, result)
         except BaseException as error:

@@ -29,6 +29,8 @@ export interface SandboxCode {
 
 /** One call, as the inside hears of it. */
 export interface SandboxCall {
+  /** What calls it, where that is a message and not somebody. */
+  readonly trigger?: 'message';
   readonly method: string;
   readonly path: string;
   /** Without the question mark. */
@@ -89,6 +91,7 @@ export class Sandbox {
   #calls = 0;
   #freezing: NodeJS.Timeout | undefined;
   #isFrozen = false;
+  #isKept = false;
 
   constructor(options: SandboxOptions) {
     this.#options = options;
@@ -133,8 +136,15 @@ export class Sandbox {
     return this.#memoryMib + this.#options.kit.allowanceMib;
   }
 
-  load(code: SandboxCode, log: LogTail): void {
+  /** Resolves when nothing runs in it any more. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** @param isKept whether it goes on between calls, and not only answers them */
+  load(code: SandboxCode, log: LogTail, isKept = false): void {
     this.#log = log;
+    this.#isKept = isKept;
     this.#memoryMib = code.memoryMib;
     this.#options.group.limit({
       memoryBytes: this.memoryMib * MIB,
@@ -143,7 +153,18 @@ export class Sandbox {
     });
     this.#thaw();
     const { encoding, entrypoint, environment } = code;
-    this.#channel.write(renderFrame({ kind: 'load', encoding, entrypoint, environment }, code.bytes));
+    this.#channel.write(renderFrame({ kind: 'load', encoding, entrypoint, environment, isKept }, code.bytes));
+  }
+
+  /**
+   * Runs what is loaded before anybody calls it. A script takes its whole life for that.
+   *
+   * @throws AppError PROGRAM_CRASHED; the sandbox is over then
+   */
+  async begin(): Promise<SandboxResult> {
+    const next = this.#nextFrame();
+    this.#channel.write(renderFrame({ kind: 'start' }));
+    return this.#resultOf(await next);
   }
 
   /** @throws AppError PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE; the sandbox is over then */
@@ -224,7 +245,8 @@ export class Sandbox {
     if (this.#failure && this.#log) return;
     if (this.#log) this.#log.add(type, chunk.toString('utf8'), Date.now());
     else this.#complaint = (this.#complaint + chunk.toString('utf8')).slice(-PROGRAM_LIMITS.logTailBytes);
-    if (this.#logBytes <= PROGRAM_LIMITS.logBytesPerCall) return;
+    // What runs on between calls may say something all the time; the end of it is kept.
+    if (this.#isKept || this.#logBytes <= PROGRAM_LIMITS.logBytesPerCall) return;
     const limit = PROGRAM_LIMITS.logBytesPerCall;
     this.#fail(
       new AppError('PROGRAM_OUTPUT_TOO_LARGE', `the program wrote more than ${limit} bytes in one call`),
@@ -264,7 +286,7 @@ export class Sandbox {
   /** A sandbox that waits uses no processor, whatever its program left running. */
   #freezeSoon(): void {
     clearTimeout(this.#freezing);
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isKept) return;
     this.#freezing = setTimeout(() => {
       this.#isFrozen = true;
       this.#options.group.freeze();

@@ -1,14 +1,17 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Handlers } from '@skerry/kit';
+import { cached, type Handlers } from '@skerry/kit';
 import { parseMessageHash } from '@skerry/protocol';
 import type { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
-import { getProgram, listTriggered } from '../../state/programs/programs.ts';
+import { getProgram, listStanding, listTriggered } from '../../state/programs/programs.ts';
 import { answerOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
+import { Assignments } from './assign.ts';
 import { forwardRun } from './forward.ts';
 
 const CALLER_BYTES = 16;
+/** Many compute nodes ask again and again. */
+const STANDING_MS = 1_000;
 
 /** Bytes of strangers, as files are: no page that this node serves. */
 const HEADERS = {
@@ -21,14 +24,22 @@ const HEADERS = {
 export function programHandlers({
   db,
   intake,
+  events,
   listRunners,
   forwarding,
   clientOf,
-}: Pick<Rooms, 'db' | 'intake' | 'listRunners' | 'forwarding' | 'clientOf'>): Handlers<typeof PROGRAMS_API> {
+}: Pick<Rooms, 'db' | 'intake' | 'events' | 'listRunners' | 'forwarding' | 'clientOf'>): Handlers<
+  typeof PROGRAMS_API
+> {
   // Compute nodes are told callers apart, and nothing else of them.
   const key = randomBytes(CALLER_BYTES);
   const callerOf = (request: IncomingMessage) =>
     createHmac('sha256', key).update(clientOf(request).key).digest().toString('hex', 0, CALLER_BYTES);
+  const readStanding = cached(STANDING_MS, async () => ({
+    cursor: await events.lastCursor(),
+    programs: await listStanding(db),
+  }));
+  const assignments = new Assignments();
   return {
     createProgram: async ({ body }) => answerOf(await submitBody({ intake }, body, { type: 'PROGRAM' }), {}),
     async listProgramsOnMessage({ query }) {
@@ -37,6 +48,18 @@ export function programHandlers({
         item_hash: itemHash,
         content: { on: { message: filters } },
       }));
+    },
+    async listAssignedPrograms({ params: { node_id: nodeId } }) {
+      const [{ cursor, programs }, runners] = await Promise.all([readStanding(), listRunners()]);
+      const own = assignments.listFor(nodeId, programs, runners);
+      return {
+        programs: own.map(({ programHash, isPersistent, filters }) => ({
+          item_hash: programHash,
+          persistent: isPersistent,
+          message: [...filters],
+        })),
+        cursor,
+      };
     },
     async runProgram({ params, body, request, reply }) {
       const { hash } = parseMessageHash(params.program_hash);

@@ -40,3 +40,35 @@ export const listTriggered = (db: Kysely<Schema>, oldestFirst: boolean): Promise
       order by p.created ${direction}, m.item_hash limit ${TRIGGERED_MAX}`.execute(on);
     return rows;
   });
+
+/** Programs that run without being called; those beyond it wait until others are forgotten. */
+const STANDING_MAX = 1_000;
+
+/** A program in force that runs without being called: it is persistent, or asks to be run when messages come. */
+export interface StandingProgram extends StoredProgram {
+  readonly isPersistent: boolean;
+  /** As its message has them. */
+  readonly filters: readonly unknown[];
+}
+
+interface StandingRow {
+  readonly programHash: string;
+  readonly owner: string;
+  readonly program: Program;
+  readonly isPersistent: boolean;
+  readonly filters: unknown;
+}
+
+/** The first ones, oldest first. */
+export const listStanding = (db: Kysely<Schema>): Promise<StandingProgram[]> =>
+  withTimeLimit(db, async (on) => {
+    const { rows } = await sql<StandingRow>`
+      select p.program_hash as "programHash", p.owner, p.content as program,
+        m.content -> 'on' -> 'persistent' is not distinct from 'true'::jsonb as "isPersistent",
+        m.content -> 'on' -> 'message' as filters
+      from programs p join messages m on m.item_hash = p.program_hash
+      where m.content -> 'on' -> 'persistent' = 'true'::jsonb
+        or jsonb_typeof(m.content -> 'on' -> 'message') = 'array'
+      order by p.created, m.item_hash limit ${STANDING_MAX}`.execute(on);
+    return rows.map((row) => ({ ...row, filters: Array.isArray(row.filters) ? row.filters : [] }));
+  });

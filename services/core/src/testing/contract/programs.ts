@@ -60,6 +60,10 @@ export const programCases: Cases = {
     }),
     refusesWithoutDatabase(() => signedCall(PROGRAMS, program())),
   ],
+  'GET /api/v0/programs/assigned/{node_id}': [
+    succeeds(`/api/v0/programs/assigned/${NO_HASH}`),
+    refuses('INVALID_PARAMETERS', '/api/v0/programs/assigned/abc'),
+  ],
   'POST /api/v0/run/{program_hash}': [
     ...ranCases,
     alone(refuses('NO_RUNNER', async (core) => run(await given.program(core)))),

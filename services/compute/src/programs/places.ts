@@ -1,0 +1,70 @@
+import type { Logger } from '@skerry/kit';
+import type { AppError, RuntimeName } from '@skerry/protocol';
+import type { Held } from './fair-shares.ts';
+import type { ControlGroups } from './sandbox/control-groups.ts';
+import type { LogTail } from './sandbox/log-tail.ts';
+import type { RuntimeKit } from './sandbox/runtimes.ts';
+import type { Sandbox, SandboxCode } from './sandbox/sandbox.ts';
+
+export interface PoolOptions {
+  readonly kits: ReadonlyMap<RuntimeName, RuntimeKit>;
+  readonly groups: ControlGroups;
+  readonly filterPath: string;
+  /** The first of the users that sandboxes run as, one each. */
+  readonly uidBase: number;
+  /** What all sandboxes may have together. */
+  readonly memoryMib: number;
+  /** Blank sandboxes of each runtime that wait for a program. */
+  readonly spares: number;
+  /** How long a program stays warm after its last call. */
+  readonly idleMs: number;
+  readonly log: Logger;
+  /** As PROGRAM_LIMITS has it by default. */
+  readonly contendedMs?: number | undefined;
+}
+
+/** A program that wants a sandbox. */
+export interface Order {
+  /** The same for everything that may share a sandbox. */
+  readonly key: string;
+  /** Who calls: what there is is shared out among these. */
+  readonly client: string;
+  readonly runtime: RuntimeName;
+  readonly code: SandboxCode;
+  readonly log: LogTail;
+  /** It takes a sandbox of its own, for as long as it runs. */
+  readonly isKept?: boolean;
+}
+
+/** Where a call found its sandbox: with its program in it, blank, or not there yet. */
+export type Start = 'warm' | 'spare' | 'cold';
+
+/** A sandbox, or the place and the memory for one. `key` is null while it is blank. */
+export interface Place {
+  readonly slot: number;
+  /** It belongs to a program that is kept running, and makes room for nobody. */
+  isKept: boolean;
+  runtime: RuntimeName;
+  key: string | null;
+  reservedMib: number;
+  sandbox: Sandbox | undefined;
+  state: 'starting' | 'idle' | 'busy' | 'ending';
+  idleSinceMs: number;
+  /** Whose call runs in it, and since when, while it is busy. */
+  client: string;
+  busySinceMs: number;
+}
+
+/** A call that waits for a place. */
+export interface Waiter {
+  readonly order: Order;
+  readonly client: string;
+  readonly key: string;
+  grant(place: Place): void;
+  refuse(error: AppError): void;
+}
+
+export const heldBy = ({ client, key, reservedMib, busySinceMs }: Place): Held => ({
+  ...{ client, key: key ?? '' },
+  ...{ memoryMib: reservedMib, sinceMs: busySinceMs },
+});

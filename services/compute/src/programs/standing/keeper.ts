@@ -1,0 +1,76 @@
+import { type Logger, pause } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { PROGRAM_LIMITS } from '../limits.ts';
+import type { Programs } from '../programs.ts';
+
+/** How long a program rests before it is started again. Pure. @param ends how often it ended in a row */
+export const restMs = (ends: number): number =>
+  Math.min(
+    PROGRAM_LIMITS.keptRestartMaxMs,
+    PROGRAM_LIMITS.keptRestartMs * 2 ** Math.min(30, Math.max(0, ends - 1)),
+  );
+
+export interface KeeperOptions {
+  readonly programs: Pick<Programs, 'keep' | 'listLog' | 'library'>;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Keeps the persistent programs of this node running: what ended is started again, after longer and longer rests. */
+export class Keeper {
+  readonly #options: KeeperOptions;
+  readonly #kept = new Map<string, AbortController>();
+  readonly #jobs = new Set<Promise<void>>();
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Starts what is new, and stops what is not wanted any more. */
+  set(wanted: ReadonlySet<string>): void {
+    for (const [hash, stopping] of this.#kept) {
+      if (wanted.has(hash)) continue;
+      stopping.abort();
+      this.#kept.delete(hash);
+    }
+    for (const hash of wanted) {
+      // Whether it was forgotten or has a newer version is found out as with every call.
+      if (this.#kept.has(hash)) void this.#options.programs.library.get(hash).catch(() => {});
+      else this.#start(hash);
+    }
+  }
+
+  /** Resolves when none is kept any more, after the signal. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#jobs);
+  }
+
+  #start(hash: string): void {
+    const stopping = new AbortController();
+    this.#kept.set(hash, stopping);
+    const job = this.#keep(hash, AbortSignal.any([stopping.signal, this.#options.signal]));
+    this.#jobs.add(job);
+    void job.finally(() => this.#jobs.delete(job));
+  }
+
+  async #keep(hash: string, signal: AbortSignal): Promise<void> {
+    const { programs, log } = this.#options;
+    for (let ends = 0; !signal.aborted; ) {
+      const startedAtMs = performance.now();
+      let why = 'the program ended';
+      try {
+        await programs.keep(hash, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof AppError)) throw error;
+        why = `${error.code}: ${error.message}`;
+      }
+      if (signal.aborted) return;
+      ends = performance.now() - startedAtMs > PROGRAM_LIMITS.keptSteadyMs ? 1 : ends + 1;
+      const waitMs = restMs(ends);
+      log.info({ program: hash, why, waitMs }, 'a persistent program is started again');
+      (await programs.library.find(hash))?.log.add('system', `${why}; starting again`, Date.now());
+      if (!(await pause(waitMs, signal))) return;
+    }
+  }
+}

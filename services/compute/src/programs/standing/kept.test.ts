@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { until } from '@skerry/kit/testing/until';
+import { AppError } from '@skerry/protocol';
+import { TestPrograms } from '../testing/setup.ts';
+
+/** Programs that are kept running, in real sandboxes. */
+
+let room: TestPrograms;
+before(async () => {
+  assert.equal(process.geteuid?.(), 0, 'this test needs root');
+  room = await TestPrograms.open({ idleMs: 1_000, memoryMib: 512 });
+});
+after(() => room[Symbol.asyncDispose]());
+
+/** @returns what ends it */
+function keep(hash: string) {
+  const stopping = new AbortController();
+  const ended = room.programs.keep(hash, stopping.signal).then(
+    () => 'ended',
+    (error: unknown) => (error instanceof AppError ? error.code : String(error)),
+  );
+  return { stop: () => stopping.abort(), ended };
+}
+
+const ASGI = `
+import asyncio
+beats = 0
+
+async def beat():
+    global beats
+    while True:
+        beats += 1
+        await asyncio.sleep(0.01)
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        asyncio.get_running_loop().create_task(beat())
+        await receive()
+        return await send({"type": "lifespan.startup.complete"})
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(beats).encode()})
+`;
+const NODE = 'let beats = 0; setInterval(() => beats++, 10); export default () => beats;';
+
+for (const [runtime, code] of [
+  ['python3', ASGI],
+  ['nodejs', NODE],
+] as const)
+  test(`a program in ${runtime} goes on between calls, which go to it; it is stopped`, async () => {
+    const hash = room.add(runtime, code);
+    const { stop, ended } = keep(hash);
+    const countOf = async () => Number((await room.outcomeOf(hash)).text);
+    const first = await until('a first answer', countOf, (count) => count > 0);
+    await until('more beats than calls', countOf, (count) => count > first + 100);
+    const { start } = await room.run(hash);
+    assert.deepEqual([start, room.programs.sandboxes], ['warm', 1]);
+    stop();
+    await ended;
+    await until('nothing is left', () => room.programs.sandboxes === 0);
+  });
+
+test('one that ends or fails says so', async () => {
+  assert.equal(await keep(room.add('python3', 'print(1)')).ended, 'ended');
+  assert.equal(await keep(room.add('python3', 'raise ValueError("no")')).ended, 'PROGRAM_FAILED');
+  assert.equal(
+    await keep(room.add('nodejs', 'setTimeout(() => process.abort(), 50); export default () => 1')).ended,
+    'ended',
+  );
+  assert.equal(await keep(room.add('wasm', 'AA==')).ended, 'PROGRAM_UNSUPPORTED');
+});
+
+test('what is kept leaves room for calls, and makes none', async () => {
+  const kept = room.add('python3', `${ASGI}\n# kept`, { memoryMib: 256 });
+  const { stop, ended } = keep(kept);
+  await until('it answers', async () => (await room.outcomeOf(kept)).code === '200');
+  assert.equal(await keep(room.add('python3', `${ASGI}\n# another`, { memoryMib: 256 })).ended, 'NO_RUNNER');
+  for (let index = 0; index < 4; index++)
+    assert.equal((await room.outcomeOf(room.add('nodejs', `export default () => ${index}`))).code, '200');
+  assert.equal((await room.run(kept)).start, 'warm');
+  stop();
+  await ended;
+});

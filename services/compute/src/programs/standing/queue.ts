@@ -1,0 +1,89 @@
+import { PROGRAM_LIMITS } from '../limits.ts';
+
+/** A message that a program is to be called with. */
+export interface Waiting {
+  readonly program: string;
+  readonly message: string;
+  /** How often the program failed at it. */
+  readonly failures: number;
+  /** Not before, milliseconds since 1970. */
+  readonly dueAtMs: number;
+}
+
+/** All that has to survive a restart. */
+export interface QueueState {
+  /** The last event that was looked at; null where nothing was followed yet. */
+  readonly cursor: string | null;
+  readonly waiting: readonly Waiting[];
+}
+
+export const EMPTY: QueueState = { cursor: null, waiting: [] };
+
+/** With one more message, each once for a program; undefined where too many wait. Pure. */
+export function add(
+  { cursor, waiting }: QueueState,
+  program: string,
+  message: string,
+): QueueState | undefined {
+  if (waiting.some((one) => one.program === program && one.message === message)) return { cursor, waiting };
+  const own = waiting.filter((one) => one.program === program).length;
+  if (own >= PROGRAM_LIMITS.messagesPerProgram || waiting.length >= PROGRAM_LIMITS.messages) return undefined;
+  return { cursor, waiting: [...waiting, { program, message, failures: 0, dueAtMs: 0 }] };
+}
+
+const isOther = (done: Waiting) => (one: Waiting) =>
+  one.program !== done.program || one.message !== done.message;
+
+/** Without one that is done. Pure. */
+export const remove = ({ cursor, waiting }: QueueState, done: Waiting): QueueState => ({
+  cursor,
+  waiting: waiting.filter(isOther(done)),
+});
+
+/** After a failure: later again, or not any more. Pure. */
+export function postpone(state: QueueState, failed: Waiting, nowMs: number): QueueState {
+  const failures = failed.failures + 1;
+  if (failures >= PROGRAM_LIMITS.messageTries) return remove(state, failed);
+  const dueAtMs = nowMs + PROGRAM_LIMITS.messageRetryMs * 2 ** (failures - 1);
+  const change = (one: Waiting) => (isOther(failed)(one) ? one : { ...one, failures, dueAtMs });
+  return { ...state, waiting: state.waiting.map(change) };
+}
+
+/** Only of programs that still ask. Pure. */
+export const keepOnly = ({ cursor, waiting }: QueueState, programs: ReadonlySet<string>): QueueState => ({
+  cursor,
+  waiting: waiting.filter(({ program }) => programs.has(program)),
+});
+
+const MINUTE_MS = 60_000;
+
+/** Counts calls of the last minute. */
+export class CallRate {
+  readonly #calls = new Map<string, number[]>();
+
+  mayCall(program: string, nowMs: number): boolean {
+    const recent = (this.#calls.get(program) ?? []).filter((atMs) => atMs > nowMs - MINUTE_MS);
+    if (recent.length === 0) this.#calls.delete(program);
+    else this.#calls.set(program, recent);
+    return recent.length < PROGRAM_LIMITS.messageCallsPerMinute;
+  }
+
+  note(program: string, nowMs: number): void {
+    this.#calls.set(program, [...(this.#calls.get(program) ?? []), nowMs]);
+  }
+}
+
+/** What can be called now: of each program its oldest message, one at a time. Pure but for the rate. */
+export function listDue(
+  { waiting }: QueueState,
+  busy: ReadonlySet<string>,
+  rate: CallRate,
+  nowMs: number,
+): Waiting[] {
+  const seen = new Set(busy);
+  return waiting.filter((one) => {
+    if (seen.has(one.program)) return false;
+    seen.add(one.program);
+    return one.dueAtMs <= nowMs && rate.mayCall(one.program, nowMs);
+  });
+}

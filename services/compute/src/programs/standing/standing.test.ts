@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { PROGRAM_LIMITS } from '../limits.ts';
+import { fits, mayFit, readFilters } from './filters.ts';
+import { restMs } from './keeper.ts';
+import { add, CallRate, EMPTY, keepOnly, listDue, postpone, type QueueState, remove } from './queue.ts';
+
+const MESSAGE = {
+  ...{ item_hash: 'a', sender: '0xAbc', type: 'POST', channel: 'news', chain: 'ETH' },
+  content: { type: 'note', address: '0xAbc', content: { tags: ['x'], count: 1 } },
+};
+const EVENT = {
+  ...{ item_hash: 'a', sender: '0xabc', type: 'POST', channel: 'news', timestamp: 1, content_type: 'note' },
+};
+
+describe('filters of messages', () => {
+  const cases: readonly [object, boolean][] = [
+    [{ sender: '0xABC' }, true],
+    [{ channel: 'news', type: 'POST', chain: 'ETH' }, true],
+    [{ content: { type: 'note' } }, true],
+    [{ content: { content: { count: 1 } }, sender: null }, true],
+    [{ content: { content: { count: 2 } } }, false],
+    [{ channel: 'other', type: 'POST' }, false],
+    [{ sender: '0xabcd' }, false],
+    [{ content: { toString: 1 } }, false],
+    [{ unknown: 'x' }, false],
+    [{}, false],
+  ];
+  for (const [filter, expected] of cases)
+    test(JSON.stringify(filter), () => {
+      const filters = readFilters([filter]);
+      assert.equal(fits(MESSAGE, filters), expected);
+      if (expected) assert.ok(mayFit(EVENT, filters), 'a message that fits is read');
+    });
+
+  test('what strangers write as filters is no reason to fail', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), (junk) => {
+        const filters = readFilters(junk);
+        assert.ok(filters.length <= PROGRAM_LIMITS.messageFilters);
+        if (fits(MESSAGE, filters)) assert.ok(mayFit(EVENT, filters));
+      }),
+    );
+  });
+});
+
+describe('messages that wait', () => {
+  const fill = (count: number, program = 'p') => {
+    let state: QueueState = EMPTY;
+    for (let index = 0; index < count; index++) state = add(state, program, String(index)) ?? state;
+    return state;
+  };
+
+  test('each waits once; beyond the limit of a program it is left out, and others have room', () => {
+    assert.equal(fill(3).waiting.length, 3);
+    assert.equal(add(fill(3), 'p', '0')!.waiting.length, 3);
+    const full = fill(PROGRAM_LIMITS.messagesPerProgram + 5);
+    assert.equal(full.waiting.length, PROGRAM_LIMITS.messagesPerProgram);
+    assert.equal(add(full, 'p', 'new'), undefined);
+    assert.ok(add(full, 'q', 'new'));
+    assert.equal(keepOnly(add(full, 'q', 'new')!, new Set(['q'])).waiting.length, 1);
+  });
+
+  test('of a program one at a time, the oldest first; a failure waits longer each time and ends', () => {
+    let state = add(fill(2), 'q', '0')!;
+    const due = (nowMs: number, busy: string[] = []) =>
+      listDue(state, new Set(busy), new CallRate(), nowMs).map(({ program, message }) => program + message);
+    assert.deepEqual(due(0), ['p0', 'q0']);
+    assert.deepEqual(due(0, ['p']), ['q0']);
+    const rests: number[] = [];
+    for (let nowMs = 0; state.waiting[0]!.message === '0' && state.waiting[0]!.program === 'p'; ) {
+      state = postpone(state, state.waiting[0]!, nowMs);
+      const [first] = state.waiting;
+      if (first!.message !== '0') break;
+      rests.push(first!.dueAtMs - nowMs);
+      assert.deepEqual(due(nowMs), ['q0'], 'order is kept: nothing of it overtakes');
+      nowMs = first!.dueAtMs;
+    }
+    assert.equal(rests.length, PROGRAM_LIMITS.messageTries - 1);
+    assert.ok(rests.every((rest, index) => index === 0 || rest === 2 * rests[index - 1]!));
+    assert.deepEqual(due(0), ['p1', 'q0']);
+    assert.equal(remove(state, state.waiting[0]!).waiting.length, 1);
+  });
+
+  test('calls of a program are counted by the minute, so that no loop grows', () => {
+    const rate = new CallRate();
+    const state = fill(10);
+    let calls = 0;
+    for (let nowMs = 0; nowMs < 120_000; nowMs += 10)
+      if (listDue(state, new Set(), rate, nowMs).length > 0) {
+        rate.note('p', nowMs);
+        calls++;
+      }
+    assert.equal(calls, 2 * PROGRAM_LIMITS.messageCallsPerMinute);
+  });
+});
+
+test('a program that ends is started again after longer and longer rests', () => {
+  assert.deepEqual([1, 2, 3].map(restMs), [1_000, 2_000, 4_000]);
+  assert.equal(restMs(1_000), PROGRAM_LIMITS.keptRestartMaxMs);
+});

@@ -1,0 +1,214 @@
+import { join } from 'node:path';
+import type { CoreClient } from '@skerry/client';
+import { Failures, type Logger, makeDirectory, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import { AppError, type MessageEventData, NETWORK_POST } from '@skerry/protocol';
+import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
+import { findMessage } from '../../files/message.ts';
+import { PROGRAM_LIMITS } from '../limits.ts';
+import type { Programs } from '../programs.ts';
+import type { SandboxCall } from '../sandbox/sandbox.ts';
+import { fits, type MessageFilter, mayFit } from './filters.ts';
+import {
+  add,
+  CallRate,
+  EMPTY,
+  keepOnly,
+  listDue,
+  postpone,
+  type QueueState,
+  remove,
+  type Waiting,
+} from './queue.ts';
+
+/** By which sandboxes are shared out: messages together are one caller. */
+const CALLER = 'messages';
+const STATE_FILE = 'messages-to-programs.json';
+const LOOK_MS = 500;
+const RETRY_BASE_MS = 500;
+const RETRY_MAX_MS = 30_000;
+/** A program that will not be there again. */
+const GONE = ['PROGRAM_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'PROGRAM_UNSUPPORTED'];
+
+export interface TriggersOptions {
+  readonly core: Pick<CoreClient, 'events'> & Parameters<typeof findMessage>[0];
+  readonly programs: Pick<Programs, 'run'>;
+  /** Where what waits survives a restart. */
+  readonly directory: string;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** A message as a program is called with it, in the form that deployed nodes show. */
+function callOf(message: NetworkMessageView): SandboxCall {
+  const body = Buffer.from(JSON.stringify(message));
+  return {
+    trigger: 'message',
+    ...{ method: 'POST', path: '/', query: '', variables: message, isRun: false, body },
+    headers: { 'content-type': 'application/json', 'content-length': String(body.length) },
+  };
+}
+
+/** Reports of runs are about what was called: a program that asked for all messages would call itself by them for ever. */
+const isReport = ({ content_type }: MessageEventData) => content_type === NETWORK_POST.programRuns;
+
+/**
+ * Calls programs with the messages that they ask for: follows the event log from a cursor, and keeps what is to be done in a
+ * file. Each message is handed over once; where the process is killed in between, a second time.
+ */
+export class Triggers {
+  readonly #options: TriggersOptions;
+  readonly #path: string;
+  readonly #rate = new CallRate();
+  readonly #busy = new Set<string>();
+  #filters: ReadonlyMap<string, readonly MessageFilter[]> = new Map();
+  #state: QueueState;
+  #saved: QueueState;
+  #saving: Promise<void> = Promise.resolve();
+  #round = new AbortController();
+  #changed = Promise.withResolvers<void>();
+  #left = 0;
+
+  private constructor(options: TriggersOptions, state: QueueState) {
+    this.#options = options;
+    this.#path = join(options.directory, STATE_FILE);
+    this.#state = state;
+    this.#saved = state;
+  }
+
+  static async open(options: TriggersOptions): Promise<Triggers> {
+    await makeDirectory(options.directory, 0o700);
+    const text = await readTextIfAny(join(options.directory, STATE_FILE));
+    try {
+      return new Triggers(options, text === undefined ? EMPTY : (JSON.parse(text) as QueueState));
+    } catch (error) {
+      options.log.error(
+        { err: error },
+        'what programs were to be called with cannot be read; going on from now',
+      );
+      return new Triggers(options, EMPTY);
+    }
+  }
+
+  /** Messages that wait for their programs. */
+  get waiting(): number {
+    return this.#state.waiting.length;
+  }
+
+  /** @param cursor where to begin, where nothing was followed before */
+  set(filters: ReadonlyMap<string, readonly MessageFilter[]>, cursor: string): void {
+    this.#filters = filters;
+    const { waiting } = keepOnly(this.#state, new Set(filters.keys()));
+    this.#state = { waiting, cursor: filters.size === 0 ? null : (this.#state.cursor ?? cursor) };
+    if (filters.size === 0) this.#round.abort();
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  /** Until the signal ends. */
+  async work(): Promise<void> {
+    await Promise.all([this.#follow(), this.#serve()]);
+    await this.#save();
+  }
+
+  async #follow(): Promise<void> {
+    const { core, log, signal } = this.#options;
+    const what = 'messages for programs cannot be followed; retrying';
+    const failures = new Failures({ log, what, baseMs: RETRY_BASE_MS, maxMs: RETRY_MAX_MS });
+    const ended = new Promise<void>((resolve) =>
+      signal.addEventListener('abort', () => resolve(), { once: true }),
+    );
+    while (!signal.aborted) {
+      const { cursor } = this.#state;
+      // Nothing is passed over before it is known who asks for it.
+      if (cursor === null || this.#filters.size === 0) {
+        await Promise.race([this.#changed.promise, ended]);
+        continue;
+      }
+      this.#round = new AbortController();
+      const round = AbortSignal.any([signal, this.#round.signal]);
+      try {
+        for await (const event of core.events({ cursor, signal: round })) {
+          if (event.kind === 'message' && !isReport(event.data)) await this.#look(event.data);
+          if (this.#state.cursor !== null) this.#state = { ...this.#state, cursor: event.cursor };
+          failures.clear();
+        }
+      } catch (error) {
+        if (round.aborted) continue;
+        // Another core node, or one that lost its memory: the next answer says where its log is.
+        if (error instanceof AppError && error.code === 'INVALID_CURSOR')
+          this.#state = { ...this.#state, cursor: null };
+        if (!(await pause(failures.note(error), signal))) return;
+      }
+    }
+  }
+
+  async #look(event: MessageEventData): Promise<void> {
+    const asking = [...this.#filters].filter(([, filters]) => mayFit(event, filters));
+    if (asking.length === 0) return;
+    const answer = await findMessage(this.#options.core, event.item_hash);
+    if (!answer?.message || answer.status !== 'processed') return;
+    for (const [program, filters] of asking)
+      if (fits(answer.message, filters)) this.#add(program, event.item_hash);
+  }
+
+  #add(program: string, message: string): void {
+    const state = add(this.#state, program, message);
+    if (state) this.#state = state;
+    else if (++this.#left === 1 || this.#left % PROGRAM_LIMITS.messages === 0)
+      this.#options.log.warn(
+        { program, left: this.#left },
+        'too many messages wait for a program; newer ones are left out',
+      );
+  }
+
+  async #serve(): Promise<void> {
+    const { signal } = this.#options;
+    while (await pause(LOOK_MS, signal)) {
+      const free = PROGRAM_LIMITS.messageCalls - this.#busy.size;
+      const due = listDue(this.#state, this.#busy, this.#rate, Date.now());
+      for (const one of due.slice(0, free)) void this.#call(one);
+      await this.#save();
+    }
+  }
+
+  async #call(one: Waiting): Promise<void> {
+    const { log } = this.#options;
+    this.#busy.add(one.program);
+    this.#rate.note(one.program, Date.now());
+    try {
+      const isDone = await this.#hand(one);
+      this.#state = isDone ? remove(this.#state, one) : postpone(this.#state, one, Date.now());
+    } catch (error) {
+      const isGone = error instanceof AppError && GONE.includes(error.code);
+      if (!isGone)
+        log.warn({ err: error, program: one.program, message: one.message }, 'a program failed at a message');
+      this.#state = isGone ? remove(this.#state, one) : postpone(this.#state, one, Date.now());
+    } finally {
+      await this.#save();
+      this.#busy.delete(one.program);
+    }
+  }
+
+  /** Whether nothing is left to be done. */
+  async #hand({ program, message: hash }: Waiting): Promise<boolean> {
+    const answer = await findMessage(this.#options.core, hash);
+    if (!answer?.message || answer.status !== 'processed') return true;
+    const { result } = await this.#options.programs.run(program, callOf(answer.message), CALLER);
+    return result.kind === 'answer' && result.status < 500;
+  }
+
+  /** One after the other; what does not change is not written. */
+  #save(): Promise<void> {
+    this.#saving = this.#saving.then(async () => {
+      const state = this.#state;
+      if (state === this.#saved) return;
+      try {
+        await writeFileAtomically(this.#path, `${JSON.stringify(state)}\n`, 0o600);
+        this.#saved = state;
+      } catch (error) {
+        this.#options.log.warn({ err: error }, 'what programs are to be called with cannot be stored');
+      }
+    });
+    return this.#saving;
+  }
+}
