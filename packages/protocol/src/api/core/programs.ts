@@ -54,7 +54,9 @@ export const PROGRAMS_API = {
     path: '/api/v0/programs/assigned/:node_id',
     summary: 'List the programs that a compute node keeps running or calls when messages come',
     ...reads('LIST_TOO_COSTLY'),
-    params: Type.Object({ node_id: Type.String({ pattern: HASH64_PATTERN }) }),
+    params: Type.Object({
+      node_id: Type.String({ pattern: HASH64_PATTERN, description: 'of the compute node' }),
+    }),
     answers: {
       200: Type.Object({
         programs: Type.Array(AssignedProgram),
