@@ -1,21 +1,28 @@
+import { createParser } from '@skerry/protocol';
+import Type, { type Static } from 'typebox';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
+const Waiting = Type.Object({
+  program: Type.String(),
+  message: Type.String(),
+  failures: Type.Integer({ description: 'how often the program failed at it' }),
+  dueAtMs: Type.Number({ description: 'not before, milliseconds since 1970' }),
+});
 /** A message that a program is to be called with. */
-export interface Waiting {
-  readonly program: string;
-  readonly message: string;
-  /** How often the program failed at it. */
-  readonly failures: number;
-  /** Not before, milliseconds since 1970. */
-  readonly dueAtMs: number;
-}
+export type Waiting = Readonly<Static<typeof Waiting>>;
 
+const QueueState = Type.Object({
+  cursor: Type.Union([Type.String(), Type.Null()]),
+  waiting: Type.Array(Waiting),
+});
 /** All that has to survive a restart. */
 export interface QueueState {
   /** The last event that was looked at; null where nothing was followed yet. */
   readonly cursor: string | null;
   readonly waiting: readonly Waiting[];
 }
+
+export const parseQueueState = createParser(QueueState, 'the queue');
 
 export const EMPTY: QueueState = { cursor: null, waiting: [] };
 

@@ -14,6 +14,7 @@ import {
   EMPTY,
   keepOnly,
   listDue,
+  parseQueueState,
   postpone,
   type QueueState,
   remove,
@@ -79,7 +80,7 @@ export class Triggers {
     await makeDirectory(options.directory, 0o700);
     const text = await readTextIfAny(join(options.directory, STATE_FILE));
     try {
-      return new Triggers(options, text === undefined ? EMPTY : (JSON.parse(text) as QueueState));
+      return new Triggers(options, text === undefined ? EMPTY : parseQueueState(JSON.parse(text)));
     } catch (error) {
       options.log.error(
         { err: error },
