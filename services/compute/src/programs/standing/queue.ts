@@ -1,20 +1,16 @@
-import { createParser } from '@skerry/protocol';
-import Type, { type Static } from 'typebox';
+import { fieldsOf } from '@skerry/protocol';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
-const Waiting = Type.Object({
-  program: Type.String(),
-  message: Type.String(),
-  failures: Type.Integer({ description: 'how often the program failed at it' }),
-  dueAtMs: Type.Number({ description: 'not before, milliseconds since 1970' }),
-});
 /** A message that a program is to be called with. */
-export type Waiting = Readonly<Static<typeof Waiting>>;
+export interface Waiting {
+  readonly program: string;
+  readonly message: string;
+  /** How often the program failed at it. */
+  readonly failures: number;
+  /** Not before, milliseconds since 1970. */
+  readonly dueAtMs: number;
+}
 
-const QueueState = Type.Object({
-  cursor: Type.Union([Type.String(), Type.Null()]),
-  waiting: Type.Array(Waiting),
-});
 /** All that has to survive a restart. */
 export interface QueueState {
   /** The last event that was looked at; null where nothing was followed yet. */
@@ -22,7 +18,24 @@ export interface QueueState {
   readonly waiting: readonly Waiting[];
 }
 
-export const parseQueueState = createParser(QueueState, 'the queue');
+function parseWaiting(value: unknown): Waiting {
+  const { program, message, failures, dueAtMs } = fieldsOf(value);
+  const isRight =
+    typeof program === 'string' &&
+    typeof message === 'string' &&
+    typeof failures === 'number' &&
+    typeof dueAtMs === 'number';
+  if (!isRight) throw new Error('something in it is no message for a program');
+  return { program, message, failures, dueAtMs };
+}
+
+/** What an earlier process wrote. Throws where it is not that. */
+export function parseQueueState(value: unknown): QueueState {
+  const { cursor, waiting } = fieldsOf(value);
+  if (!(cursor === null || typeof cursor === 'string') || !Array.isArray(waiting))
+    throw new Error('it is no queue of messages');
+  return { cursor, waiting: waiting.map(parseWaiting) };
+}
 
 export const EMPTY: QueueState = { cursor: null, waiting: [] };
 
