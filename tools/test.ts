@@ -4,8 +4,9 @@ import { createLogger } from '@skerry/kit';
 import { startTestServer } from '../packages/database/src/testing/server.ts';
 import { checkSources } from './check.ts';
 import { ensurePrograms } from './prerequisites.ts';
+import { batch } from './runner/batches.ts';
 import { makeRunDirectory } from './runner/directory.ts';
-import { runFile } from './runner/file.ts';
+import { type FileOutcome, runFiles } from './runner/file.ts';
 import {
   busyFactor,
   END_TO_END_LIMIT_MS,
@@ -20,7 +21,8 @@ import { parseCommand } from './usage.ts';
 /**
  * `npm test`: format, lint and types; then every test, in lanes in which one file runs after another. Those that boot machines
  * (`*.vm.e2e.test.ts`) have a lane, since an emulated one keeps one core busy; the other end-to-end ones have one, since they
- * wait most of their time; quick ones fill what is left. A lane that is done helps the others.
+ * wait most of their time; quick ones fill what is left, and small ones of a package share a process. A lane that is done helps
+ * the others.
  * Whatever a file does, the run ends: each file has a limit, and so has the whole.
  */
 const USAGE = `npm test [-- [--quick] [PATTERN ...]]
@@ -65,9 +67,10 @@ interface Tally {
   skipped: string[];
 }
 
-/** Files that may take as long. */
+/** Files whose processes may take as long. */
 interface Queue {
-  readonly files: string[];
+  /** Each in a process. */
+  readonly batches: string[][];
   readonly limitMs: number;
 }
 
@@ -102,24 +105,40 @@ const tally: Tally = { passed: 0, failed: [], skipped: [] };
 const running = new Set<string>();
 const stop = new AbortController();
 
-/** Takes files from queues, one after another, which others may do as well; what one prints is shown when it has ended. */
+async function runTogether(paths: readonly string[], limitMs: number): Promise<FileOutcome> {
+  for (const path of paths) running.add(path);
+  const outcome = await runFiles({
+    paths,
+    limitMs: () => fileLimitMs ?? limitMs * busyFactor(),
+    idleLimitMs: () => idleLimitMs ?? IDLE_LIMIT_MS * busyFactor(),
+    signal: stop.signal,
+  });
+  for (const path of paths) running.delete(path);
+  const isCounted = paths.length === 1 || outcome.failed.length === 0 || stop.signal.aborted;
+  const title = `\n${paths.join('\n')} (${(outcome.elapsedMs / 1000).toFixed(1)} s)`;
+  if (!isCounted) {
+    console.log(`${title}\nfailed in one process; each runs again in its own: ${outcome.failed.join('; ')}`);
+    return outcome;
+  }
+  tally.passed += outcome.passed;
+  tally.failed.push(...outcome.failed);
+  tally.skipped.push(...outcome.skipped);
+  console.log(`${title}\n${outcome.output.trimEnd()}`);
+  return outcome;
+}
+
+/**
+ * Takes files from queues, one after another, which others may do as well; what one prints is shown when it has ended. Where
+ * files that share a process do not all pass, each is run by itself, and only that counts.
+ */
 async function runLane(queues: readonly Queue[]): Promise<void> {
-  for (const { files, limitMs } of queues) {
-    for (let path = files.shift(); path !== undefined && !stop.signal.aborted; path = files.shift()) {
-      running.add(path);
-      const outcome = await runFile({
-        path,
-        limitMs: () => fileLimitMs ?? limitMs * busyFactor(),
-        idleLimitMs: () => idleLimitMs ?? IDLE_LIMIT_MS * busyFactor(),
-        signal: stop.signal,
-      });
-      running.delete(path);
-      tally.passed += outcome.passed;
-      tally.failed.push(...outcome.failed);
-      tally.skipped.push(...outcome.skipped);
-      console.log(`\n${path} (${(outcome.elapsedMs / 1000).toFixed(1)} s)\n${outcome.output.trimEnd()}`);
+  for (const { batches, limitMs } of queues) {
+    for (let paths = batches.shift(); paths && !stop.signal.aborted; paths = batches.shift()) {
+      const { failed } = await runTogether(paths, limitMs);
+      if (paths.length > 1 && failed.length > 0 && !stop.signal.aborted)
+        batches.unshift(...paths.map((path) => [path]));
     }
-    tally.failed.push(...files.splice(0).map((path) => `${path} was not run`));
+    tally.failed.push(...batches.splice(0).flatMap((paths) => paths.map((path) => `${path} was not run`)));
   }
 }
 
@@ -174,11 +193,11 @@ process.env.NODE_COMPILE_CACHE = join(directory.path, 'compiled');
 if (positionals.length === 0) tally.failed.push(...(await checkSources()));
 // One database server for all files; each test makes a database of its own on it.
 process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();
-const queueOf = (files: readonly string[], limitMs: number): Queue => ({ files: [...files], limitMs });
+const alone = (paths: readonly string[]) => paths.map((path) => [path]);
 const queues = {
-  quick: queueOf(quick, QUICK_LIMIT_MS),
-  endToEnd: queueOf(endToEnd, END_TO_END_LIMIT_MS),
-  machines: queueOf(machines, END_TO_END_LIMIT_MS),
+  quick: { batches: batch(quick), limitMs: QUICK_LIMIT_MS },
+  endToEnd: { batches: alone(endToEnd), limitMs: END_TO_END_LIMIT_MS },
+  machines: { batches: alone(machines), limitMs: END_TO_END_LIMIT_MS },
 };
 await Promise.all([
   runLane([queues.machines, queues.endToEnd, queues.quick]),

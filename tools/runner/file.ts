@@ -20,8 +20,8 @@ export interface FileOutcome {
 }
 
 export interface FileOptions {
-  /** Relative to the root. */
-  readonly path: string;
+  /** Relative to the root. Several run in one process. */
+  readonly paths: readonly string[];
   /** After this the file and all that it started are ended. Asked again whenever it has passed. */
   readonly limitMs: () => number;
   /** After this the file is ended when none of its tests is open and it does not end. */
@@ -30,6 +30,7 @@ export interface FileOptions {
   readonly signal: AbortSignal;
 }
 
+const TOGETHER = fileURLToPath(new URL('./together.ts', import.meta.url));
 const REPORTER = fileURLToPath(new URL('./reporter.ts', import.meta.url));
 /** How often it is noted which processes a file has. */
 const LOOK_MS = 250;
@@ -95,7 +96,7 @@ class Record {
   }
 }
 
-function start(path: string, mark: string, record: Record): ChildProcess {
+function start(paths: readonly string[], mark: string, record: Record): ChildProcess {
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
   const child = spawn(
     process.execPath,
@@ -103,7 +104,8 @@ function start(path: string, mark: string, record: Record): ChildProcess {
       '--disable-warning=ExperimentalWarning',
       `--test-reporter=${REPORTER}`,
       '--test-reporter-destination=stdout',
-      `${ROOT}${path}`,
+      ...(paths.length > 1 ? [TOGETHER] : []),
+      ...paths.map((path) => `${ROOT}${path}`),
     ],
     {
       cwd: ROOT,
@@ -165,13 +167,13 @@ async function endEarly(child: ChildProcess, ended: Promise<unknown>, tree: Proc
   await tree.end(KILL_LIMIT_MS);
 }
 
-/** Runs one test file in a process of its own. When it resolves nothing that the file started runs any more. */
-export async function runFile(options: FileOptions): Promise<FileOutcome> {
-  const { path } = options;
+/** Runs test files in a process of their own. When it resolves nothing that they started runs any more. */
+export async function runFiles(options: FileOptions): Promise<FileOutcome> {
+  const path = options.paths.join(', ');
   const startMs = performance.now();
   const record = new Record();
   const mark = randomUUID();
-  const child = start(path, mark, record);
+  const child = start(options.paths, mark, record);
   const tree = new ProcessTree(child.pid ?? -1, mark);
   const ended = once(child, 'exit').catch((error: Error) => record.failed.push(`${path}: ${error.message}`));
   const closed = once(child, 'close').catch(() => {});
@@ -208,7 +210,9 @@ export async function runFile(options: FileOptions): Promise<FileOutcome> {
     record.failed.push(`${path} ended with ${child.exitCode ?? child.signalCode}`);
   return {
     passed: record.passed,
-    failed: record.failed.map((what) => (what.startsWith(path) ? what : `${what} (${path})`)),
+    failed: record.failed.map((what) =>
+      what.startsWith(path) || options.paths.length > 1 ? what : `${what} (${path})`,
+    ),
     skipped: record.skipped,
     output: record.output,
     elapsedMs: performance.now() - startMs,

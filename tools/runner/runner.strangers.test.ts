@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { ROOT } from '../source.ts';
+import { batch } from './batches.ts';
 import { busyFactor } from './limits.ts';
 
 /** The runner as it is started by `npm test`, with files that do what no test should. */
@@ -23,7 +24,7 @@ interface Run {
   readonly pids: readonly number[];
 }
 
-async function runFixture(fixture: string, ...options: string[]): Promise<Run> {
+async function runFixtures(fixtures: readonly string[], ...options: string[]): Promise<Run> {
   const dir = mkdtempSync(join(tmpdir(), 'skerry-runner-'));
   const pids = join(dir, 'pids');
   try {
@@ -32,7 +33,7 @@ async function runFixture(fixture: string, ...options: string[]): Promise<Run> {
       [
         '--disable-warning=ExperimentalWarning',
         'tools/test.ts',
-        `tools/runner/testing/${fixture}`,
+        ...fixtures.map((fixture) => `tools/runner/testing/${fixture}`),
         ...options,
       ],
       { cwd: ROOT, env: { ...process.env, TEST_PIDS: pids }, stdio: ['ignore', 'pipe', 'inherit'] },
@@ -52,7 +53,7 @@ async function runFixture(fixture: string, ...options: string[]): Promise<Run> {
 /** The limit is twice as long each time, until the file gets as far as to hang before it: how fast the machine is says nothing. */
 async function runHanging(limit: '--file-limit' | '--run-limit'): Promise<Run> {
   for (let seconds = 5; ; seconds *= 2) {
-    const run = await runFixture('hangs.ts', limit, String(seconds));
+    const run = await runFixtures(['hangs.ts'], limit, String(seconds));
     if (run.output.includes('the grandchild says this') || seconds > LIMIT_MAX_SECONDS) return run;
   }
 }
@@ -79,7 +80,7 @@ test('F10: the run has a limit of its own: it says what was running, ends it, an
 });
 
 test('F10: a file that passes and leaves a process behind fails, and the process is named and ended', async () => {
-  const { output, code, pids } = await runFixture('leaves.ts');
+  const { output, code, pids } = await runFixtures(['leaves.ts']);
   assert.equal(pids.length, 1);
   assert.deepEqual(pids.filter(isAlive), []);
   assert.equal(code, 1);
@@ -88,7 +89,7 @@ test('F10: a file that passes and leaves a process behind fails, and the process
 });
 
 test('F10: a failure that leaves a server open is told with its words and ends', async () => {
-  const { output, code } = await runFixture('fails.ts', '--idle-limit', '1');
+  const { output, code } = await runFixtures(['fails.ts'], '--idle-limit', '1');
   assert.equal(code, 1);
   assert.match(output, /one is not two/);
   assert.match(output, /NOT RUN HERE: is skipped: for a reason/);
@@ -101,4 +102,39 @@ test('limits are longer on a machine that others keep busy, up to a bound, and n
   assert.equal(busyFactor([4, 3], 2), 1);
   assert.equal(busyFactor([3, 8], 2), 2);
   assert.equal(busyFactor([100, 8], 2), 4);
+});
+
+test('where files that share a process do not all pass, only what each does in its own counts', async () => {
+  const { output, code } = await runFixtures(['first.ts', 'second.ts']);
+  assert.match(
+    output,
+    /failed in one process; each runs again in its own: second has its process for itself/,
+  );
+  assert.match(output, /^2 passed, 0 failed, 0 skipped$/m);
+  assert.equal(code, 0);
+});
+
+test('of files that share a process it is said which one does not end', async () => {
+  const { output, code } = await runFixtures(['passes.ts', 'stays.ts'], '--idle-limit', '1');
+  assert.match(output, /FAILED: tools\/runner\/testing\/stays\.ts does not end although its tests have/);
+  assert.match(output, /^2 passed, 1 failed, 0 skipped$/m);
+  assert.equal(code, 1);
+});
+
+test('files of one package share a process, unless one could change or notice the process of the others', () => {
+  const texts = new Map([
+    ['packages/a/src/one.test.ts', "test('one', () => {});"],
+    ['packages/a/src/env.test.ts', 'process.env.HOME = directory;'],
+    ['packages/b/src/two.test.ts', ''],
+    ['packages/a/src/three.test.ts', 'process.platform'],
+    ['packages/a/src/server.test.ts', 'await using server = await start();'],
+    ...Array.from({ length: 8 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
+    ['packages/c/src/8.test.ts', ''],
+  ]);
+  const batches = batch([...texts.keys()], (path) => texts.get(path)!);
+  assert.deepEqual(
+    batches.map((paths) => paths.length),
+    [2, 1, 1, 1, 8, 1],
+  );
+  assert.deepEqual(batches[0], ['packages/a/src/one.test.ts', 'packages/a/src/three.test.ts']);
 });

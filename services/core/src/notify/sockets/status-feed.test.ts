@@ -4,7 +4,10 @@ import { createLogger } from '@skerry/kit';
 import { textFrame } from './frame.ts';
 import { StatusFeed } from './status-feed.ts';
 
-test('the status is told again when it has changed, to those who do not have it yet', async () => {
+test('the status is told again when it has changed, to those who do not have it yet', async (context) => {
+  // The feed's own timer keeps no process alive, and nothing else may run in this one.
+  const alive = setInterval(() => {}, 60_000);
+  context.after(() => clearInterval(alive));
   let looks = 0;
   const states = [{ n: 1 }, { n: 1 }, { n: 2 }];
   const changed = Promise.withResolvers<void>();

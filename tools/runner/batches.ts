@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { ROOT } from '../source.ts';
+
+/**
+ * Most of a small file's time is its process's start: the same modules, loaded once more. Those of one package that touch
+ * nothing but what they make share a process.
+ */
+const FILES_MAX = 8;
+
+/** What a file with one of these changes, asks or waits for could be another's of the same process. */
+const OWN_PROCESS = [
+  /\bprocess\.(?!execPath|geteuid|platform|arch)/,
+  /\b(?:mock|globalThis|performance|gc)\b/,
+  // Databases, servers, daemons: what has to be disposed of takes most of such a file's time itself.
+  /\busing\b|\basyncDispose\b|\b(?:before|after)(?:Each)?\(|Server\b|\blisten\(|\bfetch\(|WebSocket/,
+  /node:(?:child_process|worker_threads|async_hooks|diagnostics_channel|net|http|tls|dgram)\b/,
+];
+
+const packageOf = (path: string) => path.split('/').slice(0, 2).join('/');
+
+const isShareable = (text: string): boolean => !OWN_PROCESS.some((own) => own.test(text));
+
+/** Files that run in one process, in the order in which they were given. */
+export function batch(
+  paths: readonly string[],
+  read = (path: string) => readFileSync(`${ROOT}${path}`, 'utf8'),
+): string[][] {
+  const batches: string[][] = [];
+  const open = new Map<string, string[]>();
+  for (const path of paths) {
+    const key = packageOf(path);
+    const others = open.get(key);
+    const isAlone = !isShareable(read(path));
+    if (!isAlone && others !== undefined && others.length < FILES_MAX) {
+      others.push(path);
+      continue;
+    }
+    const made = [path];
+    batches.push(made);
+    if (!isAlone) open.set(key, made);
+  }
+  return batches;
+}
