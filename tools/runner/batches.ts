@@ -13,6 +13,8 @@ const OWN_PROCESS = [
   /\b(?:mock|globalThis|performance|gc)\b/,
   // Databases, servers, daemons: what has to be disposed of takes most of such a file's time itself.
   /\busing\b|\basyncDispose\b|\b(?:before|after)(?:Each)?\(|Server\b|\blisten\(|\bfetch\(|WebSocket/,
+  // The same, out of sight of the file.
+  /\bsimulate|\w+Suite\(/,
   /node:(?:child_process|worker_threads|async_hooks|diagnostics_channel|net|http|tls|dgram)\b/,
 ];
 
