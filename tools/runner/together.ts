@@ -5,4 +5,5 @@ import { pathToFileURL } from 'node:url';
  * loading disturbs none.
  */
 const imports = process.argv.splice(2).map((path) => `import ${JSON.stringify(pathToFileURL(path).href)};`);
-await import(`data:text/javascript,${encodeURIComponent(imports.join('\n'))}`);
+const all = `data:text/javascript,${encodeURIComponent(imports.join('\n'))}`;
+await import(all);
