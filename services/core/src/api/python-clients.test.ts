@@ -27,6 +27,14 @@ const HEADERS = {
 };
 const JSON_HEADERS = { ...HEADERS, 'content-type': 'application/json' };
 
+/** What pydantic takes for yes and for no. */
+const SPELLINGS = { True: true, true: true, 1: true, False: false, false: false, 0: false };
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+type Frame = any;
+
+const isSized = ({ detail }: Frame) => detail.some(({ size_mib }: Frame) => size_mib !== null);
+
 type Value = string | number | boolean | readonly string[] | undefined;
 
 /** Booleans as Python writes them, lists with commas; what is None is left out. */
@@ -188,6 +196,81 @@ describe("Python's clients of the deployed network", () => {
     for (const include_size of [true, false])
       assert.equal((await get('/costs', { address: alice.address, include_size })).status, 200);
     assert.equal((await get(`/aggregates/${signers.node.address}.json`, { limit: 100 })).status, 404);
+  });
+
+  test('a boolean has the spellings of Python, of JSON and of C', async () => {
+    const address = `/aggregates/${alice.address}.json?keys=profile`;
+    const questions: readonly (readonly [address: string, isYes: (body: Frame) => boolean])[] = [
+      [`${address}&with_info`, (body) => 'profile' in body.info],
+      [`${address}&value_only`, (body) => !('data' in body)],
+      ['/messages/hashes?hash_only', (body) => typeof body.hashes[0] === 'string'],
+      ['/messages.json?excludeContent', (body) => !('content' in body.messages[0])],
+      [
+        `/addresses/${alice.address}/balance?include_credit_details`,
+        (body) => body.credit_balance_details !== null,
+      ],
+      ['/costs?include_details=2&include_size', (body) => body.resources.some(isSized)],
+    ];
+    for (const [question, isYes] of questions)
+      for (const [value, expected] of Object.entries(SPELLINGS)) {
+        const { status, body } = await get(`${question}=${value}`);
+        assert.equal(status, 200, `${question}=${value}: ${JSON.stringify(body)}`);
+        assert.equal(isYes(body), expected, `${question}=${value}`);
+      }
+    for (const value of ['', 'maybe', '2'])
+      assert.equal((await get(`${address}&with_info=${value}`)).status, 422);
+  });
+
+  test('dates are seconds, with a fraction or without; a date in words is refused', async () => {
+    const channel = 'python-dates';
+    const times = [T0 + 1, T0 + 1.5, T0 + 2.25];
+    for (const time of times) await send({ ...post(`at ${time}`), channel, time });
+    const found = async (startDate: Value, endDate?: Value) =>
+      (
+        await get('/messages.json', { channels: [channel], startDate, endDate, sortOrder: 1 })
+      ).body.messages.map(({ time }: { time: number }) => time);
+    assert.deepEqual(await found(T0 + 1), times);
+    assert.deepEqual(await found(`${T0 + 1}.0`), times);
+    assert.deepEqual(await found(T0 + 1.25), times.slice(1));
+    assert.deepEqual(await found('1.70000000125e+09', T0 + 2.25), [T0 + 1.5]);
+    assert.deepEqual(await found(0, 0), times);
+    for (const date of ['2023-11-14T22:13:20', '2023-11-14', 'now', 'nan', 'None'])
+      for (const path of ['/messages.json', '/posts.json', '/messages/hashes'])
+        assert.equal((await get(path, { startDate: date })).status, 422, `${path} ${date}`);
+  });
+
+  test('a list is one parameter with commas, of one value or of several', async () => {
+    const channels = ['python-list-1', 'python-list-2'];
+    for (const channel of channels) await send({ ...post('listed'), channel });
+    await send({ ...post('listed'), channel: channels[0]! }, bob);
+    const count = async (params: Readonly<Record<string, Value>>) =>
+      (await get('/messages.json', params)).body.pagination_total;
+    assert.equal(await count({ channels }), 3);
+    assert.equal(await count({ channels: channels.slice(1) }), 1);
+    assert.equal(await count({ channels, addresses: [alice.address] }), 2);
+    assert.equal(await count({ channels, addresses: [alice.address, bob.address], chains: ['ETH'] }), 3);
+    assert.equal((await get('/posts.json', { channels, types: ['note', 'other'] })).body.posts.length, 3);
+  });
+
+  test('pages are numbered in the query or in the path, or follow each other by a cursor', async () => {
+    const channel = 'python-paging';
+    for (const text of ['1', '2', '3']) await send({ ...post(text), channel });
+    for (const list of ['messages', 'posts'] as const) {
+      const hashes = (body: Frame): string[] => body[list].map((one: Frame) => one.item_hash);
+      const query = { channels: [channel], pagination: 2 };
+      const pages = [1, 2].map((page) => get(`/${list}.json`, { ...query, page }));
+      const [first, second] = (await Promise.all(pages)).map(({ body }) => hashes(body));
+      assert.deepEqual([first!.length, second!.length], [2, 1]);
+      assert.deepEqual(hashes((await get(`/${list}/page/2.json`, query)).body), second);
+      const followed: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const { status, body } = await get(`/${list}.json`, { ...query, cursor });
+        assert.deepEqual([status, 'pagination_total' in body, body.pagination_per_page], [200, false, 2]);
+        followed.push(...hashes(body));
+        cursor = body.next_cursor;
+      }
+      assert.deepEqual(followed, [...first!, ...second!]);
+    }
   });
 
   test('files, statistics and balances have exactly the fields of their models', async () => {
