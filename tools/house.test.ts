@@ -220,11 +220,9 @@ describe('house rules', () => {
   });
 
   test('a page or a decision that is cited is there', () => {
-    const numbers = new Set(
-      [...readFileSync(join(ROOT, 'docs/decisions.md'), 'utf8').matchAll(/^(\d+)\. /gm)].map(
-        (match) => match[1]!,
-      ),
-    );
+    const numbered = [...readFileSync(join(ROOT, 'docs/decisions.md'), 'utf8').matchAll(/^(\d+)\. /gm)];
+    const numbers = new Set(numbered.map((match) => match[1]!));
+    assert.equal(numbers.size, numbered.length, 'a decision has a number of its own');
     const isThere = (page: string, number: string | undefined) =>
       existsSync(join(ROOT, page)) && (number === undefined || numbers.has(number));
     const problems = (file: SourceFile) =>
