@@ -61,22 +61,22 @@ const tableOf = (routes: readonly DeployedRoute[], api: Api) =>
 
 export const describeCompatibility = (): string => `# Compatibility
 
-Does an application that was made for the deployed network work here, unchanged? Point its client at a core node of your own
-(\`new AlephHttpClient(url)\`, \`ALEPH_API_HOST\`). Every route below that says "yes" takes the same parameters and gives the same fields; more fields may come with them, except
-where clients refuse unknown ones.
+Does an application that was made for the deployed network work here unchanged? Point its client at your own core node
+(\`new AlephHttpClient(url)\`, \`ALEPH_API_HOST\`). Every route marked "yes" takes the same parameters and returns the same fields. It may add fields, except where clients refuse unknown
+ones.
 
 \`npm run compat\` installs the newest SDK from npm in a folder of its own, starts a network, makes every call that the SDK offers, and prints which of them work (\`--help\`).
-It leaves out \`@aleph-sdk/superfluid\`, which talks to public chains and to no node. A call that the SDK on npm does not have, but a newer one in its repository, is "not offered".
+It leaves out \`@aleph-sdk/superfluid\`, which talks to public chains and to no node. A call that only the newer SDK in its repository has, and not the one on npm, is "not offered".
 \`npm run generate\` writes this page from the contract in \`packages/protocol/src/api\` and from the deployed routes in \`tools/compat/routes.ts\`.
 
 ## What differs on every route
 
 - **Errors** are JSON, \`{error, status: "error", code}\` ([errors.md](errors.md)), and not text. Clients decide by the HTTP status, which is the same unless the table says otherwise.
-- **A parameter that nobody knows** is \`UNKNOWN_FIELD\`, 422 or 400. Deployed nodes ignore it and answer with everything, which a client takes for the filtered list.
-- **Requests are counted** per client, and too many are 429 with \`Retry-After\` ([operating.md](operating.md#limits)). An operator sets the rates.
-- **A page of \`cursor\`** is opaque in both networks, and valid only in the one that gave it.
+- **An unknown parameter** is refused with \`UNKNOWN_FIELD\`, 422 or 400. Deployed nodes ignore it and return everything, which a client mistakes for the filtered list.
+- **Requests are counted** per client, and a client that sends too many gets 429 with \`Retry-After\` ([operating.md](operating.md#limits)). The operator sets the rates.
+- **A cursor** is opaque in both networks, and valid only in the one that issued it.
 - **Everything is paid by credit.** \`hold\` and \`superfluid\` are accepted in a message and charged as credit ([credit.md](credit.md)); amounts of tokens are zero.
-- **Messages are answered after the verdict**: \`sync\` is accepted and without effect.
+- **A message is answered after the verdict**: \`sync\` is accepted but has no effect.
 
 ## Core node
 

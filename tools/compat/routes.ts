@@ -75,7 +75,7 @@ export const DEPLOYED_CORE: readonly DeployedRoute[] = [
     'GET /api/docs',
     'GET /api/docs/swagger.json',
   ),
-  ...absent('a page for people; `skerry` and the status service have theirs', 'GET /', 'GET /static/{}'),
+  ...absent('no pages for people; use `skerry` or the status service', 'GET /', 'GET /static/{}'),
 ];
 
 export const DEPLOYED_COMPUTE: readonly DeployedRoute[] = [
@@ -107,7 +107,7 @@ export const DEPLOYED_COMPUTE: readonly DeployedRoute[] = [
     'POST /control/machine/{}/update',
   ),
   ...absent(
-    'no token is handed out: what an owner may see is signed for, and the rest is in the metrics',
+    'no tokens exist: owners sign their requests, and everything else is in the metrics',
     'GET /about/executions/details',
     'GET /about/config',
     'GET /about/executions/records',

@@ -91,7 +91,10 @@ const typed = (fields: readonly Rlp[]) => concat([Uint8Array.of(TYPE), encodeRlp
 export function createWallet(privateKey: string): Wallet {
   const key = hexToBytes(privateKey.trim());
   if (key?.length !== 32 || !secp256k1.utils.isValidSecretKey(key))
-    throw new AppError('INVALID_PARAMETERS', 'a private key is 64 hexadecimal digits within secp256k1');
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      'a private key is 64 hexadecimal digits within the range of secp256k1',
+    );
   return {
     address: evmAddressOf(secp256k1.getPublicKey(key, false)),
     sign(transaction) {

@@ -37,10 +37,7 @@ function normalize(value: unknown, depth: number): unknown {
   if (depth > DEPTH_MAX) throw new AppError('INVALID_PARAMETERS', 'query.args is nested too deeply');
   if (typeof value === 'number') {
     if (!Number.isSafeInteger(value))
-      throw new AppError(
-        'INVALID_PARAMETERS',
-        'query.args: a number that is not a small integer is written as text',
-      );
+      throw new AppError('INVALID_PARAMETERS', 'query.args: write numbers as text, except small integers');
     return String(value);
   }
   if (typeof value === 'string') {

@@ -233,6 +233,6 @@ export function parseBound(text: string): Bound {
   if (!bytes)
     throw new AppError('INVALID_CURSOR', 'a place in the order of messages is 16 to 88 hexadecimal digits');
   const time = new DataView(bytes.buffer).getFloat64(0);
-  if (Number.isNaN(time)) throw new AppError('INVALID_CURSOR', 'its time is no number');
+  if (Number.isNaN(time)) throw new AppError('INVALID_CURSOR', 'its time is not a number');
   return { time, prefix: bytes.slice(8) };
 }

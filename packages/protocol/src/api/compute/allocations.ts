@@ -46,7 +46,9 @@ export const ALLOCATIONS_API = {
       body: { instances: [INSTANCE] },
       answer: { success: true, successful: [INSTANCE], failing: [], errors: {}, stopped: [] },
     },
-    deployed: { differs: 'signed by a scheduler that the operator trusts, in the place of a secret token' },
+    deployed: {
+      differs: 'a scheduler that the operator trusts signs the request, instead of sending a secret token',
+    },
   },
   updateMachine: {
     method: 'POST',
@@ -72,6 +74,8 @@ export const ALLOCATIONS_API = {
       body: { instance: INSTANCE },
       answer: { success: true, successful: true, failing: [], errors: {} },
     },
-    deployed: { differs: 'the instance is asked for at the core node; 503 where it cannot be taken' },
+    deployed: {
+      differs: 'the node looks the instance up at its core node, and answers 503 if it cannot take it',
+    },
   },
 } as const satisfies Api;

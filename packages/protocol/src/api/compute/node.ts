@@ -135,7 +135,7 @@ export const NODE_API = {
     path: '/about/login',
     summary: 'Always returns 401, which monitors of deployed networks read as a sign of life',
     answers: { 401: Type.Object({ success: Type.Literal(false) }) },
-    deployed: { differs: 'nobody logs in: owners and schedulers sign' },
+    deployed: { differs: 'always 401: owners and schedulers sign instead of logging in' },
   },
   getUsage: {
     ...node,

@@ -168,7 +168,7 @@ export const COSTS_API = {
     answers: { 200: PriceView },
     deployed: {
       differs:
-        'what costs nothing and what is pending is 404, where deployed nodes say 400 and 102; the price is that of the credit rules',
+        '404 for a message that costs nothing or is pending, where deployed nodes answer 400 and 102; the price follows the credit rules',
     },
   },
   estimateCost: {
@@ -182,7 +182,7 @@ export const COSTS_API = {
       schema: Type.Object({ message: UnsignedMessage }),
     },
     answers: { 200: PriceView },
-    deployed: { differs: 'the content must be inline; the price is that of the credit rules' },
+    deployed: { differs: 'the content must be inline; the price follows the credit rules' },
   },
   estimateInstanceCost: {
     method: 'POST',
@@ -197,7 +197,7 @@ export const COSTS_API = {
       }),
     },
     answers: { 200: PriceView },
-    deployed: { differs: 'the price is that of the credit rules' },
+    deployed: { differs: 'the price follows the credit rules' },
   },
   recalculateCosts: {
     method: 'POST',
@@ -207,7 +207,7 @@ export const COSTS_API = {
     answers: { 200: RecalculatedView },
     deployed: {
       differs:
-        'costs follow from messages and are never stored, so none is ever changed; without the operator token nobody may ask',
+        'costs are computed from messages and never stored, so no cost ever changes; only the holder of the operator token may ask',
     },
   },
   recalculateCost: {

@@ -66,7 +66,7 @@ const measurementsOf = <const Kind extends NodeKind, A extends TSchema>(kind: Ki
     params: NodeParams,
     query: MetricsQuery,
     answers: { 200: answer },
-    deployed: { differs: 'whose measurements count is a setting; more columns' },
+    deployed: { differs: 'a setting says whose measurements count; there are more columns' },
   }) as const;
 
 /** What trusted monitors measured of one node (specification, "Node metrics lookup"; docs/decisions.md 10). */

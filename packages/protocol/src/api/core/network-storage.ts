@@ -32,7 +32,7 @@ const AddForm = Type.Object(
     metadata: Type.Optional(
       Type.String({
         description:
-          'JSON: {message, sync}, a signed STORE message; before the file, which may be larger then',
+          'JSON: {message, sync}, a signed STORE message; if it comes before the file, the file may be larger',
       }),
     ),
     file: Bytes,

@@ -4,7 +4,7 @@ import { answersAlways, answersFromMemory, reads } from './common/declare.ts';
 
 const TrustSource = Type.Enum(['setting', 'peers', 'unset'], {
   title: 'TrustSource',
-  description: "the node's own setting; what its peers do; or nobody said anything",
+  description: "the node's own setting, what its peers trust, or neither",
 });
 const trusted = (description: string) =>
   Type.Object({ value: Type.Array(Type.String()), source: TrustSource }, { description });

@@ -147,8 +147,7 @@ export const STORAGE_API = {
     params: HashParams,
     answers: bytesAnswers,
     deployed: {
-      differs:
-        'bytes unless `Accept` prefers JSON, as the specification has it; clients of the SDK ask for JSON',
+      differs: 'bytes unless `Accept` prefers JSON, as the specification requires; the SDK asks for JSON',
     },
   },
   getRawFile: {

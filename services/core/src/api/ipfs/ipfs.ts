@@ -96,7 +96,7 @@ async function keepAdded(
   request: FastifyRequest,
   viewOf: (node: KeptNode) => { readonly hash: string },
 ) {
-  if (!file) throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
+  if (!file) throw new AppError('INVALID_PARAMETERS', 'the form has no file; send it as the field "file"');
   const { id, sizeBytes } = file.blob.value;
   const named = viewOf(file.blob.value);
   // Kept already, for the grace period: the client's until a message keeps it.

@@ -71,7 +71,10 @@ class Sockets {
       const read = () => readHistory(this.#used.db, filter, past, form);
       const before = await this.#histories.run(read);
       if (reader.isOver)
-        throw new AppError('OVERLOADED', 'more came than could wait for your history; use narrower filters');
+        throw new AppError(
+          'OVERLOADED',
+          'too many messages arrived while your history was read; use narrower filters',
+        );
       const connection = this.#connections.open(takeUpgrade(reply));
       if (connection) reader.begin(connection, before);
       else reader.end();

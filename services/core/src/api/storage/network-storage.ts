@@ -108,7 +108,7 @@ const viewOf = ({ ref, owner, fileHash, sizeBytes }: FileReference): FileReferen
 });
 
 function found(reference: FileReference | undefined, what: string) {
-  if (!reference) throw new AppError('FILE_NOT_FOUND', `${what} names no file here`);
+  if (!reference) throw new AppError('FILE_NOT_FOUND', `${what} names no file that is stored here`);
   return viewOf(reference);
 }
 
@@ -122,7 +122,7 @@ async function keep(
   file: FormFile<Guarded<Received>> | undefined,
   fields: ReadonlyMap<string, string>,
 ) {
-  if (!file) throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
+  if (!file) throw new AppError('INVALID_PARAMETERS', 'the form has no file; send it as the field "file"');
   const { files, uploads, clientOf } = rooms;
   const { value: blob } = file.blob;
   const { hash, sizeBytes } = blob;

@@ -17,7 +17,7 @@ export function checkJson(body: Uint8Array): void {
 }
 
 async function storeFile({ files }: Pick<Rooms, 'files'>, { file, fields }: Form) {
-  if (!file) throw new AppError('INVALID_PARAMETERS', 'the form lacks the file, in the field "file"');
+  if (!file) throw new AppError('INVALID_PARAMETERS', 'the form has no file; send it as the field "file"');
   const stored = await files.store(file.blob, file.contentType, fieldsOf(fields));
   const { messageHash, verdict } = stored;
   if (verdict.status === 'forgotten')

@@ -15,7 +15,7 @@ import { LIST_ERRORS, NetworkMessageView, NetworkPostView } from '../messages.ts
 
 export const sortBy = defaulted(
   Type.Enum(['time', 'tx-time'], {
-    description: 'tx-time: when a chain confirmed it first; what none confirmed is the newest',
+    description: 'tx-time: when a chain first confirmed it; unconfirmed messages count as the newest',
   }),
   'time',
 );
