@@ -66,7 +66,10 @@ export const computeConfig = defineConfig(
       [],
       'addresses that may send instances to this node (POST /control/allocations)',
     ),
-    probeIpv4: settings.text('1.1.1.1:443', 'address with which /status/check/host tests IPv4'),
+    probeIpv4: settings.text(
+      '1.1.1.1:443',
+      'address with which /status/check/host tests IPv4; another one where the network blocks it',
+    ),
     probeIpv6: settings.text('[2606:4700:4700::1111]:443', 'address with which it tests IPv6'),
     probeName: settings.text('one.one.one.one', 'name that it resolves'),
     releasedGraceHours: settings.integer(
@@ -156,7 +159,10 @@ export const computeConfig = defineConfig(
       DEPLOYED_IMAGES,
       'images for instances that name a disk of the deployed network: HASH=IMAGE, comma-separated; instances are accepted with these if SKERRY_CORE_IMAGES has the hash',
     ),
-    prepareImages: settings.list([], 'images to build at start instead of on first use'),
+    prepareImages: settings.list(
+      [],
+      'images to build at start, so that the first instance need not wait: names, comma-separated',
+    ),
   },
   {
     mirror: 'debianMirror',

@@ -43,7 +43,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     0,
     60_000,
     1_000,
-    'how long POST /instances waits for the scheduler, in ms',
+    'how long POST /instances waits for the scheduler before it answers without an address, in ms; 0 to answer at once',
   ),
   uploadLimitBytes: settings.integer(
     1,

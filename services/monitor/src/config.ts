@@ -28,17 +28,26 @@ export const monitorConfig = defineConfig('SKERRY_MONITOR', {
     settings.list([], 'core nodes to measure besides the list: URL or ID@URL, comma-separated'),
     (texts) => texts.map(parseCoreNode),
   ),
-  announcedNodes: settings.flag(true, 'whether to measure announced compute nodes'),
+  announcedNodes: settings.flag(
+    true,
+    'whether to measure compute nodes that announce themselves, besides those on the list',
+  ),
   referenceFile: optional(
     parseItemHash,
-    'hash of the 6.7 kB file to fetch; by default the monitor stores one',
+    'hash of the file to fetch, on a network that has one already; by default the monitor stores one of 6.7 kB',
   ),
   computeFamily: settings.choice(['ipv6', 'any'], 'ipv6', 'address family for measuring compute nodes'),
-  software: settings.list(['skerry'], 'names of compute node software in the Server header'),
+  software: settings.list(
+    ['skerry'],
+    'names of compute node software in the Server header, whose versions are published; add a name to measure other software',
+  ),
   asnFile: settings.optionalText('table of autonomous systems: "PREFIX ASN NAME" per line; read every hour'),
-  caFile: settings.optionalText('additional certificate authorities to trust, PEM'),
+  caFile: settings.optionalText('file with more certificate authorities to trust, PEM; for private networks'),
   allowPrivate: settings.flag(false, 'whether to contact nodes at private addresses; for devnets'),
-  serverAddress: settings.text('', 'public address of this monitor, as published'),
+  serverAddress: settings.text(
+    '',
+    'public address of this monitor, published so that readers know from where it measures; empty to publish none',
+  ),
   releases: parsed<string[], readonly Release[]>(
     settings.list([], "releases to keep in this key's version table: SOFTWARE@VERSION, comma-separated"),
     (texts) => texts.map(parseRelease),
