@@ -142,6 +142,12 @@ export const computeConfig = defineConfig(
       1_024,
       'memory for all programs together, including idle ones, in MiB',
     ),
+    programVolumesGib: settings.integer(
+      0,
+      HARD_DISK_GIB_MAX,
+      8,
+      'disk space for volumes of all programs together, in GiB',
+    ),
     programIdleSeconds: settings.integer(
       1,
       86_400,

@@ -39,6 +39,19 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": json.dumps(seen).encode()})
 `;
 
+const VOLUMES = `
+async def app(scope, receive, send):
+    for path in ("/data/kept", "/scratch/file"):
+        with open(path, "w") as file:
+            file.write("x")
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"written"})
+`;
+const OWN_VOLUMES = [
+  { persistence: 'host', name: 'data', size_mib: 16, mount: '/data' },
+  { ephemeral: true, size_mib: 16, mount: '/scratch' },
+];
+
 const zip = (text: string) => storedZip({ 'main.py': text });
 
 /** A program that runs. */
@@ -123,6 +136,7 @@ export const programCalls: readonly Call[] = [
   },
   runs('fastapi', () => ({ file: zip(FASTAPI) }), '/', '{"framework":"fastapi"}'),
   runs('variables', () => ({ file: zip(VARIABLES), variables: { COLOUR: 'red' } }), '/', 'red'),
+  runs('volumes', () => ({ file: zip(VOLUMES), volumes: OWN_VOLUMES }), '/', 'written'),
   runs('persistent', () => ({ file: zip(ASGI), isPersistent: true }), '/', 'hello from /'),
   {
     name: 'program.publish and call with messages, subscriptions',

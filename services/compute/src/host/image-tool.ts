@@ -8,6 +8,8 @@ export interface ToolFiles {
   readonly uid?: number;
   /** Files that it may write: its user's from then on, made empty where there are none. */
   readonly writes?: readonly string[];
+  /** Directories that it may write below: its user's from then on. */
+  readonly directories?: readonly string[];
   /** Files that it may read: its user's from then on where they are closed to others. */
   readonly reads?: readonly string[];
 }
@@ -35,10 +37,10 @@ function ancestorsOf(path: string): string[] {
 /** The command of a tool that sees its files, at their own places, and the system's programs: nothing else. Pure. */
 function toolCommand(
   argv: readonly string[],
-  { uid = TOOLS_UID, writes = [], reads = [] }: ToolFiles,
+  { uid = TOOLS_UID, writes = [], reads = [], directories = [] }: ToolFiles,
   { addressSpaceBytes, cpuSeconds }: ToolLimits = {},
 ): string[] {
-  const places = new Set([...writes, ...reads].flatMap(ancestorsOf));
+  const places = new Set([...writes, ...reads, ...directories].flatMap(ancestorsOf));
   return [
     ...['prlimit', '--core=0', '--nofile=256'],
     ...(addressSpaceBytes === undefined ? [] : [`--as=${addressSpaceBytes}`]),
@@ -50,7 +52,7 @@ function toolCommand(
     // Those that bubblewrap makes by itself may be closed to others.
     ...[...places].flatMap((path) => ['--perms', '0755', '--dir', path]),
     ...reads.flatMap((path) => ['--ro-bind', path, path]),
-    ...writes.flatMap((path) => ['--bind', path, path]),
+    ...[...writes, ...directories].flatMap((path) => ['--bind', path, path]),
     ...['--remount-ro', '/', '--chdir', '/', '--cap-drop', 'ALL', ...CAPABILITIES, '--'],
     ...['setpriv', '--reuid', `${uid}`, '--regid', `${uid}`, '--clear-groups', '--inh-caps=-all'],
     ...['--bounding-set=-all', '--no-new-privs', '--', ...argv],
@@ -63,7 +65,8 @@ export async function runImageTool(
   files: ToolFiles,
   options: RunOptions & ToolLimits = {},
 ): Promise<string> {
-  const { uid = TOOLS_UID, writes = [], reads = [] } = files;
+  const { uid = TOOLS_UID, writes = [], reads = [], directories = [] } = files;
+  for (const path of directories) await chown(path, uid, uid);
   for (const path of writes) {
     await (await open(path, 'a', 0o600)).close();
     await chown(path, uid, uid);

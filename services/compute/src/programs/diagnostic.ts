@@ -25,7 +25,7 @@ export async function loadDiagnosticPrograms(nodeId: string): Promise<LoadedProg
     timeout: TIMEOUT_SECONDS,
   });
   const diagnostic: LoadedProgram = {
-    ...{ hash, owner: '', program, runtime: 'nodejs', codeRef: hash },
+    ...{ hash, owner: '', program, runtime: 'nodejs', codeRef: hash, volumes: [] },
     code: {
       bytes: Buffer.from(text),
       encoding: 'plain',

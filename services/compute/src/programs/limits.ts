@@ -46,6 +46,14 @@ export const PROGRAM_LIMITS = {
   messageTries: 5,
   /** Filters of one program. */
   messageFilters: 32,
+  /** Volumes of one program, and directories of the path that one is mounted at. */
+  volumes: 16,
+  mountDepth: 16,
+  /** A file that is a volume, packed; and what it may be unpacked. */
+  volumeFileBytes: 1024 * 1024 * 1024,
+  unpackedMib: 2_048,
+  /** How often volumes of forgotten programs are looked for. */
+  volumeSweepMs: 600_000,
   /** How often the core node is asked what this node is to run by itself. */
   assignedEveryMs: 5_000,
   /** Beyond this a warm sandbox is replaced, whatever its program leaks. */

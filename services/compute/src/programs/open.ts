@@ -8,6 +8,7 @@ import { Programs } from './programs.ts';
 import { RunReports } from './reports.ts';
 import { addProgramRoutes, type ClientOf, refusePrograms } from './routes.ts';
 import { runStanding } from './standing/open.ts';
+import { sweepVolumes } from './volumes/sweep.ts';
 
 export interface ProgramServiceOptions {
   readonly config: ComputeConfig;
@@ -61,11 +62,13 @@ async function openChecked(
     ...{ core, nodeId, log, dataDir: config.dataDir, cacheDir: config.cacheDir },
     runtimeTable: config.programRuntimes,
     memoryMib: config.programMemoryMib,
+    volumesGib: config.programVolumesGib,
     spares: config.programSpares,
     idleMs: config.programIdleSeconds * 1000,
     onRun: (run) => reports.add(run),
   });
   try {
+    await programs.volumes.clear();
     await programs.check();
     return programs;
   } catch (error) {
@@ -103,7 +106,11 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
     },
     work: async () => {
       const { dataDir } = config;
-      await Promise.all([reports.work(), runStanding({ core, programs, nodeId, dataDir, log, signal })]);
+      await Promise.all([
+        reports.work(),
+        runStanding({ core, programs, nodeId, dataDir, log, signal }),
+        sweepVolumes({ core, volumes: programs.volumes, log, signal }),
+      ]);
     },
     [Symbol.asyncDispose]: () => programs[Symbol.asyncDispose](),
   };

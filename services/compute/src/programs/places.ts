@@ -5,6 +5,7 @@ import type { ControlGroups } from './sandbox/control-groups.ts';
 import type { LogTail } from './sandbox/log-tail.ts';
 import type { RuntimeKit } from './sandbox/runtimes.ts';
 import type { Sandbox, SandboxCode } from './sandbox/sandbox.ts';
+import type { Attached } from './volumes/volumes.ts';
 
 export interface PoolOptions {
   readonly kits: ReadonlyMap<RuntimeName, RuntimeKit>;
@@ -32,6 +33,8 @@ export interface Order {
   readonly runtime: RuntimeName;
   readonly code: SandboxCode;
   readonly log: LogTail;
+  /** Makes its volumes ready for one sandbox, where it has any. */
+  readonly attach?: (() => Promise<Attached>) | undefined;
   /** It takes a sandbox of its own, for as long as it runs. */
   readonly isKept?: boolean;
 }
@@ -48,6 +51,7 @@ export interface Place {
   key: string | null;
   reservedMib: number;
   sandbox: Sandbox | undefined;
+  attached: Attached | undefined;
   state: 'starting' | 'idle' | 'busy' | 'ending';
   idleSinceMs: number;
   /** Whose call runs in it, and since when, while it is busy. */

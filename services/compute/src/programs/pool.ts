@@ -136,9 +136,12 @@ export class Pool implements AsyncDisposable {
     const warm = order.isKept ? undefined : idle.find(({ key }) => key === order.key);
     if (warm?.sandbox?.isUsable) return this.#occupy(warm, order);
     if (this.countOf(order.key) >= PROGRAM_LIMITS.sandboxesPerProgram) return undefined;
-    const spare = idle.find(
-      ({ key, runtime, sandbox }) => key === null && runtime === order.runtime && sandbox?.isUsable,
-    );
+    // What is mounted has to be there when a sandbox starts.
+    const spare = order.attach
+      ? undefined
+      : idle.find(
+          ({ key, runtime, sandbox }) => key === null && runtime === order.runtime && sandbox?.isUsable,
+        );
     if (this.#makeRoom(need - (spare?.reservedMib ?? 0), spare) && (spare || this.#freeSlots.length > 0)) {
       const place = spare ?? this.#addPlace(order.runtime, need);
       place.reservedMib = need;
@@ -182,6 +185,7 @@ export class Pool implements AsyncDisposable {
       key: null,
       reservedMib,
       sandbox: undefined,
+      attached: undefined,
       state: 'starting',
       idleSinceMs: 0,
       client: '',
@@ -191,22 +195,24 @@ export class Pool implements AsyncDisposable {
     return place;
   }
 
-  async #start(place: Place): Promise<void> {
+  async #start(place: Place, attach?: Order['attach']): Promise<void> {
     const { kits, groups, filterPath, uidBase } = this.#options;
     const kit = kits.get(place.runtime)!;
+    place.attached = await attach?.();
+    const { mounts, uid = uidBase + place.slot } = place.attached ?? {};
     const group = groups.create(`${place.slot}-${++this.#made}`, {
       memoryBytes: place.reservedMib * 1024 * 1024,
       tasks: PROGRAM_LIMITS.tasks,
       cpus: 1,
     });
-    place.sandbox = new Sandbox({ kit, uid: uidBase + place.slot, group, filterPath });
+    place.sandbox = new Sandbox({ kit, uid, group, filterPath, mounts });
     await place.sandbox.start();
   }
 
   async #fill(place: Place, order: Order): Promise<Start> {
     const start = place.sandbox ? 'spare' : 'cold';
     place.key = order.key;
-    if (!place.sandbox) await this.#start(place);
+    if (!place.sandbox) await this.#start(place, order.attach);
     place.sandbox!.load(order.code, order.log, order.isKept);
     return start;
   }
@@ -229,6 +235,9 @@ export class Pool implements AsyncDisposable {
     if (place.state === 'ending') return;
     place.state = 'ending';
     await place.sandbox?.destroy();
+    await place.attached?.detach().catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'volumes of a program could not be let go');
+    });
     this.#places.delete(place);
     this.#freeSlots.push(place.slot);
     this.#grant();

@@ -13,6 +13,7 @@ import { type LogEntry, LogTail } from './sandbox/log-tail.ts';
 import { findRuntimes } from './sandbox/runtimes.ts';
 import type { SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
 import { renderSeccompFilter } from './sandbox/seccomp.ts';
+import { Volumes } from './volumes/volumes.ts';
 
 export interface ProgramsOptions {
   readonly core: CoreClient;
@@ -22,6 +23,8 @@ export interface ProgramsOptions {
   /** For programs that name a disk image as their runtime; none by default. */
   readonly runtimeTable?: RuntimeTable;
   readonly memoryMib: number;
+  /** Disk for all volumes of programs; none by default. */
+  readonly volumesGib?: number;
   readonly spares: number;
   readonly idleMs: number;
   /** Told of each run of a program that came by a message. */
@@ -59,6 +62,7 @@ const PROBE_CALL: SandboxCall = {
 export class Programs implements AsyncDisposable {
   readonly runtimes: readonly RuntimeName[];
   readonly library: Library;
+  readonly volumes: Volumes;
   readonly #options: ProgramsOptions;
   readonly #groups: ControlGroups;
   readonly #pool: Pool;
@@ -73,6 +77,11 @@ export class Programs implements AsyncDisposable {
     this.#pool = new Pool({
       ...{ kits, groups, filterPath, memoryMib, spares, idleMs, contendedMs, log },
       uidBase: UID_BASE + Number.parseInt(nodeId.slice(0, UID_DIGITS), 16) * UIDS_PER_NODE,
+    });
+    this.volumes = new Volumes({
+      core,
+      directory: join(options.dataDir, 'programs', 'volumes'),
+      limitMib: (options.volumesGib ?? 0) * 1024,
     });
     this.library = new Library({
       core,
@@ -160,7 +169,9 @@ export class Programs implements AsyncDisposable {
     const { runtime, code, log } = program;
     if (!this.runtimes.includes(runtime))
       throw new AppError('NO_RUNNER', `this node has no runtime ${runtime}`);
-    return { key: keyOf(program), client, runtime, code, log };
+    const { hash, volumes } = program;
+    const attach = volumes.length > 0 ? () => this.volumes.attach(hash, volumes) : undefined;
+    return { key: keyOf(program), client, runtime, code, log, attach };
   }
 
   /** Whether a sandbox can be made here and answers. Throws PROGRAM_CRASHED, with what the machine complained. */

@@ -1,9 +1,10 @@
 import { availableParallelism } from 'node:os';
 import type { CoreClient } from '@skerry/client';
-import { AppError, type Program, type RuntimeName } from '@skerry/protocol';
+import { AppError, type NetworkVolume, type Program, type RuntimeName } from '@skerry/protocol';
 import { findMessage, resolveFile, resolveMessage } from '../../files/message.ts';
 import { LogTail } from '../sandbox/log-tail.ts';
 import type { SandboxCode } from '../sandbox/sandbox.ts';
+import { type AskedVolume, readVolumes } from '../volumes/asked.ts';
 import { CodeFiles } from './files.ts';
 import { encodingOf, memoryOf, type RuntimeTable, readProgram, runtimeOf } from './program.ts';
 
@@ -14,13 +15,15 @@ export interface LoadedProgram {
   readonly program: Program;
   readonly runtime: RuntimeName;
   readonly code: SandboxCode;
+  readonly volumes: readonly AskedVolume[];
   /** What names its code: the file, or the program itself where the code is in its message. */
   readonly codeRef: string;
   readonly log: LogTail;
 }
 
 /** The same for what may share a sandbox: another version of the code is put into another one. */
-export const keyOf = ({ hash, codeRef }: LoadedProgram) => `${hash} ${codeRef}`;
+export const keyOf = ({ hash, codeRef, volumes }: Pick<LoadedProgram, 'hash' | 'codeRef' | 'volumes'>) =>
+  `${hash} ${codeRef} ${JSON.stringify(volumes)}`;
 
 interface Entry {
   readonly loaded: Promise<LoadedProgram>;
@@ -103,13 +106,14 @@ export class Library {
   }
 
   async #read(hash: string): Promise<LoadedProgram> {
-    const { owner, program } = await this.#readMessage(hash);
+    const { owner, program, volumes } = await this.#readMessage(hash);
     const runtime = await this.#findRuntime(program);
     const { code } = program;
     const codeRef = await this.#findCode(hash, program);
     const bytes = code.kind === 'source' ? Buffer.from(code.text) : await this.#files.read(codeRef);
     return {
       ...{ hash, owner, program, runtime, codeRef },
+      volumes: await this.#findVolumes(volumes),
       code: {
         bytes,
         encoding: encodingOf(program, runtime, bytes),
@@ -126,6 +130,10 @@ export class Library {
     return code.kind === 'source' ? hash : resolveFile(this.#options.core, code);
   }
 
+  #findVolumes(volumes: readonly NetworkVolume[]): Promise<AskedVolume[]> {
+    return readVolumes(volumes, (ref) => resolveFile(this.#options.core, ref));
+  }
+
   async #findRuntime({ runtime }: Program): Promise<RuntimeName> {
     const { core, runtimes } = this.#options;
     if (runtime.kind === 'named') return runtime.runtime;
@@ -136,11 +144,10 @@ export class Library {
 
   /** Throws as reading it does. */
   async #isNewest(hash: string, loaded: LoadedProgram): Promise<boolean> {
-    const { program } = await this.#readMessage(hash);
-    return (
-      (await this.#findCode(hash, program)) === loaded.codeRef &&
-      (await this.#findRuntime(program)) === loaded.runtime
-    );
+    const { program, volumes } = await this.#readMessage(hash);
+    const codeRef = await this.#findCode(hash, program);
+    const key = keyOf({ hash, codeRef, volumes: await this.#findVolumes(volumes) });
+    return key === keyOf(loaded) && (await this.#findRuntime(program)) === loaded.runtime;
   }
 
   async #check(hash: string, entry: Entry): Promise<void> {

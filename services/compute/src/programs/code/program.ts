@@ -3,6 +3,8 @@ import {
   convertNetworkContent,
   fieldsOf,
   LIMITS,
+  NETWORK_PARSERS,
+  type NetworkVolume,
   ownerOf,
   type Program,
   parseProgramContent,
@@ -18,6 +20,7 @@ import type { SandboxCode } from '../sandbox/sandbox.ts';
 export interface ReadProgram {
   readonly owner: string;
   readonly program: Program;
+  readonly volumes: readonly NetworkVolume[];
 }
 
 /** @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, HASH_MISMATCH, PROGRAM_UNSUPPORTED */
@@ -36,9 +39,10 @@ export async function readProgram(
   }
   const { content, isNetworkForm } = await readContent(core, hash, answer);
   const owner = ownerOf(answer.sender, fieldsOf(content));
-  if (!isNetworkForm) return { owner, program: programOf(parseProgramContent(content)) };
+  if (!isNetworkForm) return { owner, program: programOf(parseProgramContent(content)), volumes: [] };
   const converted = convertNetworkContent('PROGRAM', hash, content);
-  return { owner, program: converted.content as Program };
+  const { volumes } = NETWORK_PARSERS.PROGRAM(content);
+  return { owner, program: converted.content as Program, volumes: volumes ?? [] };
 }
 
 /** Which runtimes stand in for the disk images that programs name. */

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '@skerry/protocol';
 import { programEnvironment } from '../../config.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
-import { sandboxCommand } from './command-line.ts';
+import { type Mount, sandboxCommand } from './command-line.ts';
 import type { ControlGroup } from './control-groups.ts';
 import { type Frame, FrameReader, renderFrame } from './frames.ts';
 import type { LogTail } from './log-tail.ts';
@@ -15,6 +15,8 @@ export interface SandboxOptions {
   readonly uid: number;
   readonly group: ControlGroup;
   readonly filterPath: string;
+  /** What its program finds beside what the runtime needs. */
+  readonly mounts?: readonly Mount[] | undefined;
 }
 
 /** What a program is given to run, and what of. */
@@ -96,7 +98,8 @@ export class Sandbox {
   constructor(options: SandboxOptions) {
     this.#options = options;
     const { kit, uid, group, filterPath } = options;
-    const { mounts, argv } = kit;
+    const { argv } = kit;
+    const mounts = [...kit.mounts, ...(options.mounts ?? [])];
     const [program = '', ...args] = sandboxCommand({
       mounts,
       argv,

@@ -7,6 +7,7 @@ import { AppError, type ProgramRun, programOf, type RuntimeName, sha256Hex } fro
 import { type ProgramAnswer, Programs, type ProgramsOptions } from '../programs.ts';
 import { LogTail } from '../sandbox/log-tail.ts';
 import type { SandboxCall, SandboxCode } from '../sandbox/sandbox.ts';
+import type { AskedVolume } from '../volumes/asked.ts';
 
 export interface TestProgram {
   readonly memoryMib?: number;
@@ -14,6 +15,7 @@ export interface TestProgram {
   readonly encoding?: SandboxCode['encoding'];
   readonly entrypoint?: string;
   readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly AskedVolume[];
 }
 
 /** What became of a call, in one line. */
@@ -68,12 +70,13 @@ export class TestPrograms implements AsyncDisposable {
       encoding = 'plain',
       entrypoint = null,
       environment = {},
+      volumes = [],
     } = options;
     const bytes = Buffer.from(code as string);
     const hash = sha256Hex(Buffer.concat([Buffer.from(`${runtime} ${JSON.stringify(options)} `), bytes]));
     const content = { name: 'test', code: 'in a test', runtime, memory: memoryMib, timeout: timeoutSeconds };
     this.programs.library.add({
-      ...{ hash, owner: '0x0', runtime, codeRef: hash },
+      ...{ hash, owner: '0x0', runtime, codeRef: hash, volumes },
       program: programOf(content),
       code: { bytes, encoding, entrypoint, environment, memoryMib, cpus: 1 },
       log: new LogTail(),

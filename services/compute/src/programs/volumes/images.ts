@@ -1,0 +1,122 @@
+import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { renameDurably, syncFile } from '@skerry/kit';
+import type { CidSource } from '../../files/cid-file.ts';
+import { limited } from '../../files/limited.ts';
+import { openNetworkFile } from '../../files/network-file.ts';
+import { runImageTool } from '../../host/image-tool.ts';
+import { run } from '../../host/run.ts';
+import { TOOLS_UID } from '../../host/users.ts';
+import { PROGRAM_LIMITS } from '../limits.ts';
+
+/** File systems in files, made by this node: a stranger's own would be read by the kernel of the machine. */
+
+const SQUASHFS_SIGNATURE = 'hsqs';
+const UNPACK_TIMEOUT_MS = 300_000;
+
+/** An empty file system that takes no room before it is written to. Replaces nothing. */
+export async function makeImage(path: string, sizeMib: number, uid: number): Promise<void> {
+  const draft = `${path}.tmp`;
+  await rm(draft, { force: true });
+  const options = ['-q', '-t', 'ext4', '-m', '0', '-E', `root_owner=${uid}:${uid}`];
+  await run('mke2fs', [...options, draft, `${sizeMib}M`]);
+  await syncFile(draft);
+  await renameDurably(draft, path);
+}
+
+export async function mountImage(path: string, directory: string, isReadOnly: boolean): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o711 });
+  await run('mount', ['-t', 'ext4', '-o', `loop,nosuid,nodev,${isReadOnly ? 'ro' : 'rw'}`, path, directory]);
+}
+
+/** What a sandbox that ends still uses goes when that has ended. */
+export async function unmount(directory: string): Promise<void> {
+  await run('umount', ['-l', directory]);
+  await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** Mounts below a directory, which an earlier process left. */
+export async function listMounts(below: string): Promise<string[]> {
+  const text = await readFile('/proc/self/mountinfo', 'utf8');
+  return text
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((path) => path.startsWith(`${below}/`));
+}
+
+async function fetchTo(path: string, core: CidSource, name: string): Promise<void> {
+  const { bytes } = await openNetworkFile(core, name);
+  await rm(path, { force: true });
+  const file = await open(path, 'wx', 0o644);
+  try {
+    for await (const chunk of limited(bytes, PROGRAM_LIMITS.volumeFileBytes, 'a volume of a program'))
+      await file.writeFile(chunk);
+  } finally {
+    await file.close();
+  }
+}
+
+async function isSquashfs(path: string): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { buffer } = await file.read(
+      Buffer.alloc(SQUASHFS_SIGNATURE.length),
+      0,
+      SQUASHFS_SIGNATURE.length,
+      0,
+    );
+    return buffer.toString('latin1') === SQUASHFS_SIGNATURE;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Unpacks an archive into a file system of bounded size, by a tool that sees nothing else. */
+async function unpackTo(image: string, archive: string): Promise<void> {
+  const directory = `${image}.unpacking`;
+  await makeImage(image, PROGRAM_LIMITS.unpackedMib, TOOLS_UID);
+  await mountImage(image, directory, false);
+  try {
+    const files = { reads: [archive], directories: [directory] };
+    const limits = { timeoutMs: UNPACK_TIMEOUT_MS };
+    const options = ['-quiet', '-no-progress', '-no-xattrs', '-processors', '1', '-force'];
+    const root = join(directory, 'root');
+    await runImageTool(['unsquashfs', ...options, '-dest', root, archive], files, limits);
+    // Whoever packed it was another user.
+    await runImageTool(['chmod', '-R', 'a+rX', root], files, limits);
+  } finally {
+    await run('umount', [directory]);
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** Where the contents of a file are found once it was made ready. */
+export type ReadyFile = { readonly kind: 'image' | 'plain'; readonly path: string };
+
+/** A file of the network, made ready to be mounted: once, below a directory of its own name. */
+export async function makeReady(directory: string, core: CidSource, name: string): Promise<ReadyFile> {
+  const [plain, image, draft] = ['plain', 'ext4', 'part'].map((ending) =>
+    join(directory, `${name}.${ending}`),
+  ) as [string, string, string];
+  for (const [kind, path] of [
+    ['image', image],
+    ['plain', plain],
+  ] as const)
+    if (await stat(path).catch(() => undefined)) return { kind, path };
+  await fetchTo(draft, core, name);
+  try {
+    if (!(await isSquashfs(draft))) {
+      await syncFile(draft);
+      await renameDurably(draft, plain);
+      return { kind: 'plain', path: plain };
+    }
+    const unpacked = `${image}.new`;
+    await rm(unpacked, { force: true });
+    await unpackTo(unpacked, draft);
+    await syncFile(unpacked);
+    await renameDurably(unpacked, image);
+    return { kind: 'image', path: image };
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
