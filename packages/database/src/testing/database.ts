@@ -96,9 +96,10 @@ async function fill(url: string, directory: string, log: Logger): Promise<void> 
   await migrate({ pool: database.pool, directory, log });
 }
 
+/** A copy of the template's files takes half the time of one through the log, which is for templates that are large or in use. */
 function createStatement(name: string, template: string): string {
   const encoding = template === 'template0' ? `encoding 'UTF8'` : '';
-  return `create database ${pg.escapeIdentifier(name)} template ${pg.escapeIdentifier(template)} ${encoding}`;
+  return `create database ${pg.escapeIdentifier(name)} template ${pg.escapeIdentifier(template)} strategy file_copy ${encoding}`;
 }
 
 async function dropDatabase(server: pg.ClientConfig, name: string): Promise<void> {
