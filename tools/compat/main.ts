@@ -2,7 +2,7 @@ import { parseCommand } from '../usage.ts';
 import { type Result, tryCall } from './call.ts';
 import { CALLS } from './calls/index.ts';
 import { startNetwork } from './network.ts';
-import { installSdk, openSdk, SDK_DIRECTORY, SDK_PACKAGES } from './sdk.ts';
+import { installSdk, isInstalled, openSdk, SDK_DIRECTORY, SDK_PACKAGES } from './sdk.ts';
 import { countOutcomes, renderResults } from './table.ts';
 import { createWorld } from './world.ts';
 
@@ -48,6 +48,10 @@ if (!values.offline) {
   say(`installing ${SDK_PACKAGES.length} packages of the SDK from npm in ${SDK_DIRECTORY}`);
   say('(minutes the first time; --offline uses those that are there)');
   await installSdk();
+}
+if (!isInstalled()) {
+  console.error(`there is no SDK in ${SDK_DIRECTORY}; run this once without --offline`);
+  process.exit(1);
 }
 const sdk = openSdk();
 say(

@@ -66,10 +66,10 @@ export async function installSdk(): Promise<void> {
   await install([...newest, ...others.map(([name, range]) => `${name}@${range}`), ...UNNAMED]);
 }
 
-/** What was installed. Throws where nothing was. */
+export const isInstalled = (): boolean => existsSync(join(SDK_DIRECTORY, 'node_modules'));
+
+/** What was installed. */
 export function openSdk(): Sdk {
-  if (!existsSync(join(SDK_DIRECTORY, 'node_modules')))
-    throw new Error(`there is no SDK in ${SDK_DIRECTORY}; run it once without --offline`);
   const require = createRequire(join(SDK_DIRECTORY, 'package.json'));
   return {
     load: (name) => require(`@aleph-sdk/${name}`),

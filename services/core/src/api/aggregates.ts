@@ -96,7 +96,10 @@ const ownHandlers = ({ db, intake }: Used): Omit<Handled, Deployed> => ({
   async listAggregates({ query }) {
     const { address, addresses } = query;
     if (address !== undefined && addresses !== undefined)
-      throw new AppError('INVALID_PARAMETERS', 'query.address and query.addresses are one parameter');
+      throw new AppError(
+        'INVALID_PARAMETERS',
+        'query.address and query.addresses mean the same; send one of them',
+      );
     const paths = parseListFilter('content.fields', query['content.fields'])?.map((text) =>
       parseJsonPath(text, 'content.fields'),
     );

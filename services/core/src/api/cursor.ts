@@ -4,7 +4,7 @@ import Type from 'typebox';
 const CURSOR_CHARS_MAX = 1_024;
 
 const refuse = (cause?: unknown): never => {
-  throw new AppError('INVALID_CURSOR', 'a cursor is what an earlier page said it is', { cause });
+  throw new AppError('INVALID_CURSOR', 'send a cursor exactly as an earlier page returned it', { cause });
 };
 
 /** No text that was ever kept holds NUL, and the database cannot even compare with one. */

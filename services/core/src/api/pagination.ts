@@ -62,7 +62,10 @@ function sizeOf(query: NetworkPageQuery): number {
 /** The page size has a name in either form. */
 export function eitherSizeOf({ limit, pagination }: Pick<NetworkPageQuery, 'limit' | 'pagination'>): number {
   if (limit !== undefined && pagination !== undefined)
-    throw new AppError('INVALID_PARAMETERS', 'query.limit and query.pagination are one parameter');
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      'query.limit and query.pagination mean the same; send one of them',
+    );
   return sizeOfPage(limit ?? pagination ?? LIMITS.pageSizeDefault);
 }
 

@@ -142,7 +142,11 @@ export const COSTS_API = {
           'credit',
         ),
         include_details: defaulted(
-          Type.Integer({ minimum: 0, maximum: 2, description: '1: each of them; 2: and what it is made of' }),
+          Type.Integer({
+            minimum: 0,
+            maximum: 2,
+            description: '0: the total; 1: each resource too; 2: each with its parts',
+          }),
           0,
         ),
         include_size,

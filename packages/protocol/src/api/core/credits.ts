@@ -195,7 +195,7 @@ export const CREDITS_API = {
     },
     deployed: {
       differs:
-        'an address without a history has an empty one, and not 404; pages are numbered, without `cursor`',
+        '200 with an empty list if the address has no history, not 404; pages are numbered, and `cursor` is refused',
     },
   },
   listPrices: {

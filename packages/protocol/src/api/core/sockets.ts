@@ -27,7 +27,7 @@ export const SOCKETS_API = {
           Type.Integer({
             minimum: 0,
             maximum: HISTORY_MAX,
-            description: 'how many messages of the list come before the new ones, its first one last',
+            description: 'how many messages of the list to send before new ones, in reverse order',
           }),
           HISTORY_DEFAULT,
         ),

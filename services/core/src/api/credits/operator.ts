@@ -25,5 +25,5 @@ export function checkOperator(
     );
   // By digests, which have one length, in constant time: how long it takes says nothing.
   if (!timingSafeEqual(digestOf(given), digestOf(operatorToken)))
-    throw new AppError('CREDENTIAL_REFUSED', 'this operator token is not the one of the node');
+    throw new AppError('CREDENTIAL_REFUSED', 'this is not the operator token of the node');
 }

@@ -64,7 +64,7 @@ function datedByEnd(filter: MessageFilter): MessageFilter {
   if (ended.length < statuses.length)
     throw new AppError(
       'INVALID_PARAMETERS',
-      'query.msgStatuses names forgotten or removed beside others: those are listed by themselves',
+      'query.msgStatuses: forgotten and removed cannot be combined with other statuses',
     );
   const dates = { settledFrom: inMilliseconds(from), settledTo: inMilliseconds(to) };
   return { ...filter, from: undefined, to: undefined, ...dates };

@@ -232,7 +232,7 @@ export async function withFormOf<Received, T>(
     if (!request.isMultipart())
       throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
     if (Number(raw.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
-      throw new AppError('FILE_TOO_LARGE', `a file may have ${uploadLimitBytes} bytes here`);
+      throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
     await readParts(request, form, reader);
     return await act(form);
   } finally {

@@ -67,7 +67,10 @@ export function readFilters<F extends Filters>(
       const [name, ...others] = namesIn(asked, list).filter((one) => query[one] !== undefined);
       if (name === undefined) return [];
       if (others.length > 0)
-        throw new AppError('INVALID_PARAMETERS', `query.${name} and query.${others[0]} are one parameter`);
+        throw new AppError(
+          'INVALID_PARAMETERS',
+          `query.${name} and query.${others[0]} mean the same; send one of them`,
+        );
       const value = query[name];
       if (typeof value === 'number') return [[filter, value]];
       const { each = (one: string) => one } = properties[filter]!;

@@ -30,7 +30,7 @@ const listed = { method: 'GET', ...asDeployed } as const;
 const FilesView = Type.Object(
   {
     address: Type.String(),
-    total_size: Type.Integer({ description: 'bytes of all of them' }),
+    total_size: Type.Integer({ description: 'bytes of all files together' }),
     files: Type.Array(
       Type.Object({
         file_hash: Type.String({ description: 'SHA-256 or CID' }),
@@ -62,7 +62,9 @@ const StatsByAddress = Type.Record(Type.String(), AddressStatsView);
 const STATS_ORDERS = ['MESSAGES', 'POST', 'AGGREGATE', 'STORE', 'FORGET', 'PROGRAM', 'INSTANCE'] as const;
 
 const chains = list('chain codes');
-const minBalance = Type.Optional(Type.Number({ minimum: 0, description: 'only those that have so much' }));
+const minBalance = Type.Optional(
+  Type.Number({ minimum: 0, description: 'only addresses that have at least this much' }),
+);
 const balanceQuery = {
   chains,
   min_balance: minBalance,
@@ -139,7 +141,7 @@ export const ADDRESSES_API = {
     answers: { 200: FilesView },
     deployed: {
       differs:
-        'an address without files has an empty list, and not 404; pages are numbered, without `cursor`',
+        '200 with an empty list if the address has no files, not 404; pages are numbered, and `cursor` is refused',
     },
   },
   listAddressPostTypes: {
@@ -212,7 +214,7 @@ export const ADDRESSES_API = {
     },
     deployed: {
       differs:
-        'a page has at most 100 addresses, also where `pagination` is 0; pages are numbered, without `cursor`',
+        'a page has at most 100 addresses, even if `pagination` is 0; pages are numbered, and `cursor` is refused',
     },
   },
   listBalances: {

@@ -70,7 +70,7 @@ export const NETWORK_LISTS_API = {
     answers: { 200: Messages },
     deployed: {
       differs:
-        'a page has at most 10,000 messages, also where `pagination` is 0; further ones are on the next pages',
+        'a page has at most 10,000 messages, even if `pagination` is 0; the rest are on the next pages',
     },
   },
   listNetworkMessagesOfPage: {
@@ -128,8 +128,7 @@ export const NETWORK_LISTS_API = {
     query: Type.Object({ ...postQuery, ...networkPageQuery }, strict),
     answers: { 200: Posts },
     deployed: {
-      differs:
-        'a page has at most 10,000 posts, also where `pagination` is 0; further ones are on the next pages',
+      differs: 'a page has at most 10,000 posts, even if `pagination` is 0; the rest are on the next pages',
     },
   },
   listNetworkPostsOfPage: {

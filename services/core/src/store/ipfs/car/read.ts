@@ -108,7 +108,7 @@ function blockOf(section: Uint8Array): Block | undefined {
   if (!id) throw invalid(`the block ${cid} is not of UnixFS, with SHA-256`);
   if (bytes.length > IPFS_LIMITS.blockBytes)
     throw invalid(`the block ${id.text} has more than ${IPFS_LIMITS.blockBytes} bytes`);
-  if (sha256Of(bytes) !== id.digest) throw invalid(`the block ${id.text} has other bytes than its CID says`);
+  if (sha256Of(bytes) !== id.digest) throw invalid(`the bytes of the block ${id.text} do not match its CID`);
   return { id, bytes };
 }
 
