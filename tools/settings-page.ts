@@ -1,5 +1,6 @@
 import { computeService } from '@skerry/compute';
 import { coreService } from '@skerry/core';
+import { ipfsPeerService } from '@skerry/core/ipfs-peer';
 import { creditService } from '@skerry/credit';
 import { gatewayService } from '@skerry/gateway';
 import { type ConfigSpec, type Setting, settingText, variableName } from '@skerry/kit';
@@ -21,6 +22,7 @@ const DAEMONS: readonly Daemon[] = [
   monitorService,
   creditService,
   statusService,
+  ipfsPeerService,
 ];
 
 /** Where directories are that nobody moved, whoever writes the page. */

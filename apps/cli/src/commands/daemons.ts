@@ -11,6 +11,7 @@ const SUMMARIES: Readonly<Record<Exclude<DaemonName, 'status'>, string>> = {
   gateway: 'run a gateway: routes host names to instances',
   monitor: 'run a monitor: measures every node once an hour',
   credit: 'run a credit service: turns purchases into credits, charges for usage',
+  ipfs: 'run an IPFS peer beside a core node: Bitswap and provider records',
 };
 
 /** Each daemon by name, in the foreground, until a signal. Settings come from the environment. */

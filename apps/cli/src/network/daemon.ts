@@ -2,7 +2,15 @@ import { listEffective, readConfig, runService, type Service, settingText } from
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 
-export type DaemonName = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'status' | 'credit';
+export type DaemonName =
+  | 'core'
+  | 'scheduler'
+  | 'compute'
+  | 'gateway'
+  | 'monitor'
+  | 'status'
+  | 'credit'
+  | 'ipfs';
 
 type AnyService = Service<Record<string, unknown>>;
 
@@ -14,6 +22,7 @@ const LOADERS: Readonly<Record<DaemonName, () => Promise<unknown>>> = {
   gateway: async () => (await import('@skerry/gateway')).gatewayService,
   monitor: async () => (await import('@skerry/monitor')).monitorService,
   credit: async () => (await import('@skerry/credit')).creditService,
+  ipfs: async () => (await import('@skerry/core/ipfs-peer')).ipfsPeerService,
   status: async () => (await import('@skerry/status')).statusService,
 };
 

@@ -1,0 +1,56 @@
+import type { Libp2p } from '@libp2p/interface';
+import type { Logger } from '@skerry/kit';
+import { CID } from 'multiformats/cid';
+import { PEER_LIMITS } from './limits.ts';
+import type { PinList } from './pins.ts';
+
+export interface AnnouncerOptions {
+  readonly libp2p: Libp2p;
+  readonly pins: PinList;
+  /** Whether the core node still has it. */
+  readonly has: (cid: CID) => Promise<boolean>;
+  readonly everyMs: number;
+  readonly now: () => number;
+  readonly log: Logger;
+}
+
+/** Puts provider records of what the core node keeps into the DHT, and renews them for as long as it does. */
+export class Announcer {
+  readonly #options: AnnouncerOptions;
+  /** When each was announced last; 0: never. */
+  readonly #atMs = new Map<string, number>();
+
+  constructor(options: AnnouncerOptions) {
+    this.#options = options;
+  }
+
+  /** One round: what is new, and what is due again. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { libp2p, pins, everyMs, now } = this.#options;
+    // Nobody would hear of it.
+    if (libp2p.getPeers().length === 0) return;
+    for (const cid of await pins.readNew(signal))
+      if (this.#atMs.size < PEER_LIMITS.announced && !this.#atMs.has(cid)) this.#atMs.set(cid, 0);
+    for (const [text, atMs] of this.#atMs) {
+      if (signal.aborted) return;
+      if (atMs + everyMs <= now()) await this.#announce(text, signal);
+    }
+  }
+
+  async #announce(text: string, signal: AbortSignal): Promise<void> {
+    const { libp2p, has, now, log } = this.#options;
+    const cid = CID.parse(text);
+    if (!(await has(cid))) {
+      // A message may be here before its file: the next round looks again.
+      if (this.#atMs.get(text) !== 0) this.#atMs.delete(text);
+      return;
+    }
+    try {
+      const limit = AbortSignal.timeout(PEER_LIMITS.announceMs);
+      await libp2p.contentRouting.provide(cid, { signal: AbortSignal.any([signal, limit]) });
+      this.#atMs.set(text, now());
+    } catch (error) {
+      log.debug({ err: error, cid: text }, 'a CID was not announced');
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { decode } from '@ipld/dag-pb';
+import { createLogger, readConfig } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import { Dag } from '../store/ipfs/testing/dags.ts';
+import { createTestCore, signers, type TestCore } from '../testing/core.ts';
+import { ipfsPeerConfig } from './config.ts';
+import { startIpfsPeer } from './start.ts';
+import { ForeignPeer } from './testing/foreign.ts';
+
+const DHT = '/test/kad/1.0.0';
+const log = createLogger('ipfs', 'silent');
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** A core node with its IPFS peer. */
+async function startPair(stack: AsyncDisposableStack, bootstrap: string) {
+  const port = await freePort();
+  const core = stack.use(await createTestCore({ ipfs: { gateways: [`http://127.0.0.1:${port}`] } }));
+  const dataDir = await mkdtemp(join(tmpdir(), 'skerry-ipfs-'));
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const config = {
+    ...readConfig(ipfsPeerConfig, {}),
+    coreUrl: await core.listen(),
+    dataDir,
+    host: '127.0.0.1',
+    port,
+    listen: ['/ip4/127.0.0.1/tcp/0'],
+    bootstrap: [bootstrap],
+    dhtProtocol: DHT,
+    roundSeconds: 1,
+    allowPrivate: true,
+  };
+  const start = () => startIpfsPeer(config, { log, signal: new AbortController().signal });
+  return { core, start };
+}
+
+const store = (core: TestCore, cid: string) =>
+  core.send(signers.alice, {
+    type: 'STORE',
+    channel: 'test',
+    content: { item_type: 'ipfs', item_hash: cid },
+  });
+
+async function addFile(core: TestCore, bytes: Buffer): Promise<string> {
+  const form = new FormData();
+  form.append('file', new Blob([bytes as never]), 'f');
+  const request = new Request('http://x/', { method: 'POST', body: form });
+  const body = Buffer.from(await request.arrayBuffer());
+  const headers = { 'content-type': request.headers.get('content-type')! };
+  return (await core.post('/ipfs/add_file', body, headers)).body.hash;
+}
+
+test('other IPFS software finds by the DHT what is pinned here, and what it has is fetched; without the peer the node goes on', async () => {
+  await using stack = new AsyncDisposableStack();
+  const first = stack.use(await ForeignPeer.start(DHT));
+  const other = stack.use(await ForeignPeer.start(DHT));
+  await other.ask('dial', first.address);
+  const { core, start } = await startPair(stack, first.address);
+  const peer = await start();
+
+  // Of ours to them. They know only somebody who knows somebody.
+  const pinned = randomBytes(700_000);
+  const cid = await addFile(core, pinned);
+  assert.equal((await store(core, cid)).status, 200);
+  const root = await until(
+    'the file is announced and fetched',
+    () => other.ask('get', cid).catch(() => ''),
+    (base64) => base64 !== '',
+  );
+  const leaves = decode(Buffer.from(root, 'base64')).Links.map(({ Hash }) => Hash.toString());
+  assert.equal(leaves.length, 3);
+  for (const leaf of leaves) {
+    const answered = Buffer.from(await other.ask('get', leaf), 'base64');
+    const { body } = await core.get(`/ipfs/${leaf}?format=raw`);
+    assert.deepEqual(answered, body);
+  }
+
+  // Of theirs to us.
+  const dag = new Dag();
+  const large = randomBytes(600_000);
+  const theirs = String(await dag.directory({ 'a.bin': large, 'b.txt': Buffer.from('theirs') }));
+  for (const block of dag.blocks) await other.ask('put', Buffer.from(block).toString('base64'));
+  await other.ask('provide', theirs);
+  const sent = await store(core, theirs);
+  assert.ok([200, 202].includes(sent.status));
+  await until(
+    'their directory is here',
+    async () => (await core.get(`/messages/${sent.body.item_hash}/status`)).body.status as string,
+    (status) => status === 'processed',
+  );
+  assert.deepEqual((await core.get(`/ipfs/${theirs}/a.bin`)).body, large);
+
+  // It is not asked for a block of nonsense, and finds none that nobody has.
+  const door = peer.urls[0]!;
+  assert.equal((await fetch(`${door}/ipfs/abc?format=raw`)).status, 400);
+  assert.equal((await fetch(`${door}/`)).status, 400);
+  await peer[Symbol.asyncDispose]();
+  const missing = String(new Dag().put(randomBytes(50)));
+  assert.equal((await store(core, missing)).status, 202);
+  assert.equal((await core.get(`/ipfs/${cid}?format=raw`)).status, 200);
+});

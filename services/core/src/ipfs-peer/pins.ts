@@ -1,0 +1,74 @@
+import { createParser } from '@skerry/protocol';
+import Type from 'typebox';
+import { isCidText } from '../store/ipfs/cid.ts';
+import { readUpTo } from '../store/ipfs/gateways.ts';
+import { PEER_LIMITS } from './limits.ts';
+
+const PAGE_BYTES = 64 * 1024 * 1024;
+const PAGE_MS = 30_000;
+
+interface Page {
+  readonly cids: string[];
+  /** Of the messages, newest first. */
+  readonly hashes: string[];
+  readonly next: string | undefined;
+}
+
+const PageView = Type.Object({
+  messages: Type.Array(Type.Object({ item_hash: Type.String(), content: Type.Unknown() })),
+  next_cursor: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+});
+const parsePage = createParser(PageView, 'the page', 'UNEXPECTED_ANSWER');
+
+/** What a message keeps: `item_hash` of a STORE, `hash` of an IPFS_PIN. */
+function fileOf(content: unknown): string | undefined {
+  const { item_hash: stored, hash: pinned } = (content ?? {}) as Readonly<Record<string, unknown>>;
+  return [stored, pinned].find((hash): hash is string => typeof hash === 'string' && isCidText(hash));
+}
+
+async function readPage(coreUrl: string, cursor: string, signal: AbortSignal): Promise<Page> {
+  const query = new URLSearchParams({
+    msgTypes: 'STORE,IPFS_PIN',
+    pagination: String(PEER_LIMITS.page),
+    cursor,
+  });
+  const response = await fetch(`${coreUrl}/api/v0/messages.json?${query}`, {
+    redirect: 'error',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(PAGE_MS)]),
+  });
+  if (!response.ok) throw new Error(`the core node returned ${response.status}`);
+  const body = await readUpTo(response, PAGE_BYTES);
+  if (!body) throw new Error('the core node sent a page that is too long');
+  const { messages, next_cursor: next } = parsePage(JSON.parse(body.toString()));
+  return {
+    cids: messages.map(({ content }) => fileOf(content)).filter((cid) => cid !== undefined),
+    hashes: messages.map(({ item_hash }) => item_hash),
+    next: next ?? undefined,
+  };
+}
+
+/** CIDs that messages keep on a core node, newest first, up to the message that was the newest last time. */
+export class PinList {
+  readonly #coreUrl: string;
+  #newest: string | undefined;
+
+  constructor(coreUrl: string) {
+    this.#coreUrl = coreUrl;
+  }
+
+  async readNew(signal: AbortSignal): Promise<string[]> {
+    const cids = new Set<string>();
+    let newest: string | undefined;
+    let cursor = '';
+    while (cids.size < PEER_LIMITS.announced) {
+      const page = await readPage(this.#coreUrl, cursor, signal);
+      newest ??= page.hashes[0];
+      for (const cid of page.cids) cids.add(cid);
+      const isKnown = this.#newest !== undefined && page.hashes.includes(this.#newest);
+      if (isKnown || page.next === undefined) break;
+      cursor = page.next;
+    }
+    this.#newest = newest ?? this.#newest;
+    return [...cids];
+  }
+}
