@@ -179,11 +179,6 @@ export const IPFS_API = {
     params: Type.Object({ hash: Cid }),
     query: IpfsReadQuery,
     answers: readAnswers,
-    example: {
-      params: { hash: EMPTY_DIRECTORY },
-      query: { format: 'car', 'dag-scope': 'entity' },
-      answer: 'the bytes of a CAR',
-    },
   },
   getGatewayPath: {
     method: 'GET',
