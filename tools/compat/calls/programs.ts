@@ -151,7 +151,7 @@ export const programCalls: readonly Call[] = [
       await until('the program is called with a message', async () => {
         const content = {
           account: world.account,
-          channel: world.channel,
+          channel,
           postType: 'subscribed',
           content: {},
         };
