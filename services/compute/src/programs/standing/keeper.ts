@@ -68,7 +68,7 @@ export class Keeper {
       if (signal.aborted) return;
       ends = performance.now() - startedAtMs > PROGRAM_LIMITS.keptSteadyMs ? 1 : ends + 1;
       const waitMs = restMs(ends);
-      log.info({ program: hash, why, waitMs }, 'a persistent program is started again');
+      log.debug({ program: hash, why, waitMs }, 'a persistent program is started again');
       (await programs.library.find(hash))?.log.add('system', `${why}; starting again`, Date.now());
       if (!(await pause(waitMs, signal))) return;
     }

@@ -182,7 +182,11 @@ export class Triggers {
     } catch (error) {
       const isGone = error instanceof AppError && GONE.includes(error.code);
       if (!isGone)
-        log.warn({ err: error, program: one.program, message: one.message }, 'a program failed at a message');
+        // Its owner sees the outcome of each run; a stranger's program writes no lines of the node's log.
+        log.debug(
+          { err: error, program: one.program, message: one.message },
+          'a program failed at a message',
+        );
       this.#state = isGone ? remove(this.#state, one) : postpone(this.#state, one, Date.now());
     } finally {
       await this.#save();
