@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Slots } from '@skerry/kit';
+import { type Client, type Held, Shares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CID } from 'multiformats/cid';
@@ -87,7 +87,23 @@ function tagOfCar({ id, segments }: GatewayPath, { scope, bytes }: Asked & { for
   return `"${id.text}.car.${createHash('sha256').update(asked).digest('hex').slice(0, 16)}"`;
 }
 
-const cars = new Slots(IPFS_LIMITS.cars, { waitingMax: 0, refusal: 'too many CARs are being sent' });
+/** Seconds: a place is free when some CAR has been sent, whenever that is. */
+const RETRY_AFTER = 10;
+
+/** The places of CARs that are being sent. */
+export class Cars {
+  readonly #shares = new Shares(IPFS_LIMITS.cars);
+
+  /** Throws RATE_LIMITED where the client has its share already, OVERLOADED where all have. */
+  take(client: Pick<Client, 'key' | 'isExempt'>): Held {
+    const place = this.#shares.take(client);
+    if (typeof place !== 'string') return place;
+    const details = { retry_after: RETRY_AFTER };
+    if (place === 'all') throw new AppError('OVERLOADED', 'too many CARs are being sent', { details });
+    const { perClient } = IPFS_LIMITS.cars;
+    throw new AppError('RATE_LIMITED', `a client may read ${perClient} CARs at once`, { details });
+  }
+}
 
 /** Ends a connection on which nothing goes out, so that it keeps its place no longer. */
 function watchTaking(reply: FastifyReply): Disposable & { note(): void } {
@@ -98,20 +114,21 @@ function watchTaking(reply: FastifyReply): Disposable & { note(): void } {
 /**
  * A CAR of what is kept here, sent as fast as the caller takes it. Where a block turns out to be missing or malformed once
  * the head is sent, the connection is broken off: a client must check a CAR anyway.
+ * @param place given back when the CAR is sent
  */
 export async function sendCar(
   ipfs: Pick<IpfsFiles, 'block'>,
+  place: Held,
   path: GatewayPath,
   asked: Asked & { form: 'car' },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const signal = closing(reply);
-  const slot = await cars.take(signal);
   const watch = watchTaking(reply);
   const end = () => {
     watch[Symbol.dispose]();
-    slot[Symbol.dispose]();
+    place.release();
   };
   try {
     const read: ReadBlock = (id) => {

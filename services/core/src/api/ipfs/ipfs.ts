@@ -16,6 +16,7 @@ import { type Form, withFormOf } from '../storage/storage-form.ts';
 import { closing, sendBytes } from '../storage/storage-read.ts';
 import { readAsked } from './asked.ts';
 import {
+  Cars,
   contentPathOf,
   type GatewayPath,
   IMMUTABLE,
@@ -26,7 +27,7 @@ import {
   sendProbe,
 } from './gateway.ts';
 
-type Reading = Pick<Rooms, 'ipfs'>;
+type Reading = Pick<Rooms, 'ipfs' | 'clientOf'> & { readonly cars: Cars };
 type Adding = Pick<Rooms, 'ipfs' | 'intake' | 'settings' | 'uploads' | 'clientOf'>;
 type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal'>;
 
@@ -49,7 +50,7 @@ interface Wanted {
 
 /** The file itself, or what a directory holds, from here or from others. */
 async function sendFile(
-  { ipfs }: Reading,
+  { ipfs }: Pick<Reading, 'ipfs'>,
   path: GatewayPath,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -79,7 +80,8 @@ async function answerRead(rooms: Reading, wanted: Wanted, request: FastifyReques
   if (path.id === probeId) return sendProbe(path, asked, request, reply);
   try {
     if (asked.form === 'raw') return await sendBlock(rooms.ipfs, path, request, reply);
-    if (asked.form === 'car') return await sendCar(rooms.ipfs, path, asked, request, reply);
+    if (asked.form === 'car')
+      return await sendCar(rooms.ipfs, rooms.cars.take(rooms.clientOf(request)), path, asked, request, reply);
     return await sendFile(rooms, path, request, reply);
   } catch (error) {
     const isAbsent = error instanceof AppError && error.code === 'CID_NOT_FOUND';
@@ -197,17 +199,20 @@ async function pin(rooms: Pinning, body: Uint8Array) {
 }
 
 /** IPFS (specification, "IPFS"), and what deployed nodes take for it. */
-export const ipfsHandlers = (rooms: Reading & Adding & Pinning): Handlers<typeof IPFS_API> => ({
-  getIpfsFile: ({ params: { hash }, query, request, reply }) =>
-    answerRead(rooms, { hash, path: '', query }, request, reply),
-  getIpfsPath: ({ params: { hash, '*': path }, query, request, reply }) =>
-    answerRead(rooms, { hash, path, query }, request, reply),
-  getGatewayFile: ({ params: { hash }, query, request, reply }) =>
-    answerRead(rooms, { hash, path: '', query }, request, reply),
-  getGatewayPath: ({ params: { hash, '*': path }, query, request, reply }) =>
-    answerRead(rooms, { hash, path, query }, request, reply),
-  addIpfsFile: ({ request, reply }) => addFile(rooms, request, reply),
-  addIpfsCar: ({ request, reply }) => addCar(rooms, request, reply),
-  pinToIpfs: ({ body }) => pin(rooms, body),
-  addIpfsJson: ({ body, request, reply }) => addJson(rooms, body, request, reply),
-});
+export function ipfsHandlers(used: Pick<Reading, 'ipfs'> & Adding & Pinning): Handlers<typeof IPFS_API> {
+  const rooms = { ...used, cars: new Cars() };
+  return {
+    getIpfsFile: ({ params: { hash }, query, request, reply }) =>
+      answerRead(rooms, { hash, path: '', query }, request, reply),
+    getIpfsPath: ({ params: { hash, '*': path }, query, request, reply }) =>
+      answerRead(rooms, { hash, path, query }, request, reply),
+    getGatewayFile: ({ params: { hash }, query, request, reply }) =>
+      answerRead(rooms, { hash, path: '', query }, request, reply),
+    getGatewayPath: ({ params: { hash, '*': path }, query, request, reply }) =>
+      answerRead(rooms, { hash, path, query }, request, reply),
+    addIpfsFile: ({ request, reply }) => addFile(rooms, request, reply),
+    addIpfsCar: ({ request, reply }) => addCar(rooms, request, reply),
+    pinToIpfs: ({ body }) => pin(rooms, body),
+    addIpfsJson: ({ body, request, reply }) => addJson(rooms, body, request, reply),
+  };
+}

@@ -17,8 +17,9 @@ export const IPFS_LIMITS = {
   /** Entries of a directory in one answer. */
   entries: DIRECTORY_ENTRIES_MAX,
   pathSegments: 64,
-  /** CARs that are sent at the same time, and how long one may stand still. */
-  cars: 64,
+  /** CARs that are sent at the same time: a client's share, and what is kept for exempt clients. */
+  cars: { total: 64, reserve: 16, perClient: 8 },
+  /** How long one may stand still. */
   takingMs: 60_000,
   /** Pins under way. */
   parallelPins: 4,
