@@ -7,8 +7,8 @@ import type { PinList } from './pins.ts';
 export interface AnnouncerOptions {
   readonly libp2p: Libp2p;
   readonly pins: PinList;
-  /** Whether the core node still has it. */
-  readonly has: (cid: CID) => Promise<boolean>;
+  /** Whether the core node still has it; undefined where it does not say. */
+  readonly isKept: (cid: CID) => Promise<boolean | undefined>;
   readonly everyMs: number;
   readonly now: () => number;
   readonly log: Logger;
@@ -38,13 +38,12 @@ export class Announcer {
   }
 
   async #announce(text: string, signal: AbortSignal): Promise<void> {
-    const { libp2p, has, now, log } = this.#options;
+    const { libp2p, isKept, now, log } = this.#options;
     const cid = CID.parse(text);
-    if (!(await has(cid))) {
-      // A message may be here before its file: the next round looks again.
-      if (this.#atMs.get(text) !== 0) this.#atMs.delete(text);
-      return;
-    }
+    const kept = await isKept(cid);
+    // A message may be here before its file, and a core node may be away: the next round looks again.
+    if (kept === false && this.#atMs.get(text) !== 0) this.#atMs.delete(text);
+    if (!kept) return;
     try {
       const limit = AbortSignal.timeout(PEER_LIMITS.announceMs);
       await libp2p.contentRouting.provide(cid, { signal: AbortSignal.any([signal, limit]) });

@@ -25,9 +25,18 @@ export class CoreBlocks {
   }
 
   async has(cid: CID, options: Options = {}): Promise<boolean> {
+    return (await this.isKept(cid, options)) === true;
+  }
+
+  /** Whether a block is kept that can be sent; undefined where the core node is away or has no time to say. */
+  async isKept(cid: CID, options: Options = {}): Promise<boolean | undefined> {
+    if (!findBlockId(cid)) return false;
     const response = await this.#ask('HEAD', cid, options.signal).catch(() => undefined);
-    const size = Number(response?.headers.get('content-length') ?? Number.POSITIVE_INFINITY);
-    return response?.ok === true && size <= PEER_LIMITS.blockBytes;
+    if (response?.status === 404) return false;
+    if (!response?.ok) return undefined;
+    return (
+      Number(response.headers.get('content-length') ?? Number.POSITIVE_INFINITY) <= PEER_LIMITS.blockBytes
+    );
   }
 
   async *get(cid: CID, options: Options = {}): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Slots } from '@skerry/kit';
+import { explainListenFailure, Slots } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { parseCid } from '../store/ipfs/cid.ts';
 import type { Exchange } from './exchange.ts';
@@ -53,7 +53,7 @@ export async function openDoor(exchange: Exchange, { host, port, findMs }: DoorO
   };
   const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, host, resolve);
+    server.once('error', (error) => reject(explainListenFailure(error))).listen(port, host, resolve);
   });
   const { address, family, port: bound } = server.address() as AddressInfo;
   return {

@@ -13,6 +13,7 @@ import { Dag } from '../store/ipfs/testing/dags.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
 import { ipfsPeerConfig } from './config.ts';
 import { startIpfsPeer } from './start.ts';
+import { addFile } from './testing/add-file.ts';
 import { ForeignPeer } from './testing/foreign.ts';
 
 const DHT = '/test/kad/1.0.0';
@@ -54,15 +55,6 @@ const store = (core: TestCore, cid: string) =>
     channel: 'test',
     content: { item_type: 'ipfs', item_hash: cid },
   });
-
-async function addFile(core: TestCore, bytes: Buffer): Promise<string> {
-  const form = new FormData();
-  form.append('file', new Blob([bytes as never]), 'f');
-  const request = new Request('http://x/', { method: 'POST', body: form });
-  const body = Buffer.from(await request.arrayBuffer());
-  const headers = { 'content-type': request.headers.get('content-type')! };
-  return (await core.post('/ipfs/add_file', body, headers)).body.hash;
-}
 
 test('other IPFS software finds by the DHT what is pinned here, and what it has is fetched; without the peer the node goes on', async () => {
   await using stack = new AsyncDisposableStack();

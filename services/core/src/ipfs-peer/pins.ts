@@ -6,6 +6,8 @@ import { PEER_LIMITS } from './limits.ts';
 
 const PAGE_BYTES = 64 * 1024 * 1024;
 const PAGE_MS = 30_000;
+/** A message that was dated earlier, or waited for its file, comes into force behind newer ones: how often all are read. */
+const WHOLE_EVERY_MS = 3_600_000;
 
 interface Page {
   readonly cids: string[];
@@ -47,16 +49,25 @@ async function readPage(coreUrl: string, cursor: string, signal: AbortSignal): P
   };
 }
 
-/** CIDs that messages keep on a core node, newest first, up to the message that was the newest last time. */
+/**
+ * CIDs that messages keep on a core node, newest first: up to the message that was the newest last time, and from time to
+ * time all.
+ */
 export class PinList {
   readonly #coreUrl: string;
+  readonly #now: () => number;
   #newest: string | undefined;
+  #wholeAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(coreUrl: string) {
+  /** @param now milliseconds of a clock that never goes back */
+  constructor(coreUrl: string, now: () => number = () => performance.now()) {
     this.#coreUrl = coreUrl;
+    this.#now = now;
   }
 
   async readNew(signal: AbortSignal): Promise<string[]> {
+    const nowMs = this.#now();
+    const isWhole = this.#wholeAtMs + WHOLE_EVERY_MS <= nowMs;
     const cids = new Set<string>();
     let newest: string | undefined;
     let cursor = '';
@@ -64,11 +75,12 @@ export class PinList {
       const page = await readPage(this.#coreUrl, cursor, signal);
       newest ??= page.hashes[0];
       for (const cid of page.cids) cids.add(cid);
-      const isKnown = this.#newest !== undefined && page.hashes.includes(this.#newest);
+      const isKnown = !isWhole && this.#newest !== undefined && page.hashes.includes(this.#newest);
       if (isKnown || page.next === undefined) break;
       cursor = page.next;
     }
     this.#newest = newest ?? this.#newest;
+    if (isWhole) this.#wholeAtMs = nowMs;
     return [...cids];
   }
 }

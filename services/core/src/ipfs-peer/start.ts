@@ -29,7 +29,7 @@ export async function startIpfsPeer(
   const announcer = new Announcer({
     libp2p,
     pins: new PinList(config.coreUrl),
-    has: (cid) => blocks.has(cid),
+    isKept: (cid) => blocks.isKept(cid),
     everyMs: config.announceHours * HOUR_MS,
     now: Date.now,
     log,
