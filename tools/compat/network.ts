@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { PORTS } from '@skerry/devnet';
 import { skerryPaths } from '@skerry/kit';
+import { findProcesses, killAll } from '../../apps/cli/src/testing/processes.ts';
 import { ROOT } from '../source.ts';
 
 /** A network of this repository on this machine, at ports that nobody else uses. */
@@ -46,6 +47,8 @@ export async function startNetwork(): Promise<Network> {
   stack.defer(async () => {
     child.kill('SIGTERM');
     await exited;
+    // Machines outlive their node, for the next one; here none comes.
+    killAll(findProcesses(new RegExp(`^qemu-system.*${home}`)));
   });
   const urls = await readUrls(child.stdout);
   const started = stack.move();
