@@ -27,10 +27,11 @@ test('what comes into force behind newer messages is found within the hour', asy
     return cid;
   };
   let nowMs = 0;
-  const pins = new PinList(await core.listen(), () => nowMs);
+  const pins = new PinList(await core.listen(), () => nowMs, 1);
   const newer = await pin('newer', nowSeconds);
   assert.deepEqual(await pins.readNew(signal), [newer]);
   const older = await pin('older', nowSeconds - 300);
+  assert.deepEqual(await pins.readNew(signal), [newer], 'what is known ends a round');
   nowMs += HOUR_MS;
   assert.deepEqual((await pins.readNew(signal)).toSorted(), [newer, older].toSorted());
 });

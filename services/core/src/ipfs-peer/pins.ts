@@ -28,10 +28,10 @@ function fileOf(content: unknown): string | undefined {
   return [stored, pinned].find((hash): hash is string => typeof hash === 'string' && isCidText(hash));
 }
 
-async function readPage(coreUrl: string, cursor: string, signal: AbortSignal): Promise<Page> {
+async function readPage(coreUrl: string, size: number, cursor: string, signal: AbortSignal): Promise<Page> {
   const query = new URLSearchParams({
     msgTypes: 'STORE,IPFS_PIN',
-    pagination: String(PEER_LIMITS.page),
+    pagination: String(size),
     cursor,
   });
   const response = await fetch(`${coreUrl}/api/v0/messages.json?${query}`, {
@@ -56,13 +56,18 @@ async function readPage(coreUrl: string, cursor: string, signal: AbortSignal): P
 export class PinList {
   readonly #coreUrl: string;
   readonly #now: () => number;
+  readonly #page: number;
   #newest: string | undefined;
   #wholeAtMs = Number.NEGATIVE_INFINITY;
 
-  /** @param now milliseconds of a clock that never goes back */
-  constructor(coreUrl: string, now: () => number = () => performance.now()) {
+  /**
+   * @param now milliseconds of a clock that never goes back
+   * @param page messages that are read at once
+   */
+  constructor(coreUrl: string, now: () => number = () => performance.now(), page: number = PEER_LIMITS.page) {
     this.#coreUrl = coreUrl;
     this.#now = now;
+    this.#page = page;
   }
 
   async readNew(signal: AbortSignal): Promise<string[]> {
@@ -72,7 +77,7 @@ export class PinList {
     let newest: string | undefined;
     let cursor = '';
     while (cids.size < PEER_LIMITS.announced) {
-      const page = await readPage(this.#coreUrl, cursor, signal);
+      const page = await readPage(this.#coreUrl, this.#page, cursor, signal);
       newest ??= page.hashes[0];
       for (const cid of page.cids) cids.add(cid);
       const isKnown = !isWhole && this.#newest !== undefined && page.hashes.includes(this.#newest);
