@@ -168,9 +168,7 @@ export class Pipeline {
   }
 
   #start(): void {
-    this.#draining ??= this.#drain().finally(() => {
-      this.#draining = undefined;
-    });
+    this.#draining ??= this.#drain();
   }
 
   /** The first in the queue. Two senders' copies of one hash go one after another, since each has its own verdict. */
@@ -188,9 +186,14 @@ export class Pipeline {
   async #drain(): Promise<void> {
     // Callers of the same turn of the event loop share the first batch.
     await Promise.resolve();
-    while (this.#queue.length > 0 || this.#mayDecide) {
-      if (this.#queue.length > 0) await this.#write(this.#takeBatch());
-      if (this.#mayDecide && !(await this.#decideLine()) && this.#queue.length === 0) break;
+    try {
+      while (this.#queue.length > 0 || this.#mayDecide) {
+        if (this.#queue.length > 0) await this.#write(this.#takeBatch());
+        if (this.#mayDecide && !(await this.#decideLine()) && this.#queue.length === 0) break;
+      }
+    } finally {
+      // In the step that saw nothing left: whoever comes after it begins anew.
+      this.#draining = undefined;
     }
   }
 
@@ -284,14 +287,16 @@ export class Pipeline {
         this.#restLine(UNREADABLE_LOOK_MS);
         return false;
       }
+      // Whoever puts something in line while it is read says so again.
+      this.#line = false;
       const stored = await readLine(db, limit, resting);
       hashes = stored.hashes;
       if (hashes.length === 0) {
-        this.#line = false;
         this.#failures?.clear();
         if (resting.length > 0) this.#lookLater();
         return true;
       }
+      this.#line = true;
       const candidates = await this.#readContents(stored.messages);
       const unread = new Set(this.#unreadable.list());
       hashes = stored.hashes.filter((hash) => !unread.has(hash));
@@ -305,6 +310,7 @@ export class Pipeline {
       this.#failures?.clear();
       return true;
     } catch (error) {
+      this.#line = true;
       if (asDatabaseError(error) || hashes.length === 0) {
         this.#restLine(this.#failures?.note(error) ?? RETRY_MIN_MS);
         return false;

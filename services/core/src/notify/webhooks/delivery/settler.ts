@@ -77,9 +77,7 @@ export class Settler {
     });
     this.#noteEndpoint(endpoint, attempted, nowMs);
     if (!attempted.ok && attempted.failure.code === 'WEBHOOK_GONE') this.#gone.set(endpoint.number, endpoint);
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#writing ??= this.#write();
   }
 
   /** Writes what there is; gives up at once where the database is away, since leases give it back. */
@@ -117,32 +115,43 @@ export class Settler {
   }
 
   async #write(): Promise<void> {
-    const { db, now, log } = this.#options;
     // What ends in the same turn of the event loop is written together.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#queue.length > 0 || this.#endpoints.size > 0 || this.#gone.size > 0) {
-      const batch = this.#queue.splice(0, BATCH_MAX);
-      this.#underWay = batch.length;
-      try {
-        if (batch.length > 0) await settleDeliveries(db, batch, now());
-        this.#underWay = 0;
-        batch.length = 0;
-        const notes = [...this.#endpoints.values()];
-        if (notes.length > 0) await noteEndpoints(db, notes);
-        for (const note of notes)
-          if (this.#endpoints.get(note.webhook) === note) this.#endpoints.delete(note.webhook);
-        for (const [number, { webhookId }] of this.#gone) {
-          await stopWebhook(db, number, 'disabled', 'WEBHOOK_GONE', now());
-          log.warn({ webhook_id: webhookId }, 'disabled a webhook: its endpoint returned 410');
-          this.#gone.delete(number);
-        }
-        this.#failures.clear();
-      } catch (error) {
-        this.#queue.unshift(...batch);
-        this.#underWay = 0;
-        if (this.#closed.signal.aborted) return;
-        await pause(this.#failures.note(error), this.#closed.signal);
+    try {
+      while (this.#queue.length > 0 || this.#endpoints.size > 0 || this.#gone.size > 0)
+        if (!(await this.#writeSome())) return;
+    } finally {
+      // In the step that saw nothing left: whoever comes after it begins anew.
+      this.#writing = undefined;
+    }
+  }
+
+  /** @returns whether to go on: false once closed, while the database is away */
+  async #writeSome(): Promise<boolean> {
+    const { db, now, log } = this.#options;
+    const batch = this.#queue.splice(0, BATCH_MAX);
+    this.#underWay = batch.length;
+    try {
+      if (batch.length > 0) await settleDeliveries(db, batch, now());
+      this.#underWay = 0;
+      batch.length = 0;
+      const notes = [...this.#endpoints.values()];
+      if (notes.length > 0) await noteEndpoints(db, notes);
+      for (const note of notes)
+        if (this.#endpoints.get(note.webhook) === note) this.#endpoints.delete(note.webhook);
+      for (const [number, { webhookId }] of this.#gone) {
+        await stopWebhook(db, number, 'disabled', 'WEBHOOK_GONE', now());
+        log.warn({ webhook_id: webhookId }, 'disabled a webhook: its endpoint returned 410');
+        this.#gone.delete(number);
       }
+      this.#failures.clear();
+      return true;
+    } catch (error) {
+      this.#queue.unshift(...batch);
+      this.#underWay = 0;
+      if (this.#closed.signal.aborted) return false;
+      await pause(this.#failures.note(error), this.#closed.signal);
+      return true;
     }
   }
 }

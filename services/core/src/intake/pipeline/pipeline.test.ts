@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { describe, test } from 'node:test';
+import { type MessageDraft, signMessage } from '@skerry/client';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { sha256Hex, verifySubmission } from '@skerry/protocol';
+import type { KyselyPlugin } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { createTestCore, MIGRATIONS, signers } from '../../testing/core.ts';
+import { acceptMessage } from '../accept.ts';
+
+const { alice } = signers;
+const TIMESTAMP = 1_700_000_000;
+
+const post = (nonce: number) => {
+  const draft = { type: 'POST', content: { type: 'note', content: nonce } };
+  const { body } = signMessage({ ...draft, timestamp: TIMESTAMP, nonce: `${nonce}` } as MessageDraft, alice);
+  return acceptMessage(verifySubmission(Buffer.from(body)));
+};
+
+/** Holds back what the next reading of the reconsider queue found. */
+class HeldReading implements KyselyPlugin {
+  readonly begun = Promise.withResolvers<void>();
+  readonly released = Promise.withResolvers<void>();
+  #isArmed = false;
+  #queryId: unknown;
+
+  arm(): void {
+    this.#isArmed = true;
+  }
+
+  transformQuery({ node, queryId }: Parameters<KyselyPlugin['transformQuery']>[0]) {
+    if (
+      this.#isArmed &&
+      node.kind === 'SelectQueryNode' &&
+      JSON.stringify(node.from).includes('reconsider')
+    ) {
+      this.#isArmed = false;
+      this.#queryId = queryId;
+    }
+    return node;
+  }
+
+  async transformResult({ result, queryId }: Parameters<KyselyPlugin['transformResult']>[0]) {
+    if (queryId === this.#queryId) {
+      this.begun.resolve();
+      await this.released.promise;
+    }
+    return result;
+  }
+}
+
+describe('pipeline', () => {
+  test('what is put in line while the line is read is decided, too', async () => {
+    const log = createLogger('core', 'fatal');
+    await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+    const held = new HeldReading();
+    const { pool, kysely } = database;
+    await using core = await createTestCore({
+      database: { pool, kysely: kysely.withPlugin(held), [Symbol.asyncDispose]: async () => {} },
+    });
+    const { pipeline, files } = core.rooms;
+    const text = 'a file that comes while the line is read';
+    const store = { type: 'STORE', content: { item_type: 'storage', item_hash: sha256Hex(text) } };
+    const { body, itemHash } = signMessage({ ...store, timestamp: TIMESTAMP } as MessageDraft, alice);
+    assert.equal((await core.post('/messages', body)).status, 202);
+    await pipeline.idle();
+
+    held.arm();
+    pipeline.resume();
+    await held.begun.promise;
+    const blob = await core.blobs.receive(Readable.from([Buffer.from(text)]), 10_000);
+    await files.storeUnpinned(blob, 'text/plain');
+    await blob.discard();
+    held.released.resolve();
+    await pipeline.idle();
+    assert.equal((await core.get(`/messages/${itemHash}/status`)).body.status, 'processed');
+  });
+
+  test('a message that comes as the last one is answered is written, however close', {
+    timeout: 60_000,
+  }, async () => {
+    await using core = await createTestCore();
+    const { pipeline } = core.rooms;
+    for (let steps = 0; steps < 20; steps++) {
+      await pipeline.submit(post(2 * steps));
+      for (let step = 0; step < steps; step++) await undefined;
+      const { status } = await pipeline.submit(post(2 * steps + 1));
+      assert.equal(status, 'processed', `${steps} steps later`);
+    }
+  });
+});
