@@ -21,6 +21,8 @@ const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   ping: 'iputils-ping',
   ssh: 'openssh-client',
   'ssh-keygen': 'openssh-client',
+  'systemd-analyze': 'systemd',
+  'systemd-notify': 'systemd',
 };
 
 const DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];

@@ -34,7 +34,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const { log } = host;
   const ending = new AbortController();
   const signal = AbortSignal.any([host.signal, ending.signal]);
-  const node = await createNode(config, log, signal);
+  const preparing = host.longStep?.('preparing this machine');
+  const node = await createNode(config, log, signal).finally(() => preparing?.[Symbol.dispose]());
   const { identity, obstacle, capacity, announcer } = node;
   const app = await openServer(config, node);
   const url = await listen(app, config.host, config.port);

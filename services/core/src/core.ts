@@ -49,12 +49,12 @@ interface Life extends Host {
 }
 
 /** Ends with the host's signal or our own disposal: either way streams end and the node says that it stops. */
-function beginLife(stack: AsyncDisposableStack, { signal, log }: Host): Life {
+function beginLife(stack: AsyncDisposableStack, { signal, ...host }: Host): Life {
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   return {
+    ...host,
     signal: AbortSignal.any([signal, stopping.signal]),
-    log,
     stack,
     stop,
     keep: (running) =>
@@ -69,12 +69,13 @@ function beginLife(stack: AsyncDisposableStack, { signal, log }: Host): Life {
 async function openGround(
   config: CoreConfig,
   { stack, keep, signal: stopping }: Life,
-  { signal, log }: Host,
+  { signal, log, longStep }: Host,
 ): Promise<Ground & { readonly anchors: readonly AnchorSettings[] }> {
   const { dataDir, databaseUrl } = config;
   const reserve = new Reserve({ setMib: config.diskReserveMib, log });
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await reserve.watch(dataDir);
+  using _ = longStep?.('opening the database, and bringing it up to date');
   const database = stack.use(
     await openDatabase<Schema>({ databaseUrl, dataDir: join(dataDir, 'postgres'), log, signal }),
   );
@@ -119,8 +120,9 @@ const TRUST_INTERVAL_MS = 10_000;
 /** What has to be so before anybody asks, and the loops that keep it so. */
 async function settle(
   rooms: Pick<CoreRooms, 'db' | 'pipeline' | 'learnTrust' | 'deriveTrust' | 'announce' | 'now'>,
-  { keep, signal, log }: Life,
+  { keep, signal, log, longStep }: Life,
 ): Promise<void> {
+  using _ = longStep?.('deciding the messages that an earlier process had left');
   const { db, pipeline, learnTrust, deriveTrust, now } = rooms;
   // What the node would answer hangs on it.
   await learnTrust();

@@ -61,7 +61,7 @@ async function createPlane(
   const { log } = host;
   const onReplaced = () => {
     log.info('another gateway has taken over');
-    host.stop?.('another gateway has taken over');
+    host.replaced?.('another gateway has taken over');
   };
   return await createDataPlane(
     {

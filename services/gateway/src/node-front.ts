@@ -50,7 +50,7 @@ export async function startNodeFront(
       ...config,
       kind: config.dataPlane,
       log,
-      onReplaced: () => host.stop?.('another gateway has taken over'),
+      onReplaced: () => host.replaced?.('another gateway has taken over'),
     },
   );
   const ports = await plane.listen().catch((error) => Promise.reject(explainListenFailure(error)));

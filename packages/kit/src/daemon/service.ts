@@ -1,14 +1,17 @@
 import { AppError } from '@skerry/protocol';
 import { type ConfigSpec, readConfig, type Setting, variableName } from './config.ts';
 import { createLogger, type Logger } from './log.ts';
+import { ServiceManager } from './service-manager.ts';
 
 /** What a service may use from whoever runs it. */
 export interface Host {
   readonly log: Logger;
   /** Ends when the service should stop. */
   readonly signal: AbortSignal;
-  /** Asks the host to stop the service as a signal would. */
-  readonly stop?: (why: string) => void;
+  /** Another process has taken this one's place: stops the service as a signal would. */
+  readonly replaced?: (why: string) => void;
+  /** Says what the start is busy with. While that lasts, whoever waits for the start goes on waiting. */
+  readonly longStep?: (what: string) => Disposable;
 }
 
 export interface RunningService extends AsyncDisposable {
@@ -30,6 +33,9 @@ const STOP_DEADLINE_MS = 15_000;
 
 /** A process that is through ends by itself; one that something still holds open is ended after this. */
 const END_DEADLINE_MS = 2_000;
+
+/** The service manager takes the end of its main process for the end of the service, so one that is replaced stays so long for its successor. */
+const REPLACED_MS = 60_000;
 
 /**
  * Runs a service until a signal arrives; resolves with the process's exit code, also where it could not start. The process then
@@ -66,6 +72,7 @@ async function serve<C>(
 ): Promise<number> {
   const config = readConfig(service.config, environment);
   const log = createLogger(service.name, environment.SKERRY_LOG_LEVEL ?? 'info');
+  using manager = await ServiceManager.find(environment);
   const stop = new AbortController();
   const stopped = new Promise<void>((resolve) =>
     stop.signal.addEventListener('abort', () => resolve(), { once: true }),
@@ -76,29 +83,52 @@ async function serve<C>(
   process.once('disconnect', () =>
     stop.abort(new AppError('SHUTTING_DOWN', 'the parent process has exited')),
   );
+  let isReplaced = false;
 
   let running: RunningService;
   try {
     running = await service.start(config, {
       log,
       signal: stop.signal,
-      stop: (why) => stop.abort(new AppError('SHUTTING_DOWN', why)),
+      replaced: (why) => {
+        isReplaced = true;
+        stop.abort(new AppError('SHUTTING_DOWN', why));
+      },
+      longStep: (what) => manager?.longStep(what) ?? { [Symbol.dispose]: () => {} },
     });
   } catch (error) {
     if (stop.signal.aborted) return 0;
-    log.error({ err: namePortSetting(error, service.config, config) }, 'the service failed to start');
+    const failure = namePortSetting(error, service.config, config);
+    log.error({ err: failure }, 'the service failed to start');
+    await manager?.status(`failed to start: ${failure instanceof Error ? failure.message : failure}`);
     return error instanceof AppError && error.kind === 'invalid' ? 2 : 1;
   }
   log.info({ urls: running.urls }, `${service.name} is ready`);
   if (process.send) process.send({ ready: true, urls: running.urls });
+  await manager?.ready(running.urls.join(' '));
   await stopped;
   log.info(`${service.name} is stopping`);
+  // It is the process that stops, not the service: the manager would end the successor, too.
+  if (!isReplaced) void manager?.stopping('stopping');
+  await dispose(running, service.name, log);
+  if (isReplaced && manager) await remain();
+  return 0;
+}
+
+async function dispose(running: RunningService, name: string, log: Logger): Promise<void> {
   const deadline = setTimeout(() => {
-    log.error(`${service.name} did not stop within ${STOP_DEADLINE_MS} ms`);
+    log.error(`${name} did not stop within ${STOP_DEADLINE_MS} ms`);
     process.exit(1);
   }, STOP_DEADLINE_MS);
   deadline.unref();
   await running[Symbol.asyncDispose]();
   clearTimeout(deadline);
-  return 0;
+}
+
+/** Until the successor has told the service manager that it is the main process now, or a signal comes. */
+async function remain(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    setTimeout(resolve, REPLACED_MS);
+    for (const signal of STOP_SIGNALS) process.once(signal, () => resolve());
+  });
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { AppError } from '@skerry/protocol';
 import { runService, type Service } from '../daemon/service.ts';
@@ -7,11 +8,25 @@ const service: Service<object> = {
   name: 'test',
   summary: 'a service of a test',
   config: { prefix: 'TEST_', settings: {} },
-  async start(_config, { signal }) {
+  async start(_config, { log, signal, replaced, longStep }) {
     const open = createServer().listen(0, '127.0.0.1');
     switch (process.env.TEST_START) {
       case 'fails':
         throw new Error('its database is away');
+      case 'fails after long': {
+        using _ = longStep?.('opening');
+        throw new Error('its database is away');
+      }
+      case 'runs a program':
+        log.info(
+          execFileSync('sh', ['-c', 'echo "SHELL [$NOTIFY_SOCKET $WATCHDOG_USEC $WATCHDOG_PID]"'], {
+            encoding: 'utf8',
+          }),
+        );
+        break;
+      case 'is replaced':
+        setImmediate(() => replaced?.('there is another'));
+        break;
       case 'is refused':
         throw new AppError('INVALID_PARAMETERS', 'a setting is wrong');
       case 'lasts':
@@ -21,7 +36,10 @@ const service: Service<object> = {
         );
     }
     // Stopping does not close what it opened.
-    return { urls: [], [Symbol.asyncDispose]: async () => void open };
+    return {
+      urls: ['http://127.0.0.1'],
+      [Symbol.asyncDispose]: async () => log.info({ listening: open.listening }, 'let go'),
+    };
   },
 };
 

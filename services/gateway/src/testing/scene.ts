@@ -57,8 +57,8 @@ export class Scene implements AsyncDisposable {
     const config = readConfig(gatewayService.config, this.settings);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.stopped = promise;
-    const stop = () => void this.#gateway?.[Symbol.asyncDispose]().then(resolve);
-    this.#gateway = await gatewayService.start(config, { log, signal: this.#stop.signal, stop });
+    const replaced = () => void this.#gateway?.[Symbol.asyncDispose]().then(resolve);
+    this.#gateway = await gatewayService.start(config, { log, signal: this.#stop.signal, replaced });
     return this;
   }
 

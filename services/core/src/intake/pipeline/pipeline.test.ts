@@ -16,7 +16,7 @@ const TIMESTAMP = 1_700_000_000;
 const post = (nonce: number) => {
   const draft = { type: 'POST', content: { type: 'note', content: nonce } };
   const { body } = signMessage({ ...draft, timestamp: TIMESTAMP, nonce: `${nonce}` } as MessageDraft, alice);
-  return acceptMessage(verifySubmission(Buffer.from(body)));
+  return acceptMessage(verifySubmission(Buffer.from(body), TIMESTAMP));
 };
 
 /** Holds back what the next reading of the reconsider queue found. */
