@@ -5,6 +5,11 @@ import { type SkerryPaths, skerryPaths } from './paths.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Takes variables that are meant for this process alone from what it passes on to the programs that it runs. */
+export function dropVariables(names: readonly string[]): void {
+  for (const name of names) delete process.env[name];
+}
+
 /** One setting: how its text is read, what it is when absent, what it is for. */
 export interface Setting<T> {
   readonly parse: (text: string) => T;

@@ -49,11 +49,8 @@ export async function openSocket(path: string): Promise<SendNotice> {
 /** By systemd's own program. It is believed where the sender is root, or the unit has `NotifyAccess=all`. */
 export function useHelper(path: string): SendNotice {
   return async (text) => {
-    const child = spawn('systemd-notify', ['--no-block', ...text.split('\n')], {
-      env: { ...process.env, NOTIFY_SOCKET: path },
-      stdio: 'ignore',
-      timeout: HELPER_TIMEOUT_MS,
-    });
+    const command = [`NOTIFY_SOCKET=${path}`, 'systemd-notify', '--no-block', ...text.split('\n')];
+    const child = spawn('env', command, { stdio: 'ignore', timeout: HELPER_TIMEOUT_MS });
     try {
       const [code] = (await once(child, 'exit')) as [number | null];
       return code === 0;

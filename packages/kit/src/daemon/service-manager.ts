@@ -1,4 +1,4 @@
-import type { Environment } from './config.ts';
+import { dropVariables, type Environment } from './config.ts';
 import { openSocket, type SendNotice, useHelper } from './notify-socket.ts';
 
 /** sd_notify(3), sd_watchdog_enabled(3). The last one is not heeded: whoever still has the others is meant. */
@@ -38,7 +38,7 @@ export class ServiceManager {
   /** Takes the manager's variables out of the process's environment: programs that it runs speak for themselves alone. */
   static async find(environment: Environment): Promise<ServiceManager | undefined> {
     const { NOTIFY_SOCKET: path, WATCHDOG_USEC: microseconds } = environment;
-    for (const name of VARIABLES) delete process.env[name];
+    dropVariables(VARIABLES);
     // The other kinds of address (vsock) belong to machines, not to services.
     if (path === undefined || !/^[/@]/.test(path)) return undefined;
     const manager = new ServiceManager(await openSocket(path).catch(() => useHelper(path)));
