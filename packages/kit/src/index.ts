@@ -56,7 +56,7 @@ export {
   type AskFailure,
   createAsker,
 } from './net/ask.ts';
-export { clientKeyOf, createAddressSet } from './net/client-address.ts';
+export { clientKeyOf, createAddressSet, spellAddress } from './net/client-address.ts';
 export {
   createLookup,
   createReach,

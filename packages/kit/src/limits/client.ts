@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { clientKeyOf, createAddressSet, findClient } from '../net/client-address.ts';
+import { clientKeyOf, createAddressSet, findClient, spellAddress } from '../net/client-address.ts';
 
 /** Who asks, as far as fairness between clients goes. */
 export interface Client {
+  /** Where the request comes from, in one spelling; of a proxy that is not trusted, the proxy's. */
+  readonly address: string;
   /** What is counted as one client (client-address.ts). */
   readonly key: string;
   /** One of our own: not limited. */
@@ -42,6 +44,11 @@ export function createClientOf(options: ClientOptions): (request: Asking) => Cli
       isTrustedProxy,
     );
     // Behind a proxy that is not trusted there may be anybody: its own exemption does not cover them.
-    return { key: clientKeyOf(address), isExempt: !isRelayed && isExempt(address), isRelayed };
+    return {
+      address: spellAddress(address),
+      key: clientKeyOf(address),
+      isExempt: !isRelayed && isExempt(address),
+      isRelayed,
+    };
   };
 }

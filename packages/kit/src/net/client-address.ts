@@ -14,6 +14,9 @@ function parseAddress(text: string): Address | undefined {
   return isIP(text) === 0 ? undefined : ipaddr.process(text.replace(/%.*$/, ''));
 }
 
+/** An address in one spelling, whatever it was written in; what is no address stays as it is. */
+export const spellAddress = (text: string): string => parseAddress(text)?.toString() ?? text;
+
 /** A proxy may write `1.2.3.4:5678` or `[2001:db8::1]:5678`. */
 function parseHop(text: string): Address | undefined {
   const bare = text.trim();

@@ -41,7 +41,12 @@ beforeEach(async () => {
   addLogStream(app, {
     ...{ instances: { find: () => worker } as never, access, log },
     // Loopback is one address: a client is who its header says.
-    clientOf: ({ headers }) => ({ key: String(headers['x-client']), isExempt: false, isRelayed: false }),
+    clientOf: ({ headers }) => ({
+      address: '127.0.0.1',
+      key: String(headers['x-client']),
+      isExempt: false,
+      isRelayed: false,
+    }),
   });
   url = await listen(app, '127.0.0.1', 0);
 });

@@ -75,7 +75,7 @@ async function open(): Promise<void> {
   await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
   addLogStream(app, {
     ...{ instances: instances as never, access, log },
-    clientOf: () => ({ key: 'one', isExempt: true, isRelayed: false }),
+    clientOf: () => ({ address: '127.0.0.1', key: 'one', isExempt: true, isRelayed: false }),
   });
   url = await listen(app, '127.0.0.1', 0);
 }

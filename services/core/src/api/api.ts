@@ -29,6 +29,7 @@ import { ipfsHandlers } from './ipfs/ipfs.ts';
 import { messageHandlers } from './messages/messages.ts';
 import { nodeMetricsHandlers } from './node-metrics.ts';
 import { programHandlers } from './programs/programs.ts';
+import { reachabilityHandlers } from './reachability.ts';
 import type { Rooms } from './rooms.ts';
 import { socketHandlers } from './sockets/sockets.ts';
 import { stateHandlers } from './state.ts';
@@ -78,6 +79,7 @@ const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({
   ...stateHandlers(rooms),
   ...vrfHandlers(rooms),
   ...nodeHandlers(rooms),
+  ...reachabilityHandlers(rooms),
   ...contractHandlers(rooms),
 });
 

@@ -115,6 +115,7 @@ const REQUESTS = {
   listChainEvents: [chain],
   listChainTransactions: [chain],
   generateRandom: [{ body: draw }],
+  checkReachability: [{ body: { nonce: '0'.repeat(64) } }],
   verifyRandom: [{ body: { ...draw, value: 1, proof: '0x00' } }],
 };
 

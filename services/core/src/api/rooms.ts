@@ -75,6 +75,8 @@ export interface RouteSettings extends UploadLimits {
   readonly socketReserve: number;
   readonly socketsPerClient: number;
   readonly limits: RateLimitOptions;
+  /** Whether addresses that are not public may be asked where somebody else names them. */
+  readonly allowPrivate: boolean;
   /** By which the node's operator is known; where there is none, nobody is. */
   readonly operatorToken: string | undefined;
   /** How long requests that run may go on when the node stops. */

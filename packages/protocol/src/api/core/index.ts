@@ -15,6 +15,7 @@ import { MESSAGES_API } from './messages.ts';
 import { NETWORK_STORAGE_API } from './network-storage.ts';
 import { NODE_API } from './node.ts';
 import { PROGRAMS_API } from './programs.ts';
+import { REACHABILITY_API } from './reachability.ts';
 import { SOCKETS_API } from './sockets.ts';
 import { STATE_API } from './state.ts';
 import { STORAGE_API } from './storage.ts';
@@ -45,6 +46,7 @@ export const CORE_API = {
   ...INDEXER_API,
   ...VRF_API,
   ...NODE_API,
+  ...REACHABILITY_API,
   ...COUNTED_REFERENCE_API,
   ...DEPLOYED_DOCS_API,
 };

@@ -21,6 +21,14 @@ const health = (path: string) => [
 /** Routes that answer from memory refuse nothing but too many requests. */
 const fromMemory = (path: string) => [succeeds(path), refusesTooMany(path)];
 
+const REACHABILITY = '/api/v0/reachability';
+const reach = (body: object, remoteAddress = '127.0.0.1') => ({
+  path: REACHABILITY,
+  body: JSON.stringify({ nonce: 'ab'.repeat(32), ...body }),
+  headers: { 'content-type': 'application/json' },
+  remoteAddress,
+});
+
 /** What the node says of itself, the event log, and WebSockets. */
 export const nodeCases: Cases = {
   'GET /api/v0/events': [
@@ -46,6 +54,14 @@ export const nodeCases: Cases = {
     refusesWithoutDatabase('/api/v0/state/digest'),
   ],
   'GET /api/v0/info/public.json': fromMemory('/api/v0/info/public.json'),
+  'POST /api/v0/reachability': [
+    succeeds(() => reach({ url: 'http://127.0.0.1:9' })),
+    refuses('INVALID_PARAMETERS', () => reach({})),
+    refuses('INVALID_PARAMETERS', () => reach({ url: 'ftp://127.0.0.1' })),
+    refuses('INVALID_ADDRESS', () => reach({ ipv6_prefix: 'fd00::/48' })),
+    refuses('UNKNOWN_FIELD', () => reach({ url: 'http://127.0.0.1', more: 1 })),
+    refusesTooMany(REACHABILITY, 10, 'POST'),
+  ],
   'GET /api/v0/version': fromMemory('/api/v0/version'),
   'GET /api/v0/openapi.json': fromMemory('/api/v0/openapi.json'),
   'GET /api/v0/docs': fromMemory('/api/v0/docs'),
