@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { CoreClient } from '@skerry/client';
 import { type Host, type Logger, listen, type RunningService, runLoop, Slots } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from './config.ts';
 import { openDomains } from './domains/open.ts';
 import { findObstacle } from './host/obstacle.ts';
@@ -17,6 +18,7 @@ import { DiagnosticMachine } from './network/diagnostic-machine.ts';
 import { type GuestNetwork, openNetwork } from './network/open.ts';
 import { ProofAddress } from './network/proof-address.ts';
 import { openPrograms } from './programs/open.ts';
+import { findAnnouncedUrlFault } from './publish/announced-url.ts';
 import { Announcer } from './publish/announcer.ts';
 import { type Identity, loadIdentity } from './publish/identity.ts';
 import { addProofRoute } from './publish/proof.ts';
@@ -32,6 +34,8 @@ const SETTLE_LIMIT_MS = 5_000;
 /** Builds the compute node from top to bottom and starts it. Virtual machines outlive it. */
 export async function startCompute(config: ComputeConfig, host: Host): Promise<RunningService> {
   const { log } = host;
+  const fault = findAnnouncedUrlFault(config);
+  if (fault !== undefined) throw new AppError('INVALID_CONFIG', fault);
   const ending = new AbortController();
   const signal = AbortSignal.any([host.signal, ending.signal]);
   const preparing = host.longStep?.('preparing this machine');

@@ -4,7 +4,9 @@ import { type ComputeConfig, computeConfig } from './config.ts';
 import { describeRoutes } from './http/routes.ts';
 
 export { computeConfig } from './config.ts';
+export { examineHost, type HostExamination, holdProofAddress } from './host/examine.ts';
 export { prepareImage } from './images/prepare.ts';
+export { findAnnouncedUrlFault } from './publish/announced-url.ts';
 
 /** The OpenAPI 3.1 document of a compute node with the default settings. */
 export const describeApi = () => describeRoutes(rateLimitsOf(readConfig(computeConfig, {})).perMinute);

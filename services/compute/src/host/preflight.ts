@@ -45,7 +45,7 @@ export async function preflight(
   return listObstacles(facts);
 }
 
-async function readHostFacts(): Promise<HostFacts> {
+export async function readHostFacts(): Promise<HostFacts> {
   return {
     architecture: process.arch,
     isLinux: process.platform === 'linux',

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { access, constants, readFile } from 'node:fs/promises';
+import { access, constants, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isMissing, type Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
@@ -37,14 +37,22 @@ export function decideBySigns(signs: KvmSigns): string | undefined {
   return undefined;
 }
 
-async function readKvmSigns(): Promise<KvmSigns> {
+export async function readKvmSigns(): Promise<KvmSigns> {
   const isThere = (path: string, mode: number) =>
     access(path, mode).then(
       () => true,
       () => false,
     );
+  // Containers let it be seen where it cannot be opened.
+  const isDeviceUsable = await open('/dev/kvm', 'r+').then(
+    async (device) => {
+      await device.close();
+      return true;
+    },
+    () => false,
+  );
   return {
-    isDeviceUsable: await isThere('/dev/kvm', constants.R_OK | constants.W_OK),
+    isDeviceUsable,
     hasProcessorFlag: hasVirtualisationFlag(await readFile('/proc/cpuinfo', 'utf8').catch(emptyIfMissing)),
     isSoftwareBackend: await isThere('/sys/module/kvm_pvm', constants.F_OK),
   };
