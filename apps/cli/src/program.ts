@@ -7,6 +7,7 @@ import { addFileCommands } from './commands/file.ts';
 import { addImageCommands } from './commands/image.ts';
 import { addIndexerCommands } from './commands/indexer.ts';
 import { addInstanceCommands } from './commands/instance.ts';
+import { addJoiningCommands } from './commands/joining.ts';
 import { addKeyCommands } from './commands/key.ts';
 import { addMessageCommands } from './commands/message.ts';
 import { addNetworkCommands } from './commands/network.ts';
@@ -61,6 +62,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addIndexerCommands(program, bind);
   addNodeCommands(program, bind);
   addScoreCommands(program, bind);
+  addJoiningCommands(program, bind);
   addDaemonCommands(program, bind);
   addSchedulerCommands(program, bind);
   throwInsteadOfExit(program);

@@ -27,7 +27,7 @@ const LOADERS: Readonly<Record<DaemonName, () => Promise<unknown>>> = {
 };
 
 // Each service reads its own settings; what they are called does not matter here.
-const loadService = async (name: DaemonName) => (await LOADERS[name]()) as AnyService;
+export const loadService = async (name: DaemonName) => (await LOADERS[name]()) as AnyService;
 
 export async function runDaemon({ environment }: Context, name: DaemonName): Promise<number> {
   const exitCode = await runService(await loadService(name), withoutCommandVariables(environment));

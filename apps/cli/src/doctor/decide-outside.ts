@@ -1,0 +1,140 @@
+import { isPublicAddress } from '@skerry/kit';
+import type { Role } from '../joining/roles.ts';
+import { type Check, checksOf } from './check.ts';
+import type { Attempt, Facts } from './facts.ts';
+
+/** How others see the machine. Pure. */
+
+const outside = checksOf('Seen from outside');
+const JOINING = 'docs/joining.md';
+const SECTIONS: Readonly<Record<Role, string>> = {
+  compute: `${JOINING}#a-compute-node`,
+  gateway: `${JOINING}#a-gateway`,
+  core: `${JOINING}#a-core-node`,
+  monitor: `${JOINING}#a-monitor`,
+};
+
+const portOf = (url: URL) => Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+const openPort = (port: number) =>
+  `Open it here and at your provider: nft add rule inet filter input tcp dport ${port} accept`;
+
+/** What keeps others out, and what mends it. */
+function mendOf({ verdict, place, seenAs }: Attempt): { text: string; mend: string } {
+  const url = new URL(place);
+  const port = portOf(url);
+  const name = url.hostname;
+  switch (verdict) {
+    case 'NOT_YOURS':
+      return {
+        text: `${place} does not lead to this machine, which others see as ${seenAs}`,
+        mend: `Point ${name} at ${seenAs} in the DNS, or say the right URL with --announce-url.`,
+      };
+    case 'NOT_PUBLIC':
+      return {
+        text: `others see this machine as ${seenAs}, which is a private address`,
+        mend: 'Ask a core node outside your network (--core), or, on a private network, set SKERRY_CORE_ALLOW_PRIVATE=yes there.',
+      };
+    case 'BAD_CERTIFICATE':
+      return {
+        text: `${place} has no certificate that others accept`,
+        mend: `Get one for ${name}, for example: certbot certonly -d ${name}.`,
+      };
+    case 'OTHER_ANSWER':
+      return {
+        text: `something else answers at ${place}`,
+        mend: `Forward port ${port} of ${name} to this machine, or see what is there: curl -i ${place}.`,
+      };
+    case 'NO_ANSWER':
+      return {
+        text: `${place} takes connections but does not answer`,
+        mend: `Try it from another machine: curl -m 5 ${place}; a proxy in front must forward to this node.`,
+      };
+    default:
+      return {
+        text: `others cannot connect to ${place}`,
+        mend: `${openPort(port)}; the daemon must listen on every address (HOST=::).`,
+      };
+  }
+}
+
+function decidePlace(attempt: Attempt, { settings: { role }, isRunning }: Facts): Check {
+  const { verdict, place, why } = attempt;
+  if (verdict === 'REACHED') return outside.ok('REACHABLE', `others reach ${place}`);
+  // The daemon has the port, and does not know the nonce.
+  if (verdict === 'OTHER_ANSWER' && isRunning)
+    return outside.ok('REACHABLE', `others reach ${place}, where this machine's daemon answers`);
+  if (verdict === 'UNASKED' || verdict === 'UNKNOWN_CLIENT')
+    return outside.warn(
+      'UNCHECKED',
+      `not known whether others reach ${place}: ${why ?? 'the core node is behind a proxy that it does not know'}`,
+      {
+        mend: `Try it from another machine: curl -m 5 ${place}.`,
+      },
+    );
+  const { text, mend } = mendOf(attempt);
+  return outside.fail(verdict === 'NOT_PUBLIC' ? 'NOT_PUBLIC' : 'UNREACHABLE', text, {
+    mend,
+    docs: SECTIONS[role],
+  });
+}
+
+function decidePrefix({ prefix, isRunning }: Facts): Check[] {
+  if (!prefix) return [];
+  const { verdict, place, why } = prefix;
+  const docs = `${JOINING}#the-ipv6-prefix`;
+  if (verdict === 'REACHED') return [outside.ok('PREFIX_ROUTED', `${place} is routed to this machine`)];
+  if (verdict === 'UNASKED')
+    return [
+      isRunning
+        ? outside.ok('PREFIX_ROUTED', `${place} is held by the running node; schedulers prove it`)
+        : outside.warn('PREFIX_UNCHECKED', `not known whether ${place} is routed here: ${why}`, { docs }),
+    ];
+  if (verdict === 'NOT_PUBLIC')
+    return [
+      outside.warn('PREFIX_PRIVATE', `${place} is private: only your own network can route it`, {
+        mend: 'Say a public /64 that your provider routes to this machine: --prefix.',
+        docs,
+      }),
+    ];
+  return [
+    outside.fail('PREFIX_NOT_ROUTED', `${place} is not routed to this machine, or TCP port 4029 is closed`, {
+      mend: 'Have your provider route the /64 here, and open the port: nft add rule inet filter input tcp dport 4029 accept.',
+      docs,
+    }),
+  ];
+}
+
+/** The record of the type that an address needs. */
+const recordOf = (name: string, address: string) =>
+  `${name}. ${address.includes(':') ? 'AAAA' : 'A'} ${address}`;
+
+function decideName({ name, settings, ownAddresses, places }: Facts): Check[] {
+  if (!name) return [];
+  const shown = settings.role === 'gateway' ? `*.${settings.domain}` : name.name;
+  const seenAs = places.find((one) => one.seenAs !== null)?.seenAs ?? undefined;
+  const here = new Set([...ownAddresses, ...(seenAs === undefined ? [] : [seenAs])]);
+  const target = seenAs ?? ownAddresses.find(isPublicAddress) ?? "this machine's public address";
+  const docs = SECTIONS[settings.role];
+  if (name.addresses.length === 0)
+    return [
+      outside.fail('NO_RECORD', `${shown} has no address in the DNS`, {
+        mend: `Add the record: ${recordOf(shown, target)}.`,
+        docs,
+      }),
+    ];
+  const elsewhere = name.addresses.filter((address) => !here.has(address));
+  return elsewhere.length === 0
+    ? [outside.ok('RECORD', `${shown} leads to this machine`)]
+    : [
+        outside.fail('WRONG_RECORD', `${shown} leads to ${elsewhere.join(', ')}, which is not this machine`, {
+          mend: `Change the record: ${recordOf(shown, target)}.`,
+          docs,
+        }),
+      ];
+}
+
+export const decideOutside = (facts: Facts): Check[] => [
+  ...decideName(facts),
+  ...facts.places.map((one) => decidePlace(one, facts)),
+  ...decidePrefix(facts),
+];

@@ -1,0 +1,69 @@
+import { DEFAULT_CORE_URL, type Environment } from '../config.ts';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type Answers, checkAnswers, variablesOf } from '../joining/answers.ts';
+import { findSettingsFile, ROLES, type Role, readRole, readSettingsFile } from '../joining/roles.ts';
+import { startProgress } from '../output/progress.ts';
+import { type Examined, examine } from './examine.ts';
+import { renderChecks, renderSummary } from './render.ts';
+
+export interface DoctorOptions {
+  readonly role?: Role[];
+  readonly settings?: string;
+  readonly announceUrl?: string;
+  readonly prefix?: string;
+  readonly domain?: string;
+}
+
+/** The roles that have settings on this machine; a compute node where none has. */
+async function findRoles(context: Context): Promise<Role[]> {
+  const found: Role[] = [];
+  for (const role of ROLES)
+    if (await readSettingsFile(await findSettingsFile(context, role)).catch(() => ({}))) found.push(role);
+  return found.length > 0 ? found : ['compute'];
+}
+
+/** What the daemon of a role would start with: its file, the environment, and what is said now. */
+export async function gatherEnvironment(
+  context: Context,
+  role: Role,
+  file: string,
+  answers: Answers,
+): Promise<Environment> {
+  return { ...(await readSettingsFile(file)), ...context.environment, ...variablesOf(role, answers) };
+}
+
+async function examineRole(context: Context, role: Role, options: DoctorOptions): Promise<Examined> {
+  const isChosen = context.coreUrl !== DEFAULT_CORE_URL;
+  const answers = checkAnswers(role, {
+    coreUrl: isChosen ? context.coreUrl : undefined,
+    announceUrl: options.announceUrl,
+    prefix: options.prefix,
+    domain: options.domain,
+  });
+  const file = options.settings ?? (await findSettingsFile(context, role));
+  const environment = await gatherEnvironment(context, role, file, answers);
+  const settings = await readRole(role, environment);
+  using progress = startProgress(context.output.stderr);
+  return await examine({
+    settings: { ...settings, announceUrl: settings.announceUrl ?? answers.announceUrl },
+    coreUrl: isChosen ? context.coreUrl : settings.coreUrl,
+    environment,
+    say: (what) => progress.show(what),
+  });
+}
+
+/** Exit code 1 where a role lacks something that it needs. */
+export async function runDoctor(context: Context, options: DoctorOptions): Promise<number> {
+  const { output } = context;
+  const results: { role: Role; ready: boolean; checks: Examined['checks'] }[] = [];
+  for (const role of options.role ?? (await findRoles(context))) {
+    const { checks, isReady } = await examineRole(context, role, options);
+    results.push({ role, ready: isReady, checks });
+  }
+  const text = results.map(({ role, checks }) =>
+    [renderChecks(checks, output.paint), '', renderSummary(role, checks)].join('\n'),
+  );
+  output.result(results, text.join('\n\n'));
+  return results.every(({ ready }) => ready) ? EXIT.ok : EXIT.failed;
+}
