@@ -20,7 +20,8 @@ export function findAnnouncedUrlFault({
   coreUrl,
 }: Pick<ComputeConfig, 'announceUrl' | 'host' | 'port' | 'coreUrl'>): string | undefined {
   const announced = announceUrl ?? urlOfListener('http', host, port);
-  if (!URL.canParse(announced)) return `SKERRY_COMPUTE_ANNOUNCE_URL is not a URL: ${announced}`;
+  if (!URL.canParse(announced) || !/^https?:$/.test(new URL(announced).protocol))
+    return `SKERRY_COMPUTE_ANNOUNCE_URL must be an http or https URL, not ${announced}`;
   if (!isLoopback(announced) || isLoopback(coreUrl)) return undefined;
   return (
     `this node would announce ${announced}, where others find only themselves, and its core node ${coreUrl} is elsewhere; ` +

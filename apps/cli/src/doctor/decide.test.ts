@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Role, RoleSettings } from '../joining/roles.ts';
+import type { Check } from './check.ts';
+import { decide } from './decide.ts';
+import type { Attempt, Facts, MachineFacts, NetworkFacts } from './facts.ts';
+import { renderChecks, renderSummary } from './render.ts';
+
+const trusted = (...value: string[]) => ({ value, source: 'setting' as const });
+const NETWORK: NetworkFacts = {
+  url: 'https://core.example.org',
+  failure: undefined,
+  clockSeconds: 0.4,
+  info: {
+    ...{ node_multi_addresses: [], name: 'first', version: '0.1.0', address: '0x1' },
+    trust: {
+      schedulers: trusted('0x2'),
+      scoring_publishers: trusted('0x3'),
+      credit_publishers: trusted('0x4'),
+      known_core_nodes: trusted(),
+      credit_enforcement: { value: false, source: 'setting' },
+    },
+  },
+};
+const MACHINE: MachineFacts = {
+  ...{ platform: 'linux', nodeVersion: '26.10.0', isRoot: true, memoryMib: 8_000, diskFreeGib: 100 },
+  ...{ isDataWritable: true, missingPrograms: [], keys: [{ path: '/data/node.key', mode: 0o100600 }] },
+  host: undefined,
+};
+const HOST = { obstacles: [], kvmObstacle: undefined, programObstacles: [] };
+
+const settingsOf = (role: Role, more: Partial<RoleSettings> = {}): RoleSettings => ({
+  ...{ role, host: '::', dataDir: '/data', coreUrl: NETWORK.url, announceUrl: undefined },
+  ...{ ports: [{ variable: 'SKERRY_COMPUTE_PORT', port: 4020, describe: 'HTTP port' }] },
+  ...{ ipv6Prefix: undefined, domain: undefined },
+  config: { announceUrl: 'http://203.0.113.9:4020', host: '::', port: 4020, coreUrl: NETWORK.url },
+  ...more,
+});
+
+const factsOf = (role: Role, more: Partial<Facts> = {}, settings: Partial<RoleSettings> = {}): Facts => ({
+  settings: settingsOf(role, settings),
+  machine: { ...MACHINE, host: role === 'compute' ? HOST : undefined },
+  ports: [{ variable: 'SKERRY_COMPUTE_PORT', port: 4020, describe: 'HTTP port', state: 'free' }],
+  ...{ isRunning: false, network: NETWORK, ownAddresses: ['203.0.113.9'], places: [] },
+  ...{ prefix: undefined, name: undefined },
+  ...more,
+});
+
+const notOk = (checks: readonly Check[]) =>
+  checks.filter(({ outcome }) => outcome !== 'ok').map(({ code, outcome }) => `${outcome} ${code}`);
+const find = (facts: Facts, code: string) => decide(facts).find((one) => one.code === code)!;
+const attempt = (verdict: Attempt['verdict'], place = 'http://203.0.113.9:4020'): Attempt => ({
+  ...{ place, verdict, seenAs: '203.0.113.9' },
+});
+
+describe('what the facts mean', () => {
+  test('a machine that has everything', () => {
+    const places = [attempt('REACHED')];
+    const prefix = attempt('REACHED', '2a00:1:2:3::/64');
+    const facts = factsOf('compute', { places, prefix }, { ipv6Prefix: '2a00:1:2:3::/64' });
+    assert.deepEqual(notOk(decide(facts)), []);
+    for (const role of ['gateway', 'core', 'monitor'] as const) {
+      const domain = role === 'gateway' ? 'apps.example.org' : undefined;
+      assert.deepEqual(notOk(decide(factsOf(role, {}, { domain }))), [], role);
+    }
+  });
+
+  test('each of a machine’s faults is said with the command that mends it', () => {
+    const faults: [Partial<MachineFacts>, string, RegExp | undefined][] = [
+      [{ platform: 'darwin' }, 'fail SYSTEM', undefined],
+      [{ memoryMib: 1_000 }, 'fail MEMORY', /memory/],
+      [{ memoryMib: 2_000 }, 'warn MEMORY', /memory/],
+      [{ diskFreeGib: 1 }, 'fail DISK', /DATA_DIR/],
+      [{ isDataWritable: false }, 'fail DATA', /sudo.*chown -R/],
+      [{ keys: [{ path: '/data/node.key', mode: 0o100640 }] }, 'fail KEYS', /chmod 600 \/data\/node\.key/],
+      [
+        { missingPrograms: [['ping', 'iputils-ping']] },
+        'fail MISSING_PROGRAM',
+        /apt-get install iputils-ping/,
+      ],
+      [
+        { host: { ...HOST, obstacles: ['missing programs: nft; apt-get install nftables'] } },
+        'fail VIRTUAL_MACHINES',
+        /^Apt-get|apt-get install nftables/i,
+      ],
+      [{ host: { ...HOST, kvmObstacle: '/dev/kvm cannot be opened' } }, 'warn KVM', /modprobe/],
+      [
+        { host: { ...HOST, programObstacles: ['missing programs: bwrap; apt-get install bubblewrap'] } },
+        'warn PROGRAMS',
+        /bubblewrap/,
+      ],
+    ];
+    for (const [fault, expected, mend] of faults) {
+      const more = { places: [attempt('REACHED')], machine: { ...MACHINE, host: HOST, ...fault } };
+      const facts = factsOf('compute', more, { ipv6Prefix: '2a00:1:2:3::/64' });
+      assert.deepEqual(notOk(decide(facts)), [expected]);
+      if (mend) assert.match(find(facts, expected.split(' ')[1]!).mend ?? '', mend);
+    }
+  });
+
+  test('ports', () => {
+    const at = (state: Facts['ports'][number]['state'], isRunning = false) => {
+      const ports = [{ variable: 'SKERRY_CORE_PORT', port: 4024, describe: 'HTTP port', state }];
+      return notOk(decide(factsOf('core', { ports, isRunning })));
+    };
+    assert.deepEqual(at('free'), []);
+    assert.deepEqual(at('taken', true), []);
+    assert.deepEqual(at('taken'), ['fail PORT_IN_USE']);
+    assert.deepEqual(at('forbidden'), ['fail PORT_FORBIDDEN']);
+    assert.deepEqual(at('absent'), ['fail NO_SUCH_ADDRESS']);
+  });
+
+  test('the network: silence, clocks, trust', () => {
+    const at = (more: Partial<NetworkFacts>) =>
+      notOk(decide(factsOf('core', { network: { ...NETWORK, ...more } })));
+    assert.deepEqual(at({ failure: 'ECONNREFUSED' }), ['fail CORE_NODE']);
+    assert.deepEqual([at({ clockSeconds: 61 }), at({ clockSeconds: -61 })], [['fail CLOCK'], ['fail CLOCK']]);
+    assert.deepEqual([at({ clockSeconds: -30 }), at({ clockSeconds: undefined })], [['warn CLOCK'], []]);
+    const trust = { ...NETWORK.info!.trust, schedulers: trusted() };
+    assert.deepEqual(at({ info: { ...NETWORK.info!, trust } }), ['warn TRUST']);
+    assert.deepEqual(notOk(decide(factsOf('monitor', { network: undefined }))), ['warn CORE_NODE']);
+  });
+
+  test('a node that would announce loopback is told so', () => {
+    const config = { announceUrl: undefined, host: '::', port: 4020, coreUrl: NETWORK.url };
+    const facts = factsOf('compute', {}, { config, ipv6Prefix: '2a00:1:2:3::/64' });
+    assert.deepEqual(notOk(decide(facts)), ['fail ANNOUNCE_URL']);
+    assert.match(find(facts, 'ANNOUNCE_URL').mend!, /--announce-url/);
+  });
+
+  test('a public address that cannot be reached', () => {
+    const at = (verdict: Attempt['verdict'], isRunning = false) => {
+      const facts = factsOf('core', { places: [attempt(verdict)], isRunning });
+      const check = decide(facts).at(-1)!;
+      return `${check.outcome} ${check.code} ${check.mend ?? ''}`;
+    };
+    assert.match(at('NO_CONNECTION'), /^fail UNREACHABLE .*nft add rule .* dport 4020 accept/);
+    assert.match(at('NO_ANSWER'), /^fail UNREACHABLE .*curl -m 5/);
+    assert.match(at('OTHER_ANSWER'), /^fail UNREACHABLE Forward port 4020/);
+    assert.match(at('OTHER_ANSWER', true), /^ok REACHABLE/);
+    assert.match(at('NOT_YOURS'), /^fail UNREACHABLE Point 203\.0\.113\.9 at/);
+    assert.match(at('BAD_CERTIFICATE'), /^fail UNREACHABLE .*certbot/);
+    assert.match(at('NOT_PUBLIC'), /^fail NOT_PUBLIC .*SKERRY_CORE_ALLOW_PRIVATE/);
+    assert.match(at('UNASKED'), /^warn UNCHECKED/);
+  });
+
+  test('a prefix that is not routed', () => {
+    const at = (verdict: Attempt['verdict'], isRunning = false) =>
+      notOk(
+        decide(
+          factsOf(
+            'compute',
+            { prefix: attempt(verdict, '2a00:1:2:3::/64'), isRunning },
+            { ipv6Prefix: '2a00:1:2:3::/64' },
+          ),
+        ),
+      );
+    assert.deepEqual(at('NO_ANSWER'), ['fail PREFIX_NOT_ROUTED']);
+    assert.deepEqual(at('NOT_PUBLIC'), ['warn PREFIX_PRIVATE']);
+    assert.deepEqual([at('UNASKED'), at('UNASKED', true)], [['warn PREFIX_UNCHECKED'], []]);
+    assert.deepEqual(notOk(decide(factsOf('compute'))), ['warn PREFIX']);
+  });
+
+  test('a domain without its wildcard record', () => {
+    const at = (...addresses: string[]) => {
+      const name = { name: 'a.apps.example.org', addresses };
+      const facts = factsOf('gateway', { name }, { domain: 'apps.example.org' });
+      const check = decide(facts).at(-1)!;
+      return `${check.outcome} ${check.code} ${check.mend ?? ''}`;
+    };
+    assert.match(at(), /^fail NO_RECORD Add the record: \*\.apps\.example\.org\. A /);
+    assert.match(at('198.51.100.7'), /^fail WRONG_RECORD Change the record/);
+    assert.match(at('203.0.113.9'), /^ok RECORD/);
+    assert.deepEqual(notOk(decide(factsOf('gateway', {}, { domain: 'skerry.localhost' }))), ['warn DOMAIN']);
+  });
+
+  test('groups, a line for each, and what mends it beneath', () => {
+    const checks = decide(factsOf('core', { places: [attempt('NO_CONNECTION')] }));
+    const text = renderChecks(checks, (_style, words) => words);
+    assert.match(text, /^This machine\n {2}✓ Linux/);
+    assert.match(
+      text,
+      /Seen from outside\n {2}✗ others cannot connect.*\n {6}Open it here.*\n {6}docs\/joining\.md#a-core-node$/,
+    );
+    assert.equal(renderSummary('core', checks), 'This machine lacks 1 of what a core node needs.');
+  });
+});
