@@ -11,7 +11,7 @@ export interface Answers {
 }
 
 /** Which answers a role needs; the others mean nothing for it. */
-export const ASKS: Readonly<Record<Role, readonly (keyof Answers)[]>> = {
+const ASKS: Readonly<Record<Role, readonly (keyof Answers)[]>> = {
   compute: ['coreUrl', 'announceUrl', 'prefix'],
   gateway: ['coreUrl', 'domain'],
   core: ['coreUrl', 'announceUrl'],

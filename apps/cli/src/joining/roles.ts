@@ -34,7 +34,7 @@ export interface RoleSettings {
 }
 
 /** Where packages of distributions keep settings; each has them at its own role's name. */
-export const SYSTEM_SETTINGS = '/etc/skerry';
+const SYSTEM_SETTINGS = '/etc/skerry';
 const TEXT_MAX = 1024 * 1024;
 
 /** A file of settings as variables; undefined where it is not there. Throws INVALID_CONFIG. */

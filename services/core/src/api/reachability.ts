@@ -79,7 +79,7 @@ function parsePlace(url: string): string {
 /**
  * Connects to whoever asks, so that a node that joins learns whether others get through to it. Only to the address that the
  * request comes from, or to the one address inside a /64 where a compute node proves it, at a port of its own; no redirect is
- * followed, and nothing of what is answered is told but the verdict (docs/decisions.md 137).
+ * followed, and nothing of what is answered is told but the verdict (docs/decisions.md 141).
  */
 export function reachabilityHandlers({
   clientOf,
