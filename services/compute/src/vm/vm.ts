@@ -7,6 +7,7 @@ import { AppError } from '@skerry/protocol';
 import { programEnvironment } from '../config.ts';
 import { giveTo, machineUid, QEMU_LIMITS } from '../host/users.ts';
 import { CHARDEV, qemuArguments } from './command-line.ts';
+import { scopeCommand } from './guest-scope.ts';
 import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
 import { findQemu, isQemuOf, searchQemu } from './process.ts';
 import { QmpClient } from './qmp.ts';
@@ -72,7 +73,9 @@ export class Vm {
     const uid = machineUid(machine.id);
     await giveTo(uid, directory, [machine.disk, machine.seed, ...machine.volumes.map(({ file }) => file)]);
     const args = qemuArguments(machine, accelerator, { uid, root: directory });
-    const child = spawn('prlimit', [...QEMU_LIMITS, '--', QEMU, ...args], {
+    const scope = scopeCommand(`Skerry machine ${machine.machineId}`);
+    const [program, ...rest] = [...scope, 'prlimit', ...QEMU_LIMITS, '--', QEMU, ...args] as [string];
+    const child = spawn(program, rest, {
       cwd: directory,
       env: programEnvironment(),
       detached: true,

@@ -8,7 +8,12 @@ type Controller = (typeof CONTROLLERS)[number];
 
 /** Where the groups of this process are: one tree (version 2), or one for each controller (version 1). */
 export type GroupTrees =
-  | { readonly version: 2; readonly base: string }
+  | {
+      readonly version: 2;
+      readonly base: string;
+      /** Where what is in `base` itself has to go first: a group that has processes may not divide what it has. */
+      readonly own?: string;
+    }
   | { readonly version: 1; readonly bases: Readonly<Record<Controller, string>> };
 
 export interface GroupLimits {
@@ -38,8 +43,8 @@ function listGroupMounts(mountinfo: string): GroupMount[] {
   });
 }
 
-/** The path of this process in a hierarchy, by /proc/self/cgroup (cgroups(7)). */
-function ownPath(cgroup: string, controller: Controller): string {
+/** The path of this process in the hierarchy of a controller, or that of version 2, by /proc/self/cgroup (cgroups(7)). */
+function ownPath(cgroup: string, controller: Controller | ''): string {
   for (const line of cgroup.split('\n')) {
     const [, names = '', path = '/'] = /^[0-9]+:([^:]*):(.*)$/.exec(line) ?? [];
     if (names.split(',').includes(controller)) return path;
@@ -47,13 +52,22 @@ function ownPath(cgroup: string, controller: Controller): string {
   return '/';
 }
 
+/** Of the group that systemd made for a unit with `Delegate=`: where the unit's own process is (cgroups(7)). */
+const DAEMON_GROUP = 'daemon';
+const SERVICE_PATH = /^(.*\/[^/]+\.service)(?:\/daemon)?$/;
+
 /**
  * Where groups for programs belong. Version 1: below the groups of this process, so that its own limits go on holding.
- * Version 2: at the top, since a group that has processes may not divide what it has. undefined: a controller is missing. Pure.
+ * Version 2: below the group of the service, which systemd leaves to it; otherwise at the top. undefined: a controller is
+ * missing. Pure.
  *
- * @param controllers `cgroup.controllers` of the version 2 tree, where there is one
+ * @param readControllers `cgroup.controllers` of a group of version 2
  */
-export function decideTrees(mountinfo: string, cgroup: string, controllers: string): GroupTrees | undefined {
+export function decideTrees(
+  mountinfo: string,
+  cgroup: string,
+  readControllers: (group: string) => string,
+): GroupTrees | undefined {
   const mounts = listGroupMounts(mountinfo);
   const bases: Partial<Record<Controller, string>> = {};
   for (const controller of CONTROLLERS) {
@@ -63,9 +77,15 @@ export function decideTrees(mountinfo: string, cgroup: string, controllers: stri
   if (CONTROLLERS.every((name) => bases[name] !== undefined))
     return { version: 1, bases: bases as Record<Controller, string> };
   const unified = mounts.find(({ type }) => type === 'cgroup2');
-  const offered = controllers.split(/\s+/);
-  const isWhole = CONTROLLERS.every((name) => offered.includes(name));
-  return unified && isWhole ? { version: 2, base: unified.at } : undefined;
+  if (!unified) return undefined;
+  const isWhole = (group: string) => {
+    const offered = readControllers(group).split(/\s+/);
+    return CONTROLLERS.every((name) => offered.includes(name));
+  };
+  const [, service] = SERVICE_PATH.exec(ownPath(cgroup, '')) ?? [];
+  const base = service === undefined ? undefined : join(unified.at, service);
+  if (base !== undefined && isWhole(base)) return { version: 2, base, own: join(base, DAEMON_GROUP) };
+  return isWhole(unified.at) ? { version: 2, base: unified.at } : undefined;
 }
 
 const read = (path: string) => {
@@ -76,18 +96,17 @@ const read = (path: string) => {
   }
 };
 
-export function findTrees(): GroupTrees | undefined {
-  const mountinfo = read('/proc/self/mountinfo');
-  const unified = listGroupMounts(mountinfo).find(({ type }) => type === 'cgroup2');
-  const controllers = unified ? read(join(unified.at, 'cgroup.controllers')) : '';
-  return decideTrees(mountinfo, read('/proc/self/cgroup'), controllers);
-}
+export const findTrees = (): GroupTrees | undefined =>
+  decideTrees(read('/proc/self/mountinfo'), read('/proc/self/cgroup'), (group) =>
+    read(join(group, 'cgroup.controllers')),
+  );
 
 const CPU_PERIOD_US = 100_000;
 /** The longest period and the least quota that the kernel takes. */
 const STILL_PERIOD_US = 1_000_000;
 const STILL_QUOTA_US = 1_000;
 const RUN_BYTES = 4;
+const MOVES_MAX = 10;
 
 /** All groups of one compute node. What an earlier process of it left is cleared first. */
 export class ControlGroups {
@@ -117,6 +136,7 @@ export class ControlGroups {
 
   /** Throws where groups cannot be made: not root, or a read-only tree. */
   prepare(): void {
+    this.#leaveBase();
     for (const home of this.#homes()) {
       if (existsSync(home)) this.#removeChildren(home);
       else mkdirSync(home);
@@ -125,6 +145,23 @@ export class ControlGroups {
       for (const directory of [this.#trees.base, this.#homeOf('memory')])
         writeFileSync(join(directory, 'cgroup.subtree_control'), '+memory +pids +cpu');
     }
+  }
+
+  /** Version 2, in a service: this process, and what it already started. */
+  #leaveBase(): void {
+    if (this.#trees.version !== 2 || this.#trees.own === undefined) return;
+    const { base, own } = this.#trees;
+    if (!existsSync(own)) mkdirSync(own);
+    const list = () => read(join(base, 'cgroup.procs')).split('\n').filter(Boolean);
+    // What was started while its parent moved is found the next time.
+    for (let turn = 0, left = list(); turn < MOVES_MAX && left.length > 0; turn++, left = list())
+      for (const pid of left) {
+        try {
+          writeFileSync(join(own, 'cgroup.procs'), pid);
+        } catch {
+          // It ended.
+        }
+      }
   }
 
   /** What was killed a moment ago still holds its group; it is removed with the next ones. */

@@ -129,12 +129,29 @@ describe('control groups', () => {
 
   test('version 2 at the top of the tree, where it has the controllers', () => {
     const mounts = line('/sys/fs/cgroup', 'cgroup2', 'nsdelegate');
-    assert.deepEqual(decideTrees(mounts, '0::/system.slice/a.service\n', 'cpuset cpu io memory pids\n'), {
-      version: 2,
-      base: '/sys/fs/cgroup',
-    });
-    assert.equal(decideTrees(mounts, '0::/', 'cpu pids'), undefined);
-    assert.equal(decideTrees('', '', ''), undefined);
+    const all = (group: string) =>
+      group === '/sys/fs/cgroup' ? 'cpuset cpu io memory pids\n' : 'memory pids';
+    const top = { version: 2, base: '/sys/fs/cgroup' };
+    for (const path of ['/system.slice/a.service', '/user.slice/session-1.scope', '/'])
+      assert.deepEqual(decideTrees(mounts, `0::${path}\n`, all), top);
+    assert.equal(
+      decideTrees(mounts, '0::/', () => 'cpu pids'),
+      undefined,
+    );
+    assert.equal(
+      decideTrees('', '', () => ''),
+      undefined,
+    );
+  });
+
+  test('version 2 below the service, where its group is left to it, and the daemon in one of its own', () => {
+    const mounts = line('/sys/fs/cgroup', 'cgroup2', 'nsdelegate');
+    const base = '/sys/fs/cgroup/system.slice/a.service';
+    for (const path of ['/system.slice/a.service', '/system.slice/a.service/daemon'])
+      assert.deepEqual(
+        decideTrees(mounts, `0::${path}\n`, () => 'cpu memory pids'),
+        { version: 2, base, own: `${base}/daemon` },
+      );
   });
 
   test('version 1 below the groups of the process itself, controllers together or apart', () => {
@@ -145,20 +162,23 @@ describe('control groups', () => {
       line('/sys/fs/cgroup/unified', 'cgroup2', ''),
     ].join('\n');
     const own = '9:pids:/user\n4:memory:/user/a\n1:cpu,cpuacct:/\n0::/\n';
-    assert.deepEqual(decideTrees(mounts, own, 'hugetlb'), {
-      version: 1,
-      bases: {
-        memory: '/sys/fs/cgroup/memory/user/a',
-        pids: '/sys/fs/cgroup/pi ds/user',
-        cpu: '/sys/fs/cgroup/cpu,cpuacct/',
+    assert.deepEqual(
+      decideTrees(mounts, own, () => 'hugetlb'),
+      {
+        version: 1,
+        bases: {
+          memory: '/sys/fs/cgroup/memory/user/a',
+          pids: '/sys/fs/cgroup/pi ds/user',
+          cpu: '/sys/fs/cgroup/cpu,cpuacct/',
+        },
       },
-    });
+    );
   });
 
   test('no text makes it fail', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.string(), (mounts, own, controllers) => {
-        decideTrees(mounts, own, controllers);
+        decideTrees(mounts, own, () => controllers);
       }),
     );
   });

@@ -1,0 +1,23 @@
+/** Where the packages put things. */
+
+/** The package of the command, as it is published, and what it needs. */
+const TREE = '/usr/lib/skerry';
+export const NODE = `${TREE}/node`;
+export const COMMAND = `${TREE}/bin/skerry.js`;
+/** The gateway's native data plane, compiled when the package is built. */
+export const NATIVE_PLANE = `${TREE}/native`;
+export const UNITS = '/usr/lib/systemd/system';
+const SETTINGS = '/etc/skerry';
+
+export const unitOf = (role: string) => `skerry-${role}.service`;
+export const userOf = (role: string) => `skerry-${role}`;
+export const settingsOf = (role: string) => `${SETTINGS}/${role}.env`;
+export const dataOf = (role: string) => `/var/lib/skerry/${role}`;
+export const cacheOf = (role: string) => `/var/cache/skerry/${role}`;
+
+/** What makes kit's paths (paths.ts) those of an installed daemon. */
+export const homesOf = (role: string) => ({
+  XDG_DATA_HOME: '/var/lib',
+  XDG_CONFIG_HOME: '/etc',
+  SKERRY_CACHE: cacheOf(role),
+});

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { describe, test } from 'node:test';
+import { DAEMONS } from '../daemons.ts';
+import { settingsOf, unitOf } from './layout.ts';
+import { describePackages, renderControl } from './packages.ts';
+
+const VERSION = '1.2.3';
+const PACKAGES = describePackages(VERSION, '2.36');
+
+describe('Debian packages', () => {
+  test('each daemon has its unit and its settings in one of them', () => {
+    const paths = PACKAGES.flatMap(({ files }) => files.map(({ path }) => path));
+    assert.equal(new Set(paths).size, paths.length);
+    for (const { name } of DAEMONS) {
+      assert.ok(paths.some((path) => path.endsWith(`/${unitOf(name)}`)));
+      assert.ok(paths.includes(settingsOf(name)));
+    }
+  });
+
+  test("what is below /etc is an operator's to change", () => {
+    for (const { files, conffiles } of PACKAGES)
+      assert.deepEqual(
+        files.map(({ path }) => path).filter((path) => path.startsWith('/etc/')),
+        conffiles,
+      );
+  });
+
+  test('scripts are for the plain shell, and an install starts nothing', () => {
+    for (const { scripts } of PACKAGES)
+      for (const script of Object.values(scripts)) {
+        execFileSync('sh', ['-n'], { input: script });
+        assert.doesNotMatch(script, /systemctl[^\n]* (start|enable|restart|unmask)\b/);
+      }
+  });
+
+  test('the control file is one paragraph, with every line of the description set in', () => {
+    for (const one of PACKAGES) {
+      const text = renderControl(one, { version: VERSION, architecture: 'amd64', sizeKib: 10 });
+      assert.match(text, /^Package: .*\n(?:[A-Z][\w-]*: .+\n)+(?: \S.*\n)+$/);
+      assert.ok(text.split('\n').every((line) => !line.startsWith(' ') || line.length <= 80));
+    }
+  });
+});

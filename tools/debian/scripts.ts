@@ -1,0 +1,63 @@
+import { cacheOf, dataOf, unitOf } from './layout.ts';
+
+/** Shell scripts that dpkg runs (deb-postinst(5) and its neighbours). They ask nothing, and start nothing that did not run. */
+export interface Scripts {
+  readonly postinst: string;
+  readonly prerm: string;
+  readonly postrm: string;
+}
+
+interface Parts {
+  /** In the order in which they are started again. */
+  readonly roles: readonly string[];
+  readonly users?: string;
+  /** Guests of the compute node: they outlive its process, and not the package. */
+  readonly slice?: string;
+}
+
+const IF_SYSTEMD = 'if [ -d /run/systemd/system ]; then';
+
+/** The gateway hands its connections to the new version; where it cannot, it is restarted as the others are. */
+const again = (role: string) =>
+  role === 'gateway'
+    ? `      if systemctl --quiet is-active ${unitOf(role)}; then
+        systemctl reload ${unitOf(role)} || systemctl try-restart ${unitOf(role)} || true
+      fi`
+    : `      systemctl try-restart ${unitOf(role)} || true`;
+
+export function renderScripts({ roles, users, slice }: Parts): Scripts {
+  const units = roles.map(unitOf).join(' ');
+  const directories = roles.flatMap((role) => [dataOf(role), cacheOf(role)]).join(' ');
+  return {
+    postinst: `#!/bin/sh
+set -e
+if [ "$1" = configure ]; then
+${users === undefined ? '' : `  systemd-sysusers ${users}\n`}  ${IF_SYSTEMD}
+    systemctl daemon-reload
+    # An upgrade: what runs goes on as the new version.
+    if [ -n "$2" ]; then
+${roles.map(again).join('\n')}
+    fi
+  fi
+fi
+`,
+    prerm: `#!/bin/sh
+set -e
+if [ "$1" = remove ]; then
+  ${IF_SYSTEMD}
+    systemctl disable --now ${units} || true
+${slice === undefined ? '' : `    systemctl stop ${slice} || true\n`}  fi
+fi
+`,
+    postrm: `#!/bin/sh
+set -e
+${IF_SYSTEMD}
+  systemctl daemon-reload || true
+fi
+if [ "$1" = purge ]; then
+  rm -rf ${directories}
+  rmdir --ignore-fail-on-non-empty /var/lib/skerry /var/cache/skerry /etc/skerry 2>/dev/null || true
+fi
+`,
+  };
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { DAEMONS, type Daemon } from '../daemons.ts';
+import { ROOT } from '../source.ts';
+import { NODE, unitOf } from './layout.ts';
+import { renderUnit } from './units.ts';
+
+/** In tenths, as --threshold has it. The compute node is root and makes devices, networks and file systems (docs/packages.md). */
+const EXPOSURE_MAX = 20;
+const COMPUTE_EXPOSURE_MAX = 70;
+/** Of systemd 254 and newer; older ones say that they ignore them. */
+const NEW_KEYS = /Unknown key (?:name )?'(?:RestartSteps|RestartMaxDelaySec)'/;
+
+const directory = mkdtempSync(join(tmpdir(), 'skerry-units-'));
+after(() => rmSync(directory, { recursive: true }));
+
+function write(daemon: Daemon): string {
+  const path = join(directory, unitOf(daemon.name));
+  // The program has to be there.
+  writeFileSync(path, renderUnit(daemon).replaceAll(NODE, process.execPath));
+  return path;
+}
+
+describe('units', () => {
+  for (const daemon of DAEMONS)
+    test(`${daemon.name}: systemd understands every line, and finds it confined`, () => {
+      const path = write(daemon);
+      const said = spawnSync('systemd-analyze', ['verify', '--recursive-errors=no', path], {
+        encoding: 'utf8',
+      });
+      const complaints = said.stderr.split('\n').filter((line) => line !== '' && !NEW_KEYS.test(line));
+      assert.deepEqual(complaints, []);
+      const limit = daemon.name === 'compute' ? COMPUTE_EXPOSURE_MAX : EXPOSURE_MAX;
+      execFileSync(
+        'systemd-analyze',
+        ['security', '--offline=true', '--no-pager', `--threshold=${limit}`, path],
+        { stdio: ['ignore', 'ignore', 'pipe'] },
+      );
+    });
+
+  test('docs/packages.md says what each right of the compute node is for', () => {
+    const compute = DAEMONS.find(({ name }) => name === 'compute')!;
+    const page = readFileSync(join(ROOT, 'docs/packages.md'), 'utf8');
+    const capabilities = /^CapabilityBoundingSet=(.*)$/m.exec(renderUnit(compute))![1]!.split(' ');
+    const told = [...page.matchAll(/`(CAP_\w+)`/g)].map(([, name]) => name!);
+    assert.deepEqual(told.toSorted(), capabilities.toSorted());
+  });
+
+  test('a looser unit is found out', () => {
+    const path = join(directory, 'skerry-loose.service');
+    writeFileSync(
+      path,
+      renderUnit(DAEMONS[0]!)
+        .replace('ProtectSystem=strict\n', '')
+        .replace(/^User=.*$/m, ''),
+    );
+    const args = ['security', '--offline=true', '--no-pager', `--threshold=${EXPOSURE_MAX}`, path];
+    assert.equal(spawnSync('systemd-analyze', args).status, 1);
+  });
+});
