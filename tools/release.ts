@@ -1,0 +1,55 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { releasePackages } from './release/npm.ts';
+import { CHECKSUMS, createRelease, type Release, writeChecksums } from './release/release.ts';
+import { ROOT } from './source.ts';
+import { parseCommand } from './usage.ts';
+
+interface Part {
+  readonly what: string;
+  /** Gives the names of the files that it made; the parts before it are there. */
+  readonly make: (release: Release) => readonly string[] | Promise<readonly string[]>;
+}
+
+/** In the order in which one needs the other. */
+const PARTS: Readonly<Record<string, Part>> = {
+  npm: { what: 'npm packages: skerry, @skerry/client, @skerry/protocol', make: releasePackages },
+};
+
+const list = Object.entries(PARTS).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`);
+const USAGE = `npm run release [-- [PART ...] [--json]]
+
+Makes what is handed out of this commit, in build/release/: packages, what is inside each of them
+(*.cdx.json, CycloneDX), and ${CHECKSUMS}. Without a PART all of them are made anew; with one, the
+others stay as they are.
+
+${list.join('\n')}
+
+  --json       what was made, as JSON
+  -h, --help   this text
+
+The same commit gives the same bytes: file times are the commit's, or SOURCE_DATE_EPOCH.
+docs/contributing.md tells how a release is made.`;
+const { values, positionals } = parseCommand(USAGE, {
+  options: { json: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const unknown = positionals.filter((name) => !Object.hasOwn(PARTS, name));
+
+if (unknown.length > 0) {
+  console.error(`there is no part ${unknown.join(', ')}\n\n${USAGE}`);
+  process.exitCode = 2;
+} else {
+  const release = createRelease(join(ROOT, 'build'));
+  if (positionals.length === 0) rmSync(release.files, { recursive: true, force: true });
+  const made: string[] = [];
+  for (const [name, { make }] of Object.entries(PARTS)) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    const files = await make(release);
+    if (!values.json) console.log(`${name}:\n${files.map((file) => `  ${file}`).join('\n')}`);
+    made.push(...files);
+  }
+  writeChecksums(release);
+  if (values.json) console.log(JSON.stringify({ directory: release.files, files: [...made, CHECKSUMS] }));
+  else console.log(`in ${release.files}, with ${CHECKSUMS}`);
+}

@@ -1,0 +1,73 @@
+import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ROOT } from '../source.ts';
+import { packagePath, renameReferences, renameSource } from './references.ts';
+
+/** Not of a package: tests and what is theirs, and what is written anew. */
+const LEFT_OUT = [
+  'node_modules/**',
+  '**/testing/**',
+  '**/*.test.ts',
+  '**/*.d.ts',
+  'vectors/**',
+  'package.json',
+  '*.sol',
+];
+const PROGRAM_MODE = 0o755;
+
+function write(to: string, content: string | Uint8Array, mode?: number): void {
+  mkdirSync(dirname(to), { recursive: true });
+  writeFileSync(to, content);
+  if (mode !== undefined) chmodSync(to, mode);
+}
+
+interface Staging {
+  /** The workspace, relative to the root. */
+  readonly workspace: string;
+  /** What the compiler made of the repository. */
+  readonly compiled: string;
+  readonly to: string;
+  readonly withTypes?: boolean;
+}
+
+/**
+ * Writes a workspace as a package has it: sources compiled, with their maps and, on request, declarations;
+ * everything that they read at run time beside them.
+ */
+export function stageWorkspace({ workspace, compiled, to, withTypes = false }: Staging): void {
+  const top = join(ROOT, workspace);
+  const files = globSync('**', { cwd: top, exclude: LEFT_OUT }).filter((path) =>
+    statSync(join(top, path)).isFile(),
+  );
+  const isSource = (path: string) => path.endsWith('.ts') && existsSync(join(top, path));
+  for (const path of files.sort()) {
+    const staged = join(to, packagePath(path));
+    if (path.endsWith('.ts')) {
+      const made = join(compiled, workspace, path).replace(/\.ts$/, '');
+      write(staged, renameReferences({ path, text: readFileSync(`${made}.js`, 'utf8') }, isSource));
+      write(`${staged}.map`, renameSource(readFileSync(`${made}.js.map`, 'utf8'), path));
+      if (!withTypes) continue;
+      const declarations = { path, text: readFileSync(`${made}.d.ts`, 'utf8'), isDeclaration: true };
+      write(staged.replace(/\.js$/, '.d.ts'), renameReferences(declarations, isSource));
+    } else if (path.endsWith('.js')) {
+      const text = renameReferences({ path, text: readFileSync(join(top, path), 'utf8') }, isSource);
+      write(staged, text, text.startsWith('#!') ? PROGRAM_MODE : undefined);
+    } else write(staged, readFileSync(join(top, path)));
+  }
+}
+
+/** Of other packages: what nobody runs. */
+const NOT_RUN = /\.map$|\.[cm]?ts$/;
+
+/** Copies a package that is installed here, without what is for its own making and for compilers. */
+export function stageInstalled(at: string, to: string): void {
+  const top = join(ROOT, at);
+  for (const path of globSync('**', { cwd: top, exclude: ['node_modules/**'] }).sort()) {
+    if (NOT_RUN.test(path) || !statSync(join(top, path)).isFile()) continue;
+    write(join(to, path), readFileSync(join(top, path)));
+  }
+}
+
+export function writeJson(to: string, value: unknown): void {
+  write(to, `${JSON.stringify(value, undefined, 2)}\n`);
+}
