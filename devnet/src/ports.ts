@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { findListenFailure } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 
 /** Where each door of the devnet listens; 0 lets the system choose. */
@@ -97,6 +96,11 @@ export function choosePorts(
 
 type PortProblem = 'in use' | 'not permitted' | 'above 65535';
 
+const PROBLEMS: Readonly<Record<string, PortProblem>> = {
+  EADDRINUSE: 'in use',
+  EACCES: 'not permitted',
+};
+
 const PORT_MAX = 65_535;
 
 /** Below the range that systems give out by themselves: nobody gets such a port between now and when it is used. */
@@ -112,22 +116,14 @@ export async function findFreePort(): Promise<number> {
   throw new AppError('PORT_IN_USE', `ports from ${CHOSEN.first} are in use`);
 }
 
-/** Undefined where it can be listened on. Without a host, a listener on any address of the machine is seen. */
+/** Undefined where it can be listened on. */
 async function findPortProblem(port: number): Promise<PortProblem | undefined> {
   if (port > PORT_MAX) return 'above 65535';
-  const server = createServer();
-  try {
-    server.listen({ port });
-    await once(server, 'listening');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') return 'in use';
-    if (code === 'EACCES') return 'not permitted';
-    throw error;
-  }
-  server.close();
-  await once(server, 'close');
-  return undefined;
+  const failure = await findListenFailure(port);
+  if (failure === undefined) return undefined;
+  const problem = PROBLEMS[failure.code ?? ''];
+  if (problem === undefined) throw failure;
+  return problem;
 }
 
 interface Wanted {

@@ -13,7 +13,6 @@ export {
 export * from './daemon/config.ts';
 export { backoffMs, Failures } from './daemon/failures.ts';
 export { createLogger, type Logger } from './daemon/log.ts';
-export { describeLastWords, formatLogLine } from './daemon/log-line.ts';
 export { pause, persist, runLoop } from './daemon/loop.ts';
 export { type SkerryPaths, skerryPaths } from './daemon/paths.ts';
 export { Rests } from './daemon/rests.ts';
@@ -33,7 +32,7 @@ export { acquireLock, type Lock, type LockOptions } from './files/file-lock.ts';
 export { JsonLines } from './files/json-lines.ts';
 export { createKeyFile, loadOrCreateKeyFile } from './files/key-file.ts';
 export { escapeHtml } from './http/html.ts';
-export { explainListenFailure, listen, urlOfListener } from './http/listen.ts';
+export { explainListenFailure, findListenFailure, listen, urlOfListener } from './http/listen.ts';
 export { createHttpObserver, createMetrics, type Metrics } from './http/metrics.ts';
 export type { HttpObserver } from './http/request-trace.ts';
 export {

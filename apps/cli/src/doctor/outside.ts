@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { createServer as createSocketServer } from 'node:net';
 import { call, callRaw } from '@skerry/client';
 import { holdProofAddress } from '@skerry/compute';
-import { clientKeyOf, createLogger, resolveName, urlOfListener } from '@skerry/kit';
+import { clientKeyOf, createLogger, findListenFailure, resolveName, urlOfListener } from '@skerry/kit';
 import type { AppError } from '@skerry/protocol';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { REACHABILITY_API, REACHABILITY_PATH } from '@skerry/protocol/api/core/reachability';
@@ -25,18 +24,11 @@ const STATES: Readonly<Record<string, PortFacts['state']>> = {
 };
 
 export async function readPort(host: string, port: ListenPort): Promise<PortFacts> {
-  const server = createSocketServer();
-  try {
-    server.listen(port.port, host);
-    await once(server, 'listening');
-    return { ...port, state: 'free' };
-  } catch (error) {
-    const state = STATES[(error as NodeJS.ErrnoException).code ?? ''];
-    if (state === undefined) throw error;
-    return { ...port, state };
-  } finally {
-    server.close();
-  }
+  const failure = await findListenFailure(port.port, host);
+  if (failure === undefined) return { ...port, state: 'free' };
+  const state = STATES[failure.code ?? ''];
+  if (state === undefined) throw failure;
+  return { ...port, state };
 }
 
 /** Whether a daemon of ours answers at one of these ports. */

@@ -1,7 +1,7 @@
 import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
-import { plainText, renderFields, renderTime } from '../output/text.ts';
+import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
 
 export interface IndexerAddOptions {
   readonly abi: string;
@@ -30,10 +30,7 @@ export async function showIndexerStatus({ reader, output }: Context, network?: s
       String(contract.from_block),
       contract.live ? 'live' : shown(contract.to_block),
     ]);
-    output.result(
-      one,
-      `${fields}\n\n${output.table(['CONTRACT', 'KIND', 'FROM', 'TO'], rows, 'no contracts')}`,
-    );
+    output.result(one, `${fields}\n\n${renderTable(['CONTRACT', 'KIND', 'FROM', 'TO'], rows)}`);
     return;
   }
   const networks = await reader.listNetworks();
@@ -44,10 +41,7 @@ export async function showIndexerStatus({ reader, output }: Context, network?: s
     shown(one.indexed),
     shown(one.lag),
   ]);
-  output.result(
-    { networks },
-    output.table(['NETWORK', 'STATE', 'HEAD', 'INDEXED', 'LAG'], rows, 'no chain is indexed'),
-  );
+  output.result({ networks }, renderTable(['NETWORK', 'STATE', 'HEAD', 'INDEXED', 'LAG'], rows));
 }
 
 /** Sends a POST `net-index`; the core node acts on it when it reads it, within a second or so. */

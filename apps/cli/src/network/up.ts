@@ -22,7 +22,6 @@ export interface UpOptions {
   readonly cores?: number;
   readonly dataDir?: string;
   readonly quiet?: boolean;
-  readonly verbose?: boolean;
 }
 
 const COMMAND = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
@@ -95,7 +94,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
   const { output, paths, environment } = context;
   const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
   const ports = portsOf(options, context);
-  const terminal = createTerminal(output, options.quiet ? 'quiet' : options.verbose ? 'verbose' : 'usual');
+  const terminal = createTerminal(output, options.quiet === true);
   let devnet: Devnet | undefined;
   using stop = listenForStop(() => {
     devnet?.kill();

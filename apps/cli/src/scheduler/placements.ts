@@ -58,7 +58,6 @@ export async function explainPlacement(
         .join(', ') || 'none known',
     ],
   ]);
-  const { width } = context.output;
   const history = renderTable(
     ['DECIDED', 'WHAT', 'FROM', 'TO', 'WHY'],
     decisions.map((one) => [
@@ -68,7 +67,6 @@ export async function explainPlacement(
       shortOf(one.node_id),
       whyOf(one.reason),
     ]),
-    width,
   );
   const table = renderTable(
     ['CANDIDATE', 'WEIGHT', 'FREE', 'SCORE', 'TRUST', 'AGAINST'],
@@ -80,7 +78,6 @@ export async function explainPlacement(
       plainText(one.trust),
       whyOf(one.against),
     ]),
-    width,
   );
   context.output.result(answer, [facts, history, table].filter((part) => part !== '').join('\n\n'));
 }
@@ -99,10 +96,7 @@ export async function listSchedulerNodes(context: Context, options: SchedulerOpt
     whyOf(node.leaving ?? node.reason),
   ]);
   const heads = ['NODE', 'URL', 'MACHINES', 'FREE', 'SCORE', 'WEIGHT', 'TRUST', 'TAKES NOTHING NEW'];
-  context.output.result(
-    answer,
-    renderTable(heads, rows, context.output.width) || 'no compute nodes are known',
-  );
+  context.output.result(answer, renderTable(heads, rows) || 'no compute nodes are known');
 }
 
 /** What runs where, and what waits. */
@@ -112,7 +106,7 @@ export async function showPlan(context: Context, options: SchedulerOptions): Pro
     instances.map((hash) => [hash, shortOf(nodeId), '']),
   );
   const waiting = answer.waiting.map(({ vm_hash: hash, reason }) => [hash, 'waits', whyOf(reason)]);
-  const table = renderTable(['MACHINE', 'NODE', 'WHY'], [...placed, ...waiting], context.output.width);
+  const table = renderTable(['MACHINE', 'NODE', 'WHY'], [...placed, ...waiting]);
   const facts = `plan of ${answer.period.start_timestamp}`;
   context.output.result(answer, table === '' ? `${facts}\nno instances` : `${facts}\n\n${table}`);
 }

@@ -16,14 +16,14 @@ export function skerryPaths(environment: Readonly<Record<string, string | undefi
   if (home)
     return {
       data: join(home, 'data'),
-      cache: environment.SKERRY_CACHE ?? join(home, 'cache'),
+      cache: environment.SKERRY_CACHE || join(home, 'cache'),
       config: join(home, 'config'),
     };
   const base = (variable: string, fallback: string) =>
     join(environment[variable] || join(homedir(), fallback), 'skerry');
   return {
     data: base('XDG_DATA_HOME', '.local/share'),
-    cache: environment.SKERRY_CACHE ?? base('XDG_CACHE_HOME', '.cache'),
+    cache: environment.SKERRY_CACHE || base('XDG_CACHE_HOME', '.cache'),
     config: base('XDG_CONFIG_HOME', '.config'),
   };
 }

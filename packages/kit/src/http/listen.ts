@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { AppError } from '@skerry/protocol';
 import type { HttpServer } from './server.ts';
 
@@ -36,4 +38,21 @@ export async function listen(app: HttpServer, host: string, port: number): Promi
   const address = app.server.address();
   const actualPort = typeof address === 'object' && address ? address.port : port;
   return urlOfListener('http', host, actualPort);
+}
+
+/** Why a port cannot be listened on; undefined where it can. Without a host, a listener on any address of the machine is seen. */
+export async function findListenFailure(
+  port: number,
+  host?: string,
+): Promise<NodeJS.ErrnoException | undefined> {
+  const server = createServer();
+  try {
+    server.listen({ port, ...(host === undefined ? {} : { host }) });
+    await once(server, 'listening');
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  }
+  server.close();
+  await once(server, 'close');
+  return undefined;
 }

@@ -1,18 +1,35 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
+import { createLogger, readConfig } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import fc from 'fast-check';
+import { coreConfig } from '../../config.ts';
 import { acceptMessage } from '../../intake/accept.ts';
 import { inlineVerifier } from '../../intake/verify/verifier.ts';
-import { signers } from '../../testing/core.ts';
+import { createTestCore, signers } from '../../testing/core.ts';
 import { pickAddresses } from './addresses.ts';
+import { startGossip } from './start.ts';
 import { connectLine, createTestGossip } from './testing/setup.ts';
 
 const { alice } = signers;
 const note = (n: number) => ({ type: 'POST', content: { type: 'note', content: { n } } });
 
 describe('gossip', () => {
+  test('a port that is taken ends the start of the node', async (t) => {
+    await using core = await createTestCore();
+    const taken = createServer().listen(0, '127.0.0.1');
+    t.after(() => taken.close());
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const environment = { SKERRY_CORE_P2P_PORT: `${port}`, SKERRY_CORE_HOST: '127.0.0.1' };
+    const config = { ...readConfig(coreConfig, environment), dataDir: core.filesDir };
+    const host = { signal: AbortSignal.timeout(60_000), log: createLogger('core', 'silent') };
+    await assert.rejects(startGossip(core.rooms, config, host), { code: 'PORT_IN_USE', details: { port } });
+  });
+
   test('a message reaches a node two steps away; a forged one reaches nobody and costs its sender', async () => {
     await using stack = new AsyncDisposableStack();
     const nodes = await Promise.all([1, 2, 3].map((seed) => createTestGossip(stack, seed)));

@@ -1,7 +1,13 @@
 import { hkdfSync } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import { type Host, loadOrCreateKeyFile, runLoop } from '@skerry/kit';
+import {
+  explainListenFailure,
+  findListenFailure,
+  type Host,
+  loadOrCreateKeyFile,
+  runLoop,
+} from '@skerry/kit';
 import { parseEvmAddress } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
@@ -65,6 +71,9 @@ export async function startGossip(
     config.nodeListOwner === undefined ? undefined : parseEvmAddress(config.nodeListOwner);
   const isAlone = peers.length === 0 && p2pPort === 0 && nodeListOwner === undefined;
   if (!config.gossip || isAlone) return NO_GOSSIP;
+  // The thread would try again for ever, and nobody would be told which setting moves the port.
+  const failure = await findListenFailure(p2pPort, config.host);
+  if (failure) throw explainListenFailure(failure);
   await using stack = new AsyncDisposableStack();
   const key = await loadOrCreateKeyFile(join(dataDir, KEY_FILE));
   const gossip = stack.use(
