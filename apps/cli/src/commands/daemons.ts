@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import type { DaemonName } from '../network/daemon.ts';
+import type { DaemonName, DaemonOptions } from '../network/daemon.ts';
 import { addCreditCommands } from './credit.ts';
 
 /** Daemons that are called by their own name; the status service is `skerry status serve`, for `skerry status` asks. */
@@ -14,12 +14,18 @@ const SUMMARIES: Readonly<Record<Exclude<DaemonName, 'status'>, string>> = {
   ipfs: 'run an IPFS peer beside a core node: Bitswap and provider records',
 };
 
+const SETTINGS_OPTION = [
+  '--settings <file>',
+  'file of settings, NAME=value a line; the environment comes before it',
+] as const;
+
 /** Each daemon by name, in the foreground, until a signal. Settings come from the environment. */
 export function addDaemonCommands(program: Command, bind: Bind): void {
   for (const name of Object.keys(SUMMARIES) as (keyof typeof SUMMARIES)[]) {
     const daemon = program
       .command(name)
       .description(SUMMARIES[name])
+      .option(...SETTINGS_OPTION)
       .addHelpText(
         'after',
         examples(
@@ -27,7 +33,11 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
           `SKERRY_${name.toUpperCase()}_DATA_DIR=/srv/${name} skerry ${name} config`,
         ),
       )
-      .action(bind(async (context) => (await import('../network/daemon.ts')).runDaemon(context, name)));
+      .action(
+        bind<DaemonOptions>(async (context, options) =>
+          (await import('../network/daemon.ts')).runDaemon(context, name, options),
+        ),
+      );
     if (name === 'credit') addCreditCommands(daemon, bind);
     addConfigCommand(daemon, name, bind);
   }
@@ -35,11 +45,16 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
   status
     .command('serve')
     .description('run the status service: checks every service of the network')
+    .option(...SETTINGS_OPTION)
     .addHelpText(
       'after',
       examples('skerry status serve', 'SKERRY_STATUS_PORT=8031 skerry status serve', 'skerry status config'),
     )
-    .action(bind(async (context) => (await import('../network/daemon.ts')).runDaemon(context, 'status')));
+    .action(
+      bind<DaemonOptions>(async (context, options) =>
+        (await import('../network/daemon.ts')).runDaemon(context, 'status', options),
+      ),
+    );
   addConfigCommand(status, 'status', bind);
 }
 
@@ -47,6 +62,11 @@ function addConfigCommand(daemon: Command, name: DaemonName, bind: Bind): void {
   daemon
     .command('config')
     .description('print the current settings; secrets are hidden')
+    .option(...SETTINGS_OPTION)
     .addHelpText('after', examples(`skerry ${name} config`, `skerry ${name} config --json`))
-    .action(bind(async (context) => (await import('../network/daemon.ts')).showConfig(context, name)));
+    .action(
+      bind<DaemonOptions>(async (context, options) =>
+        (await import('../network/daemon.ts')).showConfig(context, name, options),
+      ),
+    );
 }

@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { DoctorOptions } from '../doctor/doctor.ts';
+import type { JoinOptions } from '../joining/join.ts';
 import type { Role } from '../joining/roles.ts';
-import { parseHttpUrl } from '../options.ts';
+import { parseDurationMs, parseHttpUrl } from '../options.ts';
 
 const ROLES: readonly Role[] = ['compute', 'gateway', 'core', 'monitor'];
 
@@ -21,6 +22,8 @@ const addAnswers = (command: Command) =>
       '--settings <file>',
       "file of the daemon's settings (default: /etc/skerry/ROLE.env, or your configuration directory)",
     );
+
+const JOIN_MS = 600_000;
 
 /** From an empty machine to a member of a network, and back. */
 export function addJoiningCommands(program: Command, bind: Bind): void {
@@ -45,6 +48,44 @@ export function addJoiningCommands(program: Command, bind: Bind): void {
     .action(
       bind<DoctorOptions>(async (context, options) =>
         (await import('../doctor/doctor.ts')).runDoctor(context, options),
+      ),
+    );
+
+  addAnswers(
+    program
+      .command('join')
+      .description(
+        'make this machine a member of a network: look at it, write settings, start the daemon, wait until it counts',
+      )
+      .argument('<url>', 'a core node of the network', parseHttpUrl)
+      .option('--role <role>', `${ROLES.join(', ')}; asked for on a terminal`, parseRole),
+  )
+    .option(
+      '--scheduler <url>',
+      'the scheduler that should use the node (default: port 4030 beside the core node)',
+      parseHttpUrl,
+    )
+    .option(
+      '--timeout <duration>',
+      'how long to wait until the network counts the node',
+      parseDurationMs,
+      JOIN_MS,
+    )
+    .option('--foreground', 'run the daemon here, until Ctrl-C, and not as a systemd unit')
+    .option('--dry-run', 'say what would be done, and change nothing')
+    .option('--force', 'join although something is missing')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .addHelpText(
+      'after',
+      examples(
+        'skerry join https://core.example.org --role compute --announce-url http://203.0.113.9:4020 --prefix 2001:db8:1:2::/64',
+        'skerry join https://core.example.org --role gateway --domain apps.example.org --yes',
+        'skerry join https://core.example.org --role core --dry-run',
+      ),
+    )
+    .action(
+      bind<JoinOptions>(async (context, options, [url]) =>
+        (await import('../joining/join.ts')).joinNetwork(context, url!, options),
       ),
     );
 }

@@ -1,8 +1,10 @@
 import { DEFAULT_CORE_URL, type Environment } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { type Answers, checkAnswers, variablesOf } from '../joining/answers.ts';
-import { findSettingsFile, ROLES, type Role, readRole, readSettingsFile } from '../joining/roles.ts';
+import { checkAnswers, variablesOf } from '../joining/answers.ts';
+import { findSettingsFile, ROLES, type Role, readRole } from '../joining/roles.ts';
+import { hasUnit, readUnitEnvironment } from '../joining/units.ts';
+import { readSettingsFile } from '../network/settings-file.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Examined, examine } from './examine.ts';
 import { renderChecks, renderSummary } from './render.ts';
@@ -23,14 +25,19 @@ async function findRoles(context: Context): Promise<Role[]> {
   return found.length > 0 ? found : ['compute'];
 }
 
-/** What the daemon of a role would start with: its file, the environment, and what is said now. */
+/**
+ * What the daemon of a role would start with: its file, and what is said now above it. A unit does not see the environment of
+ * whoever asks; a daemon that is started by hand does.
+ */
 export async function gatherEnvironment(
-  context: Context,
+  { environment }: Pick<Context, 'environment'>,
   role: Role,
   file: string,
-  answers: Answers,
 ): Promise<Environment> {
-  return { ...(await readSettingsFile(file)), ...context.environment, ...variablesOf(role, answers) };
+  const given = (await readSettingsFile(file)) ?? {};
+  if (!(await hasUnit(role))) return { ...given, ...environment };
+  const others = Object.entries(environment).filter(([name]) => !/^(SKERRY|XDG)_/.test(name));
+  return { ...Object.fromEntries(others), ...(await readUnitEnvironment(role)), ...given };
 }
 
 async function examineRole(context: Context, role: Role, options: DoctorOptions): Promise<Examined> {
@@ -42,7 +49,8 @@ async function examineRole(context: Context, role: Role, options: DoctorOptions)
     domain: options.domain,
   });
   const file = options.settings ?? (await findSettingsFile(context, role));
-  const environment = await gatherEnvironment(context, role, file, answers);
+  const given = await gatherEnvironment(context, role, file);
+  const environment = { ...given, ...variablesOf(role, answers, given) };
   const settings = await readRole(role, environment);
   using progress = startProgress(context.output.stderr);
   return await examine({

@@ -60,8 +60,19 @@ const portIn = (announceUrl: string | undefined) =>
 
 const GATEWAY_PORTS = { SKERRY_GATEWAY_HTTP_PORT: '80', SKERRY_GATEWAY_HTTPS_PORT: '443' };
 
-/** The settings that follow from the answers. What is undefined stays as it is. Pure. */
-export function variablesOf(role: Role, answers: Answers): Readonly<Record<string, string>> {
+/** Where a daemon listens is only guessed: what is set already counts. */
+const GUESSED = /_(HOST|PORT)$/;
+
+/** A list with one more, unless it is there. */
+const withOne = (list: string | undefined, one: string | undefined) =>
+  one === undefined ? undefined : [...new Set([...(list ?? '').split(',').filter(Boolean), one])].join(',');
+
+/** The settings that follow from the answers. What is undefined stays as it is. Pure. @param given what is set already */
+export function variablesOf(
+  role: Role,
+  answers: Answers,
+  given: Readonly<Record<string, string | undefined>> = {},
+): Readonly<Record<string, string>> {
   const { coreUrl, announceUrl, prefix, domain } = answers;
   const [host, port] = [listensOn(announceUrl), portIn(announceUrl)];
   const all: Readonly<Record<Role, Readonly<Record<string, string | undefined>>>> = {
@@ -79,10 +90,17 @@ export function variablesOf(role: Role, answers: Answers): Readonly<Record<strin
         ? {}
         : { SKERRY_GATEWAY_HOST: EVERY_ADDRESS, ...GATEWAY_PORTS }),
     },
-    core: { SKERRY_CORE_PEERS: coreUrl, SKERRY_CORE_HOST: host, SKERRY_CORE_PORT: port },
+    core: {
+      SKERRY_CORE_PEERS: withOne(given.SKERRY_CORE_PEERS, coreUrl),
+      SKERRY_CORE_HOST: host,
+      SKERRY_CORE_PORT: port,
+    },
     monitor: { SKERRY_MONITOR_CORE_URL: coreUrl },
   };
   return Object.fromEntries(
-    Object.entries(all[role]).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    Object.entries(all[role]).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && !(GUESSED.test(entry[0]) && given[entry[0]] !== undefined),
+    ),
   );
 }

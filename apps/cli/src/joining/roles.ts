@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseEnv } from 'node:util';
 import { isMissing, readConfig, type Setting, variableName } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
 import { type Environment, withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { loadService } from '../network/daemon.ts';
@@ -35,21 +33,6 @@ export interface RoleSettings {
 
 /** Where packages of distributions keep settings; each has them at its own role's name. */
 const SYSTEM_SETTINGS = '/etc/skerry';
-const TEXT_MAX = 1024 * 1024;
-
-/** A file of settings as variables; undefined where it is not there. Throws INVALID_CONFIG. */
-export async function readSettingsFile(path: string): Promise<Environment | undefined> {
-  try {
-    const text = await readFile(path, 'utf8');
-    return parseEnv(text.slice(0, TEXT_MAX)) as Environment;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw new AppError('INVALID_CONFIG', `cannot read ${path} (${(error as NodeJS.ErrnoException).code})`, {
-      cause: error,
-    });
-  }
-}
-
 /** Where a role's settings are: where a package put them, or in the person's configuration. */
 export async function findSettingsFile({ paths }: Pick<Context, 'paths'>, role: Role): Promise<string> {
   const system = join(SYSTEM_SETTINGS, `${role}.env`);

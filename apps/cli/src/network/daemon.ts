@@ -1,6 +1,7 @@
 import { listEffective, readConfig, runService, type Service, settingText } from '@skerry/kit';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
+import { withSettings } from './settings-file.ts';
 
 export type DaemonName =
   | 'core'
@@ -29,15 +30,29 @@ const LOADERS: Readonly<Record<DaemonName, () => Promise<unknown>>> = {
 // Each service reads its own settings; what they are called does not matter here.
 export const loadService = async (name: DaemonName) => (await LOADERS[name]()) as AnyService;
 
-export async function runDaemon({ environment }: Context, name: DaemonName): Promise<number> {
-  const exitCode = await runService(await loadService(name), withoutCommandVariables(environment));
+export interface DaemonOptions {
+  readonly settings?: string;
+}
+
+export async function runDaemon(
+  { environment }: Context,
+  name: DaemonName,
+  { settings }: DaemonOptions,
+): Promise<number> {
+  const variables = withoutCommandVariables(await withSettings(environment, settings));
+  const exitCode = await runService(await loadService(name), variables);
   // The service is over; nothing that it left behind may hold the process.
   process.exit(exitCode);
 }
 
-export async function showConfig({ environment, output }: Context, name: DaemonName): Promise<void> {
+export async function showConfig(
+  { environment, output }: Context,
+  name: DaemonName,
+  { settings: file }: DaemonOptions,
+): Promise<void> {
   const { config } = await loadService(name);
-  const settings = listEffective(config, readConfig(config, withoutCommandVariables(environment)));
+  const variables = withoutCommandVariables(await withSettings(environment, file));
+  const settings = listEffective(config, readConfig(config, variables));
   const lines = settings.map(({ variable, value, describe }) => {
     return `# ${describe}\n${variable}=${settingText(value)}`;
   });

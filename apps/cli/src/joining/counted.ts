@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { CoreClient, call, createSigner, readAnnouncedNodes } from '@skerry/client';
+import { isMissing, loadOrCreateKeyFile, urlOfListener } from '@skerry/kit';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { STATE_API } from '@skerry/protocol/api/core/state';
+import { SYNC_API } from '@skerry/protocol/api/core/sync';
+import { GATEWAY_API } from '@skerry/protocol/api/gateway';
+import { type NodeView, SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import type { Role, RoleSettings } from './roles.ts';
+
+/** Whether the network counts a node: what each role's membership shows by. */
+
+/** `counted`: it is a member. `known`: so it is, and what is left takes hours or somebody else. */
+export interface Standing {
+  readonly state: 'waiting' | 'known' | 'counted';
+  readonly text: string;
+  /** How the network knows it: an address, or a node's id. */
+  readonly id?: string;
+}
+
+export interface Joined {
+  readonly settings: RoleSettings;
+  readonly coreUrl: string;
+  /** Of a compute node. */
+  readonly schedulerUrl: string;
+}
+
+const ANSWER = { timeoutMs: 5_000 } as const;
+/** A scheduler says so of a node that only time and measurements can mend. */
+const UNMEASURED = 'NODE_NOT_MEASURED';
+
+const waiting = (text: string): Standing => ({ state: 'waiting', text });
+const portOf = ({ ports }: RoleSettings, name: string) =>
+  ports.find(({ variable }) => variable.endsWith(name))?.port ?? 0;
+const localUrl = (settings: RoleSettings, name = '_PORT') =>
+  urlOfListener('http', settings.host, portOf(settings, name));
+
+/** What a scheduler's word about a node comes to. Pure. */
+export function standingOf(node: NodeView | undefined, id: string): Standing {
+  if (!node) return waiting('the scheduler has not heard of the node yet');
+  if (node.healthy) {
+    const { cpu, memory_mib: memory, disk_gib: disk } = node.limits;
+    return {
+      state: 'counted',
+      id,
+      text: `the scheduler gives it instances: ${cpu} cores, ${memory} MiB, ${disk} GiB`,
+    };
+  }
+  const why = node.reason?.message ?? 'it does not say why';
+  if (node.reason?.code === UNMEASURED)
+    return { state: 'known', id, text: `the scheduler knows it and waits for measurements: ${why}` };
+  return waiting(`the scheduler does not use it yet: ${why}`);
+}
+
+async function lookAtCompute({ settings, coreUrl, schedulerUrl }: Joined): Promise<Standing> {
+  const { node_hash: id = '' } = await call(localUrl(settings), NODE_API.getNodeConfig, {}, ANSWER);
+  const listed = await call(schedulerUrl, SCHEDULER_API.listNodes, {}, ANSWER).catch(() => undefined);
+  if (listed)
+    return standingOf(
+      listed.nodes.find((node) => node.node_id === id),
+      id,
+    );
+  const announced = await readAnnouncedNodes(
+    new CoreClient({ url: coreUrl }),
+    AbortSignal.timeout(ANSWER.timeoutMs),
+  );
+  return announced.some(({ nodeId }) => nodeId === id)
+    ? {
+        state: 'known',
+        id,
+        text: `the network has its announcement; no scheduler answers at ${schedulerUrl} (--scheduler)`,
+      }
+    : waiting('the node has not been announced yet');
+}
+
+async function lookAtCore({ settings, coreUrl }: Joined): Promise<Standing> {
+  const url = localUrl(settings);
+  const { state, behind, messages } = await call(url, SYNC_API.getSyncStatus, {}, ANSWER);
+  if (state !== 'synced') return waiting(`${state}: ${messages} messages, ${behind} behind`);
+  const [mine, theirs] = await Promise.all([
+    call(url, STATE_API.getStateDigest, {}, ANSWER),
+    call(coreUrl, STATE_API.getStateDigest, {}, ANSWER),
+  ]);
+  const differ = Object.keys(theirs.derived).filter(
+    (part) => mine.derived[part] !== undefined && mine.derived[part].digest !== theirs.derived[part]!.digest,
+  );
+  if (mine.messages.digest !== theirs.messages.digest)
+    return waiting('synced; the newest messages are on their way');
+  if (differ.length > 0) return waiting(`the same messages; being derived: ${differ.join(', ')}`);
+  return { state: 'counted', text: `synced, with the same digest as ${coreUrl}: ${messages} messages` };
+}
+
+/** Whether the gateway answers a name below its domain, whoever has it: nobody's name is answered too. */
+const answersName = (settings: RoleSettings, domain: string) =>
+  new Promise<boolean>((resolve) => {
+    const { hostname, port } = new URL(localUrl(settings, '_HTTP_PORT'));
+    const host = `skerry-join-${randomBytes(4).toString('hex')}.${domain}`;
+    get({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: port || 80,
+      headers: { host },
+      timeout: ANSWER.timeoutMs,
+    })
+      .once('response', (response) => resolve(response.resume() !== undefined))
+      .once('timeout', () => resolve(false))
+      .once('error', () => resolve(false));
+  });
+
+async function lookAtGateway({ settings }: Joined): Promise<Standing> {
+  const {
+    domain,
+    last_sync_time: synced,
+    route_count: routes,
+    instance_count: instances,
+  } = await call(localUrl(settings, '_API_PORT'), GATEWAY_API.getGatewayStatus, {}, ANSWER);
+  if (synced === 0) return waiting('the gateway has not read the instances yet');
+  if (!(await answersName(settings, domain))) return waiting(`names below ${domain} are not answered yet`);
+  return {
+    state: 'counted',
+    text: `names below ${domain} are answered: ${routes} routes of ${instances} instances`,
+  };
+}
+
+async function lookAtMonitor({ settings, coreUrl }: Joined): Promise<Standing> {
+  const path = join(settings.dataDir, 'key');
+  const isThere = await stat(path).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+  if (!isThere) return waiting('the monitor has no key yet');
+  const { address } = createSigner(await loadOrCreateKeyFile(path));
+  const query = { addresses: address, pagination: 1 };
+  const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, ANSWER);
+  return messages.length > 0
+    ? { state: 'counted', id: address, text: `the network accepts what ${address} publishes` }
+    : waiting(`nothing of ${address} is on the core node yet`);
+}
+
+const LOOKS: Readonly<Record<Role, (joined: Joined) => Promise<Standing>>> = {
+  compute: lookAtCompute,
+  core: lookAtCore,
+  gateway: lookAtGateway,
+  monitor: lookAtMonitor,
+};
+
+/** How the network sees the node now. What does not answer yet is waited for. */
+export async function look(joined: Joined): Promise<Standing> {
+  try {
+    return await LOOKS[joined.settings.role](joined);
+  } catch (error) {
+    return waiting((error as Error).message);
+  }
+}

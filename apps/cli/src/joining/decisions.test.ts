@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { TrustView } from '@skerry/protocol/api/core/node';
+import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { standingOf } from './counted.ts';
+import { mergeSettings } from './settings-text.ts';
+import { describeTrust, trustVariables } from './trust.ts';
+
+describe('a settings file', () => {
+  const file = '# where to listen\n#SKERRY_CORE_HOST=localhost\n\nSKERRY_CORE_NAME=mine\n# last\n';
+
+  test('comments and other lines stay; what is only shown gets its line below', () => {
+    assert.equal(
+      mergeSettings(file, {
+        SKERRY_CORE_HOST: '::',
+        SKERRY_CORE_NAME: 'other',
+        SKERRY_CORE_PEERS: 'https://a.example',
+      }),
+      '# where to listen\n#SKERRY_CORE_HOST=localhost\nSKERRY_CORE_HOST=::\n\nSKERRY_CORE_NAME=other\n# last\nSKERRY_CORE_PEERS=https://a.example\n',
+    );
+  });
+
+  test('the same again changes nothing; of several lines one stays', () => {
+    const once = mergeSettings(file, { SKERRY_CORE_HOST: '::' });
+    assert.equal(mergeSettings(once, { SKERRY_CORE_HOST: '::' }), once);
+    assert.equal(mergeSettings('A=1\nB=2\nA=3', { A: '4' }), 'A=4\nB=2\n');
+    assert.equal(mergeSettings('', { A: '' }), 'A=\n');
+  });
+
+  test('a value that a reader could take for something else is refused', () => {
+    for (const value of ['a b', "a'", 'a"', 'a\nB=1', '$HOME', 'a\\', '`id`', 'a;b'])
+      assert.throws(() => mergeSettings('', { A: value }), { code: 'INVALID_PARAMETERS' }, value);
+  });
+});
+
+describe('whom a core node that joins believes', () => {
+  const ADDRESS = `0x${'1'.repeat(40)}`;
+  const unset = { value: [], source: 'unset' as const };
+  const trust: TrustView = {
+    schedulers: { value: [ADDRESS, 'x\nSKERRY_CORE_HOST=::'], source: 'setting' },
+    scoring_publishers: { value: [], source: 'peers' },
+    credit_publishers: unset,
+    known_core_nodes: { value: [ADDRESS], source: 'setting' },
+    credit_enforcement: { value: true, source: 'setting' },
+  };
+
+  test('what the network says becomes settings; what it leaves open is learned', () => {
+    assert.deepEqual(trustVariables(trust), {
+      SKERRY_CORE_SCHEDULERS: ADDRESS,
+      SKERRY_CORE_SCORING_PUBLISHERS: 'none',
+      SKERRY_CORE_CREDIT_ENFORCEMENT: 'yes',
+    });
+  });
+
+  test('it is shown before, and so is that anybody could have changed it', () => {
+    const info = { ...{ node_multi_addresses: [], name: 'a', version: '1', address: ADDRESS }, trust };
+    assert.match(describeTrust(info, 'https://a.example'), new RegExp(`schedulers: ${ADDRESS}`));
+    assert.doesNotMatch(describeTrust(info, 'https://a.example'), /plain http/);
+    assert.match(describeTrust(info, 'http://a.example'), /plain http/);
+  });
+});
+
+test('what a scheduler’s word about a node comes to', () => {
+  const [node] = SCHEDULER_API.listNodes.example.answer.nodes;
+  const id = node.node_id;
+  const reason = (code: string) => ({ ...node, healthy: false, reason: { code, message: 'so' } });
+  assert.equal(standingOf(undefined, id).state, 'waiting');
+  assert.deepEqual(standingOf(node as never, id).state, 'counted');
+  assert.deepEqual(standingOf(reason('NODE_NOT_MEASURED') as never, id).state, 'known');
+  assert.match(standingOf(reason('NODE_UNREACHABLE') as never, id).text, /does not use it yet: so/);
+});

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { createSigner } from '@skerry/client';
+import { coreService } from '@skerry/core';
+import { findFreePort } from '@skerry/devnet';
+import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { canHoldAddresses } from '../scheduler/testing/nodes.ts';
+import { startDaemon } from '../testing/parts.ts';
+import { SKERRY } from '../testing/shell.ts';
+
+const PATIENCE = '300s';
+const stack = new AsyncDisposableStack();
+let dir: string;
+let coreUrl: string;
+let schedulerUrl: string;
+let scheduler: string;
+
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'skerry-join-'));
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  scheduler = createSigner(await loadOrCreateKeyFile(join(dir, 'scheduler', 'key'))).address;
+  const config = readConfig(coreService.config, {
+    SKERRY_CORE_DATA_DIR: join(dir, 'core'),
+    SKERRY_CORE_PORT: '0',
+    SKERRY_CORE_HOST: '127.0.0.1',
+    SKERRY_CORE_SCHEDULERS: scheduler,
+    SKERRY_CORE_SCORING_PUBLISHERS: 'none',
+    SKERRY_CORE_CREDIT_PUBLISHERS: 'none',
+    SKERRY_CORE_ALLOW_PRIVATE: 'yes',
+  });
+  const log = createLogger('test', 'silent');
+  const core = stack.use(await coreService.start(config, { log, signal: new AbortController().signal }));
+  coreUrl = core.urls[0]!;
+  const { url } = stack.use(
+    await startDaemon('scheduler', {
+      SKERRY_SCHEDULER_DATA_DIR: join(dir, 'scheduler'),
+      SKERRY_SCHEDULER_HOST: '127.0.0.1',
+      SKERRY_SCHEDULER_PORT: '0',
+      SKERRY_SCHEDULER_CORE_URL: coreUrl,
+      SKERRY_SCHEDULER_PROBE_INTERVAL_SECONDS: '1',
+      SKERRY_SCHEDULER_TRUST: 'all',
+      SKERRY_SCHEDULER_ALLOW_PRIVATE: 'yes',
+    }),
+  );
+  schedulerUrl = url;
+});
+after(() => stack.disposeAsync());
+
+/** `skerry ARGS` in a home of its own. */
+function start(home: string, environment: Readonly<Record<string, string>>, ...args: string[]) {
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home,
+    SKERRY_HOME: home,
+    SKERRY_LOG_LEVEL: 'error',
+    ...environment,
+  };
+  return spawn(process.execPath, [SKERRY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+async function run(home: string, environment: Readonly<Record<string, string>>, ...args: string[]) {
+  const child = start(home, environment, ...args);
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { out, err, code: code as number };
+}
+
+/** A node that joins and stays; given what the command reported. */
+async function joined(home: string, environment: Readonly<Record<string, string>>, ...args: string[]) {
+  const child = start(
+    home,
+    environment,
+    'join',
+    coreUrl,
+    ...args,
+    '--yes',
+    '--foreground',
+    '--json',
+    '--timeout',
+    PATIENCE,
+  );
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (part: string) => {
+    complaint += part;
+  });
+  const lines: string[] = [];
+  const ended = once(child, 'close').then((): never => assert.fail(`it ended:\n${complaint}`));
+  const reported = (async () => {
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line);
+      if (line === '}') break;
+    }
+    if (lines.at(-1) !== '}') return ended;
+    return JSON.parse(lines.join('\n')) as {
+      counted: boolean;
+      text: string;
+      settings: Record<string, string>;
+    };
+  })();
+  const report = await Promise.race([reported, ended]);
+  return {
+    report,
+    complaint: () => complaint,
+    async [Symbol.asyncDispose]() {
+      ended.catch(() => {});
+      const over = once(child, 'exit');
+      child.kill('SIGTERM');
+      await over;
+    },
+  };
+}
+
+describe('a machine joins a network with one command', () => {
+  test('a compute node, which the scheduler then uses', {
+    skip: canHoldAddresses ? false : 'needs root on Linux',
+  }, async () => {
+    const home = join(dir, 'compute');
+    const port = String(await findFreePort());
+    const environment = { SKERRY_COMPUTE_PORT: port, SKERRY_COMPUTE_PROGRAMS: 'no', SKERRY_COMPUTE_CPU: '2' };
+    const url = `http://127.0.0.1:${port}`;
+    await using node = await joined(
+      home,
+      environment,
+      '--role',
+      'compute',
+      '--announce-url',
+      url,
+      '--scheduler',
+      schedulerUrl,
+    );
+    assert.equal(node.report.counted, true, node.complaint());
+    assert.match(node.report.text, /the scheduler gives it instances: \d+ cores/);
+    assert.match(node.complaint(), /others reach http:\/\/127\.0\.0\.1/);
+    const file = await readFile(join(home, 'config', 'compute.env'), 'utf8');
+    assert.match(
+      file,
+      new RegExp(`^SKERRY_COMPUTE_CORE_URL=${coreUrl}\nSKERRY_COMPUTE_ANNOUNCE_URL=${url}\n`),
+    );
+  });
+
+  test('a core node, which is synced with the same digest and trusts whom the network trusts', async () => {
+    const home = join(dir, 'second');
+    const environment = {
+      SKERRY_CORE_PORT: String(await findFreePort()),
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_CORE_SYNC_INTERVAL_SECONDS: '1',
+    };
+    await using node = await joined(home, environment, '--role', 'core');
+    assert.match(node.report.text, /synced, with the same digest as/);
+    assert.match(node.complaint(), /This network says.*whom to trust:\n {2}schedulers: 0x/);
+    assert.deepEqual(node.report.settings, {
+      SKERRY_CORE_PEERS: coreUrl,
+      SKERRY_CORE_SCHEDULERS: scheduler,
+      SKERRY_CORE_SCORING_PUBLISHERS: 'none',
+      SKERRY_CORE_CREDIT_PUBLISHERS: 'none',
+    });
+  });
+
+  test('a gateway, which answers names; a monitor, whose messages are accepted', async () => {
+    const ports = { SKERRY_GATEWAY_HTTP_PORT: 0, SKERRY_GATEWAY_HTTPS_PORT: 0, SKERRY_GATEWAY_API_PORT: 0 };
+    const environment: Record<string, string> = {
+      SKERRY_GATEWAY_HOST: '127.0.0.1',
+      SKERRY_GATEWAY_DATA_PLANE: 'typescript',
+    };
+    for (const name of Object.keys(ports)) environment[name] = String(await findFreePort());
+    await using gateway = await joined(
+      join(dir, 'gateway'),
+      environment,
+      '--role',
+      'gateway',
+      '--domain',
+      'apps.localhost',
+      '--force',
+    );
+    assert.match(gateway.report.text, /names below apps\.localhost are answered/);
+    await using monitor = await joined(
+      join(dir, 'monitor'),
+      { SKERRY_MONITOR_ALLOW_PRIVATE: 'yes' },
+      '--role',
+      'monitor',
+      '--force',
+    );
+    assert.match(monitor.report.text, /the network accepts what 0x[0-9a-f]{40} publishes/i);
+  });
+
+  test('what is missing is said in a sentence with the command that mends it, and nothing is written', async () => {
+    const home = join(dir, 'refused');
+    const elsewhere = 'http://core.invalid';
+    const compute = await run(home, {}, 'join', elsewhere, '--role', 'compute', '--yes');
+    assert.equal(compute.code, 1);
+    assert.match(
+      compute.err,
+      /✗ this node would announce http:\/\/localhost:4020, where others find only themselves.*\n.*--announce-url/,
+    );
+    assert.match(compute.err, /✗ the core node http:\/\/core\.invalid does not answer/);
+    const taken = new URL(coreUrl).port;
+    const core = await run(
+      home,
+      { SKERRY_CORE_PORT: taken, SKERRY_CORE_HOST: '127.0.0.1' },
+      'join',
+      coreUrl,
+      '--role',
+      'monitor',
+      '--dry-run',
+      '--json',
+    );
+    assert.equal(core.code, 0, core.err);
+    const gateway = await run(
+      home,
+      {},
+      'join',
+      coreUrl,
+      '--role',
+      'gateway',
+      '--domain',
+      'apps.invalid',
+      '--yes',
+    );
+    assert.equal(gateway.code, 1);
+    assert.match(
+      gateway.err,
+      /✗ \*\.apps\.invalid has no address in the DNS\n +Add the record: \*\.apps\.invalid\. A/,
+    );
+    const silent = await run(home, {}, 'join', coreUrl, '--role', 'monitor');
+    assert.match(silent.err, /CONFIRMATION_REQUIRED.*\n.*--yes/);
+    await assert.rejects(readFile(join(home, 'config', 'monitor.env')));
+  });
+
+  test('a node that would announce loopback to a network elsewhere does not start', async () => {
+    const environment = { SKERRY_COMPUTE_CORE_URL: 'http://core.invalid', SKERRY_COMPUTE_PORT: '0' };
+    const { code, out } = await run(join(dir, 'alone'), environment, 'compute');
+    assert.equal(code, 2);
+    assert.match(out, /SKERRY_COMPUTE_ANNOUNCE_URL/);
+  });
+});

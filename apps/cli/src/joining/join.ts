@@ -1,0 +1,203 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { pause } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { gatherEnvironment } from '../doctor/doctor.ts';
+import { type Examined, examine } from '../doctor/examine.ts';
+import { renderChecks, renderSummary } from '../doctor/render.ts';
+import { EXIT } from '../exit-codes.ts';
+import { beside } from '../network/beside.ts';
+import { startProgress } from '../output/progress.ts';
+import { renderDuration } from '../output/text.ts';
+import { type Answers, checkAnswers, variablesOf } from './answers.ts';
+import { type Joined, look, type Standing } from './counted.ts';
+import { nextSteps } from './next-steps.ts';
+import { askAnswers, askRole, confirmPlan } from './questions.ts';
+import { findSettingsFile, type Role, type RoleSettings, readRole } from './roles.ts';
+import { describeTrust, trustVariables } from './trust.ts';
+import { hasUnit, startUnit, unitOf, writeSettings } from './units.ts';
+
+export interface JoinOptions {
+  readonly role?: Role;
+  readonly announceUrl?: string;
+  readonly prefix?: string;
+  readonly domain?: string;
+  readonly settings?: string;
+  readonly scheduler?: string;
+  readonly timeout: number;
+  readonly yes?: boolean;
+  readonly force?: boolean;
+  readonly dryRun?: boolean;
+  readonly foreground?: boolean;
+}
+
+const SCHEDULER_PORT = 4030;
+/** Digests are costly for the core node that is asked. */
+const LOOK_EVERY_MS = 3_000;
+const DEFAULT_PORTS: Readonly<Record<Role, number>> = { compute: 4020, core: 4024, gateway: 80, monitor: 0 };
+
+/** What will be done, before anything is. */
+interface Plan {
+  readonly role: Role;
+  readonly coreUrl: string;
+  readonly file: string;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly settings: RoleSettings;
+  readonly examined: Examined;
+  /** How the daemon is started: by systemd, by this command, or by hand. */
+  readonly start: 'unit' | 'foreground' | 'by-hand';
+}
+
+const commandOf = ({ role, file }: Pick<Plan, 'role' | 'file'>) => `skerry ${role} --settings ${file}`;
+
+async function makePlan(context: Context, coreUrl: string, options: JoinOptions): Promise<Plan> {
+  const role = options.role ?? (await askRole(context));
+  const { announceUrl, prefix, domain } = options;
+  const said: Answers = { coreUrl, announceUrl, prefix, domain };
+  const answers = checkAnswers(role, await askAnswers(context, role, said, DEFAULT_PORTS[role]));
+  if (role === 'gateway' && answers.domain === undefined)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      'a gateway needs the domain whose wildcard record leads to it: --domain',
+    );
+  const file = options.settings ?? (await findSettingsFile(context, role));
+  const given = await gatherEnvironment(context, role, file);
+  const variables = variablesOf(role, answers, given);
+  const environment = { ...given, ...variables };
+  const read = await readRole(role, environment);
+  const settings = { ...read, announceUrl: read.announceUrl ?? answers.announceUrl };
+  using progress = startProgress(context.output.stderr);
+  const examined = await examine({ settings, coreUrl, environment, say: (what) => progress.show(what) });
+  const { info } = examined.facts.network ?? {};
+  return {
+    ...{ role, coreUrl, file, settings, examined },
+    variables: { ...variables, ...(role === 'core' && info ? trustVariables(info.trust) : {}) },
+    start: options.foreground ? 'foreground' : (await hasUnit(role)) ? 'unit' : 'by-hand',
+  };
+}
+
+function describePlan(plan: Plan): string {
+  const { role, coreUrl, file, variables, examined, start } = plan;
+  const { info } = examined.facts.network ?? {};
+  const how = {
+    unit: `systemctl enable --now ${unitOf(role)}`,
+    foreground: commandOf(plan),
+    'by-hand': commandOf(plan),
+  };
+  return [
+    ...(role === 'core' && info ? [describeTrust(info, coreUrl), ''] : []),
+    `Settings for ${file}:`,
+    ...Object.entries(variables).map(([name, value]) => `  ${name}=${value}`),
+    start === 'by-hand' ? `Then run, since systemd has no unit ${unitOf(role)} here:` : 'Then this is run:',
+    `  ${how[start]}`,
+  ].join('\n');
+}
+
+/** The daemon below this command: its log is this command's. */
+function startHere({ role, file }: Plan, { environment }: Context): ChildProcess {
+  const [, script = ''] = process.argv;
+  return spawn(process.execPath, [script, role, '--settings', file], {
+    stdio: ['ignore', 2, 2],
+    env: environment,
+  });
+}
+
+async function start(plan: Plan, context: Context): Promise<ChildProcess | undefined> {
+  if (plan.start === 'foreground') return startHere(plan, context);
+  if (plan.start === 'unit') await startUnit(plan.role);
+  else context.output.note(`Run this in another terminal, or as a service:\n  ${commandOf(plan)}`);
+  return undefined;
+}
+
+/** Waits until the network counts the node. Throws TIMED_OUT, and DAEMON_FAILED where the daemon below this command ends. */
+async function waitUntilCounted(
+  joined: Joined,
+  limitMs: number,
+  { output }: Context,
+  child?: ChildProcess,
+): Promise<Standing> {
+  const { role } = joined.settings;
+  const signal = AbortSignal.timeout(limitMs);
+  using progress = startProgress(output.stderr, 0);
+  for (;;) {
+    if (child && child.exitCode !== null)
+      throw new AppError(
+        'DAEMON_FAILED',
+        `the ${role} daemon ended with ${child.exitCode}; its last words are above`,
+      );
+    const standing = await look(joined);
+    if (standing.state !== 'waiting') return standing;
+    progress.show(`waiting for the network to count the node: ${standing.text}`);
+    if (!(await pause(LOOK_EVERY_MS, signal)))
+      throw new AppError(
+        'TIMED_OUT',
+        `the network does not count this node after ${renderDuration(limitMs)}: ${standing.text}`,
+        {
+          details: { hint: `see "skerry doctor --role ${role}" and journalctl -u ${unitOf(role)}` },
+        },
+      );
+  }
+}
+
+function report(context: Context, plan: Plan, standing?: Standing): void {
+  const { role, file, variables, coreUrl, settings, examined } = plan;
+  const value = {
+    ...{ role, settings_file: file, settings: variables, checks: examined.checks, core: coreUrl },
+    ...(standing && {
+      counted: standing.state === 'counted',
+      state: standing.state,
+      id: standing.id ?? null,
+      text: standing.text,
+    }),
+  };
+  const text = standing
+    ? [
+        `This ${role} node has joined: ${standing.text}.`,
+        '',
+        'Next:',
+        ...nextSteps(settings, standing, coreUrl).map((one) => `  ${one}`),
+      ]
+    : [describePlan(plan), '', 'Nothing was changed (--dry-run).'];
+  context.output.result(value, text.join('\n'));
+}
+
+async function untilEnd(child: ChildProcess): Promise<number> {
+  const ended = child.exitCode === null ? once(child, 'exit') : undefined;
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => child.kill(name));
+  await ended;
+  return child.exitCode ?? EXIT.ok;
+}
+
+/** Makes this machine a member of a network. Exit code 1 where it lacks something that the role needs. */
+export async function joinNetwork(context: Context, coreUrl: string, options: JoinOptions): Promise<number> {
+  const { output } = context;
+  const plan = await makePlan(context, coreUrl, options);
+  const { role, examined, file, variables } = plan;
+  output.note(`${renderChecks(examined.checks, output.paint)}\n`);
+  if (!examined.isReady && !options.force) {
+    output.note(`${renderSummary(role, examined.checks)} Mend it, or join all the same with --force.`);
+    if (output.json) output.result({ role, ready: false, checks: examined.checks }, '');
+    return EXIT.failed;
+  }
+  if (options.dryRun) {
+    report(context, plan);
+    return EXIT.ok;
+  }
+  output.note(`${describePlan(plan)}\n`);
+  if (!options.yes) await confirmPlan(context, 'Go on?');
+  await writeSettings(file, variables);
+  const child = await start(plan, context);
+  const joined = {
+    settings: plan.settings,
+    coreUrl,
+    schedulerUrl: options.scheduler ?? beside(coreUrl, SCHEDULER_PORT),
+  };
+  try {
+    report(context, plan, await waitUntilCounted(joined, options.timeout, context, child));
+  } catch (error) {
+    child?.kill('SIGTERM');
+    throw error;
+  }
+  return child ? await untilEnd(child) : EXIT.ok;
+}

@@ -1,0 +1,39 @@
+import type { Standing } from './counted.ts';
+import type { RoleSettings } from './roles.ts';
+
+/** What to do after a node has joined, for people. Pure. */
+export function nextSteps(
+  { role, dataDir, announceUrl }: RoleSettings,
+  { state, id }: Standing,
+  coreUrl: string,
+): string[] {
+  const backUp = `Back up what the node must not lose: ${dataDir}.`;
+  switch (role) {
+    case 'compute':
+      return [
+        ...(state === 'known'
+          ? [`Ask the scheduler's operator to list the node, or wait until it has been measured: ${id}.`]
+          : []),
+        'See what it runs: skerry scheduler nodes.',
+        backUp,
+        'Take it away again: skerry leave --role compute.',
+      ];
+    case 'core':
+      return [
+        `Ask the operator of ${coreUrl} to put ${announceUrl ?? 'the URL of this node'} into SKERRY_CORE_PEERS, so that new messages come at once.`,
+        'Watch it: skerry node status.',
+        backUp,
+      ];
+    case 'gateway':
+      return [
+        'Open an instance by its name: skerry domain name NAME.',
+        'Why a name does not answer: skerry domain why NAME.',
+      ];
+    default:
+      return [
+        `Ask the operators of core nodes to put ${id} into SKERRY_CORE_SCORING_PUBLISHERS, so that its measurements count.`,
+        'Its first report comes at the end of the hour: skerry score latest.',
+        backUp,
+      ];
+  }
+}
