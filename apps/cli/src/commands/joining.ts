@@ -27,6 +27,11 @@ const JOIN_MS = 600_000;
 
 /** From an empty machine to a member of a network, and back. */
 export function addJoiningCommands(program: Command, bind: Bind): void {
+  addDoctor(program, bind);
+  addJoin(program, bind);
+}
+
+function addDoctor(program: Command, bind: Bind): void {
   addAnswers(
     program
       .command('doctor')
@@ -50,7 +55,9 @@ export function addJoiningCommands(program: Command, bind: Bind): void {
         (await import('../doctor/doctor.ts')).runDoctor(context, options),
       ),
     );
+}
 
+function addJoin(program: Command, bind: Bind): void {
   addAnswers(
     program
       .command('join')

@@ -8,7 +8,7 @@ import { ROLES, type Role } from './roles.ts';
 
 /** What is asked of a person who did not say it by a flag. */
 
-export const canAsk = ({ stdin, output }: Pick<Context, 'stdin' | 'output'>) =>
+const canAsk = ({ stdin, output }: Pick<Context, 'stdin' | 'output'>) =>
   stdin.isTTY === true && output.stderr.isTTY === true && !output.json;
 
 /** An empty answer is the suggestion. */
