@@ -15,6 +15,7 @@ import { runProgram } from './run.ts';
 const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   ...PROGRAMS,
   ...SANDBOX_PROGRAMS,
+  chromium: 'chromium',
   curl: 'curl',
   nsd: 'nsd',
   openssl: 'openssl',

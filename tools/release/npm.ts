@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGES, ROOT } from '../source.ts';
 import {
@@ -21,7 +21,7 @@ import {
 import type { Release } from './release.ts';
 import { runNpm } from './run-npm.ts';
 import { writeBillOfMaterials } from './sbom.ts';
-import { stageInstalled, stageWorkspace, writeJson } from './stage.ts';
+import { stageInstalled, stageLicense, stageWorkspace, writeJson } from './stage.ts';
 
 const COMMAND = 'apps/cli';
 /** In the order in which one needs the other. */
@@ -37,7 +37,7 @@ function compile(to: string): void {
 }
 
 /** The tree that the repository is tested with, with what it overrides written out. */
-function readRepositoryLock(): LockPackages {
+export function readRepositoryLock(): LockPackages {
   const { overrides } = readManifest('.');
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as unknown as {
     packages: LockPackages;
@@ -48,10 +48,6 @@ function readRepositoryLock(): LockPackages {
       return [at, dependencies ? { ...entry, dependencies } : entry];
     }),
   );
-}
-
-function copyCommon(to: string): void {
-  if (existsSync(join(ROOT, 'LICENSE'))) copyFileSync(join(ROOT, 'LICENSE'), join(to, 'LICENSE'));
 }
 
 /** `npm pack` names the file and decides what is in it, as when it is published. */
@@ -67,7 +63,7 @@ function stageLibrary(workspace: string, compiled: string, release: Release): Pu
   const manifest = libraryManifest(readManifest(workspace), readManifest('.'));
   stageWorkspace({ workspace, compiled, to, withTypes: true });
   writeJson(join(to, 'package.json'), manifest);
-  copyCommon(to);
+  stageLicense(to);
   return manifest;
 }
 
@@ -101,8 +97,11 @@ function stageCommand(compiled: string, repository: LockPackages, release: Relea
   }
   stageThirdParty(repository, [COMMAND, ...inside], to);
   writeJson(join(to, 'package.json'), manifest);
-  copyCommon(to);
-  return { manifest, lock: createLock(manifest, [COMMAND, ...inside], repository, own) };
+  stageLicense(to);
+  // The package asks for native code of all, and for Node.
+  const { optionalDependencies = {} } = manifest;
+  const asking = { ...repository, [COMMAND]: { ...repository[COMMAND], optionalDependencies } };
+  return { manifest, lock: createLock(manifest, [COMMAND, ...inside], asking, own) };
 }
 
 /** A library as an entry of a lockfile, of another package that needs it. */

@@ -15,12 +15,12 @@ function uuidOf(content: string): string {
 }
 
 interface CycloneDx {
-  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly metadata: { readonly component: object };
 }
 
 /**
- * What is inside a package and what is installed with it, as npm writes it of the lockfile (CycloneDX, JSON). npm puts the time
- * and a random number into it; both are those of the release here. Gives the file's name.
+ * What is inside a package and what is installed with it, as npm writes it of the lockfile (CycloneDX, JSON). npm puts the time,
+ * a random number and the name of the folder into it; they are those of the release here. Gives the file's name.
  */
 export function writeBillOfMaterials(
   file: string,
@@ -39,7 +39,11 @@ export function writeBillOfMaterials(
     const bill = {
       ...made,
       serialNumber: `urn:uuid:${uuidOf(JSON.stringify(lock))}`,
-      metadata: { ...made.metadata, timestamp: new Date(epoch * 1000).toISOString() },
+      metadata: {
+        ...made.metadata,
+        timestamp: new Date(epoch * 1000).toISOString(),
+        component: { ...made.metadata.component, name: manifest.name },
+      },
     };
     const name = file.replace(/\.tgz$/, '.cdx.json');
     writeJson(join(files, name), bill);

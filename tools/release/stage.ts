@@ -13,12 +13,14 @@ const LEFT_OUT = [
   'package.json',
   '*.sol',
 ];
+const FILE_MODE = 0o644;
 const PROGRAM_MODE = 0o755;
 
-function write(to: string, content: string | Uint8Array, mode?: number): void {
+/** Modes are in the package: they must not be those that whoever makes it prefers. */
+function write(to: string, content: string | Uint8Array, mode = FILE_MODE): void {
   mkdirSync(dirname(to), { recursive: true });
   writeFileSync(to, content);
-  if (mode !== undefined) chmodSync(to, mode);
+  chmodSync(to, mode);
 }
 
 interface Staging {
@@ -51,7 +53,7 @@ export function stageWorkspace({ workspace, compiled, to, withTypes = false }: S
       write(staged.replace(/\.js$/, '.d.ts'), renameReferences(declarations, isSource));
     } else if (path.endsWith('.js')) {
       const text = renameReferences({ path, text: readFileSync(join(top, path), 'utf8') }, isSource);
-      write(staged, text, text.startsWith('#!') ? PROGRAM_MODE : undefined);
+      write(staged, text, text.startsWith('#!') ? PROGRAM_MODE : FILE_MODE);
     } else write(staged, readFileSync(join(top, path)));
   }
 }
@@ -66,6 +68,12 @@ export function stageInstalled(at: string, to: string): void {
     if (NOT_RUN.test(path) || !statSync(join(top, path)).isFile()) continue;
     write(join(to, path), readFileSync(join(top, path)));
   }
+}
+
+/** The repository's licence, where it has one. */
+export function stageLicense(to: string): void {
+  const license = join(ROOT, 'LICENSE');
+  if (existsSync(license)) write(join(to, 'LICENSE'), readFileSync(license));
 }
 
 export function writeJson(to: string, value: unknown): void {

@@ -29,7 +29,7 @@ export function launch(args) {
   if (node === undefined) {
     console.error(
       `skerry needs Node ${MINIMUM_MAJOR} or newer; this is ${process.version} (${process.platform} ${process.arch}).\n` +
-        'On Linux with glibc (x64, arm64) the right one comes with "npm ci": run it without --omit=optional.\n' +
+        'On Linux with glibc (x64, arm64) npm installs the right one, unless it is told --omit=optional.\n' +
         'Elsewhere, install a newer Node and try again.',
     );
     process.exit(1);
