@@ -7,7 +7,7 @@ const OWN: Readonly<Record<string, string>> = {
   'apps/cli/src/instances/records.ts': 'a file of its own',
   'apps/cli/src/network/terminal.ts': 'log lines of the daemons that it started',
   'devnet/src/chain.ts': 'the chain that it started',
-  'devnet/src/log-line.ts': 'log lines of the daemons that it started',
+  'packages/kit/src/daemon/log-line.ts': 'log lines of the daemons that it started',
   'packages/database/src/embedded/binaries.ts': 'the package of the programs',
   'packages/kit/src/contract/components.ts': 'a schema that it wrote',
   'packages/protocol/src/json/scan.ts': 'text that was scanned: an object, or a string',

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { describeLastWords } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { describeLastWords } from './log-line.ts';
 import { decideRestart, RESTART_LIMITS, type RestartLimits } from './restart.ts';
 
 /** What is run, asked for anew at each start. */

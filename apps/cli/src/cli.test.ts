@@ -52,6 +52,7 @@ test('wrong use ends with 2 and names the help', async () => {
     [['key', 'nwe'], /hint: see "skerry key --help"/],
     [['instance', 'create'], /required option '--name <name>'.*\nhint: see "skerry instance create --help"/],
     [['instance', 'create', '--name', 'x', '--memory', 'lots'], /Expected whole MiB/],
+    [['instance', 'create', '--nmae', 'x'], /unknown option '--nmae' \(Did you mean --name\?\)/],
     [['instance', 'start'], /missing required argument/],
     [['message', 'get', 'abc'], /\(INVALID_HASH\)/],
     [['message', 'post', '--content', '[]'], /\(INVALID_CONTENT\)/],
@@ -78,7 +79,7 @@ test('a group without a command prints its help and ends with 2', async () => {
 
 test('every command has help with an example', async () => {
   await using home = await createTestDir();
-  const groups = { key: 4, message: 4, file: 2, instance: 16, domain: 6, program: 5, vrf: 2, credit: 8 };
+  const groups = { key: 5, message: 4, file: 2, instance: 16, domain: 6, program: 5, vrf: 2, credit: 8 };
   const commands = ['up', 'status', 'core', 'scheduler', 'compute', 'gateway'].map((name) => [name]);
   for (const [group, count] of Object.entries(groups)) {
     const { out } = await run(home.path, group, '--help');
@@ -123,7 +124,10 @@ test('a setting that is wrong is wrong use', async () => {
   const child = spawn(process.execPath, [BIN, 'core'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   assert.equal(code, 2);
-  assert.match(err, /SKERRY_CORE_PROT is not a known setting \(INVALID_CONFIG\)/);
+  assert.match(
+    err,
+    /SKERRY_CORE_PROT is not a known setting; did you mean SKERRY_CORE_PORT\? \(INVALID_CONFIG\)/,
+  );
 });
 
 test('the launcher passes on arguments, exit codes and signals', async () => {

@@ -88,9 +88,20 @@ function createBind(host: CommandHost, setExitCode: (exitCode: number) => void):
 /** Wrong use becomes an error that knows which command's help to name. */
 function throwInsteadOfExit(command: Command): void {
   command.exitOverride((error: CommanderError) => {
+    if (error.code === 'commander.missingMandatoryOptionValue') blameTypo(command);
     throw Object.assign(error, { commandPath: pathOf(command) });
   });
   for (const child of command.commands) throwInsteadOfExit(child);
+}
+
+/** An option that is missing was often misspelt: then that is what is said. Commander looks for what is missing first. */
+function blameTypo(command: Command): void {
+  const end = command.args.indexOf('--');
+  const words = end === -1 ? command.args : command.args.slice(0, end);
+  const unknown = words.find((word) => word.startsWith('-') && word !== '-');
+  // Its types leave out what says which option was probably meant.
+  if (unknown !== undefined)
+    (command as unknown as { unknownOption(flag: string): void }).unknownOption(unknown);
 }
 
 function pathOf(command: Command): string {

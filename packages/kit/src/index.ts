@@ -13,6 +13,7 @@ export {
 export * from './daemon/config.ts';
 export { backoffMs, Failures } from './daemon/failures.ts';
 export { createLogger, type Logger } from './daemon/log.ts';
+export { describeLastWords, formatLogLine } from './daemon/log-line.ts';
 export { pause, persist, runLoop } from './daemon/loop.ts';
 export { type SkerryPaths, skerryPaths } from './daemon/paths.ts';
 export { Rests } from './daemon/rests.ts';

@@ -281,6 +281,7 @@ export const ERRORS = {
   INVALID_CONFIG: invalid('A setting is missing, unknown or malformed'),
   KEY_NOT_FOUND: missing('This machine has no key with this name'),
   KEY_EXISTS: conflict('A key with this name already exists'),
+  NAME_IN_USE: conflict('Another of your instances has this name'),
   AMBIGUOUS_NAME: conflict('The name matches more than one item'),
   CONFIRMATION_REQUIRED: conflict('The action cannot be undone and was not confirmed'),
   TIMED_OUT: unavailable('The expected result did not happen in time'),

@@ -29,8 +29,8 @@ export function addDomainCommands(program: Command, bind: Bind): void {
   domain
     .command('why')
     .description('explain why a host name works or does not, step by step')
-    .argument('<name>', 'four words, a full host name, or an instance id')
-    .addHelpText('after', examples('skerry domain why zoo-table-nose-ill'))
+    .argument('<name>', 'four words, a full host name, or the name or id of an instance')
+    .addHelpText('after', examples('skerry domain why zoo-table-nose-ill', 'skerry domain why web'))
     .action(
       bind(async (context, _options, [name]) =>
         (await import('../domains/host-names.ts')).whyDomain(context, name!),

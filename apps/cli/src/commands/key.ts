@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import type { KeyNewOptions } from '../keys/keys.ts';
+import type { KeyExportOptions, KeyNewOptions } from '../keys/keys.ts';
 
-/** Private keys never leave their files: no command prints one. */
+/** Private keys leave their files only by `export`, which asks first; no other command prints one. */
 export function addKeyCommands(program: Command, bind: Bind): void {
   const key = program.command('key').description('signing keys on this machine');
 
@@ -34,6 +34,8 @@ export function addKeyCommands(program: Command, bind: Bind): void {
       ),
     );
 
+  addExport(key, bind);
+
   key
     .command('show')
     .description("show a key's address and where it is stored")
@@ -45,4 +47,24 @@ export function addKeyCommands(program: Command, bind: Bind): void {
     .description('list all keys on this machine')
     .addHelpText('after', examples('skerry key list'))
     .action(bind(async (context) => (await import('../keys/keys.ts')).listKeys(context)));
+}
+
+function addExport(key: Command, bind: Bind): void {
+  key
+    .command('export')
+    .description('write the private key to a file of your own, for another machine or as a backup')
+    .requiredOption('-o, --output <file>', 'new file (mode 0600), or - for standard output')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .addHelpText(
+      'after',
+      examples(
+        'skerry key export -o work.key --key work',
+        'skerry key export -o - --yes | ssh HOST skerry key import -',
+      ),
+    )
+    .action(
+      bind<KeyExportOptions>(async (context, options) =>
+        (await import('../keys/keys.ts')).exportKey(context, options),
+      ),
+    );
 }

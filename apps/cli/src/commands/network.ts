@@ -24,6 +24,7 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
     .option('--cores <count>', 'number of core nodes, each with its own database (default: 1)', parsePositive)
     .option('--data-dir <dir>', 'directory for all data (default: devnet in your data directory)')
     .option('--quiet', 'show only warnings and errors from the daemons')
+    .option('--verbose', 'show also what the daemons do again and again, such as archives')
     .addHelpText(
       'after',
       examples(

@@ -8,7 +8,10 @@ const MAX_AGE_SECONDS = 10_800;
 
 const withInputs = (command: Command) =>
   command
-    .requiredOption('--publisher <list>', 'addresses whose measurements to use, comma-separated')
+    .option(
+      '--publisher <list>',
+      'addresses whose measurements to use, comma-separated (default: those that the core node trusts)',
+    )
     .option('--from <time>', 'start, inclusive: Unix seconds or ISO 8601 (default: two years before the end)')
     .option('--to <time>', 'end, exclusive (default: now)')
     .option('--versions <address>', 'address whose version table to use (default: the first publisher)')
@@ -78,8 +81,11 @@ function addPublished(score: Command, bind: Bind): void {
 function addExplain(score: Command, bind: Bind): void {
   withInputs(score.command('explain'))
     .description('show what cost a node points, hour by hour')
-    .argument('<node>', 'node id')
-    .addHelpText('after', examples('skerry score explain NODE --publisher ADDRESS'))
+    .argument('<node>', 'node id, or the start of one')
+    .addHelpText(
+      'after',
+      examples('skerry score explain 1f2e3d4c5b6a', 'skerry score explain NODE --publisher ADDRESS'),
+    )
     .action(
       bind<ScoreOptions>(async (context, options, [node]) =>
         (await import('../scores/compute.ts')).explainAndShow(context, node!, options),

@@ -2,11 +2,12 @@ import { CoreClient, call, createSigner, type Signer } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
 import { AppError, CREDIT_CHANNEL, CREDIT_POST, normaliseAddress, PRICING_KEY } from '@skerry/protocol';
 import { COSTS_API } from '@skerry/protocol/api/core/costs';
-import { CREDITS_API } from '@skerry/protocol/api/core/credits';
+import { type AccountView, CREDITS_API } from '@skerry/protocol/api/core/credits';
+import { NODE_API } from '@skerry/protocol/api/core/node';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
-import { plainText, renderFields, renderTable, renderTime, shorten } from '../output/text.ts';
+import { plainText, renderFields, renderTime, shorten } from '../output/text.ts';
 import { parseTokens, renderCredits, renderHourly, renderTokens } from './units.ts';
 
 export interface BalanceOptions {
@@ -49,6 +50,11 @@ function serviceUrl({ coreUrl }: Context, given: string | undefined): string {
   return url.origin;
 }
 
+function lastsField({ runs_out_at: at, time }: AccountView): [string, string] {
+  if (at === null) return ['lasts until', 'never runs out'];
+  return [at <= time ? 'used up since' : 'lasts until', renderTime(at)];
+}
+
 export async function showBalance(
   context: Context,
   given: string | undefined,
@@ -59,14 +65,17 @@ export async function showBalance(
     params: { address },
     query: { time: at },
   });
+  const { trust } = await call(context.coreUrl, NODE_API.getInfo, {});
+  const isEnforced = trust.credit_enforcement.value;
   const fields = renderFields([
     ['address', plainText(answer.address)],
     ['credits', renderCredits(answer.credit_balance)],
     ['per hour', renderHourly(answer.credit_rate_nano)],
     ['hold', renderCredits(answer.credit_hold)],
     ['available', renderCredits(answer.credit_available)],
-    ['lasts until', answer.runs_out_at === null ? 'never runs out' : renderTime(answer.runs_out_at)],
+    lastsField(answer),
     ['announced', answer.credit_state ?? 'nothing'],
+    ['when used up', isEnforced ? 'instances are stopped, after a warning' : 'nothing is stopped'],
   ]);
   context.output.result(answer, fields);
 }
@@ -89,7 +98,10 @@ export async function showHistory(
     plainText(row.token ?? ''),
     shorten(plainText(row.origin_ref), HASH_CHARS),
   ]);
-  context.output.result(answer, renderTable(['TIME', 'KIND', 'CREDITS', 'TOKEN', 'FOR'], rows));
+  context.output.result(
+    answer,
+    context.output.table(['TIME', 'KIND', 'CREDITS', 'TOKEN', 'FOR'], rows, 'nothing bought or used yet'),
+  );
 }
 
 export async function showCosts(
@@ -110,7 +122,14 @@ export async function showCosts(
     renderHourly(row.cost_credit_nano),
     renderCredits(row.consumed_credits),
   ]);
-  context.output.result(answer, renderTable(['HASH', 'TYPE', 'UNITS', 'MIB', 'PER HOUR', 'SO FAR'], rows));
+  context.output.result(
+    answer,
+    context.output.table(
+      ['HASH', 'TYPE', 'UNITS', 'MIB', 'PER HOUR', 'SO FAR'],
+      rows,
+      'nothing that costs anything',
+    ),
+  );
 }
 
 /** Signs with the credit service's key where its file is named. */
@@ -138,7 +157,10 @@ export async function showOrSetPrices(context: Context, { set, keyFile }: PriceO
     renderHourly(price.compute_unit),
     renderHourly(String(BigInt(price.storage_mib) * 1024n)),
   ]);
-  context.output.result(answer, renderTable(['KIND', 'UNIT PER HOUR', 'GIB PER HOUR'], rows));
+  context.output.result(
+    answer,
+    context.output.table(['KIND', 'UNIT PER HOUR', 'GIB PER HOUR'], rows, 'no prices are published'),
+  );
 }
 
 export async function grantCredits(
@@ -176,7 +198,7 @@ export async function showPurchases(
   ]);
   context.output.result(
     answer,
-    renderTable(['TIME', 'STATUS', 'PAID', 'CREDITS', 'BY', 'TRANSACTION'], rows),
+    context.output.table(['TIME', 'STATUS', 'PAID', 'CREDITS', 'BY', 'TRANSACTION'], rows, 'no purchases'),
   );
 }
 

@@ -26,5 +26,8 @@ test('credits and costs for people', () => {
   assert.deepEqual([parseCredits('5'), parseCredits('$5')], [5, 5_000_000]);
   for (const wrong of ['0', '$', '1.5', 'x']) assert.throws(() => parseCredits(wrong));
   assert.equal(renderCredits(-12_345_678), '-12,345,678');
-  assert.deepEqual([renderHourly('3958333333'), renderHourly('0')], ['14249.99', '0']);
+  assert.deepEqual(
+    [renderHourly('3958333333'), renderHourly('1234'), renderHourly('0')],
+    ['14,250', '0', '0'],
+  );
 });

@@ -24,5 +24,9 @@ const NANO_PLACES = 9;
 export function renderHourly(nanoPerSecond: string): string {
   const nano = BigInt(nanoPerSecond) * SECONDS_PER_HOUR;
   const rounding = 10n ** 7n;
-  return formatDecimal((nano / rounding) * rounding, NANO_PLACES);
+  const [whole = '', ...decimals] = formatDecimal(
+    ((nano + rounding / 2n) / rounding) * rounding,
+    NANO_PLACES,
+  ).split('.');
+  return [BigInt(whole).toLocaleString('en'), ...decimals].join('.');
 }

@@ -4,7 +4,6 @@ import { AppError } from '@skerry/protocol';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
-import { startProgress } from '../output/progress.ts';
 import { renderTable } from '../output/text.ts';
 
 /** The node hears of the aggregate at once and then asks the name servers, which may take some seconds. */
@@ -56,7 +55,7 @@ export async function attachDomain(context: Context, text: string, reference: st
       `no node has been chosen for ${reference} yet, so nothing serves the domain`,
     );
   await writeClaim(context, name, { message_id: id, type: 'instance' });
-  using progress = startProgress(context.output.stderr);
+  using progress = context.output.progress();
   for (const deadlineMs = Date.now() + HEARD_WITHIN_MS; ; await delay(POLL_MS)) {
     const shown = (await readDomains(context, node)).find(
       (one) => one.name === name && one.owner === owner && one.item_hash === id,

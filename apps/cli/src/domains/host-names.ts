@@ -1,6 +1,6 @@
 import { hostnameOf, parseItemHash, prefixOfHostname } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { findInstance } from '../instances/find.ts';
+import { findInstance, isFullId, subdomainOf } from '../instances/find.ts';
 import { explainDomain, lookupDomain } from '../network/gateway.ts';
 import { renderFields } from '../output/text.ts';
 
@@ -31,11 +31,15 @@ export async function lookUpDomain({ gatewayUrl, output }: Context, text: string
 
 const MARKS = { true: 'ok     ', false: 'MISSING', null: '-      ' } as const;
 
-export async function whyDomain(
-  { gatewayUrl, output }: Pick<Context, 'gatewayUrl' | 'output'>,
-  name: string,
-): Promise<void> {
-  const why = await explainDomain(gatewayUrl, name);
+/** Host names and ids as they are; what is neither is the name of an instance, as for the other commands. */
+async function subjectOf(context: Context, reference: string): Promise<string> {
+  const isHostName = reference.includes('.') || subdomainOf(reference) !== undefined;
+  return isHostName || isFullId(reference) ? reference : (await findInstance(context, reference)).instance_id;
+}
+
+export async function whyDomain(context: Context, reference: string): Promise<void> {
+  const { gatewayUrl, output } = context;
+  const why = await explainDomain(gatewayUrl, await subjectOf(context, reference));
   const lines = why.chain.map(({ step, ok, detail }) => `  ${MARKS[`${ok}`]}  ${step.padEnd(10)}  ${detail}`);
   const verdict = why.missing ? `does not answer: ${why.missing.message}` : 'answers';
   output.result(why, [`${why.hostname} ${verdict}`, ...lines].join('\n'));

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { gatewayService } from '@skerry/gateway';
 import { createLogger, readConfig } from '@skerry/kit';
 import { hostnameOf, type ItemHash } from '@skerry/protocol';
+import type { Context } from '../context.ts';
 import { createOutput } from '../output/output.ts';
 import { writeGatewayTable } from '../testing/gateway-table.ts';
 import { createTestDir } from '../testing/run.ts';
@@ -55,7 +56,7 @@ test('domain why says the first thing that is missing', async () => {
     const result = (_: unknown, text: string) => {
       said = text;
     };
-    await whyDomain({ gatewayUrl, output: { ...plain, result } }, subject);
+    await whyDomain({ gatewayUrl, output: { ...plain, result } } as Context, subject);
     return said;
   };
   const name = (hash: ItemHash | undefined) => hostnameOf(hash!);

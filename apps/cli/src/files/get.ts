@@ -6,7 +6,7 @@ import { fileHashOf } from '@skerry/client';
 import { renameDurably } from '@skerry/kit';
 import { AppError, parseItemHash } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { type Progress, startProgress } from '../output/progress.ts';
+import type { Progress } from '../output/progress.ts';
 import { renderBytes } from '../output/text.ts';
 
 export interface FileGetOptions {
@@ -87,7 +87,7 @@ async function writeTo(stream: NodeJS.WriteStream, chunk: Uint8Array): Promise<v
 export async function getFile(context: Context, text: string, options: FileGetOptions): Promise<void> {
   const { reader, output } = context;
   const asked = parseItemHash(text);
-  using progress: Progress = startProgress(output.stderr);
+  using progress: Progress = output.progress();
   const response = await reader.getFile(asked);
   const hash = fileHashOf(response, asked);
   const total = Number(response.headers.get('content-length') ?? 0);

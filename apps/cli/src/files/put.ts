@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { AppError } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { type Progress, startProgress } from '../output/progress.ts';
+import type { Progress } from '../output/progress.ts';
 import { renderBytes } from '../output/text.ts';
 
 export interface FilePutOptions {
@@ -39,7 +39,7 @@ async function sizeOf(path: string): Promise<number> {
 export async function putFile(context: Context, path: string, options: FilePutOptions): Promise<void> {
   const core = await context.openWriter();
   const size = await sizeOf(path);
-  using progress = startProgress(context.output.stderr);
+  using progress = context.output.progress();
   const hash = await hashFile(path, size, progress);
   progress.show(`uploading ${basename(path)} (${renderBytes(size)})`);
   const { tags, channel } = options;

@@ -3,7 +3,6 @@ import { createLogger, readConfig } from '@skerry/kit';
 import { IMAGE_NAMES } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
-import { startProgress } from '../output/progress.ts';
 
 export async function listImages({ output }: Context): Promise<void> {
   output.result(IMAGE_NAMES, IMAGE_NAMES.join('\n'));
@@ -12,7 +11,7 @@ export async function listImages({ output }: Context): Promise<void> {
 export async function buildImage({ environment, output }: Context, name: string): Promise<void> {
   const config = readConfig(computeConfig, withoutCommandVariables(environment));
   // From the first word on: what is installed is said before it is done.
-  using progress = startProgress(output.stderr, 0);
+  using progress = output.progress(0);
   const image = await prepareImage(name, config, {
     log: createLogger('image', 'error'),
     signal: new AbortController().signal,

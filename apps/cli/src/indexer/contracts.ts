@@ -1,7 +1,7 @@
 import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
-import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { plainText, renderFields, renderTime } from '../output/text.ts';
 
 export interface IndexerAddOptions {
   readonly abi: string;
@@ -30,7 +30,10 @@ export async function showIndexerStatus({ reader, output }: Context, network?: s
       String(contract.from_block),
       contract.live ? 'live' : shown(contract.to_block),
     ]);
-    output.result(one, `${fields}\n\n${renderTable(['CONTRACT', 'KIND', 'FROM', 'TO'], rows)}`);
+    output.result(
+      one,
+      `${fields}\n\n${output.table(['CONTRACT', 'KIND', 'FROM', 'TO'], rows, 'no contracts')}`,
+    );
     return;
   }
   const networks = await reader.listNetworks();
@@ -41,7 +44,10 @@ export async function showIndexerStatus({ reader, output }: Context, network?: s
     shown(one.indexed),
     shown(one.lag),
   ]);
-  output.result({ networks }, renderTable(['NETWORK', 'STATE', 'HEAD', 'INDEXED', 'LAG'], rows));
+  output.result(
+    { networks },
+    output.table(['NETWORK', 'STATE', 'HEAD', 'INDEXED', 'LAG'], rows, 'no chain is indexed'),
+  );
 }
 
 /** Sends a POST `net-index`; the core node acts on it when it reads it, within a second or so. */

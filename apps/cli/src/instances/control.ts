@@ -1,9 +1,10 @@
 import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { startProgress } from '../output/progress.ts';
+import { tellOnInterrupt } from '../interrupt.ts';
 import { findInstance } from './find.ts';
 import { decideGoal, type Goal } from './goal.ts';
-import { renderCreated, reportOf } from './render.ts';
+import { checkNewName } from './names.ts';
+import { renderCreated, reportOf, shortId } from './render.ts';
 import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
 
 export interface InstanceUpdateOptions {
@@ -35,7 +36,11 @@ export async function controlInstance(
   const goal = goalOf(action, messageHash);
   const done = goal.kind !== 'restarted' && decideGoal(goal, instance, false) === 'reached';
   if (options.wait && !done) {
-    using progress = startProgress(context.output.stderr, 0);
+    using progress = context.output.progress(0);
+    using _ = tellOnInterrupt(
+      context.output,
+      `it continues: "skerry instance show ${shortId(instanceId)}" tells how far it is`,
+    );
     const { waitTimeout: timeoutMs } = options;
     const phaseBefore = before.phase;
     instance = await waitForInstance({ core, instanceId, goal, cursor, phaseBefore, timeoutMs, progress });
@@ -71,7 +76,9 @@ export async function updateInstance(
     });
   }
   const core = await context.openWriter();
-  const { instance_id: instanceId, updated_at: updatedAt, firewall } = await findInstance(context, reference);
+  const before = await findInstance(context, reference);
+  const { instance_id: instanceId, updated_at: updatedAt, firewall } = before;
+  if (name !== undefined && name !== before.name) await checkNewName(context, before.owner, name);
   const changes = {
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description }),

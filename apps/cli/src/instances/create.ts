@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
 import { type InstanceView, parseInstanceContent } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { startProgress } from '../output/progress.ts';
+import { tellPrice } from '../credits/price.ts';
+import { tellOnInterrupt } from '../interrupt.ts';
+import { checkNewName } from './names.ts';
 import { rememberInstance } from './records.ts';
-import { renderCreated, reportOf } from './render.ts';
+import { renderCreated, reportOf, shortId } from './render.ts';
 import { readSshKey } from './ssh-key.ts';
 import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
 
@@ -29,6 +31,7 @@ export async function createInstance(context: Context, options: InstanceCreateOp
     onMade: (file) => context.output.note(`you had no SSH key; created ${file}`),
   });
   const { name, description, cpu, memory, disk, image, allow } = options;
+  await checkNewName(context, core.signer.address, name);
   const content = parseInstanceContent({
     name,
     ...(description === undefined ? {} : { description }),
@@ -39,6 +42,7 @@ export async function createInstance(context: Context, options: InstanceCreateOp
     ssh_key: publicKey,
     firewall: { allowedPorts: allow, ...(options.proxyProtocol ? { proxyProtocol: true } : {}) },
   });
+  await tellPrice(context, content);
   const cursor = options.wait ? await readCursor(core) : undefined;
   const { instance_id: instanceId } = await core.createInstance(content);
   await rememberInstance(context.paths.config, instanceId, identityFile);
@@ -58,7 +62,11 @@ async function waitForCreated(
   timeoutMs: number,
 ): Promise<InstanceView> {
   output.note(`instance ${instanceId}`);
-  using progress = startProgress(output.stderr, 0);
+  using progress = output.progress(0);
+  using _ = tellOnInterrupt(
+    output,
+    `still being created: "skerry instance show ${shortId(instanceId)}" tells how far it is`,
+  );
   const goal = { kind: 'created' } as const;
   return await waitForInstance({
     core,

@@ -1,9 +1,8 @@
-import { createInterface } from 'node:readline/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNodeUrl, MachineClient } from '@skerry/client';
 import { AppError, type InstanceView } from '@skerry/protocol';
+import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { startProgress } from '../output/progress.ts';
 import { findInstance, isFullId } from './find.ts';
 import { findRecord, rememberNode } from './records.ts';
 
@@ -17,22 +16,6 @@ export interface InstanceDeleteOptions {
 const ERASE_TIMEOUT_MS = 180_000;
 const POLL_MS = 500;
 
-/** Throws CONFIRMATION_REQUIRED where nobody can be asked, or the answer is no. */
-async function confirm({ stdin, output }: Context, question: string): Promise<void> {
-  const refuse = (message: string) =>
-    new AppError('CONFIRMATION_REQUIRED', message, {
-      details: { hint: 'use --yes to delete without confirmation' },
-    });
-  if (!stdin.isTTY || !output.stderr.isTTY) throw refuse('there is no terminal to ask for confirmation');
-  const asker = createInterface({ input: stdin, output: output.stderr });
-  try {
-    if (!/^y(es)?$/i.test((await asker.question(`${question} [y/N] `)).trim()))
-      throw refuse('nothing was deleted');
-  } finally {
-    asker.close();
-  }
-}
-
 /** Forgets an instance. Its node powers it down and keeps its disk for some days, or erases it at once. */
 export async function deleteInstance(
   context: Context,
@@ -43,7 +26,11 @@ export async function deleteInstance(
   const core = await context.openWriter();
   const instance = await findInstance(context, reference);
   const { instance_id: id, name, node_address: node } = instance;
-  if (!options.yes) await confirm(context, `Delete ${name} (${id}) and its disk?`);
+  if (!options.yes)
+    await confirm(context, `Delete ${name} (${id}) and its disk?`, {
+      unattended: 'use --yes to delete without confirmation',
+      refused: 'nothing was deleted',
+    });
   if (node) await rememberNode(paths.config, id, node);
   const { item_hash: hash } = await core.forget([id], options.reason);
   const erased = options.erase && node ? await eraseAt(context, id, node) : undefined;
@@ -77,7 +64,7 @@ async function eraseAt(
   node: string,
 ): Promise<Record<string, unknown>> {
   const machine = await MachineClient.open(await findNodeUrl(reader, node), id, await loadSigner());
-  using progress = startProgress(output.stderr);
+  using progress = output.progress();
   for (const deadlineMs = Date.now() + ERASE_TIMEOUT_MS; ; await delay(POLL_MS)) {
     try {
       return await machine.act('erase');

@@ -29,7 +29,7 @@ export async function listInstances(context: Context, options: InstanceListOptio
     const colour = COLOURS[phase];
     return colour === undefined ? phase : output.paint(colour, phase);
   };
-  output.result(instances, renderInstances(instances, Date.now() / 1000, paintPhase));
+  output.result(instances, renderInstances(instances, Date.now() / 1000, paintPhase, output.width));
   if (instances.length === 0 && unreadable.length === 0 && !output.json) output.note('no instances');
   for (const { error } of unreadable) output.note(`an instance cannot be read: ${error.message}`);
 }

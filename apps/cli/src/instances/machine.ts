@@ -5,7 +5,6 @@ import { AppError } from '@skerry/protocol';
 import type { BackupView, SnapshotView } from '@skerry/protocol/api/compute/machines';
 import type { Context } from '../context.ts';
 import { writeVerified } from '../files/get.ts';
-import { startProgress } from '../output/progress.ts';
 import { consoleLine, renderBytes } from '../output/text.ts';
 import { findInstance } from './find.ts';
 
@@ -100,7 +99,7 @@ export async function backUpInstance(
   options: { output: string },
 ): Promise<void> {
   const { machine } = await openMachine(context, reference);
-  using progress = startProgress(context.output.stderr);
+  using progress = context.output.progress();
   const { backup_id: id } = await machine.startBackup();
   progress.show('the node is copying the disk');
   const backup = await waitForBackup(machine, id);
@@ -147,7 +146,7 @@ export async function restoreInstance(
       details: { hint: 'use one of --snapshot, --file and --stored' },
     });
   const { machine } = await openMachine(context, reference);
-  using progress = startProgress(context.output.stderr);
+  using progress = context.output.progress();
   progress.show('the node is replacing the disk');
   const result =
     file !== undefined

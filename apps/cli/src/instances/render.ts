@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { findGatewayStatus, type HostAddresses, hostAddresses } from '../network/gateway.ts';
@@ -28,8 +29,8 @@ export function renderCreated(report: InstanceReport): string {
     ['host name', report.hostname],
     ['https', report.https_url],
     ['http', report.http_url],
-    ['status', report.status],
-    ['phase', report.phase === 'running' ? undefined : renderPhase(report)],
+    // "stopped" is what the network says of one that has not started yet, too.
+    ['status', renderPhase(report)],
   ]);
 }
 
@@ -40,8 +41,7 @@ export function renderInstance(report: InstanceReport, nowSeconds: number): stri
     ['name', plainText(report.name)],
     ['description', report.description === '' ? undefined : plainText(report.description)],
     ['owner', report.owner],
-    ['status', report.status],
-    ['phase', renderPhase(report)],
+    ['status', renderPhase(report)],
     ['desired', report.desired],
     ['ipv6', report.ipv6 === '' ? 'none yet' : report.ipv6],
     ['host name', report.hostname],
@@ -58,10 +58,14 @@ export function renderInstance(report: InstanceReport, nowSeconds: number): stri
 
 export const shortId = (id: string) => id.slice(0, SHORT_ID_CHARS);
 
+const HEADS = ['NAME', 'ID', 'PHASE', 'IPV6', 'HOST NAME', 'IMAGE', 'CREATED'];
+const LEFT_OUT_IF_NARROW = new Set([HEADS.indexOf('IPV6'), HEADS.indexOf('IMAGE')]);
+
 export function renderInstances(
   instances: readonly InstanceView[],
   nowSeconds: number,
   paintPhase: (phase: InstanceView['phase']) => string = (phase) => phase,
+  width: number = Number.POSITIVE_INFINITY,
 ): string {
   const rows = instances.map((instance) => [
     plainText(instance.name),
@@ -72,5 +76,9 @@ export function renderInstances(
     plainText(instance.image),
     renderAge(nowSeconds - instance.created_at),
   ]);
-  return renderTable(['NAME', 'ID', 'PHASE', 'IPV6', 'HOST NAME', 'IMAGE', 'CREATED'], rows);
+  const table = renderTable(HEADS, rows);
+  if (table.split('\n').every((line) => stripVTControlCharacters(line).length <= width)) return table;
+  // "skerry instance show" tells the rest.
+  const narrow = (cells: readonly string[]) => cells.filter((_, column) => !LEFT_OUT_IF_NARROW.has(column));
+  return renderTable(narrow(HEADS), rows.map(narrow), width);
 }

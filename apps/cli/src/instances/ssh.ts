@@ -6,7 +6,6 @@ import { call, findNodeUrl } from '@skerry/client';
 import { AppError, type InstanceView } from '@skerry/protocol';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import type { Context } from '../context.ts';
-import { startProgress } from '../output/progress.ts';
 import { findInstance } from './find.ts';
 import { findRecord } from './records.ts';
 import { renderPhase } from './render.ts';
@@ -137,7 +136,7 @@ export async function sshInstance(
   const { config } = context.paths;
   await mkdir(config, { recursive: true, mode: 0o700 });
   const record = await findRecord(config, instance.instance_id);
-  using progress = startProgress(context.output.stderr);
+  using progress = context.output.progress();
   const { address, port } = options.ipv4
     ? await findIpv4Door(context, instance)
     : { address: instance.ipv6, port: SSH_PORT };

@@ -1,7 +1,10 @@
+import { resolve } from 'node:path';
+import { createKeyFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { readTextFile } from '../files/read-text.ts';
-import { renderFields, renderTable } from '../output/text.ts';
+import { renderFields } from '../output/text.ts';
 import * as store from './key-store.ts';
 
 export interface KeyNewOptions {
@@ -53,18 +56,42 @@ export async function importKey(context: Context, source: string, options: KeyNe
   tell(context, await store.importKey(context.paths.config, name, text, options.force === true));
 }
 
+export interface KeyExportOptions {
+  readonly output: string;
+  readonly yes?: boolean;
+}
+
+/** Whoever has a private key can do what its owner can, so that nothing is written before the person agrees. */
+export async function exportKey(context: Context, options: KeyExportOptions): Promise<void> {
+  const { output, paths, keyName } = context;
+  const { privateKey, ...info } = await store.loadKey(paths.config, keyName);
+  const isStdout = options.output === '-';
+  if (!options.yes) {
+    const where = isStdout ? 'print it here' : `write it to ${options.output}`;
+    await confirm(
+      context,
+      `Whoever has the private key of ${info.address} can sign as you and spend your credit. ${isStdout ? 'Print' : 'Write'} it?`,
+      { unattended: `use --yes to ${where} without confirmation`, refused: 'nothing was exported' },
+    );
+  }
+  if (isStdout) {
+    const { name, address } = info;
+    output.result({ name, address, private_key: privateKey }, privateKey);
+    return;
+  }
+  const path = resolve(options.output);
+  if (!(await createKeyFile(path, privateKey)))
+    throw new AppError('KEY_EXISTS', `${path} exists; an export never replaces a file`);
+  tell(context, { ...info, path });
+  output.note('keep this file as safe as the key: nobody can take a key back that others have seen');
+}
+
 export async function showKey(context: Context): Promise<void> {
   tell(context, await store.loadKey(context.paths.config, context.keyName));
 }
 
 export async function listKeys({ paths, output }: Context): Promise<void> {
   const keys = await store.listKeys(paths.config);
-  if (keys.length === 0) output.note('no key yet: run "skerry key new"');
-  output.result(
-    keys,
-    renderTable(
-      ['NAME', 'ADDRESS'],
-      keys.map(({ name, address }) => [name, address]),
-    ),
-  );
+  const rows = keys.map(({ name, address }) => [name, address]);
+  output.result(keys, output.table(['NAME', 'ADDRESS'], rows, 'no key yet: run "skerry key new"'));
 }

@@ -1,6 +1,6 @@
 import { type MessageView, parseForgetContent, parseItemHash, parsePostContent } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { readContent } from './content.ts';
 
 export interface MessagePostOptions {
@@ -74,7 +74,7 @@ export async function listMessages({ reader, output }: Context, options: Message
     plainText(message.sender),
     message.item_hash,
   ]);
-  output.result(answer, renderTable(['TIME', 'TYPE', 'CHANNEL', 'SENDER', 'HASH'], rows));
+  output.result(answer, output.table(['TIME', 'TYPE', 'CHANNEL', 'SENDER', 'HASH'], rows, 'no messages'));
   const { page, total_pages: pages, total } = answer.pagination;
   if (!output.json && pages > 1) output.note(`page ${page} of ${pages} (${total} messages)`);
 }

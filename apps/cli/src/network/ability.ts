@@ -32,8 +32,14 @@ export async function findCreditAbility(url: string | undefined): Promise<string
 
 const UNKNOWN = 'capabilities unknown';
 
-/** One line about what a compute node can do. */
-export function describeAbility({ computing, reason }: Pick<NodeConfigView, 'computing' | 'reason'>): string {
+/** What a compute node can run, and one line about it. */
+export interface Ability {
+  readonly machines: boolean;
+  readonly programs: boolean;
+  readonly text: string;
+}
+
+function describeMachines({ computing, reason }: Pick<NodeConfigView, 'computing' | 'reason'>): string {
   if (reason) return `no virtual machines: ${reason.message}`;
   const { ACCELERATOR: accelerator, ACCELERATOR_REASON: why } = computing;
   if (accelerator === undefined) return UNKNOWN;
@@ -42,13 +48,29 @@ export function describeAbility({ computing, reason }: Pick<NodeConfigView, 'com
   return `virtual machines by software emulation, which is slow (${why})`;
 }
 
+/** One line about what a compute node can do. */
+export function describeAbility(config: Pick<NodeConfigView, 'computing' | 'reason' | 'programs'>): string {
+  const why = config.programs?.reason;
+  return [describeMachines(config), ...(why ? [`no programs: ${why}`] : [])].join('; ');
+}
+
 /** @param url undefined: it does not run */
-export async function findComputeAbility(url: string | undefined): Promise<string> {
-  if (url === undefined) return 'no virtual machines: the compute node is not running';
+export async function findComputeAbility(url: string | undefined): Promise<Ability> {
+  if (url === undefined)
+    return {
+      machines: false,
+      programs: false,
+      text: 'no virtual machines or programs: the compute node is not running',
+    };
   try {
-    return describeAbility(await getNodeConfig(url));
+    const config = await getNodeConfig(url);
+    return {
+      machines: !config.reason,
+      programs: !config.programs?.reason,
+      text: describeAbility(config),
+    };
   } catch {
-    return UNKNOWN;
+    return { machines: true, programs: true, text: UNKNOWN };
   }
 }
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
+import { createOutput } from '../output/output.ts';
 import { describeAbility, describeCredit } from './ability.ts';
 import { hostAddresses } from './gateway.ts';
-import { isWorthShowing } from './terminal.ts';
+import { createTerminal, isWorthShowing } from './terminal.ts';
 import { renderFarewell, renderWelcome } from './welcome.ts';
 
 const URLS = {
@@ -21,7 +22,7 @@ const FACTS = {
   coreUrls: [],
   failures: new Map(),
   dataDir: '/data',
-  ability: 'virtual machines',
+  ability: { machines: true, programs: true, text: 'virtual machines' },
   credit: 'charges',
 };
 const plain = (text: string) => text;
@@ -46,6 +47,19 @@ test('other ports are told to the commands; what does not run is said', () => {
   assert.match(text, /gateway +not running +gateway cannot be started/);
 });
 
+test('nobody is sent to what cannot work here', () => {
+  const textOf = (machines: boolean, programs: boolean) =>
+    renderWelcome(
+      { ...FACTS, ability: { machines, programs, text: 'no virtual machines: not root' } },
+      plain,
+    );
+  assert.match(textOf(true, true), /instance create/);
+  assert.doesNotMatch(textOf(false, true), /instance (create|ssh)|curl/);
+  assert.match(textOf(false, true), /program create hello\.py/);
+  assert.doesNotMatch(textOf(false, false), /instance (create|ssh)|program (create|run)/);
+  assert.match(textOf(false, false), /no virtual machines: not root/);
+});
+
 test('the farewell says what goes on', () => {
   assert.equal(renderFarewell(0), 'stopped');
   assert.match(renderFarewell(1), /1 virtual machine keeps running/);
@@ -56,6 +70,14 @@ test('what a compute node can do, in one line', () => {
   assert.equal(
     describeAbility({ computing: {}, reason: { code: 'NO_QEMU', message: 'QEMU is not installed' } }),
     'no virtual machines: QEMU is not installed',
+  );
+  assert.equal(
+    describeAbility({
+      computing: {},
+      reason: { code: 'HOST_NOT_READY', message: 'not root' },
+      programs: { runtimes: [], reason: 'creating sandboxes requires root' },
+    }),
+    'no virtual machines: not root; no programs: creating sandboxes requires root',
   );
   assert.match(describeAbility({ computing: { ACCELERATOR: 'kvm' } }), /hardware/);
   assert.match(
@@ -78,13 +100,45 @@ test('addresses by name, as far as the gateway is known', () => {
 
 test('repetitions are not told twice; warnings always are', () => {
   const line = (level: number, msg: string) => JSON.stringify({ level, msg });
-  assert.ok(!isWorthShowing('', false));
-  assert.ok(!isWorthShowing(line(30, 'Server listening at http://127.0.0.1:1'), false));
-  assert.ok(!isWorthShowing(line(30, 'core is ready'), false));
-  assert.ok(isWorthShowing(line(30, 'migrated the database'), false));
-  assert.ok(!isWorthShowing(line(30, 'migrated the database'), true));
-  assert.ok(isWorthShowing(line(40, 'core is ready'), true));
-  assert.ok(isWorthShowing('a stack trace', true));
+  assert.ok(!isWorthShowing('', 'verbose'));
+  assert.ok(!isWorthShowing(line(30, 'Server listening at http://127.0.0.1:1'), 'verbose'));
+  assert.ok(!isWorthShowing(line(30, 'core is ready'), 'usual'));
+  assert.ok(isWorthShowing(line(30, 'the instance is running'), 'usual'));
+  assert.ok(!isWorthShowing(line(30, 'the instance is running'), 'quiet'));
+  assert.ok(isWorthShowing(line(40, 'core is ready'), 'quiet'));
+  assert.ok(isWorthShowing('a stack trace', 'quiet'));
+});
+
+test('what a network does again and again is shown only where all is asked for', () => {
+  for (const msg of ['created an archive', 'sent an archive to the chain', 'announced a credit state']) {
+    const line = JSON.stringify({ level: 30, msg });
+    assert.deepEqual(
+      (['quiet', 'usual', 'verbose'] as const).map((detail) => isWorthShowing(line, detail)),
+      [false, false, true],
+    );
+    assert.ok(isWorthShowing(JSON.stringify({ level: 40, msg }), 'quiet'));
+  }
+});
+
+test('with --json every line of "up" is JSON', () => {
+  const lines: string[] = [];
+  const write = (text: string) => lines.push(text) > 0;
+  const stream = { write } as unknown as NodeJS.WriteStream;
+  const terminal = createTerminal(createOutput(stream, stream, { json: true, colours: false }), 'usual');
+  terminal.say('starting');
+  terminal.line('core', JSON.stringify({ level: 30, msg: 'hello', name: 'x' }));
+  terminal.line('core', 'at somewhere');
+  terminal.event('core', { kind: 'given-up', why: 'a setting is wrong' });
+  const records = lines.map((line) => JSON.parse(line) as { name: string; msg: string });
+  assert.deepEqual(
+    records.map(({ name, msg }) => [name, msg]),
+    [
+      ['skerry', 'starting'],
+      ['core', 'hello'],
+      ['core', 'at somewhere'],
+      ['skerry', 'core will not be restarted: a setting is wrong'],
+    ],
+  );
 });
 
 test("the command's own variables are not shown to daemons, which would refuse them", () => {

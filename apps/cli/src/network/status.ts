@@ -5,7 +5,7 @@ import { SCHEDULER_API, type SchedulerStatusView } from '@skerry/protocol/api/sc
 import { STATUS_API } from '@skerry/protocol/api/status';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { plainText, renderTable } from '../output/text.ts';
+import { plainText } from '../output/text.ts';
 import { describeAbility, describeCredit, getCreditStatus, getNodeConfig } from './ability.ts';
 import { beside } from './beside.ts';
 import { ASIDE, getGatewayStatus } from './gateway.ts';
@@ -82,6 +82,9 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     answers ? `${elapsedMs} ms` : '',
     plainText(detail),
   ]);
-  output.result({ services }, renderTable(['SERVICE', 'STATE', 'URL', 'ANSWER', ''], rows));
+  output.result(
+    { services },
+    output.table(['SERVICE', 'STATE', 'URL', 'ANSWER', 'DETAIL'], rows, 'no services'),
+  );
   return services.every(({ answers }) => answers) ? EXIT.ok : EXIT.unavailable;
 }

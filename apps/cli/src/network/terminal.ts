@@ -1,8 +1,9 @@
-import { type DaemonEvent, type DaemonName, formatLogLine } from '@skerry/devnet';
+import type { DaemonEvent, DaemonName } from '@skerry/devnet';
+import { formatLogLine } from '@skerry/kit';
 import type { Output } from '../output/output.ts';
 import { renderDuration } from '../output/text.ts';
 
-/** Tells people what a devnet does, line by line, on standard output; with --json, on standard error. */
+/** Tells people what a devnet does, line by line, on standard output; with --json, as JSON on standard error. */
 export interface Terminal {
   say(text: string): void;
   readonly line: (name: DaemonName, line: string) => void;
@@ -36,29 +37,59 @@ function recordOf(name: DaemonName, event: DaemonEvent): { level: number; msg: s
 const REPEATED =
   /^Server listening at |^(?:core(?:-\d)?|scheduler|compute|gateway|monitor|status|credit) is (?:ready|stopping)$/;
 
+/** What a network does again and again without anybody asking: it is in the log files. */
+const ROUTINE =
+  /^(?:(?:created|sent) an archive\b|an archive was |announced a credit state$|migrated the database$|starting an hour$|published the hour$)/;
+
+/** How much is told: warnings only, what matters, or every line but repetitions. */
+export type Detail = 'quiet' | 'usual' | 'verbose';
+
 /** Whether people want to see a line. What is no record was not meant to happen, and is shown. */
-export function isWorthShowing(line: string, quiet: boolean): boolean {
+export function isWorthShowing(line: string, detail: Detail): boolean {
   if (line === '') return false;
   try {
     const { level = 0, msg = '' } = JSON.parse(line) as { level?: number; msg?: string };
-    return level >= WARN || (!quiet && !REPEATED.test(msg));
+    if (level >= WARN) return true;
+    return detail !== 'quiet' && !REPEATED.test(msg) && (detail === 'verbose' || !ROUTINE.test(msg));
   } catch {
     return true;
   }
 }
 
-export function createTerminal(output: Output, quiet: boolean): Terminal {
-  const stream = output.json ? output.stderr : output.stdout;
-  const colours = stream.isTTY === true && stream.hasColors();
-  const write = (text: string) => stream.write(`${text}\n`);
+/** A line of a daemon as a program gets it: its record, which says whose it is. */
+function asRecord(name: DaemonName, line: string): string {
+  try {
+    return JSON.stringify({ ...(JSON.parse(line) as object), name });
+  } catch {
+    return JSON.stringify({ name, msg: line });
+  }
+}
+
+/** With --json every line is JSON, like what is printed at the end. */
+function createRecordTerminal({ stderr }: Output, detail: Detail): Terminal {
+  const write = (text: string) => stderr.write(`${text}\n`);
+  return {
+    say: (msg) => write(JSON.stringify({ name: NAME, msg })),
+    line(name, line) {
+      if (isWorthShowing(line, detail)) write(asRecord(name, line));
+    },
+    event: (name, event) => write(JSON.stringify({ ...recordOf(name, event), time: Date.now(), name: NAME })),
+  };
+}
+
+export function createTerminal(output: Output, detail: Detail): Terminal {
+  if (output.json) return createRecordTerminal(output, detail);
+  const { stdout } = output;
+  const colours = stdout.isTTY === true && stdout.hasColors();
+  const write = (text: string) => stdout.write(`${text}\n`);
   return {
     say: write,
     line(name, line) {
-      if (isWorthShowing(line, quiet)) write(formatLogLine(name, line, Date.now(), colours));
+      if (isWorthShowing(line, detail)) write(formatLogLine(name, line, Date.now(), colours));
     },
     event(name, event) {
       const record = JSON.stringify({ ...recordOf(name, event), time: Date.now() });
-      if (quiet && event.kind === 'ready') return;
+      if (detail === 'quiet' && event.kind === 'ready') return;
       write(formatLogLine(NAME, record, Date.now(), colours));
     },
   };

@@ -22,6 +22,7 @@ export interface UpOptions {
   readonly cores?: number;
   readonly dataDir?: string;
   readonly quiet?: boolean;
+  readonly verbose?: boolean;
 }
 
 const COMMAND = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
@@ -94,7 +95,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
   const { output, paths, environment } = context;
   const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
   const ports = portsOf(options, context);
-  const terminal = createTerminal(output, options.quiet === true);
+  const terminal = createTerminal(output, options.quiet ? 'quiet' : options.verbose ? 'verbose' : 'usual');
   let devnet: Devnet | undefined;
   using stop = listenForStop(() => {
     devnet?.kill();

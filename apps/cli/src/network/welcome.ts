@@ -2,6 +2,7 @@ import { type DaemonName, type DevnetUrls, PORTS, type PortName } from '@skerry/
 import type { AppError } from '@skerry/protocol';
 import { COMMAND_VARIABLES } from '../config.ts';
 import { alignColumns } from '../output/text.ts';
+import type { Ability } from './ability.ts';
 
 export interface NetworkFacts {
   readonly urls: Partial<DevnetUrls>;
@@ -9,8 +10,8 @@ export interface NetworkFacts {
   readonly coreUrls: readonly string[];
   readonly failures: ReadonlyMap<DaemonName, AppError>;
   readonly dataDir: string;
-  /** What the compute node can do, in one line. */
-  readonly ability: string;
+  /** What the compute node can do. */
+  readonly ability: Ability;
   /** What the credit service sells, in one line. */
   readonly credit: string;
 }
@@ -34,7 +35,7 @@ function rowsOf({ urls, coreUrls, failures, ability, credit }: NetworkFacts): st
     row('core', urls.core, 'stores, exchanges and serves messages'),
     ...coreUrls.slice(1).map((url, at) => [`  core-${at + 2}`, url, 'stays in step with the others']),
     row('scheduler', urls.scheduler, 'chooses a compute node for each instance'),
-    row('compute', urls.compute, ability),
+    row('compute', urls.compute, ability.text),
     row('gateway', gatewayApi, names),
     row('credit', urls.credit, credit),
     row('status', urls.status, 'shows whether every service answers'),
@@ -55,10 +56,27 @@ function exportsOf(urls: Partial<DevnetUrls>): string[] {
   ];
 }
 
-export function renderWelcome(facts: NetworkFacts, bold: (text: string) => string): string {
-  const { urls, failures, dataDir } = facts;
+/** What this machine can do: nobody is sent to what cannot work here. */
+function thingsToTry({ urls, ability }: NetworkFacts): string[] {
   const httpPort = urls.gatewayHttp === undefined ? PORTS.gatewayHttp.fallback : portOf(urls.gatewayHttp);
   const httpsPort = urls.gatewayHttps === undefined ? PORTS.gatewayHttps.fallback : portOf(urls.gatewayHttps);
+  if (ability.machines)
+    return [
+      '  npx skerry instance create --name web --image debian:12 --cpu 1 --memory 512 --disk 4 --allow 22,80,443 --wait',
+      '  npx skerry instance ssh web -- uname -a',
+      `  curl http://NAME.${DOMAIN}:${httpPort}/      (NAME: the four words; leads to port 80 of the machine)`,
+      `  curl -k https://NAME.${DOMAIN}:${httpsPort}/  (port 443, with the machine's own certificate)`,
+    ];
+  if (ability.programs)
+    return [
+      `  echo 'def main(variables, request): return {"hello": variables.get("name", "world")}' > hello.py`,
+      '  npx skerry program run "$(npx skerry program create hello.py)" --var name=Ada',
+    ];
+  return ['  npx skerry file put README.md      (stored, and served by this core node)'];
+}
+
+export function renderWelcome(facts: NetworkFacts, bold: (text: string) => string): string {
+  const { urls, failures, dataDir } = facts;
   return [
     '',
     bold(failures.size === 0 ? 'The network is up.' : 'The network is up, but some services are not.'),
@@ -68,11 +86,8 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
     'Try this in another shell:',
     ...exportsOf(urls),
     '  npx skerry key new',
-    '  npx skerry instance create --name web --image debian:12 --cpu 1 --memory 512 --disk 4 --allow 22,80,443 --wait',
-    '  npx skerry instance ssh web -- uname -a',
-    `  curl http://NAME.${DOMAIN}:${httpPort}/      (NAME: the four words; leads to port 80 of the machine)`,
+    ...thingsToTry(facts),
     '  npx skerry score latest      (after an hour, or within a minute with "skerry up --hour 20s")',
-    `  curl -k https://NAME.${DOMAIN}:${httpsPort}/  (port 443, with the machine's own certificate)`,
     '',
     'Press Ctrl-C to stop the network.',
     '',
@@ -101,7 +116,7 @@ export function welcomeRecord({
     urls,
     core_urls: coreUrls,
     data_dir: dataDir,
-    compute: ability,
+    compute: ability.text,
     credit,
     failures: Object.fromEntries([...failures].map(([name, error]) => [name, error.message])),
   };

@@ -9,7 +9,7 @@ import { plainText, renderAge, renderFields, renderTable, renderTime } from '../
 import { differenceFields, differingTrust, readTrust, trustFields } from './trust.ts';
 
 const ageOf = (milliseconds: number | null) =>
-  milliseconds === null ? '' : `${renderAge((Date.now() - milliseconds) / 1000)} ago`;
+  milliseconds === null ? '' : renderAge((Date.now() - milliseconds) / 1000);
 
 /** A peer's clock, or the median of them, against that of the node's machine. */
 function renderOffset(milliseconds: number | null): string {
@@ -66,7 +66,11 @@ export async function showNodeStatus({ coreUrl, output }: Context): Promise<void
   const peers =
     rows.length === 0
       ? 'no peers'
-      : renderTable(['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'GIVEN', 'IN STEP', 'CLOCK', 'FAILURE'], rows);
+      : renderTable(
+          ['PEER', 'STATE', 'MESSAGES', 'TAKEN', 'GIVEN', 'IN STEP', 'CLOCK', 'FAILURE'],
+          rows,
+          output.width,
+        );
   output.result({ url: coreUrl, sync, digest, trust, metrics }, `${facts}\n\n${peers}`);
 }
 
@@ -107,7 +111,7 @@ export async function showNodeDiff(
   const table =
     rows.length === 0
       ? ''
-      : `${renderTable(['MESSAGE', 'TIME', 'ONLY AT'], rows.slice(0, SHOWN_MAX))}${more}\n\n`;
+      : `${renderTable(['MESSAGE', 'TIME', 'ONLY AT'], rows.slice(0, SHOWN_MAX), output.width)}${more}\n\n`;
   const facts = renderFields([
     ['verdict', isSame ? 'the same' : 'they differ'],
     // First, since it explains the rest.

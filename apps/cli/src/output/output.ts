@@ -1,4 +1,6 @@
 import { styleText } from 'node:util';
+import { type Progress, startProgress } from './progress.ts';
+import { renderTable } from './text.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -15,28 +17,45 @@ export interface Output {
   readonly stderr: NodeJS.WriteStream;
   /** The result: as JSON for programs, as text for people. */
   result(value: unknown, text: string): void;
-  /** Something worth saying to people only. */
+  /** Something worth saying to people only: with --json nothing is said beside the result. */
   note(text: string): void;
+  /** A table as wide as the terminal allows. @param none what is said where it has no rows */
+  table(head: readonly string[], rows: readonly (readonly string[])[], none: string): string;
+  /** Columns of the terminal; undefined where standard output is none. */
+  readonly width: number | undefined;
+  /** Tells people how something that takes longer goes on. With --json, only on a terminal, where nothing of it stays. */
+  progress(quietMs?: number): Progress;
   /** Colours where standard output is a terminal. */
   paint(style: Style, text: string): string;
 }
+
+/** Takes everything and says nothing. */
+const SILENT: OutputStream = { write: () => true };
 
 export function createOutput(
   stdout: NodeJS.WriteStream,
   stderr: NodeJS.WriteStream,
   options: { readonly json: boolean; readonly colours: boolean },
 ): Output {
+  const width = stdout.isTTY === true ? stdout.columns : undefined;
+  const note = (text: string) => {
+    if (!options.json) stderr.write(`${text}\n`);
+  };
   return {
     json: options.json,
+    width,
     stdout,
     stderr,
     result(value, text) {
       const body = options.json ? JSON.stringify(value, null, 2) : text;
       if (body !== '') stdout.write(body.endsWith('\n') ? body : `${body}\n`);
     },
-    note(text) {
-      stderr.write(`${text}\n`);
+    note,
+    table(head, rows, none) {
+      if (rows.length === 0) note(none);
+      return renderTable(head, rows, width);
     },
+    progress: (quietMs) => startProgress(options.json && stderr.isTTY !== true ? SILENT : stderr, quietMs),
     paint: (style, text) => (options.colours ? styleText(style, text, { validateStream: false }) : text),
   };
 }

@@ -36,6 +36,15 @@ test('figures that count up are worth a line now and then where there is no term
   ]);
 });
 
+test('what goes on without a change gives signs of life where there is no terminal', (context) => {
+  context.mock.timers.enable({ apis: ['Date', 'setInterval'] });
+  const { stream, written } = createStream(false);
+  using progress = startProgress(stream, 0);
+  progress.show('starting');
+  for (let second = 0; second < 65; second++) context.mock.timers.tick(1_000);
+  assert.deepEqual(written, ['starting\n', 'starting (30 s)\n', 'starting (1 min 0 s)\n']);
+});
+
 test('one line that is written over on a terminal, never wider than it, and gone at the end', () => {
   const { stream, written } = createStream(true);
   {

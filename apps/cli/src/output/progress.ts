@@ -17,6 +17,8 @@ const REFRESH_MS = 1_000;
 /** Elsewhere than on a terminal: how often a figure that counts up is worth a line. */
 const FIGURES_MS = 5_000;
 const FIGURE = /\d+(\.\d+)?( ?[KMGT]iB)?/g;
+/** Elsewhere than on a terminal: how often something that goes on without a change is said to. */
+const STILL_MS = 30_000;
 const DEFAULT_COLUMNS = 80;
 const CLEAR_LINE = '\r\u001b[K';
 
@@ -25,7 +27,7 @@ const differsInFigures = (one: string, other = '') =>
 
 /**
  * Tells how something that takes longer goes on: one line that is updated, with the time it has taken, on a terminal;
- * a line for each change elsewhere, where figures alone change now and then.
+ * a line for each change elsewhere, where figures alone change now and then, and for each half minute without one.
  * @param quietMs silence before the first word
  */
 export function startProgress(stream: ProgressStream, quietMs: number = QUIET_MS): Progress {
@@ -43,11 +45,14 @@ export function startProgress(stream: ProgressStream, quietMs: number = QUIET_MS
       const line = `${text} (${renderDuration(Date.now() - startedMs)})`;
       stream.write(`${CLEAR_LINE}${line.slice(0, (stream.columns ?? DEFAULT_COLUMNS) - 1)}`);
       drawn = true;
-    } else if (text !== told && (!differsInFigures(text, told) || Date.now() - toldMs >= FIGURES_MS)) {
-      stream.write(`${text}\n`);
-      told = text;
-      toldMs = Date.now();
+      return;
     }
+    const silentMs = Date.now() - toldMs;
+    const isNews = text !== told && (!differsInFigures(text, told) || silentMs >= FIGURES_MS);
+    if (!isNews && silentMs < STILL_MS) return;
+    stream.write(isNews ? `${text}\n` : `${text} (${renderDuration(Date.now() - startedMs)})\n`);
+    told = text;
+    toldMs = Date.now();
   };
   const timer = setInterval(tell, REFRESH_MS);
   timer.unref();

@@ -48,3 +48,28 @@ test("a console's colours stay on a terminal, and nothing else that steers it", 
 test('text of strangers cannot steer a terminal', () => {
   assert.equal(text.plainText('a\u001b[2Jb\r\nc\u009b'), 'a [2Jb c ');
 });
+
+const HASH = 'ab'.repeat(32);
+
+test('a table that is too wide shortens its sentences, and never what one copies', () => {
+  const head = ['ID', 'WHY'];
+  const rows = [[HASH, 'no node has enough memory for this instance now']];
+  assert.equal(text.renderTable(head, rows, 200), text.renderTable(head, rows));
+  const narrow = text.renderTable(head, rows, 90);
+  assert.ok(narrow.split('\n').every((line) => line.length <= 90));
+  assert.match(narrow, new RegExp(`^${HASH}  no node has enough mem.*…$`, 'm'));
+});
+
+test('where that is not enough, each row becomes lines of its own', () => {
+  assert.equal(
+    text.renderTable(
+      ['HASH', 'NAME'],
+      [
+        [HASH, 'web'],
+        [HASH, ''],
+      ],
+      40,
+    ),
+    `HASH  ${HASH}\nNAME  web\n\nHASH  ${HASH}`,
+  );
+});

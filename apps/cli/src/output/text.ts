@@ -40,9 +40,44 @@ export function alignColumns(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** An empty table is an empty text. */
-export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return rows.length === 0 ? '' : alignColumns([head, ...rows]);
+/** Text of at least so many characters can be shortened where a table is too wide. */
+const SENTENCE_CHARS_MIN = 16;
+/** Hashes, addresses and names are for copying, so that only sentences are ever cut. */
+const isSentence = (cell: string) => cell.length > SENTENCE_CHARS_MIN && /\S \S+ \S/.test(cell);
+
+/** What the sentences of the last column must lose, so that the lines fit. */
+function shortenSentences(
+  rows: readonly (readonly string[])[],
+  excess: number,
+): readonly (readonly string[])[] {
+  const last = Math.max(0, ...rows.map((row) => row.length)) - 1;
+  const widest = Math.max(0, ...rows.map((row) => widthOf(row[last] ?? '')));
+  const room = Math.max(SENTENCE_CHARS_MIN, widest - excess);
+  return rows.map((row) =>
+    row.map((cell, column) => (column === last && isSentence(cell) ? shorten(cell, room) : cell)),
+  );
+}
+
+const widthOfLines = (text: string) => Math.max(0, ...text.split('\n').map(widthOf));
+
+/**
+ * An empty table is an empty text. One that is wider than the terminal has shorter sentences; where that is not enough, each
+ * row becomes lines of their own, so that nothing that one wants to copy is cut or broken.
+ */
+export function renderTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  width: number = Number.POSITIVE_INFINITY,
+): string {
+  if (rows.length === 0) return '';
+  const table = alignColumns([head, ...rows]);
+  const excess = widthOfLines(table) - width;
+  if (excess <= 0) return table;
+  const shorter = alignColumns([head, ...shortenSentences(rows, excess)]);
+  if (widthOfLines(shorter) <= width) return shorter;
+  return rows
+    .map((row) => alignColumns(head.flatMap((name, column) => (row[column] ? [[name, row[column]]] : []))))
+    .join('\n\n');
 }
 
 /** `key: value` lines; what is undefined is left out. */

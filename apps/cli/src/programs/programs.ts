@@ -12,7 +12,7 @@ import {
 } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { plainText, renderBytes, renderTable, renderTime } from '../output/text.ts';
+import { plainText, renderBytes, renderTime } from '../output/text.ts';
 
 export interface ProgramCreateOptions {
   readonly name?: string;
@@ -177,9 +177,8 @@ export async function listPrograms(context: Context, { address }: ProgramListOpt
     const { name = '', runtime = '' } = (content ?? {}) as { name?: string; runtime?: string };
     return [renderTime(timestamp), plainText(runtime), plainText(name), hash];
   });
-  output.result(messages, renderTable(['CREATED', 'RUNTIME', 'NAME', 'HASH'], rows));
+  output.result(messages, output.table(['CREATED', 'RUNTIME', 'NAME', 'HASH'], rows, 'no programs'));
   if (output.json) return;
-  if (messages.length === 0) output.note('no programs');
   if (pagination.total > messages.length) output.note(`the newest ${messages.length} of ${pagination.total}`);
 }
 

@@ -58,6 +58,7 @@ export async function explainPlacement(
         .join(', ') || 'none known',
     ],
   ]);
+  const { width } = context.output;
   const history = renderTable(
     ['DECIDED', 'WHAT', 'FROM', 'TO', 'WHY'],
     decisions.map((one) => [
@@ -67,6 +68,7 @@ export async function explainPlacement(
       shortOf(one.node_id),
       whyOf(one.reason),
     ]),
+    width,
   );
   const table = renderTable(
     ['CANDIDATE', 'WEIGHT', 'FREE', 'SCORE', 'TRUST', 'AGAINST'],
@@ -78,6 +80,7 @@ export async function explainPlacement(
       plainText(one.trust),
       whyOf(one.against),
     ]),
+    width,
   );
   context.output.result(answer, [facts, history, table].filter((part) => part !== '').join('\n\n'));
 }
@@ -96,7 +99,10 @@ export async function listSchedulerNodes(context: Context, options: SchedulerOpt
     whyOf(node.leaving ?? node.reason),
   ]);
   const heads = ['NODE', 'URL', 'MACHINES', 'FREE', 'SCORE', 'WEIGHT', 'TRUST', 'TAKES NOTHING NEW'];
-  context.output.result(answer, renderTable(heads, rows) || 'no compute nodes are known');
+  context.output.result(
+    answer,
+    renderTable(heads, rows, context.output.width) || 'no compute nodes are known',
+  );
 }
 
 /** What runs where, and what waits. */
@@ -106,7 +112,7 @@ export async function showPlan(context: Context, options: SchedulerOptions): Pro
     instances.map((hash) => [hash, shortOf(nodeId), '']),
   );
   const waiting = answer.waiting.map(({ vm_hash: hash, reason }) => [hash, 'waits', whyOf(reason)]);
-  const table = renderTable(['MACHINE', 'NODE', 'WHY'], [...placed, ...waiting]);
+  const table = renderTable(['MACHINE', 'NODE', 'WHY'], [...placed, ...waiting], context.output.width);
   const facts = `plan of ${answer.period.start_timestamp}`;
   context.output.result(answer, table === '' ? `${facts}\nno instances` : `${facts}\n\n${table}`);
 }

@@ -26,14 +26,15 @@ import {
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readContent } from '../messages/content.ts';
-import { startProgress } from '../output/progress.ts';
-import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { readTrust } from '../nodes/trust.ts';
+import { plainText, renderFields, renderTime } from '../output/text.ts';
+import { findNodeId } from './node-id.ts';
 import { percent, renderScores } from './render.ts';
 
 export interface ScoreOptions {
   readonly from?: string;
   readonly to?: string;
-  readonly publisher: string;
+  readonly publisher?: string;
   readonly versions?: string;
   readonly nodeList?: string;
   readonly settings?: string;
@@ -70,10 +71,18 @@ export function parseMoment(text: string): number {
 const isAsPublished = ({ from, to, versions, nodeList, settings }: ScoreOptions) =>
   [from, to, versions, nodeList, settings].every((option) => option === undefined);
 
-function publishersOf(options: ScoreOptions): string[] {
-  const publishers = listOf(options.publisher).map((one) => parseEvmAddress(one) as string);
-  if (publishers.length === 0) throw new AppError('INVALID_PARAMETERS', '--publisher is empty');
-  return publishers;
+/** Those that were named, else those whose measurements the core node trusts. */
+async function publishersOf({ coreUrl }: Context, options: ScoreOptions): Promise<string[]> {
+  const named = options.publisher === undefined ? undefined : listOf(options.publisher);
+  const publishers = named ?? (await readTrust(coreUrl)).scoring_publishers.value;
+  if (publishers.length === 0)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      named
+        ? '--publisher is empty'
+        : `${coreUrl} trusts nobody's measurements; choose whose to use with --publisher`,
+    );
+  return publishers.map((one) => parseEvmAddress(one) as string);
 }
 
 /**
@@ -82,7 +91,7 @@ function publishersOf(options: ScoreOptions): string[] {
  */
 async function readTermsOf(context: Context, options: ScoreOptions): Promise<ScoringTerms> {
   const { coreUrl, stdin } = context;
-  const publishers = publishersOf(options);
+  const publishers = await publishersOf(context, options);
   const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
   const theirs = (await readLatestScores({ coreUrl }, publishers))?.content.settings;
   const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
@@ -115,7 +124,7 @@ const refusedFields = (refused: readonly RefusedMessage[]): [string, string | un
 
 /** Computes from what the core node gives, every signature verified; tells how far it is. */
 async function computeHere({ coreUrl, output }: Context, terms: ScoringTerms, onHour?: OnHour) {
-  using progress = startProgress(output.stderr);
+  using progress = output.progress();
   const refused: RefusedMessage[] = [];
   const source = {
     coreUrl,
@@ -166,7 +175,7 @@ function verdictOf({ isSame, refused, published, computed }: Verification, coreU
 /** Computes published scores again. */
 export async function verifyAndShow(context: Context, hash: string): Promise<number> {
   const { reader, output, coreUrl } = context;
-  using progress = startProgress(output.stderr);
+  using progress = output.progress();
   const result = await verifyScores(reader, parseItemHash(hash), (verified) =>
     progress.show(counted(verified)),
   );
@@ -201,7 +210,7 @@ function reasonOf({ latencies, quality, isVersionValid, version }: HourDetail): 
 async function explainedTerms(context: Context, options: ScoreOptions) {
   const { coreUrl, reader } = context;
   const latest = isAsPublished(options)
-    ? await readLatestScores({ coreUrl }, publishersOf(options))
+    ? await readLatestScores({ coreUrl }, await publishersOf(context, options))
     : undefined;
   return latest
     ? { terms: await readTerms(reader, latest.content), scores: latest.itemHash }
@@ -210,8 +219,8 @@ async function explainedTerms(context: Context, options: ScoreOptions) {
 
 /** Hour by hour, newest first: what it was worth to a node and what cost it points. */
 export async function explainAndShow(context: Context, node: string, options: ScoreOptions): Promise<number> {
-  const nodeId = parseItemHash(node);
   const { terms, scores } = await explainedTerms(context, options);
+  const nodeId = await findNodeId(context, terms.publishers, node);
   const hours: ({ kind: string; lost: number } & HourDetail)[] = [];
   const { computed, refused } = await computeHere(context, terms, (kind, id, detail) => {
     if (id === nodeId) hours.push({ kind, lost: detail.weight - detail.gained, ...detail });
@@ -228,7 +237,11 @@ export async function explainAndShow(context: Context, node: string, options: Sc
     percent(hour.lost),
     reasonOf(hour),
   ]);
-  const table = renderTable(['HOUR', 'QUALITY', 'VERSION', 'WEIGHT', 'LOST', 'WHY'], rows);
+  const table = context.output.table(
+    ['HOUR', 'QUALITY', 'VERSION', 'WEIGHT', 'LOST', 'WHY'],
+    rows,
+    'no hours',
+  );
   const unseen = 1 - hours.reduce((sum, hour) => sum + hour.weight, 0);
   const facts = renderFields([
     ['score', score === null ? 'none: its autonomous system is unknown' : percent(score.total_score)],

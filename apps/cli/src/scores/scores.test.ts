@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addRelease, parseMoment } from './compute.ts';
+import { matchNodeId } from './node-id.ts';
 
 test('a release replaces the newest before it, from its day on', () => {
   const first = addRelease({}, 'skerry-core', '1.0.0', '2026-01-01', false);
@@ -28,4 +29,11 @@ test('moments: Unix seconds or ISO 8601', () => {
   assert.equal(parseMoment('2026-06-01T00:00:00.9Z'), 1_780_272_000);
   for (const bad of ['', 'soon', '-5', '1e3x'])
     assert.throws(() => parseMoment(bad), { code: 'INVALID_PARAMETERS' });
+});
+
+test('the start of a node id is enough where one node has it', () => {
+  const ids = [`1234${'a'.repeat(60)}`, `1235${'b'.repeat(60)}`, `1234${'a'.repeat(60)}`];
+  assert.equal(matchNodeId(ids, '1234A'), ids[0]);
+  assert.throws(() => matchNodeId(ids, '123'), { code: 'AMBIGUOUS_NAME' });
+  assert.throws(() => matchNodeId(ids, 'ffff'), { code: 'NODE_NOT_FOUND' });
 });

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { AppError } from '@skerry/protocol';
 import type { WebhookView } from '@skerry/protocol/api/core/webhooks';
 import type { Context } from '../context.ts';
-import { plainText, renderFields, renderTable, renderTime } from '../output/text.ts';
+import { plainText, renderFields, renderTime } from '../output/text.ts';
 
 export interface WebhookAddOptions {
   readonly event: string[];
@@ -81,6 +81,11 @@ const renderWebhook = (webhook: WebhookView) =>
     ['url', plainText(webhook.url)],
     ['events', webhook.events.join(', ')],
     ['status', webhook.status],
+    ['delivered', webhook.delivered_ms === null ? 'nothing yet' : renderTime(webhook.delivered_ms / 1000)],
+    [
+      'failing since',
+      webhook.failing_since_ms === null ? undefined : renderTime(webhook.failing_since_ms / 1000),
+    ],
     ['reason', webhook.reason ? `${plainText(webhook.reason.message)} (${webhook.reason.code})` : undefined],
   ]);
 
@@ -93,7 +98,7 @@ export async function listWebhooks(context: Context): Promise<void> {
     one.events.join(','),
     plainText(one.url),
   ]);
-  context.output.result(answer, renderTable(['ID', 'STATUS', 'EVENTS', 'URL'], rows));
+  context.output.result(answer, context.output.table(['ID', 'STATUS', 'EVENTS', 'URL'], rows, 'no webhooks'));
 }
 
 /** What is asked of a webhook without more than its id. */
@@ -146,7 +151,10 @@ export async function listDeliveries(
       renderTime(one.planned_ms / 1000),
     ];
   });
-  context.output.result(answer, renderTable(['EVENT ID', 'EVENT', 'STATE', 'TRIES', 'LAST', 'TIME'], rows));
+  context.output.result(
+    answer,
+    context.output.table(['EVENT ID', 'EVENT', 'STATE', 'TRIES', 'LAST', 'TIME'], rows, 'no deliveries'),
+  );
 }
 
 /** Durations are read back from now. */

@@ -60,7 +60,7 @@ test('every problem is reported at once; unknown names are problems; secrets are
       assert.equal(problems.length, 6);
       assert.match(
         problems.join('\n'),
-        /SKERRY_X_PORT.*SKERRY_X_CORE_URL.*SKERRY_X_MODE.*SKERRY_X_IMAGES: expected names with one of one, two.*SKERRY_X_PROT is not a known setting.*SKERRY_X_IS_LOUD is called SKERRY_X_VERBOSE now/s,
+        /SKERRY_X_PORT.*SKERRY_X_CORE_URL.*SKERRY_X_MODE.*SKERRY_X_IMAGES: expected names with one of one, two.*SKERRY_X_PROT is not a known setting; did you mean SKERRY_X_PORT\?.*SKERRY_X_IS_LOUD is called SKERRY_X_VERBOSE now/s,
       );
       return true;
     },

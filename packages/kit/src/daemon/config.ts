@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { AppError } from '@skerry/protocol';
+import { findClosest } from '../closest.ts';
 import { createAddressSet } from '../net/client-address.ts';
 import { type SkerryPaths, skerryPaths } from './paths.ts';
 
@@ -164,6 +165,11 @@ export function defineConfig<C>(
   return { prefix, settings: specs, renamed };
 }
 
+function describeUnknown(variable: string, known: readonly string[]): string {
+  const meant = findClosest(variable, known);
+  return `${variable} is not a known setting${meant === undefined ? '' : `; did you mean ${meant}?`}`;
+}
+
 /**
  * Reads a service's settings from environment variables. Strict: every problem is reported at once, and a variable
  * with the service's prefix that no setting has is a problem too (a typing error would otherwise be silence).
@@ -201,7 +207,7 @@ export function readConfig<C>(spec: ConfigSpec<C>, environment: Environment): C 
   for (const variable of Object.keys(environment)) {
     if (!variable.startsWith(`${spec.prefix}_`) || known.has(variable)) continue;
     const today = renamed.get(variable);
-    problems.push(today ? `${variable} is called ${today} now` : `${variable} is not a known setting`);
+    problems.push(today ? `${variable} is called ${today} now` : describeUnknown(variable, [...known]));
   }
   if (problems.length > 0)
     throw new AppError('INVALID_CONFIG', problems.join('\n'), { details: { problems } });

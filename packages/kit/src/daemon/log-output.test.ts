@@ -47,3 +47,31 @@ test('every line reaches a reader, also those right before the end', async () =>
     Array.from({ length: 3000 }, (_, n) => n),
   );
 });
+
+const SERVICE = fileURLToPath(new URL('../testing/service.ts', import.meta.url));
+
+/** What a service whose start fails logs; `script` (util-linux) gives it a terminal. */
+async function logOf(isTerminal: boolean, format?: string): Promise<{ text: string; code: number }> {
+  const command = [process.execPath, SERVICE];
+  const [file, args] = isTerminal
+    ? ['script', ['-qec', command.join(' '), '/dev/null']]
+    : [command[0]!, command.slice(1)];
+  const child = spawn(file, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NO_COLOR: '1', TEST_START: 'fails', SKERRY_LOG_FORMAT: format },
+  });
+  const exited = once(child, 'exit');
+  let text = '';
+  for await (const chunk of child.stdout) text += String(chunk);
+  return { text: text.trim(), code: (await exited)[0] as number };
+}
+
+const FOR_PEOPLE = /^\d\d:\d\d:\d\d test +error: the service failed to start: its database is away$/;
+
+test('a daemon logs sentences on a terminal, JSON into a pipe, and what SKERRY_LOG_FORMAT says', async () => {
+  assert.match((await logOf(true)).text, FOR_PEOPLE);
+  assert.match((await logOf(false, 'people')).text, FOR_PEOPLE);
+  for (const { text } of [await logOf(false), await logOf(true, 'json')])
+    assert.equal((JSON.parse(text) as { msg: string }).msg, 'the service failed to start');
+  assert.notEqual((await logOf(false, 'xml')).code, 0);
+});

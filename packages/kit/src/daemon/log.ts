@@ -1,4 +1,6 @@
+import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { formatLogLine } from './log-line.ts';
 import { createLogOutput } from './log-output.ts';
 
 export type { Logger } from 'pino';
@@ -7,6 +9,24 @@ const STDOUT = 1;
 
 /** Names of fields that never reach a log, wherever they stand. */
 const HIDDEN = ['authorization', 'cookie', 'private_key', 'privateKey', 'secret', 'apiKeys', 'password'];
+
+/** What `SKERRY_LOG_FORMAT` may say; without it, standard output decides. */
+export const LOG_FORMATS = ['people', 'json'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+/** Standard output as people read it at a terminal: a time, a name and a sentence. */
+function createPeoplesOutput(name: string, colours: boolean): DestinationStream {
+  const output = createLogOutput(STDOUT);
+  return { write: (line) => output.write(`${formatLogLine(name, line.trimEnd(), Date.now(), colours)}\n`) };
+}
+
+/** Where the log of a daemon goes: for people on a terminal, for programs (a service manager, a pipe) anywhere else. */
+export function chooseLogSink(name: string, format: LogFormat | undefined): DestinationStream {
+  const isTerminal = isatty(STDOUT);
+  return (format ?? (isTerminal ? 'people' : 'json')) === 'people'
+    ? createPeoplesOutput(name, isTerminal && process.stdout.hasColors())
+    : createLogOutput(STDOUT);
+}
 
 /**
  * Structured log on standard output (or `sink`), one JSON object a line. Levels: `error` wants a person, `warn` may want one,

@@ -1,6 +1,6 @@
 import { AppError } from '@skerry/protocol';
 import { type ConfigSpec, readConfig, type Setting, variableName } from './config.ts';
-import { createLogger, type Logger } from './log.ts';
+import { chooseLogSink, createLogger, LOG_FORMATS, type Logger } from './log.ts';
 import { ServiceManager } from './service-manager.ts';
 
 /** What a service may use from whoever runs it. */
@@ -66,12 +66,23 @@ export function namePortSetting<C>(error: unknown, { prefix, settings }: ConfigS
   });
 }
 
+function readLogFormat(text: string | undefined) {
+  const format = LOG_FORMATS.find((one) => one === text);
+  if (text && format === undefined)
+    throw new AppError(
+      'INVALID_CONFIG',
+      `SKERRY_LOG_FORMAT must be ${LOG_FORMATS.join(' or ')}, not ${JSON.stringify(text)}`,
+    );
+  return format;
+}
+
 async function serve<C>(
   service: Service<C>,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const config = readConfig(service.config, environment);
-  const log = createLogger(service.name, environment.SKERRY_LOG_LEVEL ?? 'info');
+  const sink = chooseLogSink(service.name, readLogFormat(environment.SKERRY_LOG_FORMAT));
+  const log = createLogger(service.name, environment.SKERRY_LOG_LEVEL ?? 'info', sink);
   using manager = await ServiceManager.find(environment);
   const stop = new AbortController();
   const stopped = new Promise<void>((resolve) =>

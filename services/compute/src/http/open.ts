@@ -89,7 +89,7 @@ async function reachesInstance({ instances, guests }: ServerDeps): Promise<boole
 
 async function readFacts(
   coreUrl: string,
-  { identity, guests, accelerator, announcer, diagnosticMachine }: ServerDeps,
+  { identity, guests, accelerator, announcer, diagnosticMachine, programs }: ServerDeps,
 ): Promise<NodeFacts> {
   const forwarding = await readFile('/proc/sys/net/ipv6/conf/all/forwarding', 'utf8').catch(() => '');
   return {
@@ -102,5 +102,6 @@ async function readFacts(
     accelerator: accelerator.decided,
     reason: announcer.reason,
     diagnosticMachine: diagnosticMachine.state,
+    programs: programs.ability,
   };
 }

@@ -9,6 +9,7 @@ import type { PhaseTimes } from '../instances/record/record.ts';
 import type { DiagnosticState } from '../network/diagnostic-machine.ts';
 import type { HostPorts } from '../network/host-ports.ts';
 import type { Ipv4Link } from '../network/ipv4.ts';
+import type { ProgramAbility } from '../programs/open.ts';
 import type { AccelDecision } from '../vm/accel.ts';
 
 /** The shapes that deployed tools read. Only what is known is filled in; nothing is made up. */
@@ -146,6 +147,7 @@ export interface NodeFacts {
   readonly reason: Reason | null;
   /** What monitors ping. */
   readonly diagnosticMachine: DiagnosticState;
+  readonly programs: ProgramAbility;
 }
 
 /** `GET /status/config`, with the accelerator and the reason for having no capacity beside what deployed nodes say. */
@@ -180,5 +182,6 @@ export function configView(facts: NodeFacts): NodeConfigView {
       ACCELERATOR_REASON: accelerator?.why ?? null,
     },
     reason,
+    programs: { runtimes: [...facts.programs.runtimes], reason: facts.programs.reason },
   };
 }

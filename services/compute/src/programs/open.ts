@@ -18,10 +18,17 @@ export interface ProgramServiceOptions {
   readonly signal: AbortSignal;
 }
 
+/** What programs a node runs; why it runs none. */
+export interface ProgramAbility {
+  readonly runtimes: readonly string[];
+  readonly reason: string | null;
+}
+
 /** Programs as the composition of the node sees them. */
 export interface ProgramService extends AsyncDisposable {
   /** What the node announces: `program:` and a runtime. Empty where it runs none. */
   readonly features: readonly string[];
+  readonly ability: ProgramAbility;
   readonly programs: Programs | undefined;
   /** What programs may have together; no virtual machine is promised it. */
   readonly memoryMib: number;
@@ -36,6 +43,7 @@ function refuseAll(reason: string): ProgramService {
   };
   return {
     features: [],
+    ability: { runtimes: [], reason },
     programs: undefined,
     memoryMib: 0,
     addRoutes: async (app) => refusePrograms(app, refuse),
@@ -96,6 +104,7 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
   }
   return {
     features: programs.runtimes.map((runtime) => `program:${runtime}`),
+    ability: { runtimes: programs.runtimes, reason: null },
     programs,
     memoryMib: config.programMemoryMib,
     async addRoutes(app, clientOf) {

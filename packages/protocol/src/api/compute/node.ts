@@ -75,6 +75,15 @@ export const NodeConfigView = Type.Object(
       { description: 'what machines are run with' },
     ),
     reason: Type.Optional(orNull(Reason, { description: 'why the node has no capacity' })),
+    programs: Type.Optional(
+      Type.Object(
+        {
+          runtimes: Type.Array(Type.String()),
+          reason: orNull(Type.String(), { description: 'why the node runs no programs' }),
+        },
+        { description: 'what programs are run with' },
+      ),
+    ),
   },
   { title: 'NodeConfig' },
 );

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { coreService } from '@skerry/core';
+import { createLogger, readConfig } from '@skerry/kit';
+import { createTestDir } from './testing/run.ts';
+import { SKERRY } from './testing/shell.ts';
+
+const PUBLIC_KEY = `ssh-ed25519 ${'A'.repeat(68)} me`;
+
+async function startCore(home: string) {
+  const settings = {
+    SKERRY_CORE_DATA_DIR: join(home, 'core'),
+    SKERRY_CORE_PORT: '0',
+    SKERRY_CORE_HOST: '127.0.0.1',
+    SKERRY_CORE_ALLOCATION_WAIT_MS: '0',
+  };
+  return coreService.start(readConfig(coreService.config, settings), {
+    log: createLogger('test', 'fatal'),
+    signal: new AbortController().signal,
+  });
+}
+
+/** What a person types, against a core node without a scheduler: nothing of it needs a machine. */
+async function startPerson(home: string, coreUrl: string) {
+  await mkdir(join(home, '.ssh'));
+  await writeFile(join(home, '.ssh', 'id_ed25519.pub'), PUBLIC_KEY);
+  const env = { PATH: process.env.PATH, SKERRY_HOME: home, HOME: home, SKERRY_CORE_URL: coreUrl };
+  return async (...args: string[]) => {
+    const child = spawn(process.execPath, [SKERRY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [out, err, [code]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'exit'),
+    ]);
+    return { out, err, code: code as number };
+  };
+}
+
+test('what a person meets beside the answer: names, prices, empty lists, keys', async (t) => {
+  await using home = await createTestDir();
+  await using core = await startCore(home.path);
+  const skerry = await startPerson(home.path, core.urls[0]!);
+  const made = JSON.parse((await skerry('key', 'new', '--json')).out) as { path: string; address: string };
+  const countMessages = async () => {
+    const { out } = await skerry('message', 'list', '--json', '--address', made.address);
+    return (JSON.parse(out) as { messages: unknown[] }).messages.length;
+  };
+
+  await t.test('an empty list says so, and is JSON for programs', async () => {
+    for (const [args, said] of [
+      [['webhook', 'list'], 'no webhooks\n'],
+      [['program', 'list'], 'no programs\n'],
+      [['credit', 'costs'], 'nothing that costs anything\n'],
+      [['message', 'list', '--address', made.address], 'no messages\n'],
+    ] as const) {
+      assert.deepEqual(await skerry(...args), { out: '', err: said, code: 0 });
+      const { out, err } = await skerry(...args, '--json');
+      assert.equal(err, '');
+      assert.equal(typeof JSON.parse(out), 'object');
+    }
+  });
+
+  await t.test('a name is refused before anything is signed', async () => {
+    const bad = await skerry('instance', 'create', '--name', 'bad name!');
+    assert.equal(bad.code, 2);
+    assert.match(bad.err, /letters, digits, dots, hyphens.*"bad name!" \(INVALID_PARAMETERS\)/);
+    assert.equal(await countMessages(), 0);
+    const created = await skerry('instance', 'create', '--name', 'web');
+    assert.equal(created.code, 0, created.err);
+    assert.match(
+      created.err,
+      /credits an hour.*nothing is stopped when your credit is used up|no price is published/,
+    );
+    assert.match(created.out, /^status: scheduled/m);
+    assert.doesNotMatch(created.out, /stopped/);
+    const again = await skerry('instance', 'create', '--name', 'web', '--json');
+    assert.equal(again.code, 1);
+    const { code, hint } = JSON.parse(again.err) as { code: string; hint: string };
+    assert.deepEqual([code, hint], ['NAME_IN_USE', 'choose another name, such as --name web-2']);
+    assert.equal(await countMessages(), 1);
+    assert.equal((await skerry('instance', 'create', '--name', 'db', '--json')).err, '');
+    assert.equal((await skerry('instance', 'update', 'db', '--name', 'web')).code, 1);
+  });
+
+  await t.test('a balance says what happens when it is used up', async () => {
+    const { out } = await skerry('credit', 'balance');
+    assert.match(out, /^when used up: nothing is stopped$/m);
+  });
+
+  await t.test('a private key leaves only when that was confirmed, into a file of its own', async () => {
+    const secret = (await readFile(made.path, 'utf8')).trim();
+    const file = join(home.path, 'exported');
+    const asked = await skerry('key', 'export', '-o', file);
+    assert.equal(asked.code, 1);
+    assert.match(asked.err, /CONFIRMATION_REQUIRED/);
+    const exported = await skerry('key', 'export', '-o', file, '--yes');
+    assert.equal(exported.code, 0, exported.err);
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    assert.equal((await readFile(file, 'utf8')).trim(), secret);
+    assert.ok(!(asked.out + asked.err + exported.out + exported.err).includes(secret.slice(2)));
+    assert.match((await skerry('key', 'export', '-o', file, '--yes')).err, /KEY_EXISTS/);
+    assert.equal((await skerry('key', 'export', '-o', '-', '--yes')).out, `${secret}\n`);
+    const copied = await skerry('key', 'import', file, '--name', 'copy', '--json');
+    assert.equal((JSON.parse(copied.out) as { address: string }).address, made.address);
+  });
+});
