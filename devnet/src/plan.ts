@@ -109,6 +109,13 @@ const LOOPBACK = '127.0.0.1';
 /** On one's own machine nodes meet often, so that one sees them agree. */
 const SYNC_INTERVAL_SECONDS = '5';
 
+/** Where clients find the services beside a core node; those whose port the system chooses are not known before. */
+const servicesOf = ({ gatewayApi, scheduler, credit, status }: DevnetPorts) =>
+  Object.entries({ gateway: gatewayApi, scheduler, credit, status })
+    .filter(([, port]) => port !== 0)
+    .map(([service, port]) => `${service}=http://${LOOPBACK}:${port}`)
+    .join(',');
+
 /** Which of the core nodes this is, and where the others are. */
 function peerSettings(name: DaemonName, { corePorts, environment }: Plan): Record<string, string> {
   if (corePorts.length === 1) return {};
@@ -133,6 +140,7 @@ const SETTINGS_OF: Partial<
       plan.environment.SKERRY_CORE_SCORING_PUBLISHERS,
     ),
     ...anchorSettings(name, plan),
+    ...unlessSet(plan, { SKERRY_CORE_SERVICES: servicesOf(plan.ports) }),
     // On one's own machine webhooks are, too.
     ...unlessSet(plan, {
       SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',

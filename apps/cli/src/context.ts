@@ -1,14 +1,11 @@
 import { CoreClient, createSigner, type Signer } from '@skerry/client';
 import { type SkerryPaths, skerryPaths } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
-import {
-  COMMAND_VARIABLES,
-  DEFAULT_CORE_URL,
-  DEFAULT_GATEWAY_URL,
-  DEFAULT_KEY_NAME,
-  type Environment,
-} from './config.ts';
+import type { NetworkService } from '@skerry/protocol/api/core/node';
+import type { Environment } from './config.ts';
 import { loadKey } from './keys/key-store.ts';
+import { type ChosenNetwork, chooseNetwork } from './networks/choose.ts';
+import { createServiceFinder, isLoopback } from './networks/services.ts';
+import { LOCAL, loadNetworks } from './networks/store.ts';
 import type { GlobalOptions } from './options.ts';
 import type { Output } from './output/output.ts';
 
@@ -18,15 +15,22 @@ export interface Context {
   readonly paths: SkerryPaths;
   readonly output: Output;
   readonly stdin: NodeJS.ReadStream;
+  /** The network that the command works on. */
+  readonly network: ChosenNetwork;
   readonly coreUrl: string;
-  readonly gatewayUrl: string;
   readonly keyName: string;
   /** A core client that can only read. */
   readonly reader: CoreClient;
+  /** Where a service of the network is. Throws SERVICE_UNKNOWN, UPSTREAM_UNAVAILABLE. */
+  findService(service: NetworkService): Promise<string>;
   /** Throws KEY_NOT_FOUND. */
   loadSigner(): Promise<Signer>;
-  /** A core client that signs with the person's key. Throws KEY_NOT_FOUND. */
+  /** A core client that signs with the person's key, to read what is theirs. Throws KEY_NOT_FOUND. */
+  openSigned(): Promise<CoreClient>;
+  /** The same, to change something: says on which network, where that is not this machine's. */
   openWriter(): Promise<CoreClient>;
+  /** Says on which network something is changed, where that is not this machine's. */
+  tellNetwork(): void;
 }
 
 export interface ContextSources {
@@ -35,39 +39,35 @@ export interface ContextSources {
   readonly output: Output;
 }
 
-function chooseUrl(given: string | undefined, environment: Environment, variable: string, fallback: string) {
-  const url = given ?? (environment[variable] || fallback);
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new AppError(
-      'INVALID_CONFIG',
-      `${variable} must be an http or https URL, not ${JSON.stringify(url)}`,
-    );
-  return url.replace(/\/+$/, '');
+/** A network that nobody could take for their own machine's is told before something is changed in it. */
+function describeElsewhere({ name, network: { core } }: ChosenNetwork): string | undefined {
+  if (name === LOCAL || (name === undefined && isLoopback(core))) return undefined;
+  return name === undefined ? `network of ${core}` : `network ${name} (${core})`;
 }
 
-/** Options win over the environment, the environment over what is usual. */
-export function createContext(sources: ContextSources, options: GlobalOptions): Context {
+export async function createContext(sources: ContextSources, options: GlobalOptions): Promise<Context> {
   const { environment, stdin, output } = sources;
   const paths = skerryPaths(environment);
-  const coreUrl = chooseUrl(options.core, environment, COMMAND_VARIABLES.coreUrl, DEFAULT_CORE_URL);
-  const gatewayUrl = chooseUrl(
-    options.gateway,
-    environment,
-    COMMAND_VARIABLES.gatewayUrl,
-    DEFAULT_GATEWAY_URL,
-  );
-  const keyName = options.key ?? (environment[COMMAND_VARIABLES.keyName] || DEFAULT_KEY_NAME);
+  const network = chooseNetwork({ options, environment, networks: await loadNetworks(paths.config) });
+  if (network.warning !== undefined) output.note(network.warning);
+  const { keyName } = network;
+  const coreUrl = network.network.core;
+  let elsewhere = describeElsewhere(network);
+  const tellNetwork = () => {
+    if (elsewhere !== undefined) output.note(elsewhere);
+    elsewhere = undefined;
+  };
   const loadSigner = async () => createSigner((await loadKey(paths.config, keyName)).privateKey);
+  const openSigned = async () => new CoreClient({ url: coreUrl, signer: await loadSigner() });
   return {
-    environment,
-    paths,
-    output,
-    stdin,
-    coreUrl,
-    gatewayUrl,
-    keyName,
+    ...{ environment, paths, output, stdin, network, coreUrl, keyName },
     reader: new CoreClient({ url: coreUrl }),
-    loadSigner,
-    openWriter: async () => new CoreClient({ url: coreUrl, signer: await loadSigner() }),
+    findService: createServiceFinder(network),
+    ...{ loadSigner, openSigned, tellNetwork },
+    async openWriter() {
+      const writer = await openSigned();
+      tellNetwork();
+      return writer;
+    },
   };
 }

@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { coreService } from '@skerry/core';
 import { createLogger, readConfig } from '@skerry/kit';
+import { startPerson } from './testing/person.ts';
 import { createTestDir } from './testing/run.ts';
-import { SKERRY } from './testing/shell.ts';
-
-const PUBLIC_KEY = `ssh-ed25519 ${'A'.repeat(68)} me`;
 
 async function startCore(home: string) {
   const settings = {
@@ -25,26 +20,10 @@ async function startCore(home: string) {
   });
 }
 
-/** What a person types, against a core node without a scheduler: nothing of it needs a machine. */
-async function startPerson(home: string, coreUrl: string) {
-  await mkdir(join(home, '.ssh'));
-  await writeFile(join(home, '.ssh', 'id_ed25519.pub'), PUBLIC_KEY);
-  const env = { PATH: process.env.PATH, SKERRY_HOME: home, HOME: home, SKERRY_CORE_URL: coreUrl };
-  return async (...args: string[]) => {
-    const child = spawn(process.execPath, [SKERRY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const [out, err, [code]] = await Promise.all([
-      text(child.stdout),
-      text(child.stderr),
-      once(child, 'exit'),
-    ]);
-    return { out, err, code: code as number };
-  };
-}
-
 test('what a person meets beside the answer: names, prices, empty lists, keys', async (t) => {
   await using home = await createTestDir();
   await using core = await startCore(home.path);
-  const skerry = await startPerson(home.path, core.urls[0]!);
+  const skerry = await startPerson(home.path, { SKERRY_CORE_URL: core.urls[0]! });
   const made = JSON.parse((await skerry('key', 'new', '--json')).out) as { path: string; address: string };
   const countMessages = async () => {
     const { out } = await skerry('message', 'list', '--json', '--address', made.address);

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 /** Options that every command takes. */
 export interface GlobalOptions {
   readonly core?: string;
+  readonly network?: string;
   readonly gateway?: string;
   readonly key?: string;
   readonly json?: boolean;

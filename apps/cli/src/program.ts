@@ -17,8 +17,9 @@ import { addSchedulerCommands } from './commands/scheduler.ts';
 import { addScoreCommands } from './commands/score.ts';
 import { addVrfCommands } from './commands/vrf.ts';
 import { addWebhookCommands } from './commands/webhook.ts';
-import { DEFAULT_CORE_URL, DEFAULT_GATEWAY_URL, DEFAULT_KEY_NAME } from './config.ts';
+import { DEFAULT_CORE_URL, DEFAULT_KEY_NAME } from './config.ts';
 import type { CommandHost } from './host.ts';
+import { addNetworksCommands } from './networks/commands.ts';
 import { type GlobalOptions, parseHttpUrl } from './options.ts';
 
 /** The tree of commands. Nothing that is slow to load is loaded before the command that needs it runs. */
@@ -27,8 +28,13 @@ export function createProgram(host: CommandHost, setExitCode: (exitCode: number)
     .description('A decentralised cloud that people run themselves')
     .version(packageJson.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
-    .option('--core <url>', `the core node (SKERRY_CORE_URL; ${DEFAULT_CORE_URL})`, parseHttpUrl)
-    .option('--gateway <url>', `the gateway's API (SKERRY_GATEWAY_URL; ${DEFAULT_GATEWAY_URL})`, parseHttpUrl)
+    .option(
+      '--core <url>',
+      `the core node (SKERRY_CORE_URL; the current network's, or ${DEFAULT_CORE_URL})`,
+      parseHttpUrl,
+    )
+    .option('--network <name>', 'a network that "skerry network" lists (SKERRY_NETWORK; the current one)')
+    .option('--gateway <url>', "the gateway's API (SKERRY_GATEWAY_URL; as the network says)", parseHttpUrl)
     .option('--key <name>', `the key to sign with (SKERRY_KEY; ${DEFAULT_KEY_NAME})`)
     .option('--json', 'print JSON; errors too, on standard error')
     .configureHelp({ showGlobalOptions: true, sortOptions: false })
@@ -50,6 +56,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
     );
   const bind = createBind(host, setExitCode);
   addNetworkCommands(program, bind);
+  addNetworksCommands(program, bind);
   addKeyCommands(program, bind);
   addInstanceCommands(program, bind);
   addImageCommands(program, bind);
@@ -79,7 +86,7 @@ function createBind(host: CommandHost, setExitCode: (exitCode: number) => void):
       const { environment, stdin, stdout, stderr } = host;
       const colours = stdout.isTTY === true && stdout.hasColors();
       const output = createOutput(stdout, stderr, { json: options.json === true, colours });
-      const context = createContext({ environment, stdin, output }, options);
+      const context = await createContext({ environment, stdin, output }, options);
       const exitCode = await body(context, command.opts() as never, command.processedArgs as never);
       if (typeof exitCode === 'number') setExitCode(exitCode);
     };

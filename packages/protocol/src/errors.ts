@@ -279,6 +279,8 @@ export const ERRORS = {
 
   // Command line and configuration
   INVALID_CONFIG: invalid('A setting is missing, unknown or malformed'),
+  NETWORK_UNKNOWN: missing('This machine knows no network with this name'),
+  SERVICE_UNKNOWN: missing('The network does not say where this service is'),
   KEY_NOT_FOUND: missing('This machine has no key with this name'),
   KEY_EXISTS: conflict('A key with this name already exists'),
   NAME_IN_USE: conflict('Another of your instances has this name'),

@@ -1,11 +1,13 @@
 import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } from '@skerry/kit';
 import { DEPLOYED_IMAGES } from '@skerry/protocol';
+import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
 
 const UPLOAD_LIMIT_BYTES = 4 * 1024 ** 3;
 const DAY_MINUTES = 24 * 60;
 
 const NOBODY = 'none';
 const { parse: parseList } = settings.list([], '');
+const { parse: parseUrl } = settings.url(undefined, '');
 
 /** Whom the node trusts. Left open, it is whom its peers trust (docs/operating.md). */
 const trusted = (describe: string): Setting<string[] | undefined> => ({
@@ -16,11 +18,30 @@ const trusted = (describe: string): Setting<string[] | undefined> => ({
   secret: false,
 });
 
+/** `name=URL`, comma-separated: each service once. */
+const services: Setting<Partial<Record<NetworkService, string>>> = {
+  parse(text) {
+    const pairs = parseList(text).map((part) => {
+      const [, name, url = ''] = /^([^=]*)=(.*)$/.exec(part) ?? [];
+      const service = NETWORK_SERVICES.find((one) => one === name?.trim());
+      if (service === undefined)
+        throw new Error(`expected NAME=URL with one of the names ${NETWORK_SERVICES.join(', ')}`);
+      return [service, parseUrl(url.trim())] as const;
+    });
+    return Object.fromEntries(pairs);
+  },
+  fallback: {},
+  required: false,
+  describe: `services of the network that clients are told of: NAME=URL, comma-separated (${NETWORK_SERVICES.join(', ')})`,
+  secret: false,
+};
+
 /** Settings of the core node. */
 export const coreConfig = defineConfig('SKERRY_CORE', {
   port: settings.port(4024, 'HTTP port'),
   host: settings.host(),
   name: settings.text('skerry', 'name of this node'),
+  services,
   dataDir: settings.directory('data', 'core', 'directory for the database and the files'),
   databaseUrl: settings.optionalSecret(
     'a PostgreSQL server to use instead of the embedded one (postgres://...)',

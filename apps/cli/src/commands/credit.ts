@@ -10,7 +10,7 @@ import type {
 } from '../credits/accounts.ts';
 import { parseHttpUrl, parsePositive, parseWhole } from '../options.ts';
 
-const CREDIT_URL = 'the credit service (default: port 4032 beside the core node)';
+const CREDIT_URL = 'the credit service (default: where the network says)';
 const KEY_FILE =
   'key file of the credit service (default: your own key, which counts only if the core nodes trust it)';
 

@@ -41,10 +41,10 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
   program
     .command('status')
     .description('show which services answer')
-    .option('--scheduler <url>', 'the scheduler (default: port 4030 beside the core node)', parseHttpUrl)
-    .option('--compute <url>', 'a compute node (default: port 4020 beside the core node)', parseHttpUrl)
-    .option('--credit <url>', 'the credit service (default: port 4032 beside the core node)', parseHttpUrl)
-    .option('--status <url>', 'the status service (default: port 4031 beside the core node)', parseHttpUrl)
+    .option('--scheduler <url>', 'the scheduler (default: where the network says)', parseHttpUrl)
+    .option('--compute <url>', 'a compute node (default: those that announced themselves)', parseHttpUrl)
+    .option('--credit <url>', 'the credit service (default: where the network says)', parseHttpUrl)
+    .option('--status <url>', 'the status service (default: where the network says)', parseHttpUrl)
     .addHelpText('after', examples('skerry status', 'skerry status --json'))
     .action(
       bind<StatusOptions>(async (context, options) =>

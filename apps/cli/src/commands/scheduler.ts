@@ -4,11 +4,7 @@ import { parseDiskGib, parseHttpUrl, parseMemoryMib, parsePositive } from '../op
 import type { SchedulerOptions, SimulateOptions } from '../scheduler/placements.ts';
 
 const withScheduler = (command: Command) =>
-  command.option(
-    '--scheduler <url>',
-    'the scheduler (default: port 4030 beside the core node)',
-    parseHttpUrl,
-  );
+  command.option('--scheduler <url>', 'the scheduler (default: where the network says)', parseHttpUrl);
 
 /** Questions to a scheduler, below the command that runs one. */
 export function addSchedulerCommands(program: Command, bind: Bind): void {

@@ -36,19 +36,13 @@ export interface EstimateOptions {
   readonly credit?: string;
 }
 
-const CREDIT_PORT = '4032';
 const HASH_CHARS = 16;
 
 const addressOf = async (context: Context, given: string | undefined): Promise<string> =>
   given === undefined ? (await context.loadSigner()).address : normaliseAddress(given);
 
-/** The credit service runs beside the core node, unless it is said to be elsewhere. */
-function serviceUrl({ coreUrl }: Context, given: string | undefined): string {
-  if (given !== undefined) return given;
-  const url = new URL(coreUrl);
-  url.port = CREDIT_PORT;
-  return url.origin;
-}
+const serviceUrl = async ({ findService }: Context, given: string | undefined): Promise<string> =>
+  given ?? (await findService('credit'));
 
 function lastsField({ runs_out_at: at, time }: AccountView): [string, string] {
   if (at === null) return ['lasts until', 'never runs out'];
@@ -136,6 +130,7 @@ export async function showCosts(
 async function openPublisher(context: Context, keyFile: string | undefined): Promise<CoreClient> {
   const signer: Signer =
     keyFile === undefined ? await context.loadSigner() : createSigner(await loadOrCreateKeyFile(keyFile));
+  context.tellNetwork();
   return new CoreClient({ url: context.coreUrl, signer });
 }
 
@@ -185,7 +180,7 @@ export async function showPurchases(
   options: PurchaseOptions,
 ): Promise<void> {
   const { page, limit } = options;
-  const answer = await call(serviceUrl(context, options.credit), CREDIT_API.listPurchases, {
+  const answer = await call(await serviceUrl(context, options.credit), CREDIT_API.listPurchases, {
     query: { page, limit, ...(given === undefined ? {} : { address: given }) },
   });
   const rows = answer.data.map((row) => [
@@ -225,7 +220,7 @@ export async function showEstimate(
   { chain, token, amount }: { readonly chain: string; readonly token: string; readonly amount: string },
   options: EstimateOptions,
 ): Promise<void> {
-  const url = serviceUrl(context, options.credit);
+  const url = await serviceUrl(context, options.credit);
   const { prices } = await call(url, CREDIT_API.listSalePrices, { query: { blockchain: chain } });
   const sale = prices.find(({ tokenSymbol }) => tokenSymbol.toLowerCase() === token.toLowerCase());
   if (!sale) throw new AppError('TOKEN_NOT_SOLD', `${token} on ${chain} does not buy credits`);

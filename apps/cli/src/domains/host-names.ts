@@ -14,10 +14,10 @@ export async function nameDomain(context: Context, reference: string): Promise<v
   context.output.result({ instance_hash: hash, subdomain }, subdomain);
 }
 
-export async function lookUpDomain({ gatewayUrl, output }: Context, text: string): Promise<void> {
+export async function lookUpDomain({ findService, output }: Context, text: string): Promise<void> {
   const words = text.toLowerCase().split('.', 1)[0]!;
   prefixOfHostname(words);
-  const record = await lookupDomain(gatewayUrl, words);
+  const record = await lookupDomain(await findService('gateway'), words);
   output.result(
     record,
     renderFields([
@@ -38,8 +38,9 @@ async function subjectOf(context: Context, reference: string): Promise<string> {
 }
 
 export async function whyDomain(context: Context, reference: string): Promise<void> {
-  const { gatewayUrl, output } = context;
-  const why = await explainDomain(gatewayUrl, await subjectOf(context, reference));
+  const { findService, output } = context;
+  const subject = await subjectOf(context, reference);
+  const why = await explainDomain(await findService('gateway'), subject);
   const lines = why.chain.map(({ step, ok, detail }) => `  ${MARKS[`${ok}`]}  ${step.padEnd(10)}  ${detail}`);
   const verdict = why.missing ? `does not answer: ${why.missing.message}` : 'answers';
   output.result(why, [`${why.hostname} ${verdict}`, ...lines].join('\n'));

@@ -56,7 +56,10 @@ test('domain why says the first thing that is missing', async () => {
     const result = (_: unknown, text: string) => {
       said = text;
     };
-    await whyDomain({ gatewayUrl, output: { ...plain, result } } as Context, subject);
+    await whyDomain(
+      { findService: async () => gatewayUrl, output: { ...plain, result } } as unknown as Context,
+      subject,
+    );
     return said;
   };
   const name = (hash: ItemHash | undefined) => hostnameOf(hash!);

@@ -40,6 +40,7 @@ export async function deleteInstance(
 }
 
 export async function eraseInstance(context: Context, reference: string): Promise<void> {
+  context.tellNetwork();
   const { id, node } = await findErasable(context, reference);
   const erased = await eraseAt(context, id, node);
   context.output.result(erased, `erased ${id}`);

@@ -64,7 +64,9 @@ export async function findInstance(context: Context, reference: string): Promise
   if (matches.length > 1) throw ambiguous(reference, matches);
   if (matches[0] !== undefined) return matches[0];
   if (words !== undefined)
-    return reader.getInstance((await lookupDomain(context.gatewayUrl, words)).instance_hash);
+    return reader.getInstance(
+      (await lookupDomain(await context.findService('gateway'), words)).instance_hash,
+    );
   throw new AppError('INSTANCE_NOT_FOUND', `you have no instance ${JSON.stringify(reference)}`, {
     details: { hint: '"skerry instance list" shows your instances' },
   });

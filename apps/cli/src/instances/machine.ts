@@ -17,8 +17,9 @@ interface Opened {
 }
 
 /** The node that runs an instance, spoken to as its owner. Throws INSTANCE_NOT_READY where no node was chosen. */
-async function openMachine(context: Context, reference: string): Promise<Opened> {
+async function openMachine(context: Context, reference: string, isChange = false): Promise<Opened> {
   const signer = await context.loadSigner();
+  if (isChange) context.tellNetwork();
   const { instance_id: instanceId, node_address: address } = await findInstance(context, reference);
   if (!address)
     throw new AppError('INSTANCE_NOT_READY', `no node has been chosen for ${reference} yet`, {
@@ -68,7 +69,7 @@ export async function actOnMachine(
   reference: string,
   action: 'reboot' | 'reinstall',
 ): Promise<void> {
-  const { machine } = await openMachine(context, reference);
+  const { machine } = await openMachine(context, reference, true);
   const result = await machine.act(action);
   context.output.result(result, `${reference}: ${String(result.status)}`);
 }
@@ -82,7 +83,7 @@ export async function workOnSnapshots(
   action: 'list' | 'create' | 'delete',
   name = '',
 ): Promise<void> {
-  const { machine } = await openMachine(context, reference);
+  const { machine } = await openMachine(context, reference, action !== 'list');
   const list = await (action === 'list'
     ? machine.listSnapshots()
     : action === 'create'
@@ -145,7 +146,7 @@ export async function restoreInstance(
     throw new AppError('INVALID_PARAMETERS', 'no source to restore from', {
       details: { hint: 'use one of --snapshot, --file and --stored' },
     });
-  const { machine } = await openMachine(context, reference);
+  const { machine } = await openMachine(context, reference, true);
   using progress = context.output.progress();
   progress.show('the node is replacing the disk');
   const result =

@@ -11,7 +11,7 @@ const REASON_CHARS = 300;
 export type InstanceReport = InstanceView & HostAddresses;
 
 export async function reportOf(context: Context, instance: InstanceView): Promise<InstanceReport> {
-  const gateway = await findGatewayStatus(context.gatewayUrl);
+  const gateway = await findGatewayStatus(() => context.findService('gateway'));
   return { ...instance, ...hostAddresses(hostnameOf(instance.instance_id), gateway) };
 }
 

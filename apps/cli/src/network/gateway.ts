@@ -21,9 +21,9 @@ export const getGatewayStatus = (gatewayUrl: string): Promise<GatewayStatus> =>
   call(gatewayUrl, GATEWAY_API.getGatewayStatus, {}, ASIDE);
 
 /** The gateway's status, or undefined where none answers: then host names are told without their domain. */
-export async function findGatewayStatus(gatewayUrl: string): Promise<GatewayStatus | undefined> {
+export async function findGatewayStatus(findUrl: () => Promise<string>): Promise<GatewayStatus | undefined> {
   try {
-    return await getGatewayStatus(gatewayUrl);
+    return await getGatewayStatus(await findUrl());
   } catch {
     return undefined;
   }

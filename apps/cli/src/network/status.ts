@@ -1,13 +1,13 @@
-import { call } from '@skerry/client';
-import type { AppError } from '@skerry/protocol';
+import { call, readAnnouncedNodes } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { SCHEDULER_API, type SchedulerStatusView } from '@skerry/protocol/api/scheduler';
 import { STATUS_API } from '@skerry/protocol/api/status';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { isUsable, usualUrl } from '../networks/services.ts';
 import { plainText } from '../output/text.ts';
 import { describeAbility, describeCredit, getCreditStatus, getNodeConfig } from './ability.ts';
-import { beside } from './beside.ts';
 import { ASIDE, getGatewayStatus } from './gateway.ts';
 
 export interface StatusOptions {
@@ -16,11 +16,6 @@ export interface StatusOptions {
   readonly credit?: string;
   readonly status?: string;
 }
-
-const SCHEDULER_PORT = 4030;
-const COMPUTE_PORT = 4020;
-const CREDIT_PORT = 4032;
-const STATUS_PORT = 4031;
 
 interface ServiceStatus {
   readonly service: string;
@@ -53,9 +48,12 @@ const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string>>> = {
   },
 };
 
-async function ask(service: string, url: string): Promise<ServiceStatus> {
+/** @param find throws what is told instead, where nobody knows the address */
+async function ask(service: string, find: () => string | Promise<string>): Promise<ServiceStatus> {
   const startedMs = performance.now();
+  let url = '';
   try {
+    url = await find();
     const detail = await DESCRIBE[service]!(url);
     return { service, url, answers: true, elapsed_ms: Math.round(performance.now() - startedMs), detail };
   } catch (error) {
@@ -64,16 +62,50 @@ async function ask(service: string, url: string): Promise<ServiceStatus> {
   }
 }
 
+/** Of compute nodes that announced themselves, those that are asked. */
+const NODES_ASKED = 16;
+
+/** Nodes that announced themselves on this network, newest first; what is no address that can be asked from here is left out. */
+async function findComputeNodes({ reader, coreUrl }: Context): Promise<string[]> {
+  try {
+    const nodes = await readAnnouncedNodes(reader, AbortSignal.timeout(ASIDE.timeoutMs));
+    return nodes
+      .map(({ url }) => url)
+      .filter((url) => isUsable(url, coreUrl))
+      .slice(0, NODES_ASKED);
+  } catch {
+    return [];
+  }
+}
+
+/** The compute nodes of the network as one row: up where one of them answers. */
+async function askCompute(context: Context, given: string | undefined): Promise<ServiceStatus> {
+  const named = given ?? context.network.given.compute;
+  const urls = named === undefined ? await findComputeNodes(context) : [named];
+  if (urls.length <= 1)
+    return ask('compute', () => {
+      const url = urls[0] ?? usualUrl(context.coreUrl, 'compute');
+      if (url === undefined) throw new AppError('SERVICE_UNKNOWN', 'no compute node announced itself');
+      return url;
+    });
+  const nodes = await Promise.all(urls.map((url) => ask('compute', () => url)));
+  const answering = nodes.filter(({ answers }) => answers);
+  return {
+    ...(answering[0] ?? nodes[0]!),
+    detail: `${answering.length} of ${count(nodes.length, 'node')} answer`,
+  };
+}
+
 /** Exit code 5 where any of them does not answer. */
 export async function showStatus(context: Context, options: StatusOptions): Promise<number> {
-  const { coreUrl, gatewayUrl, output } = context;
+  const { coreUrl, findService, output } = context;
   const services = await Promise.all([
-    ask('core', coreUrl),
-    ask('scheduler', options.scheduler ?? beside(coreUrl, SCHEDULER_PORT)),
-    ask('compute', options.compute ?? beside(coreUrl, COMPUTE_PORT)),
-    ask('gateway', gatewayUrl),
-    ask('credit', options.credit ?? beside(coreUrl, CREDIT_PORT)),
-    ask('status', options.status ?? beside(coreUrl, STATUS_PORT)),
+    ask('core', () => coreUrl),
+    ask('scheduler', () => options.scheduler ?? findService('scheduler')),
+    askCompute(context, options.compute),
+    ask('gateway', () => findService('gateway')),
+    ask('credit', () => options.credit ?? findService('credit')),
+    ask('status', () => options.status ?? findService('status')),
   ]);
   const rows = services.map(({ service, url, answers, elapsed_ms: elapsedMs, detail }) => [
     service,

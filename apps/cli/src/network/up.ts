@@ -5,6 +5,7 @@ import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { LOCAL } from '../networks/store.ts';
 import { countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
@@ -86,7 +87,9 @@ async function welcome(context: Context, devnet: Devnet, dataDir: string, termin
   const ability = await findComputeAbility(devnet.urls.compute);
   const credit = await findCreditAbility(devnet.urls.credit);
   const { urls, coreUrls, failures } = devnet;
-  const facts = { urls, coreUrls, failures, dataDir, ability, credit };
+  const { name } = context.network;
+  const otherNetwork = name === undefined || name === LOCAL ? undefined : name;
+  const facts = { urls, coreUrls, failures, dataDir, ability, credit, otherNetwork };
   if (output.json) output.result(welcomeRecord(facts), '');
   else terminal.say(renderWelcome(facts, (text) => output.paint('bold', text)));
 }

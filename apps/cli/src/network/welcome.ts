@@ -1,6 +1,7 @@
 import { type DaemonName, type DevnetUrls, PORTS, type PortName } from '@skerry/devnet';
 import type { AppError } from '@skerry/protocol';
 import { COMMAND_VARIABLES } from '../config.ts';
+import { LOCAL } from '../networks/store.ts';
 import { alignColumns } from '../output/text.ts';
 import type { Ability } from './ability.ts';
 
@@ -12,6 +13,8 @@ export interface NetworkFacts {
   readonly dataDir: string;
   /** What the compute node can do. */
   readonly ability: Ability;
+  /** The network that commands work on without a word, where that is not the one of this machine. */
+  readonly otherNetwork?: string | undefined;
   /** What the credit service sells, in one line. */
   readonly credit: string;
 }
@@ -43,17 +46,19 @@ function rowsOf({ urls, coreUrls, failures, ability, credit }: NetworkFacts): st
 }
 
 /** Where a door is not at its usual port, the commands must be told. */
-function exportsOf(urls: Partial<DevnetUrls>): string[] {
+function exportsOf({ urls, otherNetwork }: NetworkFacts): string[] {
   const needed = (door: PortName, variable: string) => {
     const url = urls[door];
     return url !== undefined && portOf(url) !== String(PORTS[door].fallback)
       ? [`  export ${variable}=${url}`]
       : [];
   };
-  return [
+  const exports = [
     ...needed('core', COMMAND_VARIABLES.coreUrl),
     ...needed('gatewayApi', COMMAND_VARIABLES.gatewayUrl),
   ];
+  if (otherNetwork === undefined || exports.length > 0) return exports;
+  return [`  export ${COMMAND_VARIABLES.network}=${LOCAL}      (commands work on ${otherNetwork} now)`];
 }
 
 /** What this machine can do: nobody is sent to what cannot work here. */
@@ -76,7 +81,7 @@ function thingsToTry({ urls, ability }: NetworkFacts): string[] {
 }
 
 export function renderWelcome(facts: NetworkFacts, bold: (text: string) => string): string {
-  const { urls, failures, dataDir } = facts;
+  const { failures, dataDir } = facts;
   return [
     '',
     bold(failures.size === 0 ? 'The network is up.' : 'The network is up, but some services are not.'),
@@ -84,7 +89,7 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
     `  data and logs: ${dataDir}`,
     '',
     'Try this in another shell:',
-    ...exportsOf(urls),
+    ...exportsOf(facts),
     '  npx skerry key new',
     ...thingsToTry(facts),
     '  npx skerry score latest      (after an hour, or within a minute with "skerry up --hour 20s")',

@@ -4,7 +4,6 @@ import { type ReasonView, type ResourcesView, SCHEDULER_API } from '@skerry/prot
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findInstance } from '../instances/find.ts';
-import { beside } from '../network/beside.ts';
 import { plainText, renderFields, renderTable } from '../output/text.ts';
 
 export interface SchedulerOptions {
@@ -17,13 +16,12 @@ export interface SimulateOptions extends SchedulerOptions {
   readonly disk: number;
 }
 
-const SCHEDULER_PORT = 4030;
 const HASH = /^[0-9a-f]{64}$/i;
 const ID_CHARS_SHOWN = 12;
 const SIMULATE_TIMEOUT_MS = 10_000;
 
-const urlOf = ({ coreUrl }: Context, { scheduler }: SchedulerOptions) =>
-  scheduler ?? beside(coreUrl, SCHEDULER_PORT);
+const urlOf = async ({ findService }: Context, { scheduler }: SchedulerOptions) =>
+  scheduler ?? (await findService('scheduler'));
 const shortOf = (id: string | null) => id?.slice(0, ID_CHARS_SHOWN) ?? '-';
 const scoreOf = (score: number | null) => (score === null ? '-' : score.toFixed(3));
 const sizeOf = ({ cpu, memory_mib, disk_gib }: ResourcesView) =>
@@ -40,7 +38,7 @@ export async function explainPlacement(
   const hash = HASH.test(reference)
     ? parseItemHash(reference)
     : (await findInstance(context, reference)).instance_id;
-  const answer = await call(urlOf(context, options), SCHEDULER_API.explainPlacement, {
+  const answer = await call(await urlOf(context, options), SCHEDULER_API.explainPlacement, {
     params: { vm_hash: hash },
     query: {},
   });
@@ -87,7 +85,7 @@ export async function explainPlacement(
 
 /** The compute nodes as the scheduler sees them. */
 export async function listSchedulerNodes(context: Context, options: SchedulerOptions): Promise<void> {
-  const answer = await call(urlOf(context, options), SCHEDULER_API.listNodes, {});
+  const answer = await call(await urlOf(context, options), SCHEDULER_API.listNodes, {});
   const rows = answer.nodes.map((node) => [
     shortOf(node.node_id),
     plainText(node.url ?? ''),
@@ -107,7 +105,7 @@ export async function listSchedulerNodes(context: Context, options: SchedulerOpt
 
 /** What runs where, and what waits. */
 export async function showPlan(context: Context, options: SchedulerOptions): Promise<void> {
-  const answer = await call(urlOf(context, options), SCHEDULER_API.getPlan, {});
+  const answer = await call(await urlOf(context, options), SCHEDULER_API.getPlan, {});
   const placed = Object.entries(answer.plan).flatMap(([nodeId, { instances }]) =>
     instances.map((hash) => [hash, shortOf(nodeId), '']),
   );
@@ -122,7 +120,7 @@ export async function simulatePlacement(context: Context, options: SimulateOptio
   const { cpu, memory, disk } = options;
   // "No" is an answer here, with a status of its own.
   const answer = await call(
-    urlOf(context, options),
+    await urlOf(context, options),
     SCHEDULER_API.simulatePlacement,
     { query: { vcpus: cpu, memory, disk } },
     { timeoutMs: SIMULATE_TIMEOUT_MS },

@@ -90,7 +90,7 @@ const renderWebhook = (webhook: WebhookView) =>
   ]);
 
 export async function listWebhooks(context: Context): Promise<void> {
-  const core = await context.openWriter();
+  const core = await context.openSigned();
   const answer = await core.listWebhooks({ limit: 100 });
   const rows = answer.webhooks.map((one) => [
     one.webhook_id,
@@ -105,7 +105,7 @@ export async function listWebhooks(context: Context): Promise<void> {
 export type PlainAction = 'show' | 'pause' | 'test' | 'delete';
 
 export async function askWebhook(context: Context, id: string, action: PlainAction): Promise<void> {
-  const core = await context.openWriter();
+  const core = await (action === 'show' ? context.openSigned() : context.openWriter());
   const answer = await core.askWebhook(id, action);
   const text = 'event_id' in answer ? `event: ${answer.event_id}` : undefined;
   const shown = 'url' in answer ? renderWebhook(answer) : `deleted ${id}`;
@@ -138,7 +138,7 @@ export async function listDeliveries(
   options: DeliveriesOptions,
   id: string,
 ): Promise<void> {
-  const core = await context.openWriter();
+  const core = await context.openSigned();
   const answer = await core.askWebhook(id, 'deliveries', { ...options });
   const rows = answer.deliveries.map((one) => {
     const last = one.log.at(-1);

@@ -28,6 +28,7 @@ export function nodeHandlers({ network, settings, nodeAddress, trust, health, me
       version: VERSION,
       address: nodeAddress,
       trust: trust.view(),
+      services: settings.services,
     }),
     getVersion: () => ({ version: VERSION }),
     getRootVersion: () => ({ version: VERSION }),

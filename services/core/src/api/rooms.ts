@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Indexer } from '@skerry/indexer';
 import type { Client, RateLimitOptions } from '@skerry/kit';
 import type { Runner } from '@skerry/protocol';
+import type { NetworkService } from '@skerry/protocol/api/core/node';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../intake/intake.ts';
 import type { Health } from '../node/health/health.ts';
@@ -57,6 +58,8 @@ export interface Rooms {
 /** Settings of the node, by their names. */
 export interface RouteSettings extends UploadLimits {
   readonly name: string;
+  /** Where services of the network are. */
+  readonly services: Partial<Record<NetworkService, string>>;
   /** How long POST /instances waits for the scheduler before it answers without an address. */
   readonly allocationWaitMs: number;
   readonly uploadLimitBytes: number;

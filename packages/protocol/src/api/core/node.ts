@@ -24,6 +24,21 @@ export const TrustView = Type.Object(
 );
 export type TrustView = Static<typeof TrustView>;
 
+/** Services of a network that people and clients ask beside its core nodes. */
+export const NETWORK_SERVICES = ['gateway', 'scheduler', 'credit', 'status'] as const;
+export type NetworkService = (typeof NETWORK_SERVICES)[number];
+
+const serviceUrl = (description: string) => Type.Optional(Type.String({ description }));
+const ServicesView = Type.Object(
+  {
+    gateway: serviceUrl("URL of the gateway's API"),
+    scheduler: serviceUrl('URL of the scheduler'),
+    credit: serviceUrl('URL of the credit service'),
+    status: serviceUrl('URL of the status service'),
+  } satisfies Record<NetworkService, unknown>,
+  { title: 'Services', description: "where the node's operator says that services of its network are" },
+);
+
 export const InfoView = Type.Object(
   {
     node_multi_addresses: Type.Array(Type.String()),
@@ -31,6 +46,7 @@ export const InfoView = Type.Object(
     version: Type.String(),
     address: Type.String({ description: 'address of the key that signs what the node announces' }),
     trust: TrustView,
+    services: Type.Optional(ServicesView),
   },
   { title: 'Info' },
 );
@@ -98,7 +114,7 @@ export const NODE_API = {
     tag: 'node',
     ...answersFromMemory(),
     answers: { 200: InfoView },
-    deployed: { differs: 'also says whom the node trusts' },
+    deployed: { differs: 'also says whom the node trusts, and where services of its network are' },
   },
   getVersion: {
     method: 'GET',

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { coreService } from '@skerry/core';
+import { createLogger, readConfig } from '@skerry/kit';
+import { startPerson } from '../testing/person.ts';
+import { createTestDir } from '../testing/run.ts';
+
+/** A core node that says where its scheduler is, and nothing of the others; nothing listens on the discard port. */
+const SCHEDULER = 'http://127.0.0.1:9';
+
+async function startCore(home: string) {
+  const settings = {
+    SKERRY_CORE_DATA_DIR: join(home, 'core'),
+    SKERRY_CORE_PORT: '0',
+    SKERRY_CORE_HOST: '127.0.0.1',
+    SKERRY_CORE_SERVICES: `scheduler=${SCHEDULER}/`,
+  };
+  return coreService.start(readConfig(coreService.config, settings), {
+    log: createLogger('test', 'fatal'),
+    signal: new AbortController().signal,
+  });
+}
+
+test('one network at a time: added, used, shown, named, removed', async () => {
+  await using home = await createTestDir();
+  await using core = await startCore(home.path);
+  const url = core.urls[0]!;
+  const skerry = await startPerson(home.path, {});
+
+  assert.equal((await skerry('network', 'add', 'bad name', url)).code, 2);
+  assert.equal((await skerry('network', 'add', 'local', url)).code, 2);
+  assert.equal((await skerry('network', 'add', 'away', 'http://127.0.0.1:9')).code, 5);
+  const added = await skerry('network', 'add', 'test', url, '--credit', 'http://127.0.0.1:10');
+  assert.equal(added.code, 0, added.err);
+  assert.match(added.out, new RegExp(`^scheduler: ${SCHEDULER} \\(as its core node says\\)$`, 'm'));
+  assert.match(added.out, /^credit: http:\/\/127\.0\.0\.1:10 \(as added\)$/m);
+  assert.match(added.out, /^gateway: unknown$/m);
+  assert.match(added.err, /"skerry network use test"/);
+
+  // Named by an option, a variable, and as the current one.
+  const status = async (...args: string[]) => {
+    const { out } = await skerry('status', '--json', ...args);
+    const { services } = JSON.parse(out) as { services: { service: string; url: string }[] };
+    return Object.fromEntries(services.map((one) => [one.service, one.url]));
+  };
+  const expected = {
+    core: url,
+    scheduler: SCHEDULER,
+    compute: '',
+    gateway: '',
+    credit: 'http://127.0.0.1:10',
+    status: '',
+  };
+  assert.deepEqual(await status('--network', 'test'), expected);
+  assert.deepEqual(await status('--core', url), { ...expected, credit: '' });
+  assert.equal((await skerry('network', 'use', 'test')).code, 0);
+  assert.deepEqual(await status(), expected);
+  const nodes = await skerry('scheduler', 'nodes', '--json');
+  assert.match(nodes.err, /127\.0\.0\.1:9 does not answer/);
+  const unknown = await skerry('credit', 'purchases', '--core', url, '--json');
+  assert.equal((JSON.parse(unknown.err) as { code: string }).code, 'SERVICE_UNKNOWN');
+
+  // What is changed is changed on a network that is told.
+  await skerry('key', 'new');
+  const posted = await skerry('message', 'post', '--type', 'POST', '--content', '{"type":"note"}');
+  assert.deepEqual([posted.code, posted.err], [0, `network test (${url})\n`]);
+  assert.equal((await skerry('message', 'list')).err, '');
+
+  const listed = JSON.parse((await skerry('network', 'list', '--json')).out) as {
+    name: string;
+    current: boolean;
+  }[];
+  assert.deepEqual(
+    listed.map(({ name, current }) => [name, current]),
+    [
+      ['local', false],
+      ['test', true],
+    ],
+  );
+  const removed = await skerry('network', 'remove', 'test');
+  assert.deepEqual([removed.code, removed.err], [0, 'commands work on local again\n']);
+  assert.match((await skerry('network', 'list')).out, /^\* +local /m);
+});

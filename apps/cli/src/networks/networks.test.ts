@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Environment } from '../config.ts';
+import type { GlobalOptions } from '../options.ts';
+import { createTestDir } from '../testing/run.ts';
+import { chooseNetwork } from './choose.ts';
+import { findService, isUsable } from './services.ts';
+import { getNetwork, loadNetworks, type Networks, saveNetworks } from './store.ts';
+
+const PROD = 'https://core.example.org';
+const OTHER = 'https://core.example.net';
+const NETWORKS: Networks = {
+  current: 'prod',
+  networks: {
+    prod: { core: PROD, credit: 'https://credit.example.org', key: 'work' },
+    other: { core: OTHER },
+  },
+};
+
+const choose = (options: GlobalOptions, environment: Environment = {}, networks: Networks = NETWORKS) =>
+  chooseNetwork({ options, environment, networks });
+const coreOf = (...args: Parameters<typeof choose>) => choose(...args).network.core;
+
+test('option before environment before current network before the local one', () => {
+  const environment = { SKERRY_CORE_URL: 'http://a.example', SKERRY_NETWORK: 'other' };
+  assert.equal(coreOf({ core: 'http://b.example' }, environment), 'http://b.example');
+  assert.equal(coreOf({ network: 'prod' }, environment), PROD);
+  assert.equal(coreOf({}, environment), 'http://a.example');
+  assert.equal(coreOf({}, { SKERRY_NETWORK: 'other' }), OTHER);
+  assert.equal(coreOf({}), PROD);
+  assert.equal(coreOf({}, {}, { networks: {} }), 'http://127.0.0.1:4024');
+  assert.equal(coreOf({}, { SKERRY_NETWORK: 'local' }), 'http://127.0.0.1:4024');
+  assert.throws(() => choose({ network: 'nowhere' }), { code: 'NETWORK_UNKNOWN' });
+  assert.throws(() => choose({ network: 'prod', core: OTHER }), { code: 'INVALID_PARAMETERS' });
+  assert.throws(() => choose({}, { SKERRY_CORE_URL: 'ftp://x' }), { code: 'INVALID_CONFIG' });
+});
+
+test('a current network that is gone stands in the way of nothing that is named', () => {
+  const gone = { current: 'gone', networks: {} };
+  assert.throws(() => choose({}, {}, gone), { code: 'NETWORK_UNKNOWN' });
+  assert.equal(coreOf({ core: OTHER }, {}, gone), OTHER);
+});
+
+test('the key is the one of the network, unless another is named', () => {
+  assert.equal(choose({}).keyName, 'work');
+  assert.equal(choose({}, { SKERRY_KEY: 'mine' }).keyName, 'mine');
+  assert.equal(choose({ key: 'his' }, { SKERRY_KEY: 'mine' }).keyName, 'his');
+  assert.equal(choose({ core: OTHER }).keyName, 'default');
+});
+
+test('a variable that beats the current network is said', () => {
+  assert.equal(
+    choose({}, { SKERRY_CORE_URL: OTHER }).warning,
+    `SKERRY_CORE_URL (${OTHER}) is used instead of the network prod`,
+  );
+  assert.match(
+    choose({}, { SKERRY_CREDIT_URL: 'http://x' }).warning!,
+    /^SKERRY_CREDIT_URL \(http:\/\/x\) is used/,
+  );
+  for (const quiet of [
+    choose({}),
+    choose({}, { SKERRY_CORE_URL: PROD }),
+    choose({ core: OTHER }, { SKERRY_CORE_URL: 'http://x' }),
+    choose({}, { SKERRY_CORE_URL: OTHER }, { networks: {} }),
+  ])
+    assert.equal(quiet.warning, undefined);
+});
+
+test("a service is never one of another network's", () => {
+  const elsewhere = { network: { core: PROD }, given: {} };
+  assert.equal(findService(elsewhere, 'scheduler', {}), undefined);
+  assert.equal(findService(elsewhere, 'scheduler', undefined), undefined);
+  assert.equal(findService(elsewhere, 'scheduler', { scheduler: 'http://127.0.0.1:4030' }), undefined);
+  assert.equal(
+    findService({ network: { core: 'http://127.0.0.1:5024' }, given: {} }, 'scheduler', {}),
+    undefined,
+  );
+  // What is nearer wins: said now, said when the network was added, said by its core node.
+  const told = { credit: 'https://told.example/' };
+  const { network } = choose({});
+  assert.deepEqual(findService({ network, given: { credit: 'http://x' } }, 'credit', told), {
+    url: 'http://x',
+    from: 'given',
+  });
+  assert.equal(findService({ network, given: {} }, 'credit', told)?.url, 'https://credit.example.org');
+  assert.deepEqual(findService(elsewhere, 'credit', told), { url: 'https://told.example', from: 'core' });
+  assert.deepEqual(findService({ network: getNetwork(NETWORKS, 'local'), given: {} }, 'gateway', undefined), {
+    url: 'http://127.0.0.1:8081',
+    from: 'usual',
+  });
+});
+
+test('an option that names the network beats the variables of services of another one', () => {
+  const environment = { SKERRY_GATEWAY_URL: 'http://127.0.0.1:8081' };
+  assert.deepEqual(choose({ core: OTHER }, environment).given, {});
+  assert.deepEqual(choose({ network: 'other' }, environment).given, {});
+  assert.deepEqual(choose({ core: OTHER, gateway: 'http://g' }, environment).given, { gateway: 'http://g' });
+});
+
+test('loopback is followed only from loopback', () => {
+  for (const url of ['http://localhost:1', 'http://127.1.2.3', 'http://[::1]:1', 'http://a.localhost'])
+    assert.deepEqual([isUsable(url, PROD), isUsable(url, 'http://127.0.0.1:4024')], [false, true], url);
+  for (const url of ['file:///etc/passwd', 'nonsense']) assert.ok(!isUsable(url, PROD));
+});
+
+test('networks are kept for their owner alone; a damaged file is said', async () => {
+  await using dir = await createTestDir();
+  assert.deepEqual(await loadNetworks(dir.path), { networks: {} });
+  await saveNetworks(dir.path, NETWORKS);
+  assert.deepEqual(await loadNetworks(dir.path), NETWORKS);
+  const file = join(dir.path, 'networks.json');
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  for (const text of ['{', '[]', '{"networks":{"x":{"core":"ftp://x"}}}']) {
+    await writeFile(file, text);
+    await assert.rejects(loadNetworks(dir.path), { code: 'INVALID_CONFIG', message: /networks\.json/ });
+  }
+});

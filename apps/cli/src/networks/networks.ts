@@ -1,0 +1,136 @@
+import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
+import type { Context } from '../context.ts';
+import { parseHttpUrl } from '../options.ts';
+import { renderFields } from '../output/text.ts';
+import { askServices, findService, type Told } from './services.ts';
+import {
+  checkNetworkName,
+  getNetwork,
+  LOCAL,
+  loadNetworks,
+  type Network,
+  type Networks,
+  saveNetworks,
+} from './store.ts';
+
+export interface NetworkAddOptions {
+  readonly scheduler?: string;
+  readonly credit?: string;
+  readonly status?: string;
+  readonly use?: boolean;
+}
+
+export interface NetworkAddGlobals {
+  readonly gateway?: string;
+  readonly key?: string;
+}
+
+const SOURCES = {
+  given: 'as given',
+  network: 'as added',
+  core: 'as its core node says',
+  usual: 'the usual port',
+} as const;
+
+/** Where each service of a network is and how that is known, for people and for programs. */
+function describeServices(network: Network, given: Context['network']['given'], told: Told | undefined) {
+  return NETWORK_SERVICES.map((service) => {
+    const found = findService({ network, given }, service, told);
+    return { service, url: found?.url ?? null, from: found?.from ?? null };
+  });
+}
+
+function tellServices(
+  { output }: Context,
+  record: { readonly name: string; readonly network: Network; readonly current: boolean },
+  services: ReturnType<typeof describeServices>,
+  answers: boolean,
+): void {
+  const { name, network, current } = record;
+  const fields = renderFields([
+    ['network', name],
+    ['current', current ? 'yes' : 'no'],
+    ['core', `${network.core}${answers ? '' : ' (does not answer)'}`],
+    ...services.map(({ service, url, from }): [string, string] => [
+      service,
+      url === null || from === null ? 'unknown' : `${url} (${SOURCES[from]})`,
+    ]),
+    ['key', network.key],
+  ]);
+  const urls = Object.fromEntries(services.map(({ service, url }) => [service, url]));
+  output.result({ name, current, core: network.core, ...urls, key: network.key ?? null }, fields);
+}
+
+const isCurrent = (networks: Networks, name: string) => (networks.current ?? LOCAL) === name;
+
+/** Asks the core node first: a network that cannot be reached is more often a typing error than a network. */
+export async function addNetwork(
+  context: Context,
+  name: string,
+  url: string,
+  options: NetworkAddOptions,
+  { gateway, key }: NetworkAddGlobals,
+): Promise<void> {
+  const { paths, output } = context;
+  checkNetworkName(name);
+  const core = parseHttpUrl(url);
+  const { use, ...services } = options;
+  const named: Partial<Record<NetworkService, string>> = { ...services, ...(gateway ? { gateway } : {}) };
+  const network: Network = { core, ...named, ...(key === undefined ? {} : { key }) };
+  const told = await askServices(core);
+  const before = await loadNetworks(paths.config);
+  const networks: Networks = {
+    ...before,
+    ...(use ? { current: name } : {}),
+    networks: { ...before.networks, [name]: network },
+  };
+  await saveNetworks(paths.config, networks);
+  const record = { name, network, current: isCurrent(networks, name) };
+  tellServices(context, record, describeServices(network, {}, told), true);
+  if (!record.current) output.note(`"skerry network use ${name}" makes it the one that commands work on`);
+}
+
+export async function useNetwork({ paths, output }: Context, name: string): Promise<void> {
+  const { current: _, ...networks } = await loadNetworks(paths.config);
+  const { core } = getNetwork(networks, name);
+  await saveNetworks(paths.config, name === LOCAL ? networks : { ...networks, current: name });
+  output.result({ name, core }, `commands work on ${name} (${core})`);
+}
+
+export async function removeNetwork({ paths, output }: Context, name: string): Promise<void> {
+  checkNetworkName(name);
+  const { networks: all, ...rest } = await loadNetworks(paths.config);
+  getNetwork({ networks: all }, name);
+  const { [name]: removed, ...networks } = all;
+  const { current, ...others } = rest;
+  const isGone = current === name;
+  await saveNetworks(paths.config, { ...others, ...(isGone || !current ? {} : { current }), networks });
+  output.result({ name, core: removed!.core }, `removed ${name}`);
+  if (isGone) output.note(`commands work on ${LOCAL} again`);
+}
+
+export async function listNetworks({ paths, output }: Context): Promise<void> {
+  const networks = await loadNetworks(paths.config);
+  const all = [LOCAL, ...Object.keys(networks.networks).sort()].map((name) => {
+    const network = getNetwork(networks, name);
+    return { name, current: isCurrent(networks, name), ...network };
+  });
+  const rows = all.map(({ name, current, core, key }) => [current ? '*' : '', name, core, key ?? '']);
+  output.result(all, output.table(['', 'NAME', 'CORE', 'KEY'], rows, 'no networks'));
+}
+
+/** @param name the one that commands work on where it is left out, with what options and variables say */
+export async function showNetwork(context: Context, name: string | undefined): Promise<void> {
+  const networks = await loadNetworks(context.paths.config);
+  const { name: chosen, network: used, given } = context.network;
+  const network = name === undefined ? used : getNetwork(networks, name);
+  const told = await askServices(network.core).catch(() => undefined);
+  const shown = name ?? chosen;
+  const record = {
+    name: shown ?? '(none: named by its core node)',
+    network,
+    current: shown !== undefined && isCurrent(networks, shown),
+  };
+  const services = describeServices(network, name === undefined ? given : {}, told);
+  tellServices(context, record, services, told !== undefined);
+}
