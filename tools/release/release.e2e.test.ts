@@ -7,14 +7,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { build } from 'esbuild';
-import { chromium } from 'playwright-core';
 import { ROOT } from '../source.ts';
 import { createLock, type LockPackages } from './lock.ts';
 import { readRepositoryLock, releasePackages } from './npm.ts';
 import { CHECKSUMS, createRelease, writeChecksums } from './release.ts';
 import { runNpm } from './run-npm.ts';
 import { writeJson } from './stage.ts';
+import { bundle, readConsole } from './testing/browser.ts';
 import { findOldNode, linkNative, listTarball, type RunningCore, startCore } from './testing/parts.ts';
 
 /**
@@ -28,8 +27,6 @@ const OLD_NODE = findOldNode();
 const NODES = [process.execPath, ...(OLD_NODE ? [OLD_NODE] : [])];
 const OUTSIDE = mkdtempSync(join(tmpdir(), 'skerry-release-'));
 const RELEASE = createRelease(join(OUTSIDE, 'build'));
-/** Debian's, which the tests' prerequisites install. */
-const BROWSER = '/usr/bin/chromium';
 /** Whoever opens a page loads it. */
 const BUNDLE_CHARS_MAX = 700_000;
 const HOME = join(OUTSIDE, 'home');
@@ -229,11 +226,7 @@ describe('an application of the client', () => {
     });
 
   test('runs in a browser, in a bundle without anything of Node', async () => {
-    const bundled = await build({
-      entryPoints: [join(folder, 'main.ts')],
-      ...{ bundle: true, format: 'esm', platform: 'browser', minify: true, write: false, logLevel: 'error' },
-    });
-    const [{ text }] = bundled.outputFiles as unknown as [{ text: string }];
+    const text = await bundle(join(folder, 'main.ts'));
     assert.ok(!text.includes('node:'));
     assert.ok(text.length < BUNDLE_CHARS_MAX, `${text.length} characters`);
     const server = createServer((request, response) => {
@@ -242,17 +235,10 @@ describe('an application of the client', () => {
       response.end(isScript ? text : '<!doctype html><script type="module" src="/main.js"></script>');
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox'] });
     try {
-      const page = await browser.newPage();
-      const said = Promise.race([
-        page.waitForEvent('console').then((message) => message.text()),
-        page.waitForEvent('pageerror').then((error) => error.message),
-      ]);
-      await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-      assert.match(await said, /^0x[0-9a-f]{40} processed$/);
+      const { port } = server.address() as AddressInfo;
+      assert.match(await readConsole(`http://127.0.0.1:${port}/`), /^0x[0-9a-f]{40} processed$/);
     } finally {
-      await browser.close();
       server.close();
     }
   });
