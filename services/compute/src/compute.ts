@@ -103,6 +103,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     ...{ publisher, ipv6Prefix, capacity, accelerator, obstacle, log },
     programFeatures: programs.features,
     announceUrl: config.announceUrl,
+    isDraining: config.drain,
   });
   const diagnosticMachine = new DiagnosticMachine({
     ...{ names, ipv6Prefix, ipv4Pool, network, addresses, obstacle, log },

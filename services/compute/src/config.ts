@@ -62,6 +62,10 @@ export const computeConfig = defineConfig(
     announceUrl: settings.optionalText(
       'the URL at which others reach the HTTP interface; by default the listening address',
     ),
+    drain: settings.flag(
+      false,
+      'whether the node wants to be empty: it gets nothing new, and its instances move away as far as there is room',
+    ),
     schedulers: settings.list(
       [],
       'addresses that may send instances to this node (POST /control/allocations)',

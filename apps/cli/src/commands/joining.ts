@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { DoctorOptions } from '../doctor/doctor.ts';
 import type { JoinOptions } from '../joining/join.ts';
+import type { LeaveOptions } from '../joining/leave.ts';
 import type { Role } from '../joining/roles.ts';
 import { parseDurationMs, parseHttpUrl } from '../options.ts';
 
@@ -24,11 +25,14 @@ const addAnswers = (command: Command) =>
     );
 
 const JOIN_MS = 600_000;
+/** Machines that move take their time. */
+const LEAVE_MS = 1_800_000;
 
 /** From an empty machine to a member of a network, and back. */
 export function addJoiningCommands(program: Command, bind: Bind): void {
   addDoctor(program, bind);
   addJoin(program, bind);
+  addLeave(program, bind);
 }
 
 function addDoctor(program: Command, bind: Bind): void {
@@ -93,6 +97,27 @@ function addJoin(program: Command, bind: Bind): void {
     .action(
       bind<JoinOptions>(async (context, options, [url]) =>
         (await import('../joining/join.ts')).joinNetwork(context, url!, options),
+      ),
+    );
+}
+
+function addLeave(program: Command, bind: Bind): void {
+  program
+    .command('leave')
+    .description('take this machine out of a network: empty it first, then stop the daemon')
+    .option('--role <role>', `${ROLES.join(', ')} (default: the only one with settings here)`, parseRole)
+    .option('--settings <file>', "file of the daemon's settings (default: as for join)")
+    .option('--scheduler <url>', 'the scheduler (default: port 4030 beside the core node)', parseHttpUrl)
+    .option('--timeout <duration>', 'how long to wait until the node is empty', parseDurationMs, LEAVE_MS)
+    .option('--force', 'leave although something is still there; say what stays')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .addHelpText(
+      'after',
+      examples('skerry leave --role compute', 'skerry leave --role gateway --force --yes'),
+    )
+    .action(
+      bind<LeaveOptions>(async (context, options) =>
+        (await import('../joining/leave.ts')).leaveNetwork(context, options),
       ),
     );
 }

@@ -18,7 +18,7 @@ export interface DoctorOptions {
 }
 
 /** The roles that have settings on this machine; a compute node where none has. */
-async function findRoles(context: Context): Promise<Role[]> {
+export async function findRoles(context: Context): Promise<Role[]> {
   const found: Role[] = [];
   for (const role of ROLES)
     if (await readSettingsFile(await findSettingsFile(context, role)).catch(() => ({}))) found.push(role);

@@ -82,6 +82,8 @@ export function variablesOf(
       SKERRY_COMPUTE_HOST: host,
       SKERRY_COMPUTE_PORT: port,
       SKERRY_COMPUTE_IPV6_PREFIX: prefix,
+      // It left before, and comes back.
+      SKERRY_COMPUTE_DRAIN: given.SKERRY_COMPUTE_DRAIN === undefined ? undefined : 'no',
     },
     gateway: {
       SKERRY_GATEWAY_CORE_URL: coreUrl,

@@ -34,9 +34,19 @@ const ANSWER = { timeoutMs: 5_000 } as const;
 const UNMEASURED = 'NODE_NOT_MEASURED';
 
 const waiting = (text: string): Standing => ({ state: 'waiting', text });
+/** Throws where it cannot be looked at. */
+export const isThere = (path: string) =>
+  stat(path).then(
+    () => true,
+    (error: unknown) => {
+      if (isMissing(error)) return false;
+      throw error;
+    },
+  );
+
 const portOf = ({ ports }: RoleSettings, name: string) =>
   ports.find(({ variable }) => variable.endsWith(name))?.port ?? 0;
-const localUrl = (settings: RoleSettings, name = '_PORT') =>
+export const localUrl = (settings: RoleSettings, name = '_PORT') =>
   urlOfListener('http', settings.host, portOf(settings, name));
 
 /** What a scheduler's word about a node comes to. Pure. */
@@ -127,11 +137,7 @@ async function lookAtGateway({ settings }: Joined): Promise<Standing> {
 
 async function lookAtMonitor({ settings, coreUrl }: Joined): Promise<Standing> {
   const path = join(settings.dataDir, 'key');
-  const isThere = await stat(path).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
-  if (!isThere) return waiting('the monitor has no key yet');
+  if (!(await isThere(path))) return waiting('the monitor has no key yet');
   const { address } = createSigner(await loadOrCreateKeyFile(path));
   const query = { addresses: address, pagination: 1 };
   const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, ANSWER);

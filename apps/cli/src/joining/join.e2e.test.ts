@@ -7,10 +7,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { createSigner } from '@skerry/client';
+import { call, createSigner } from '@skerry/client';
 import { coreService } from '@skerry/core';
 import { findFreePort } from '@skerry/devnet';
 import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { canHoldAddresses } from '../scheduler/testing/nodes.ts';
 import { startDaemon } from '../testing/parts.ts';
 import { SKERRY } from '../testing/shell.ts';
@@ -109,6 +110,7 @@ async function joined(home: string, environment: Readonly<Record<string, string>
     complaint: () => complaint,
     async [Symbol.asyncDispose]() {
       ended.catch(() => {});
+      if (child.exitCode !== null) return;
       const over = once(child, 'exit');
       child.kill('SIGTERM');
       await over;
@@ -117,31 +119,55 @@ async function joined(home: string, environment: Readonly<Record<string, string>
 }
 
 describe('a machine joins a network with one command', () => {
-  test('a compute node, which the scheduler then uses', {
+  test('a compute node, which the scheduler then uses; when it leaves, it is emptied and forgotten', {
     skip: canHoldAddresses ? false : 'needs root on Linux',
   }, async () => {
     const home = join(dir, 'compute');
     const port = String(await findFreePort());
-    const environment = { SKERRY_COMPUTE_PORT: port, SKERRY_COMPUTE_PROGRAMS: 'no', SKERRY_COMPUTE_CPU: '2' };
+    const environment = {
+      SKERRY_COMPUTE_PORT: port,
+      SKERRY_COMPUTE_PROGRAMS: 'no',
+      SKERRY_COMPUTE_CPU: '2',
+    };
     const url = `http://127.0.0.1:${port}`;
-    await using node = await joined(
-      home,
-      environment,
-      '--role',
-      'compute',
-      '--announce-url',
-      url,
-      '--scheduler',
-      schedulerUrl,
-    );
+    const place = ['--announce-url', url, '--scheduler', schedulerUrl];
+    const file = join(home, 'config', 'compute.env');
+    await using held = new AsyncDisposableStack();
+    const node = held.use(await joined(home, environment, '--role', 'compute', ...place));
     assert.equal(node.report.counted, true, node.complaint());
     assert.match(node.report.text, /the scheduler gives it instances: \d+ cores/);
     assert.match(node.complaint(), /others reach http:\/\/127\.0\.0\.1/);
-    const file = await readFile(join(home, 'config', 'compute.env'), 'utf8');
     assert.match(
-      file,
+      await readFile(file, 'utf8'),
       new RegExp(`^SKERRY_COMPUTE_CORE_URL=${coreUrl}\nSKERRY_COMPUTE_ANNOUNCE_URL=${url}\n`),
     );
+
+    const leaving = start(
+      home,
+      environment,
+      'leave',
+      '--role',
+      'compute',
+      '--scheduler',
+      schedulerUrl,
+      '--yes',
+      '--json',
+    );
+    const told = text(leaving.stdout);
+    let daemon: ReturnType<typeof start> | undefined;
+    held.defer(() => void daemon?.kill('SIGKILL'));
+    const lines = createInterface({ input: leaving.stderr });
+    for await (const line of lines) {
+      if (line.startsWith('Start the node again')) {
+        await node[Symbol.asyncDispose]();
+        daemon = start(home, environment, 'compute', '--settings', file);
+        daemon.stdout.resume();
+      } else if (line.startsWith('Now end it')) daemon?.kill('SIGTERM');
+    }
+    const left = JSON.parse(await told) as { withdrawn: number; remains: string[]; staying: string[] };
+    assert.ok(left.withdrawn >= 2);
+    assert.deepEqual([left.staying, left.remains], [[], [file, join(home, 'data', 'compute')]]);
+    assert.deepEqual((await call(schedulerUrl, SCHEDULER_API.listNodes, {})).nodes, []);
   });
 
   test('a core node, which is synced with the same digest and trusts whom the network trusts', async () => {

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { gatherEnvironment } from '../doctor/doctor.ts';
@@ -9,7 +8,6 @@ import { renderChecks, renderSummary } from '../doctor/render.ts';
 import { EXIT } from '../exit-codes.ts';
 import { beside } from '../network/beside.ts';
 import { startProgress } from '../output/progress.ts';
-import { renderDuration } from '../output/text.ts';
 import { type Answers, checkAnswers, variablesOf } from './answers.ts';
 import { type Joined, look, type Standing } from './counted.ts';
 import { nextSteps } from './next-steps.ts';
@@ -17,6 +15,7 @@ import { askAnswers, askRole, confirmPlan } from './questions.ts';
 import { findSettingsFile, type Role, type RoleSettings, readRole } from './roles.ts';
 import { describeTrust, trustVariables } from './trust.ts';
 import { hasUnit, startUnit, unitOf, writeSettings } from './units.ts';
+import { waitUntil } from './wait.ts';
 
 export interface JoinOptions {
   readonly role?: Role;
@@ -33,8 +32,6 @@ export interface JoinOptions {
 }
 
 const SCHEDULER_PORT = 4030;
-/** Digests are costly for the core node that is asked. */
-const LOOK_EVERY_MS = 3_000;
 const DEFAULT_PORTS: Readonly<Record<Role, number>> = { compute: 4020, core: 4024, gateway: 80, monitor: 0 };
 
 /** What will be done, before anything is. */
@@ -118,26 +115,20 @@ async function waitUntilCounted(
   child?: ChildProcess,
 ): Promise<Standing> {
   const { role } = joined.settings;
-  const signal = AbortSignal.timeout(limitMs);
-  using progress = startProgress(output.stderr, 0);
-  for (;;) {
-    if (child && child.exitCode !== null)
-      throw new AppError(
-        'DAEMON_FAILED',
-        `the ${role} daemon ended with ${child.exitCode}; its last words are above`,
-      );
-    const standing = await look(joined);
-    if (standing.state !== 'waiting') return standing;
-    progress.show(`waiting for the network to count the node: ${standing.text}`);
-    if (!(await pause(LOOK_EVERY_MS, signal)))
-      throw new AppError(
-        'TIMED_OUT',
-        `the network does not count this node after ${renderDuration(limitMs)}: ${standing.text}`,
-        {
-          details: { hint: `see "skerry doctor --role ${role}" and journalctl -u ${unitOf(role)}` },
-        },
-      );
-  }
+  return waitUntil(output, {
+    what: 'the network counts this node',
+    limitMs,
+    isOver: ({ state }) => state !== 'waiting',
+    hint: `see "skerry doctor --role ${role}" and journalctl -u ${unitOf(role)}`,
+    async look() {
+      if (child && child.exitCode !== null)
+        throw new AppError(
+          'DAEMON_FAILED',
+          `the ${role} daemon ended with ${child.exitCode}; its last words are above`,
+        );
+      return look(joined);
+    },
+  });
 }
 
 function report(context: Context, plan: Plan, standing?: Standing): void {

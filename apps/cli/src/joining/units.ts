@@ -61,6 +61,8 @@ export async function startUnit(role: Role): Promise<void> {
   await systemctl('restart', unitOf(role));
 }
 
+export const stopUnit = (role: Role) => systemctl('disable', '--now', unitOf(role));
+
 /** Sets variables in a settings file, and leaves the rest of it. Throws INVALID_CONFIG. */
 export async function writeSettings(
   path: string,

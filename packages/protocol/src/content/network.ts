@@ -39,6 +39,9 @@ export const Reason = Type.Object(
 );
 export type Reason = Static<typeof Reason>;
 
+/** The reason of a node that wants to be empty: it gets nothing new, and what it holds moves away as far as there is room. */
+export const NODE_DRAINING = 'NODE_DRAINING';
+
 /** How far an instance is (docs/decisions.md 14). */
 export const Phase = Type.Union([
   Type.Literal('scheduled'),

@@ -1,5 +1,5 @@
 import type { Logger } from '@skerry/kit';
-import type { Reason } from '@skerry/protocol';
+import { NODE_DRAINING, type Reason } from '@skerry/protocol';
 import type { Capacity } from '../host/capacity.ts';
 import type { AcceleratorChoice } from '../vm/accel.ts';
 import { nodeContentOf } from './announcement.ts';
@@ -13,10 +13,15 @@ export interface AnnouncerOptions {
   /** Why this machine cannot run virtual machines, where it cannot. */
   readonly obstacle: Reason | null;
   readonly programFeatures: readonly string[];
+  /** The operator wants the node to be empty. */
+  readonly isDraining: boolean;
   /** Where others reach the node; where it listens by default. */
   readonly announceUrl: string | undefined;
   readonly log: Logger;
 }
+
+/** Leaving is the operator's word, and comes before what else keeps machines away. */
+const DRAINING: Reason = { code: NODE_DRAINING, message: "the node's operator is draining it" };
 
 /** What the network is told of this node, told again whenever it changes. */
 export class Announcer {
@@ -36,7 +41,8 @@ export class Announcer {
 
   /** Why the node takes no virtual machines; null where it does. */
   get reason(): Reason | null {
-    return this.#options.obstacle ?? this.#prefixObstacle;
+    const { isDraining, obstacle } = this.#options;
+    return isDraining ? DRAINING : (obstacle ?? this.#prefixObstacle);
   }
 
   /** The node listens: from now on the network may hear of it. */
@@ -47,7 +53,7 @@ export class Announcer {
   }
 
   announce(): void {
-    const { publisher, ipv6Prefix, capacity, accelerator, programFeatures } = this.#options;
+    const { publisher, ipv6Prefix, capacity, accelerator, programFeatures, isDraining } = this.#options;
     publisher.tellNode(
       nodeContentOf({
         url: this.#url,
@@ -55,7 +61,7 @@ export class Announcer {
         capacity,
         accelerator: accelerator.decided,
         reason: this.reason,
-        programFeatures,
+        programFeatures: isDraining ? [] : programFeatures,
         nowMs: Date.now(),
       }),
     );

@@ -1,4 +1,4 @@
-import { LIMITS, type Reason } from '@skerry/protocol';
+import { LIMITS, NODE_DRAINING, type Reason } from '@skerry/protocol';
 import type { Node } from '../view.ts';
 import { isPrivatePrefix, refusePrefix } from './prefix.ts';
 import type { Trust } from './trust.ts';
@@ -43,9 +43,6 @@ export interface StandingRules {
   readonly mayDeclareDead: boolean;
 }
 
-/** What a node says of itself when it wants to be empty. */
-const DRAINING = 'NODE_DRAINING';
-
 const reasonOf = (code: string, message: string): Reason => ({
   code,
   message: message.slice(0, LIMITS.reasonChars),
@@ -54,7 +51,7 @@ const reasonOf = (code: string, message: string): Reason => ({
 function unusableReason(node: Node, facts: NodeFacts, rules: StandingRules): Reason | null {
   if (facts.trust.against) return facts.trust.against;
   if (node.reason) return node.reason;
-  if (facts.isDrained) return reasonOf(DRAINING, "the scheduler's operator is draining the node");
+  if (facts.isDrained) return reasonOf(NODE_DRAINING, "the scheduler's operator is draining the node");
   if (node.ipv6Prefix === null)
     return reasonOf('NODE_WITHOUT_PREFIX', 'the node has no IPv6 network for instances');
   if (!rules.privatePrefixes && isPrivatePrefix(node.ipv6Prefix))
@@ -83,8 +80,8 @@ function leavingReason(
   { graceMs, mayDeclareDead }: StandingRules,
   nowMs: number,
 ): Reason | null {
-  if (facts.isDrained || node.reason?.code === DRAINING)
-    return reasonOf(DRAINING, node.reason?.message ?? 'the node is being drained');
+  if (facts.isDrained || node.reason?.code === NODE_DRAINING)
+    return reasonOf(NODE_DRAINING, node.reason?.message ?? 'the node is being drained');
   if (facts.outage?.isSilent && mayDeclareDead && nowMs - facts.outage.sinceMs >= graceMs) {
     const minutes = Math.floor((nowMs - facts.outage.sinceMs) / 60_000);
     return reasonOf('NODE_DEAD', `unreachable for ${minutes} minutes: ${facts.outage.failure}`);

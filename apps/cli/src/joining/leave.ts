@@ -1,0 +1,208 @@
+import { stat } from 'node:fs/promises';
+import { call } from '@skerry/client';
+import { AppError, NODE_DRAINING } from '@skerry/protocol';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { SYNC_API } from '@skerry/protocol/api/core/sync';
+import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import type { Context } from '../context.ts';
+import { findRoles, gatherEnvironment } from '../doctor/doctor.ts';
+import { listOwnAddresses } from '../doctor/machine.ts';
+import { isSkerryThere, readName, readPort } from '../doctor/outside.ts';
+import { EXIT } from '../exit-codes.ts';
+import { beside } from '../network/beside.ts';
+import { localUrl } from './counted.ts';
+import { confirmPlan } from './questions.ts';
+import { findSettingsFile, type Role, type RoleSettings, readRole } from './roles.ts';
+import { hasUnit, startUnit, stopUnit, unitOf, writeSettings } from './units.ts';
+import { waitUntil } from './wait.ts';
+import { withdrawNode } from './withdraw.ts';
+
+export interface LeaveOptions {
+  readonly role?: Role;
+  readonly settings?: string;
+  readonly scheduler?: string;
+  readonly timeout: number;
+  readonly yes?: boolean;
+  readonly force?: boolean;
+}
+
+interface Leaving {
+  readonly context: Context;
+  readonly settings: RoleSettings;
+  readonly file: string;
+  readonly isUnit: boolean;
+  readonly options: LeaveOptions;
+}
+
+const SCHEDULER_PORT = 4030;
+const ANSWER = { timeoutMs: 5_000 } as const;
+const GATEWAY_OPEN = /^skerry_gateway_(?:tls|http)_open_connections ([0-9]+)$/gm;
+
+async function findRole(context: Context, { role }: LeaveOptions): Promise<Role> {
+  if (role !== undefined) return role;
+  const found = await findRoles(context);
+  if (found.length === 1) return found[0]!;
+  throw new AppError('INVALID_PARAMETERS', `say which of them leaves: --role ${found.join(', ')}`);
+}
+
+async function isRunning({ settings: { host, ports } }: Leaving): Promise<boolean> {
+  return isSkerryThere(host, await Promise.all(ports.map((port) => readPort(host, port))));
+}
+
+/** The machines that are still there, by what the node itself says. */
+const listStaying = async (settings: RoleSettings) =>
+  Object.keys(await call(localUrl(settings), NODE_API.listExecutions, {}, ANSWER));
+
+/** What the scheduler still has on the node, and what the node itself still runs. */
+async function lookAtMachines({ settings }: Leaving, schedulerUrl: string) {
+  try {
+    const { node_hash: id, reason } = await call(localUrl(settings), NODE_API.getNodeConfig, {}, ANSWER);
+    if (reason?.code !== NODE_DRAINING)
+      return { left: -1, text: 'the node has to be started again to hear of it' };
+    const staying = await listStaying(settings);
+    const { nodes } = await call(schedulerUrl, SCHEDULER_API.listNodes, {}, ANSWER);
+    const seen = nodes.find(({ node_id: one }) => one === id);
+    if (!seen) return { left: staying.length, text: `${staying.length} instances here` };
+    if (seen.leaving === null)
+      return { left: -1, text: 'the scheduler has not heard yet that the node leaves' };
+    const left = Math.max(seen.instances, staying.length);
+    return { left, text: `${left} instances are still here; they move as far as other nodes have room` };
+  } catch (error) {
+    return { left: -1, text: (error as Error).message };
+  }
+}
+
+/** The node takes nothing new, and its machines move elsewhere. */
+async function drainCompute(leaving: Leaving): Promise<string[]> {
+  const { context, settings, file, isUnit, options } = leaving;
+  const { output } = context;
+  await writeSettings(file, { SKERRY_COMPUTE_DRAIN: 'yes' });
+  if (isUnit) await startUnit('compute');
+  else
+    output.note(`Start the node again, so that it says that it leaves:\n  skerry compute --settings ${file}`);
+  const schedulerUrl = options.scheduler ?? beside(settings.coreUrl ?? context.coreUrl, SCHEDULER_PORT);
+  try {
+    await waitUntil(output, {
+      what: 'the node is empty',
+      limitMs: options.timeout,
+      look: () => lookAtMachines(leaving, schedulerUrl),
+      isOver: ({ left }) => left === 0,
+      hint: 'other nodes need room for what is here; with --force the node leaves all the same',
+    });
+    return [];
+  } catch (error) {
+    const staying = await listStaying(settings).catch(() => []);
+    if (!options.force)
+      throw error instanceof AppError
+        ? new AppError(error.code, error.message, { details: { ...(error.details as object), staying } })
+        : error;
+    return staying;
+  }
+}
+
+/** New visitors go where the DNS says, so it must say something else first. */
+async function drainGateway({ context, settings, options }: Leaving): Promise<string[]> {
+  const { domain } = settings;
+  const { addresses } = domain === undefined ? { addresses: [] } : await readName(`skerry-leave.${domain}`);
+  const own = new Set(listOwnAddresses());
+  if (addresses.some((address) => own.has(address)) && !options.force)
+    throw new AppError(
+      'CONFIRMATION_REQUIRED',
+      `*.${domain} still leads to this machine, so visitors would find nobody`,
+      {
+        details: {
+          hint: `point the record *.${domain} at another gateway first, or leave all the same with --force`,
+        },
+      },
+    );
+  const url = `${localUrl(settings, '_API_PORT')}/metrics`;
+  await waitUntil(context.output, {
+    what: 'all connections have ended',
+    limitMs: options.timeout,
+    async look() {
+      const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER.timeoutMs) });
+      const open = [...(await answer.text()).matchAll(GATEWAY_OPEN)].reduce(
+        (sum, [, count]) => sum + Number(count),
+        0,
+      );
+      return { open, text: `${open} are open` };
+    },
+    isOver: ({ open }) => open === 0,
+    hint: 'with --force those that are left are cut off',
+  }).catch((error: unknown) => {
+    if (!options.force) throw error;
+  });
+  return [];
+}
+
+/** What was sent to this node last must be elsewhere, too. */
+async function drainCore({ context, settings, options }: Leaving): Promise<string[]> {
+  await waitUntil(context.output, {
+    what: 'the peers have what this node has',
+    limitMs: options.timeout,
+    look: async () => {
+      const { state, peers } = await call(localUrl(settings), SYNC_API.getSyncStatus, {}, ANSWER);
+      return { state, text: `${state}, ${peers.length} peers` };
+    },
+    isOver: ({ state }) => state === 'synced' || state === 'alone',
+    hint: 'see "skerry node status"; with --force the node leaves all the same',
+  }).catch((error: unknown) => {
+    if (!options.force) throw error;
+  });
+  return [];
+}
+
+const DRAINS: Readonly<Record<Role, (leaving: Leaving) => Promise<string[]>>> = {
+  compute: drainCompute,
+  gateway: drainGateway,
+  core: drainCore,
+  monitor: async () => [],
+};
+
+async function stop(leaving: Leaving): Promise<void> {
+  const { context, isUnit, settings, options } = leaving;
+  if (isUnit) {
+    await stopUnit(settings.role);
+    return;
+  }
+  context.output.note(`Now end it, with Ctrl-C where it runs: skerry ${settings.role}`);
+  await waitUntil(context.output, {
+    what: 'the daemon has ended',
+    limitMs: options.timeout,
+    look: async () => ({ is: await isRunning(leaving), text: 'it still answers' }),
+    isOver: ({ is }) => !is,
+    hint: 'end the process; what is left to do then is said again by the same command',
+  });
+}
+
+/** What is on disk after a node has left, and how it is removed. */
+async function listRemains({ settings, file }: Leaving): Promise<string[]> {
+  const places = [file, settings.dataDir];
+  const there = await Promise.all(places.map((place) => stat(place).catch(() => undefined)));
+  return places.filter((_, at) => there[at] !== undefined);
+}
+
+/** Takes this machine out of the network again: it is emptied first, then stopped. */
+export async function leaveNetwork(context: Context, options: LeaveOptions): Promise<number> {
+  const role = await findRole(context, options);
+  const file = options.settings ?? (await findSettingsFile(context, role));
+  const settings = await readRole(role, await gatherEnvironment(context, role, file));
+  const leaving: Leaving = { ...{ context, settings, file, options }, isUnit: await hasUnit(role) };
+  if (!options.yes) await confirmPlan(context, `Take this ${role} node out of the network?`);
+  const wasRunning = role === 'monitor' || (await isRunning(leaving));
+  if (!wasRunning) context.output.note(`No ${role} node answers here; nothing is drained.`);
+  const staying = wasRunning ? await DRAINS[role](leaving) : [];
+  if (wasRunning && (leaving.isUnit || role !== 'monitor')) await stop(leaving);
+  const coreUrl = settings.coreUrl ?? context.coreUrl;
+  const withdrawn = role === 'compute' ? await withdrawNode(settings.dataDir, coreUrl) : undefined;
+  const remains = await listRemains(leaving);
+  const lines = [
+    `This ${role} node has left the network${leaving.isUnit ? `; ${unitOf(role)} is stopped and disabled` : ''}.`,
+    ...(staying.length > 0 ? [`Instances whose machines stay here: ${staying.join(', ')}.`] : []),
+    ...(withdrawn === undefined ? [] : [`Announcements taken back: ${withdrawn}.`]),
+    ...(role === 'core' ? ["Remove its URL from the other nodes' SKERRY_CORE_PEERS."] : []),
+    ...remains.map((place) => `Still on disk: ${place} (rm -r ${place})`),
+  ];
+  context.output.result({ role, staying, withdrawn: withdrawn ?? null, remains }, lines.join('\n'));
+  return EXIT.ok;
+}
