@@ -1,7 +1,7 @@
 /** Where the packages put things. */
 
 /** The package of the command, as it is published, and what it needs. */
-const TREE = '/usr/lib/skerry';
+export const TREE = '/usr/lib/skerry';
 export const NODE = `${TREE}/node`;
 export const COMMAND = `${TREE}/bin/skerry.js`;
 /** The gateway's native data plane, compiled when the package is built. */
