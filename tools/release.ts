@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { releaseDebian } from './debian/build.ts';
 import { releasePackages } from './release/npm.ts';
 import { CHECKSUMS, createRelease, type Release, writeChecksums } from './release/release.ts';
 import { ROOT } from './source.ts';
@@ -14,6 +15,10 @@ interface Part {
 /** In the order in which one needs the other. */
 const PARTS: Readonly<Record<string, Part>> = {
   npm: { what: 'npm packages: skerry, @skerry/client, @skerry/protocol', make: releasePackages },
+  deb: {
+    what: "Debian packages for this machine's architecture: skerry, skerry-compute",
+    make: releaseDebian,
+  },
 };
 
 const list = Object.entries(PARTS).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`);

@@ -38,11 +38,12 @@ const NEEDS: Readonly<Record<string, Needs>> = {
 /** Where one of its processes runs out of memory, the kernel ends that one, and the service goes on. */
 const OOM: Section = [['OOMPolicy', 'continue']];
 
-const unitSection = ({ name, summary }: Daemon): Section => [
+const unitSection = ({ summary }: Daemon): Section => [
   ['Description', `Skerry: ${summary}`],
   ['Documentation', 'file:///usr/share/doc/skerry/packages.md'],
   ['Wants', 'network-online.target'],
-  ['After', `network-online.target${name === 'core' ? '' : ' skerry-core.service'}`],
+  // Not after the core node: the others serve what they know, and wait for it themselves.
+  ['After', 'network-online.target'],
   // It is tried again for as long as it takes: disks are emptied, and databases come back.
   ['StartLimitIntervalSec', '0'],
 ];
