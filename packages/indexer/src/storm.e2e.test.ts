@@ -23,11 +23,10 @@ import { ALICE, CONTRACTS, grow, runStorm } from './testing/storm.ts';
 
 const log = createLogger('test', 'silent');
 describe('the tables equal a read of the final chain', () => {
-  for (const seed of [1, 2, 3])
-    test(`after a storm of blocks, reorganisations and faults of two endpoints (seed ${seed})`, () =>
-      runStorm(seed));
+  // storm.soak.test.ts has the other seeds.
+  test('after a storm of blocks, reorganisations and faults of two endpoints (seed 1)', () => runStorm(1));
 
-  test('reorganisations of every depth from 1 to 64', async () => {
+  test('reorganisations of depths from 1 to 64', async () => {
     const random = seeded(64);
     await using anvil = await Anvil.start(['--slots-in-an-epoch', '50']);
     await using database = await createIndexerDatabase();

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { CoreClient, request, signMessage } from '@skerry/client';
 import { signers } from '../../../testing/core.ts';
@@ -62,7 +63,7 @@ async function writeUntilGone(url: string): Promise<void> {
   }
 }
 
-export interface CrashReport {
+interface CrashReport {
   readonly events: number;
   readonly attempts: number;
   readonly missing: readonly string[];
@@ -71,7 +72,7 @@ export interface CrashReport {
 }
 
 /** Kills a real core node while it delivers, starts it again, and says what arrived in the end of all events since the webhook was there. */
-export async function crashWhileDelivering(kills: number): Promise<CrashReport> {
+async function crashWhileDelivering(kills: number): Promise<CrashReport> {
   const home = await mkdtemp(join(tmpdir(), 'skerry-webhook-crash-'));
   await using receiver = await startReceiver();
   // Some fail at first, so that retries are under way, too.
@@ -134,4 +135,12 @@ export async function crashWhileDelivering(kills: number): Promise<CrashReport> 
   } finally {
     await rm(home, { recursive: true, force: true });
   }
+}
+
+/** Every event arrives, under one id, however often the node is killed while it delivers. */
+export async function deliverDespiteKills(t: TestContext, kills: number): Promise<void> {
+  const { events, attempts, missing, confused } = await crashWhileDelivering(kills);
+  t.diagnostic(`${events} events, ${attempts} attempts over ${kills} kills, ${missing.length} missing`);
+  assert.ok(events > kills * BETWEEN_KILLS);
+  assert.deepEqual([missing, confused], [[], []]);
 }
