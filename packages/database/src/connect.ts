@@ -6,7 +6,7 @@ import { connectWithPatience, ensureDatabase } from './reach.ts';
 import { CheckingClient } from './values.ts';
 
 /** The name of the node's own database in the embedded server. */
-const EMBEDDED_DATABASE = 'skerry';
+export const EMBEDDED_DATABASE = 'skerry';
 
 /** Few are enough: a query takes a millisecond, and two cores run two of them at a time. */
 const POOL_CONNECTIONS_MAX = 10;

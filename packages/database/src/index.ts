@@ -1,4 +1,6 @@
-export { type Database, openDatabase, openPool } from './connect.ts';
+export { type ClusterFile, readCluster } from './backup/base-backup.ts';
+export { openCluster } from './backup/running.ts';
+export { type Database, EMBEDDED_DATABASE, openDatabase, openPool } from './connect.ts';
 export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk-sizes.ts';
 export { startEmbeddedPostgres } from './embedded/postgres.ts';
 export { asDatabaseError, databaseAway } from './failure.ts';

@@ -50,7 +50,7 @@ export interface EmbeddedPostgres extends AsyncDisposable {
 }
 
 /** The database that every cluster comes with; the readiness probe and tests that create databases go there. */
-const MAINTENANCE_DATABASE = 'postgres';
+export const MAINTENANCE_DATABASE = 'postgres';
 
 /**
  * Runs the real PostgreSQL of the npm packages on `dataDir` and keeps it running until disposal. Its only door is a
@@ -64,7 +64,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const packageDir = await realpath(options.packageDir ?? findPackageDir());
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const dataDir = await realpath(options.dataDir);
-  const homes = [dataDir, systemHomeOf(dataDir, options.systemDir ?? SYSTEM_DIR)].map(layoutOf);
+  const homes = homesOf(dataDir, options.systemDir);
   const lock = await takeOver(join(dataDir, 'lock'), homes, options);
   try {
     return await startLocked({ ...options, packageDir, homes, lock });
@@ -74,16 +74,23 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
+/**
+ * The data directory's own layout, and the one to use where that cannot be reached.
+ * @param dataDir as realpath gives it
+ */
+export function homesOf(dataDir: string, systemDir: string = SYSTEM_DIR): readonly [Layout, Layout] {
+  return [layoutOf(dataDir), layoutOf(systemHomeOf(dataDir, systemDir))];
+}
+
 interface LockedOptions extends EmbeddedPostgresOptions {
   readonly packageDir: string;
-  /** The data directory's own layout, and the one to use where that cannot be reached. */
-  readonly homes: readonly Layout[];
+  readonly homes: ReturnType<typeof homesOf>;
   readonly lock: Lock;
 }
 
 async function startLocked(options: LockedOptions): Promise<EmbeddedPostgres> {
   const { log, lock, signal } = options;
-  const { layout, identity } = await decidePlace(options);
+  const { layout, identity } = await findPlace(options.homes, options);
   await ensureHome(layout.home, identity);
   await removeUnfinished(layout);
   const binaries = await prepareFor(identity, layout, options.packageDir);
@@ -156,8 +163,10 @@ function asFullDisk(error: unknown, cluster: string, disk: DiskSize): unknown {
 }
 
 /** An existing cluster stays where it is and with the user it belongs to; a new one goes to a place that its user can reach. */
-async function decidePlace(options: LockedOptions): Promise<{ layout: Layout; identity: Identity }> {
-  const [own, system] = options.homes as [Layout, Layout];
+export async function findPlace(
+  [own, system]: ReturnType<typeof homesOf>,
+  options: Pick<EmbeddedPostgresOptions, 'userNamespaces'>,
+): Promise<{ layout: Layout; identity: Identity }> {
   const isRoot = process.geteuid?.() === 0;
   const existing =
     (await findCluster(own)) !== undefined

@@ -1,0 +1,59 @@
+import { realpath } from 'node:fs/promises';
+import type { Logger } from '@skerry/kit';
+import { findCluster, SUPERUSER } from '../embedded/cluster.ts';
+import { fitsSocket, type Layout, SOCKET_PORT, shortSocketDirOf } from '../embedded/layout.ts';
+import { findPlace, homesOf, MAINTENANCE_DATABASE, startEmbeddedPostgres } from '../embedded/postgres.ts';
+import type { Connection } from '../embedded/server.ts';
+import { withClient } from '../reach.ts';
+
+/** A cluster, and a server that answers for it. */
+export interface OpenCluster extends AsyncDisposable {
+  readonly connection: Connection;
+  readonly directory: string;
+}
+
+interface ClusterOptions {
+  /** The directory that was given to the embedded database. */
+  readonly dataDir: string;
+  readonly log: Logger;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The cluster of a directory with the server that serves it now; where none does, one is started until disposal.
+ * Throws what startEmbeddedPostgres throws.
+ */
+export async function openCluster(options: ClusterOptions): Promise<OpenCluster> {
+  return (await findRunning(options.dataDir)) ?? (await startEmbeddedPostgres(options));
+}
+
+/** Where the cluster of a directory is, or where it would be made. */
+export async function clusterDirectoryOf(dataDir: string): Promise<string> {
+  const { layout } = await findPlace(await homesOf(dataDir), {});
+  return layout.cluster;
+}
+
+async function findRunning(dataDir: string): Promise<OpenCluster | undefined> {
+  for (const layout of await homesOf(await realpath(dataDir))) {
+    const connection = await connectionOf(layout);
+    if (connection === undefined || !(await isAnswering(connection))) continue;
+    return { connection, directory: layout.cluster, [Symbol.asyncDispose]: async () => {} };
+  }
+  return undefined;
+}
+
+async function connectionOf(layout: Layout): Promise<Connection | undefined> {
+  const owner = await findCluster(layout);
+  if (owner === undefined) return undefined;
+  const host = fitsSocket(layout.run) ? layout.run : shortSocketDirOf(layout.home, owner.uid);
+  return { host, port: SOCKET_PORT, user: SUPERUSER, database: MAINTENANCE_DATABASE };
+}
+
+async function isAnswering(connection: Connection): Promise<boolean> {
+  try {
+    await withClient({ ...connection, ssl: false }, (client) => client.query('select 1'));
+    return true;
+  } catch {
+    return false;
+  }
+}
