@@ -1,3 +1,24 @@
+export {
+  type BackupEnd,
+  type BackupHead,
+  DATA_PREFIX,
+  type DatabaseFacts,
+  FORMAT,
+  SETTINGS_PREFIX,
+} from './backup/format.ts';
+export {
+  findKept,
+  isWholly,
+  type Keeping,
+  type Kept,
+  type KeptKind,
+  RESTORING,
+  RUNNING,
+  replacedName,
+} from './backup/keeping.ts';
+export { type OpenBackup, openBackup } from './backup/read.ts';
+export type { TarMember } from './backup/tar.ts';
+export { type BackupMember, writeBackup } from './backup/write.ts';
 export { cached, within } from './cached.ts';
 export { type Document, writeDocument } from './contract/document.ts';
 export { referenceHandlers } from './contract/reference.ts';
@@ -16,6 +37,7 @@ export { createLogger, type Logger } from './daemon/log.ts';
 export { describeLastWords, formatLogLine } from './daemon/log-line.ts';
 export { pause, persist, runLoop } from './daemon/loop.ts';
 export { type SkerryPaths, skerryPaths } from './daemon/paths.ts';
+export { takeDataDir } from './daemon/presence.ts';
 export { Rests } from './daemon/rests.ts';
 export { type Host, type RunningService, runService, type Service } from './daemon/service.ts';
 export { VERSION } from './daemon/version.ts';

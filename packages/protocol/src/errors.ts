@@ -291,6 +291,11 @@ export const ERRORS = {
   PORT_IN_USE: conflict('A daemon cannot listen on its port'),
   DEVNET_RUNNING: conflict('A devnet with the same data directory is already running'),
   DAEMON_FAILED: internal('A daemon of the devnet failed to start'),
+  FILE_EXISTS: conflict('The file or directory is there already and would be overwritten'),
+  NODE_RUNNING: conflict('A service is using this data directory'),
+  BACKUP_DAMAGED: invalid('The file is no backup of a node, or bytes of it are missing or changed'),
+  BACKUP_UNFIT: conflict('The backup is of another role, or of a newer release'),
+  PASSPHRASE_WRONG: refused('The backup is encrypted to another passphrase'),
   PROGRAM_MISSING: unavailable('A required program is not installed on this machine'),
 
   INTERNAL: internal('An internal error of the node; see its log'),

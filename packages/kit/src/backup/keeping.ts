@@ -1,0 +1,73 @@
+/** What a name in a service's data directory is to whoever saves and restores it. */
+export type KeptKind =
+  /** Cannot be made again, and nobody else may see it. */
+  | 'secret'
+  /** What the service knows; some of it can be learned again. */
+  | 'state'
+  /** The embedded PostgreSQL, which is copied in its own way. */
+  | 'database'
+  /** Files of users: much, and found elsewhere on the network as long as somebody else keeps them. */
+  | 'files'
+  /** Saved and restored for reading only: the service makes it anew. */
+  | 'settings'
+  /** Not saved: it is made again, or is of a running process, or is told beside the list. */
+  | 'passing';
+
+export interface Kept {
+  /** Below the data directory; `*` stands for any name. One that ends with a slash is a directory with all in it. */
+  readonly path: string;
+  readonly kind: KeptKind;
+  /** What it is, for people. */
+  readonly what: string;
+}
+
+/** What a service must not lose: one fact for each role, beside the code that writes the files. */
+export interface Keeping<C> {
+  /** The first one that fits a path counts. */
+  readonly entries: readonly Kept[];
+  /** Name of the file whose key the network knows the service by. */
+  readonly identity?: string;
+  /** Files elsewhere that settings name, and that the service cannot do without. */
+  readonly elsewhere?: (config: C) => Promise<readonly string[]>;
+  /** What a backup does not hold, each a sentence that says how to save it. */
+  readonly absent?: (config: C) => readonly string[];
+  /** Makes restored files fit for a start: what happened after the backup must not happen twice. Gives what was done. */
+  readonly settle?: (directory: string, config: C, nowMs: number) => Promise<readonly string[]>;
+}
+
+/** Names that the restore itself makes in a data directory. */
+export const RESTORING = '.restoring';
+export const replacedName = (now: Date): string => `replaced-${now.toISOString().replaceAll(/[:.]/g, '-')}`;
+/** The lock of a service that works in it. */
+export const RUNNING = 'running.lock';
+
+const COMMON: readonly Kept[] = [
+  { path: `${RESTORING}/`, kind: 'passing', what: 'a restore that is not complete' },
+  { path: RUNNING, kind: 'passing', what: 'says that a service works here' },
+  { path: '*.draft', kind: 'passing', what: 'a file that is being written' },
+  { path: 'replaced-*/', kind: 'passing', what: 'what was here before a restore' },
+  { path: 'settings/', kind: 'settings', what: 'the settings that a restored backup was made with' },
+];
+
+function fits(pattern: string, path: string): boolean {
+  const isTree = pattern.endsWith('/');
+  const wanted = (isTree ? pattern.slice(0, -1) : pattern).split('/');
+  const given = path.split('/');
+  if (isTree ? given.length < wanted.length : given.length !== wanted.length) return false;
+  return wanted.every((part, at) => {
+    const [head = '', ...tail] = part.split('*');
+    const name = given[at]!;
+    return tail.length === 0 ? name === part : name.startsWith(head) && name.endsWith(tail.join(''));
+  });
+}
+
+/** What a path below a data directory is; undefined where the list does not name it. */
+export function findKept(entries: readonly Kept[], path: string): Kept | undefined {
+  return [...COMMON, ...entries].find((one) => fits(one.path, path));
+}
+
+/** Whether all below a directory is of one kind, so that nobody need look into it. */
+export function isWholly(entries: readonly Kept[], path: string, kind: KeptKind): boolean {
+  const found = findKept(entries, path);
+  return found?.kind === kind && found.path.endsWith('/');
+}
