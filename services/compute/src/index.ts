@@ -2,6 +2,7 @@ import { rateLimitsOf, readConfig, type Service } from '@skerry/kit';
 import { startCompute } from './compute.ts';
 import { type ComputeConfig, computeConfig } from './config.ts';
 import { describeRoutes } from './http/routes.ts';
+import { computeKeeping } from './keeping.ts';
 
 export { computeConfig } from './config.ts';
 export { examineHost, type HostExamination, holdProofAddress } from './host/examine.ts';
@@ -15,5 +16,6 @@ export const computeService: Service<ComputeConfig> = {
   name: 'compute',
   summary: 'runs the virtual machines that messages ask for',
   config: computeConfig,
+  keeping: computeKeeping,
   start: startCompute,
 };

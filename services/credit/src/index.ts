@@ -1,5 +1,6 @@
 import type { Service } from '@skerry/kit';
 import { type CreditConfig, creditConfig } from './config.ts';
+import { creditKeeping } from './keeping.ts';
 import { startCredit } from './service.ts';
 
 export { describeApi } from './http/routes.ts';
@@ -9,5 +10,6 @@ export const creditService: Service<CreditConfig> = {
   name: 'credit',
   summary: 'turns purchases on chains into credits, and charges what is used',
   config: creditConfig,
+  keeping: creditKeeping,
   start: startCredit,
 };

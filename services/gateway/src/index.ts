@@ -1,6 +1,7 @@
 import type { Service } from '@skerry/kit';
 import { type GatewayConfig, gatewayConfig } from './config.ts';
 import { startGateway } from './gateway.ts';
+import { gatewayKeeping } from './keeping.ts';
 
 export { describeApi } from './http/api.ts';
 
@@ -9,5 +10,6 @@ export const gatewayService: Service<GatewayConfig> = {
   name: 'gateway',
   summary: 'routes host names of four words to instances',
   config: gatewayConfig,
+  keeping: gatewayKeeping,
   start: startGateway,
 };

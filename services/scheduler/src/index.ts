@@ -1,5 +1,6 @@
 import type { Service } from '@skerry/kit';
 import { type SchedulerConfig, schedulerConfig } from './config.ts';
+import { schedulerKeeping } from './keeping.ts';
 import { startScheduler } from './scheduler.ts';
 
 export { describeApi } from './http/api.ts';
@@ -9,5 +10,6 @@ export const schedulerService: Service<SchedulerConfig> = {
   name: 'scheduler',
   summary: 'decides which compute node runs which instance',
   config: schedulerConfig,
+  keeping: schedulerKeeping,
   start: startScheduler,
 };

@@ -1,5 +1,6 @@
 import type { Service } from '@skerry/kit';
 import { type StatusConfig, statusConfig } from './config.ts';
+import { statusKeeping } from './keeping.ts';
 import { startStatus } from './status.ts';
 
 export { describeApi } from './http/api.ts';
@@ -9,5 +10,6 @@ export const statusService: Service<StatusConfig> = {
   name: 'status',
   summary: 'checks every service of the network and shows how they have been doing',
   config: statusConfig,
+  keeping: statusKeeping,
   start: startStatus,
 };

@@ -1,6 +1,8 @@
 import { AppError } from '@skerry/protocol';
+import type { Keeping } from '../backup/keeping.ts';
 import { type ConfigSpec, readConfig, type Setting, variableName } from './config.ts';
 import { chooseLogSink, createLogger, LOG_FORMATS, type Logger } from './log.ts';
+import { enterDataDir } from './presence.ts';
 import { ServiceManager } from './service-manager.ts';
 
 /** What a service may use from whoever runs it. */
@@ -24,6 +26,8 @@ export interface Service<C> {
   readonly name: string;
   readonly summary: string;
   readonly config: ConfigSpec<C>;
+  /** What of its data directory must not be lost. */
+  readonly keeping: Keeping<C>;
   start(config: C, host: Host): Promise<RunningService>;
 }
 
@@ -98,6 +102,9 @@ async function serve<C>(
 
   let running: RunningService;
   try {
+    const { dataDir } = config as { readonly dataDir?: string };
+    // Until the process ends.
+    if (dataDir !== undefined) await enterDataDir(dataDir);
     running = await service.start(config, {
       log,
       signal: stop.signal,

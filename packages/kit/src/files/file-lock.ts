@@ -19,6 +19,8 @@ export interface Lock extends Disposable {
 export interface LockOptions {
   /** As long as it takes without it. */
   readonly waitMs?: number | undefined;
+  /** Others may hold it too, if they share it. */
+  readonly shared?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -45,10 +47,11 @@ async function runFlock(args: readonly string[], fd: number, signal: AbortSignal
  * over. Throws PROGRAM_MISSING, and the signal's reason.
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock | undefined> {
-  const { waitMs, signal } = options;
+  const { waitMs, shared, signal } = options;
   signal?.throwIfAborted();
   const wait = waitMs === undefined ? [] : waitMs === 0 ? ['--nonblock'] : ['--wait', String(waitMs / 1000)];
-  const args = ['--exclusive', '--conflict-exit-code', String(CONFLICT_EXIT_CODE), ...wait];
+  const kind = shared ? '--shared' : '--exclusive';
+  const args = [kind, '--conflict-exit-code', String(CONFLICT_EXIT_CODE), ...wait];
   const limits = [
     ...(signal ? [signal] : []),
     ...(waitMs === undefined ? [] : [AbortSignal.timeout(waitMs + FLOCK_GRACE_MS)]),

@@ -8,6 +8,7 @@ const service: Service<object> = {
   name: 'test',
   summary: 'a service of a test',
   config: { prefix: 'TEST_', settings: {} },
+  keeping: { entries: [] },
   async start(_config, { log, signal, replaced, longStep }) {
     const open = createServer().listen(0, '127.0.0.1');
     switch (process.env.TEST_START) {

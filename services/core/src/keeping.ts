@@ -1,0 +1,46 @@
+import { loadIndexerSettings } from '@skerry/indexer';
+import type { Keeping } from '@skerry/kit';
+import { loadAnchorSettings } from './chains/anchoring/settings.ts';
+import type { CoreConfig } from './config.ts';
+
+/** Wallets that pay for archives. Files that cannot be read are told when the node starts. */
+async function walletFiles({ indexerFile, anchorFile }: CoreConfig): Promise<string[]> {
+  try {
+    const { anchors } = await loadAnchorSettings(anchorFile, await loadIndexerSettings(indexerFile));
+    return anchors.flatMap(({ packing }) => packing?.keyFile ?? []);
+  } catch {
+    return [];
+  }
+}
+
+/** What a core node must not lose (docs/backup.md). */
+export const coreKeeping: Keeping<CoreConfig> = {
+  identity: 'node.key',
+  entries: [
+    { path: 'node.key', kind: 'secret', what: 'the key that other nodes know it by' },
+    { path: 'sealing.key', kind: 'secret', what: 'opens the secrets of webhooks' },
+    { path: 'vrf-keys.json', kind: 'secret', what: 'keys of random values' },
+    { path: 'p2p.key', kind: 'secret', what: 'the identity in gossip' },
+    { path: 'postgres/cluster/', kind: 'database', what: 'the embedded PostgreSQL' },
+    { path: 'postgres/', kind: 'passing', what: 'lock, socket and programs of the embedded PostgreSQL' },
+    { path: 'files/incoming/', kind: 'passing', what: 'uploads that are not complete' },
+    { path: 'files/', kind: 'files', what: 'files and blocks of IPFS, by SHA-256' },
+  ],
+  elsewhere: async (config) =>
+    [config.indexerFile, config.anchorFile, ...(await walletFiles(config))].filter(
+      (path) => path !== undefined,
+    ),
+  absent: ({ databaseUrl, s3Bucket, ipfsRpcUrl }) => [
+    ...(databaseUrl === undefined
+      ? []
+      : [
+          "the database: it is on a server of its own (SKERRY_CORE_DATABASE_URL); save it with that server's tools, such as pgBackRest or pg_dump",
+        ]),
+    ...(s3Bucket === undefined
+      ? []
+      : ["files: they are in the object store (SKERRY_CORE_S3_BUCKET); save them with that store's tools"]),
+    ...(ipfsRpcUrl === undefined
+      ? []
+      : ['blocks of IPFS: kubo keeps them (SKERRY_CORE_IPFS_RPC_URL); save its repository']),
+  ],
+};

@@ -1,0 +1,11 @@
+import type { Keeping } from '@skerry/kit';
+import type { GatewayConfig } from './config.ts';
+
+/** What a gateway must not lose (docs/backup.md): nothing but its settings. The table spares the first moments after a start. */
+export const gatewayKeeping: Keeping<GatewayConfig> = {
+  entries: [
+    { path: 'routes.json', kind: 'state', what: 'the last good table' },
+    { path: 'listeners.sock', kind: 'passing', what: 'where the next process takes the listeners over' },
+  ],
+  elsewhere: async ({ apiKeyFile }) => (apiKeyFile === undefined ? [] : [apiKeyFile]),
+};

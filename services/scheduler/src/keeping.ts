@@ -1,0 +1,8 @@
+import type { Keeping } from '@skerry/kit';
+import type { SchedulerConfig } from './config.ts';
+
+/** What a scheduler must not lose (docs/backup.md): the rest follows from messages, and is worked out again at every start. */
+export const schedulerKeeping: Keeping<SchedulerConfig> = {
+  identity: 'key',
+  entries: [{ path: 'key', kind: 'secret', what: 'the key that core nodes trust it by' }],
+};
