@@ -1,6 +1,7 @@
 import { Command, type CommanderError } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import type { Bind } from './bind.ts';
+import { addBackupCommands } from './commands/backup.ts';
 import { addDaemonCommands } from './commands/daemons.ts';
 import { addDomainCommands } from './commands/domain.ts';
 import { addFileCommands } from './commands/file.ts';
@@ -72,6 +73,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addJoiningCommands(program, bind);
   addDaemonCommands(program, bind);
   addSchedulerCommands(program, bind);
+  addBackupCommands(program, bind);
   throwInsteadOfExit(program);
   return program;
 }

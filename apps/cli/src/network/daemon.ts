@@ -3,17 +3,19 @@ import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { withSettings } from './settings-file.ts';
 
-export type DaemonName =
-  | 'core'
-  | 'scheduler'
-  | 'compute'
-  | 'gateway'
-  | 'monitor'
-  | 'status'
-  | 'credit'
-  | 'ipfs';
+export const DAEMON_NAMES = [
+  'core',
+  'scheduler',
+  'compute',
+  'gateway',
+  'monitor',
+  'status',
+  'credit',
+  'ipfs',
+] as const;
+export type DaemonName = (typeof DAEMON_NAMES)[number];
 
-type AnyService = Service<Record<string, unknown>>;
+export type AnyService = Service<Record<string, unknown>>;
 
 /** A service's package is loaded only when it is asked for. */
 const LOADERS: Readonly<Record<DaemonName, () => Promise<unknown>>> = {

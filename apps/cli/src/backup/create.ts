@@ -1,0 +1,146 @@
+import { createWriteStream, existsSync } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createSigner } from '@skerry/client';
+import {
+  type BackupEnd,
+  type BackupHead,
+  type BackupMember,
+  type DatabaseFacts,
+  FORMAT,
+  loadOrCreateKeyFile,
+  renameDurably,
+  syncFile,
+  VERSION,
+  writeBackup,
+} from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { type Progress, startProgress } from '../output/progress.ts';
+import { renderBytes, renderFields } from '../output/text.ts';
+import { hasDatabase, listMembers } from './members.ts';
+import { readPassphrase } from './passphrase.ts';
+import { findNode, hasFiles, type Node, type RoleOptions } from './role.ts';
+
+export interface BackupOptions extends RoleOptions {
+  readonly encryptTo?: string;
+  /** False with --without-files. */
+  readonly files?: boolean;
+}
+
+const STDOUT = '-';
+
+async function addressOf({ keeping, directory }: Node): Promise<string | null> {
+  if (keeping.identity === undefined) return null;
+  const path = join(directory, keeping.identity);
+  return existsSync(path) ? createSigner(await loadOrCreateKeyFile(path)).address : null;
+}
+
+async function headOf(node: Node, withFiles: boolean): Promise<BackupHead> {
+  const { role, keeping, config, directory } = node;
+  const kinds = new Set(keeping.entries.map(({ kind }) => kind));
+  kinds.delete('passing');
+  if (!(await hasDatabase(node))) kinds.delete('database');
+  const leftOut = !withFiles && kinds.delete('files') ? ['files: they were left out (--without-files)'] : [];
+  return {
+    format: FORMAT,
+    role,
+    version: VERSION,
+    made_at: new Date().toISOString(),
+    address: await addressOf(node),
+    data_dir: directory,
+    holds: [...kinds],
+    absent: [...(keeping.absent?.(config) ?? []), ...leftOut],
+  };
+}
+
+interface Made {
+  readonly head: BackupHead;
+  readonly members: number;
+  readonly bytes: number;
+  readonly database: BackupEnd['database'];
+}
+
+/** Writes a node's backup to a stream. */
+async function writeTo(
+  target: NodeJS.WritableStream,
+  node: Node,
+  options: {
+    readonly withFiles: boolean;
+    readonly passphrase: string | undefined;
+    readonly progress: Progress;
+  },
+): Promise<Made> {
+  const { withFiles, passphrase, progress } = options;
+  const head = await headOf(node, withFiles);
+  const state: { database: DatabaseFacts | null; members: number; bytes: number } = {
+    ...{ database: null, members: 0, bytes: 0 },
+  };
+  const members = listMembers(node, { withFiles, onDatabase: (facts) => (state.database = facts) });
+  const onMember = ({ kind, sizeBytes }: Pick<BackupMember, 'kind' | 'sizeBytes'>) => {
+    if (kind === 'file') state.members++;
+    state.bytes += sizeBytes;
+    progress.show(`saving: ${state.members} files, ${renderBytes(state.bytes)}`);
+  };
+  const bytes = writeBackup({ head, members, database: () => state.database, passphrase, onMember });
+  await pipeline(bytes, target, { end: target !== process.stdout });
+  return { head, ...state };
+}
+
+/** Makes the file as a whole or not at all, for its owner's eyes only. Throws FILE_EXISTS. */
+async function writeFile(
+  path: string,
+  write: (target: NodeJS.WritableStream) => Promise<Made>,
+): Promise<Made> {
+  const refuseExisting = () => {
+    if (existsSync(path))
+      throw new AppError('FILE_EXISTS', `${path} is there already: name another file, or remove it`);
+  };
+  refuseExisting();
+  const draft = `${path}.part`;
+  try {
+    const made = await write(createWriteStream(draft, { mode: 0o600, flags: 'wx' }));
+    await syncFile(draft);
+    refuseExisting();
+    await renameDurably(draft, path);
+    return made;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+function renderMade(path: string, sizeBytes: number, { head, members, bytes, database }: Made): string {
+  return renderFields([
+    ['backup', `${path}, ${renderBytes(sizeBytes)}`],
+    ['of', `${head.role}${head.address === null ? '' : ` ${head.address}`}`],
+    ['holds', `${head.holds.join(', ')}; ${members} files, ${renderBytes(bytes)}`],
+    ['events', database === null ? undefined : `up to ${database.event_cursor}`],
+    ...head.absent.map((sentence) => ['not in it', sentence] as const),
+  ]);
+}
+
+/** Saves all that a node must not lose in one file, also while it runs. */
+export async function backup(context: Context, file: string, options: BackupOptions): Promise<void> {
+  const { output } = context;
+  const node = await findNode(context, options);
+  if (!(await hasFiles(node.directory)))
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `${node.directory} is empty or not there: name it with --data-dir`,
+    );
+  const passphrase = options.encryptTo === undefined ? undefined : await readPassphrase(options.encryptTo);
+  using progress = startProgress(output.stderr);
+  const write = (target: NodeJS.WritableStream) =>
+    writeTo(target, node, { withFiles: options.files !== false, passphrase, progress });
+  if (file === STDOUT) {
+    const { head } = await write(output.stdout);
+    for (const sentence of head.absent) output.note(`not in it: ${sentence}`);
+    return;
+  }
+  const path = resolve(file);
+  const made = await writeFile(path, write);
+  const { size } = await stat(path);
+  output.result({ file: path, size_bytes: size, ...made }, renderMade(path, size, made));
+}

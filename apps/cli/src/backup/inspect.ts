@@ -1,0 +1,73 @@
+import { createReadStream } from 'node:fs';
+import { type BackupEnd, type BackupHead, type OpenBackup, openBackup } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { Context } from '../context.ts';
+import { startProgress } from '../output/progress.ts';
+import { renderBytes, renderFields } from '../output/text.ts';
+import { readPassphrase } from './passphrase.ts';
+
+export interface OpenOptions {
+  readonly passphraseFile?: string;
+}
+
+/** Opens a backup. Throws INVALID_PARAMETERS, PASSPHRASE_WRONG, BACKUP_DAMAGED, BACKUP_UNFIT. */
+export async function openFile(file: string, { passphraseFile }: OpenOptions): Promise<OpenBackup> {
+  const source = createReadStream(file, { highWaterMark: 1024 * 1024 });
+  return openBackup(source, () => {
+    if (passphraseFile === undefined)
+      throw new AppError(
+        'INVALID_PARAMETERS',
+        `${file} is encrypted: name the file of its passphrase with --passphrase-file`,
+      );
+    return readPassphrase(passphraseFile);
+  });
+}
+
+/** Reads all of a backup and compares every sum. */
+export async function checkFile(
+  { output }: Pick<Context, 'output'>,
+  file: string,
+  options: OpenOptions,
+): Promise<{ head: BackupHead; end: BackupEnd }> {
+  using progress = startProgress(output.stderr);
+  const backup = await openFile(file, options);
+  let bytes = 0;
+  for await (const { sizeBytes } of backup.members) {
+    bytes += sizeBytes;
+    progress.show(`checking: ${renderBytes(bytes)}`);
+  }
+  return { head: backup.head, end: backup.end() };
+}
+
+const headFields = (head: BackupHead): (readonly [string, string | undefined])[] => [
+  ['role', head.role],
+  ['node', head.address ?? undefined],
+  ['made', `${head.made_at} by release ${head.version}`],
+  ['from', head.data_dir],
+  ['holds', head.holds.join(', ')],
+  ...head.absent.map((sentence) => ['not in it', sentence] as const),
+];
+
+/** What a backup says of itself, without reading all of it. */
+export async function show({ output }: Context, file: string, options: OpenOptions): Promise<void> {
+  const { head, members } = await openFile(file, options);
+  await members[Symbol.asyncIterator]().return?.();
+  output.result(head, renderFields(headFields(head)));
+}
+
+export async function verify(context: Context, file: string, options: OpenOptions): Promise<void> {
+  const { head, end } = await checkFile(context, file, options);
+  const { database } = end;
+  context.output.result(
+    { ...head, ...end },
+    renderFields([
+      ...headFields(head),
+      ['whole', `${end.members} files, ${renderBytes(end.bytes)}; every SHA-256 is right`],
+      ['events', database === null ? undefined : `up to ${database.event_cursor}`],
+      [
+        'messages',
+        database === null ? undefined : `${database.messages.count}, digest ${database.messages.digest}`,
+      ],
+    ]),
+  );
+}

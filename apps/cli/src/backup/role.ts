@@ -1,0 +1,94 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { isMissing, type Keeping, readConfig, variableName } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { type Environment, withoutCommandVariables } from '../config.ts';
+import type { Context } from '../context.ts';
+import { DAEMON_NAMES, type DaemonName, loadService } from '../network/daemon.ts';
+
+export interface RoleOptions {
+  readonly role?: string;
+  readonly dataDir?: string;
+  readonly settings?: string;
+}
+
+/** A node of this machine: its role, its settings, and where it keeps its data. */
+export interface Node {
+  readonly role: DaemonName;
+  readonly config: Record<string, unknown>;
+  readonly keeping: Keeping<Record<string, unknown>>;
+  readonly directory: string;
+  /** The variables of this role that are set. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+const isRole = (text: string): text is DaemonName => (DAEMON_NAMES as readonly string[]).includes(text);
+
+/** Throws INVALID_PARAMETERS. */
+export function parseRole(text: string): DaemonName {
+  if (isRole(text)) return text;
+  throw new AppError('INVALID_PARAMETERS', `--role must be one of ${DAEMON_NAMES.join(', ')}, not ${text}`);
+}
+
+/** The settings of a service manager's file, under what the environment says. */
+async function readVariables(context: Context, path: string | undefined): Promise<Environment> {
+  const environment = withoutCommandVariables(context.environment);
+  if (path === undefined) return environment;
+  try {
+    return { ...parseEnv(await readFile(path, 'utf8')), ...environment };
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new AppError('INVALID_CONFIG', `cannot read the settings in ${path} (${code})`, { cause });
+  }
+}
+
+export async function describeNode(context: Context, role: DaemonName, options: RoleOptions): Promise<Node> {
+  const service = await loadService(role);
+  const { prefix } = service.config;
+  const given = await readVariables(context, options.settings);
+  const directory = variableName(prefix, 'dataDir');
+  const environment =
+    options.dataDir === undefined ? given : { ...given, [directory]: resolve(options.dataDir) };
+  const config = readConfig(service.config, environment);
+  const variables = Object.entries(environment).filter(
+    (entry): entry is [string, string] => entry[0].startsWith(`${prefix}_`) && entry[1] !== undefined,
+  );
+  return {
+    role,
+    config,
+    keeping: service.keeping,
+    directory: resolve(config.dataDir as string),
+    variables: Object.fromEntries(variables),
+  };
+}
+
+/** Whether there is anything in a directory. */
+export async function hasFiles(directory: string): Promise<boolean> {
+  try {
+    return (await readdir(directory)).length > 0;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+/** The node that is meant; where no role is given, the only one that has data here. Throws INVALID_PARAMETERS. */
+export async function findNode(context: Context, options: RoleOptions): Promise<Node> {
+  if (options.role !== undefined) return describeNode(context, parseRole(options.role), options);
+  if (options.dataDir !== undefined || options.settings !== undefined)
+    throw new AppError('INVALID_PARAMETERS', '--data-dir and --settings need --role');
+  const found: Node[] = [];
+  for (const role of DAEMON_NAMES) {
+    const node = await describeNode(context, role, options).catch(() => undefined);
+    if (node && (await hasFiles(node.directory))) found.push(node);
+  }
+  const [only, ...others] = found;
+  if (only !== undefined && others.length === 0) return only;
+  throw new AppError(
+    'INVALID_PARAMETERS',
+    only === undefined
+      ? `no node keeps data in the usual places: name it with --role and --data-dir`
+      : `this machine has several nodes: choose with --role ${found.map(({ role }) => role).join(', ')}`,
+  );
+}
