@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { type BackupEnd, type BackupHead, type OpenBackup, openBackup } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
@@ -13,6 +14,9 @@ export interface OpenOptions {
 /** Opens a backup. Throws INVALID_PARAMETERS, PASSPHRASE_WRONG, BACKUP_DAMAGED, BACKUP_UNFIT. */
 export async function openFile(file: string, { passphraseFile }: OpenOptions): Promise<OpenBackup> {
   const source = createReadStream(file, { highWaterMark: 1024 * 1024 });
+  await once(source, 'open').catch((error: NodeJS.ErrnoException) => {
+    throw new AppError('INVALID_PARAMETERS', `cannot read ${file} (${error.code})`, { cause: error });
+  });
   return openBackup(source, () => {
     if (passphraseFile === undefined)
       throw new AppError(

@@ -1,11 +1,12 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { parseEnv } from 'node:util';
+import { readdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { isMissing, type Keeping, readConfig, variableName } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Environment, withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
+import { findSettingsFile, SYSTEM_SETTINGS } from '../joining/roles.ts';
 import { DAEMON_NAMES, type DaemonName, loadService } from '../network/daemon.ts';
+import { readSettingsFile } from '../network/settings-file.ts';
 
 export interface RoleOptions {
   readonly role?: string;
@@ -31,22 +32,28 @@ export function parseRole(text: string): DaemonName {
   throw new AppError('INVALID_PARAMETERS', `--role must be one of ${DAEMON_NAMES.join(', ')}, not ${text}`);
 }
 
-/** The settings of a service manager's file, under what the environment says. */
-async function readVariables(context: Context, path: string | undefined): Promise<Environment> {
+/** What makes the data directories of packages (docs/packages.md) the usual ones. */
+const PACKAGED = { XDG_DATA_HOME: '/var/lib' };
+
+/** The settings of the role's file, under what the environment says. */
+async function readVariables(
+  context: Context,
+  role: string,
+  given: string | undefined,
+): Promise<Environment> {
   const environment = withoutCommandVariables(context.environment);
-  if (path === undefined) return environment;
-  try {
-    return { ...parseEnv(await readFile(path, 'utf8')), ...environment };
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new AppError('INVALID_CONFIG', `cannot read the settings in ${path} (${code})`, { cause });
-  }
+  const path = given ?? (await findSettingsFile(context, role));
+  const variables = await readSettingsFile(path);
+  if (variables === undefined && given !== undefined)
+    throw new AppError('INVALID_CONFIG', `there are no settings in ${given}`);
+  const isPackaged = variables !== undefined && dirname(path) === SYSTEM_SETTINGS;
+  return { ...(isPackaged ? PACKAGED : {}), ...variables, ...environment };
 }
 
 export async function describeNode(context: Context, role: DaemonName, options: RoleOptions): Promise<Node> {
   const service = await loadService(role);
   const { prefix } = service.config;
-  const given = await readVariables(context, options.settings);
+  const given = await readVariables(context, role, options.settings);
   const directory = variableName(prefix, 'dataDir');
   const environment =
     options.dataDir === undefined ? given : { ...given, [directory]: resolve(options.dataDir) };

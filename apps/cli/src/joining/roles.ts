@@ -32,9 +32,10 @@ export interface RoleSettings {
 }
 
 /** Where packages of distributions keep settings; each has them at its own role's name. */
-const SYSTEM_SETTINGS = '/etc/skerry';
+export const SYSTEM_SETTINGS = '/etc/skerry';
+
 /** Where a role's settings are: where a package put them, or in the person's configuration. */
-export async function findSettingsFile({ paths }: Pick<Context, 'paths'>, role: Role): Promise<string> {
+export async function findSettingsFile({ paths }: Pick<Context, 'paths'>, role: string): Promise<string> {
   const system = join(SYSTEM_SETTINGS, `${role}.env`);
   const isThere = await readFile(system).then(
     () => true,
