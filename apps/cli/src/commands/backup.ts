@@ -9,7 +9,10 @@ const ROLE = 'core, compute, gateway, scheduler, monitor, credit, status or ipfs
 const addRoleOptions = (command: Command) =>
   command
     .option('--data-dir <directory>', "the node's data directory (default: as its settings say)")
-    .option('--settings <file>', "file of the node's settings (default: /etc/skerry/ROLE.env, or your configuration directory)");
+    .option(
+      '--settings <file>',
+      "file of the node's settings (default: /etc/skerry/ROLE.env, or your configuration directory)",
+    );
 
 const addPassphraseOption = (command: Command) =>
   command.option(
