@@ -1,4 +1,4 @@
-export { type ClusterFile, readCluster } from './backup/base-backup.ts';
+export { readCluster } from './backup/base-backup.ts';
 export { openCluster } from './backup/running.ts';
 export { type Database, EMBEDDED_DATABASE, openDatabase, openPool } from './connect.ts';
 export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk-sizes.ts';

@@ -14,13 +14,11 @@ import {
   SETTINGS_PREFIX,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { Node } from './role.ts';
+import { DATABASE_DIRECTORY, type Node } from './role.ts';
 
 const READ_BYTES = 1024 * 1024;
 const SETTINGS_FILE = 'settings.env';
-/** Of the core node's data directory. */
-export const DATABASE_DIRECTORY = 'postgres';
-export const CLUSTER_PREFIX = `${DATA_PREFIX}${DATABASE_DIRECTORY}/cluster/`;
+const CLUSTER_PREFIX = `${DATA_PREFIX}${DATABASE_DIRECTORY}/cluster/`;
 
 export interface MembersOptions {
   readonly withFiles: boolean;
@@ -63,7 +61,7 @@ async function* databaseOf(
   directory: string,
   onDatabase: MembersOptions['onDatabase'],
 ): AsyncGenerator<BackupMember> {
-  const { describeDatabase } = await import('@skerry/core');
+  const { describeDatabase } = await import('./settle.ts');
   const log = createLogger('backup', 'warn');
   await using cluster = await openCluster({ dataDir: join(directory, DATABASE_DIRECTORY), log });
   const connection = { ...cluster.connection, database: EMBEDDED_DATABASE, ssl: false };

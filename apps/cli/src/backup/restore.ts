@@ -22,7 +22,6 @@ import { startProgress } from '../output/progress.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
 import { checkFile, type OpenOptions, openFile } from './inspect.ts';
 import { describeNode, type Node, parseRole, type RoleOptions } from './role.ts';
-import { settleDatabase } from './settle.ts';
 
 export interface RestoreOptions extends RoleOptions, OpenOptions {
   readonly force?: boolean;
@@ -152,7 +151,7 @@ async function fill(
   await makeDirectory(into);
   await unpack(context, file, options, into);
   const done = [
-    ...(end.database === null ? [] : await settleDatabase(into, end.database)),
+    ...(end.database === null ? [] : await (await import('./settle.ts')).settleDatabase(into, end.database)),
     ...((await keeping.settle?.(into, config, Date.now())) ?? []),
   ];
   await giveToOwner(directory);

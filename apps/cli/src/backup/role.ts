@@ -8,6 +8,9 @@ import { findSettingsFile, SYSTEM_SETTINGS } from '../joining/roles.ts';
 import { DAEMON_NAMES, type DaemonName, loadService } from '../network/daemon.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
 
+/** Of the embedded database, in the core node's data directory. */
+export const DATABASE_DIRECTORY = 'postgres';
+
 export interface RoleOptions {
   readonly role?: string;
   readonly dataDir?: string;

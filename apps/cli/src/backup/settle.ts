@@ -1,9 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { describeDatabase, renumberEvents } from '@skerry/core';
 import { EMBEDDED_DATABASE, openCluster } from '@skerry/database';
 import { createLogger, type DatabaseFacts } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { DATABASE_DIRECTORY } from './members.ts';
+import { DATABASE_DIRECTORY } from './role.ts';
 
 /** Of a server that has ended. */
 const OF_THE_SERVER = ['lock', 'run', 'lib'];
@@ -13,7 +14,6 @@ const OF_THE_SERVER = ['lock', 'run', 'lib'];
  * of it, and is made ready to go on. Throws BACKUP_DAMAGED.
  */
 export async function settleDatabase(directory: string, told: DatabaseFacts): Promise<string[]> {
-  const { describeDatabase, renumberEvents } = await import('@skerry/core');
   const dataDir = join(directory, DATABASE_DIRECTORY);
   const log = createLogger('restore', 'warn');
   let cursor: string;
@@ -26,6 +26,8 @@ export async function settleDatabase(directory: string, told: DatabaseFacts): Pr
   for (const name of OF_THE_SERVER) await rm(join(dataDir, name), { recursive: true, force: true });
   return [`events go on at ${cursor}, above all that readers may have seen`];
 }
+
+export { describeDatabase };
 
 /** What was written while the end of the backup was fixed may be in it, too. */
 function compare(found: DatabaseFacts, told: DatabaseFacts): void {

@@ -61,6 +61,10 @@ export function addBackupCommands(program: Command, bind: Bind): void {
         (await import('../backup/inspect.ts')).show(context, file!, options),
       ),
     );
+  addRestoreCommand(program, bind);
+}
+
+function addRestoreCommand(program: Command, bind: Bind): void {
   addPassphraseOption(
     addRoleOptions(
       program
