@@ -18,6 +18,7 @@ import { addSchedulerCommands } from './commands/scheduler.ts';
 import { addScoreCommands } from './commands/score.ts';
 import { addVrfCommands } from './commands/vrf.ts';
 import { addWebhookCommands } from './commands/webhook.ts';
+import { addCompletionCommands } from './completion/commands.ts';
 import { DEFAULT_CORE_URL, DEFAULT_KEY_NAME } from './config.ts';
 import type { CommandHost } from './host.ts';
 import { addNetworksCommands } from './networks/commands.ts';
@@ -74,6 +75,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
   addDaemonCommands(program, bind);
   addSchedulerCommands(program, bind);
   addBackupCommands(program, bind);
+  addCompletionCommands(program, bind);
   throwInsteadOfExit(program);
   return program;
 }
