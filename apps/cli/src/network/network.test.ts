@@ -19,6 +19,7 @@ const URLS = {
 };
 const FACTS = {
   urls: URLS,
+  command: 'npx skerry',
   coreUrls: [],
   failures: new Map(),
   dataDir: '/data',
@@ -34,6 +35,12 @@ test('the welcome names every door and the commands to try', () => {
   assert.match(text, /^ {2}npx skerry key new$/m);
   assert.match(text, /https:\/\/NAME\.skerry\.localhost:8443\//);
   assert.ok(!text.includes('export '));
+});
+
+test('whoever has the command on the path reads it so', () => {
+  const text = renderWelcome({ ...FACTS, command: 'skerry' }, plain);
+  assert.match(text, /^ {2}skerry key new$/m);
+  assert.ok(!text.includes('npx'));
 });
 
 test('other ports are told to the commands; what does not run is said', () => {

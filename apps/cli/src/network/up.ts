@@ -26,6 +26,8 @@ export interface UpOptions {
   readonly verbose?: boolean;
 }
 
+/** Whoever installed the package has the command on the path; a checkout has it where npx looks. */
+const NAME = import.meta.filename.endsWith('.js') ? 'skerry' : 'npx skerry';
 const COMMAND = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
 const SIGINT_EXIT_CODE = 130;
 
@@ -89,7 +91,7 @@ async function welcome(context: Context, devnet: Devnet, dataDir: string, termin
   const { urls, coreUrls, failures } = devnet;
   const { name } = context.network;
   const otherNetwork = name === undefined || name === LOCAL ? undefined : name;
-  const facts = { urls, coreUrls, failures, dataDir, ability, credit, otherNetwork };
+  const facts = { command: NAME, urls, coreUrls, failures, dataDir, ability, credit, otherNetwork };
   if (output.json) output.result(welcomeRecord(facts), '');
   else terminal.say(renderWelcome(facts, (text) => output.paint('bold', text)));
 }

@@ -11,6 +11,8 @@ export interface NetworkFacts {
   readonly coreUrls: readonly string[];
   readonly failures: ReadonlyMap<DaemonName, AppError>;
   readonly dataDir: string;
+  /** How people call this command where it is installed. */
+  readonly command: string;
   /** What the compute node can do. */
   readonly ability: Ability;
   /** The network that commands work on without a word, where that is not the one of this machine. */
@@ -62,26 +64,26 @@ function exportsOf({ urls, otherNetwork }: NetworkFacts): string[] {
 }
 
 /** What this machine can do: nobody is sent to what cannot work here. */
-function thingsToTry({ urls, ability }: NetworkFacts): string[] {
+function thingsToTry({ urls, ability, command }: NetworkFacts): string[] {
   const httpPort = urls.gatewayHttp === undefined ? PORTS.gatewayHttp.fallback : portOf(urls.gatewayHttp);
   const httpsPort = urls.gatewayHttps === undefined ? PORTS.gatewayHttps.fallback : portOf(urls.gatewayHttps);
   if (ability.machines)
     return [
-      '  npx skerry instance create --name web --image debian:12 --cpu 1 --memory 512 --disk 4 --allow 22,80,443 --wait',
-      '  npx skerry instance ssh web -- uname -a',
+      `  ${command} instance create --name web --image debian:12 --cpu 1 --memory 512 --disk 4 --allow 22,80,443 --wait`,
+      `  ${command} instance ssh web -- uname -a`,
       `  curl http://NAME.${DOMAIN}:${httpPort}/      (NAME: the four words; leads to port 80 of the machine)`,
       `  curl -k https://NAME.${DOMAIN}:${httpsPort}/  (port 443, with the machine's own certificate)`,
     ];
   if (ability.programs)
     return [
       `  echo 'def main(variables, request): return {"hello": variables.get("name", "world")}' > hello.py`,
-      '  npx skerry program run "$(npx skerry program create hello.py)" --var name=Ada',
+      `  ${command} program run "$(${command} program create hello.py)" --var name=Ada`,
     ];
-  return ['  npx skerry file put README.md      (stored, and served by this core node)'];
+  return [`  ${command} file put README.md      (stored, and served by this core node)`];
 }
 
 export function renderWelcome(facts: NetworkFacts, bold: (text: string) => string): string {
-  const { failures, dataDir } = facts;
+  const { failures, dataDir, command } = facts;
   return [
     '',
     bold(failures.size === 0 ? 'The network is up.' : 'The network is up, but some services are not.'),
@@ -90,9 +92,9 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
     '',
     'Try this in another shell:',
     ...exportsOf(facts),
-    '  npx skerry key new',
+    `  ${command} key new`,
     ...thingsToTry(facts),
-    '  npx skerry score latest      (after an hour, or within a minute with "skerry up --hour 20s")',
+    `  ${command} score latest      (after an hour, or within a minute with "skerry up --hour 20s")`,
     '',
     'Press Ctrl-C to stop the network.',
     '',
