@@ -16,7 +16,7 @@ const CLUSTER_VERSION = '18';
 /** Other codes come from the loader, or from what runs the program. */
 const INITDB_REFUSED = 1;
 
-const INITDB_TIMEOUT_MS = 120_000;
+const INITDB_TIMEOUT_MS = 600_000;
 
 /**
  * UTF-8 with the built-in provider: sorting that no update of libc or ICU can change under an index.
