@@ -27,7 +27,7 @@ const NEEDS: Readonly<Record<string, Needs>> = {
       // The successor takes the listening sockets while this process serves, and then says that it is the main process.
       // Wrong settings are found by the first line, before anything is touched.
       ['NotifyAccess', 'all'],
-      ['ExecReload', `${START} gateway config`],
+      ['ExecReload', `/bin/sh -c 'exec ${START} gateway config > /dev/null'`],
       ['ExecReload', `/usr/bin/env SKERRY_GATEWAY_REPLACE=yes /usr/bin/setsid --fork ${START} gateway`],
     ],
   },
