@@ -91,13 +91,18 @@ function describePlan(plan: Plan): string {
   ].join('\n');
 }
 
-/** The daemon below this command: its log is this command's. */
+/**
+ * The daemon below this command: its log is this command's, and it ends with it. The channel ends it also where this process is
+ * killed (kit's runService).
+ */
 function startHere({ role, file }: Plan, { environment }: Context): ChildProcess {
   const [, script = ''] = process.argv;
-  return spawn(process.execPath, [script, role, '--settings', file], {
-    stdio: ['ignore', 2, 2],
+  const child = spawn(process.execPath, [script, role, '--settings', file], {
+    stdio: ['ignore', 2, 2, 'ipc'],
     env: environment,
   });
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => child.kill(name));
+  return child;
 }
 
 async function start(plan: Plan, context: Context): Promise<ChildProcess | undefined> {
@@ -121,7 +126,7 @@ async function waitUntilCounted(
     isOver: ({ state }) => state !== 'waiting',
     hint: `see "skerry doctor --role ${role}" and journalctl -u ${unitOf(role)}`,
     async look() {
-      if (child && child.exitCode !== null)
+      if (child && (child.exitCode !== null || child.signalCode !== null))
         throw new AppError(
           'DAEMON_FAILED',
           `the ${role} daemon ended with ${child.exitCode}; its last words are above`,
@@ -154,9 +159,7 @@ function report(context: Context, plan: Plan, standing?: Standing): void {
 }
 
 async function untilEnd(child: ChildProcess): Promise<number> {
-  const ended = child.exitCode === null ? once(child, 'exit') : undefined;
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => child.kill(name));
-  await ended;
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return child.exitCode ?? EXIT.ok;
 }
 

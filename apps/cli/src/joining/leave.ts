@@ -198,6 +198,7 @@ export async function leaveNetwork(context: Context, options: LeaveOptions): Pro
   const remains = await listRemains(leaving);
   const lines = [
     `This ${role} node has left the network${leaving.isUnit ? `; ${unitOf(role)} is stopped and disabled` : ''}.`,
+    ...(role === 'monitor' && !leaving.isUnit ? ['End it where it runs, with Ctrl-C: skerry monitor.'] : []),
     ...(staying.length > 0 ? [`Instances whose machines stay here: ${staying.join(', ')}.`] : []),
     ...(withdrawn === undefined ? [] : [`Announcements taken back: ${withdrawn}.`]),
     ...(role === 'core' ? ["Remove its URL from the other nodes' SKERRY_CORE_PEERS."] : []),
