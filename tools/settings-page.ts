@@ -1,7 +1,11 @@
 import { DAEMONS, type Daemon, describeDaemon } from './daemons.ts';
 
 /** Where directories are that nobody moved, whoever writes the page. */
-const HOMES = { XDG_DATA_HOME: '~/.local/share', XDG_CACHE_HOME: '~/.cache', XDG_CONFIG_HOME: '~/.config' };
+export const HOMES = {
+  XDG_DATA_HOME: '~/.local/share',
+  XDG_CACHE_HOME: '~/.cache',
+  XDG_CONFIG_HOME: '~/.config',
+};
 
 function tableOf(daemon: Daemon): string {
   const rows = describeDaemon(daemon, HOMES).map(({ variable, value, isRequired, meaning }) => {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { globSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { writeForShells } from '../manual/pages.ts';
 import type { Release } from '../release/release.ts';
 import { ROOT } from '../source.ts';
 import { type DebianPackage, describePackages, renderControl } from './packages.ts';
@@ -52,6 +53,7 @@ async function stage(one: DebianPackage, version: string, root: string, release:
   if (one.hasTree) {
     await stageTree(command, root);
     copyDocuments(root, one.name);
+    writeForShells(root);
   }
   for (const { path, text, mode } of one.files) write(join(root, path), text, mode);
   const sizeKib = Math.ceil(settle(root, release.epoch) / KIB);
