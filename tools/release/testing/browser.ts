@@ -18,7 +18,7 @@ interface BrowserType {
 }
 
 /** Debian's, which the tests' prerequisites install. */
-const BROWSER = '/usr/bin/chromium';
+export const BROWSER = '/usr/bin/chromium';
 
 const load = (name: string): Promise<unknown> => import(name);
 
