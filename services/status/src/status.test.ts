@@ -95,6 +95,8 @@ test('the page shows what services are called and nothing of it is markup', () =
   assert.match(page, /&#60;script&#62;/);
   assert.match(CONTENT_SECURITY_POLICY, /^default-src 'none'; style-src 'sha256-/);
   assert.match(renderPage([], 0), /Nothing was checked yet/);
+  assert.match(renderPage([{ ...view, online: true }], 0), /<td class="number">\d+\.\d ms<\/td>/);
+  assert.doesNotMatch(renderPage([{ ...view, online: false }], 0), / ms</);
 });
 
 async function untilServices(

@@ -11,6 +11,7 @@ h1 { margin: 0; font-size: 1.6rem; } h2 { margin: 2rem 0 .3rem; font-size: 1.1re
 .sum { font-size: 1.2rem; margin: .5rem 0; } .good { color: var(--good); } .bad { color: var(--bad); }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+td:first-child { min-width: 8rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 small { opacity: .75; }
 `;
@@ -36,9 +37,10 @@ const stateOf = ({ online, issue }: ServiceView) =>
 const percentOf = (value: number) => `${value.toFixed(2)} %`;
 
 function rowOf(service: ServiceView): string {
-  const { name, latency, online_24_hours: day, online_7_days: week, stats } = service;
+  const { name, online, latency, online_24_hours: day, online_7_days: week, stats } = service;
   const figures = [
-    `${(latency / MICROSECONDS).toFixed(1)} ms`,
+    // One that does not answer took no time that could be told.
+    online ? `${(latency / MICROSECONDS).toFixed(1)} ms` : '–',
     percentOf(day),
     percentOf(week),
     String(stats.hits),
