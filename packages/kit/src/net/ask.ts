@@ -17,6 +17,8 @@ export interface AskOptions {
   readonly body?: string;
   /** From the first step to the last byte of the answer. */
   readonly timeoutMs: number;
+  /** Until it is connected; then it failed as `unconnected`. */
+  readonly connectMs?: number;
   readonly bodyBytesMax: number;
   readonly signal: AbortSignal;
 }
@@ -93,6 +95,7 @@ function failureOf(error: NodeJS.ErrnoException, wasConnected: boolean): AskErro
 
 function send(url: URL, options: AskOptions, agent: http.Agent): Promise<Answered> {
   const { method = 'GET', headers, body, timeoutMs, bodyBytesMax, signal } = options;
+  const { connectMs = CONNECT_TIMEOUT_MS } = options;
   const { promise, resolve, reject } = Promise.withResolvers<Answered>();
   if (signal.aborted) return Promise.reject(signal.reason);
   const request = (url.protocol === 'https:' ? https : http).request(url, {
@@ -111,10 +114,7 @@ function send(url: URL, options: AskOptions, agent: http.Agent): Promise<Answere
   };
   const timers = [
     setTimeout(() => fail(new AskError('timeout', `no answer within ${timeoutMs} ms`)), timeoutMs),
-    setTimeout(
-      () => wasConnected || fail(new AskError('unconnected', 'no connection was made')),
-      CONNECT_TIMEOUT_MS,
-    ),
+    setTimeout(() => wasConnected || fail(new AskError('unconnected', 'no connection was made')), connectMs),
   ];
   const onAbort = () => fail(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { until } from '@skerry/kit/testing/until';
 import { REACHABILITY_PATH } from '@skerry/protocol/api/core/reachability';
 import { createTestCore, type TestCore } from '../testing/core.ts';
 
@@ -10,6 +12,15 @@ const NONCE = '5a'.repeat(32);
 /** Some address of somebody else, and a client at a public one. */
 const ELSEWHERE = 'http://192.0.2.1:80';
 const PUBLIC_CLIENT = '93.184.215.14';
+
+/** Accepts nobody: once two wait, the kernel drops what else comes. */
+const LISTEN_AND_BLOCK = `
+  const server = require('node:net').createServer();
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+    require('node:worker_threads').parentPort.postMessage(server.address().port);
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
+  });
+`;
 
 let core: TestCore;
 before(async () => {
@@ -106,6 +117,21 @@ describe('a node connects to whoever asks, and to nobody else', () => {
     assert.equal((await ask({ url: silent.url })).verdict, 'NO_ANSWER');
     assert.equal((await ask({ url: 'http://127.0.0.1:9' })).verdict, 'NO_CONNECTION');
     assert.equal((await ask({ url: silent.url.replace('http:', 'https:') })).verdict, 'NO_ANSWER');
+  });
+
+  test('a firewall that drops is no connection', {
+    skip: process.platform === 'linux' ? false : 'needs Linux',
+  }, async () => {
+    const worker = new Worker(LISTEN_AND_BLOCK, { eval: true });
+    const [port] = (await once(worker, 'message')) as [number];
+    const fillers = [1, 2, 3].map(() => connect(port, '127.0.0.1').on('error', () => {}));
+    try {
+      await until('the queue is full', async () => fillers.filter((one) => !one.connecting).length >= 2);
+      assert.equal((await ask({ url: `http://127.0.0.1:${port}` })).verdict, 'NO_CONNECTION');
+    } finally {
+      for (const filler of fillers) filler.destroy();
+      await worker.terminate();
+    }
   });
 
   test('private callers only where the operator allows it, and nobody behind an unknown proxy', async () => {

@@ -20,6 +20,8 @@ import type { Rooms } from './rooms.ts';
 
 /** From the first step to the last byte of what the caller answers. */
 const TRY_MS = 5_000;
+/** A firewall that drops says nothing: what is not connected by then is closed. */
+const CONNECT_MS = 3_500;
 /** Connections to callers at once; so many more wait, as long as one try takes. */
 const TRIES = 16;
 const TRIES_WAITING = 64;
@@ -56,6 +58,7 @@ async function tryPlace({ url, nonce, mayReach, signal }: Try): Promise<Reachabi
   try {
     const { body } = await asker.ask(`${url}${REACHABILITY_PATH}`, {
       timeoutMs: TRY_MS,
+      connectMs: CONNECT_MS,
       bodyBytesMax: REACHABILITY_ANSWER_BYTES,
       signal,
     });
