@@ -8,10 +8,10 @@ export {
 } from './backup/format.ts';
 export {
   findKept,
-  isWholly,
   type Keeping,
   type Kept,
   type KeptKind,
+  mayHold,
   RESTORING,
   RUNNING,
   replacedName,

@@ -8,9 +8,9 @@ import {
   type DatabaseFacts,
   findKept,
   isMissing,
-  isWholly,
   type Kept,
   type KeptKind,
+  mayHold,
   SETTINGS_PREFIX,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
@@ -78,12 +78,9 @@ async function* walk(
 ): AsyncGenerator<BackupMember> {
   for (const entry of await listEntries(join(root, below))) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
-    const { kind, path: pattern } = findKept(entries, path) ?? { kind: 'state', path: '' };
     if (entry.isDirectory()) {
-      // Nobody looks into what is not wanted, nor into what another turn brings.
-      if (pattern.endsWith('/') && isWholly(entries, path, kind) && !isWanted(kind)) continue;
-      yield* walk(root, entries, isWanted, path);
-    } else if (entry.isFile() && isWanted(kind)) {
+      if (mayHold(entries, path, isWanted)) yield* walk(root, entries, isWanted, path);
+    } else if (entry.isFile() && isWanted(findKept(entries, path)?.kind ?? 'state')) {
       const member = await fileMember(join(root, path), `${DATA_PREFIX}${path}`);
       if (member) yield member;
     }

@@ -66,8 +66,13 @@ export function findKept(entries: readonly Kept[], path: string): Kept | undefin
   return [...COMMON, ...entries].find((one) => fits(one.path, path));
 }
 
-/** Whether all below a directory is of one kind, so that nobody need look into it. */
-export function isWholly(entries: readonly Kept[], path: string, kind: KeptKind): boolean {
+/** Whether anything that is wanted may be in a directory, so that it is worth looking into. */
+export function mayHold(
+  entries: readonly Kept[],
+  path: string,
+  isWanted: (kind: KeptKind) => boolean,
+): boolean {
   const found = findKept(entries, path);
-  return found?.kind === kind && found.path.endsWith('/');
+  if (found === undefined || !found.path.endsWith('/') || isWanted(found.kind)) return true;
+  return entries.some((one) => one.path.startsWith(`${path}/`) && isWanted(one.kind));
 }
