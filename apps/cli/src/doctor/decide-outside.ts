@@ -1,4 +1,4 @@
-import { isPublicAddress } from '@skerry/kit';
+import { isPublicAddress, urlOfListener } from '@skerry/kit';
 import type { Role } from '../joining/roles.ts';
 import { type Check, checksOf } from './check.ts';
 import type { Attempt, Facts } from './facts.ts';
@@ -15,6 +15,7 @@ const SECTIONS: Readonly<Record<Role, string>> = {
 };
 
 const portOf = (url: URL) => Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+const isAddress = (name: string) => /^(\[.*\]|[0-9.]+)$/.test(name);
 const openPort = (port: number) =>
   `Open it here and at your provider: nft add rule inet filter input tcp dport ${port} accept`;
 
@@ -27,7 +28,9 @@ function mendOf({ verdict, place, seenAs }: Attempt): { text: string; mend: stri
     case 'NOT_YOURS':
       return {
         text: `${place} does not lead to this machine, which others see as ${seenAs}`,
-        mend: `Point ${name} at ${seenAs} in the DNS, or say the right URL with --announce-url.`,
+        mend: isAddress(name)
+          ? `Say the URL at which others reach this machine: --announce-url ${urlOfListener('http', seenAs ?? name, port)}.`
+          : `Point ${name} at ${seenAs} in the DNS, or say the right URL with --announce-url.`,
       };
     case 'NOT_PUBLIC':
       return {

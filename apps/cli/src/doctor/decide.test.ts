@@ -138,7 +138,9 @@ describe('what the facts mean', () => {
     assert.match(at('NO_ANSWER'), /^fail UNREACHABLE .*curl -m 5/);
     assert.match(at('OTHER_ANSWER'), /^fail UNREACHABLE Forward port 4020/);
     assert.match(at('OTHER_ANSWER', true), /^ok REACHABLE/);
-    assert.match(at('NOT_YOURS'), /^fail UNREACHABLE Point 203\.0\.113\.9 at/);
+    assert.match(at('NOT_YOURS'), /^fail UNREACHABLE .*--announce-url http:\/\/203\.0\.113\.9:4020\./);
+    const named = factsOf('core', { places: [attempt('NOT_YOURS', 'http://core.example.org:4024')] });
+    assert.match(find(named, 'UNREACHABLE').mend!, /^Point core\.example\.org at 203\.0\.113\.9 in the DNS/);
     assert.match(at('BAD_CERTIFICATE'), /^fail UNREACHABLE .*certbot/);
     assert.match(at('NOT_PUBLIC'), /^fail NOT_PUBLIC .*SKERRY_CORE_ALLOW_PRIVATE/);
     assert.match(at('UNASKED'), /^warn UNCHECKED/);
