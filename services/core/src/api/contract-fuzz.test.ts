@@ -115,7 +115,8 @@ const REQUESTS = {
   listChainEvents: [chain],
   listChainTransactions: [chain],
   generateRandom: [{ body: draw }],
-  checkReachability: [{ body: { nonce: '0'.repeat(64) } }],
+  // Nothing listens there.
+  checkReachability: [{ body: { url: 'http://127.0.0.1:9', nonce: '0'.repeat(64) } }],
   verifyRandom: [{ body: { ...draw, value: 1, proof: '0x00' } }],
 };
 
