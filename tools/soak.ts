@@ -42,7 +42,7 @@ async function runFiles(files: readonly string[]): Promise<void> {
 }
 
 const list = (names: readonly string[]) => names.map((name) => `  ${name}`).join('\n');
-const allFiles = globSync('{packages,services,apps,devnet}/**/*.soak.test.ts', {
+const allFiles = globSync('{packages,services,apps,devnet,tools}/**/*.soak.test.ts', {
   cwd: ROOT,
   exclude: ['**/node_modules/**'],
 }).sort();

@@ -18,7 +18,7 @@ import { signers } from '../testing/core.ts';
 
 const log = createLogger('test', 'silent');
 /** Steps of one start at which the server is killed. */
-const KILLS = 8;
+const KILLS = 4;
 const START_WITHIN_MS = 120_000;
 /** The keys of all messages are read by this, after the node has begun to serve. */
 const READS_KEYS = 'select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms from messages';
