@@ -48,7 +48,7 @@ const { values, positionals } = parseCommand(USAGE, {
 });
 
 /** Beside those of machines and end-to-end tests. */
-const QUICK_LANES = 2;
+const QUICK_LANES = 1;
 /** Ending everything may take this long at most. */
 const END_LIMIT_MS = 30_000;
 
