@@ -3,14 +3,10 @@ import type { Keeping } from '@skerry/kit';
 import { loadAnchorSettings } from './chains/anchoring/settings.ts';
 import type { CoreConfig } from './config.ts';
 
-/** Wallets that pay for archives. Files that cannot be read are told when the node starts. */
+/** Wallets that pay for archives. Throws where a file that names them cannot be read: a backup without them would lack money. */
 async function walletFiles({ indexerFile, anchorFile }: CoreConfig): Promise<string[]> {
-  try {
-    const { anchors } = await loadAnchorSettings(anchorFile, await loadIndexerSettings(indexerFile));
-    return anchors.flatMap(({ packing }) => packing?.keyFile ?? []);
-  } catch {
-    return [];
-  }
+  const { anchors } = await loadAnchorSettings(anchorFile, await loadIndexerSettings(indexerFile));
+  return anchors.flatMap(({ packing }) => packing?.keyFile ?? []);
 }
 
 /** What a core node must not lose (docs/backup.md). */

@@ -17,7 +17,7 @@ import {
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { type Progress, startProgress } from '../output/progress.ts';
+import type { Progress } from '../output/progress.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
 import { hasDatabase, listMembers } from './members.ts';
 import { readPassphrase } from './passphrase.ts';
@@ -131,7 +131,7 @@ export async function backup(context: Context, file: string, options: BackupOpti
       `${node.directory} is empty or not there: name it with --data-dir`,
     );
   const passphrase = options.encryptTo === undefined ? undefined : await readPassphrase(options.encryptTo);
-  using progress = startProgress(output.stderr);
+  using progress = output.progress();
   const write = (target: NodeJS.WritableStream) =>
     writeTo(target, node, { withFiles: options.files !== false, passphrase, progress });
   if (file === STDOUT) {

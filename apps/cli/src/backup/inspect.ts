@@ -3,7 +3,6 @@ import { createReadStream } from 'node:fs';
 import { type BackupEnd, type BackupHead, type OpenBackup, openBackup } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { startProgress } from '../output/progress.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
 import { readPassphrase } from './passphrase.ts';
 
@@ -33,7 +32,7 @@ export async function checkFile(
   file: string,
   options: OpenOptions,
 ): Promise<{ head: BackupHead; end: BackupEnd }> {
-  using progress = startProgress(output.stderr);
+  using progress = output.progress();
   const backup = await openFile(file, options);
   let bytes = 0;
   for await (const { sizeBytes } of backup.members) {

@@ -18,7 +18,6 @@ import {
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Context } from '../context.ts';
-import { startProgress } from '../output/progress.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
 import { checkFile, type OpenOptions, openFile } from './inspect.ts';
 import { describeNode, type Node, parseRole, type RoleOptions } from './role.ts';
@@ -106,7 +105,7 @@ function targetOf(path: string): string | undefined {
 }
 
 async function unpack(context: Context, file: string, options: OpenOptions, into: string): Promise<void> {
-  using progress = startProgress(context.output.stderr);
+  using progress = context.output.progress();
   const { members } = await openFile(file, options);
   let bytes = 0;
   for await (const member of members) {

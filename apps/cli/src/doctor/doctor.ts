@@ -5,7 +5,6 @@ import { checkAnswers, variablesOf } from '../joining/answers.ts';
 import { findSettingsFile, ROLES, type Role, readRole } from '../joining/roles.ts';
 import { hasUnit, readUnitEnvironment } from '../joining/units.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
-import { startProgress } from '../output/progress.ts';
 import { type Examined, examine } from './examine.ts';
 import { renderChecks, renderSummary } from './render.ts';
 
@@ -52,7 +51,7 @@ async function examineRole(context: Context, role: Role, options: DoctorOptions)
   const given = await gatherEnvironment(context, role, file);
   const environment = { ...given, ...variablesOf(role, answers, given) };
   const settings = await readRole(role, environment);
-  using progress = startProgress(context.output.stderr);
+  using progress = context.output.progress();
   return await examine({
     settings: { ...settings, announceUrl: settings.announceUrl ?? answers.announceUrl },
     coreUrl: isChosen ? context.coreUrl : settings.coreUrl,

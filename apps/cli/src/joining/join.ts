@@ -7,7 +7,6 @@ import { type Examined, examine } from '../doctor/examine.ts';
 import { renderChecks, renderSummary } from '../doctor/render.ts';
 import { EXIT } from '../exit-codes.ts';
 import { beside } from '../network/beside.ts';
-import { startProgress } from '../output/progress.ts';
 import { type Answers, checkAnswers, variablesOf } from './answers.ts';
 import { type Joined, look, type Standing } from './counted.ts';
 import { nextSteps } from './next-steps.ts';
@@ -64,7 +63,7 @@ async function makePlan(context: Context, coreUrl: string, options: JoinOptions)
   const environment = { ...given, ...variables };
   const read = await readRole(role, environment);
   const settings = { ...read, announceUrl: read.announceUrl ?? answers.announceUrl };
-  using progress = startProgress(context.output.stderr);
+  using progress = context.output.progress();
   const examined = await examine({ settings, coreUrl, environment, say: (what) => progress.show(what) });
   const { info } = examined.facts.network ?? {};
   return {
@@ -108,7 +107,7 @@ function startHere({ role, file }: Plan, { environment }: Context): ChildProcess
 async function start(plan: Plan, context: Context): Promise<ChildProcess | undefined> {
   if (plan.start === 'foreground') return startHere(plan, context);
   if (plan.start === 'unit') await startUnit(plan.role);
-  else context.output.note(`Run this in another terminal, or as a service:\n  ${commandOf(plan)}`);
+  else context.output.demand('Run this in another terminal, or as a service', commandOf(plan));
   return undefined;
 }
 

@@ -79,7 +79,10 @@ async function drainCompute(leaving: Leaving): Promise<string[]> {
   await writeSettings(file, { SKERRY_COMPUTE_DRAIN: 'yes' });
   if (isUnit) await startUnit('compute');
   else
-    output.note(`Start the node again, so that it says that it leaves:\n  skerry compute --settings ${file}`);
+    output.demand(
+      'Start the node again, so that it says that it leaves',
+      `skerry compute --settings ${file}`,
+    );
   const schedulerUrl = options.scheduler ?? beside(settings.coreUrl ?? context.coreUrl, SCHEDULER_PORT);
   try {
     await waitUntil(output, {
@@ -165,7 +168,7 @@ async function stop(leaving: Leaving): Promise<void> {
     await stopUnit(settings.role);
     return;
   }
-  context.output.note(`Now end it, with Ctrl-C where it runs: skerry ${settings.role}`);
+  context.output.demand('Now end it, with Ctrl-C where it runs', `skerry ${settings.role}`);
   await waitUntil(context.output, {
     what: 'the daemon has ended',
     limitMs: options.timeout,

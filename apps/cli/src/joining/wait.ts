@@ -1,7 +1,6 @@
 import { pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Output } from '../output/output.ts';
-import { startProgress } from '../output/progress.ts';
 import { renderDuration } from '../output/text.ts';
 
 /** What costs the node that is asked is not asked more often. */
@@ -23,7 +22,7 @@ export async function waitUntil<T extends { readonly text: string }>(
   { what, limitMs, look, isOver, hint }: Wait<T>,
 ): Promise<T> {
   const signal = AbortSignal.timeout(limitMs);
-  using progress = startProgress(output.stderr, 0);
+  using progress = output.progress(0);
   for (;;) {
     const found = await look();
     if (isOver(found)) return found;

@@ -19,6 +19,8 @@ export interface Output {
   result(value: unknown, text: string): void;
   /** Something worth saying to people only: with --json nothing is said beside the result. */
   note(text: string): void;
+  /** What somebody must do while the command waits for it: with --json, an object in a line of standard error. */
+  demand(sentence: string, command: string): void;
   /** A table as wide as the terminal allows. @param none what is said where it has no rows */
   table(head: readonly string[], rows: readonly (readonly string[])[], none: string): string;
   /** Columns of the terminal; undefined where standard output is none. */
@@ -51,6 +53,10 @@ export function createOutput(
       if (body !== '') stdout.write(body.endsWith('\n') ? body : `${body}\n`);
     },
     note,
+    demand(sentence, command) {
+      if (options.json) stderr.write(`${JSON.stringify({ demand: sentence, command })}\n`);
+      else note(`${sentence}:\n  ${command}`);
+    },
     table(head, rows, none) {
       if (rows.length === 0) note(none);
       return renderTable(head, rows, width);
