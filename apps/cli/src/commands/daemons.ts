@@ -14,6 +14,9 @@ const SUMMARIES: Readonly<Record<Exclude<DaemonName, 'status'>, string>> = {
   ipfs: 'run an IPFS peer beside a core node: Bitswap and provider records',
 };
 
+/** Others know these by an address. */
+const SIGNING: ReadonlySet<DaemonName> = new Set(['core', 'scheduler', 'compute', 'monitor', 'credit']);
+
 const SETTINGS_OPTION = [
   '--settings <file>',
   'file of settings, NAME=value a line; the environment comes before it',
@@ -40,6 +43,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
       );
     if (name === 'credit') addCreditCommands(daemon, bind);
     addConfigCommand(daemon, name, bind);
+    if (SIGNING.has(name)) addAddressCommand(daemon, name, bind);
   }
   const status = program.commands.find((command) => command.name() === 'status')!;
   status
@@ -58,6 +62,12 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
   addConfigCommand(status, 'status', bind);
 }
 
+/** An option that a daemon and its command both have is the daemon's, wherever it stands (Commander). */
+const settingsOf = (daemon: Command, options: DaemonOptions): DaemonOptions => ({
+  ...daemon.opts<DaemonOptions>(),
+  ...options,
+});
+
 function addConfigCommand(daemon: Command, name: DaemonName, bind: Bind): void {
   daemon
     .command('config')
@@ -66,7 +76,23 @@ function addConfigCommand(daemon: Command, name: DaemonName, bind: Bind): void {
     .addHelpText('after', examples(`skerry ${name} config`, `skerry ${name} config --json`))
     .action(
       bind<DaemonOptions>(async (context, options) =>
-        (await import('../network/daemon.ts')).showConfig(context, name, options),
+        (await import('../network/daemon.ts')).showConfig(context, name, settingsOf(daemon, options)),
+      ),
+    );
+}
+
+function addAddressCommand(daemon: Command, name: DaemonName, bind: Bind): void {
+  daemon
+    .command('address')
+    .description('print the address that others know it by; makes its key if it has none yet')
+    .option(...SETTINGS_OPTION)
+    .addHelpText(
+      'after',
+      examples(`skerry ${name} address`, `skerry ${name} address --settings /etc/skerry/${name}.env`),
+    )
+    .action(
+      bind<DaemonOptions>(async (context, options) =>
+        (await import('../nodes/address.ts')).showAddress(context, name, settingsOf(daemon, options)),
       ),
     );
 }

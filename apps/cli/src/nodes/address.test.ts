@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createSigner } from '@skerry/client';
+import { loadOrCreateKeyFile } from '@skerry/kit';
+import { startPerson } from '../testing/person.ts';
+import { createTestDir } from '../testing/run.ts';
+
+/** Costs three CPU seconds. */
+test('a daemon has its address before it runs, and keeps it; its settings are those of the file', async () => {
+  await using home = await createTestDir();
+  const skerry = await startPerson(home.path, {});
+  const settings = join(home.path, 'scheduler.env');
+  const directory = join(home.path, 'elsewhere');
+  await writeFile(settings, `SKERRY_SCHEDULER_DATA_DIR=${directory}\n`);
+  const first = await skerry('scheduler', 'address', '--settings', settings);
+  assert.deepEqual([first.err, first.code], ['', 0]);
+  const keyFile = join(directory, 'key');
+  assert.equal((await stat(keyFile)).mode & 0o777, 0o600);
+  const { address } = createSigner(await loadOrCreateKeyFile(keyFile));
+  assert.equal(first.out, `${address}\n`);
+  const again = await skerry('scheduler', 'address', '--settings', settings, '--json');
+  assert.deepEqual(JSON.parse(again.out), { role: 'scheduler', address, key_file: keyFile });
+  const shown = await skerry('scheduler', 'config', '--settings', settings);
+  assert.match(shown.out, new RegExp(`^SKERRY_SCHEDULER_DATA_DIR=${directory}$`, 'm'));
+});

@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs';
+import { chown, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSigner } from '@skerry/client';
+import { loadOrCreateKeyFile } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { describeNode } from '../backup/role.ts';
+import type { Context } from '../context.ts';
+import type { DaemonName, DaemonOptions } from '../network/daemon.ts';
+
+/** Root may make the key for the daemon's own user, whose directory it is. */
+async function giveToOwner(path: string, directory: string): Promise<void> {
+  if (process.geteuid?.() !== 0) return;
+  const { uid, gid } = await stat(directory);
+  await chown(path, uid, gid);
+}
+
+/**
+ * The address that a daemon signs with, so that others can be told to trust it before it runs. Makes the key as the daemon itself
+ * would at its first start. Throws INVALID_CONFIG, INVALID_PARAMETERS.
+ */
+export async function showAddress(context: Context, role: DaemonName, options: DaemonOptions): Promise<void> {
+  const { keeping, directory } = await describeNode(context, role, options);
+  if (keeping.identity === undefined)
+    throw new AppError('INVALID_PARAMETERS', `a ${role} daemon has no address`);
+  const path = join(directory, keeping.identity);
+  const isNew = !existsSync(path);
+  const { address } = createSigner(await loadOrCreateKeyFile(path));
+  if (isNew) await giveToOwner(path, directory);
+  context.output.result({ role, address, key_file: path }, address);
+}
