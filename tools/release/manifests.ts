@@ -55,6 +55,12 @@ const importsOf = ({ imports }: Manifest) =>
     imports: Object.fromEntries(Object.entries(imports).map(([name, to]) => [name, compiledTarget(to)])),
   };
 
+/** What is loaded later is not found beside an application that was bundled into one file. */
+const withoutLate = (own: Manifest): Manifest =>
+  own.imports?.['#compiler'] === undefined
+    ? own
+    : { ...own, imports: { ...own.imports, '#compiler': './src/compiler/now.ts' } };
+
 /**
  * A library that applications install. Native engines are peers that may be missing: an application that wants their speed
  * installs them, and a page of a browser does not carry 38 MB for nothing.
@@ -70,7 +76,7 @@ export function libraryManifest(own: Manifest, root: Manifest): PublishedManifes
     engines: root.engines ?? {},
     sideEffects: false,
     exports: exportsOf(own, true),
-    ...importsOf(own),
+    ...importsOf(withoutLate(own)),
     files: ['dist'],
     dependencies,
     ...(native && {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type Api, defaulted } from '@skerry/protocol/api/operation';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import { call, urlOfCall } from './call.ts';
 
 const API = {

@@ -8,7 +8,7 @@ import {
   type SentBody,
   type SentQuery,
 } from '@skerry/protocol/api/operation';
-import Type from 'typebox';
+import { type TArray, type TObject, type TSchema, Type } from '@skerry/protocol/type';
 import { type RequestOptions, readRefusal, request } from './request.ts';
 
 type Part<Name extends string, Has, T> = Has extends object
@@ -92,7 +92,7 @@ function openOf(schema: unknown): unknown {
 }
 
 /** Checks what a service answers: a field in another form is UNEXPECTED_ANSWER, one that the schema does not name passes. */
-export const createAnswerParser = <T extends Type.TSchema>(schema: T, what: string) =>
+export const createAnswerParser = <T extends TSchema>(schema: T, what: string) =>
   createParser(openOf(schema) as T, what, 'UNEXPECTED_ANSWER');
 
 /** Throws UNEXPECTED_ANSWER. @param from what the text came from */
@@ -175,7 +175,7 @@ function rowsIn(operation: Operation, list: string): Rows {
   rowsOf.set(operation, known);
   const found = known.get(list);
   if (found) return found;
-  const whole = operation.answers[200] as Type.TObject<Record<string, Type.TArray>>;
+  const whole = operation.answers[200] as TObject<Record<string, TArray>>;
   const properties = { ...whole.properties, [list]: Type.Array(Type.Unknown()) };
   const page = { ...operation, answers: { ...operation.answers, 200: { ...whole, properties } } };
   const parse = createAnswerParser(whole.properties[list]!.items, `a row of ${list}`);

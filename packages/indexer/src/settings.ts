@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { AppError, createParser, LIMITS } from '@skerry/protocol';
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '@skerry/protocol/type';
 
 /** The file that says which chains are indexed (docs/indexer.md). Addresses of endpoints may hold keys: it is a file and no variable. */
 

@@ -1,10 +1,10 @@
-import Type from 'typebox';
 import { familyOf } from './chains.ts';
 import { AppError } from './errors.ts';
 import { itemHashOf } from './hash.ts';
 import { type ScannedObject, scanJsonObject } from './json/scan.ts';
 import { LIMITS } from './limits.ts';
 import { createParser } from './schema.ts';
+import { Type } from './type.ts';
 
 const strict = { additionalProperties: false } as const;
 

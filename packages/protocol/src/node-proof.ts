@@ -1,10 +1,10 @@
 import ipaddr from 'ipaddr.js';
-import Type, { type Static } from 'typebox';
 import { AppError } from './errors.ts';
 import { recoverPersonalSigner } from './evm/personal-sign.ts';
 import { parseIpv6Prefix } from './instance-address.ts';
 import { LIMITS } from './limits.ts';
 import { createParser } from './schema.ts';
+import { type Static, Type } from './type.ts';
 
 /**
  * How a node proves that its key answers at a place: at the URL that it announces, and at one address inside its /64. Whoever

@@ -1,10 +1,10 @@
-import Type, { type Static } from 'typebox';
 import { AppError } from './errors.ts';
 import { parseEvmAddress } from './evm/address.ts';
 import { recoverPersonalSigner } from './evm/personal-sign.ts';
 import { sha256Hex } from './hash.ts';
 import { hexToBytes } from './hex.ts';
 import { createParser } from './schema.ts';
+import { type Static, Type } from './type.ts';
 
 /**
  * How an owner asks a compute node for something: a key of the moment (P-256) that the owner's wallet signed once, and

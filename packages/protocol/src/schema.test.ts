@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import Type from 'typebox';
 import { AppError } from './errors.ts';
 import { createCheck, createParser } from './schema.ts';
+import { Type } from './type.ts';
 
 test('a schema is compiled when it is first needed, not when a process that may never need it starts', () => {
   let reads = 0;

@@ -1,13 +1,13 @@
-import type { Static, TSchema } from 'typebox';
-// What compiles plain JSON Schema: `typebox/compile` brings three times as many modules, which every process would load.
-import { Compile } from 'typebox/schema';
+import { compile } from '#compiler';
+import type { Validator } from './compiler/compiler.ts';
 import { AppError, type ErrorCode } from './errors.ts';
+import type { Static, TSchema } from './type.ts';
 
 /** A schema's validator, compiled when it is first needed: a process uses few of the hundreds that it knows. */
 function compileLate(schema: TSchema) {
-  let compiled: { Check(value: unknown): boolean; Errors(value: unknown): [boolean, object[]] } | undefined;
+  let compiled: Validator | undefined;
   return () => {
-    compiled ??= Compile(schema);
+    compiled ??= compile(schema);
     return compiled;
   };
 }

@@ -1,7 +1,7 @@
-import Type, { type Static, type TSchema } from 'typebox';
 import { Firewall } from './content/instance.ts';
 import { Phase, ProgramRun, Reason } from './content/network.ts';
 import { ANY_HASH_PATTERN, HASH64_PATTERN } from './network-form/item-hash.ts';
+import { type Static, type TSchema, Type } from './type.ts';
 
 /** What the network answers: the shapes of responses, in wire spelling. Unknown fields may be added by newer nodes. */
 

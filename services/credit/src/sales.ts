@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { AppError, createParser, parseEvmAddress, type TokenPrice } from '@skerry/protocol';
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '@skerry/protocol/type';
 
 /** The file that says what is sold where (docs/credit.md). */
 

@@ -11,7 +11,7 @@ import {
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { SentQuery } from '@skerry/protocol/api/operation';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import { callRows, parseJson } from '../call.ts';
 import type { CoreClient } from '../core-client.ts';
 import { type ListedMessage, type SignedMessageSource, verifyListed } from '../signed-message.ts';

@@ -1,5 +1,5 @@
 import { AppError, createParser } from '@skerry/protocol';
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '@skerry/protocol/type';
 
 /** The first member of a backup: what it is. */
 export const HEAD_PATH = 'skerry-backup.json';

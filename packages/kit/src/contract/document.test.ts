@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { type Api, defaulted, orNull, text } from '@skerry/protocol/api/operation';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import { writeDocument } from './document.ts';
 import { CONTENT_SECURITY_POLICY, renderReference } from './reference-page.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Api, type Operation, text } from '@skerry/protocol/api/operation';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import { createLogger } from '../daemon/log.ts';
 import { createHttpServer } from '../http/server.ts';
 import { answer, expectAll, type Handlers, type ServeOptions, serve, serveAll } from './serve.ts';

@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
 import { isatty } from 'node:tty';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import type { DestinationStream, Logger, pino } from 'pino';
 import { formatLogLine } from './log-line.ts';
 import { createLogOutput } from './log-output.ts';
 
@@ -39,5 +40,7 @@ export function createLogger(name: string, level = 'info', sink?: DestinationStr
     base: { name },
     redact: { paths: HIDDEN.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '(hidden)' },
   };
-  return pino(options, sink ?? createLogOutput(STDOUT));
+  // Loaded with the first log: commands have none.
+  const load = createRequire(import.meta.url)('pino') as typeof pino;
+  return load(options, sink ?? createLogOutput(STDOUT));
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import { createLogger } from '../daemon/log.ts';
 import { createHttpServer } from './server.ts';
 

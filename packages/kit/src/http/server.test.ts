@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import { createLogger } from '../daemon/log.ts';
 import { listen } from './listen.ts';
 import { createHttpServer } from './server.ts';

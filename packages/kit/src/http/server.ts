@@ -1,17 +1,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import fastifyCors from '@fastify/cors';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { AppError, describeMismatch, type ErrorBody, type ErrorCode, LIMITS } from '@skerry/protocol';
 import { statusOf } from '@skerry/protocol/api/operation';
-import {
-  type FastifyBaseLogger,
-  type FastifyError,
-  type FastifyInstance,
-  fastify,
-  LogController,
-  type RawServerDefault,
-} from 'fastify';
+import type { FastifyBaseLogger, FastifyError, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Logger } from '../daemon/log.ts';
 import { VERSION } from '../daemon/version.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../limits/rate-limit.ts';
@@ -253,6 +245,8 @@ function traceAnswers(app: HttpServer, log: Logger, observer: HttpObserver | und
  */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { log, limits, observer } = options;
+  // Loaded here, so that a command or a worker that takes something else of this package does not load it too.
+  const { fastify, LogController } = await import('fastify');
   const app = fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -293,7 +287,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     reply.headers({ server: `skerry/${VERSION}`, 'x-request-id': request.id });
   });
   if (options.corsMethods) {
-    await app.register(fastifyCors, {
+    await app.register(import('@fastify/cors'), {
       origin: '*',
       methods: [...options.corsMethods],
       exposedHeaders: '*',

@@ -10,8 +10,8 @@ import {
   type Operation,
   statusOf,
 } from '@skerry/protocol/api/operation';
+import type { TSchema } from '@skerry/protocol/type';
 import fc from 'fast-check';
-import type Type from 'typebox';
 import { Value } from 'typebox/value';
 import { addressOf } from '../contract/example.ts';
 import type { HttpServer } from '../http/server.ts';
@@ -109,7 +109,7 @@ const JSON_VALUES = [null, '', 'x', 0, 1, -1, 1.5, 1e20, true, [], {}, ['x'], 'a
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const propertiesOf = (schema: Type.TSchema | undefined) =>
+const propertiesOf = (schema: TSchema | undefined) =>
   Object.keys((schema as { properties?: object } | undefined)?.properties ?? {});
 
 /** Some fields of a request in another form, left out, or one too many. */
@@ -127,7 +127,7 @@ function distort(good: Fields | undefined, names: readonly string[], values: rea
 }
 
 /** Whether text from an address fits: numbers and truth values are written as text there. */
-const fitsAsText = (schema: Type.TSchema | undefined, fields: Fields | undefined) =>
+const fitsAsText = (schema: TSchema | undefined, fields: Fields | undefined) =>
   !schema || Value.Check(schema, Value.Convert(schema, Value.Default(schema, { ...fields })));
 
 const RUNS = 60;

@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { LIMITS } from '../limits.ts';
+import { type Static, Type } from '../type.ts';
 import { PaginationView } from '../views.ts';
 import { type Api, defaulted, type Operation, orNull } from './operation.ts';
 import { REFERENCE_API } from './reference.ts';

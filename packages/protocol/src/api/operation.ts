@@ -1,5 +1,5 @@
-import Type, { type Static, type TObject, type TSchema } from 'typebox';
 import { ERRORS, type ErrorCode } from '../errors.ts';
+import { type Static, type TObject, type TSchema, type TSchemaOptions, Type } from '../type.ts';
 
 /** The HTTP contract as data: what a service answers, checks and documents, and what its clients send, follow from it. */
 
@@ -109,7 +109,7 @@ export type Api = Readonly<Record<string, Operation>>;
 /** Bytes: in a document, a file of a form or the body of an answer. */
 export const Bytes = Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary' });
 
-export const orNull = <T extends TSchema>(schema: T, options: Type.TSchemaOptions = {}) =>
+export const orNull = <T extends TSchema>(schema: T, options: TSchemaOptions = {}) =>
   Type.Union([schema, Type.Null()], options);
 
 /** A parameter that may be left out, since the server has a value for it. */

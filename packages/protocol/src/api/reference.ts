@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { type Api, text } from './operation.ts';
 
 /** What every service says of its own contract (kit/contract/reference.ts). */

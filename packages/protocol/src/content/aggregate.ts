@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
 
 export const AggregateKey = Type.String({

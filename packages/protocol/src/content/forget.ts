@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { LIMITS } from '../limits.ts';
 import { ANY_HASH_PATTERN } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 import { OnBehalfOf } from './on-behalf.ts';
 
 /** FORGET: these messages lose their content and their effect. */

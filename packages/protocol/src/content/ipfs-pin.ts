@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 import { OnBehalfOf } from './on-behalf.ts';
 
 /** IPFS_PIN: the node should keep this file of IPFS. Beside the CIDs of messages, single raw blocks (`bafk`) can be pinned. */

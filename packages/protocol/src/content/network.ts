@@ -1,8 +1,8 @@
-import Type, { type Static } from 'typebox';
 import { sha256Hex } from '../hash.ts';
 import { LIMITS } from '../limits.ts';
 import { ANY_HASH_PATTERN } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 
 /**
  * What services tell each other: POST messages of these content types (docs/messages.md). Anyone may send them;

@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { LIMITS } from '../limits.ts';
+import { Type } from '../type.ts';
 
 /** Text without control characters. */
 export const PRINTABLE = '^[^\\u0000-\\u001f\\u007f]*$';

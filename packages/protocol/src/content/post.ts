@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 import { OnBehalfOf } from './on-behalf.ts';
 import { readTags, Tags } from './tags.ts';
 

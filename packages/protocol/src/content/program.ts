@@ -1,8 +1,8 @@
-import Type, { type Static } from 'typebox';
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { isCid, isItemHash64 } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
 
 /** PROGRAM (specification, "Program content"; units of docs/decisions.md 13). */

@@ -1,8 +1,8 @@
-import Type, { type Static } from 'typebox';
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { ANY_HASH_PATTERN, parseMessageHash } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 import { OnBehalfOf } from './on-behalf.ts';
 import { Tags } from './tags.ts';
 

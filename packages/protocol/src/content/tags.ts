@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { LIMITS } from '../limits.ts';
+import { Type } from '../type.ts';
 
 export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.tagChars }), {
   maxItems: LIMITS.tags,

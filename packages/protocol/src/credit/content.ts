@@ -1,9 +1,9 @@
-import Type, { type Static } from 'typebox';
 import { normaliseAddress } from '../content/on-behalf.ts';
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import { ANY_HASH_PATTERN } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 
 /**
  * Credit on the network: POST messages of these types on the channel `net-credit`. By anybody whom a core node does not

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { base64 } from '@scure/base';
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { hash160, verifyEcdsa } from './curves.ts';
 import { createJsonSignatureParser, decodeBech32, decodeCanonical, equalBytes, utf8 } from './encoding.ts';
 import { defineFamily, expectForm } from './family.ts';

@@ -1,8 +1,8 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { type BytesCoder, base58, bech32, createBase58check } from '@scure/base';
-import type { Static, TSchema } from 'typebox';
 import { scanJsonObject } from '../json/scan.ts';
 import { createParser } from '../schema.ts';
+import type { Static, TSchema } from '../type.ts';
 import { expectForm } from './family.ts';
 
 const encoder = new TextEncoder();

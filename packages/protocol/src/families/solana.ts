@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { verifyEd25519 } from './curves.ts';
 import { createJsonSignatureParser, decodeBase58, utf8 } from './encoding.ts';
 import { defineFamily } from './family.ts';

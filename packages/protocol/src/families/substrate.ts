@@ -1,8 +1,8 @@
 import { blake2b } from '@noble/hashes/blake2.js';
 import { base58 } from '@scure/base';
 import { verify as verifySr25519 } from '@scure/sr25519';
-import Type from 'typebox';
 import { hexToBytes } from '../hex.ts';
+import { Type } from '../type.ts';
 import { createJsonSignatureParser, equalBytes, utf8 } from './encoding.ts';
 import { defineFamily, expectForm } from './family.ts';
 

@@ -1,6 +1,6 @@
 import { blake2b } from '@noble/hashes/blake2.js';
-import Type from 'typebox';
 import { AppError } from '../errors.ts';
+import { Type } from '../type.ts';
 import { verifyEcdsa, verifyEd25519 } from './curves.ts';
 import { base58check, createJsonSignatureParser, decodeCanonical, utf8 } from './encoding.ts';
 import { defineFamily, expectForm, type SigningContext } from './family.ts';

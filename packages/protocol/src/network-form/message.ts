@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { familyOf } from '../chains.ts';
 import { normaliseAddress, OnBehalfOf, PRINTABLE } from '../content/on-behalf.ts';
 import { AppError } from '../errors.ts';
@@ -6,6 +5,7 @@ import { sha256Hex } from '../hash.ts';
 import { scanJsonObject } from '../json/scan.ts';
 import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
+import { Type } from '../type.ts';
 import { type ItemType, parseMessageHash } from './item-hash.ts';
 
 /**

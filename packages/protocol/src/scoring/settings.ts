@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 
 const DAY = 86_400;
 const strict = { additionalProperties: false } as const;

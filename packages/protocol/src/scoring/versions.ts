@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 
 /** The aggregate that says which versions there were and when: one field for each software. */
 export const VERSIONS_KEY = 'net-software-versions';

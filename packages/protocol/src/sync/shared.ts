@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import { StoreContent } from '../content/store.ts';
 import { Tags } from '../content/tags.ts';
 import type { MessageShape, VerifiedMessage } from '../envelope.ts';
@@ -8,6 +7,7 @@ import { LIMITS } from '../limits.ts';
 import { parseMessageHash } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 import { verifyScannedSubmission } from '../submission.ts';
+import { type Static, Type } from '../type.ts';
 import { verifyUpload } from '../upload.ts';
 import { type SyncFields, uncoveredText } from './key.ts';
 

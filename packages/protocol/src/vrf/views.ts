@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
+import { type Static, Type } from '../type.ts';
 import type { VrfAnswer, VrfVerdict } from './token.ts';
 
 /** Shapes of the VRF's HTTP interface (specification, "VRF"), and of `skerry vrf --json`. */

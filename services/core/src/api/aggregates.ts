@@ -6,7 +6,7 @@ import type {
   NetworkAggregateView,
 } from '@skerry/protocol/api/core/aggregates';
 import { isYes } from '@skerry/protocol/api/core/common/flag';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import {
   type Aggregate,
   type AggregateFilter,

@@ -1,5 +1,5 @@
 import { AppError, createCheck } from '@skerry/protocol';
-import Type from 'typebox';
+import { type Static, type TSchema, Type } from '@skerry/protocol/type';
 
 const CURSOR_CHARS_MAX = 1_024;
 
@@ -12,12 +12,12 @@ const holdsNul = (value: object) =>
   Object.values(value).some((one) => typeof one === 'string' && one.includes('\0'));
 
 /** A list's cursor: opaque to the caller, base64url of JSON of one shape. An empty text is the beginning. */
-export function createCursor<T extends Type.TSchema>(shape: T) {
+export function createCursor<T extends TSchema>(shape: T) {
   const hasShape = createCheck(shape);
   return {
-    write: (value: Type.Static<T>) => Buffer.from(JSON.stringify(value)).toString('base64url'),
+    write: (value: Static<T>) => Buffer.from(JSON.stringify(value)).toString('base64url'),
     /** Throws INVALID_CURSOR. */
-    read(text: string | undefined): Type.Static<T> | undefined {
+    read(text: string | undefined): Static<T> | undefined {
       if (text === undefined || text === '') return undefined;
       if (text.length > CURSOR_CHARS_MAX) refuse();
       let value: unknown;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildNetworkMessage, type NetworkDraft } from '@skerry/client';
 import { createParser, sha256Hex } from '@skerry/protocol';
-import type { TSchema } from 'typebox';
+import type { TSchema } from '@skerry/protocol/type';
 import { FILE_BYTES, formCall, NO_HASH } from '../testing/contract/case.ts';
 import { networkInstance } from '../testing/contract/costs.ts';
 import { createTestCore, SSH_KEY, signers, type TestCore } from '../testing/core.ts';

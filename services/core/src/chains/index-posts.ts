@@ -1,9 +1,9 @@
 import type { Indexer } from '@skerry/indexer';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError, createParser, NETWORK_POST } from '@skerry/protocol';
+import { Type } from '@skerry/protocol/type';
 import type { Kysely } from 'kysely';
 import type pg from 'pg';
-import Type from 'typebox';
 import type { EventLog } from '../notify/events/log.ts';
 import { findMessage } from '../state/messages/find.ts';
 import type { Schema } from '../store/schema.ts';

@@ -1,5 +1,5 @@
 import { AppError, createParser, LIMITS } from '@skerry/protocol';
-import Type from 'typebox';
+import { type TSchema, Type } from '@skerry/protocol/type';
 import type { Accepted } from './accepted.ts';
 import { acceptErased, type StoredMessage, verifiedOf } from './stored.ts';
 
@@ -8,7 +8,7 @@ import { acceptErased, type StoredMessage, verifiedOf } from './stored.ts';
  * and nothing that it said. No signature covers this, so it is the peer's word; a message that can be verified takes its place.
  */
 
-const OrNull = <T extends Type.TSchema>(one: T) => Type.Union([one, Type.Null()]);
+const OrNull = <T extends TSchema>(one: T) => Type.Union([one, Type.Null()]);
 const Text = (maxLength: number) => Type.String({ maxLength });
 
 const Skeleton = Type.Object(

@@ -1,5 +1,5 @@
 import { createParser } from '@skerry/protocol';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import { isCidText } from '../store/ipfs/cid.ts';
 import { readUpTo } from '../store/ipfs/gateways.ts';
 import { PEER_LIMITS } from './limits.ts';

@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox';
+import { type TSchema, Type } from '@skerry/protocol/type';
 
 /**
  * What Python's clients of the deployed network take: they read answers into models that refuse every field they do not

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 import { AppError, createParser } from '@skerry/protocol';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import { type AddressPolicy, type Instance, parseInstance, type SourceInstance } from '../table/instance.ts';
 
 /** What survives a restart: the last good table, and how far the event stream was read. */

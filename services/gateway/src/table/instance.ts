@@ -11,7 +11,7 @@ import {
   type Phase as PhaseName,
   Reason,
 } from '@skerry/protocol';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 
 /** What the gateway keeps of an instance. */
 export interface Instance {

@@ -1,5 +1,5 @@
 import type { SchedulerStatusView } from '@skerry/protocol/api/scheduler';
-import type { Static } from 'typebox';
+import type { Static } from '@skerry/protocol/type';
 import type { Snapshot } from '../controller.ts';
 import type { Peer, Standpoint } from '../leadership.ts';
 import type { NodeLoad } from '../planning/load.ts';

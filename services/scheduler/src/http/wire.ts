@@ -7,7 +7,7 @@ import type {
   PeriodView,
   ResourcesView,
 } from '@skerry/protocol/api/scheduler';
-import type { Static } from 'typebox';
+import type { Static } from '@skerry/protocol/type';
 import type { Snapshot } from '../controller.ts';
 import { type Candidate, listCandidates } from '../planning/explain.ts';
 import { freeOf, type NodeLoad, weightOf } from '../planning/load.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../../type.ts';
 import type { Api } from '../operation.ts';
 
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '../../type.ts';
 import { type Api, Bytes, content, type Operation, orNull } from '../operation.ts';
 
 const ref = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'item hash of the INSTANCE message' });

@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { Reason } from '../../content/network.ts';
 import { NODE_PROOF_PATH, NodeProofView } from '../../node-proof.ts';
+import { type Static, Type } from '../../type.ts';
 import { type Api, orNull, text } from '../operation.ts';
 
 /** The shapes that deployed tools read. What deployed nodes do not say is optional. */

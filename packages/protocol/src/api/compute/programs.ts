@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import type { ErrorCode } from '../../errors.ts';
+import { Type } from '../../type.ts';
 import { type Api, content } from '../operation.ts';
 
 /** What a call of a program may hold. */

@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { AggregateContent } from '../../content/aggregate.ts';
 import { LIMITS } from '../../limits.ts';
+import { type Static, Type } from '../../type.ts';
 import { PaginationView } from '../../views.ts';
 import { type Api, defaulted } from '../operation.ts';
 import { asDeployed, reads, takesSigned } from './common/declare.ts';
@@ -18,26 +18,30 @@ import { SUBMISSION_ANSWERS } from './common/submission.ts';
 const strict = { additionalProperties: false } as const;
 const anyObject = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 
+const networkFields = {
+  key: Type.String(),
+  address: Type.String({ description: 'owner' }),
+  content: anyObject('the fields, each as its latest element says'),
+  created: Type.String({ format: 'date-time' }),
+  last_updated: Type.String({ format: 'date-time' }),
+};
+
 export const AggregateView = Type.Object(
   {
-    key: Type.String(),
-    address: Type.String({ description: 'owner' }),
-    content: anyObject('the fields, each as its latest element says'),
+    key: networkFields.key,
+    address: networkFields.address,
+    content: networkFields.content,
     time: Type.Integer({ description: 'time of the latest message merged into it, Unix seconds' }),
     item_hash: Type.String({ description: 'the latest message merged into it' }),
-    created: Type.String({ format: 'date-time' }),
-    last_updated: Type.String({ format: 'date-time' }),
+    created: networkFields.created,
+    last_updated: networkFields.last_updated,
   },
   { title: 'Aggregate' },
 );
 export type AggregateView = Static<typeof AggregateView>;
 
 /** The same with the fields of deployed nodes alone. */
-export const NetworkAggregateView = Type.Pick(
-  AggregateView,
-  ['address', 'key', 'content', 'created', 'last_updated'],
-  { title: 'NetworkAggregate' },
-);
+export const NetworkAggregateView = Type.Object(networkFields, { title: 'NetworkAggregate' });
 export type NetworkAggregateView = Static<typeof NetworkAggregateView>;
 
 /** How deployed clients ask for aggregates. */

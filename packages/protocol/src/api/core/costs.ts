@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { RESOURCE_KINDS } from '../../credit/prices.ts';
 import { PRICED_TYPES } from '../../network-form/estimate.ts';
+import { type Static, Type } from '../../type.ts';
 import { type Api, defaulted, orNull } from '../operation.ts';
 import { asDeployed, reads } from './common/declare.ts';
 import { flag } from './common/flag.ts';

@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { CREDIT_LINES_MAX, CREDIT_STATES } from '../../credit/content.ts';
 import { RESOURCE_KINDS } from '../../credit/prices.ts';
 import { LIMITS } from '../../limits.ts';
+import { type Static, Type } from '../../type.ts';
 import { PaginationView } from '../../views.ts';
 import { type Api, defaulted, orNull } from '../operation.ts';
 import { asDeployed, reads } from './common/declare.ts';

@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { LIMITS } from '../../limits.ts';
+import { Type } from '../../type.ts';
 import { type Api, defaulted } from '../operation.ts';
 import { reads } from './common/declare.ts';
 

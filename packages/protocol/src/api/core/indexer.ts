@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '../../type.ts';
 import { PaginationView } from '../../views.ts';
 import { type Api, orNull } from '../operation.ts';
 import { reads } from './common/declare.ts';

@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { InstanceContent, InstanceControlContent, InstanceUpdateContent } from '../../content/instance.ts';
+import { Type } from '../../type.ts';
 import { InstanceStatus, InstanceView, PaginationView } from '../../views.ts';
 import type { Api } from '../operation.ts';
 import { reads, takesSigned } from './common/declare.ts';

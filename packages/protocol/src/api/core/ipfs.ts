@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { IpfsPinContent } from '../../content/ipfs-pin.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { LIMITS } from '../../limits.ts';
+import { type Static, Type } from '../../type.ts';
 import { type Api, Bytes } from '../operation.ts';
 import { asDeployed, reads, takesSigned } from './common/declare.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';

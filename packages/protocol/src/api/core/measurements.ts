@@ -1,5 +1,5 @@
-import Type, { type Static, type TSchema } from 'typebox';
 import { type NodeKind, RECORD_NUMBERS } from '../../measurement/report.ts';
+import { type Static, type TSchema, Type } from '../../type.ts';
 import { type Api, defaulted, orNull } from '../operation.ts';
 import { reads } from './common/declare.ts';
 

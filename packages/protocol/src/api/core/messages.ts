@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { EnvelopeShape } from '../../envelope.ts';
+import { type Static, Type } from '../../type.ts';
 import { MessageStatus, MessageStatusView, MessageView, PaginationView } from '../../views.ts';
 import { type Api, type Operation, orNull } from '../operation.ts';
 import { reads } from './common/declare.ts';

@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import type { ErrorCode } from '../../errors.ts';
+import { type Static, Type } from '../../type.ts';
 import { type Api, Bytes } from '../operation.ts';
 import { reads } from './common/declare.ts';
 import { FileHash, fileView } from './storage.ts';

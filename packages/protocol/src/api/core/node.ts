@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '../../type.ts';
 import { type Api, orNull, text } from '../operation.ts';
 import { answersAlways, answersFromMemory, reads } from './common/declare.ts';
 

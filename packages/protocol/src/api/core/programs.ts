@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { ProgramContent } from '../../content/program.ts';
 import { HASH64_PATTERN } from '../../network-form/item-hash.ts';
+import { type Static, Type } from '../../type.ts';
 import { type Api, content, defaulted } from '../operation.ts';
 import { reads, takesSigned } from './common/declare.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';

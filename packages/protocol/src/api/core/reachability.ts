@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../limits.ts';
+import { type Static, Type } from '../../type.ts';
 import { type Api, orNull } from '../operation.ts';
 import { answersFromMemory } from './common/declare.ts';
 

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../../type.ts';
 import { type Api, defaulted } from '../operation.ts';
 import { answersFromMemory, asDeployed, reads } from './common/declare.ts';
 import { MESSAGE_FILTERS, queryOf } from './common/filters.ts';

@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { HASH64_PATTERN } from '../../network-form/item-hash.ts';
+import { type Static, Type } from '../../type.ts';
 import type { Api } from '../operation.ts';
 import { reads } from './common/declare.ts';
 

@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import type { ErrorCode } from '../../errors.ts';
 import { LIMITS } from '../../limits.ts';
+import { type Static, Type } from '../../type.ts';
 import { SubmitView } from '../../views.ts';
 import { type Api, Bytes, content, defaulted } from '../operation.ts';
 import { answersFromMemory, reads } from './common/declare.ts';

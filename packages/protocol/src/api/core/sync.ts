@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { RANGES_BODY_BYTES, WANTED_BODY_BYTES } from '../../sync/codec.ts';
 import { SHARED_BYTES_MAX } from '../../sync/shared.ts';
+import { type Static, Type } from '../../type.ts';
 import { type Api, content, defaulted, orNull } from '../operation.ts';
 import { answersFromMemory, reads } from './common/declare.ts';
 

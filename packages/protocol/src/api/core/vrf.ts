@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { type TSchema, Type } from '../../type.ts';
 import { VrfRequestBody } from '../../vrf/request.ts';
 import { VrfAnswerView, VrfClaimBody, VrfKeyView, VrfVerdictView } from '../../vrf/views.ts';
 import type { Api } from '../operation.ts';
@@ -8,7 +8,7 @@ import { answersFromMemory } from './common/declare.ts';
 const BODY_BYTES_MAX = 64 * 1024;
 
 /** What checks a body names its fields better than the schema does (parseVrfRequest, parseVrfClaim). */
-const bodyOf = <S extends Type.TSchema>(schema: S) =>
+const bodyOf = <S extends TSchema>(schema: S) =>
   ({ kind: 'json', schema, isStrict: true, limitBytes: BODY_BYTES_MAX }) as const;
 
 const VrfKeysView = Type.Object(

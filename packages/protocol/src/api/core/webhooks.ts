@@ -1,4 +1,3 @@
-import Type, { type Static, type TSchema } from 'typebox';
 import {
   WEBHOOK_EVENTS,
   type WebhookAction,
@@ -7,6 +6,7 @@ import {
   WebhookFilters,
 } from '../../content/webhook.ts';
 import type { ErrorCode } from '../../errors.ts';
+import { type Static, type TSchema, Type } from '../../type.ts';
 import { type Api, orNull } from '../operation.ts';
 import { takesSigned } from './common/declare.ts';
 

@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { AggregateKey, AggregateValue, checkAggregateValue } from '../../content/aggregate.ts';
 import { createParser } from '../../schema.ts';
+import { type Static, Type } from '../../type.ts';
 import { head, strict } from './base.ts';
 
 export const NetworkAggregateContent = Type.Object(

@@ -1,5 +1,5 @@
-import Type, { type TSchema } from 'typebox';
 import { OnBehalfOf, PRINTABLE } from '../../content/on-behalf.ts';
+import { type TSchema, Type } from '../../type.ts';
 import { ANY_HASH_PATTERN } from '../item-hash.ts';
 
 /** Pieces of the contents of the network form. Limits are the ones that deployed nodes have (docs/wire-forms.md). */

@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../limits.ts';
 import { createParser } from '../../schema.ts';
+import { type Static, Type } from '../../type.ts';
 import { AnyHash, head, Maybe, strict } from './base.ts';
 
 const Hashes = Type.Array(AnyHash, { maxItems: LIMITS.forgetHashes });

@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { ImageName } from '../../content/instance.ts';
 import { AppError } from '../../errors.ts';
 import { createParser } from '../../schema.ts';
+import { type Static, Type } from '../../type.ts';
 import { AnyHash, Maybe, oneOf, strict } from './base.ts';
 import { checkMachine, environmentFlags, fileRef, machine, PersistentSizeMib } from './machine.ts';
 

@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { AppError } from '../../errors.ts';
+import { type Static, Type } from '../../type.ts';
 import { AnyHash, FreeObject, head, Label, Maybe, oneOf, paymentBy, strict, Text } from './base.ts';
 
 /** What PROGRAM and INSTANCE have in common. */

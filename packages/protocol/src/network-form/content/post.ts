@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { AppError } from '../../errors.ts';
 import { LIMITS } from '../../limits.ts';
 import { createParser } from '../../schema.ts';
+import { type Static, Type } from '../../type.ts';
 import { AnyHash, head, Maybe, strict } from './base.ts';
 
 /** A whole message in the place of its hash, as old clients wrote references. Only its hash means anything. */

@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { createParser } from '../../schema.ts';
+import { type Static, Type } from '../../type.ts';
 import { FreeObject, Label, Maybe, oneOf, strict, Text } from './base.ts';
 import { checkMachine, environmentFlags, fileRef, machine } from './machine.ts';
 

@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { checkFileHash } from '../../content/store.ts';
 import { LIMITS } from '../../limits.ts';
 import { createParser } from '../../schema.ts';
+import { type Static, Type } from '../../type.ts';
 import { AnyHash, head, Maybe, paymentBy } from './base.ts';
 
 /** STORE. Unlike in the other contents, unknown keys are dropped: clients add what they like (`mime_type`, `extra_fields`). */

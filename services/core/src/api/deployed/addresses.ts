@@ -1,7 +1,7 @@
 import type { Handlers } from '@skerry/kit';
 import { AppError, creditsOf, LIMITS, nanoOf, parseMessageHash } from '@skerry/protocol';
 import type { ADDRESSES_API, AddressStatsView } from '@skerry/protocol/api/core/deployed/addresses';
-import Type from 'typebox';
+import { Type } from '@skerry/protocol/type';
 import {
   listAllChannels,
   listBusiest,

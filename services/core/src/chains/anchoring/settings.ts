@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { messageArchive } from '@skerry/contracts';
 import { type IndexerSettings, type NetworkSettings, parseIndexerSettings } from '@skerry/indexer';
 import { AppError, CHAINS, createParser, parseEvmAddress } from '@skerry/protocol';
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '@skerry/protocol/type';
 
 /** The file that says which contracts are followed for archives of messages, and who packs (docs/anchoring.md). */
 

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeDirectory, writeFileAtomically } from '@skerry/kit';
 import { AppError, bytesToHex, createParser, hexToBytes, VRF_SUITES, type VrfEngine } from '@skerry/protocol';
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '@skerry/protocol/type';
 
 /** One key is some 200 bytes; who rotates daily fills this in a decade. */
 const FILE_BYTES_MAX = 1024 * 1024;

@@ -1,6 +1,6 @@
-import type Type from 'typebox';
 import { EnvelopeShape } from '../../../envelope.ts';
 import type { ErrorCode } from '../../../errors.ts';
+import type { TSchema } from '../../../type.ts';
 import type { SignedBody } from '../../operation.ts';
 
 /** What the operations of a core node have in common: each is spread into an operation, which says the rest of itself. */
@@ -30,7 +30,7 @@ export const answersAlways = (): { readonly rateClass: 'unlimited'; readonly err
 });
 
 /** The envelope around a content, for the document. What checks it is the intake, on the bytes that are signed. */
-const envelopeAround = ({ type, content }: { readonly type: string; readonly content: Type.TSchema }) => ({
+const envelopeAround = ({ type, content }: { readonly type: string; readonly content: TSchema }) => ({
   ...EnvelopeShape,
   properties: {
     ...EnvelopeShape.properties,
@@ -43,7 +43,7 @@ const envelopeAround = ({ type, content }: { readonly type: string; readonly con
 
 /** Takes a signed message of one type. */
 export const takesSigned = (
-  signed: { readonly type: string; readonly content: Type.TSchema },
+  signed: { readonly type: string; readonly content: TSchema },
   ...errors: ErrorCode[]
 ): { readonly rateClass: 'authenticated'; readonly errors: Errors; readonly body: SignedBody } => ({
   rateClass: 'authenticated',

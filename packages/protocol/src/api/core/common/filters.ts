@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { type TProperties, type TSchema, Type } from '../../../type.ts';
 
 /**
  * What lists are filtered by, as it is asked for: one entry for each filter, with its names in each list. How it is matched
@@ -9,7 +9,7 @@ import Type from 'typebox';
 export type FilteredList = '/messages' | '/messages.json' | '/posts.json';
 
 interface Filter {
-  readonly schema: Type.TSchema;
+  readonly schema: TSchema;
   /** Several names are one parameter. */
   readonly names: Readonly<Partial<Record<FilteredList, readonly string[]>>>;
 }
@@ -125,4 +125,4 @@ export const namesIn = ({ names }: Filter, list: FilteredList): readonly string[
 export const queryOf = <const F extends Filters, const L extends FilteredList>(filters: F, list: L) =>
   Object.fromEntries(
     Object.values(filters).flatMap((filter) => namesIn(filter, list).map((name) => [name, filter.schema])),
-  ) as QueryFields<F, L> & Type.TProperties;
+  ) as QueryFields<F, L> & TProperties;

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../../../type.ts';
 import { defaulted } from '../../operation.ts';
 
 /** Yes or no, where Python programs ask, too: they write True and False. @param value where it is left out */

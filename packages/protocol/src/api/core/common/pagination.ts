@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { LIMITS } from '../../../limits.ts';
+import { Type } from '../../../type.ts';
 import { defaulted } from '../../operation.ts';
 
 const cursor = Type.Optional(

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { type TProperties, Type } from '../../../type.ts';
 import { MessageStatus } from '../../../views.ts';
 
 /** How deployed nodes answer the network form. */
@@ -38,7 +38,7 @@ export const SUBMISSION_ANSWERS = {
 } as const;
 
 /** The same with more fields. @param title of both, in the document */
-export const submissionAnswers = <P extends Type.TProperties>(title: string, more: P) =>
+export const submissionAnswers = <P extends TProperties>(title: string, more: P) =>
   ({
     200: Type.Object({ ...applied, ...more }, { title }),
     202: Type.Object({ ...pending, ...more }, { title: `Pending${title}` }),

@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../limits.ts';
+import { type Static, Type } from '../../../type.ts';
 import { type Api, defaulted } from '../../operation.ts';
 import { asDeployed, reads } from '../common/declare.ts';
 import { flag } from '../common/flag.ts';

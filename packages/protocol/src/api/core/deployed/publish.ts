@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../../../type.ts';
 import type { Api } from '../../operation.ts';
 import { asDeployed } from '../common/declare.ts';
 import { RefusalView } from '../messages.ts';
