@@ -2,8 +2,11 @@ import { join } from 'node:path';
 import { runProgram } from './run.ts';
 import { ROOT } from './source.ts';
 
-/** Format, lint and types of the whole repository. Resolves with the names of checks that failed. */
-export async function checkSources(): Promise<string[]> {
+/**
+ * Format, lint and types of the whole repository. Resolves with the names of checks that failed.
+ * @param output the descriptor that what they find goes to
+ */
+export async function checkSources(output: 1 | 2 = 1): Promise<string[]> {
   const bin = join(ROOT, 'node_modules/.bin');
   const checks: [string, string, string[]][] = [
     ['format and lint', join(bin, 'biome'), ['ci', '--colors=off', '.']],
@@ -12,8 +15,9 @@ export async function checkSources(): Promise<string[]> {
   const failed: string[] = [];
   for (const [name, command, args] of checks) {
     const startMs = performance.now();
-    const code = await runProgram(command, args);
-    console.log(`${code === 0 ? 'ok' : 'FAILED'}: ${name} (${Math.round(performance.now() - startMs)} ms)`);
+    const code = await runProgram(command, args, output);
+    const say = output === 1 ? console.log : console.error;
+    say(`${code === 0 ? 'ok' : 'FAILED'}: ${name} (${Math.round(performance.now() - startMs)} ms)`);
     if (code !== 0) failed.push(name);
   }
   return failed;

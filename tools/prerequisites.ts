@@ -49,11 +49,11 @@ export async function ensurePrograms(more: Readonly<Record<string, string>> = {}
   const packages = [...new Set(missing.map((program) => programs[program]!))];
   const install = ['install', '--yes', '--no-install-recommends', ...packages];
   if (process.geteuid?.() !== 0 || !existsSync('/etc/debian_version')) {
-    console.log(`the tests need ${missing.join(', ')}; on Debian: sudo apt-get ${install.join(' ')}`);
+    console.error(`the tests need ${missing.join(', ')}; on Debian: sudo apt-get ${install.join(' ')}`);
     return;
   }
-  console.log(`installing what the tests need: apt-get ${install.join(' ')}`);
-  await runProgram('apt-get', ['-q', 'update']);
+  console.error(`installing what the tests need: apt-get ${install.join(' ')}`);
+  await runProgram('apt-get', ['-q', 'update'], 2);
   // A name server is among them: the tests start their own, and the package must not start one.
-  await runProgram('env', ['RUNLEVEL=1', 'SYSTEMD_OFFLINE=1', 'apt-get', '-q', ...install]);
+  await runProgram('env', ['RUNLEVEL=1', 'SYSTEMD_OFFLINE=1', 'apt-get', '-q', ...install], 2);
 }

@@ -1,10 +1,12 @@
-import { existsSync, globSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogger } from '@skerry/kit';
 import { startTestServer } from '../packages/database/src/testing/server.ts';
 import { checkSources } from './check.ts';
 import { ensurePrograms } from './prerequisites.ts';
-import { batch } from './runner/batches.ts';
+import { batch, packageOf } from './runner/batches.ts';
+import { type Budget, budgetOf, listGrown, type Spent, sumUp, tabulate } from './runner/budget.ts';
+import { CpuAccounts, type CpuMeter } from './runner/cpu.ts';
 import { makeRunDirectory } from './runner/directory.ts';
 import { type FileOutcome, runFiles } from './runner/file.ts';
 import {
@@ -34,6 +36,8 @@ it, or the file that it names.
   --file-limit SECONDS   a file that runs longer is ended and fails
   --idle-limit SECONDS   so is one that does not end after its last test
   --run-limit SECONDS    the whole run is ended and fails
+  --json                 at the end a record on standard output; everything else goes to standard error
+  --write-budget         keeps what the files took of the processor as what they may take; takes a whole run
   -h, --help             this text
 
 Limits grow on a machine that others keep busy, unless they are given. Exit code 0: all passed.`;
@@ -43,6 +47,8 @@ const { values, positionals } = parseCommand(USAGE, {
     'file-limit': { type: 'string' },
     'idle-limit': { type: 'string' },
     'run-limit': { type: 'string' },
+    json: { type: 'boolean', default: false },
+    'write-budget': { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -56,6 +62,9 @@ const secondsOf = (value: string | undefined) => (value === undefined ? undefine
 const fileLimitMs = secondsOf(values['file-limit']);
 const idleLimitMs = secondsOf(values['idle-limit']);
 const runLimitMs = secondsOf(values['run-limit']) ?? RUN_LIMIT_MS;
+
+/** What a complete run may take of the processor, file by file. */
+const BUDGET = `${ROOT}tools/runner/budget.json`;
 
 /** Leaves the image that the other machines boot. */
 const BUILDS_IMAGE = 'services/compute/src/images/images.vm.e2e.test.ts';
@@ -99,11 +108,18 @@ function listTests(): Files {
 }
 
 const startMs = performance.now();
+const say = values.json ? console.error : console.log;
+const accounts = new CpuAccounts();
+const spent: Spent[] = [];
+let database: CpuMeter | undefined;
 const directory = await makeRunDirectory();
 const tally: Tally = { passed: 0, failed: [], skipped: [] };
 /** What runs now. */
 const running = new Set<string>();
 const stop = new AbortController();
+
+const nameOf = (paths: readonly string[]) =>
+  paths.length === 1 ? paths[0]! : `${packageOf(paths[0]!)}, files that share a process`;
 
 async function runTogether(paths: readonly string[], limitMs: number): Promise<FileOutcome> {
   for (const path of paths) running.add(path);
@@ -112,18 +128,20 @@ async function runTogether(paths: readonly string[], limitMs: number): Promise<F
     limitMs: () => fileLimitMs ?? limitMs * busyFactor(),
     idleLimitMs: () => idleLimitMs ?? IDLE_LIMIT_MS * busyFactor(),
     signal: stop.signal,
+    accounts,
   });
+  spent.push({ what: nameOf(paths), seconds: outcome.cpuSeconds });
   for (const path of paths) running.delete(path);
   const isCounted = paths.length === 1 || outcome.failed.length === 0 || stop.signal.aborted;
-  const title = `\n${paths.join('\n')} (${(outcome.elapsedMs / 1000).toFixed(1)} s)`;
+  const title = `\n${paths.join('\n')} (${(outcome.elapsedMs / 1000).toFixed(1)} s, ${outcome.cpuSeconds.toFixed(1)} CPU s)`;
   if (!isCounted) {
-    console.log(`${title}\nfailed in one process; each runs again in its own: ${outcome.failed.join('; ')}`);
+    say(`${title}\nfailed in one process; each runs again in its own: ${outcome.failed.join('; ')}`);
     return outcome;
   }
   tally.passed += outcome.passed;
   tally.failed.push(...outcome.failed);
   tally.skipped.push(...outcome.skipped);
-  console.log(`${title}\n${outcome.output.trimEnd()}`);
+  say(`${title}\n${outcome.output.trimEnd()}`);
   return outcome;
 }
 
@@ -145,18 +163,36 @@ async function runLane(queues: readonly Queue[]): Promise<void> {
 /** Ends with this process. */
 async function startSharedDatabase(): Promise<string> {
   const server = await startTestServer(createLogger('test-database', 'warn'));
+  database = accounts.meter(server.pid, new ProcessTree(server.pid));
   return server.url;
 }
 
+/** What the run took of the processor, and which files take more than when somebody last looked. */
+function tellCpu() {
+  if (database) spent.push({ what: 'the database server that tests share', seconds: database.read() });
+  const sums = sumUp(spent);
+  const total = accounts.readTotal() ?? sums.reduce((sum, { seconds }) => sum + seconds, 0);
+  const grown = listGrown(sums, JSON.parse(readFileSync(BUDGET, 'utf8')) as Budget);
+  say(`\n${tabulate(sums, total)}`);
+  if (!accounts.isExact) say('At least: control groups, which count exactly, cannot be made here.');
+  for (const line of grown) say(`GREW: ${line}`);
+  if (values['write-budget']) writeFileSync(BUDGET, `${JSON.stringify(budgetOf(sums), undefined, 2)}\n`);
+  return { seconds: total, exact: accounts.isExact, files: sums, grown };
+}
+
 function finish(): never {
-  for (const what of tally.skipped) console.log(`NOT RUN HERE: ${what}`);
-  for (const what of tally.failed) console.log(`FAILED: ${what}`);
-  console.log(
-    `\n${quick.length} quick and ${endToEnd.length + machines.length} end-to-end files in ${Math.round((performance.now() - startMs) / 1000)} s`,
-  );
-  console.log(`${tally.passed} passed, ${tally.failed.length} failed, ${tally.skipped.length} skipped`);
+  const cpu = tellCpu();
+  const seconds = Math.round((performance.now() - startMs) / 1000);
+  for (const what of tally.skipped) say(`NOT RUN HERE: ${what}`);
+  for (const what of tally.failed) say(`FAILED: ${what}`);
+  say(`\n${quick.length} quick and ${endToEnd.length + machines.length} end-to-end files in ${seconds} s`);
+  say(`${tally.passed} passed, ${tally.failed.length} failed, ${tally.skipped.length} skipped`);
+  if (values.json) process.stdout.write(`${JSON.stringify({ ...tally, seconds, cpu })}\n`);
   // After what others do at the end: the database server's files are in it.
-  process.once('exit', () => directory[Symbol.dispose]());
+  process.once('exit', () => {
+    directory[Symbol.dispose]();
+    accounts.close();
+  });
   process.exit(tally.failed.length > 0 || tally.passed === 0 ? 1 : 0);
 }
 
@@ -164,7 +200,7 @@ function finish(): never {
 function endRun(why: string): void {
   if (stop.signal.aborted) return;
   const what = running.size > 0 ? [...running].join(', ') : 'no test file';
-  console.log(`\nThe run ${why}; running: ${what}`);
+  say(`\nThe run ${why}; running: ${what}`);
   tally.failed.push(`the run ${why}; running: ${what}`);
   stop.abort(`was ended, since the run ${why}`);
   const end = (): void => {
@@ -190,7 +226,7 @@ await ensurePrograms();
 process.env.TMPDIR = directory.path;
 // A test file, and each of the many processes that some start, is half of its time at compiling what all share.
 process.env.NODE_COMPILE_CACHE = join(directory.path, 'compiled');
-if (positionals.length === 0) tally.failed.push(...(await checkSources()));
+if (positionals.length === 0) tally.failed.push(...(await checkSources(values.json ? 2 : 1)));
 // One database server for all files; each test makes a database of its own on it.
 process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();
 const alone = (paths: readonly string[]) => paths.map((path) => [path]);

@@ -18,7 +18,7 @@ const OWN_PROCESS = [
   /node:(?:child_process|worker_threads|async_hooks|diagnostics_channel|net|http|tls|dgram)\b/,
 ];
 
-const packageOf = (path: string) => path.split('/').slice(0, 2).join('/');
+export const packageOf = (path: string) => path.split('/').slice(0, 2).join('/');
 
 const isShareable = (text: string): boolean => !OWN_PROCESS.some((own) => own.test(text));
 

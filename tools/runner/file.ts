@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ROOT } from '../source.ts';
+import type { CpuAccounts } from './cpu.ts';
 import { type Descendant, markedEnvironment, ProcessTree, readLastWords } from './processes.ts';
 import type { Report } from './reporter.ts';
 
@@ -17,6 +18,8 @@ export interface FileOutcome {
   /** What the file and its children printed, and what the runner says about it. */
   readonly output: string;
   readonly elapsedMs: number;
+  /** User and system time of all its processes. */
+  readonly cpuSeconds: number;
 }
 
 export interface FileOptions {
@@ -28,6 +31,7 @@ export interface FileOptions {
   readonly idleLimitMs: () => number;
   /** Ends the file early; its reason is told. */
   readonly signal: AbortSignal;
+  readonly accounts: CpuAccounts;
 }
 
 const TOGETHER = fileURLToPath(new URL('./together.ts', import.meta.url));
@@ -175,6 +179,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
   const mark = randomUUID();
   const child = start(options.paths, mark, record);
   const tree = new ProcessTree(child.pid ?? -1, mark);
+  const cpu = options.accounts.meter(child.pid ?? -1, tree);
   const ended = once(child, 'exit').catch((error: Error) => record.failed.push(`${path}: ${error.message}`));
   const closed = once(child, 'close').catch(() => {});
   const looking = setInterval(() => tree.look(), LOOK_MS);
@@ -205,6 +210,8 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
   // Another's process may have been given the pipes.
   await Promise.race([closed, delay(DRAIN_MS)]);
   for (const stream of child.stdio) stream?.destroy();
+  const cpuSeconds = cpu.read();
+  cpu.close();
   const isFailed = child.exitCode !== 0;
   if (why === undefined && isFailed && record.failed.length === 0)
     record.failed.push(`${path} ended with ${child.exitCode ?? child.signalCode}`);
@@ -216,5 +223,6 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
     skipped: record.skipped,
     output: record.output,
     elapsedMs: performance.now() - startMs,
+    cpuSeconds,
   };
 }

@@ -129,6 +129,11 @@ export class ProcessTree {
     );
   }
 
+  /** What has been seen of it, whether or not it still runs. */
+  listKnown(): Pick<Descendant, 'pid' | 'startTicks'>[] {
+    return [...this.#known.values()];
+  }
+
   /** What still runs of it. */
   listLiving(): Descendant[] {
     this.look(true);

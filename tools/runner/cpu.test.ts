@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ROOT } from '../source.ts';
+import { budgetOf, listGrown, sumUp } from './budget.ts';
+import { CpuAccounts, type CpuMeter, findGroup, SampledMeter } from './cpu.ts';
+import { markedEnvironment, ProcessTree } from './processes.ts';
+
+/** What the daemon of the fixture uses by itself. */
+const BURNT_SECONDS = 0.5;
+
+async function measure(meterOf: (pid: number, tree: ProcessTree) => CpuMeter): Promise<number> {
+  const mark = randomUUID();
+  const child = spawn(process.execPath, [join(ROOT, 'tools/runner/testing/burns.ts')], {
+    env: markedEnvironment(mark, process.env),
+    stdio: 'ignore',
+    detached: true,
+  });
+  const meter = meterOf(child.pid!, new ProcessTree(child.pid!, mark));
+  await once(child, 'exit');
+  const seconds = meter.read();
+  meter.close();
+  return seconds;
+}
+
+test('what a daemon takes whose parent has ended is counted by groups', async (t) => {
+  const accounts = new CpuAccounts();
+  try {
+    const before = accounts.readTotal();
+    if (before === undefined) return t.skip('control groups cannot be made here');
+    const seconds = await measure((pid, tree) => accounts.meter(pid, tree));
+    assert.ok(seconds >= BURNT_SECONDS, `${seconds} s`);
+    assert.ok(accounts.readTotal()! - before >= seconds);
+  } finally {
+    accounts.close();
+  }
+});
+
+test('where there are no groups, it is seen: but for what came after the last look', async () => {
+  const accounts = new CpuAccounts('/nowhere');
+  assert.deepEqual([accounts.isExact, accounts.readTotal()], [false, undefined]);
+  const seconds = await measure((pid, tree) => new SampledMeter(pid, tree, 25));
+  assert.ok(seconds >= BURNT_SECONDS / 2, `${seconds} s`);
+});
+
+test('the group of version 2 is found beside those of version 1, also below the top', () => {
+  const mounts =
+    'cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n';
+  assert.equal(findGroup(mounts, '1:cpu:/\n0::/\n'), '/sys/fs/cgroup/unified/');
+  assert.equal(findGroup(mounts, '0::/user.slice/a.scope\n'), '/sys/fs/cgroup/unified/user.slice/a.scope');
+  assert.equal(findGroup(mounts.split('\n')[0]!, '1:cpu:/\n'), undefined);
+});
+
+test('a file that grew is named, on a slow machine as well; one that all others are as slow as is not', () => {
+  const spent = [...Array(9).keys()].map((index) => ({ what: `${index}`, seconds: 20 }));
+  const budget = budgetOf(sumUp(spent));
+  const times = (factor: number) => spent.map(({ what, seconds }) => ({ what, seconds: seconds * factor }));
+  assert.deepEqual(listGrown(times(1.3), budget), []);
+  assert.deepEqual(listGrown(times(3), budget), []);
+  const grown = times(3).map((one) => (one.what === '4' ? { ...one, seconds: 120 } : one));
+  assert.deepEqual(listGrown(grown, budget), ['4 took 120 CPU s, instead of 60']);
+  assert.deepEqual(listGrown([{ what: 'new', seconds: 30 }], budget), ['new took 30 CPU s, has no budget']);
+  assert.deepEqual(sumUp([...spent, { what: '4', seconds: 5 }])[0], { what: '4', seconds: 25 });
+});
