@@ -2,20 +2,20 @@ import { readFileSync } from 'node:fs';
 import { ROOT } from '../source.ts';
 
 /**
- * Most of a small file's time is its process's start: the same modules, loaded once more. Those of one package that touch
- * nothing but what they make share a process.
+ * Half of what most files take is their process's start: the same modules, loaded and compiled once more. Those of one package
+ * share a process, one after another, unless they touch what belongs to the process.
  */
-const FILES_MAX = 8;
+const FILES_MAX = 12;
 
 /** What a file with one of these changes, asks or waits for could be another's of the same process. */
 const OWN_PROCESS = [
   /\bprocess\.(?!execPath|geteuid|platform|arch)/,
   /\b(?:mock|globalThis|performance|gc)\b/,
-  // Databases, servers, daemons: what has to be disposed of takes most of such a file's time itself.
-  /\busing\b|\basyncDispose\b|\b(?:before|after)(?:Each)?\(|Server\b|\blisten\(|\bfetch\(|WebSocket/,
+  // At the top of a file: they would be for the tests of all files.
+  /^(?:before|after)(?:Each)?\(/m,
   // The same, out of sight of the file.
   /\bsimulate|\w+Suite\(/,
-  /node:(?:child_process|worker_threads|async_hooks|diagnostics_channel|net|http|tls|dgram)\b/,
+  /node:(?:worker_threads|async_hooks|diagnostics_channel)\b/,
 ];
 
 export const packageOf = (path: string) => path.split('/').slice(0, 2).join('/');

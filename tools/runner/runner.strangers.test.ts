@@ -127,14 +127,17 @@ test('files of one package share a process, unless one could change or notice th
     ['packages/a/src/env.test.ts', 'process.env.HOME = directory;'],
     ['packages/b/src/two.test.ts', ''],
     ['packages/a/src/three.test.ts', 'process.platform'],
-    ['packages/a/src/server.test.ts', 'await using server = await start();'],
-    ...Array.from({ length: 8 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
-    ['packages/c/src/8.test.ts', ''],
+    ['packages/a/src/hooks.test.ts', 'before(() => start());'],
+    ['packages/a/src/server.test.ts', '  before(() => start());\n  await using server = await start();'],
+    ...Array.from({ length: 13 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
   ]);
   const batches = batch([...texts.keys()], (path) => texts.get(path)!);
   assert.deepEqual(
     batches.map((paths) => paths.length),
-    [2, 1, 1, 1, 8, 1],
+    [3, 1, 1, 1, 12, 1],
   );
-  assert.deepEqual(batches[0], ['packages/a/src/one.test.ts', 'packages/a/src/three.test.ts']);
+  assert.deepEqual(
+    batches[0],
+    ['one', 'three', 'server'].map((name) => `packages/a/src/${name}.test.ts`),
+  );
 });
