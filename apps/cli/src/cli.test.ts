@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { createTestDir } from './testing/run.ts';
 
 const BIN = fileURLToPath(new URL('../bin/skerry.js', import.meta.url));
@@ -14,7 +15,7 @@ const RUNNER = fileURLToPath(new URL('../bin/node.js', import.meta.url));
 const NOWHERE = 'http://127.0.0.1:9';
 
 async function run(home: string, ...args: string[]) {
-  const env = { PATH: process.env.PATH, SKERRY_HOME: home, HOME: home };
+  const env = { ...bareEnvironment(), SKERRY_HOME: home, HOME: home };
   const child = spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   return { out, err, code: code as number };
@@ -107,7 +108,7 @@ test('no core node: 5, for people and for programs', async () => {
 
 test("a daemon's settings are printed without its secrets", async () => {
   await using home = await createTestDir();
-  const env = { PATH: process.env.PATH, SKERRY_HOME: home.path, DATABASE_URL: 'postgres://me:hush@db/x' };
+  const env = { ...bareEnvironment(), SKERRY_HOME: home.path, DATABASE_URL: 'postgres://me:hush@db/x' };
   const child = spawn(process.execPath, [BIN, 'core', 'config'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -120,7 +121,7 @@ test("a daemon's settings are printed without its secrets", async () => {
 
 test('a setting that is wrong is wrong use', async () => {
   await using home = await createTestDir();
-  const env = { PATH: process.env.PATH, SKERRY_HOME: home.path, SKERRY_CORE_PROT: '1' };
+  const env = { ...bareEnvironment(), SKERRY_HOME: home.path, SKERRY_CORE_PROT: '1' };
   const child = spawn(process.execPath, [BIN, 'core'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   assert.equal(code, 2);

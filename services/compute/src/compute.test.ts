@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { OwnerPass } from '@skerry/client';
 import { checkOperation, overHttp } from '@skerry/kit/testing';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
 import { CONSOLE_API, MACHINES_API } from '@skerry/protocol/api/compute/machines';
 import { NODE_API, PROOF_API } from '@skerry/protocol/api/compute/node';
@@ -24,7 +25,7 @@ const NOBODY = 65_534;
 function startAsOrdinaryUser(environment: Record<string, string>): ChildProcess {
   const isRoot = process.geteuid?.() === 0;
   return spawn(process.execPath, [join(import.meta.dirname, 'testing/main.ts')], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { ...bareEnvironment(), ...environment },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   });

@@ -11,6 +11,7 @@ import { call, createSigner } from '@skerry/client';
 import { coreService } from '@skerry/core';
 import { findFreePort } from '@skerry/devnet';
 import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { canHoldAddresses } from '../scheduler/testing/nodes.ts';
 import { startDaemon } from '../testing/parts.ts';
@@ -65,7 +66,7 @@ const readCommands = (page: string) =>
 /** `skerry ARGS` in a home of its own. */
 function start(home: string, environment: Readonly<Record<string, string>>, ...args: string[]) {
   const env = {
-    PATH: process.env.PATH,
+    ...bareEnvironment(),
     HOME: home,
     SKERRY_HOME: home,
     SKERRY_LOG_LEVEL: 'error',

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { json, text } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import {
   createVrfAnswer,
   parseVrfRequest,
@@ -30,7 +31,7 @@ const home = await createTestDir();
 after(() => home[Symbol.asyncDispose]());
 
 async function run(args: readonly string[], core = NOWHERE, input = '') {
-  const env = { PATH: process.env.PATH, SKERRY_HOME: home.path, HOME: home.path };
+  const env = { ...bareEnvironment(), SKERRY_HOME: home.path, HOME: home.path };
   const child = spawn(process.execPath, [BIN, 'vrf', ...args, '--core', core], { env, stdio: 'pipe' });
   child.stdin.end(input);
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);

@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 export const SKERRY = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
 const COMMAND_TIMEOUT_MS = 600_000;
+/** Looking starts a process, or reads all of /proc: whoever looks all the time takes it from what is waited for. */
+const LOOK_MS = 100;
 
 export interface Ran {
   readonly code: number | null;
@@ -40,7 +42,7 @@ export async function until(what: string, timeoutMs: number, holds: () => Promis
   for (;;) {
     if (await holds()) return performance.now() - startMs;
     if (performance.now() - startMs > timeoutMs) throw new Error(`after ${timeoutMs} ms still not: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }
 

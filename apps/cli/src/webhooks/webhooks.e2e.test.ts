@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { coreService } from '@skerry/core';
 import { createLogger, readConfig } from '@skerry/kit';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { Webhook } from 'standardwebhooks';
 import { createTestDir } from '../testing/run.ts';
 import { SKERRY, until } from '../testing/shell.ts';
@@ -54,7 +55,7 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
     }),
     { log: createLogger('test', 'fatal'), signal: new AbortController().signal },
   );
-  const env = { PATH: process.env.PATH, SKERRY_HOME: home.path, HOME: home.path };
+  const env = { ...bareEnvironment(), SKERRY_HOME: home.path, HOME: home.path };
   const run = async (...args: string[]) => {
     const child = spawn(process.execPath, [SKERRY, ...args, '--core', core.urls[0]!], { env, stdio: 'pipe' });
     child.stdin.end();

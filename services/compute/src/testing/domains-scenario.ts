@@ -1,5 +1,6 @@
 // Custom domains with a real authoritative name server, a real core node and the gateway's data plane; a namespace stands for
 // the guest. Run by domains/live.e2e.test.ts.
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Resolver } from 'node:dns/promises';
@@ -11,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import { createHttpServer, createLogger, createReach, listen, serve } from '@skerry/kit';
 import { makeCertificate } from '@skerry/kit/testing/certificate';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { DomainRegistry, type NamedInstance } from '../domains/registry.ts';
 import { run } from '../host/run.ts';
@@ -176,7 +178,7 @@ async function scenario(directory: string): Promise<void> {
   const nodeUrl = await listen(app, '127.0.0.1', 0);
   const front = spawn(process.execPath, [SKERRY, 'gateway'], {
     env: {
-      PATH: process.env.PATH,
+      ...bareEnvironment(),
       SKERRY_HOME: directory,
       SKERRY_GATEWAY_NODE_URL: nodeUrl,
       SKERRY_GATEWAY_HOST: NODE4,

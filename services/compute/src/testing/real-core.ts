@@ -11,6 +11,7 @@ import {
   generatePrivateKey,
   type Signer,
 } from '@skerry/client';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import {
   type InstanceStatusContent,
   type InstanceView,
@@ -75,7 +76,7 @@ export class RealCore implements AsyncDisposable {
     this.#home ??= await mkdtemp(join(tmpdir(), 'skerry-core-'));
     this.#child = spawn(process.execPath, [SKERRY, 'core'], {
       env: {
-        PATH: process.env.PATH,
+        ...bareEnvironment(),
         SKERRY_HOME: this.#home,
         SKERRY_CORE_HOST: host,
         // A test asks more often than a person.

@@ -1,4 +1,5 @@
 // Two compute nodes on hosts of their own, a gateway, and an instance that lives through every loss. Run by hosts.soak.test.ts.
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,6 +7,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { hostnameOf } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import { ComputeHost, WORLD4 } from './compute-host.ts';
@@ -35,7 +37,7 @@ async function makeWire(): Promise<void> {
 async function startGateway(coreUrl: string, home: string) {
   const gateway = spawn(process.execPath, [SKERRY, 'gateway'], {
     env: {
-      PATH: process.env.PATH,
+      ...bareEnvironment(),
       SKERRY_HOME: home,
       SKERRY_GATEWAY_CORE_URL: coreUrl,
       SKERRY_GATEWAY_HOST: '127.0.0.1',

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import {
   NETWORK_CHANNEL,
   NETWORK_POST,
@@ -35,7 +36,7 @@ export class TestRunner implements AsyncDisposable {
     const home = await mkdtemp(join(tmpdir(), 'skerry-runner-'));
     const child = spawn(process.execPath, [SKERRY, 'compute'], {
       env: {
-        PATH: process.env.PATH,
+        ...bareEnvironment(),
         SKERRY_HOME: home,
         SKERRY_COMPUTE_HOST: '127.0.0.1',
         SKERRY_COMPUTE_PORT: '0',
