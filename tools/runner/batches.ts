@@ -14,7 +14,7 @@ const OWN_PROCESS = [
   // At the top of a file: they would be for the tests of all files.
   /^(?:before|after)(?:Each)?\(/m,
   // The same, out of sight of the file.
-  /\bsimulate|\w+Suite\(/,
+  /\bsimulate|\w+Suite\(|\bstartPerson\(/,
   /node:(?:worker_threads|async_hooks|diagnostics_channel)\b/,
 ];
 

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { skerryHere } from './testing/here.ts';
 import { createTestDir } from './testing/run.ts';
 
 const BIN = fileURLToPath(new URL('../bin/skerry.js', import.meta.url));
@@ -14,7 +15,10 @@ const RUNNER = fileURLToPath(new URL('../bin/node.js', import.meta.url));
 /** Nothing listens on the discard port. */
 const NOWHERE = 'http://127.0.0.1:9';
 
-async function run(home: string, ...args: string[]) {
+const run = (home: string, ...args: string[]) =>
+  skerryHere({ PATH: process.env.PATH, SKERRY_HOME: home, HOME: home }, args);
+
+async function start(home: string, ...args: string[]) {
   const env = { ...bareEnvironment(), SKERRY_HOME: home, HOME: home };
   const child = spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
@@ -23,10 +27,10 @@ async function run(home: string, ...args: string[]) {
 
 test('a key is made, shown and listed, and never printed', async () => {
   await using home = await createTestDir();
-  const none = await run(home.path, 'key', 'show');
+  const none = await start(home.path, 'key', 'show');
   assert.equal(none.code, 3);
   assert.match(none.err, /^error: no key yet.* \(KEY_NOT_FOUND\)\nhint: run "skerry key new"\n$/);
-  const made = await run(home.path, 'key', 'new', '--json');
+  const made = await start(home.path, 'key', 'new', '--json');
   const { address, path } = JSON.parse(made.out) as { address: string; path: string };
   const secret = (await readFile(path, 'utf8')).trim();
   const shown = await run(home.path, 'key', 'show');
@@ -80,7 +84,7 @@ test('a group without a command prints its help and ends with 2', async () => {
 
 test('every command has help with an example', async () => {
   await using home = await createTestDir();
-  const groups = { key: 5, message: 4, file: 2, instance: 16, domain: 6, program: 5, vrf: 2, credit: 8 };
+  const groups = { key: 5, message: 4, file: 2, instance: 16, domain: 6, program: 5, vrf: 2, credit: 9 };
   const commands = ['up', 'status', 'core', 'scheduler', 'compute', 'gateway'].map((name) => [name]);
   for (const [group, count] of Object.entries(groups)) {
     const { out } = await run(home.path, group, '--help');

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { json, text } from 'node:stream/consumers';
+import { json } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { bareEnvironment } from '@skerry/kit/testing/environment';
 import {
   createVrfAnswer,
   parseVrfRequest,
@@ -18,25 +15,19 @@ import {
   viewOfVrfAnswer,
   viewOfVrfVerdict,
 } from '@skerry/protocol';
+import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
 
-const BIN = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
 /** Nothing listens on the discard port: what works with it needs no network. */
 const NOWHERE = 'http://127.0.0.1:9';
 const prover = pureVrfEngine.find(3)!.createProver(new Uint8Array(32).fill(3));
 const answerTo = (body: unknown) => viewOfVrfAnswer(createVrfAnswer(parseVrfRequest(body), prover));
 
-/** One for all runs: the second and later ones start quicker by what the first compiled. */
 const home = await createTestDir();
 after(() => home[Symbol.asyncDispose]());
 
-async function run(args: readonly string[], core = NOWHERE, input = '') {
-  const env = { ...bareEnvironment(), SKERRY_HOME: home.path, HOME: home.path };
-  const child = spawn(process.execPath, [BIN, 'vrf', ...args, '--core', core], { env, stdio: 'pipe' });
-  child.stdin.end(input);
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  return { out, err, code: code as number };
-}
+const run = (args: readonly string[], core = NOWHERE, input = '') =>
+  skerryHere({ SKERRY_HOME: home.path, HOME: home.path }, ['vrf', ...args, '--core', core], input);
 
 /** Speaks as a core node that has the key, or one that lies about its values. */
 async function serve(lie: boolean) {

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -8,10 +6,10 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { coreService } from '@skerry/core';
 import { createLogger, readConfig } from '@skerry/kit';
-import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { Webhook } from 'standardwebhooks';
+import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
-import { SKERRY, until } from '../testing/shell.ts';
+import { until } from '../testing/shell.ts';
 
 /** Only what hangs takes as long. */
 const TIMEOUT_MS = 600_000;
@@ -55,14 +53,8 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
     }),
     { log: createLogger('test', 'fatal'), signal: new AbortController().signal },
   );
-  const env = { ...bareEnvironment(), SKERRY_HOME: home.path, HOME: home.path };
-  const run = async (...args: string[]) => {
-    const child = spawn(process.execPath, [SKERRY, ...args, '--core', core.urls[0]!], { env, stdio: 'pipe' });
-    child.stdin.end();
-    const ended = once(child, 'exit');
-    const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-    return { out, err, code: code as number };
-  };
+  const environment = { SKERRY_HOME: home.path, HOME: home.path };
+  const run = (...args: string[]) => skerryHere(environment, [...args, '--core', core.urls[0]!]);
   const webhook = async (...args: string[]) => {
     const { out, err, code } = await run('webhook', ...args, '--json');
     assert.equal(code, 0, `${args.join(' ')}: ${err}`);
