@@ -1,6 +1,6 @@
 import { createSigner, generatePrivateKey, signMessage } from '@skerry/client';
 import { recoverPersonalSigner, verifyEnvelope } from '@skerry/protocol';
-import { personalSignDigest } from '../../packages/protocol/src/evm/personal-sign.ts';
+import { personalSignDigest } from '../../packages/protocol/src/evm/personal-digest.ts';
 import { loadNativeEngine } from '../../packages/protocol/src/evm/secp256k1-node.ts';
 import { pureEngine } from '../../packages/protocol/src/evm/secp256k1-pure.ts';
 import { compare } from '../measure/rounds.ts';

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from './context.ts';
 
 export interface ConfirmTexts {

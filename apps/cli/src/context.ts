@@ -1,8 +1,8 @@
-import { CoreClient, createSigner, type Signer } from '@skerry/client';
-import { type SkerryPaths, skerryPaths } from '@skerry/kit';
+import type { Signer } from '@skerry/client';
+import { CoreClient } from '@skerry/client/core-client';
+import { type SkerryPaths, skerryPaths } from '@skerry/kit/paths';
 import type { NetworkService } from '@skerry/protocol/api/core/node';
 import type { Environment } from './config.ts';
-import { loadKey } from './keys/key-store.ts';
 import { type ChosenNetwork, chooseNetwork } from './networks/choose.ts';
 import { createServiceFinder, isLoopback } from './networks/services.ts';
 import { LOCAL, loadNetworks } from './networks/store.ts';
@@ -57,7 +57,14 @@ export async function createContext(sources: ContextSources, options: GlobalOpti
     if (elsewhere !== undefined) output.note(elsewhere);
     elsewhere = undefined;
   };
-  const loadSigner = async () => createSigner((await loadKey(paths.config, keyName)).privateKey);
+  // Most commands sign nothing.
+  const loadSigner = async () => {
+    const [{ createSigner }, { loadKey }] = await Promise.all([
+      import('@skerry/client/signer'),
+      import('./keys/key-store.ts'),
+    ]);
+    return createSigner((await loadKey(paths.config, keyName)).privateKey);
+  };
   const openSigned = async () => new CoreClient({ url: coreUrl, signer: await loadSigner() });
   return {
     ...{ environment, paths, output, stdin, network, coreUrl, keyName },

@@ -1,5 +1,5 @@
-import { AppError } from '@skerry/protocol';
 import { AGGREGATES_API, OwnedAggregatesView } from '@skerry/protocol/api/core/aggregates';
+import { AppError } from '@skerry/protocol/forms';
 import { type CallOptions, call, createAnswerParser } from './call.ts';
 
 const parseOwned = createAnswerParser(OwnedAggregatesView, 'the answer');

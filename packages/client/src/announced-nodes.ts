@@ -1,5 +1,5 @@
-import { fieldsOf, NETWORK_POST, nodeIdOf, parseEvmAddress } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { fieldsOf, NETWORK_POST, nodeIdOf, parseEvmAddress } from '@skerry/protocol/forms';
 import { callRows } from './call.ts';
 import type { CoreClient } from './core-client.ts';
 import { readPages } from './pages.ts';

@@ -1,4 +1,3 @@
-import { AppError, createParser, fieldsOf, isErrorCode } from '@skerry/protocol';
 import {
   type AnswerForm,
   type AnswerOf,
@@ -8,6 +7,7 @@ import {
   type SentBody,
   type SentQuery,
 } from '@skerry/protocol/api/operation';
+import { AppError, createParser, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 import { type TArray, type TObject, type TSchema, Type } from '@skerry/protocol/type';
 import { type RequestOptions, readRefusal, request } from './request.ts';
 

@@ -1,13 +1,4 @@
 import {
-  AppError,
-  NETWORK_CHANNEL,
-  NETWORK_POST,
-  type NodeContent,
-  parseNodeContent,
-  sha256Hex,
-  sha256HexOf,
-} from '@skerry/protocol';
-import {
   type BackupView,
   LogFrame,
   type LogLineView,
@@ -17,6 +8,15 @@ import {
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { AnswerOf, Operation } from '@skerry/protocol/api/operation';
+import {
+  AppError,
+  NETWORK_CHANNEL,
+  NETWORK_POST,
+  type NodeContent,
+  parseNodeContent,
+  sha256Hex,
+  sha256HexOf,
+} from '@skerry/protocol/forms';
 import {
   type CallInput,
   type CallOptions,

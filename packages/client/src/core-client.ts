@@ -6,7 +6,6 @@ import type {
   VrfClaimBody,
   VrfVerdictView,
 } from '@skerry/protocol';
-import { AppError, fieldsOf, LIMITS } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { INDEXER_API, type NetworkStatusView, type NetworkView } from '@skerry/protocol/api/core/indexer';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
@@ -18,6 +17,7 @@ import { STORAGE_API, type StoredFileView } from '@skerry/protocol/api/core/stor
 import { VRF_API } from '@skerry/protocol/api/core/vrf';
 import { WEBHOOKS_API, type WebhookAnswers } from '@skerry/protocol/api/core/webhooks';
 import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/api/operation';
+import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
 import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
 import { type MessageDraft, signMessage } from './message.ts';

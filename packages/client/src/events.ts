@@ -1,5 +1,5 @@
-import { AppError, NETWORK_EVENTS, type NetworkEvent } from '@skerry/protocol';
 import { EVENTS_API, EventView } from '@skerry/protocol/api/core/events';
+import { AppError, NETWORK_EVENTS, type NetworkEvent } from '@skerry/protocol/forms';
 import { createParser as createEventParser } from 'eventsource-parser';
 import { callRaw, createAnswerParser, parseJson } from './call.ts';
 

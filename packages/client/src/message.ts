@@ -1,4 +1,4 @@
-import { itemHashOf } from '@skerry/protocol';
+import { itemHashOf } from '@skerry/protocol/forms';
 import type { Signer } from './signer.ts';
 
 export interface MessageDraft {

@@ -1,5 +1,5 @@
-import { AppError, LIMITS, sha256Hex } from '@skerry/protocol';
 import { PUBLISH_MESSAGE } from '@skerry/protocol/api/core/messages';
+import { AppError, LIMITS, sha256Hex } from '@skerry/protocol/forms';
 import { type CallOptions, call } from './call.ts';
 import { DEFAULT_CHANNEL } from './message.ts';
 import type { Signer } from './signer.ts';

@@ -1,4 +1,4 @@
-import { AppError, fieldsOf, isErrorCode } from '@skerry/protocol';
+import { AppError, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 
 export interface RequestOptions {
   readonly method?: string;

@@ -6,7 +6,7 @@ import {
   evmAddressOf,
   hexToBytes,
   personalSignDigest,
-} from '@skerry/protocol';
+} from '@skerry/protocol/forms';
 
 /** Something that signs texts for an address. */
 export interface Signer {

@@ -1,5 +1,12 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { AppError, bytesToHex, type EvmAddress, evmAddressOf, hexToBytes, keccak256 } from '@skerry/protocol';
+import {
+  AppError,
+  bytesToHex,
+  type EvmAddress,
+  evmAddressOf,
+  hexToBytes,
+  keccak256,
+} from '@skerry/protocol/forms';
 
 /** A transaction of EIP-1559, without an access list. Amounts in wei. */
 export interface EvmTransaction {

@@ -41,19 +41,8 @@ export { takeDataDir } from './daemon/presence.ts';
 export { Rests } from './daemon/rests.ts';
 export { type Host, type RunningService, runService, type Service } from './daemon/service.ts';
 export { VERSION } from './daemon/version.ts';
-export {
-  isMissing,
-  loadOrCreateText,
-  makeDirectory,
-  readTextIfAny,
-  renameDurably,
-  syncDirectory,
-  syncFile,
-  writeFileAtomically,
-} from './files/atomic-file.ts';
-export { acquireLock, type Lock, type LockOptions } from './files/file-lock.ts';
+export * from './files/files.ts';
 export { JsonLines } from './files/json-lines.ts';
-export { createKeyFile, loadOrCreateKeyFile } from './files/key-file.ts';
 export { escapeHtml } from './http/html.ts';
 export { explainListenFailure, findListenFailure, listen, urlOfListener } from './http/listen.ts';
 export { createHttpObserver, createMetrics, type Metrics } from './http/metrics.ts';

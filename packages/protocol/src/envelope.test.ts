@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { verifyEnvelope } from './envelope.ts';
 import { AppError } from './errors.ts';
 import { evmAddressOf } from './evm/address.ts';
-import { personalSignDigest } from './evm/personal-sign.ts';
+import { personalSignDigest } from './evm/personal-digest.ts';
 import { itemHashOf, sha256Hex } from './hash.ts';
 import { bytesToHex } from './hex.ts';
 import { LIMITS } from './limits.ts';

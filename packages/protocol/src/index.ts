@@ -1,47 +1,11 @@
 export { CHAINS, familyOf, type SignatureFamily, type SigningContext } from './chains.ts';
-export { AggregateContent, parseAggregateContent } from './content/aggregate.ts';
-export { ForgetContent, parseForgetContent } from './content/forget.ts';
-export * from './content/instance.ts';
-export { IpfsPinContent, parseIpfsPinContent } from './content/ipfs-pin.ts';
-export * from './content/network.ts';
-export { normaliseAddress, ownerOf } from './content/on-behalf.ts';
-export * from './content/post.ts';
-export * from './content/program.ts';
-export { parseStoreContent, StoreContent } from './content/store.ts';
-export * from './content/webhook.ts';
-export * from './credit/amounts.ts';
-export * from './credit/content.ts';
-export * from './credit/costs.ts';
 export * from './credit/estimate.ts';
 export * from './credit/ledger.ts';
-export * from './credit/prices.ts';
 export { DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programAddress } from './diagnostic.ts';
 export { type Dated, effectiveTime, isLate } from './effective-time.ts';
-export {
-  EnvelopeShape,
-  type MessageForm,
-  MessageShape,
-  type VerifiedMessage,
-  verifyEnvelope,
-} from './envelope.ts';
-export { AppError, ERRORS, type ErrorBody, type ErrorCode, type ErrorKind, isErrorCode } from './errors.ts';
-export { checksumAddress, type EvmAddress, evmAddressOf, parseEvmAddress } from './evm/address.ts';
-export { personalSignDigest, recoverPersonalSigner } from './evm/personal-sign.ts';
-export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex, sha256HexOf } from './hash.ts';
-export { bytesToHex, hexToBytes } from './hex.ts';
-export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
-export { checkImage, DEPLOYED_IMAGES, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';
-export {
-  type InstanceAddress,
-  instanceAddress,
-  isInstanceAddress,
-  parseIpv6Prefix,
-} from './instance-address.ts';
-export { canonicalJson } from './json/canonical.ts';
-export { type Fields, fieldsOf } from './json/fields.ts';
-export { scanJsonObject } from './json/scan.ts';
-export { LIMITS } from './limits.ts';
-export * from './measurement/report.ts';
+export { type MessageForm, type VerifiedMessage, verifyEnvelope } from './envelope.ts';
+export { recoverPersonalSigner } from './evm/personal-sign.ts';
+export * from './forms.ts';
 export type { NetworkAggregateContent } from './network-form/content/aggregate.ts';
 export type { NetworkForgetContent } from './network-form/content/forget.ts';
 export type { NetworkInstanceContent } from './network-form/content/instance.ts';
@@ -52,7 +16,6 @@ export type { NetworkStoreContent } from './network-form/content/store.ts';
 export * from './network-form/content.ts';
 export * from './network-form/convert.ts';
 export * from './network-form/estimate.ts';
-export * from './network-form/item-hash.ts';
 export * from './network-form/message.ts';
 export * from './node-proof.ts';
 export {
@@ -63,7 +26,6 @@ export {
   type SignedPart,
   verifyOwnerPass,
 } from './owner-pass.ts';
-export { createCheck, createParser, describeMismatch } from './schema.ts';
 export type { HourDetail, NodeStatus } from './scoring/node-fold.ts';
 export { QUALITY_PARTS, type QualityPart } from './scoring/quality.ts';
 export * from './scoring/scorer.ts';
@@ -94,7 +56,6 @@ export {
 export * from './sync/ranges.ts';
 export * from './sync/shared.ts';
 export { verifyUpload } from './upload.ts';
-export * from './views.ts';
 export type { Ecvrf, VrfProver } from './vrf/ecvrf.ts';
 export { loadVrfEngine } from './vrf/native.ts';
 export { parseVrfRequest, type VrfRange, type VrfRequest, VrfRequestBody } from './vrf/request.ts';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { nodeIdOf } from './content/network.ts';
 import { AppError } from './errors.ts';
 import { evmAddressOf } from './evm/address.ts';
-import { personalSignDigest } from './evm/personal-sign.ts';
+import { personalSignDigest } from './evm/personal-digest.ts';
 import { sha256Hex } from './hash.ts';
 import { bytesToHex, hexToBytes } from './hex.ts';
 import { instanceAddress, isInstanceAddress } from './instance-address.ts';

@@ -2,7 +2,7 @@ import { createWriteStream, existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createSigner } from '@skerry/client';
+import { createSigner } from '@skerry/client/signer';
 import {
   type BackupEnd,
   type BackupHead,
@@ -15,7 +15,7 @@ import {
   VERSION,
   writeBackup,
 } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes, renderFields } from '../output/text.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { type BackupEnd, type BackupHead, type OpenBackup, openBackup } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
 import { readPassphrase } from './passphrase.ts';

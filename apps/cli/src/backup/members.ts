@@ -13,7 +13,7 @@ import {
   mayHold,
   SETTINGS_PREFIX,
 } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import { DATABASE_DIRECTORY, type Node } from './role.ts';
 
 const READ_BYTES = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 
 /** The first line of a file. Throws INVALID_PARAMETERS. */
 export async function readPassphrase(path: string): Promise<string> {

@@ -16,7 +16,7 @@ import {
   takeDataDir,
   VERSION,
 } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
 import { checkFile, type OpenOptions, openFile } from './inspect.ts';

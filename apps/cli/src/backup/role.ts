@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { isMissing, type Keeping, readConfig, variableName } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import { type Environment, withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { findSettingsFile, SYSTEM_SETTINGS } from '../joining/roles.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describeDatabase, renumberEvents } from '@skerry/core';
 import { EMBEDDED_DATABASE, openCluster } from '@skerry/database';
 import { createLogger, type DatabaseFacts } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import { DATABASE_DIRECTORY } from './role.ts';
 
 /** Of a server that has ended. */

@@ -1,4 +1,4 @@
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { listKeys } from '../keys/key-store.ts';
 import { LOCAL, loadNetworks } from '../networks/store.ts';

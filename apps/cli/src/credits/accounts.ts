@@ -1,10 +1,12 @@
-import { CoreClient, call, createSigner, type Signer } from '@skerry/client';
-import { loadOrCreateKeyFile } from '@skerry/kit';
-import { AppError, CREDIT_CHANNEL, CREDIT_POST, normaliseAddress, PRICING_KEY } from '@skerry/protocol';
+import { call } from '@skerry/client/call';
+import { CoreClient } from '@skerry/client/core-client';
+import { createSigner, type Signer } from '@skerry/client/signer';
+import { loadOrCreateKeyFile } from '@skerry/kit/files';
 import { COSTS_API } from '@skerry/protocol/api/core/costs';
 import { type AccountView, CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
+import { AppError, CREDIT_CHANNEL, CREDIT_POST, normaliseAddress, PRICING_KEY } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { plainText, renderFields, renderTime, shorten } from '../output/text.ts';

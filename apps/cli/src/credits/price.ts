@@ -1,7 +1,7 @@
-import { call } from '@skerry/client';
-import { instanceNeeds, rateOf } from '@skerry/protocol';
+import { call } from '@skerry/client/call';
 import { CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
+import { instanceNeeds, rateOf } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { ASIDE } from '../network/gateway.ts';
 import { renderCredits, renderHourly } from './units.ts';

@@ -1,4 +1,4 @@
-import { AppError, formatDecimal } from '@skerry/protocol';
+import { AppError, formatDecimal } from '@skerry/protocol/forms';
 
 /** `9.58` with six decimals -> 9580000. Throws INVALID_PARAMETERS where there are more decimals than the token has. */
 export function parseTokens(text: string, decimals: number): bigint {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { call, callRaw } from '@skerry/client';
+import { call, callRaw } from '@skerry/client/call';
 import { holdProofAddress } from '@skerry/compute';
 import { clientKeyOf, createLogger, findListenFailure, resolveName, urlOfListener } from '@skerry/kit';
 import type { AppError } from '@skerry/protocol';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { call, findNodeUrl } from '@skerry/client';
-import { AppError } from '@skerry/protocol';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
 import { renderTable } from '../output/text.ts';

@@ -1,4 +1,4 @@
-import { hostnameOf, parseItemHash, prefixOfHostname } from '@skerry/protocol';
+import { hostnameOf, parseItemHash, prefixOfHostname } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance, isFullId, subdomainOf } from '../instances/find.ts';
 import { explainDomain, lookupDomain } from '../network/gateway.ts';

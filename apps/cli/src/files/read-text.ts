@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 
 /**
  * A file that a person named, as text.

@@ -1,6 +1,6 @@
 import { computeConfig, prepareImage } from '@skerry/compute';
 import { createLogger, readConfig } from '@skerry/kit';
-import { IMAGE_NAMES } from '@skerry/protocol';
+import { IMAGE_NAMES } from '@skerry/protocol/forms';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 

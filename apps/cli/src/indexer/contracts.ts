@@ -1,4 +1,4 @@
-import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol';
+import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';

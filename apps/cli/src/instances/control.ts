@@ -1,4 +1,4 @@
-import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/protocol';
+import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { tellOnInterrupt } from '../interrupt.ts';
 import { findInstance } from './find.ts';

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
-import { type InstanceView, parseInstanceContent } from '@skerry/protocol';
+import { type InstanceView, parseInstanceContent } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { tellPrice } from '../credits/price.ts';
 import { tellOnInterrupt } from '../interrupt.ts';

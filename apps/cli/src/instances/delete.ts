@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNodeUrl, MachineClient } from '@skerry/client';
-import { AppError, type InstanceView } from '@skerry/protocol';
+import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { findInstance, isFullId } from './find.ts';

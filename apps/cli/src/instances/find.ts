@@ -1,4 +1,4 @@
-import { AppError, hasHostname, type InstanceView, prefixOfHostname } from '@skerry/protocol';
+import { AppError, hasHostname, type InstanceView, prefixOfHostname } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { lookupDomain } from '../network/gateway.ts';
 import { plainText, renderAge } from '../output/text.ts';

@@ -1,4 +1,4 @@
-import { AppError, type InstanceView } from '@skerry/protocol';
+import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance } from './find.ts';
 import { renderInstance, renderInstances, reportOf } from './render.ts';

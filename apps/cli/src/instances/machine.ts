@@ -1,8 +1,8 @@
 import { openAsBlob } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNodeUrl, MachineClient, readLogFrame } from '@skerry/client';
-import { AppError } from '@skerry/protocol';
 import type { BackupView, SnapshotView } from '@skerry/protocol/api/compute/machines';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { writeVerified } from '../files/get.ts';
 import { consoleLine, renderBytes } from '../output/text.ts';

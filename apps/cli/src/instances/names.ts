@@ -1,4 +1,4 @@
-import { AppError, type InstanceView, LIMITS } from '@skerry/protocol';
+import { AppError, type InstanceView, LIMITS } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { shortId } from './render.ts';
 

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit/files';
 
 /** What this machine remembers of an instance: which private key opens it, and which node ran it when it was deleted here. */
 export interface InstanceRecord {

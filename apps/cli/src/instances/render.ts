@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { hostnameOf, type InstanceView } from '@skerry/protocol';
+import { hostnameOf, type InstanceView } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findGatewayStatus, type HostAddresses, hostAddresses } from '../network/gateway.ts';
 import { plainText, renderAge, renderFields, renderTable, shorten } from '../output/text.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import { plainText, renderDuration } from '../output/text.ts';
 
 const CONNECT_MAX_MS = 5_000;

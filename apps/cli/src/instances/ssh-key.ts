@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { AppError, LIMITS, parseSshKey } from '@skerry/protocol';
+import { AppError, LIMITS, parseSshKey } from '@skerry/protocol/forms';
 import { readTextFile } from '../files/read-text.ts';
 
 /** Those that ssh itself tries, the best first. */

@@ -1,5 +1,5 @@
 import type { CoreClient } from '@skerry/client';
-import { AppError, type InstanceView } from '@skerry/protocol';
+import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import type { Progress } from '../output/progress.ts';
 import { renderDuration } from '../output/text.ts';
 import { decideGoal, type Goal } from './goal.ts';

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { gatherEnvironment } from '../doctor/doctor.ts';
 import { type Examined, examine } from '../doctor/examine.ts';

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
-import { call } from '@skerry/client';
-import { AppError, NODE_DRAINING } from '@skerry/protocol';
+import { call } from '@skerry/client/call';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { AppError, NODE_DRAINING } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findRoles, gatherEnvironment } from '../doctor/doctor.ts';
 import { listOwnAddresses } from '../doctor/machine.ts';

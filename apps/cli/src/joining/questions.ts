@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { isPublicAddress, urlOfListener } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { listOwnAddresses } from '../doctor/machine.ts';
 import type { Answers } from './answers.ts';

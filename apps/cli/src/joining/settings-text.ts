@@ -1,4 +1,4 @@
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 
 /** Values that mean the same to systemd, to a shell and to us: no quotes, no blanks, nothing that is replaced. */
 const PLAIN = /^[A-Za-z0-9_.,:/@%+=[\]*-]*$/;

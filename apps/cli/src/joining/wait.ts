@@ -1,5 +1,5 @@
 import { pause } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Output } from '../output/output.ts';
 import { renderDuration } from '../output/text.ts';
 

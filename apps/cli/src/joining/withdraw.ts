@@ -1,8 +1,10 @@
 import { join } from 'node:path';
-import { CoreClient, call, createSigner } from '@skerry/client';
-import { loadOrCreateKeyFile } from '@skerry/kit';
-import { LIMITS, NETWORK_POST } from '@skerry/protocol';
+import { call } from '@skerry/client/call';
+import { CoreClient } from '@skerry/client/core-client';
+import { createSigner } from '@skerry/client/signer';
+import { loadOrCreateKeyFile } from '@skerry/kit/files';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { LIMITS, NETWORK_POST } from '@skerry/protocol/forms';
 import { isThere } from './counted.ts';
 
 /** A node that announced itself more often is not withdrawn at once, and says so again. */

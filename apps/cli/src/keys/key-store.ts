@@ -1,8 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createSigner, generatePrivateKey } from '@skerry/client';
-import { createKeyFile, isMissing, makeDirectory, renameDurably } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { createSigner, generatePrivateKey } from '@skerry/client/signer';
+import { createKeyFile, isMissing, makeDirectory, renameDurably } from '@skerry/kit/files';
+import { AppError } from '@skerry/protocol/forms';
 
 /** Keys are files `keys/NAME.key` of mode 0600 in the person's configuration: 0x, 64 digits, a line end. */
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { createKeyFile } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { createKeyFile } from '@skerry/kit/files';
+import { AppError } from '@skerry/protocol/forms';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { readTextFile } from '../files/read-text.ts';

@@ -1,4 +1,4 @@
-import { AppError, LIMITS } from '@skerry/protocol';
+import { AppError, LIMITS } from '@skerry/protocol/forms';
 import { readTextFile } from '../files/read-text.ts';
 
 const tooLarge = () =>

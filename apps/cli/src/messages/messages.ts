@@ -1,4 +1,9 @@
-import { type MessageView, parseForgetContent, parseItemHash, parsePostContent } from '@skerry/protocol';
+import {
+  type MessageView,
+  parseForgetContent,
+  parseItemHash,
+  parsePostContent,
+} from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { readContent } from './content.ts';

@@ -1,4 +1,4 @@
-import { call } from '@skerry/client';
+import { call } from '@skerry/client/call';
 import { NODE_API, type NodeConfigView } from '@skerry/protocol/api/compute/node';
 import { CREDIT_API, type CreditStatusView } from '@skerry/protocol/api/credit';
 import { ASIDE } from './gateway.ts';

@@ -1,4 +1,4 @@
-import { call } from '@skerry/client';
+import { call } from '@skerry/client/call';
 import {
   type DomainRecord,
   GATEWAY_API,

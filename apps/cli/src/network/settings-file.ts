@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
-import { isMissing } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { isMissing } from '@skerry/kit/files';
+import { AppError } from '@skerry/protocol/forms';
 import type { Environment } from '../config.ts';
 
 const TEXT_CHARS_MAX = 1024 * 1024;

@@ -1,8 +1,8 @@
 import { call, readAnnouncedNodes } from '@skerry/client';
-import { AppError } from '@skerry/protocol';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { SCHEDULER_API, type SchedulerStatusView } from '@skerry/protocol/api/scheduler';
 import { STATUS_API } from '@skerry/protocol/api/status';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isUsable, usualUrl } from '../networks/services.ts';

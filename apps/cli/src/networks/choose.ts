@@ -1,5 +1,5 @@
-import { AppError } from '@skerry/protocol';
 import type { NetworkService } from '@skerry/protocol/api/core/node';
+import { AppError } from '@skerry/protocol/forms';
 import { COMMAND_VARIABLES, DEFAULT_KEY_NAME, type Environment } from '../config.ts';
 import type { GlobalOptions } from '../options.ts';
 import { getNetwork, LOCAL, type Network, type Networks } from './store.ts';

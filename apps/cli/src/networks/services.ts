@@ -1,6 +1,6 @@
-import { call } from '@skerry/client';
-import { AppError } from '@skerry/protocol';
+import { call } from '@skerry/client/call';
 import { type InfoView, type NetworkService, NODE_API } from '@skerry/protocol/api/core/node';
+import { AppError } from '@skerry/protocol/forms';
 import { beside } from '../network/beside.ts';
 import { ASIDE } from '../network/gateway.ts';
 import type { ChosenNetwork } from './choose.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit/files';
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
+import { AppError } from '@skerry/protocol/forms';
 import { DEFAULT_CORE_URL } from '../config.ts';
 
 /** The networks that a person works with: `networks.json` in their configuration, mode 0600. */

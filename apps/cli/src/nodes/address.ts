@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { chown, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createSigner } from '@skerry/client';
-import { loadOrCreateKeyFile } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { createSigner } from '@skerry/client/signer';
+import { loadOrCreateKeyFile } from '@skerry/kit/files';
+import { AppError } from '@skerry/protocol/forms';
 import { describeNode } from '../backup/role.ts';
 import type { Context } from '../context.ts';
 import type { DaemonName, DaemonOptions } from '../network/daemon.ts';

@@ -1,4 +1,4 @@
-import { call } from '@skerry/client';
+import { call } from '@skerry/client/call';
 import { NODE_API, type TrustView } from '@skerry/protocol/api/core/node';
 import { plainText } from '../output/text.ts';
 

@@ -9,7 +9,7 @@ import {
   parseProgramContent,
   parseRuntime,
   sha256Hex,
-} from '@skerry/protocol';
+} from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';

@@ -1,6 +1,6 @@
-import { call } from '@skerry/client';
-import { parseItemHash } from '@skerry/protocol';
+import { call } from '@skerry/client/call';
 import { type ReasonView, type ResourcesView, SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { parseItemHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findInstance } from '../instances/find.ts';

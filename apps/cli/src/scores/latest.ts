@@ -1,5 +1,5 @@
 import { readLatestScores } from '@skerry/client';
-import { AppError, parseEvmAddress } from '@skerry/protocol';
+import { AppError, parseEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { plainText, renderFields } from '../output/text.ts';
 import { renderScores } from './render.ts';

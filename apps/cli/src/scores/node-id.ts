@@ -1,5 +1,5 @@
 import { readAnnouncedNodes, readLatestScores } from '@skerry/client';
-import { AppError, parseItemHash } from '@skerry/protocol';
+import { AppError, parseItemHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 
 const FULL = /^[0-9a-f]{64}$/i;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { AppError } from '@skerry/protocol';
 import type { WebhookView } from '@skerry/protocol/api/core/webhooks';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 

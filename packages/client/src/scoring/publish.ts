@@ -1,4 +1,4 @@
-import { AppError, SCORES_POST_TYPE, SCORING_CHANNEL } from '@skerry/protocol';
+import { AppError, SCORES_POST_TYPE, SCORING_CHANNEL } from '@skerry/protocol/forms';
 import type { CoreClient } from '../core-client.ts';
 import { buildNetworkMessage, buildStoredMessage, publishMessage } from '../network-message.ts';
 import type { ComputedScores } from './compute.ts';

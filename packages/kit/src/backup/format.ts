@@ -1,4 +1,4 @@
-import { AppError, createParser } from '@skerry/protocol';
+import { AppError, createParser } from '@skerry/protocol/forms';
 import { type Static, Type } from '@skerry/protocol/type';
 
 /** The first member of a backup: what it is. */

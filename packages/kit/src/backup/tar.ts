@@ -1,4 +1,4 @@
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import { ByteReader } from './bytes.ts';
 
 /** Files in one stream, as POSIX says (pax, IEEE Std 1003.1): any tar reads it. Only files and directories, in the order of their coming. */

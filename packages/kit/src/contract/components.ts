@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '@skerry/protocol';
+import { ERRORS, type ErrorCode } from '@skerry/protocol/forms';
 import type { Parameter } from './parameters.ts';
 
 const ERROR_BODY = {

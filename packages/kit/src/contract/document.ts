@@ -1,4 +1,3 @@
-import { ERRORS, type ErrorCode } from '@skerry/protocol';
 import {
   type AnswerForm,
   type Api,
@@ -9,6 +8,7 @@ import {
   type RateClass,
   statusOf,
 } from '@skerry/protocol/api/operation';
+import { ERRORS, type ErrorCode } from '@skerry/protocol/forms';
 import { VERSION } from '../daemon/version.ts';
 import { Components } from './components.ts';
 import { addressOf } from './example.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ERRORS, type ErrorCode } from '@skerry/protocol';
 import { type Api, errorsOf, type Operation, statusOf } from '@skerry/protocol/api/operation';
+import { ERRORS, type ErrorCode } from '@skerry/protocol/forms';
 import { VERSION } from '../daemon/version.ts';
 import { escapeHtml } from '../http/html.ts';
 import {

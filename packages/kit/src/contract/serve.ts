@@ -1,4 +1,3 @@
-import { createParser, scanJsonObject } from '@skerry/protocol';
 import type {
   Api,
   Body,
@@ -9,6 +8,7 @@ import type {
   ParamsOf,
   QueryOf,
 } from '@skerry/protocol/api/operation';
+import { createParser, scanJsonObject } from '@skerry/protocol/forms';
 import type {
   FastifyContextConfig,
   FastifyReply,

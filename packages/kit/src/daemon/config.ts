@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import { findClosest } from '../closest.ts';
 import { createAddressSet } from '../net/client-address.ts';
 import { type SkerryPaths, skerryPaths } from './paths.ts';

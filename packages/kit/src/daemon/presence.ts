@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import { RESTORING, RUNNING } from '../backup/keeping.ts';
 import { makeDirectory } from '../files/atomic-file.ts';
 import { acquireLock, type Lock } from '../files/file-lock.ts';

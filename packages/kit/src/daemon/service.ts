@@ -1,4 +1,4 @@
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Keeping } from '../backup/keeping.ts';
 import { type ConfigSpec, readConfig, type Setting, variableName } from './config.ts';
 import { chooseLogSink, createLogger, LOG_FORMATS, type Logger } from './log.ts';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 
 const CONFLICT_EXIT_CODE = 75;
 /** Beyond what flock was told to wait. */

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { Logger } from '../daemon/log.ts';
 import { isMissing, syncDirectory, writeFileAtomically } from './atomic-file.ts';
 

@@ -1,7 +1,7 @@
 import { createECDH } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import { createFileAtomically, makeDirectory } from './atomic-file.ts';
 
 /** `0x`, 64 digits and a line end are 67 bytes; what is larger is not a key file and is not read. */

@@ -1,8 +1,8 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import { AppError, describeMismatch, type ErrorBody, type ErrorCode, LIMITS } from '@skerry/protocol';
 import { statusOf } from '@skerry/protocol/api/operation';
+import { AppError, describeMismatch, type ErrorBody, type ErrorCode, LIMITS } from '@skerry/protocol/forms';
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Logger } from '../daemon/log.ts';
 import { VERSION } from '../daemon/version.ts';

@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 import type { FastifyReply } from 'fastify';
 
 const PROTOCOL = 'websocket';

@@ -1,5 +1,5 @@
-import { AppError } from '@skerry/protocol';
 import { RATE_CLASSES, type RateClass } from '@skerry/protocol/api/operation';
+import { AppError } from '@skerry/protocol/forms';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { settings } from '../daemon/config.ts';
 import { type ClientOptions, createClientOf } from './client.ts';

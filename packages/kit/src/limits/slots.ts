@@ -1,4 +1,4 @@
-import { AppError } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol/forms';
 
 export interface SlotsOptions {
   /** Who comes when so many wait is refused at once; without it the line has no end. */

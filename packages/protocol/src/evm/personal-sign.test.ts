@@ -4,7 +4,8 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import fc from 'fast-check';
 import { bytesToHex } from '../hex.ts';
 import { checksumAddress, evmAddressOf, parseEvmAddress } from './address.ts';
-import { personalSignDigest, recoverPersonalSigner } from './personal-sign.ts';
+import { personalSignDigest } from './personal-digest.ts';
+import { recoverPersonalSigner } from './personal-sign.ts';
 import { loadNativeEngine } from './secp256k1-node.ts';
 import { pureEngine } from './secp256k1-pure.ts';
 

@@ -1,23 +1,12 @@
 import { engine } from '#secp256k1';
-import { keccak256 } from '../hash.ts';
 import { hexToBytes } from '../hex.ts';
 import { type EvmAddress, evmAddressOf } from './address.ts';
+import { personalSignDigest } from './personal-digest.ts';
 import type { Secp256k1Engine } from './secp256k1-port.ts';
 
-const encoder = new TextEncoder();
 /** Order of the curve's group (SEC 2, secp256k1), 32 bytes with the highest first. */
 const CURVE_ORDER = hexToBytes('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141')!;
 const SIGNATURE_BYTES = 65;
-
-/** The digest that wallets sign for a text (EIP-191, version 0x45). 32 bytes. */
-export function personalSignDigest(text: string): Uint8Array {
-  const message = encoder.encode(text);
-  const prefix = encoder.encode(`\x19Ethereum Signed Message:\n${message.length}`);
-  const bytes = new Uint8Array(prefix.length + message.length);
-  bytes.set(prefix);
-  bytes.set(message, prefix.length);
-  return keccak256(bytes);
-}
 
 /** Whether 32 bytes are a number above zero and below the order. */
 function isScalar(bytes: Uint8Array): boolean {

@@ -1,6 +1,6 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { evmAddressOf } from '../evm/address.ts';
-import { personalSignDigest } from '../evm/personal-sign.ts';
+import { personalSignDigest } from '../evm/personal-digest.ts';
 import { bytesToHex } from '../hex.ts';
 import { evm } from './evm.ts';
 import { describeFamily } from './testing/suite.ts';

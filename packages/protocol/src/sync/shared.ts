@@ -1,6 +1,7 @@
+import type { MessageShape } from '../content/envelope-shape.ts';
 import { StoreContent } from '../content/store.ts';
 import { Tags } from '../content/tags.ts';
-import type { MessageShape, VerifiedMessage } from '../envelope.ts';
+import type { VerifiedMessage } from '../envelope.ts';
 import { AppError } from '../errors.ts';
 import { scanJsonObject } from '../json/scan.ts';
 import { LIMITS } from '../limits.ts';

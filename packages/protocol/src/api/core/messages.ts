@@ -1,4 +1,4 @@
-import { EnvelopeShape } from '../../envelope.ts';
+import { EnvelopeShape } from '../../content/envelope-shape.ts';
 import { type Static, Type } from '../../type.ts';
 import { MessageStatus, MessageStatusView, MessageView, PaginationView } from '../../views.ts';
 import { type Api, type Operation, orNull } from '../operation.ts';

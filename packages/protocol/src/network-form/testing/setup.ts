@@ -1,6 +1,6 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { type EvmAddress, evmAddressOf } from '../../evm/address.ts';
-import { personalSignDigest } from '../../evm/personal-sign.ts';
+import { personalSignDigest } from '../../evm/personal-digest.ts';
 import { sha256Hex } from '../../hash.ts';
 import { bytesToHex } from '../../hex.ts';
 

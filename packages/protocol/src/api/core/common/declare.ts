@@ -1,4 +1,4 @@
-import { EnvelopeShape } from '../../../envelope.ts';
+import { EnvelopeShape } from '../../../content/envelope-shape.ts';
 import type { ErrorCode } from '../../../errors.ts';
 import type { TSchema } from '../../../type.ts';
 import type { SignedBody } from '../../operation.ts';

@@ -1,0 +1,12 @@
+export {
+  isMissing,
+  loadOrCreateText,
+  makeDirectory,
+  readTextIfAny,
+  renameDurably,
+  syncDirectory,
+  syncFile,
+  writeFileAtomically,
+} from './atomic-file.ts';
+export { acquireLock, type Lock, type LockOptions } from './file-lock.ts';
+export { createKeyFile, loadOrCreateKeyFile } from './key-file.ts';

@@ -1,0 +1,41 @@
+/**
+ * What messages, answers and refusals look like, without what checks signatures, proofs and scores: a process that never checks
+ * one starts without the curves.
+ */
+
+export { AggregateContent, parseAggregateContent } from './content/aggregate.ts';
+export { EnvelopeShape, MessageShape } from './content/envelope-shape.ts';
+export { ForgetContent, parseForgetContent } from './content/forget.ts';
+export * from './content/instance.ts';
+export { IpfsPinContent, parseIpfsPinContent } from './content/ipfs-pin.ts';
+export * from './content/network.ts';
+export { normaliseAddress, ownerOf } from './content/on-behalf.ts';
+export * from './content/post.ts';
+export * from './content/program.ts';
+export { parseStoreContent, StoreContent } from './content/store.ts';
+export * from './content/webhook.ts';
+export * from './credit/amounts.ts';
+export * from './credit/content.ts';
+export * from './credit/costs.ts';
+export * from './credit/prices.ts';
+export { AppError, ERRORS, type ErrorBody, type ErrorCode, type ErrorKind, isErrorCode } from './errors.ts';
+export { checksumAddress, type EvmAddress, evmAddressOf, parseEvmAddress } from './evm/address.ts';
+export { personalSignDigest } from './evm/personal-digest.ts';
+export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex, sha256HexOf } from './hash.ts';
+export { bytesToHex, hexToBytes } from './hex.ts';
+export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
+export { checkImage, DEPLOYED_IMAGES, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';
+export {
+  type InstanceAddress,
+  instanceAddress,
+  isInstanceAddress,
+  parseIpv6Prefix,
+} from './instance-address.ts';
+export { canonicalJson } from './json/canonical.ts';
+export { type Fields, fieldsOf } from './json/fields.ts';
+export { scanJsonObject } from './json/scan.ts';
+export { LIMITS } from './limits.ts';
+export * from './measurement/report.ts';
+export * from './network-form/item-hash.ts';
+export { createCheck, createParser, describeMismatch } from './schema.ts';
+export * from './views.ts';
