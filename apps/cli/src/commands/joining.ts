@@ -73,7 +73,7 @@ function addJoin(program: Command, bind: Bind): void {
   )
     .option(
       '--scheduler <url>',
-      'the scheduler that should use the node (default: port 4030 beside the core node)',
+      'the scheduler that should use the node (default: where the network says)',
       parseHttpUrl,
     )
     .option(
@@ -107,7 +107,7 @@ function addLeave(program: Command, bind: Bind): void {
     .description('take this machine out of a network: empty it first, then stop the daemon')
     .option('--role <role>', `${ROLES.join(', ')} (default: the only one with settings here)`, parseRole)
     .option('--settings <file>', "file of the daemon's settings (default: as for join)")
-    .option('--scheduler <url>', 'the scheduler (default: port 4030 beside the core node)', parseHttpUrl)
+    .option('--scheduler <url>', 'the scheduler (default: where the network says)', parseHttpUrl)
     .option('--timeout <duration>', 'how long to wait until the node is empty', parseDurationMs, LEAVE_MS)
     .option('--force', 'leave although something is still there; say what stays')
     .option('-y, --yes', 'do not ask for confirmation')

@@ -25,8 +25,8 @@ export interface Standing {
 export interface Joined {
   readonly settings: RoleSettings;
   readonly coreUrl: string;
-  /** Of a compute node. */
-  readonly schedulerUrl: string;
+  /** Of a compute node; undefined where nobody says where it is. */
+  readonly schedulerUrl: string | undefined;
 }
 
 const ANSWER = { timeoutMs: 5_000 } as const;
@@ -68,7 +68,10 @@ export function standingOf(node: NodeView | undefined, id: string): Standing {
 
 async function lookAtCompute({ settings, coreUrl, schedulerUrl }: Joined): Promise<Standing> {
   const { node_hash: id = '' } = await call(localUrl(settings), NODE_API.getNodeConfig, {}, ANSWER);
-  const listed = await call(schedulerUrl, SCHEDULER_API.listNodes, {}, ANSWER).catch(() => undefined);
+  const listed =
+    schedulerUrl === undefined
+      ? undefined
+      : await call(schedulerUrl, SCHEDULER_API.listNodes, {}, ANSWER).catch(() => undefined);
   if (listed)
     return standingOf(
       listed.nodes.find((node) => node.node_id === id),
@@ -82,7 +85,11 @@ async function lookAtCompute({ settings, coreUrl, schedulerUrl }: Joined): Promi
     ? {
         state: 'known',
         id,
-        text: `the network has its announcement; no scheduler answers at ${schedulerUrl} (--scheduler)`,
+        text: `the network has its announcement; ${
+          schedulerUrl === undefined
+            ? 'its core node does not say where the scheduler is'
+            : `no scheduler answers at ${schedulerUrl}`
+        } (--scheduler)`,
       }
     : waiting('the node has not been announced yet');
 }

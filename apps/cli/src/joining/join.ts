@@ -6,7 +6,7 @@ import { gatherEnvironment } from '../doctor/doctor.ts';
 import { type Examined, examine } from '../doctor/examine.ts';
 import { renderChecks, renderSummary } from '../doctor/render.ts';
 import { EXIT } from '../exit-codes.ts';
-import { beside } from '../network/beside.ts';
+import { findScheduler } from '../networks/services.ts';
 import { type Answers, checkAnswers, variablesOf } from './answers.ts';
 import { type Joined, look, type Standing } from './counted.ts';
 import { nextSteps } from './next-steps.ts';
@@ -30,7 +30,6 @@ export interface JoinOptions {
   readonly foreground?: boolean;
 }
 
-const SCHEDULER_PORT = 4030;
 const DEFAULT_PORTS: Readonly<Record<Role, number>> = { compute: 4020, core: 4024, gateway: 80, monitor: 0 };
 
 /** What will be done, before anything is. */
@@ -184,7 +183,8 @@ export async function joinNetwork(context: Context, coreUrl: string, options: Jo
   const joined = {
     settings: plan.settings,
     coreUrl,
-    schedulerUrl: options.scheduler ?? beside(coreUrl, SCHEDULER_PORT),
+    // A network whose core node says nothing of a scheduler still has the node's announcement.
+    schedulerUrl: await findScheduler(coreUrl, options.scheduler).catch(() => undefined),
   };
   try {
     report(context, plan, await waitUntilCounted(joined, options.timeout, context, child));

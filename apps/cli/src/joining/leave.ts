@@ -9,7 +9,7 @@ import { findRoles, gatherEnvironment } from '../doctor/doctor.ts';
 import { listOwnAddresses } from '../doctor/machine.ts';
 import { isSkerryThere, readName, readPort } from '../doctor/outside.ts';
 import { EXIT } from '../exit-codes.ts';
-import { beside } from '../network/beside.ts';
+import { findScheduler } from '../networks/services.ts';
 import { localUrl } from './counted.ts';
 import { confirmPlan } from './questions.ts';
 import { findSettingsFile, type Role, type RoleSettings, readRole } from './roles.ts';
@@ -34,7 +34,6 @@ interface Leaving {
   readonly options: LeaveOptions;
 }
 
-const SCHEDULER_PORT = 4030;
 const ANSWER = { timeoutMs: 5_000 } as const;
 const GATEWAY_OPEN = /^skerry_gateway_(?:tls|http)_open_connections ([0-9]+)$/gm;
 
@@ -83,8 +82,8 @@ async function drainCompute(leaving: Leaving): Promise<string[]> {
       'Start the node again, so that it says that it leaves',
       `skerry compute --settings ${file}`,
     );
-  const schedulerUrl = options.scheduler ?? beside(settings.coreUrl ?? context.coreUrl, SCHEDULER_PORT);
   try {
+    const schedulerUrl = await findScheduler(settings.coreUrl ?? context.coreUrl, options.scheduler);
     await waitUntil(output, {
       what: 'the node is empty',
       limitMs: options.timeout,

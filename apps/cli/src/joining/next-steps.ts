@@ -3,11 +3,11 @@ import type { RoleSettings } from './roles.ts';
 
 /** What to do after a node has joined, for people. Pure. */
 export function nextSteps(
-  { role, dataDir, announceUrl }: RoleSettings,
+  { role, announceUrl }: RoleSettings,
   { state, id }: Standing,
   coreUrl: string,
 ): string[] {
-  const backUp = `Back up what the node must not lose: ${dataDir}.`;
+  const backUp = `Save what the node must not lose: skerry backup FILE --role ${role}.`;
   switch (role) {
     case 'compute':
       return [

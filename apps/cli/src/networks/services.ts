@@ -70,7 +70,9 @@ export async function askServices(coreUrl: string): Promise<Told> {
  * Asks the core node at most once, and only where nothing nearer says it.
  * @throws AppError SERVICE_UNKNOWN, UPSTREAM_UNAVAILABLE (the core node, where only it could say)
  */
-export function createServiceFinder(chosen: ChosenNetwork): (service: NetworkService) => Promise<string> {
+export function createServiceFinder(
+  chosen: Pick<ChosenNetwork, 'network' | 'given'>,
+): (service: NetworkService) => Promise<string> {
   let asked: Promise<Told> | undefined;
   return async (service) => {
     const near = chosen.given[service] ?? chosen.network[service];
@@ -90,3 +92,9 @@ export function createServiceFinder(chosen: ChosenNetwork): (service: NetworkSer
     });
   };
 }
+
+/** The scheduler of a core node's network. @param named by whoever asks. Throws as a service finder does. */
+export const findScheduler = (coreUrl: string, named: string | undefined): Promise<string> =>
+  createServiceFinder({ network: { core: coreUrl }, given: named === undefined ? {} : { scheduler: named } })(
+    'scheduler',
+  );
