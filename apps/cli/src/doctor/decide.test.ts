@@ -81,7 +81,7 @@ describe('what the facts mean', () => {
       [
         { host: { ...HOST, obstacles: ['missing programs: nft; apt-get install nftables'] } },
         'fail VIRTUAL_MACHINES',
-        /^Apt-get|apt-get install nftables/i,
+        /^Install them: apt-get install nftables\.$/,
       ],
       [{ host: { ...HOST, kvmObstacle: '/dev/kvm cannot be opened' } }, 'warn KVM', /modprobe/],
       [
@@ -182,7 +182,7 @@ describe('what the facts mean', () => {
     assert.match(text, /^This machine\n {2}✓ Linux/);
     assert.match(
       text,
-      /Seen from outside\n {2}✗ others cannot connect.*\n {6}Open it here.*\n {6}docs\/joining\.md#a-core-node$/,
+      /Seen from outside\n {2}✗ others cannot connect.*\n {6}Open it here.*\n {6}docs\/guides\/core-node\.md$/,
     );
     assert.equal(renderSummary('core', checks), 'This machine lacks 1 of what a core node needs.');
   });

@@ -49,12 +49,17 @@ function decideRoom(role: Role, { memoryMib, diskFreeGib }: MachineFacts): Check
   ];
 }
 
+const COMMAND = /^(?:sudo )?apt-get /;
+/** A command stays as it is typed; anything else becomes a sentence. */
+const asMend = (text: string) =>
+  COMMAND.test(text) ? `Install them: ${text}.` : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
 /** `what; how to mend it` as the compute node's own examination says it. */
 function obstacle(code: string, outcome: 'warn' | 'fail', sentence: string): Check {
   const [text = '', ...rest] = sentence.split('; ');
   const mend = rest.join('; ');
   return machine[outcome](code, text, {
-    ...(mend === '' ? {} : { mend: `${mend.charAt(0).toUpperCase()}${mend.slice(1)}.` }),
+    ...(mend === '' ? {} : { mend: asMend(mend) }),
     docs: `${OPERATING}#what-each-service-needs`,
   });
 }
@@ -142,7 +147,7 @@ function decideCompute({ settings: { role, config, ipv6Prefix } }: Facts): Check
       ? settings.ok('ANNOUNCE_URL', 'others are told a URL that is not their own machine')
       : settings.fail('ANNOUNCE_URL', fault.split('; ')[0]!, {
           mend: 'Say where others reach this node: --announce-url http://ADDRESS:4020.',
-          docs: `${JOINING}#a-compute-node`,
+          docs: 'docs/guides/compute-node.md',
         }),
     ipv6Prefix === undefined
       ? settings.warn(
@@ -166,7 +171,7 @@ function decideGateway({ settings: { role, domain } }: Facts): Check[] {
           `host names end in ${domain ?? 'nothing'}, which works on this machine only`,
           {
             mend: 'Say the domain whose wildcard record leads here: --domain apps.example.org.',
-            docs: `${JOINING}#a-gateway`,
+            docs: 'docs/guides/gateway.md',
           },
         ),
       ]
