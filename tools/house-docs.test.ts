@@ -6,7 +6,7 @@ import { listSources, ROOT } from './source.ts';
 
 /** Links between pages, and from comments to headings, lead somewhere. */
 
-const PAGES = ['README.md', ...globSync('docs/*.md', { cwd: ROOT }).sort()];
+const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT }).sort()];
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 /** Lines of a page outside of fenced blocks. */
@@ -95,7 +95,7 @@ describe('documentation', () => {
 
   test('a heading that a comment cites exists', () => {
     const cited = listSources().flatMap(({ path, text }) =>
-      [...text.matchAll(/(docs\/[a-z-]+\.md), "([^"]+)"/g)].map(([, page, heading]) => ({
+      [...text.matchAll(/(docs\/[a-z/-]+\.md), "([^"]+)"/g)].map(([, page, heading]) => ({
         path,
         page: page!,
         heading: heading!,

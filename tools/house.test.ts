@@ -228,7 +228,7 @@ describe('house rules', () => {
       existsSync(join(ROOT, page)) && (number === undefined || numbers.has(number));
     const problems = (file: SourceFile) =>
       [
-        ...file.text.matchAll(/(?<!\/api\/)(docs\/[a-z-]+\.(?:md|json))(?: (\d+))?/g),
+        ...file.text.matchAll(/(?<!\/api\/)(docs\/[a-z/-]+\.(?:md|json))(?: (\d+))?/g),
         ...file.text.matchAll(/design (decision)/g),
       ]
         .filter(([, page, number]) => !isThere(page!, number))

@@ -8,10 +8,10 @@ import type { Attempt, Facts } from './facts.ts';
 const outside = checksOf('Seen from outside');
 const JOINING = 'docs/joining.md';
 const SECTIONS: Readonly<Record<Role, string>> = {
-  compute: `${JOINING}#a-compute-node`,
-  gateway: `${JOINING}#a-gateway`,
-  core: `${JOINING}#a-core-node`,
-  monitor: `${JOINING}#a-monitor`,
+  compute: 'docs/guides/compute-node.md',
+  gateway: 'docs/guides/gateway.md',
+  core: 'docs/guides/core-node.md',
+  monitor: 'docs/guides/monitor.md',
 };
 
 const portOf = (url: URL) => Number(url.port) || (url.protocol === 'https:' ? 443 : 80);

@@ -55,14 +55,6 @@ before(async () => {
 });
 after(() => stack.disposeAsync());
 
-const GUIDE = new URL('../../../../docs/joining.md', import.meta.url);
-
-/** Lines of a page's shell blocks that are commands of ours. */
-const readCommands = (page: string) =>
-  [...page.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].flatMap(([, block]) =>
-    block!.split('\n').flatMap((line) => /^ *(skerry .*)$/.exec(line)?.[1] ?? []),
-  );
-
 /** `skerry ARGS` in a home of its own. */
 function start(home: string, environment: Readonly<Record<string, string>>, ...args: string[]) {
   const env = {
@@ -261,28 +253,6 @@ describe('a machine joins a network with one command', () => {
     const silent = await run(home, {}, 'join', coreUrl, '--role', 'monitor');
     assert.match(silent.err, /CONFIRMATION_REQUIRED.*\n.*--yes/);
     await assert.rejects(readFile(join(home, 'config', 'monitor.env')));
-  });
-
-  test('the commands of the guide, as they stand there, with this network in the place of the example', {
-    skip: canHoldAddresses ? false : 'needs root on Linux',
-  }, async () => {
-    const environment: Record<string, string> = { SKERRY_GATEWAY_HOST: '127.0.0.1' };
-    for (const name of ['HTTP', 'HTTPS', 'API'])
-      environment[`SKERRY_GATEWAY_${name}_PORT`] = String(await findFreePort());
-    const compute = `http://127.0.0.1:${await findFreePort()}`;
-    const commands = readCommands(await readFile(GUIDE, 'utf8'));
-    assert.ok(commands.length >= 6, `${commands.length} commands`);
-    for (const command of commands) {
-      const here = command
-        .replaceAll('https://core.example.org', coreUrl)
-        .replaceAll('http://203.0.113.9:4020', compute)
-        .replaceAll('https://core2.example.org', `http://127.0.0.1:${await findFreePort()}`)
-        .replaceAll('apps.example.org', 'apps.localhost');
-      const dry = /^skerry join/.test(here) && !here.includes('--dry-run') ? ['--dry-run'] : [];
-      const ran = await run(join(dir, 'guide'), environment, ...here.split(' ').slice(1), ...dry);
-      assert.equal(ran.code, 0, `${here}\n${ran.out}\n${ran.err}`);
-      if (here.includes('--prefix')) assert.match(ran.out + ran.err, /✓ 2001:db8:1:2::\/64 is routed/);
-    }
   });
 
   test('a node that would announce loopback to a network elsewhere does not start', async () => {
