@@ -71,7 +71,7 @@ function serviceSection(role: string, { files = OPEN_FILES, environment = {}, mo
     // Longer and longer, where systemd knows it (254).
     ['RestartSteps', '6'],
     ['RestartMaxDelaySec', '60'],
-    // A setting is wrong.
+    // What only the operator can mend: a wrong setting, a database of another release.
     ['RestartPreventExitStatus', '2'],
     ['LimitNOFILE', String(files)],
     ['SyslogIdentifier', `skerry-${role}`],

@@ -27,6 +27,9 @@ export interface Node {
   readonly variables: Readonly<Record<string, string>>;
 }
 
+/** What a node is found by. */
+type Machine = Pick<Context, 'environment' | 'paths'>;
+
 const isRole = (text: string): text is DaemonName => (DAEMON_NAMES as readonly string[]).includes(text);
 
 /** Throws INVALID_PARAMETERS. */
@@ -40,7 +43,7 @@ const PACKAGED = { XDG_DATA_HOME: '/var/lib' };
 
 /** The settings of the role's file, under what the environment says. */
 async function readVariables(
-  context: Context,
+  context: Machine,
   role: string,
   given: string | undefined,
 ): Promise<Environment> {
@@ -53,7 +56,7 @@ async function readVariables(
   return { ...(isPackaged ? PACKAGED : {}), ...variables, ...environment };
 }
 
-export async function describeNode(context: Context, role: DaemonName, options: RoleOptions): Promise<Node> {
+export async function describeNode(context: Machine, role: DaemonName, options: RoleOptions): Promise<Node> {
   const service = await loadService(role);
   const { prefix } = service.config;
   const given = await readVariables(context, role, options.settings);
@@ -83,16 +86,28 @@ export async function hasFiles(directory: string): Promise<boolean> {
   }
 }
 
-/** The node that is meant; where no role is given, the only one that has data here. Throws INVALID_PARAMETERS. */
-export async function findNode(context: Context, options: RoleOptions): Promise<Node> {
+/**
+ * The node that is meant; where no role is given, the only one that has data here. Throws INVALID_PARAMETERS, and INVALID_CONFIG
+ * where settings cannot be read: the node whose they are may be the one that is meant.
+ */
+export async function findNode(context: Machine, options: RoleOptions): Promise<Node> {
   if (options.role !== undefined) return describeNode(context, parseRole(options.role), options);
   if (options.dataDir !== undefined || options.settings !== undefined)
     throw new AppError('INVALID_PARAMETERS', '--data-dir and --settings need --role');
   const found: Node[] = [];
-  for (const role of DAEMON_NAMES) {
-    const node = await describeNode(context, role, options).catch(() => undefined);
-    if (node && (await hasFiles(node.directory))) found.push(node);
-  }
+  const unread: string[] = [];
+  for (const role of DAEMON_NAMES)
+    try {
+      const node = await describeNode(context, role, options);
+      if (await hasFiles(node.directory)) found.push(node);
+    } catch (error) {
+      unread.push(`${role}: ${(error as Error).message}`);
+    }
+  if (unread.length > 0)
+    throw new AppError(
+      'INVALID_CONFIG',
+      `it is not known which node is meant: choose with --role, or mend what cannot be read: ${unread.join('; ')}`,
+    );
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) return only;
   throw new AppError(

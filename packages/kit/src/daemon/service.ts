@@ -70,6 +70,10 @@ export function namePortSetting<C>(error: unknown, { prefix, settings }: ConfigS
   });
 }
 
+/** Whether a start fails until somebody changes something, settings or releases: then nothing starts the service again by itself. */
+const isForOperator = (error: unknown) =>
+  error instanceof AppError && (error.kind === 'invalid' || error.code === 'DATABASE_INCOMPATIBLE');
+
 function readLogFormat(text: string | undefined) {
   const format = LOG_FORMATS.find((one) => one === text);
   if (text && format === undefined)
@@ -119,7 +123,7 @@ async function serve<C>(
     const failure = namePortSetting(error, service.config, config);
     log.error({ err: failure }, 'the service failed to start');
     await manager?.status(`failed to start: ${failure instanceof Error ? failure.message : failure}`);
-    return error instanceof AppError && error.kind === 'invalid' ? 2 : 1;
+    return isForOperator(error) ? 2 : 1;
   }
   log.info({ urls: running.urls }, `${service.name} is ready`);
   if (process.send) process.send({ ready: true, urls: running.urls });

@@ -30,6 +30,8 @@ const service: Service<object> = {
         break;
       case 'is refused':
         throw new AppError('INVALID_PARAMETERS', 'a setting is wrong');
+      case 'is older than its data':
+        throw new AppError('DATABASE_INCOMPATIBLE', 'a newer release migrated it');
       case 'lasts':
         process.send?.({ started: true });
         await new Promise<never>((_resolve, reject) =>

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { skerryPaths } from '@skerry/kit';
+import { findNode } from './role.ts';
+
+test('the only node with data is meant, unless the settings of another one cannot be read: these are named', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-role-'));
+  t.after(() => rm(home, { recursive: true }));
+  const environment = { SKERRY_HOME: home };
+  const machine = { environment, paths: skerryPaths(environment) };
+  await mkdir(join(home, 'data', 'scheduler'), { recursive: true });
+  await writeFile(join(home, 'data', 'scheduler', 'key'), '');
+  assert.equal((await findNode(machine, {})).role, 'scheduler');
+
+  await mkdir(machine.paths.config, { recursive: true });
+  await writeFile(join(machine.paths.config, 'core.env'), 'SKERRY_CORE_PORT=many\n');
+  await assert.rejects(findNode(machine, {}), {
+    code: 'INVALID_CONFIG',
+    message: /choose with --role.*core: .*SKERRY_CORE_PORT/,
+  });
+  assert.equal((await findNode(machine, { role: 'scheduler' })).role, 'scheduler');
+});
