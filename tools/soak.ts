@@ -23,7 +23,7 @@ const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>>
   sockets: soakSockets,
 };
 /** Of long tests only, and the Debian packages they come in. */
-const SOAK_PROGRAMS = { caddy: 'caddy', pebble: 'pebble' };
+const SOAK_PROGRAMS = { caddy: 'caddy', 'dpkg-scanpackages': 'dpkg-dev', pebble: 'pebble' };
 const SOAK_TIMEOUT_MS = 7_200_000;
 
 /** Long tests, `*.soak.test.ts`, one file after another. */

@@ -4,9 +4,11 @@ import { globSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } f
 import { dirname, join } from 'node:path';
 import { writeForShells } from '../manual/pages.ts';
 import type { Release } from '../release/release.ts';
+import { writeJson } from '../release/stage.ts';
 import { ROOT } from '../source.ts';
+import { listInside, renderBill } from './bill.ts';
 import { type DebianPackage, describePackages, renderControl } from './packages.ts';
-import { settle, stageTree } from './tree.ts';
+import { readNodeManifest, settle, stageTree } from './tree.ts';
 
 const KIB = 1024;
 const PROGRAM_MODE = 0o755;
@@ -66,7 +68,7 @@ async function stage(one: DebianPackage, version: string, root: string, release:
   settle(root, release.epoch);
 }
 
-/** The Debian packages for this machine's architecture. Gives the names of the files. */
+/** The Debian packages for this machine's architecture, and what is inside each. Gives the names of the files. */
 export async function releaseDebian(release: Release): Promise<string[]> {
   const version = versionOf(join(release.staged, 'skerry'));
   const made: string[] = [];
@@ -79,7 +81,11 @@ export async function releaseDebian(release: Release): Promise<string[]> {
       env: { ...process.env, SOURCE_DATE_EPOCH: String(release.epoch) },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    made.push(file);
+    const bill = file.replace(/deb$/, 'cdx.json');
+    const inside = one.hasTree ? [...listInside(root), readNodeManifest()] : [];
+    const about = { version, architecture: architecture(), epoch: release.epoch };
+    writeJson(join(release.files, bill), renderBill(one, about, inside));
+    made.push(file, bill);
   }
   return made;
 }

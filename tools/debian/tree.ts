@@ -13,6 +13,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { buildNativePlane } from '../../services/gateway/src/dataplane/native/build.ts';
 import { ROOT } from '../source.ts';
+import type { Inside } from './bill.ts';
 import { NATIVE_PLANE, NODE, TREE } from './layout.ts';
 
 interface Manifest {
@@ -26,6 +27,10 @@ const readManifest = (directory: string) =>
 /** As npm names a platform. */
 const PLATFORM = `${process.platform}-${process.arch}`;
 const NODE_PACKAGE = `node-${PLATFORM}`;
+
+/** What Node itself comes from: of it the tree has the program alone. */
+export const readNodeManifest = (): Inside =>
+  JSON.parse(readFileSync(join(ROOT, 'node_modules', NODE_PACKAGE, 'package.json'), 'utf8')) as Inside;
 
 /** Of native modules: what is for other platforms, or for those who compile against it. */
 function isWanted(path: string): boolean {

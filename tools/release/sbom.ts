@@ -9,7 +9,7 @@ import { runNpm } from './run-npm.ts';
 import { writeJson } from './stage.ts';
 
 /** A UUID made of a hash (RFC 9562 §5.8): the same for the same content. */
-function uuidOf(content: string): string {
+export function uuidOf(content: string): string {
   const hex = createHash('sha256').update(content).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

@@ -24,7 +24,7 @@ const LIMIT_MS = 300_000;
  * The whole of the guest: addresses from the seed, a greeting, a shell for whoever connects, the port that says that it is
  * up, and a power button. It boots in a tenth of the time of a distribution, by the same kernel and on a disk of the same kind.
  */
-const INIT = `#!/bin/sh
+const initOf = (ports: readonly string[]) => `#!/bin/sh
 export PATH=/bin
 mount -t iso9660 -o ro /dev/vdb /seed
 config=$(cat /seed/network-config)
@@ -39,7 +39,7 @@ ip -6 route add default via "$(part '"gateway6":"\\([^"]*\\)"')" dev eth0
 ip route add default via "$(part '"gateway4":"\\([^"]*\\)"')"
 nc -ll -p 22 -e /bin/greet &
 nc -ll -p ${SHELL_PORT} -e /bin/serve &
-for event in /dev/input/event*; do
+${ports.map((port) => `nc -ll -p ${port} -e /bin/answer-${port} &\n`).join('')}for event in /dev/input/event*; do
   (dd if=$event of=/dev/null bs=24 count=1 2>/dev/null; sync; mount -o remount,ro /; poweroff -f) &
 done
 for port in /sys/class/virtio-ports/*; do
@@ -65,12 +65,20 @@ async function readBusybox(initrd: string): Promise<Uint8Array> {
   throw new Error(`${initrd} holds no busybox`);
 }
 
-/**
- * Makes the disk of a tiny guest: a qcow2 of some three megabytes with one file system.
- * @param label makes one disk another file than the next
- * @param ballast makes it larger
- */
-async function makeTinyDisk(initrd: string, label: string, ballast?: Uint8Array): Promise<Uint8Array> {
+export interface TinyDisk {
+  /** Makes one disk another file than the next. */
+  readonly label?: string;
+  /** Makes it larger. */
+  readonly ballast?: Uint8Array | undefined;
+  /** Ports on which it listens beside its own, each with the lines for sh that serve a connection. */
+  readonly answers?: Readonly<Record<number, string>>;
+}
+
+/** Makes the disk of a tiny guest: a qcow2 of some three megabytes with one file system. */
+export async function makeTinyDisk(
+  initrd: string,
+  { label = 'tiny', ballast, answers = {} }: TinyDisk = {},
+): Promise<Uint8Array> {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-tiny-'));
   try {
     const root = join(directory, 'root');
@@ -81,7 +89,13 @@ async function makeTinyDisk(initrd: string, label: string, ballast?: Uint8Array)
     for (const name of (await run(busybox, ['--list'])).trim().split('\n'))
       if (name !== 'busybox') await symlink('busybox', join(root, 'bin', name));
     const scripts = {
-      'sbin/init': INIT,
+      ...Object.fromEntries(
+        Object.entries(answers).map(([port, lines]) => [
+          `bin/answer-${port}`,
+          `#!/bin/sh\nexport PATH=/bin\n${lines}\n`,
+        ]),
+      ),
+      'sbin/init': initOf(Object.keys(answers)),
       'bin/greet': `#!/bin/sh\necho ${GREETING}\nexec cat >/dev/null\n`,
       'bin/serve': '#!/bin/sh\nexport PATH=/bin\nexec sh 2>&1\n',
     };
@@ -116,7 +130,7 @@ async function makeTinyDisk(initrd: string, label: string, ballast?: Uint8Array)
 /** Stores the disk of a tiny guest on the network, as an image. Gives its hash. */
 export async function storeTiny(world: VmWorld, label = 'tiny', ballast?: Uint8Array): Promise<string> {
   const { directory } = await world.images.ensure('debian:12', () => {});
-  const disk = await makeTinyDisk(join(directory, IMAGE_FILES.initrd), label, ballast);
+  const disk = await makeTinyDisk(join(directory, IMAGE_FILES.initrd), { label, ballast });
   const file = createHash('sha256').update(disk).digest('hex');
   await world.core.client.storeFile(new Blob([disk as BlobPart]), 'disk.qcow2', file);
   return file;
