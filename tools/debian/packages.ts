@@ -4,12 +4,12 @@ import {
   packagesFor,
   SANDBOX_PROGRAMS,
 } from '../../services/compute/src/host/requirements.ts';
-import { GUESTS_SLICE } from '../../services/compute/src/vm/guest-scope.ts';
+import { GUESTS_SLICE, GUESTS_UNIT } from '../../services/compute/src/vm/guest-scope.ts';
 import { DAEMONS } from '../daemons.ts';
 import { COMMAND, dataOf, NODE, UNITS, unitOf, userOf } from './layout.ts';
 import { renderScripts, type Scripts } from './scripts.ts';
 import { settingsFileOf } from './settings-file.ts';
-import { renderUnit } from './units.ts';
+import { renderGuestsUnit, renderUnit } from './units.ts';
 
 export interface PackagedFile {
   readonly path: string;
@@ -109,9 +109,15 @@ function computePackage(version: string): DebianPackage {
       ...packagesFor([...Object.keys(PROGRAMS), ...Object.keys(SANDBOX_PROGRAMS)]),
     ],
     recommends: packagesFor(Object.keys(PYTHON_LIBRARIES)),
-    files: [...files, ...settings, own, { path: `${UNITS}/${GUESTS_SLICE}`, text: slice }],
+    files: [
+      ...files,
+      ...settings,
+      own,
+      { path: `${UNITS}/${GUESTS_SLICE}`, text: slice },
+      { path: `${UNITS}/${GUESTS_UNIT}`, text: renderGuestsUnit() },
+    ],
     conffiles: [...settings, own].map(({ path }) => path),
-    scripts: renderScripts({ roles: ['compute'], slice: GUESTS_SLICE }),
+    scripts: renderScripts({ roles: ['compute'], guests: [GUESTS_UNIT, GUESTS_SLICE] }),
     hasTree: false,
   };
 }

@@ -11,8 +11,8 @@ interface Parts {
   /** In the order in which they are started again. */
   readonly roles: readonly string[];
   readonly users?: string;
-  /** Guests of the compute node: they outlive its process, and not the package. */
-  readonly slice?: string;
+  /** Units that end the compute node's guests, in this order: they outlive its process, and not the package. */
+  readonly guests?: readonly string[];
 }
 
 const IF_SYSTEMD = 'if [ -d /run/systemd/system ]; then';
@@ -25,7 +25,7 @@ const again = (role: string) =>
       fi`
     : `      systemctl try-restart ${unitOf(role)} || true`;
 
-export function renderScripts({ roles, users, slice }: Parts): Scripts {
+export function renderScripts({ roles, users, guests }: Parts): Scripts {
   const units = roles.map(unitOf).join(' ');
   const directories = roles.flatMap((role) => [dataOf(role), cacheOf(role)]).join(' ');
   return {
@@ -46,7 +46,7 @@ set -e
 if [ "$1" = remove ]; then
   ${IF_SYSTEMD}
     systemctl disable --now ${units} || true
-${slice === undefined ? '' : `    systemctl stop ${slice} || true\n`}  fi
+${(guests ?? []).map((unit) => `    systemctl stop ${unit} || true\n`).join('')}  fi
 fi
 `,
     postrm: `#!/bin/sh

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { DAEMONS, type Daemon } from '../daemons.ts';
 import { ROOT } from '../source.ts';
+import { GUESTS_UNIT } from '../../services/compute/src/vm/guest-scope.ts';
 import { NODE, unitOf } from './layout.ts';
-import { renderUnit } from './units.ts';
+import { renderGuestsUnit, renderUnit } from './units.ts';
 
 /** In tenths, as --threshold has it. The compute node is root and makes devices, networks and file systems (docs/packages.md). */
 const EXPOSURE_MAX = 20;
@@ -41,6 +42,15 @@ describe('units', () => {
         { stdio: ['ignore', 'ignore', 'pipe'] },
       );
     });
+
+  test('what shuts guests down is understood, too', () => {
+    const path = join(directory, GUESTS_UNIT);
+    writeFileSync(path, renderGuestsUnit().replaceAll(NODE, process.execPath));
+    const said = spawnSync('systemd-analyze', ['verify', '--recursive-errors=no', path], {
+      encoding: 'utf8',
+    });
+    assert.equal(said.stderr, '');
+  });
 
   test('docs/packages.md says what each right of the compute node is for', () => {
     const compute = DAEMONS.find(({ name }) => name === 'compute')!;

@@ -1,3 +1,4 @@
+import { GUESTS_UNIT } from '../../services/compute/src/vm/guest-scope.ts';
 import type { Daemon } from '../daemons.ts';
 import { COMMAND, cacheOf, homesOf, NATIVE_PLANE, NODE, settingsOf, userOf } from './layout.ts';
 
@@ -38,12 +39,16 @@ const NEEDS: Readonly<Record<string, Needs>> = {
 /** Where one of its processes runs out of memory, the kernel ends that one, and the service goes on. */
 const OOM: Section = [['OOMPolicy', 'continue']];
 
-const unitSection = ({ summary }: Daemon): Section => [
+/** Of the compute node: what it needs beside it. */
+const BESIDE: Readonly<Record<string, Section>> = { compute: [['Wants', GUESTS_UNIT]] };
+
+const unitSection = ({ name, summary }: Daemon): Section => [
   ['Description', `Skerry: ${summary}`],
   ['Documentation', 'file:///usr/share/doc/skerry/packages.md'],
   ['Wants', 'network-online.target'],
   // Not after the core node: the others serve what they know, and wait for it themselves.
   ['After', 'network-online.target'],
+  ...(BESIDE[name] ?? []),
   // It is tried again for as long as it takes: disks are emptied, and databases come back.
   ['StartLimitIntervalSec', '0'],
 ];
@@ -163,3 +168,31 @@ export function renderUnit(daemon: Daemon): string {
     Install: [['WantedBy', 'multi-user.target']],
   });
 }
+
+/** Longer than a guest gets (shut-down.ts), and what the command itself takes. */
+const POWER_OFF_SECONDS = 150;
+
+/**
+ * Does nothing until the computer goes down, or the package is removed: then the compute node's process has ended, whose place at the
+ * guests' QEMU is free, and their scopes have not.
+ */
+export const renderGuestsUnit = (): string =>
+  render({
+    Unit: [
+      ['Description', 'Skerry: shuts virtual machines down before the computer'],
+      ['Documentation', 'file:///usr/share/doc/skerry/packages.md'],
+      ['Before', 'skerry-compute.service'],
+    ],
+    Service: [
+      ['Type', 'oneshot'],
+      ['RemainAfterExit', 'yes'],
+      ['ExecStop', `${START} compute power-off`],
+      ...Object.entries(homesOf('compute')).map(
+        ([name, value]) => ['Environment', `${name}=${value}`] as const,
+      ),
+      ['EnvironmentFile', `-${settingsOf('compute')}`],
+      ['TimeoutStopSec', String(POWER_OFF_SECONDS)],
+      ['SyslogIdentifier', 'skerry-guests'],
+      ...computeConfinement(),
+    ],
+  });

@@ -6,6 +6,7 @@ import { computeKeeping } from './keeping.ts';
 
 export { computeConfig } from './config.ts';
 export { examineHost, type HostExamination, holdProofAddress } from './host/examine.ts';
+export { type PoweredOff, powerOffMachines } from './instances/power-off.ts';
 export { prepareImage } from './images/prepare.ts';
 export { findAnnouncedUrlFault } from './publish/announced-url.ts';
 

@@ -42,6 +42,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
         ),
       );
     if (name === 'credit') addCreditCommands(daemon, bind);
+    if (name === 'compute') addPowerOffCommand(daemon, bind);
     addConfigCommand(daemon, name, bind);
     if (SIGNING.has(name)) addAddressCommand(daemon, name, bind);
   }
@@ -67,6 +68,21 @@ const settingsOf = (daemon: Command, options: DaemonOptions): DaemonOptions => (
   ...daemon.opts<DaemonOptions>(),
   ...options,
 });
+
+function addPowerOffCommand(daemon: Command, bind: Bind): void {
+  daemon
+    .command('power-off')
+    .description(
+      "press the power button of every virtual machine here and wait until they are off, before the computer goes down; they start again with the node's next process",
+    )
+    .option(...SETTINGS_OPTION)
+    .addHelpText('after', examples('systemctl stop skerry-compute && skerry compute power-off'))
+    .action(
+      bind<DaemonOptions>(async (context, options) =>
+        (await import('../network/power-off.ts')).powerOff(context, settingsOf(daemon, options)),
+      ),
+    );
+}
 
 function addConfigCommand(daemon: Command, name: DaemonName, bind: Bind): void {
   daemon

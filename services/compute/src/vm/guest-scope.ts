@@ -3,6 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 /** Where systemd shows guests. `systemctl stop` of it ends them all. */
 export const GUESTS_SLICE = 'skerry-guests.slice';
 
+/** It presses power buttons when the computer goes down: before systemd ends the scopes, since it comes after them. */
+export const GUESTS_UNIT = 'skerry-guests.service';
+
 /** sd_booted(3) */
 const SYSTEMD_RUNS = '/run/systemd/system';
 
@@ -24,6 +27,7 @@ export function scopeCommand(description: string): string[] {
     '--quiet',
     '--collect',
     `--slice=${GUESTS_SLICE}`,
+    `--property=Before=${GUESTS_UNIT}`,
     `--description=${description}`,
   ];
   return ['systemd-run', ...options, '--'];

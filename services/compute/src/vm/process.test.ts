@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { isOurQemu, isQemuOf, readProcess } from './process.ts';
+import { isOurQemu, isQemuOf, machineIdIn, readProcess } from './process.ts';
 
 const machineId = '00112233445566778899aabbccddeeff';
 const ours = {
@@ -25,6 +25,11 @@ describe('isOurQemu', () => {
     const upgraded = { ...ours, executable: `${ours.executable} (deleted)` };
     assert.equal(isOurQemu(upgraded, '/data/instances/a', machineId), true);
   });
+});
+
+test('which machine a QEMU runs is read from its command line', () => {
+  assert.equal(machineIdIn(ours), machineId);
+  assert.equal(machineIdIn({ ...ours, args: ['vim', 'notes'] }), undefined);
 });
 
 test('a number that is used again by another program is not taken for a machine', async () => {

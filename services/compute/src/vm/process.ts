@@ -43,6 +43,12 @@ export function isOurQemu(facts: ProcessFacts, directory: string, machineId: str
   );
 }
 
+/** The machine that a QEMU runs, by the UUID that it was given; undefined of other programs, and without one. */
+export function machineIdIn({ args }: ProcessFacts): string | undefined {
+  const uuid = args[args.indexOf('-uuid') + 1];
+  return args.includes('-uuid') && uuid !== undefined ? uuid.replaceAll('-', '') : undefined;
+}
+
 /** The number of the QEMU that runs a machine, if one does and has written it down. */
 export async function findQemu(directory: string, machineId: string): Promise<number | undefined> {
   const text = await readTextIfAny(join(directory, MACHINE_FILES.pid));
