@@ -37,8 +37,9 @@ export async function joinAs(server: Server, role: Role, flags: string): Promise
 
 const propertyOf = (server: Server, role: Role, property: string) =>
   server.run(`systemctl show --value --property=${property} skerry-${role}`);
+/** The QEMU of each machine, by the numbers of their processes. */
 const findGuests = (server: Server) =>
-  server.run('pgrep -x -f "qemu-system-x86_64 .*" || pgrep skerry- || true');
+  server.run("find /sys/fs/cgroup -path '*/skerry-guests.slice/*' -name cgroup.procs -exec cat {} +");
 
 /** Every daemon of the server goes on as the new version, and its machines and connections notice nothing. */
 export async function upgrade(server: Server, names: readonly string[], role: Role): Promise<void> {

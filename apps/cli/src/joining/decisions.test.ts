@@ -5,6 +5,7 @@ import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { standingOf } from './counted.ts';
 import { mergeSettings } from './settings-text.ts';
 import { describeTrust, trustVariables } from './trust.ts';
+import { judgeStart, parseUnitState } from './units.ts';
 
 describe('a settings file', () => {
   const file = '# where to listen\n#SKERRY_CORE_HOST=localhost\n\nSKERRY_CORE_NAME=mine\n# last\n';
@@ -68,4 +69,29 @@ test('what a scheduler’s word about a node comes to', () => {
   assert.deepEqual(standingOf(node as never, id).state, 'counted');
   assert.deepEqual(standingOf(reason('NODE_NOT_MEASURED') as never, id).state, 'known');
   assert.match(standingOf(reason('NODE_UNREACHABLE') as never, id).text, /does not use it yet: so/);
+});
+
+describe('a unit that is started', () => {
+  const stateOf = (active: string, invocation: string, restarts = 0) =>
+    parseUnitState(
+      `ActiveState=${active}\nInvocationID=${invocation}\nNRestarts=${restarts}\nStatusText=busy = so\n`,
+    );
+  const before = stateOf('active', 'a');
+
+  test('serves when its new process does, and not while the old one still runs', () => {
+    assert.deepEqual(before, { active: 'active', invocation: 'a', restarts: 0, status: 'busy = so' });
+    const seen = [before, stateOf('deactivating', 'a'), stateOf('activating', 'b'), stateOf('active', 'b')];
+    assert.deepEqual(
+      seen.map((now) => judgeStart(now, before)),
+      ['starting', 'starting', 'starting', 'started'],
+    );
+  });
+
+  test('has failed when systemd tries again, or tries no more', () => {
+    assert.equal(judgeStart(stateOf('activating', 'b', 1), before), 'failed');
+    assert.equal(judgeStart(stateOf('failed', 'b'), before), 'failed');
+    // What went wrong before was before.
+    assert.equal(judgeStart(stateOf('active', 'a', 3), stateOf('active', 'a', 3)), 'starting');
+    assert.deepEqual(parseUnitState(''), { active: '', invocation: '', restarts: 0, status: '' });
+  });
 });

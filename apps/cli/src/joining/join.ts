@@ -103,9 +103,9 @@ function startHere({ role, file }: Plan, { environment }: Context): ChildProcess
   return child;
 }
 
-async function start(plan: Plan, context: Context): Promise<ChildProcess | undefined> {
+async function start(plan: Plan, context: Context, limitMs: number): Promise<ChildProcess | undefined> {
   if (plan.start === 'foreground') return startHere(plan, context);
-  if (plan.start === 'unit') await startUnit(plan.role);
+  if (plan.start === 'unit') await startUnit(plan.role, context.output, limitMs);
   else context.output.demand('Run this in another terminal, or as a service', commandOf(plan));
   return undefined;
 }
@@ -179,7 +179,7 @@ export async function joinNetwork(context: Context, coreUrl: string, options: Jo
   output.note(`${describePlan(plan)}\n`);
   if (!options.yes) await confirmPlan(context, 'Go on?');
   await writeSettings(file, variables);
-  const child = await start(plan, context);
+  const child = await start(plan, context, options.timeout);
   const joined = {
     settings: plan.settings,
     coreUrl,

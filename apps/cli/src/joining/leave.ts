@@ -76,7 +76,7 @@ async function drainCompute(leaving: Leaving): Promise<string[]> {
   const { context, settings, file, isUnit, options } = leaving;
   const { output } = context;
   await writeSettings(file, { SKERRY_COMPUTE_DRAIN: 'yes' });
-  if (isUnit) await startUnit('compute');
+  if (isUnit) await startUnit('compute', context.output, options.timeout);
   else
     output.demand(
       'Start the node again, so that it says that it leaves',

@@ -5,16 +5,18 @@ import { promisify } from 'node:util';
 import { isMissing, makeDirectory, writeFileAtomically } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
 import type { Environment } from '../config.ts';
+import type { Output } from '../output/output.ts';
 import type { Role } from './roles.ts';
 import { mergeSettings } from './settings-text.ts';
+import { waitUntil } from './wait.ts';
 
 /** The service manager of the machine, and the settings that its units read. */
 
 const run = promisify(execFile);
 /** systemd(1): there while it manages the machine. */
 const SYSTEMD = '/run/systemd/system';
-/** A start waits for readiness: migrations take their time. */
-const SYSTEMCTL_MS = 330_000;
+/** A stop takes what the daemon takes to let go. */
+const SYSTEMCTL_MS = 120_000;
 /** Secrets may stand in it. */
 const SETTINGS_MODE = 0o640;
 
@@ -55,10 +57,68 @@ export async function readUnitEnvironment(role: Role): Promise<Environment> {
   );
 }
 
-/** Starts the unit, now and at every boot; one that runs reads its settings again. */
-export async function startUnit(role: Role): Promise<void> {
-  await systemctl('enable', unitOf(role));
-  await systemctl('restart', unitOf(role));
+/** How a unit is. */
+export interface UnitState {
+  /** `active`, `activating`, `failed` and others (systemctl(1)). */
+  readonly active: string;
+  /** Another one at each start. */
+  readonly invocation: string;
+  /** How often systemd has started it again by itself. */
+  readonly restarts: number;
+  /** What the daemon says that it does. */
+  readonly status: string;
+}
+
+const STATE_PROPERTIES = ['ActiveState', 'InvocationID', 'NRestarts', 'StatusText'] as const;
+
+/** Reads lines of `systemctl show`. Pure. */
+export function parseUnitState(text: string): UnitState {
+  const value = (name: (typeof STATE_PROPERTIES)[number]) =>
+    new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? '';
+  return {
+    active: value('ActiveState'),
+    invocation: value('InvocationID'),
+    restarts: Number(value('NRestarts')) || 0,
+    status: value('StatusText'),
+  };
+}
+
+/** Whether a unit that was started serves. @param before what it was when it was started. Pure */
+export function judgeStart(now: UnitState, before: UnitState): 'starting' | 'started' | 'failed' {
+  const isNew = now.invocation !== before.invocation;
+  if (now.active === 'failed' || (isNew && now.restarts > 0)) return 'failed';
+  return isNew && now.active === 'active' ? 'started' : 'starting';
+}
+
+const readUnitState = async (role: Role) =>
+  parseUnitState(await systemctl('show', `--property=${STATE_PROPERTIES.join(',')}`, unitOf(role)));
+
+/**
+ * Starts the unit, now and at every boot, and waits until it serves; one that runs reads its settings again. Throws DAEMON_FAILED with
+ * the daemon's reason where its first try fails, TIMED_OUT.
+ */
+export async function startUnit(role: Role, output: Output, limitMs: number): Promise<void> {
+  const unit = unitOf(role);
+  await systemctl('enable', unit);
+  await systemctl('reset-failed', unit).catch(() => {});
+  const before = await readUnitState(role);
+  await systemctl('restart', '--no-block', unit);
+  await waitUntil(output, {
+    what: `${unit} serves`,
+    limitMs,
+    hint: `see: journalctl -u ${unit}`,
+    isOver: ({ isStarted }) => isStarted,
+    async look() {
+      const now = await readUnitState(role);
+      const text = now.status || now.active;
+      const start = judgeStart(now, before);
+      if (start === 'failed')
+        throw new AppError('DAEMON_FAILED', `${unit} does not start: ${text}`, {
+          details: { hint: `see: journalctl -u ${unit}` },
+        });
+      return { text, isStarted: start === 'started' };
+    },
+  });
 }
 
 export const stopUnit = (role: Role) => systemctl('disable', '--now', unitOf(role));
