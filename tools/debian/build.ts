@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { writeForShells } from '../manual/pages.ts';
 import type { Release } from '../release/release.ts';
 import { writeJson } from '../release/stage.ts';
-import { ROOT } from '../source.ts';
 import { listInside, renderBill } from './bill.ts';
+import { listDocuments } from './documents.ts';
 import { type DebianPackage, describePackages, renderControl } from './packages.ts';
 import { readNodeManifest, settle, stageTree } from './tree.ts';
 
@@ -20,7 +20,7 @@ const libcVersion = () =>
 const versionOf = (staged: string) =>
   (JSON.parse(readFileSync(join(staged, 'package.json'), 'utf8')) as { version: string }).version;
 
-function write(path: string, text: string, mode?: number): void {
+function write(path: string, text: string | Uint8Array, mode?: number): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text, mode === undefined ? {} : { mode });
 }
@@ -41,22 +41,15 @@ function listSums(root: string): string {
     .join('');
 }
 
-function copyDocuments(root: string, name: string): void {
-  for (const page of globSync('docs/*.md', { cwd: ROOT }).sort())
-    write(
-      join(root, 'usr/share/doc', name, page.replace('docs/', '')),
-      readFileSync(join(ROOT, page), 'utf8'),
-    );
-}
-
 async function stage(one: DebianPackage, version: string, root: string, release: Release): Promise<void> {
   const command = join(release.staged, 'skerry');
   rmSync(root, { recursive: true, force: true });
   if (one.hasTree) {
     await stageTree(command, root);
-    copyDocuments(root, one.name);
     writeForShells(root);
   }
+  for (const { name, content } of listDocuments(one, version, release.epoch))
+    write(join(root, 'usr/share/doc', one.name, name), content);
   for (const { path, text, mode } of one.files) write(join(root, path), text, mode);
   const sizeKib = Math.ceil(settle(root, release.epoch) / KIB);
   const control = renderControl(one, { version, architecture: architecture(), sizeKib });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { DAEMONS } from '../daemons.ts';
+import { renderChangelog, renderCopyright } from './documents.ts';
 import { settingsOf, unitOf } from './layout.ts';
 import { describePackages, renderControl } from './packages.ts';
 
@@ -40,5 +41,14 @@ describe('Debian packages', () => {
       assert.match(text, /^Package: .*\n(?:[A-Z][\w-]*: .+\n)+(?: \S.*\n)+$/);
       assert.ok(text.split('\n').every((line) => !line.startsWith(' ') || line.length <= 80));
     }
+  });
+
+  test('copyright and changelog are as Debian reads them', () => {
+    assert.match(
+      renderChangelog('skerry', VERSION, 1_700_000_000),
+      /^skerry \(1\.2\.3\) stable; urgency=medium\n\n {2}\* .+\n\n -- .+ <.+> {2}Tue, 14 Nov 2023 22:13:20 \+0000\n$/,
+    );
+    const text = renderCopyright('One.\n\nTwo.\n', true);
+    assert.match(text, /\nLicense: Skerry\n One\.\n \.\n Two\.\n\nFiles: /);
   });
 });

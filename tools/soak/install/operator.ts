@@ -63,7 +63,7 @@ export async function loseAndRestore(clock: Clock, server: Server, backup: strin
   const names = ['skerry', 'skerry-compute'];
   const config = '/etc/skerry/compute.env';
   const idOf = () =>
-    server.run('curl -s http://localhost:4020/about/config | grep -o \'"node_hash":"[^"]*"\'');
+    server.run('curl -s http://localhost:4020/status/config | grep -o \'"node_hash":"[^"]*"\'');
   const id = await idOf();
   await clock.step('lost: skerry backup', async () => {
     await server.run(`skerry backup ${BACKUP} --role compute`);
