@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { GUESTS_UNIT } from '../../services/compute/src/vm/guest-scope.ts';
 import { DAEMONS, type Daemon } from '../daemons.ts';
 import { ROOT } from '../source.ts';
-import { GUESTS_UNIT } from '../../services/compute/src/vm/guest-scope.ts';
 import { NODE, unitOf } from './layout.ts';
 import { renderGuestsUnit, renderUnit } from './units.ts';
 

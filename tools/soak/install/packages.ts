@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { computeConfig } from '@skerry/compute';
+import { readConfig } from '@skerry/kit';
 import { run } from '../../../services/compute/src/host/run.ts';
 import { IMAGE_FILES, type Image } from '../../../services/compute/src/images/image.ts';
 import { aptSources, findRecipe } from '../../../services/compute/src/images/recipe.ts';
 import { findCacheDir } from '../../../services/compute/src/testing/play.ts';
-import { computeConfig } from '@skerry/compute';
-import { readConfig } from '@skerry/kit';
 import { releaseDebian } from '../../debian/build.ts';
 import { describePackages } from '../../debian/packages.ts';
 import { releasePackages } from '../../release/npm.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { createInterface } from 'node:readline';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { IMAGE_FILES, type Image } from '../../../services/compute/src/images/image.ts';
 import type { Machine } from '../../../services/compute/src/testing/namespaces.ts';
 import { makeTinyDisk } from '../../../services/compute/src/testing/tiny-guest.ts';
