@@ -1,3 +1,4 @@
+import { powerOffMachines } from '@skerry/compute';
 import { takeDataDir } from '@skerry/kit';
 import { describeNode, hasFiles } from '../backup/role.ts';
 import type { Context } from '../context.ts';
@@ -15,9 +16,8 @@ export async function powerOff(context: Context, { settings }: DaemonOptions): P
   const { directory } = await describeNode(context, 'compute', { ...(settings && { settings }) });
   const isUsed = await hasFiles(directory);
   using _alone = isUsed ? await takeDataDir(directory) : undefined;
-  const all = await (await import('@skerry/compute')).powerOffMachines(
-    directory,
-    ({ instance_id: id, state }) => output.note(`${id} ${WORDS[state]}`),
+  const all = await powerOffMachines(directory, ({ instance_id: id, state }) =>
+    output.note(`${id} ${WORDS[state]}`),
   );
   output.result(all, all.length === 0 ? 'No virtual machine runs here.' : `${all.length} were powered off.`);
   return all.some(({ state }) => state === 'cut') ? EXIT.failed : EXIT.ok;
