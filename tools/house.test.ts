@@ -28,8 +28,11 @@ const MAY_IMPORT: readonly [RegExp, readonly RegExp[]][] = [
   [/^packages\/database$/, [/^packages\/(protocol|kit)$/]],
   [/^packages\/indexer$/, [/^packages\/(protocol|kit|database)$/]],
   [/^contracts$/, []],
+  // The core node hands out the console, which is files to it.
+  [/^services\/core$/, [/^packages\//, /^contracts$/, /^apps\/console$/]],
   [/^services\//, [/^packages\//, /^contracts$/]],
   [/^devnet$/, [/^packages\//, /^contracts$/]],
+  [/^apps\/console$/, [/^packages\//]],
   [/^apps\//, [/^packages\//, /^services\//, /^devnet$/]],
   [/^tools$/, [/./]],
 ];

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { releaseDebian } from './debian/build.ts';
+import { releaseConsole } from './release/console.ts';
 import { releasePackages } from './release/npm.ts';
 import { CHECKSUMS, createRelease, type Release, writeChecksums } from './release/release.ts';
 import { ROOT } from './source.ts';
@@ -15,6 +16,10 @@ interface Part {
 /** In the order in which one needs the other. */
 const PARTS: Readonly<Record<string, Part>> = {
   npm: { what: 'npm packages: skerry, @skerry/client, @skerry/protocol', make: releasePackages },
+  console: {
+    what: 'the console as files, for any web server',
+    make: releaseConsole,
+  },
   deb: {
     what: "Debian packages for this machine's architecture: skerry, skerry-compute",
     make: releaseDebian,

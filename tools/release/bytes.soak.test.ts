@@ -6,19 +6,19 @@ import { test } from 'node:test';
 import { releasePackages } from './npm.ts';
 import { CHECKSUMS, createRelease, writeChecksums } from './release.ts';
 
-test('the packages are the same, byte by byte, when they are made again elsewhere', (t) => {
+test('the packages are the same, byte by byte, when they are made again elsewhere', async (t) => {
   const outside = mkdtempSync(join(tmpdir(), 'skerry-release-'));
   t.after(() => rmSync(outside, { recursive: true, force: true }));
-  const sumsOf = (name: string, mask: number) => {
+  const sumsOf = async (name: string, mask: number) => {
     const release = createRelease(join(outside, name));
     const before = process.umask(mask);
     try {
-      releasePackages(release);
+      await releasePackages(release);
     } finally {
       process.umask(before);
     }
     writeChecksums(release);
     return readFileSync(join(release.files, CHECKSUMS), 'utf8').split('\n');
   };
-  assert.deepEqual(sumsOf('again', 0o077), sumsOf('build', 0o022));
+  assert.deepEqual(await sumsOf('again', 0o077), await sumsOf('build', 0o022));
 });

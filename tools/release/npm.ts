@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildConsole } from '@skerry/console';
 import { PACKAGES, ROOT } from '../source.ts';
 import {
   createLock,
@@ -21,7 +22,7 @@ import {
 import type { Release } from './release.ts';
 import { runNpm } from './run-npm.ts';
 import { writeBillOfMaterials } from './sbom.ts';
-import { stageInstalled, stageLicense, stageWorkspace, writeJson } from './stage.ts';
+import { stageInstalled, stageLicense, stageMade, stageWorkspace, writeJson } from './stage.ts';
 
 const COMMAND = 'apps/cli';
 /** In the order in which one needs the other. */
@@ -81,7 +82,15 @@ function stageThirdParty(repository: LockPackages, workspaces: readonly string[]
   }
 }
 
-function stageCommand(compiled: string, repository: LockPackages, release: Release) {
+/** Where the console looks for its files in a package. */
+const CONSOLE_FILES = 'node_modules/@skerry/console/files';
+
+function stageCommand(
+  compiled: string,
+  repository: LockPackages,
+  release: Release,
+  page: ReadonlyMap<string, Uint8Array>,
+) {
   const to = join(release.staged, 'skerry');
   const inside = PACKAGES.map((one) => one.dir).filter((dir) => dir !== COMMAND);
   const manifests = inside.map(readManifest);
@@ -95,6 +104,7 @@ function stageCommand(compiled: string, repository: LockPackages, release: Relea
     stageWorkspace({ workspace, compiled, to: at });
     writeJson(join(at, 'package.json'), insideManifest(manifests[index]!));
   }
+  stageMade(page, join(to, CONSOLE_FILES));
   stageThirdParty(repository, [COMMAND, ...inside], to);
   writeJson(join(to, 'package.json'), manifest);
   stageLicense(to);
@@ -117,7 +127,8 @@ function entryOf(workspace: string): [string, LockEntry] {
 }
 
 /** The three packages, and what is inside each. Gives the names of the files. */
-export function releasePackages(release: Release): string[] {
+export async function releasePackages(release: Release): Promise<string[]> {
+  const { files: page } = await buildConsole();
   const compiled = join(release.staged, '.compiled');
   rmSync(release.staged, { recursive: true, force: true });
   compile(compiled);
@@ -128,7 +139,7 @@ export function releasePackages(release: Release): string[] {
     const within = LIBRARIES.slice(0, index + 1);
     return { manifest, lock: createLock(manifest, within, repository, Object.fromEntries(own)) };
   });
-  const made = [...libraries, stageCommand(compiled, repository, release)];
+  const made = [...libraries, stageCommand(compiled, repository, release, page)];
   rmSync(compiled, { recursive: true });
   return made.flatMap(({ manifest, lock }) => {
     const file = pack(join(release.staged, manifest.name.split('/').at(-1)!), release);

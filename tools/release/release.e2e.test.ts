@@ -56,8 +56,8 @@ function exampleOf(readme: string): string {
   return example!;
 }
 
-before(() => {
-  releasePackages(RELEASE);
+before(async () => {
+  await releasePackages(RELEASE);
   writeChecksums(RELEASE);
 });
 after(() => rmSync(OUTSIDE, { recursive: true, force: true, maxRetries: 10 }));

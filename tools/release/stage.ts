@@ -12,6 +12,8 @@ const LEFT_OUT = [
   'vectors/**',
   'package.json',
   '*.sol',
+  // What runs in browsers is bundled.
+  'page/**',
 ];
 const FILE_MODE = 0o644;
 const PROGRAM_MODE = 0o755;
@@ -68,6 +70,11 @@ export function stageInstalled(at: string, to: string): void {
     if (NOT_RUN.test(path) || !statSync(join(top, path)).isFile()) continue;
     write(join(to, path), readFileSync(join(top, path)));
   }
+}
+
+/** Writes files that were made for a package, by their paths in it. */
+export function stageMade(files: ReadonlyMap<string, Uint8Array>, to: string): void {
+  for (const [path, bytes] of files) write(join(to, path), bytes);
 }
 
 /** The repository's licence, where it has one. */

@@ -6,7 +6,7 @@ import { createOutput } from '../output/output.ts';
 import { describeAbility, describeCredit } from './ability.ts';
 import { hostAddresses } from './gateway.ts';
 import { createTerminal, isWorthShowing } from './terminal.ts';
-import { renderFarewell, renderWelcome } from './welcome.ts';
+import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
 
 const URLS = {
   core: 'http://localhost:4024',
@@ -35,6 +35,12 @@ test('the welcome names every door and the commands to try', () => {
   assert.match(text, /^ {2}npx skerry key new$/m);
   assert.match(text, /https:\/\/NAME\.skerry\.localhost:8443\//);
   assert.ok(!text.includes('export '));
+});
+
+test('the console is what is told first', () => {
+  const [first] = renderWelcome(FACTS, plain).split('\n').slice(2);
+  assert.match(first!, /^ {2}console +http:\/\/localhost:4024\/ /);
+  assert.equal(welcomeRecord(FACTS).console, 'http://localhost:4024/');
 });
 
 test('whoever has the command on the path reads it so', () => {

@@ -37,6 +37,15 @@ function rowsOf({ urls, coreUrls, failures, ability, credit }: NetworkFacts): st
       ? ''
       : `https://NAME.${DOMAIN}:${portOf(gatewayHttps)}/ and http://NAME.${DOMAIN}:${portOf(gatewayHttp)}/`;
   return [
+    ...(urls.core === undefined
+      ? []
+      : [
+          [
+            '  console',
+            `${urls.core}/`,
+            'open it in a browser: it shows the network, and checks what it shows',
+          ],
+        ]),
     row('core', urls.core, 'stores, exchanges and serves messages'),
     ...coreUrls.slice(1).map((url, at) => [`  core-${at + 2}`, url, 'stays in step with the others']),
     row('scheduler', urls.scheduler, 'chooses a compute node for each instance'),
@@ -120,6 +129,7 @@ export function welcomeRecord({
 }: NetworkFacts): Record<string, unknown> {
   return {
     status: 'up',
+    ...(urls.core === undefined ? {} : { console: `${urls.core}/` }),
     urls,
     core_urls: coreUrls,
     data_dir: dataDir,

@@ -16,6 +16,7 @@ import { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
 import type { Operation } from '@skerry/protocol/api/operation';
 import type { COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
 import { aggregateHandlers } from './aggregates.ts';
+import { serveConsole } from './console.ts';
 import { costHandlers } from './credits/costs.ts';
 import { creditHandlers } from './credits/credits.ts';
 import { addressHandlers } from './deployed/addresses.ts';
@@ -115,6 +116,7 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
     if (url.includes('%00'))
       throw new AppError('INVALID_PARAMETERS', 'no path, filter or cursor holds a NUL character');
   });
+  serveConsole(app, rooms.settings.services, log);
   expectAll(app, CORE_API);
   serveAll(app, CORE_API, handlersOf(rooms, log), (operation) => OPTIONS.get(operation) ?? {});
   return app;

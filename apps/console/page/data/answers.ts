@@ -1,0 +1,137 @@
+import { anything, fields, flag, list, maybe, number, type Read, record, rows, text } from '../pure/read.ts';
+
+/** The forms of what is asked, as far as it is shown (docs/openapi*.json). */
+
+const reason = fields({ code: text, message: text });
+
+const check = fields({ status: text, reason: maybe(text) });
+export const readHealth = fields({
+  status: text,
+  reason: maybe(text),
+  version: text,
+  checks: record(check),
+});
+export type Health = Read<typeof readHealth>;
+
+const trusted = fields({ value: list(text), source: text });
+export const readInfo = fields({
+  name: text,
+  version: text,
+  address: text,
+  trust: fields({ schedulers: trusted, scoring_publishers: trusted, credit_publishers: trusted }),
+  services: maybe(
+    fields({ gateway: maybe(text), scheduler: maybe(text), credit: maybe(text), status: maybe(text) }),
+  ),
+});
+export type Info = Read<typeof readInfo>;
+
+export const readMetrics = fields({
+  pyaleph_status_sync_messages_total: maybe(number),
+  pyaleph_status_sync_pending_messages_total: maybe(number),
+  pyaleph_status_peers_total: maybe(number),
+  pyaleph_status_chain_eth_last_committed_height: maybe(number),
+});
+
+const resources = fields({ cpu: number, memory_mib: number, disk_gib: number });
+export type Resources = Read<typeof resources>;
+const schedulerNode = fields({
+  node_id: text,
+  url: maybe(text),
+  ipv6: maybe(text),
+  address: text,
+  version: text,
+  features: list(text),
+  capacity: resources,
+  limits: resources,
+  used: resources,
+  free: resources,
+  instances: number,
+  healthy: flag,
+  reason: maybe(reason),
+  leaving: maybe(reason),
+  trust: text,
+  score: maybe(number),
+  weight: number,
+  announced_at: number,
+});
+export type SchedulerNode = Read<typeof schedulerNode>;
+export const readSchedulerNodes = fields({ nodes: rows(schedulerNode) });
+
+export const readSchedulerStatus = fields({
+  status: text,
+  reasons: list(text),
+  instances: fields({ total: number, placed: number, waiting: number, leaving: number }),
+});
+
+const service = fields({
+  id: number,
+  name: text,
+  group_id: number,
+  online: flag,
+  online_24_hours: number,
+  online_7_days: number,
+  latency: number,
+  last_success: maybe(text),
+  last_error: maybe(text),
+  issue: maybe(text),
+});
+export type Service = Read<typeof service>;
+export const readServices = rows(service);
+
+const instance = fields({
+  instance_id: text,
+  owner: text,
+  name: text,
+  description: text,
+  cpu: number,
+  memory: number,
+  disk: number,
+  image: text,
+  ipv6: text,
+  status: text,
+  created_at: number,
+  updated_at: number,
+  desired: text,
+  node_id: maybe(text),
+  node_address: maybe(text),
+  phase: text,
+  reason: maybe(reason),
+});
+export type Instance = Read<typeof instance>;
+export const readInstances = fields({
+  instances: rows(instance),
+  pagination: fields({ total: number }),
+  cursor: text,
+});
+
+const scoreShape = {
+  node_id: text,
+  total_score: number,
+  decentralization: number,
+  measurements: fields({
+    total_nodes: number,
+    nodes_with_identical_asn: number,
+    record_count: number,
+    total_score: number,
+  }),
+};
+const coreScore = fields(scoreShape);
+const computeScore = fields({ ...scoreShape, status: text, codes: list(number) });
+export type ComputeScore = Read<typeof computeScore>;
+export type CoreScore = Read<typeof coreScore>;
+
+const scoresMessage = fields({
+  item_hash: text,
+  sender: text,
+  time: number,
+  content: fields({
+    content: fields({
+      period: fields({ from_date: text, to_date: text }),
+      scores: fields({ ccn: rows(coreScore), crn: rows(computeScore) }),
+    }),
+  }),
+});
+export type ScoresMessage = Read<typeof scoresMessage>;
+export const readScoresMessages = fields({ messages: rows(scoresMessage) });
+
+export const readMeasurements = fields({ metrics: rows(record(anything)) });

@@ -1,0 +1,61 @@
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { fields, text } from '../pure/read.ts';
+import type { LiveState, LiveWish } from '../workers/live.ts';
+import { ask } from './ask.ts';
+import { failureOf } from './failure.ts';
+import { useNetwork } from './network.ts';
+import { type Live, startLive } from './workers.ts';
+
+/** One stream of events for the whole page: it goes on while the reader looks elsewhere in it. */
+
+const readCursor = fields({ cursor: text });
+const RETRY_MS = 5_000;
+
+const IDLE: LiveState = {
+  status: 'connecting',
+  why: null,
+  total: 0,
+  perSecond: [],
+  lagMs: null,
+  rows: [],
+  first: 0,
+};
+
+const live = signal<LiveState>(IDLE);
+let running: { readonly url: string; readonly cursor: string; readonly worker: Live } | undefined;
+let starting = false;
+const wanted: Pick<LiveWish, 'from' | 'size' | 'filter'> = { from: null, size: 0, filter: '' };
+
+const send = () => {
+  if (running) running.worker.wish({ url: running.url, cursor: running.cursor, ...wanted });
+};
+
+async function start(url: string): Promise<void> {
+  if (running || starting) return;
+  starting = true;
+  try {
+    // Events from now on: the list of instances says where they are.
+    const { cursor } = await ask(`${url}/api/v0/instances?limit=1`, readCursor, new AbortController().signal);
+    running = {
+      url,
+      cursor,
+      worker: startLive((state) => {
+        live.value = state;
+      }),
+    };
+    send();
+  } catch (error) {
+    live.value = { ...live.value, status: 'lost', why: failureOf(error).message };
+    setTimeout(() => void start(url), RETRY_MS);
+  } finally {
+    starting = false;
+  }
+}
+
+/** What happens in the network now. */
+export function useLive(): LiveState {
+  const { coreUrl } = useNetwork();
+  useEffect(() => void start(coreUrl), [coreUrl]);
+  return live.value;
+}

@@ -1,0 +1,83 @@
+import type { Reader } from '../pure/read.ts';
+import {
+  readHealth,
+  readInfo,
+  readInstances,
+  readMeasurements,
+  readMetrics,
+  readSchedulerNodes,
+  readSchedulerStatus,
+  readScoresMessages,
+  readServices,
+} from './answers.ts';
+import { ask } from './ask.ts';
+import { type Network, serviceUrl, useNetwork } from './network.ts';
+import { type Resource, useResource } from './resource.ts';
+
+/** What views ask, and how often: together they stay far below what a node lets one client ask. */
+
+const OFTEN_MS = 10_000;
+const SELDOM_MS = 30_000;
+
+/** Scores messages that a chart is drawn from. */
+const SCORES_SHOWN = 48;
+
+/** What a core node answers. */
+export function useCore<T>(
+  path: string,
+  reader: Reader<T>,
+  everyMs = OFTEN_MS,
+  accepts: readonly number[] = [],
+) {
+  const { coreUrl } = useNetwork();
+  const url = `${coreUrl}${path}`;
+  return useResource(url, (signal) => ask(url, reader, signal, accepts), everyMs);
+}
+
+export interface FromService<T> extends Resource<T> {
+  /** Whether the core node says where the service is. */
+  readonly isKnown: boolean;
+}
+
+/** What another service answers. */
+function useService<T>(
+  name: Parameters<typeof serviceUrl>[1],
+  path: string,
+  reader: Reader<T>,
+  everyMs = OFTEN_MS,
+): FromService<T> {
+  const network: Network = useNetwork();
+  const base = serviceUrl(network, name);
+  const url = base ? `${base}${path}` : '';
+  const answered = useResource<T | undefined>(
+    url,
+    (signal) => (url === '' ? Promise.resolve(undefined) : ask(url, reader, signal)),
+    url === '' ? Number.POSITIVE_INFINITY : everyMs,
+  );
+  return { ...answered, isKnown: base !== null };
+}
+
+export const useInfo = () => useCore('/api/v0/info/public.json', readInfo, SELDOM_MS);
+export const useHealth = () => useCore('/api/v0/health', readHealth, OFTEN_MS, [503]);
+export const useMetrics = () => useCore('/metrics.json', readMetrics);
+export const useInstances = (limit = 100) => useCore(`/api/v0/instances?limit=${limit}`, readInstances);
+export const useSchedulerNodes = () => useService('scheduler', '/api/v0/nodes', readSchedulerNodes);
+export const useSchedulerStatus = () => useService('scheduler', '/status', readSchedulerStatus);
+export const useServices = () => useService('status', '/api/services', readServices);
+
+/** Scores messages of the publishers that the core node trusts, newest first. */
+export function useScores(shown = SCORES_SHOWN) {
+  const { info } = useNetwork();
+  const publishers = info?.trust.scoring_publishers.value ?? [];
+  const query = new URLSearchParams({
+    msgTypes: 'POST',
+    contentTypes: 'net-scoring-scores',
+    channels: 'net-scoring',
+    pagination: String(shown),
+    ...(publishers.length === 0 ? {} : { addresses: publishers.join(',') }),
+  });
+  return useCore(`/api/v0/messages.json?${query}`, readScoresMessages, SELDOM_MS);
+}
+
+export const useMeasurements = (kind: 'core' | 'compute', nodeId: string) =>
+  useCore(`/api/v0/${kind}/${encodeURIComponent(nodeId)}/metrics?format=rows`, readMeasurements, SELDOM_MS);

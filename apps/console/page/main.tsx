@@ -1,0 +1,77 @@
+import { Component, type ComponentChildren, render } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { type Failure, failureOf } from './data/failure.ts';
+import { CORE_URL, NetworkContext } from './data/network.ts';
+import { route } from './data/place.ts';
+import { useInfo } from './data/questions.ts';
+import { Empty, Failed } from './parts/states.tsx';
+import { linkTo } from './pure/route.ts';
+import { Shell } from './shell.tsx';
+import { NodePage } from './views/node.tsx';
+import { Nodes } from './views/nodes.tsx';
+import { Overview } from './views/overview.tsx';
+
+interface View {
+  /** The first part of its address. */
+  readonly part: string;
+  readonly title: string;
+  readonly show: (rest: readonly string[]) => ComponentChildren;
+}
+
+/** Every view of the console. A new one is a line here and a file in `views/`. */
+const VIEWS: readonly View[] = [
+  { part: '', title: 'Overview', show: () => <Overview /> },
+  {
+    part: 'nodes',
+    title: 'Nodes',
+    show: ([id]) => (id === undefined ? <Nodes /> : <NodePage key={id} nodeId={id} />),
+  },
+];
+
+const NotFound = () => (
+  <Empty title="There is no such page.">
+    <p>
+      <a href={linkTo([])}>To the overview</a>
+    </p>
+  </Empty>
+);
+
+/** A view that fails says so, and leaves the others alone. */
+class Guard extends Component<
+  { readonly children: ComponentChildren },
+  { readonly failure: Failure | undefined }
+> {
+  override state = { failure: undefined };
+
+  static override getDerivedStateFromError(error: unknown) {
+    console.error(error);
+    return { failure: failureOf(error) };
+  }
+
+  override render() {
+    return this.state.failure ? <Failed failure={this.state.failure} /> : this.props.children;
+  }
+}
+
+function App() {
+  const { value: info, failure } = useInfo();
+  const network = { coreUrl: CORE_URL, info };
+  const [part = '', ...rest] = route.value.parts;
+  const view = VIEWS.find((one) => one.part === part);
+  const title = view?.title ?? 'Not found';
+  useEffect(() => {
+    document.title = `${[title, ...rest.map((one) => one.slice(0, 8))].join(' ')} · Skerry console`;
+  }, [title, rest.join('/')]);
+  return (
+    <NetworkContext.Provider value={network}>
+      <Shell network={network} places={VIEWS}>
+        {failure && !info ? <Failed failure={failure} /> : null}
+        <Guard key={route.value.parts.join('/')}>{view ? view.show(rest) : <NotFound />}</Guard>
+      </Shell>
+    </NetworkContext.Provider>
+  );
+}
+
+const place = document.getElementById('app')!;
+place.replaceChildren();
+render(<App />, place);

@@ -1,0 +1,165 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { now } from '../data/clock.ts';
+import { zone } from '../data/settings.ts';
+import { clock, pieces, relative, short } from '../pure/format.ts';
+
+export type Tone = 'good' | 'warn' | 'bad' | 'plain' | 'accent';
+
+/** A part of a page under a heading. */
+export function Panel(props: {
+  readonly title: string;
+  readonly aside?: ComponentChildren;
+  readonly wide?: boolean;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <section class={props.wide ? 'panel wide' : 'panel'}>
+      <header>
+        <h2>{props.title}</h2>
+        {props.aside === undefined ? null : <div class="aside">{props.aside}</div>}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+/** One number that matters, and what it is. */
+export function Stat(props: {
+  readonly label: string;
+  readonly value: ComponentChildren;
+  readonly note?: ComponentChildren;
+  readonly href?: string;
+  readonly children?: ComponentChildren;
+}) {
+  const inside = (
+    <>
+      <span class="label">{props.label}</span>
+      <span class="value">{props.value}</span>
+      <span class="note">{props.note ?? '\u00a0'}</span>
+      {props.children}
+    </>
+  );
+  return props.href === undefined ? (
+    <div class="stat">{inside}</div>
+  ) : (
+    <a class="stat" href={props.href}>
+      {inside}
+    </a>
+  );
+}
+
+export const Badge = (props: { readonly tone: Tone; readonly children: ComponentChildren }) => (
+  <span class={`badge ${props.tone}`}>{props.children}</span>
+);
+
+/** How much of something is taken. */
+export function Meter(props: {
+  readonly label: string;
+  readonly taken: number;
+  readonly total: number;
+  readonly text: string;
+}) {
+  const part = props.total <= 0 ? 0 : Math.min(1, Math.max(0, props.taken / props.total));
+  const tone = part > 0.95 ? 'bad' : part > 0.8 ? 'warn' : 'accent';
+  return (
+    <div class="meter">
+      <div class="meter-text">
+        <span>{props.label}</span>
+        <span class="muted">{props.text}</span>
+      </div>
+      <div class="track" aria-hidden="true">
+        <div class={`fill ${tone}`} style={{ width: `${part * 100}%` }} />
+      </div>
+    </div>
+  );
+}
+
+/** A moment, as an age; its date is told on the way over it. */
+export function Time({ ms }: { readonly ms: number | null | undefined }) {
+  if (ms === null || ms === undefined || !Number.isFinite(ms) || Number.isNaN(new Date(ms).getTime()))
+    return <span class="muted">unknown</span>;
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={clock(ms, zone.value)}>
+      {relative(ms, now.value)}
+    </time>
+  );
+}
+
+/** A moment as a date. */
+export const DateTime = ({ ms }: { readonly ms: number }) => (
+  <time
+    dateTime={Number.isNaN(new Date(ms).getTime()) ? '' : new Date(ms).toISOString()}
+    title={relative(ms, now.value)}
+  >
+    {clock(ms, zone.value)}
+  </time>
+);
+
+/** A stranger's text: it cannot reorder, hide or imitate. */
+export const Safe = ({ text, limit }: { readonly text: string; readonly limit?: number }) => (
+  <bdi class="safe">
+    {pieces(text, limit).map((piece) =>
+      piece.isTrick ? (
+        <span class="trick" title="a character that does not show, or changes how others show">
+          {piece.text}
+        </span>
+      ) : (
+        piece.text
+      ),
+    )}
+  </bdi>
+);
+
+const SHOWN_MS = 1_500;
+
+/** A hash, short, with a button that copies the whole. */
+export function Hash(props: { readonly value: string; readonly href?: string; readonly whole?: boolean }) {
+  const [isCopied, setCopied] = useState(false);
+  const shown = <code title={props.value}>{props.whole ? props.value : short(props.value)}</code>;
+  const copy = async () => {
+    await navigator.clipboard?.writeText(props.value);
+    setCopied(true);
+    setTimeout(() => setCopied(false), SHOWN_MS);
+  };
+  return (
+    <span class="hash">
+      {props.href === undefined ? shown : <a href={props.href}>{shown}</a>}
+      <button type="button" class="copy" aria-label={`copy ${props.value}`} onClick={() => void copy()}>
+        {isCopied ? 'copied' : 'copy'}
+      </button>
+    </span>
+  );
+}
+
+const MARKS = {
+  proven: { sign: '✓', tone: 'good', meaning: 'proven in this tab' },
+  said: { sign: '○', tone: 'plain', meaning: "one node's word" },
+  waiting: { sign: '…', tone: 'plain', meaning: 'being checked' },
+  wrong: { sign: '✗', tone: 'bad', meaning: 'contradicted here' },
+} as const;
+export type MarkKind = keyof typeof MARKS;
+export const MARK_KINDS = Object.keys(MARKS) as readonly MarkKind[];
+
+/** How sure the page is of what stands beside it. */
+export function Mark({ kind, label }: { readonly kind: MarkKind; readonly label?: string }) {
+  const { sign, tone, meaning } = MARKS[kind];
+  return (
+    <span class={`mark ${tone}`} title={meaning} data-mark={kind}>
+      <span aria-hidden="true">{sign}</span>{' '}
+      <span class={label === undefined ? 'unseen' : ''}>{label ?? meaning}</span>
+    </span>
+  );
+}
+
+/** Names and values, one below the other. */
+export const Facts = (props: { readonly rows: readonly (readonly [string, ComponentChildren])[] }) => (
+  <dl class="facts">
+    {props.rows.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);

@@ -1,0 +1,125 @@
+import type { ComponentChildren } from 'preact';
+import { CORE_URL, type Network } from './data/network.ts';
+import { route } from './data/place.ts';
+import { THEMES, theme, ZONES, zone } from './data/settings.ts';
+import { MARK_KINDS, Mark, Safe } from './parts/basic.tsx';
+import { linkTo } from './pure/route.ts';
+
+interface Place {
+  readonly part: string;
+  readonly title: string;
+}
+
+function Navigation({ places }: { readonly places: readonly Place[] }) {
+  const [here = ''] = route.value.parts;
+  return (
+    <nav aria-label="views">
+      {places.map(({ part, title }) => (
+        <a
+          key={part}
+          href={linkTo(part === '' ? [] : [part])}
+          {...(here === part ? { 'aria-current': 'page' as const } : {})}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+const TITLES = {
+  system: 'as the system',
+  light: 'light',
+  dark: 'dark',
+  local: 'local time',
+  utc: 'UTC',
+} as const;
+
+function Choice<T extends keyof typeof TITLES>(props: {
+  readonly label: string;
+  readonly all: readonly T[];
+  readonly of: { value: T };
+}) {
+  return (
+    <label class="choice">
+      <span>{props.label}</span>
+      <select
+        value={props.of.value}
+        onChange={({ currentTarget }) => {
+          props.of.value = props.all.find((one) => one === currentTarget.value) ?? props.of.value;
+        }}
+      >
+        {props.all.map((one) => (
+          <option key={one} value={one}>
+            {TITLES[one]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+const BUILD = document.querySelector<HTMLMetaElement>('meta[name=build]')?.content ?? '';
+
+const Footer = () => (
+  <footer>
+    <p class="legend">
+      {MARK_KINDS.map((kind) => (
+        <Mark
+          key={kind}
+          kind={kind}
+          label={
+            {
+              proven: 'proven in this tab',
+              said: "one node's word",
+              waiting: 'being checked',
+              wrong: 'contradicted here',
+            }[kind]
+          }
+        />
+      ))}
+    </p>
+    <p class="choices">
+      <Choice label="Colours" all={THEMES} of={theme} />
+      <Choice label="Times" all={ZONES} of={zone} />
+    </p>
+    <p class="muted">
+      Build <code title={BUILD}>{BUILD.slice(0, 12)}</code>. Nothing is loaded from elsewhere, nothing is sent
+      but questions to this network. <a href={`${CORE_URL}/api/v0/docs`}>API</a>
+    </p>
+  </footer>
+);
+
+/** What is around every view. */
+export function Shell(props: {
+  readonly network: Network;
+  readonly places: readonly Place[];
+  readonly children: ComponentChildren;
+}) {
+  const { info, coreUrl } = props.network;
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <a class="brand" href={linkTo([])}>
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <rect width="32" height="32" rx="7" />
+            <path d="M6 22c2-5 4-8 6-8 2.5 0 3 4 5 4 2 0 2.5-8 5-8 2 0 3 6 4 12z" />
+          </svg>
+          <span>Skerry</span>
+        </a>
+        <Navigation places={props.places} />
+        <span class="network" title={coreUrl}>
+          {info ? <Safe text={info.name} limit={24} /> : null}
+          <span class="muted">{coreUrl.replace(/^https?:\/\//, '')}</span>
+        </span>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {props.children}
+      </main>
+      <Footer />
+    </>
+  );
+}

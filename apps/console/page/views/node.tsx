@@ -1,0 +1,202 @@
+import type { ComputeScore, CoreScore } from '../data/answers.ts';
+import { readInstances } from '../data/answers.ts';
+import { machineLink } from '../data/network.ts';
+import { useCore, useMeasurements, useSchedulerNodes, useScores } from '../data/questions.ts';
+import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Chart } from '../parts/chart.tsx';
+import { Empty, Loaded, Loading } from '../parts/states.tsx';
+import { latency, mebibytes, score } from '../pure/format.ts';
+import { LATENCIES, measuredHistory, scoreHistory } from '../pure/history.ts';
+import { meaningOfCode, mergeNodes, type NodeRow } from '../pure/nodes.ts';
+import { linkTo } from '../pure/route.ts';
+import { NodeState } from './nodes.tsx';
+import { Recompute } from './recompute.tsx';
+
+function ScorePanel({ nodeId }: { readonly nodeId: string }) {
+  const scores = useScores();
+  return (
+    <Panel title="Score over time" aside={<Mark kind="said" label="as its monitor published" />}>
+      <Loaded from={scores} lines={6}>
+        {({ messages }) => {
+          const points = scoreHistory(messages, nodeId);
+          return points.every(({ y }) => y === null) ? (
+            <Empty title="It has no score yet.">
+              <p class="muted">A monitor measures each hour, and publishes scores after it.</p>
+            </Empty>
+          ) : (
+            <Chart
+              label="score of the node in each message that was published"
+              series={[{ name: 'score', tone: 'accent', points }]}
+              format={(value) => score(value)}
+            />
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+const TONES = ['accent', 'second', 'third', 'plain'] as const;
+
+function LatencyPanel({ nodeId, kind }: { readonly nodeId: string; readonly kind: 'core' | 'compute' }) {
+  const measured = useMeasurements(kind, nodeId);
+  return (
+    <Panel title="What it is made of" aside={<span class="muted">latencies, two weeks</span>}>
+      <Loaded from={measured} lines={6}>
+        {({ metrics }) =>
+          metrics.length === 0 ? (
+            <Empty title="Nothing was measured yet." />
+          ) : (
+            <Chart
+              label="latencies that were measured"
+              series={LATENCIES[kind].map(([field, name], at) => ({
+                name,
+                tone: TONES[at]!,
+                points: measuredHistory(metrics, field),
+              }))}
+              format={latency}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+const ScoreFacts = ({ own }: { readonly own: ComputeScore | CoreScore }) => (
+  <Facts
+    rows={[
+      ['score', score(own.total_score)],
+      ['before corrections', score(own.measurements.total_score)],
+      ['hours that count', own.measurements.record_count],
+      ['decentralization', score(own.decentralization)],
+      [
+        'its autonomous system',
+        `${own.measurements.nodes_with_identical_asn} of ${own.measurements.total_nodes} nodes are in it`,
+      ],
+      ...('codes' in own
+        ? [['remarks', own.codes.length === 0 ? 'none' : own.codes.map(meaningOfCode).join('; ')] as const]
+        : []),
+    ]}
+  />
+);
+
+function AboutPanel({ row }: { readonly row: NodeRow }) {
+  const { scheduler } = row;
+  return (
+    <Panel title="About it" aside={<NodeState row={row} />}>
+      {row.reason === null ? null : (
+        <p>
+          <Safe text={row.reason.message} /> <code>{row.reason.code}</code>
+        </p>
+      )}
+      {row.free && row.capacity ? (
+        <>
+          <Meter
+            label="Cores"
+            taken={row.capacity.cpu - row.free.cpu}
+            total={row.capacity.cpu}
+            text={`${row.free.cpu} of ${row.capacity.cpu} free`}
+          />
+          <Meter
+            label="Memory"
+            taken={row.capacity.memory_mib - row.free.memory_mib}
+            total={row.capacity.memory_mib}
+            text={`${mebibytes(row.free.memory_mib)} of ${mebibytes(row.capacity.memory_mib)} free`}
+          />
+          <Meter
+            label="Disk"
+            taken={row.capacity.disk_gib - row.free.disk_gib}
+            total={row.capacity.disk_gib}
+            text={`${mebibytes(row.free.disk_gib * 1_024)} of ${mebibytes(row.capacity.disk_gib * 1_024)} free`}
+          />
+        </>
+      ) : null}
+      {row.score ? <ScoreFacts own={row.score} /> : null}
+      {scheduler ? (
+        <Facts
+          rows={[
+            ['address', <Hash value={scheduler.address} />],
+            ['where', scheduler.url === null ? '–' : <Safe text={scheduler.url} limit={80} />],
+            ['range of machines', scheduler.ipv6 ?? '–'],
+            ['version', <Safe text={scheduler.version} limit={32} />],
+            [
+              'features',
+              scheduler.features.length === 0 ? '–' : <Safe text={scheduler.features.join(', ')} />,
+            ],
+            ['trust of the scheduler', scheduler.trust],
+            ['announced', <Time ms={scheduler.announced_at * 1_000} />],
+          ]}
+        />
+      ) : null}
+    </Panel>
+  );
+}
+
+function MachinesPanel({ nodeId }: { readonly nodeId: string }) {
+  const held = useCore(`/api/v0/instances?node_id=${encodeURIComponent(nodeId)}&limit=50`, readInstances);
+  return (
+    <Panel title="Machines on it">
+      <Loaded from={held}>
+        {({ instances, pagination }) =>
+          instances.length === 0 ? (
+            <Empty title="None." />
+          ) : (
+            <ul class="lines">
+              {instances.map((one) => (
+                <li key={one.instance_id}>
+                  <Badge tone={one.phase === 'running' ? 'good' : one.phase === 'failed' ? 'bad' : 'plain'}>
+                    {one.phase}
+                  </Badge>
+                  <a class="grow" href={machineLink(one.instance_id)}>
+                    <Safe text={one.name} limit={40} />
+                  </a>
+                  <span class="muted">
+                    {one.cpu} cores, {mebibytes(one.memory)}
+                  </span>
+                </li>
+              ))}
+              {pagination.total > instances.length ? <li class="muted">of {pagination.total}</li> : null}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** One node: what is said of it, over time, and the proof. */
+export function NodePage({ nodeId }: { readonly nodeId: string }) {
+  const [scheduled, scores] = [useSchedulerNodes(), useScores()];
+  const [newest] = scores.value?.messages ?? [];
+  const { ccn = [], crn = [] } = newest?.content.content.scores ?? {};
+  const rows = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], compute: crn, core: ccn });
+  const row = rows.find(({ id }) => id === nodeId);
+  const isAsking = !scores.value && !scores.failure;
+  return (
+    <>
+      <p class="crumbs">
+        <a href={linkTo(['nodes'])}>Nodes</a>
+      </p>
+      <h1 class="title">
+        {row ? `${row.kind === 'core' ? 'Core' : 'Compute'} node ` : 'Node '}
+        <Hash value={nodeId} />
+      </h1>
+      {row ? (
+        <div class="panels">
+          <ScorePanel nodeId={nodeId} />
+          <LatencyPanel nodeId={nodeId} kind={row.kind} />
+          <Recompute nodeId={nodeId} kind={row.kind} scores={newest?.item_hash} />
+          <AboutPanel row={row} />
+          {row.kind === 'compute' ? <MachinesPanel nodeId={nodeId} /> : null}
+        </div>
+      ) : isAsking ? (
+        <Loading lines={6} />
+      ) : (
+        <Empty title="Nobody tells of this node.">
+          <p class="muted">Neither the scheduler nor the newest scores of this network name it.</p>
+        </Empty>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,350 @@
+import { useLive } from '../data/live.ts';
+import { machineLink, nodeLink, useNetwork } from '../data/network.ts';
+import {
+  useHealth,
+  useInstances,
+  useMetrics,
+  useSchedulerNodes,
+  useSchedulerStatus,
+  useScores,
+  useServices,
+} from '../data/questions.ts';
+import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Stat, Time } from '../parts/basic.tsx';
+import { Spark } from '../parts/chart.tsx';
+import { Empty, Failed, Loaded, Loading, Unknown } from '../parts/states.tsx';
+import { count, mebibytes, score } from '../pure/format.ts';
+import { type Room, roomOf } from '../pure/nodes.ts';
+import { linkTo } from '../pure/route.ts';
+import { findProblems, type Problem } from '../pure/verdict.ts';
+
+const ProblemLine = ({ problem }: { readonly problem: Problem }) => {
+  const { subject, why, sinceMs, node, machine } = problem;
+  return (
+    <li>
+      <span class="problem-subject">
+        <Safe text={subject} /> {node ? <Hash value={node} href={nodeLink(node)} /> : null}
+      </span>
+      <span>
+        <Safe text={why} />
+        {machine ? <a href={machineLink(machine)}> look</a> : null}
+      </span>
+      <span class="muted">
+        {sinceMs === null ? (
+          ''
+        ) : (
+          <>
+            since <Time ms={sinceMs} />
+          </>
+        )}
+      </span>
+    </li>
+  );
+};
+
+/** Whether the network is well: the first thing that is read. */
+function Verdict() {
+  const [health, nodes, services] = [useHealth(), useSchedulerNodes(), useServices()];
+  const [instances, scheduler] = [useInstances(), useSchedulerStatus()];
+  if (!health.value)
+    return (
+      <div class="verdict">
+        {health.failure ? <Failed failure={health.failure} /> : <Loading lines={1} />}
+      </div>
+    );
+  const problems = findProblems({
+    health: health.value,
+    nodes: nodes.value?.nodes ?? [],
+    services: services.value ?? [],
+    instances: instances.value?.instances ?? [],
+    schedulerReasons: scheduler.value?.reasons ?? [],
+  });
+  const unheard = [nodes, services, scheduler].filter(({ failure }) => failure).length;
+  const isWell = problems.length === 0 && unheard === 0 && !health.failure;
+  return (
+    <div class={`verdict ${isWell ? 'good' : 'warn'}`} data-state={isWell ? 'well' : 'problems'}>
+      <p class="verdict-title">
+        <span class="lamp" aria-hidden="true" />
+        {isWell
+          ? 'The network is well.'
+          : problems.length === 0
+            ? 'A service does not answer.'
+            : problems.length === 1
+              ? 'One thing is wrong.'
+              : `${problems.length} things are wrong.`}
+      </p>
+      {problems.length === 0 ? null : (
+        <ul class="problems">
+          {problems.slice(0, 8).map((problem) => (
+            <ProblemLine
+              key={`${problem.subject} ${problem.node ?? problem.machine ?? problem.why}`}
+              problem={problem}
+            />
+          ))}
+          {problems.length > 8 ? <li class="muted">and {problems.length - 8} more</li> : null}
+        </ul>
+      )}
+      <p class="muted">
+        <Mark kind="said" label="as this core node, its scheduler and its status service say" />
+        {' · '}
+        <Time ms={health.atMs} />
+      </p>
+    </div>
+  );
+}
+
+function LiveStat() {
+  const { status, perSecond, why } = useLive();
+  const metrics = useMetrics();
+  const recent = perSecond.slice(-10);
+  const mean = recent.length === 0 ? 0 : recent.reduce((sum, one) => sum + one, 0) / recent.length;
+  const total = metrics.value?.pyaleph_status_sync_messages_total;
+  return (
+    <Stat
+      label="Messages a second"
+      value={status === 'live' ? (mean >= 10 ? count(mean) : mean.toFixed(1)) : '–'}
+      note={
+        status === 'lost'
+          ? `not live: ${why ?? 'lost'}`
+          : total == null
+            ? 'mean of 10 s'
+            : `${count(total)} in force`
+      }
+      href={linkTo(['messages'])}
+    >
+      <Spark
+        values={perSecond.length > 0 ? perSecond : [0, 0]}
+        label="messages in each second of the last minute"
+      />
+    </Stat>
+  );
+}
+
+function Stats() {
+  const [nodes, instances, scores] = [useSchedulerNodes(), useInstances(), useScores()];
+  const healthy = nodes.value?.nodes.filter((one) => one.healthy).length;
+  const running = instances.value?.instances.filter(({ phase }) => phase === 'running').length;
+  const total = instances.value?.pagination.total;
+  const [newest] = scores.value?.messages ?? [];
+  const all = newest ? [...newest.content.content.scores.ccn, ...newest.content.content.scores.crn] : [];
+  const mean = all.length === 0 ? null : all.reduce((sum, one) => sum + one.total_score, 0) / all.length;
+  return (
+    <div class="stats">
+      <LiveStat />
+      <Stat
+        label="Compute nodes"
+        value={nodes.value ? `${healthy}/${nodes.value.nodes.length}` : '–'}
+        note={
+          nodes.value
+            ? 'take new machines'
+            : nodes.isKnown
+              ? (nodes.failure?.message ?? 'asking')
+              : 'no scheduler is known'
+        }
+        href={linkTo(['nodes'])}
+      />
+      <Stat
+        label="Machines"
+        value={total === undefined ? '–' : count(total)}
+        note={running === undefined ? (instances.failure?.message ?? 'asking') : `${count(running)} running`}
+        href={linkTo(['machines'])}
+      />
+      <Stat
+        label="Mean score"
+        value={score(mean)}
+        note={
+          newest ? (
+            <>
+              published <Time ms={newest.time * 1_000} />
+            </>
+          ) : scores.value ? (
+            'no scores yet'
+          ) : (
+            'asking'
+          )
+        }
+        href={linkTo(['nodes'])}
+      />
+    </div>
+  );
+}
+
+const RoomMeters = ({ total, free }: Room) => (
+  <>
+    <Meter
+      label="Cores"
+      taken={total.cpu - free.cpu}
+      total={total.cpu}
+      text={`${free.cpu} of ${total.cpu} free`}
+    />
+    <Meter
+      label="Memory"
+      taken={total.memory_mib - free.memory_mib}
+      total={total.memory_mib}
+      text={`${mebibytes(free.memory_mib)} of ${mebibytes(total.memory_mib)} free`}
+    />
+    <Meter
+      label="Disk"
+      taken={total.disk_gib - free.disk_gib}
+      total={total.disk_gib}
+      text={`${mebibytes(free.disk_gib * 1_024)} of ${mebibytes(total.disk_gib * 1_024)} free`}
+    />
+  </>
+);
+
+function RoomPanel() {
+  const nodes = useSchedulerNodes();
+  return (
+    <Panel title="Room" aside={<Mark kind="said" label="scheduler" />}>
+      {nodes.isKnown ? (
+        <Loaded from={nodes}>
+          {({ nodes: all }) =>
+            all.length === 0 ? (
+              <Empty title="No compute node has joined yet." />
+            ) : (
+              <RoomMeters {...roomOf(all)} />
+            )
+          }
+        </Loaded>
+      ) : (
+        <Unknown service="scheduler" />
+      )}
+    </Panel>
+  );
+}
+
+const percent = (value: number) => (value === 100 ? '100 %' : `${value.toFixed(2)} %`);
+
+function ServicesPanel() {
+  const services = useServices();
+  return (
+    <Panel title="Services" aside={<Mark kind="said" label="status service" />}>
+      {services.isKnown ? (
+        <Loaded from={services}>
+          {(all) =>
+            all.length === 0 ? (
+              <Empty title="No service was checked yet." />
+            ) : (
+              <ul class="lines">
+                {all.slice(0, 12).map((one) => (
+                  <li key={one.id}>
+                    <Badge tone={one.online ? 'good' : 'bad'}>{one.online ? 'up' : 'down'}</Badge>
+                    <span class="grow">
+                      <Safe text={one.name} limit={60} />
+                    </span>
+                    <span class="muted number">{percent(one.online_7_days)} in 7 days</span>
+                  </li>
+                ))}
+                {all.length > 12 ? <li class="muted">and {all.length - 12} more</li> : null}
+              </ul>
+            )
+          }
+        </Loaded>
+      ) : (
+        <Unknown service="status service" />
+      )}
+    </Panel>
+  );
+}
+
+function NodePanel() {
+  const health = useHealth();
+  const { coreUrl, info } = useNetwork();
+  return (
+    <Panel title="This core node" aside={<Mark kind="said" label="its own word" />}>
+      <Loaded from={health}>
+        {({ version, checks }) => (
+          <>
+            <ul class="lines">
+              {Object.entries(checks).map(([name, { status, reason }]) => (
+                <li key={name}>
+                  <Badge tone={status === 'ok' ? 'good' : status === 'degraded' ? 'warn' : 'bad'}>
+                    {status}
+                  </Badge>
+                  <span class="grow">{name}</span>
+                  {reason === null ? null : <span class="muted">{reason}</span>}
+                </li>
+              ))}
+            </ul>
+            <Facts
+              rows={[
+                ['name', info ? <Safe text={info.name} /> : '–'],
+                ['version', version],
+                ['address', info ? <Hash value={info.address} /> : '–'],
+                ['API', <a href={`${coreUrl}/api/v0/docs`}>{coreUrl.replace(/^https?:\/\//, '')}</a>],
+              ]}
+            />
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+const Believed = ({
+  what,
+  all,
+  source,
+}: {
+  readonly what: string;
+  readonly all: readonly string[];
+  readonly source: string;
+}) => (
+  <li>
+    <span class="grow">{what}</span>
+    <span class="stack">
+      {all.length === 0 ? (
+        <span class="muted">nobody</span>
+      ) : (
+        all.slice(0, 4).map((one) => <Hash key={one} value={one} />)
+      )}
+      {all.length > 4 ? <span class="muted">and {all.length - 4} more</span> : null}
+    </span>
+    <span class="muted">
+      {source === 'setting' ? 'by its setting' : source === 'peers' ? 'as its peers' : 'unset'}
+    </span>
+  </li>
+);
+
+function TrustPanel() {
+  const { info } = useNetwork();
+  return (
+    <Panel title="Whom it believes">
+      {info ? (
+        <ul class="lines">
+          <Believed
+            what="schedulers"
+            all={info.trust.schedulers.value}
+            source={info.trust.schedulers.source}
+          />
+          <Believed
+            what="monitors"
+            all={info.trust.scoring_publishers.value}
+            source={info.trust.scoring_publishers.source}
+          />
+          <Believed
+            what="credit"
+            all={info.trust.credit_publishers.value}
+            source={info.trust.credit_publishers.source}
+          />
+        </ul>
+      ) : (
+        <Loading />
+      )}
+    </Panel>
+  );
+}
+
+/** Is the network well, at a glance. */
+export const Overview = () => (
+  <>
+    <h1 class="unseen">Overview</h1>
+    <Verdict />
+    <Stats />
+    <div class="flow">
+      <RoomPanel />
+      <ServicesPanel />
+      <NodePanel />
+      <TrustPanel />
+    </div>
+  </>
+);

@@ -1,0 +1,162 @@
+import { anything, fields, maybe, number, type Read, text } from '../pure/read.ts';
+import { EventText, Rate, Ring } from '../pure/stream.ts';
+
+/**
+ * Follows a core node's events beside the page: ten thousand a second are read here, and the page is told what it shows of them,
+ * a few times a second.
+ */
+
+const readEvent = fields({ cursor: text, kind: text, time_ms: number, data: anything });
+const readHeader = fields({
+  item_hash: text,
+  type: text,
+  sender: text,
+  channel: maybe(text),
+  timestamp: number,
+  content_type: maybe(text),
+});
+export type LiveMessage = Read<typeof readHeader> & { readonly number: number; readonly atMs: number };
+
+export interface LiveState {
+  readonly status: 'connecting' | 'live' | 'lost';
+  /** Why the connection was lost. */
+  readonly why: string | null;
+  /** Messages seen since the page was opened. */
+  readonly total: number;
+  /** Messages in each of the last seconds, oldest first. */
+  readonly perSecond: readonly number[];
+  /** How old the newest event was when it came, ms; null before the first. */
+  readonly lagMs: number | null;
+  /** The rows that were asked for, newest first. */
+  readonly rows: readonly LiveMessage[];
+  /** The oldest number that is still kept. */
+  readonly first: number;
+}
+
+/** What the page asks for. */
+export interface LiveWish {
+  readonly url: string;
+  readonly cursor: string;
+  /** Rows from this number down; null: the newest. */
+  readonly from: number | null;
+  readonly size: number;
+  /** Only of this type, channel or sender; empty: all. */
+  readonly filter: string;
+}
+
+const KEPT = 5_000;
+const RATE_SECONDS = 61;
+const TELL_MS = 200;
+const SILENCE_MS = 35_000;
+const RETRY_BASE_MS = 200;
+const RETRY_MAX_MS = 10_000;
+
+const ring = new Ring<LiveMessage>(KEPT);
+const rate = new Rate(RATE_SECONDS);
+let wish: LiveWish | undefined;
+let status: LiveState['status'] = 'connecting';
+let why: string | null = null;
+let lagMs: number | null = null;
+let cursor = '';
+
+function take(data: string): void {
+  const event = readEvent(JSON.parse(data), 'the event');
+  ({ cursor } = event);
+  const nowMs = Date.now();
+  lagMs = Math.max(0, nowMs - event.time_ms);
+  if (event.kind !== 'message') return;
+  const header = readHeader(event.data, 'the message');
+  if (
+    wish!.filter !== '' &&
+    ![header.type, header.channel, header.sender, header.content_type].includes(wish!.filter)
+  )
+    return;
+  rate.add(nowMs);
+  ring.push({ ...header, number: ring.total, atMs: event.time_ms });
+}
+
+function takeAll(texts: readonly string[]): void {
+  for (const one of texts) {
+    try {
+      take(one);
+    } catch {
+      // An event in another form is a newer node's, or a stranger's: those after it count all the same.
+    }
+  }
+}
+
+async function readConnection({ url }: LiveWish): Promise<void> {
+  const silence = new AbortController();
+  let watchdog = setTimeout(() => silence.abort(), SILENCE_MS);
+  try {
+    const asked = `${url}/api/v0/events?cursor=${encodeURIComponent(cursor)}`;
+    const headers = { accept: 'text/event-stream' };
+    const response = await fetch(asked, { headers, signal: silence.signal, credentials: 'omit' });
+    if (!response.ok || !response.body) throw new Error(`the core node answered ${response.status}`);
+    [status, why] = ['live', null];
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    const events = new EventText();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) throw new Error('the core node ended the stream');
+      clearTimeout(watchdog);
+      watchdog = setTimeout(() => silence.abort(), SILENCE_MS);
+      takeAll(events.feed(decoder.decode(value, { stream: true })));
+    }
+  } catch (error) {
+    throw silence.signal.aborted ? new Error(`nothing was heard for ${SILENCE_MS / 1_000} s`) : error;
+  } finally {
+    clearTimeout(watchdog);
+    silence.abort();
+  }
+}
+
+async function follow(first: LiveWish): Promise<never> {
+  let failures = 0;
+  for (;;) {
+    const before = cursor;
+    try {
+      await readConnection(first);
+    } catch (error) {
+      [status, why] = ['lost', error instanceof Error ? error.message : String(error)];
+    }
+    failures = cursor === before ? failures + 1 : 1;
+    await new Promise((resolve) =>
+      setTimeout(resolve, Math.min(RETRY_MAX_MS, RETRY_BASE_MS * 2 ** Math.min(failures, 8))),
+    );
+  }
+}
+
+function rowsOf({ from, size }: LiveWish): LiveMessage[] {
+  const top = from ?? ring.total - 1;
+  const kept: LiveMessage[] = [];
+  for (let number = top; number >= ring.first && kept.length < size; number--) kept.push(ring.at(number)!);
+  return kept;
+}
+
+function tell(): void {
+  if (!wish) return;
+  const perSecond = rate.series(Date.now());
+  const state: LiveState = {
+    status,
+    why,
+    total: ring.total,
+    perSecond,
+    lagMs,
+    rows: rowsOf(wish),
+    first: ring.first,
+  };
+  postMessage(state);
+}
+
+addEventListener('message', ({ data }: MessageEvent<LiveWish>) => {
+  const isFirst = wish === undefined;
+  wish = data;
+  if (isFirst) {
+    ({ cursor } = data);
+    setInterval(tell, TELL_MS);
+    void follow(data);
+  }
+  tell();
+});

@@ -1,0 +1,54 @@
+import { AppError, hostnameOf } from '@skerry/protocol';
+import { type Recomputed, recompute } from './recompute.ts';
+
+/** What the verifier can be asked for, by name. */
+export interface Tasks {
+  readonly recompute: {
+    readonly asked: { readonly coreUrl: string; readonly scores: string; readonly nodeId: string };
+    readonly answer: Recomputed;
+  };
+  readonly hostnames: {
+    readonly asked: { readonly ids: readonly string[] };
+    readonly answer: Readonly<Record<string, string>>;
+  };
+}
+export type TaskName = keyof Tasks;
+
+export interface Asked<N extends TaskName = TaskName> {
+  readonly id: number;
+  readonly name: N;
+  readonly asked: Tasks[N]['asked'];
+}
+
+export type Told =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'progress'; readonly id: number; readonly done: number }
+  | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
+  | { readonly kind: 'failure'; readonly id: number; readonly code: string; readonly message: string };
+
+type Handlers = {
+  readonly [N in TaskName]: (
+    asked: Tasks[N]['asked'],
+    onProgress: (done: number) => void,
+  ) => Tasks[N]['answer'] | Promise<Tasks[N]['answer']>;
+};
+
+const HANDLERS: Handlers = {
+  recompute: ({ coreUrl, scores, nodeId }, onProgress) => recompute(coreUrl, scores, nodeId, onProgress),
+  hostnames: ({ ids }) => Object.fromEntries(ids.map((id) => [id, hostnameOf(id)])),
+};
+
+/** Does a task, and tells of it until it is done. */
+export async function doTask<N extends TaskName>(
+  { id, name, asked }: Asked<N>,
+  tell: (told: Told) => void,
+): Promise<void> {
+  try {
+    const answer = await HANDLERS[name](asked, (done) => tell({ kind: 'progress', id, done }));
+    tell({ kind: 'answer', id, answer });
+  } catch (error) {
+    const [code, message] =
+      error instanceof AppError ? [error.code, error.message] : ['INTERNAL', String(error)];
+    tell({ kind: 'failure', id, code, message });
+  }
+}

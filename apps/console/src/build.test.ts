@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { buildConsole } from './build.ts';
+import { describeFile, PAGE_FILE, pagePolicy } from './files.ts';
+
+/** What a browser loads before it shows a page: everything but the verifier, as gzip has it. */
+const FIRST_LOAD_BYTES_MAX = 80 * 1024;
+
+const build = await buildConsole();
+const page = new TextDecoder().decode(build.files.get(PAGE_FILE));
+
+describe('the files of the console', () => {
+  test('the first load is small, and the verifier is not in it', () => {
+    const sizes = [...build.files].map(
+      ([path, bytes]) => [path, describeFile(path, bytes, []).gzip.length] as const,
+    );
+    const first = sizes.filter(([path]) => !path.includes('/verifier-'));
+    assert.equal(first.length, sizes.length - 1);
+    const total = first.reduce((sum, [, size]) => sum + size, 0);
+    assert.ok(total <= FIRST_LOAD_BYTES_MAX, `${total} bytes: ${JSON.stringify(Object.fromEntries(first))}`);
+    assert.doesNotMatch(page, /verifier/);
+  });
+
+  test('the same sources give the same bytes', async () => {
+    assert.deepEqual((await buildConsole()).files, build.files);
+  });
+
+  test('nothing is inline, and nothing comes from elsewhere', () => {
+    assert.doesNotMatch(page, /<script(?![^>]*\bsrc=)|<style| style=| on\w+=/);
+    const named = [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => match[1]!);
+    assert.ok(named.length >= 3);
+    for (const path of named)
+      assert.ok(build.files.has(path) || path === 'api/v0/docs', `${path} is no file of the console`);
+  });
+
+  test('the page may run its own scripts alone', () => {
+    const policy = pagePolicy(['http://10.0.0.1:4030']);
+    assert.match(policy, /script-src 'self';/);
+    assert.match(policy, /connect-src 'self' https: .*http:\/\/10\.0\.0\.1:4030;/);
+    assert.doesNotMatch(policy, /unsafe/);
+    const verifier = [...build.files.keys()].find((path) => path.includes('/verifier-'))!;
+    assert.match(
+      describeFile(verifier, new Uint8Array(), []).policy,
+      /script-src 'self' 'wasm-unsafe-eval';/,
+    );
+  });
+});

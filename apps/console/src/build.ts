@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { BuildOptions, OutputFile } from 'esbuild';
+import { PAGE_FILE } from './files.ts';
+
+/** The browser's sources: they are bundled, and not part of a package. */
+const PAGE = fileURLToPath(new URL('../page', import.meta.url));
+/** Where everything but the page itself is, below it. */
+const FOLDER = 'console';
+
+export interface Build {
+  /** By path below the page's address. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  /** Every source that went into it. */
+  readonly sources: readonly string[];
+}
+
+const OPTIONS = {
+  absWorkingDir: PAGE,
+  outdir: join(PAGE, FOLDER),
+  bundle: true,
+  format: 'esm',
+  platform: 'browser',
+  target: 'es2023',
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  minify: true,
+  write: false,
+  metafile: true,
+  entryNames: '[name]-[hash]',
+  legalComments: 'none',
+  logLevel: 'silent',
+  // Engines of Node, which the protocol tries and does without.
+  external: ['sodium-native', 'node:*'],
+} as const satisfies BuildOptions;
+
+const nameOf = ({ path }: OutputFile) => relative(PAGE, path);
+
+const find = (outputs: readonly OutputFile[], name: string) =>
+  nameOf(outputs.find((one) => nameOf(one).startsWith(`${FOLDER}/${name}-`))!);
+
+const page = (script: string, style: string, icon: string, build: string) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="A Skerry network, and the proof of what is shown of it">
+<meta name="build" content="${build}">
+<title>Skerry console</title>
+<link rel="icon" href="${icon}">
+<link rel="stylesheet" href="${style}">
+<script type="module" src="${script}"></script>
+</head>
+<body>
+<div id="app"><p class="boot">Loading the console</p></div>
+<noscript><p class="boot">The console needs JavaScript: it checks signatures and scores in the browser. The same facts are in the node's API, at <a href="api/v0/docs">api/v0/docs</a>.</p></noscript>
+</body>
+</html>
+`;
+
+/** Bundles the console. The same sources give the same bytes. Throws where esbuild or a source is missing. */
+export async function buildConsole(): Promise<Build> {
+  const { build } = await import('esbuild');
+  const workers = await build({ ...OPTIONS, entryPoints: ['./workers/verifier', './workers/live'] });
+  const define = Object.fromEntries(
+    ['verifier', 'live'].map((name) => [
+      `${name.toUpperCase()}_URL`,
+      JSON.stringify(find(workers.outputFiles, name)),
+    ]),
+  );
+  const main = await build({ ...OPTIONS, define, entryPoints: { app: './main', style: './style.css' } });
+  const outputs = [...workers.outputFiles, ...main.outputFiles].sort((one, other) =>
+    one.path < other.path ? -1 : 1,
+  );
+  const files = new Map<string, Uint8Array>(outputs.map((one) => [nameOf(one), one.contents]));
+  const mark = readFileSync(join(PAGE, 'mark.svg'));
+  const markHash = createHash('sha256').update(mark).digest('hex').slice(0, 8);
+  files.set(`${FOLDER}/mark-${markHash}.svg`, mark);
+  const all = createHash('sha256');
+  for (const bytes of files.values()) all.update(bytes);
+  const script = find(main.outputFiles, 'app');
+  const style = find(main.outputFiles, 'style');
+  const text = page(script, style, `${FOLDER}/mark-${markHash}.svg`, all.digest('hex'));
+  files.set(PAGE_FILE, new TextEncoder().encode(text));
+  const sources = [workers, main].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  return { files, sources: [...new Set(sources)].map((source) => join(PAGE, source)) };
+}

@@ -1,0 +1,77 @@
+import type { Console, ConsoleFile } from '@skerry/console';
+import { escapeHtml, type HttpServer, type Logger } from '@skerry/kit';
+import type { NetworkService } from '@skerry/protocol/api/core/node';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** Its files have hashes in their names: they are kept for good under these names. */
+const FOLDER = '/console/';
+const FOR_GOOD = 'public, max-age=31536000, immutable';
+
+const HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+};
+
+/** What of the console a request asks for, or undefined. Programs that ask for `/` get what they always got. */
+function pathOf({ method, url, headers }: FastifyRequest): string | undefined {
+  if (method !== 'GET' && method !== 'HEAD') return undefined;
+  const path = url.split('?', 1)[0]!;
+  if (path.startsWith(FOLDER)) return path.slice(1);
+  return path === '/' && headers.accept?.includes('text/html') ? '' : undefined;
+}
+
+function send(reply: FastifyReply, file: ConsoleFile, accepted: string): FastifyReply {
+  const isPacked = /\bgzip\b/.test(accepted);
+  return reply
+    .headers({
+      ...HEADERS,
+      'content-type': file.type,
+      'content-security-policy': file.policy,
+      'cache-control': file.isImmutable ? FOR_GOOD : 'no-cache',
+      vary: 'accept, accept-encoding',
+      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+    })
+    .send(Buffer.from(isPacked ? file.gzip : file.bytes));
+}
+
+const sendFailure = (reply: FastifyReply, error: unknown) =>
+  reply
+    .status(503)
+    .headers({
+      ...HEADERS,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'",
+    })
+    .send(
+      `<!doctype html><title>Skerry</title><p>The console cannot be shown: ${escapeHtml((error as Error).message)}</p><p>In a checkout, run <code>npm ci</code>. The API is at <a href="api/v0/docs">api/v0/docs</a>.</p>`,
+    );
+
+const originsOf = (services: Partial<Record<NetworkService, string>>) => [
+  ...new Set(Object.values(services).map((url) => new URL(url).origin)),
+];
+
+/**
+ * Shows the console to browsers at `/`. It is no part of the contract, and nothing of it is loaded before somebody looks.
+ * @param services those that the page may ask
+ */
+export function serveConsole(
+  app: HttpServer,
+  services: Partial<Record<NetworkService, string>>,
+  log: Logger,
+): void {
+  let opening: Promise<Console> | undefined;
+  app.addHook('onRequest', async (request, reply) => {
+    const path = pathOf(request);
+    if (path === undefined) return;
+    try {
+      opening ??= import('@skerry/console').then(({ openConsole }) => openConsole(originsOf(services)));
+      const file = await (await opening).find(path);
+      if (file) return send(reply, file, String(request.headers['accept-encoding'] ?? ''));
+    } catch (error) {
+      log.warn({ err: error }, 'the console cannot be shown');
+      return sendFailure(reply, error);
+    }
+  });
+}
