@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { releaseDebian } from './debian/build.ts';
+import { releaseImage } from './image/build.ts';
 import { releaseConsole } from './release/console.ts';
 import { releasePackages } from './release/npm.ts';
 import { CHECKSUMS, createRelease, type Release, writeChecksums } from './release/release.ts';
@@ -23,6 +24,10 @@ const PARTS: Readonly<Record<string, Part>> = {
   deb: {
     what: "Debian packages for this machine's architecture: skerry, skerry-compute",
     make: releaseDebian,
+  },
+  image: {
+    what: "a container image for this machine's architecture: every daemon but the compute node",
+    make: releaseImage,
   },
 };
 

@@ -14,6 +14,14 @@ export interface Inside {
 /** `@skerry/kit` and version 1 give `pkg:npm/%40skerry/kit@1` (package-url, npm). */
 const npmUrl = ({ name, version }: Inside) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
+export function npmComponent(one: Inside) {
+  const purl = npmUrl(one);
+  return {
+    ...{ type: 'library', 'bom-ref': purl, name: one.name, version: one.version, purl },
+    ...(one.license !== undefined && { licenses: [{ license: { name: one.license } }] }),
+  };
+}
+
 /** Packages that are at most once at each place of a tree, below directories called node_modules. */
 const MANIFESTS = `${TREE.slice(1)}/**/node_modules/{*,@*/*}/package.json`;
 
@@ -44,10 +52,7 @@ export function renderBill(
   inside: readonly Inside[],
 ): object {
   const url = `pkg:deb/${name}@${version}?arch=${architecture}`;
-  const libraries = inside.map((one) => ({
-    ...{ type: 'library', 'bom-ref': npmUrl(one), name: one.name, version: one.version, purl: npmUrl(one) },
-    ...(one.license !== undefined && { licenses: [{ license: { name: one.license } }] }),
-  }));
+  const libraries = inside.map(npmComponent);
   const debian = [...new Set(depends.flatMap(namesIn))].sort().map((one) => {
     const purl = `pkg:deb/debian/${one}`;
     return { type: 'library', 'bom-ref': purl, name: one, purl, scope: 'excluded' };

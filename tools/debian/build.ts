@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { globSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { writeForShells } from '../manual/pages.ts';
-import type { Release } from '../release/release.ts';
+import { type Release, versionOf } from '../release/release.ts';
 import { writeJson } from '../release/stage.ts';
 import { listInside, renderBill } from './bill.ts';
 import { listDocuments } from './documents.ts';
@@ -17,8 +17,6 @@ const architecture = () => execFileSync('dpkg', ['--print-architecture'], { enco
 /** `glibc 2.36` */
 const libcVersion = () =>
   execFileSync('getconf', ['GNU_LIBC_VERSION'], { encoding: 'utf8' }).trim().split(' ')[1]!;
-const versionOf = (staged: string) =>
-  (JSON.parse(readFileSync(join(staged, 'package.json'), 'utf8')) as { version: string }).version;
 
 function write(path: string, text: string | Uint8Array, mode?: number): void {
   mkdirSync(dirname(path), { recursive: true });
@@ -63,7 +61,7 @@ async function stage(one: DebianPackage, version: string, root: string, release:
 
 /** The Debian packages for this machine's architecture, and what is inside each. Gives the names of the files. */
 export async function releaseDebian(release: Release): Promise<string[]> {
-  const version = versionOf(join(release.staged, 'skerry'));
+  const version = versionOf(release);
   const made: string[] = [];
   for (const one of describePackages(version, libcVersion())) {
     const root = join(dirname(release.staged), 'debian', one.name);

@@ -6,6 +6,10 @@ export const NODE = `${TREE}/node`;
 export const COMMAND = `${TREE}/bin/skerry.js`;
 /** The gateway's native data plane, compiled when the package is built. */
 export const NATIVE_PLANE = `${TREE}/native`;
+/** What is called `skerry` on the path. */
+export const LAUNCHER = `#!/bin/sh
+exec ${NODE} --disable-warning=ExperimentalWarning ${COMMAND} "$@"
+`;
 export const UNITS = '/usr/lib/systemd/system';
 const SETTINGS = '/etc/skerry';
 

@@ -6,7 +6,7 @@ import {
 } from '../../services/compute/src/host/requirements.ts';
 import { GUESTS_SLICE, GUESTS_UNIT } from '../../services/compute/src/vm/guest-scope.ts';
 import { DAEMONS } from '../daemons.ts';
-import { COMMAND, dataOf, NODE, UNITS, unitOf, userOf } from './layout.ts';
+import { dataOf, LAUNCHER, UNITS, unitOf, userOf } from './layout.ts';
 import { renderScripts, type Scripts } from './scripts.ts';
 import { settingsFileOf } from './settings-file.ts';
 import { renderGuestsUnit, renderUnit } from './units.ts';
@@ -39,10 +39,6 @@ const OTHERS = daemonsOf((role) => !isCompute(role));
 const SYSUSERS = 'skerry.conf';
 
 const userLines = OTHERS.map(({ name }) => `u ${userOf(name)} - "Skerry ${name}" ${dataOf(name)}\n`).join('');
-
-const LAUNCHER = `#!/bin/sh
-exec ${NODE} --disable-warning=ExperimentalWarning ${COMMAND} "$@"
-`;
 
 /** What needrestart would do to a unit whose old process still serves somebody: nothing. */
 const needrestart = (roles: readonly string[]): PackagedFile => ({

@@ -30,6 +30,10 @@ export const createRelease = (build: string): Release => ({
   epoch: epochOf(),
 });
 
+/** Of the command's package, which has been staged. */
+export const versionOf = ({ staged }: Release) =>
+  (JSON.parse(readFileSync(join(staged, 'skerry/package.json'), 'utf8')) as { version: string }).version;
+
 /** Of everything that is handed out, as sha256sum(1) writes and checks it. */
 export function writeChecksums({ files }: Release): void {
   mkdirSync(files, { recursive: true });

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { releaseImage } from '../../image/build.ts';
+import { releasePackages } from '../../release/npm.ts';
+import { createRelease } from '../../release/release.ts';
+
+const DIRECTORY = mkdtempSync(join(tmpdir(), 'skerry-image-'));
+const RELEASE = createRelease(join(DIRECTORY, 'build'));
+/** Where nothing mounted and nothing that runs outlives it. */
+const APART = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
+
+/** Makes the image, as somebody with this umask. Gives the paths of the files. */
+async function make(name: string, mask: number): Promise<string[]> {
+  const files = join(DIRECTORY, name);
+  const before = process.umask(mask);
+  try {
+    return (await releaseImage({ ...RELEASE, files })).map((file) => join(files, file));
+  } finally {
+    process.umask(before);
+  }
+}
+
+async function play(scenario: string, ...args: string[]): Promise<void> {
+  const program = [process.execPath, join(import.meta.dirname, scenario), ...args];
+  const child = spawn('unshare', [...APART, ...program], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  assert.equal(code, 0, `${scenario} failed; its last words are above`);
+}
+
+describe('the container image', () => {
+  let first: string[] = [];
+
+  before(async () => {
+    assert.equal(process.geteuid?.(), 0, 'this soak needs root: it makes an image and virtual machines');
+    releasePackages(RELEASE);
+    first = await make('first', 0o022);
+  });
+  after(() => rmSync(DIRECTORY, { recursive: true, force: true }));
+
+  test('is the same, byte by byte, when it is made again', async () => {
+    const sumsOf = (paths: readonly string[]) =>
+      paths.map((path) => createHash('sha256').update(readFileSync(path)).digest('hex'));
+    assert.deepEqual(sumsOf(await make('again', 0o077)), sumsOf(first));
+  });
+
+  test('has a tree in which every daemon serves as the user of the image', async () => {
+    const directory = join(DIRECTORY, 'tree');
+    mkdirSync(directory);
+    await play('tree.ts', first[0]!, directory);
+  });
+});
