@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { skerryHere } from '../testing/here.ts';
 import { startDaemon } from '../testing/parts.ts';
 import { findFreePorts } from '../testing/ports.ts';
 import { run, SKERRY, until } from '../testing/shell.ts';
@@ -13,7 +14,9 @@ import { run, SKERRY, until } from '../testing/shell.ts';
 const TIMEOUT_MS = 90_000;
 const SMALL_FILE = 'kept by a message';
 
-const skerry = (...args: string[]) => run(process.execPath, [SKERRY, ...args]);
+/** Of processes of their own are those of which somebody else's process must be told apart: the first backup and the restore. */
+const skerryAlone = (...args: string[]) => run(process.execPath, [SKERRY, ...args]);
+const skerry = (...args: string[]) => skerryHere(process.env, args);
 const core = (directory: string, port = 0, peers = '') =>
   startDaemon('core', {
     SKERRY_CORE_DATA_DIR: directory,
@@ -80,7 +83,7 @@ describe('a core node with its embedded database', () => {
       const writing = startWriting(node.url);
       await until('messages', TIMEOUT_MS, async () => writing.hashes.length > 20);
       kept = [...writing.hashes];
-      const made = await skerry(
+      const made = await skerryAlone(
         'backup',
         file,
         '--role',
@@ -100,13 +103,13 @@ describe('a core node with its embedded database', () => {
       });
       assert.equal((await stat(file)).mode & 0o777, 0o600);
       const again = await skerry('backup', file, '--role', 'core', '--data-dir', first);
-      assert.match(again.stderr, /FILE_EXISTS/);
+      assert.match(again.err, /FILE_EXISTS/);
       const running = await skerry('restore', file, '--data-dir', first, '--passphrase-file', passphrase);
-      assert.match(running.stderr, /NODE_RUNNING/);
+      assert.match(running.err, /NODE_RUNNING/);
     }
     await rm(first, { recursive: true });
 
-    const back = await skerry(
+    const back = await skerryAlone(
       'restore',
       file,
       '--data-dir',
@@ -148,20 +151,13 @@ describe('a core node with its embedded database', () => {
     await writeFile(wrong, 'another\n');
     const target = join(home, 'target');
     const attempt = async (path: string, secret = passphrase) => {
-      const { code, stderr } = await skerry(
-        'restore',
-        path,
-        '--data-dir',
-        target,
-        '--passphrase-file',
-        secret,
-      );
+      const { code, err } = await skerry('restore', path, '--data-dir', target, '--passphrase-file', secret);
       assert.notEqual(code, 0);
       assert.deepEqual(
         (await readdir(target).catch(() => [])).filter((name) => name !== 'running.lock'),
         [],
       );
-      return stderr;
+      return err;
     };
     assert.match(await attempt(file, wrong), /PASSPHRASE_WRONG/);
     const [cut, flipped] = [join(home, 'cut'), join(home, 'flipped')];
@@ -178,9 +174,9 @@ describe('a core node with its embedded database', () => {
     await handle.close();
     assert.match(await attempt(flipped), /BACKUP_DAMAGED/);
     const shown = await skerry('backup', 'show', file, '--passphrase-file', passphrase, '--json');
-    assert.equal(JSON.parse(shown.stdout).role, 'core');
+    assert.equal(JSON.parse(shown.out).role, 'core');
     assert.equal((await skerry('backup', 'verify', file, '--passphrase-file', passphrase)).code, 0);
     const other = await skerry('restore', file, '--role', 'scheduler', '--passphrase-file', passphrase);
-    assert.match(other.stderr, /BACKUP_UNFIT/);
+    assert.match(other.err, /BACKUP_UNFIT/);
   });
 });

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { findKept } from '@skerry/kit';
 import { loadService } from '../network/daemon.ts';
+import { skerryHere } from '../testing/here.ts';
 import { startUp } from '../testing/parts.ts';
-import { run, SKERRY } from '../testing/shell.ts';
 
 /** Of a network that `skerry up` starts. */
 const ROLES = ['core', 'scheduler', 'compute', 'gateway', 'credit', 'monitor', 'status'] as const;
 type Role = (typeof ROLES)[number];
 
-const skerry = (...args: string[]) => run(process.execPath, [SKERRY, ...args]);
+const skerry = (...args: string[]) => skerryHere(process.env, args);
 
 async function filesBelow(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
@@ -37,9 +37,9 @@ async function checkNames(role: Role, directory: string): Promise<void> {
 async function saveAndRestore(home: string, role: Role, from: string): Promise<void> {
   const [file, to] = [join(home, `${role}.skerry`), join(home, 'restored', role)];
   const made = await skerry('backup', file, '--role', role, '--data-dir', from);
-  assert.equal(made.code, 0, made.stderr);
+  assert.equal(made.code, 0, made.err);
   const back = await skerry('restore', file, '--role', role, '--data-dir', to);
-  assert.equal(back.code, 0, back.stderr);
+  assert.equal(back.code, 0, back.err);
   const { keeping } = await loadService(role);
   for (const { path, kind } of keeping.entries) {
     const isFile = kind === 'secret' || (kind === 'state' && !path.endsWith('/'));

@@ -14,6 +14,7 @@ import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { canHoldAddresses } from '../scheduler/testing/nodes.ts';
+import { skerryHere } from '../testing/here.ts';
 import { startDaemon } from '../testing/parts.ts';
 import { SKERRY } from '../testing/shell.ts';
 
@@ -55,23 +56,22 @@ before(async () => {
 });
 after(() => stack.disposeAsync());
 
+const environmentOf = (home: string, environment: Readonly<Record<string, string>>) => ({
+  ...bareEnvironment(),
+  HOME: home,
+  SKERRY_HOME: home,
+  SKERRY_LOG_LEVEL: 'error',
+  ...environment,
+});
+
 /** `skerry ARGS` in a home of its own. */
 function start(home: string, environment: Readonly<Record<string, string>>, ...args: string[]) {
-  const env = {
-    ...bareEnvironment(),
-    HOME: home,
-    SKERRY_HOME: home,
-    SKERRY_LOG_LEVEL: 'error',
-    ...environment,
-  };
+  const env = environmentOf(home, environment);
   return spawn(process.execPath, [SKERRY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-async function run(home: string, environment: Readonly<Record<string, string>>, ...args: string[]) {
-  const child = start(home, environment, ...args);
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  return { out, err, code: code as number };
-}
+const run = (home: string, environment: Readonly<Record<string, string>>, ...args: string[]) =>
+  skerryHere(environmentOf(home, environment), args);
 
 /** A node that joins and stays; given what the command reported. */
 async function joined(home: string, environment: Readonly<Record<string, string>>, ...args: string[]) {
@@ -257,7 +257,8 @@ describe('a machine joins a network with one command', () => {
 
   test('a node that would announce loopback to a network elsewhere does not start', async () => {
     const environment = { SKERRY_COMPUTE_CORE_URL: 'http://core.invalid', SKERRY_COMPUTE_PORT: '0' };
-    const { code, out } = await run(join(dir, 'alone'), environment, 'compute');
+    const child = start(join(dir, 'alone'), environment, 'compute');
+    const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
     assert.equal(code, 2);
     assert.match(out, /SKERRY_COMPUTE_ANNOUNCE_URL/);
   });

@@ -16,8 +16,9 @@ import {
   readPublishedScores,
 } from '@skerry/client';
 import { sha256Hex } from '@skerry/protocol';
+import { skerryHere } from '../testing/here.ts';
 import { startDaemon, startUp } from '../testing/parts.ts';
-import { run, SKERRY, say, until } from '../testing/shell.ts';
+import { say, until } from '../testing/shell.ts';
 
 /** A devnet as it comes, its first short hours, and a second core node set up by the steps of docs/operating.md. */
 
@@ -67,8 +68,8 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
   );
   const first = net.urls.core!;
   const skerry = async (url: string, ...args: string[]) => {
-    const { code, stdout, stderr } = await run(process.execPath, [SKERRY, '--core', url, '--json', ...args]);
-    return { code, stderr, body: JSON.parse(stdout || stderr) };
+    const { code, out, err } = await skerryHere(process.env, ['--core', url, '--json', ...args]);
+    return { code, err, body: JSON.parse(out || err) };
   };
   const owner = createSigner(generatePrivateKey());
   const client = new CoreClient({ url: first, signer: owner });
@@ -107,7 +108,7 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
   });
   const keyFile = join(home, 'net', 'credit', 'key');
   const granted = await skerry(first, 'credit', 'grant', owner.address, '$5', '--key-file', keyFile);
-  assert.equal(granted.code, 0, granted.stderr);
+  assert.equal(granted.code, 0, granted.err);
 
   // The steps of docs/operating.md, "A second core node".
   const second = stack.use(
