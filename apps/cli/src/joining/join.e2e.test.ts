@@ -7,15 +7,13 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { call, createSigner } from '@skerry/client';
-import { coreService } from '@skerry/core';
+import { call } from '@skerry/client';
 import { findFreePort } from '@skerry/devnet';
-import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { canHoldAddresses } from '../scheduler/testing/nodes.ts';
 import { skerryHere } from '../testing/here.ts';
-import { startDaemon } from '../testing/parts.ts';
+import { startPlacing } from '../testing/placing.ts';
 import { SKERRY } from '../testing/shell.ts';
 
 const PATIENCE = '300s';
@@ -28,31 +26,17 @@ let scheduler: string;
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), 'skerry-join-'));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
-  scheduler = createSigner(await loadOrCreateKeyFile(join(dir, 'scheduler', 'key'))).address;
-  const config = readConfig(coreService.config, {
-    SKERRY_CORE_DATA_DIR: join(dir, 'core'),
-    SKERRY_CORE_PORT: '0',
-    SKERRY_CORE_HOST: '127.0.0.1',
-    SKERRY_CORE_SCHEDULERS: scheduler,
-    SKERRY_CORE_SCORING_PUBLISHERS: 'none',
-    SKERRY_CORE_CREDIT_PUBLISHERS: 'none',
-    SKERRY_CORE_ALLOW_PRIVATE: 'yes',
-  });
-  const log = createLogger('test', 'silent');
-  const core = stack.use(await coreService.start(config, { log, signal: new AbortController().signal }));
-  coreUrl = core.urls[0]!;
-  const { url } = stack.use(
-    await startDaemon('scheduler', {
-      SKERRY_SCHEDULER_DATA_DIR: join(dir, 'scheduler'),
-      SKERRY_SCHEDULER_HOST: '127.0.0.1',
-      SKERRY_SCHEDULER_PORT: '0',
-      SKERRY_SCHEDULER_CORE_URL: coreUrl,
-      SKERRY_SCHEDULER_PROBE_INTERVAL_SECONDS: '1',
-      SKERRY_SCHEDULER_TRUST: 'all',
-      SKERRY_SCHEDULER_ALLOW_PRIVATE: 'yes',
+  const placing = stack.use(
+    await startPlacing(dir, {
+      core: {
+        SKERRY_CORE_SCORING_PUBLISHERS: 'none',
+        SKERRY_CORE_CREDIT_PUBLISHERS: 'none',
+        SKERRY_CORE_ALLOW_PRIVATE: 'yes',
+      },
+      scheduler: { SKERRY_SCHEDULER_TRUST: 'all', SKERRY_SCHEDULER_ALLOW_PRIVATE: 'yes' },
     }),
   );
-  schedulerUrl = url;
+  ({ scheduler, coreUrl, schedulerUrl } = placing);
 });
 after(() => stack.disposeAsync());
 

@@ -4,43 +4,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { CoreClient, call, createSigner, generatePrivateKey } from '@skerry/client';
-import { coreService } from '@skerry/core';
-import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
 import { type NodeView, SCHEDULER_API } from '@skerry/protocol/api/scheduler';
-import { startDaemon } from '../testing/parts.ts';
+import { startPlacing } from '../testing/placing.ts';
 import { until } from '../testing/shell.ts';
 import { type Answer, canHoldAddresses, FakeNode, serve } from './testing/nodes.ts';
 
 /** Only what hangs takes as long. */
 const TIMEOUT_MS = 600_000;
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
-const log = createLogger('test', 'silent');
 
 /** A core node and a scheduler. @param settings of the scheduler, made when the core node is there */
 async function startNetwork(settings: Readonly<Record<string, string>> = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'skerry-proof-'));
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(dir, { recursive: true, force: true }));
-  const scheduler = createSigner(await loadOrCreateKeyFile(join(dir, 'scheduler', 'key')));
-  const config = readConfig(coreService.config, {
-    SKERRY_CORE_DATA_DIR: join(dir, 'core'),
-    SKERRY_CORE_PORT: '0',
-    SKERRY_CORE_HOST: '127.0.0.1',
-    SKERRY_CORE_SCHEDULERS: scheduler.address,
-  });
-  const core = stack.use(await coreService.start(config, { log, signal: new AbortController().signal }));
-  const coreUrl = core.urls[0]!;
+  const { coreUrl, schedulerUrl: url } = stack.use(await startPlacing(dir, { scheduler: settings }));
   const owner = new CoreClient({ url: coreUrl, signer: createSigner(generatePrivateKey()) });
-  const { url } = stack.use(
-    await startDaemon('scheduler', {
-      SKERRY_SCHEDULER_DATA_DIR: join(dir, 'scheduler'),
-      SKERRY_SCHEDULER_HOST: '127.0.0.1',
-      SKERRY_SCHEDULER_PORT: '0',
-      SKERRY_SCHEDULER_CORE_URL: coreUrl,
-      SKERRY_SCHEDULER_PROBE_INTERVAL_SECONDS: '1',
-      ...settings,
-    }),
-  );
   const listNodes = async () =>
     new Map((await call(url, SCHEDULER_API.listNodes, {})).nodes.map((one) => [one.node_id, one]));
   const owned = stack.move();

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { createSigner } from '@skerry/client';
+import { coreService } from '@skerry/core';
+import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { startDaemon } from './parts.ts';
+
+type Settings = Readonly<Record<string, string>>;
+
+/** A core node in this process and the scheduler that it trusts in one of its own, which looks at nodes every second. */
+export async function startPlacing(dir: string, settings: { core?: Settings; scheduler?: Settings } = {}) {
+  await using stack = new AsyncDisposableStack();
+  const { address: scheduler } = createSigner(await loadOrCreateKeyFile(join(dir, 'scheduler', 'key')));
+  const config = readConfig(coreService.config, {
+    SKERRY_CORE_DATA_DIR: join(dir, 'core'),
+    SKERRY_CORE_PORT: '0',
+    SKERRY_CORE_HOST: '127.0.0.1',
+    SKERRY_CORE_SCHEDULERS: scheduler,
+    ...settings.core,
+  });
+  const log = createLogger('test', 'silent');
+  const core = stack.use(await coreService.start(config, { log, signal: new AbortController().signal }));
+  const coreUrl = core.urls[0]!;
+  const { url: schedulerUrl } = stack.use(
+    await startDaemon('scheduler', {
+      SKERRY_SCHEDULER_DATA_DIR: join(dir, 'scheduler'),
+      SKERRY_SCHEDULER_HOST: '127.0.0.1',
+      SKERRY_SCHEDULER_PORT: '0',
+      SKERRY_SCHEDULER_CORE_URL: coreUrl,
+      SKERRY_SCHEDULER_PROBE_INTERVAL_SECONDS: '1',
+      ...settings.scheduler,
+    }),
+  );
+  const owned = stack.move();
+  return { scheduler, coreUrl, schedulerUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
