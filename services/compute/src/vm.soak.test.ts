@@ -12,7 +12,7 @@ test('snapshots, restore, backup and reinstall of a real machine', { timeout: DE
   playScenario('vm-disks.ts'),
 );
 
-for (const image of ['debian:13', 'ubuntu']) {
+for (const image of ['debian:12', 'debian:13', 'ubuntu']) {
   test(`a short life of ${image}`, { timeout: DEADLINE_MS }, () => playScenario('vm-short.ts', image));
 }
 

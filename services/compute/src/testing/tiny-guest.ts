@@ -158,9 +158,14 @@ export function createTiny(
 }
 
 /** Runs a script in a tiny guest, and gives what it wrote. Rejects when nobody answers in time. */
-export function askTiny(address: string, script: string, limitMs = LIMIT_MS): Promise<string> {
+export function askTiny(
+  address: string,
+  script: string,
+  limitMs = LIMIT_MS,
+  port = SHELL_PORT,
+): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const socket = connect({ host: address, port: SHELL_PORT, signal: AbortSignal.timeout(limitMs) });
+  const socket = connect({ host: address, port, signal: AbortSignal.timeout(limitMs) });
   let text = '';
   socket.setEncoding('utf8').on('data', (part: string) => {
     text += part;

@@ -1,10 +1,5 @@
-// One virtual machine from its creation to its end, with a restart of its compute node. Run by vm.e2e.test.ts.
+// One virtual machine from its creation to its end, with a restart of its compute node. Run by vm.soak.test.ts.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { run } from '../host/run.ts';
 import {
   ANSWER_MS,
   isPhase,
@@ -17,6 +12,7 @@ import {
   step,
   type VmWorld,
 } from './vm-world.ts';
+import { volumesOf } from './volumes.ts';
 import { connects, until } from './wait.ts';
 
 /** What the machine begins as: the second argument of this process. */
@@ -24,23 +20,6 @@ const [, image = 'debian:12'] = process.argv.slice(2);
 
 /** What the SDKs of the deployed network name by default. */
 const SDK_DISK = 'f7e68c568906b4ebcd3cd3c4bfdff96c489cd2a9ef73ba2d7503f244dfd578de';
-
-const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
-
-/** A file of the network with a file system. */
-async function storeVolume({ core }: VmWorld): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'skerry-volume-'));
-  try {
-    await mkdir(join(directory, 'root'));
-    await writeFile(join(directory, 'root/said'), 'from a volume');
-    const path = join(directory, 'volume.raw');
-    await run('mke2fs', ['-q', '-t', 'ext4', '-d', join(directory, 'root'), path, '1M']);
-    const bytes = await readFile(path);
-    return (await core.client.storeFile(new Blob([bytes]), 'volume', sha256Of(bytes))).item_hash;
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
-}
 
 /** With a volume of each kind. */
 const contentOf = async (world: VmWorld) => ({
@@ -54,11 +33,7 @@ const contentOf = async (world: VmWorld) => ({
     persistence: 'host',
     size_mib: 3_900,
   },
-  volumes: [
-    { ref: await storeVolume(world), mount: '/opt/given' },
-    { ephemeral: true, size_mib: 64, mount: '/srv/scratch' },
-    { persistence: 'host', name: 'kept', size_mib: 32, mount: '/srv/kept' },
-  ],
+  volumes: await volumesOf(world),
 });
 
 async function scenario(world: VmWorld): Promise<void> {
