@@ -16,7 +16,7 @@ import {
   QUICK_LIMIT_MS,
   RUN_LIMIT_MS,
 } from './runner/limits.ts';
-import { ProcessTree } from './runner/processes.ts';
+import { endAbandoned, ProcessTree } from './runner/processes.ts';
 import { ROOT } from './source.ts';
 import { parseCommand } from './usage.ts';
 
@@ -109,6 +109,7 @@ function listTests(): Files {
 
 const startMs = performance.now();
 const say = values.json ? console.error : console.log;
+endAbandoned();
 const accounts = new CpuAccounts();
 const spent: Spent[] = [];
 let database: CpuMeter | undefined;

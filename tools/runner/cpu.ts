@@ -55,9 +55,13 @@ function removeGroup(group: string): void {
   attempt(() => rmdirSync(group));
 }
 
+/** With all that still runs in them (cgroup.kill, since Linux 5.14). */
 function removeAbandoned(home: string): void {
-  for (const name of attempt(() => readdirSync(home)) ?? [])
-    if (name.startsWith(PREFIX) && !isAlive(Number(name.slice(PREFIX.length)))) removeGroup(join(home, name));
+  for (const name of attempt(() => readdirSync(home)) ?? []) {
+    if (!name.startsWith(PREFIX) || isAlive(Number(name.slice(PREFIX.length)))) continue;
+    attempt(() => writeFileSync(join(home, name, 'cgroup.kill'), '1'));
+    removeGroup(join(home, name));
+  }
 }
 
 /**

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -7,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ROOT } from '../source.ts';
 import type { CpuAccounts } from './cpu.ts';
-import { type Descendant, markedEnvironment, ProcessTree, readLastWords } from './processes.ts';
+import { type Descendant, markedEnvironment, newMark, ProcessTree, readLastWords } from './processes.ts';
 import type { Report } from './reporter.ts';
 
 export interface FileOutcome {
@@ -176,7 +175,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
   const path = options.paths.join(', ');
   const startMs = performance.now();
   const record = new Record();
-  const mark = randomUUID();
+  const mark = newMark();
   const child = start(options.paths, mark, record);
   const tree = new ProcessTree(child.pid ?? -1, mark);
   const cpu = options.accounts.meter(child.pid ?? -1, tree);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -64,6 +65,9 @@ function readEntries(isThorough: boolean): Entry[] {
   });
 }
 
+const readEnvironment = (pid: number): string =>
+  attempt(() => readFileSync(`/proc/${pid}/environ`, 'latin1')) ?? '';
+
 const commandOf = (pid: number): string =>
   (attempt(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? '').split('\0').join(' ').trim() || '?';
 
@@ -119,8 +123,9 @@ export class ProcessTree {
 
   #isMarked(pid: number): boolean {
     if (this.#mark === undefined) return false;
-    const environment = attempt(() => readFileSync(`/proc/${pid}/environ`, 'latin1'));
-    const marks = environment?.split('\0').find((entry) => entry.startsWith(`${MARK_VARIABLE}=`));
+    const marks = readEnvironment(pid)
+      .split('\0')
+      .find((entry) => entry.startsWith(`${MARK_VARIABLE}=`));
     return (
       marks
         ?.slice(MARK_VARIABLE.length + 1)
@@ -168,6 +173,25 @@ export class ProcessTree {
       const left = await this.waitForEnd(ROUND_MS);
       if (left.length === 0 || performance.now() - startMs >= limitMs) return left;
     }
+  }
+}
+
+/** Of the process that starts trees: which one it is, whatever number it has. */
+const ownName = (): string => {
+  const { pid, startTicks } = readEntry(process.pid) ?? { pid: process.pid, startTicks: '' };
+  return `${pid}-${startTicks}`;
+};
+
+/** A mark that says who started the tree. */
+export const newMark = (): string => `${ownName()}-${randomUUID()}`;
+
+/** Ends what a killed process of ours started, however often it changed its session: the outermost mark names the starter. */
+export function endAbandoned(): void {
+  for (const { pid } of readEntries(true)) {
+    const [, starter, ticks] =
+      new RegExp(`(?:^|\0)${MARK_VARIABLE}=(\\d+)-(\\d+)-`).exec(readEnvironment(pid)) ?? [];
+    if (starter === undefined || readEntry(Number(starter))?.startTicks === ticks) continue;
+    attempt(() => process.kill(pid, 'SIGKILL'));
   }
 }
 

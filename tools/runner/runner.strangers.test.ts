@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { until } from '@skerry/kit/testing/until';
 import { ROOT } from '../source.ts';
 import { batch } from './batches.ts';
 import { busyFactor } from './limits.ts';
@@ -24,20 +25,23 @@ interface Run {
   readonly pids: readonly number[];
 }
 
+const startRunner = (fixtures: readonly string[], options: readonly string[], env: NodeJS.ProcessEnv) =>
+  spawn(
+    process.execPath,
+    [
+      '--disable-warning=ExperimentalWarning',
+      'tools/test.ts',
+      ...fixtures.map((fixture) => `tools/runner/testing/${fixture}`),
+      ...options,
+    ],
+    { cwd: ROOT, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+
 async function runFixtures(fixtures: readonly string[], ...options: string[]): Promise<Run> {
   const dir = mkdtempSync(join(tmpdir(), 'skerry-runner-'));
   const pids = join(dir, 'pids');
   try {
-    const child = spawn(
-      process.execPath,
-      [
-        '--disable-warning=ExperimentalWarning',
-        'tools/test.ts',
-        ...fixtures.map((fixture) => `tools/runner/testing/${fixture}`),
-        ...options,
-      ],
-      { cwd: ROOT, env: { ...process.env, TEST_PIDS: pids }, stdio: ['ignore', 'pipe', 'inherit'] },
-    );
+    const child = startRunner(fixtures, options, { TEST_PIDS: pids });
     const code = new Promise<number | null>((resolve) => child.once('exit', resolve));
     const output = await text(child.stdout);
     return {
@@ -77,6 +81,33 @@ test('F10: the run has a limit of its own: it says what was running, ends it, an
   assert.equal(code, 1);
   assert.match(output, /The run took longer than .*; running: tools\/runner\/testing\/hangs\.ts/);
   assert.match(output, /^1 passed, \d failed, 0 skipped$/m);
+});
+
+test('F10: what a killed run left is ended by the next one', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'skerry-runner-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const env = { TEST_PIDS: join(dir, 'pids') };
+  // As of a run of its own: the one that this test is part of lives.
+  const killed = startRunner(['hangs.ts'], [], { ...env, SKERRY_TEST_TREE: undefined });
+  const said = await until(
+    'it hangs',
+    () => (existsSync(env.TEST_PIDS) ? readFileSync(env.TEST_PIDS, 'utf8') : ''),
+    (text) => text.endsWith(']'),
+  );
+  const pids = JSON.parse(said) as number[];
+  t.after(() => pids.filter(isAlive).forEach((pid) => void process.kill(pid, 'SIGKILL')));
+  killed.kill('SIGKILL');
+  const { output, code } = await runFixtures(['passes.ts']);
+  assert.equal(code, 0);
+  // Without control groups, one that has nothing of the run's environment cannot be told from others.
+  const known = output.includes('control groups, which count exactly, cannot be made')
+    ? pids.slice(0, 2)
+    : pids;
+  await until(
+    'they are gone',
+    () => known.filter(isAlive),
+    ({ length }) => length === 0,
+  );
 });
 
 test('F10: a file that passes and leaves a process behind fails, and the process is named and ended', async () => {

@@ -10,12 +10,14 @@ async function run(command: string, ...args: string[]): Promise<void> {
   assert.equal(code, 0, `${command} ${args.join(' ')} failed; its last words are above`);
 }
 
+/** Names that a compute node gives to network namespaces, and that nobody takes back when it is killed, go with the scenario. */
+const OWN_NAMES = 'mkdir -p /run/netns && mount -t tmpfs none /run/netns && exec "$0" "$@"';
+
 /** A scenario of this directory in a network namespace of its own, so that ports and interfaces are nobody else's; takes root. */
 export const runAlone = (scenario: string, ...args: string[]) =>
   run(
     'unshare',
-    '--net',
-    '--',
+    ...['--net', '--mount', '--', 'sh', '-c', OWN_NAMES],
     process.execPath,
     fileURLToPath(new URL(`./${scenario}`, import.meta.url)),
     ...args,

@@ -8,8 +8,8 @@ import { killUnderLoad, surviveKills } from '../testing/crash.ts';
 import { startNode } from '../testing/node.ts';
 
 /** 50 of them are in crash.soak.test.ts. */
-const KILLS = 4;
-const KILLS_EMBEDDED = 2;
+const KILLS = 2;
+const KILLS_EMBEDDED = 1;
 
 test(`kill -9 of the core node ${KILLS} times under load: what was acknowledged is there, once, and the state is that of its messages`, (t) =>
   surviveKills(t, KILLS));
