@@ -16,6 +16,7 @@ import {
   daemonDataDir,
   daemonKeyFile,
   kindOf,
+  nodeFlagsOf,
   type Plan,
   SYSTEMS,
   settingsOf,
@@ -26,7 +27,7 @@ import { checkPorts, type DevnetPorts } from './ports.ts';
 import type { RestartLimits } from './restart.ts';
 
 export interface DevnetOptions {
-  /** The executable and arguments that run a daemon when its name is appended. */
+  /** Node's executable, and the arguments that run a daemon when its name is appended. */
   readonly command: readonly [string, ...string[]];
   /** What the daemons see, beside their settings. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -119,7 +120,7 @@ function createDaemon(
     lockFd: lock.fd,
     command: (urls) => ({
       file,
-      args: [...args, ...(COMMANDS[kindOf(name)] ?? [kindOf(name)])],
+      args: [...nodeFlagsOf(kindOf(name)), ...args, ...(COMMANDS[kindOf(name)] ?? [kindOf(name)])],
       environment: { ...options.environment, ...settingsOf(name, plan, known, urls) },
     }),
     onLine: (line) => {

@@ -20,6 +20,17 @@ export const COMMANDS: Partial<Readonly<Record<DaemonKind, readonly string[]>>> 
   status: ['status', 'serve'],
 };
 
+/**
+ * How much of Node's memory new objects may take, in MiB: what a start makes of them swells it to 16, and it stays so in a daemon
+ * at rest. A core node under load needs some of it.
+ */
+const YOUNG_MIB: Partial<Readonly<Record<DaemonKind, number>>> = { core: 4 };
+const YOUNG_MIB_OTHERS = 1;
+
+export const nodeFlagsOf = (kind: DaemonKind) => [
+  `--max-semi-space-size=${YOUNG_MIB[kind] ?? YOUNG_MIB_OTHERS}`,
+];
+
 export const CORES_MAX = 9;
 /** Further core nodes listen so many ports apart, where the first one's port is given. */
 const CORE_PORT_STEP = 100;
