@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { createSigner } from '@skerry/client';
 import { type DevnetOptions, startDevnet } from './devnet.ts';
 import { ANY_PORTS, createTestDir, isAlive, QUICK_LIMITS, TEST_DAEMON, until } from './testing/network.ts';
+import { startOutside } from './testing/outside.ts';
 
 type Settings = Record<string, string>;
 
@@ -133,14 +132,6 @@ test('giving up while it starts stops what was started', async () => {
   await assert.rejects(starting, { code: 'SHUTTING_DOWN' });
   await using _again = await startDevnet(options(dir.path));
 });
-
-/** A devnet in a process of its own that prints the pids of its daemons. */
-async function startOutside(dataDir: string): Promise<{ parent: ChildProcess; pids: number[] }> {
-  const program = fileURLToPath(new URL('./testing/parent.ts', import.meta.url));
-  const parent = spawn(process.execPath, [program, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [chunk] = (await once(parent.stdout!, 'data')) as [Buffer];
-  return { parent, pids: JSON.parse(chunk.toString()) as number[] };
-}
 
 test('after a kill -9 of the devnet its daemons go too, and the next one waits for them', async () => {
   await using dir = await createTestDir();

@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSigner } from '@skerry/client';
-import { acquireLock, type Lock, loadOrCreateKeyFile } from '@skerry/kit';
+import { type Lock, loadOrCreateKeyFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type DevnetChain, startChain } from './chain.ts';
 import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
+import { lockDataDir } from './locks.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import {
   COMMANDS,
@@ -61,47 +61,6 @@ export interface Devnet extends AsyncDisposable {
   readonly failures: ReadonlyMap<DaemonName, AppError>;
   /** Ends everything at once, without the daemons' own stop. */
   kill(): void;
-}
-
-/** Daemons whose devnet was killed notice it and stop within their own deadline, which is shorter. */
-const LEFTOVER_WAIT_MS = 25_000;
-
-/** One that is just stopping (its terminal was closed) gets this long before it counts as running. */
-const STOPPING_WAIT_MS = 2_000;
-
-interface Locks extends Disposable {
-  /** Held by every daemon too. */
-  readonly daemons: Lock;
-}
-
-async function lockDataDir(dataDir: string, onWait: () => void): Promise<Locks> {
-  const file = join(dataDir, 'devnet.lock');
-  const own = await acquireLock(file, { waitMs: STOPPING_WAIT_MS });
-  if (own === undefined) {
-    throw new AppError(
-      'DEVNET_RUNNING',
-      `another devnet (process ${readFileSync(file, 'utf8').trim()}) uses ${dataDir}; stop it, or choose another directory`,
-    );
-  }
-  own.write(`${process.pid}\n`);
-  const shared = join(dataDir, 'daemons.lock');
-  let daemons = await acquireLock(shared, { waitMs: 0 });
-  if (daemons === undefined) {
-    onWait();
-    daemons = await acquireLock(shared, { waitMs: LEFTOVER_WAIT_MS });
-  }
-  if (daemons === undefined) {
-    own[Symbol.dispose]();
-    throw new AppError('DEVNET_RUNNING', `a daemon of a previous devnet still uses ${dataDir}`);
-  }
-  const held = daemons;
-  return {
-    daemons,
-    [Symbol.dispose]() {
-      held[Symbol.dispose]();
-      own[Symbol.dispose]();
-    },
-  };
 }
 
 /** The variables of the daemons themselves win over whatever the person's shell has. */

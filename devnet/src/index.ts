@@ -1,5 +1,6 @@
 export type { DevnetChain } from './chain.ts';
 export type { Daemon, DaemonEvent } from './daemon.ts';
 export { type Devnet, type DevnetOptions, startDevnet } from './devnet.ts';
-export { CORES_MAX, type DaemonName, type DevnetUrls, START_ORDER } from './plan.ts';
+export { CORES_MAX, type DaemonName, type DevnetUrls, daemonDataDir, START_ORDER } from './plan.ts';
 export { choosePorts, type DevnetPorts, findFreePort, PORTS, type PortName } from './ports.ts';
+export { type DevnetState, stopDevnet } from './stop.ts';

@@ -3,7 +3,7 @@ import { ANY_PORTS, TEST_DAEMON } from './network.ts';
 
 const devnet = await startDevnet({
   command: [process.execPath, TEST_DAEMON],
-  environment: {},
+  environment: { TEST_BEHAVIOUR: process.argv[3] ?? '{}' },
   dataDir: process.argv[2]!,
   ports: ANY_PORTS,
 });

@@ -7,7 +7,8 @@ import { computeKeeping } from './keeping.ts';
 export { computeConfig } from './config.ts';
 export { examineHost, type HostExamination, holdProofAddress } from './host/examine.ts';
 export { prepareImage } from './images/prepare.ts';
-export { powerOffMachines } from './instances/power-off.ts';
+export { clearLeftNetwork, findLeftMachines } from './instances/left-machines.ts';
+export { type PoweredOff, powerOffMachines } from './instances/power-off.ts';
 export { findAnnouncedUrlFault } from './publish/announced-url.ts';
 
 /** The OpenAPI 3.1 document of a compute node with the default settings. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
+import type { DownOptions } from '../network/down.ts';
 import type { StatusOptions } from '../network/status.ts';
 import type { UpOptions } from '../network/up.ts';
 import { parseDurationMs, parseHttpUrl, parseListenPort, parsePositive } from '../options.ts';
@@ -36,6 +37,18 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
     )
     .action(
       bind<UpOptions>(async (context, options) => (await import('../network/up.ts')).up(context, options)),
+    );
+
+  program
+    .command('down')
+    .description('end the network of this machine, also one whose "skerry up" was killed; data stay')
+    .option('--machines', 'shut its virtual machines down, too; their disks stay')
+    .option('--data-dir <dir>', "the network's directory (default: devnet in your data directory)")
+    .addHelpText('after', examples('skerry down', 'skerry down --machines'))
+    .action(
+      bind<DownOptions>(async (context, options) =>
+        (await import('../network/down.ts')).down(context, options),
+      ),
     );
 
   program

@@ -4,6 +4,7 @@ import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import { createOutput } from '../output/output.ts';
 import { describeAbility, describeCredit } from './ability.ts';
+import { renderDown } from './down.ts';
 import { hostAddresses } from './gateway.ts';
 import { createTerminal, isWorthShowing } from './terminal.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
@@ -170,5 +171,19 @@ test('what a credit service sells, in one line', () => {
   assert.match(
     describeCredit({ sales, enforcement: true }),
     /sells credits for USDC on ethereum; instances without credit/,
+  );
+});
+
+test('the end of a network says what still runs, and what ends it', () => {
+  assert.equal(renderDown('stopped', [], []), 'no network was running');
+  assert.match(
+    renderDown('running', [], ['a']),
+    /stopped; 1 virtual machine still running: "skerry down --machines" shuts it down/,
+  );
+  const off = { instance_id: 'a', state: 'off' } as const;
+  const cut = { instance_id: 'b', state: 'cut' } as const;
+  assert.match(
+    renderDown('ending', [off, cut], []),
+    /2 virtual machines powered off.*the power of 1 was cut/,
   );
 });

@@ -105,7 +105,7 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
     ...thingsToTry(facts),
     `  ${command} score latest      (after an hour, or within a minute with "skerry up --hour 20s")`,
     '',
-    'Press Ctrl-C to stop the network.',
+    `Press Ctrl-C to stop the network, or run "${command} down"; with --machines its virtual machines end, too.`,
     '',
   ].join('\n');
 }
@@ -115,7 +115,7 @@ export function renderFarewell(running: number): string {
   if (running === 0) return 'stopped';
   const [machines, keep, them] =
     running === 1 ? ['virtual machine', 'keeps', 'it'] : ['virtual machines', 'keep', 'them'];
-  return `stopped; ${running} ${machines} ${keep} running, and the next "skerry up" will manage ${them} again`;
+  return `stopped; ${running} ${machines} ${keep} running, and the next "skerry up" will manage ${them} again ("skerry down --machines" shuts ${them} down)`;
 }
 
 /** What renderWelcome tells, for programs. */

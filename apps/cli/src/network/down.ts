@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { PoweredOff } from '@skerry/compute';
+import { type DevnetState, daemonDataDir, stopDevnet } from '@skerry/devnet';
+import type { Context } from '../context.ts';
+
+export interface DownOptions {
+  readonly machines?: boolean;
+  readonly dataDir?: string;
+}
+
+const WAITING: Readonly<Record<DevnetState, string>> = {
+  running: 'stopping the network',
+  ending: 'its daemons are still stopping',
+  stopped: '',
+};
+
+const count = (machines: readonly unknown[]) =>
+  machines.length === 1 ? '1 virtual machine' : `${machines.length} virtual machines`;
+
+const them = (machines: readonly unknown[]) => (machines.length === 1 ? 'it' : 'them');
+
+/** What is told to people. Pure. */
+export function renderDown(
+  was: DevnetState,
+  ended: readonly PoweredOff[],
+  running: readonly string[],
+): string {
+  const words = [was === 'stopped' ? 'no network was running' : 'the network is stopped'];
+  const cut = ended.filter(({ state }) => state === 'cut');
+  if (ended.length > 0)
+    words.push(`${count(ended)} powered off, and the next "skerry up" starts ${them(ended)} again`);
+  if (cut.length > 0)
+    words.push(`the power of ${cut.length} was cut, because ${them(cut)} did not shut down in time`);
+  if (running.length > 0)
+    words.push(`${count(running)} still running: "skerry down --machines" shuts ${them(running)} down`);
+  return words.join('; ');
+}
+
+/** Ends the network that `skerry up` started, also where that was killed; with `--machines` its virtual machines, too. */
+export async function down(context: Context, options: DownOptions): Promise<void> {
+  const { output, paths } = context;
+  const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
+  const was = await stopDevnet(dataDir, (state) => output.note(WAITING[state]));
+  const computeDir = daemonDataDir(dataDir, 'compute');
+  let ended: PoweredOff[] = [];
+  let running: string[] = [];
+  if (existsSync(join(computeDir, 'instances'))) {
+    const { endMachines, findMachines } = await import('./left-machines.ts');
+    running = await findMachines(computeDir);
+    if (options.machines === true) {
+      if (running.length > 0) output.note(`shutting down ${count(running)}; up to 90 s are given to each`);
+      ended = await endMachines(context, computeDir);
+      running = [];
+    }
+  }
+  output.result(
+    { status: 'down', was, data_dir: dataDir, machines_ended: ended, machines_running: running },
+    `${renderDown(was, ended, running)}\ndata and logs are kept in ${dataDir}`,
+  );
+}

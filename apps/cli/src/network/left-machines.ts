@@ -1,0 +1,22 @@
+import {
+  clearLeftNetwork,
+  computeConfig,
+  findLeftMachines,
+  type PoweredOff,
+  powerOffMachines,
+} from '@skerry/compute';
+import { createLogger, readConfig, takeDataDir } from '@skerry/kit';
+import { withoutCommandVariables } from '../config.ts';
+import type { Context } from '../context.ts';
+
+/** The instances whose machines run below a compute node's data directory. */
+export const findMachines = (dataDir: string) => findLeftMachines(dataDir, createLogger('down', 'error'));
+
+/** Shuts down what a compute node left running, and takes its taps and rules away. Throws NODE_RUNNING. */
+export async function endMachines({ output, environment }: Context, dataDir: string): Promise<PoweredOff[]> {
+  using _alone = await takeDataDir(dataDir);
+  const ended = await powerOffMachines(dataDir, ({ instance_id: id }) => output.note(`${id} is off`));
+  const config = readConfig(computeConfig, withoutCommandVariables(environment));
+  await clearLeftNetwork({ ...config, dataDir });
+  return ended;
+}
