@@ -7,6 +7,10 @@ import { useInfo } from './data/questions.ts';
 import { Empty, Failed } from './parts/states.tsx';
 import { linkTo } from './pure/route.ts';
 import { Shell } from './shell.tsx';
+import { MachinePage } from './views/machine.tsx';
+import { Machines } from './views/machines.tsx';
+import { MessagePage } from './views/message.tsx';
+import { Messages } from './views/messages.tsx';
 import { NodePage } from './views/node.tsx';
 import { Nodes } from './views/nodes.tsx';
 import { Overview } from './views/overview.tsx';
@@ -25,6 +29,16 @@ const VIEWS: readonly View[] = [
     part: 'nodes',
     title: 'Nodes',
     show: ([id]) => (id === undefined ? <Nodes /> : <NodePage key={id} nodeId={id} />),
+  },
+  {
+    part: 'machines',
+    title: 'Machines',
+    show: ([id]) => (id === undefined ? <Machines /> : <MachinePage key={id} id={id} />),
+  },
+  {
+    part: 'messages',
+    title: 'Messages',
+    show: ([hash]) => (hash === undefined ? <Messages /> : <MessagePage key={hash} hash={hash} />),
   },
 ];
 

@@ -15,7 +15,9 @@ import {
   readLatestScores,
   readPublishedScores,
 } from '@skerry/client';
+import { findFreePort } from '@skerry/devnet';
 import { sha256Hex } from '@skerry/protocol';
+import { catchLiar, tourConsole } from '../testing/console-tour.ts';
 import { skerryHere } from '../testing/here.ts';
 import { startDaemon, startUp } from '../testing/parts.ts';
 import { say, until } from '../testing/shell.ts';
@@ -44,7 +46,10 @@ async function startLiar(target: string, lie: (row: Record<string, unknown>) => 
       const messages = page.messages.map((row, at) => (at === 0 ? lie(row) : row));
       body = Buffer.from(JSON.stringify({ ...page, messages }));
     }
-    response.writeHead(inner.status, { 'content-type': inner.headers.get('content-type') ?? '' });
+    response.writeHead(inner.status, {
+      'content-type': inner.headers.get('content-type') ?? '',
+      'access-control-allow-origin': '*',
+    });
     response.end(body);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -64,6 +69,8 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
   const net = stack.use(
     await startUp({ SKERRY_HOME: home, SKERRY_COMPUTE_INSTALL_PACKAGES: 'no' }, [
       ...['--hour', HOUR, '--data-dir', join(home, 'net')],
+      // The core node tells where they are, which the console learns from it.
+      ...['--scheduler-port', String(await findFreePort()), '--status-port', String(await findFreePort())],
     ]),
   );
   const first = net.urls.core!;
@@ -109,6 +116,10 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
   const keyFile = join(home, 'net', 'credit', 'key');
   const granted = await skerry(first, 'credit', 'grant', owner.address, '$5', '--key-file', keyFile);
   assert.equal(granted.code, 0, granted.err);
+
+  await t.test('the console shows the network in a browser, and checks a score and a message', () =>
+    tourConsole({ core: first, nodeId: published.scores.crn[0].node_id, machineId: machine.instance_id }),
+  );
 
   // The steps of docs/operating.md, "A second core node".
   const second = stack.use(
@@ -176,6 +187,7 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
       const { code, body } = await skerry(liar.url, 'score', 'verify', published.item_hash);
       assert.deepEqual([code, body.isSame], [1, false], what);
       assert.ok(body.refused.length > 0, what);
+      await catchLiar(second.url, liar.url, published.scores.crn[0].node_id);
     }
   });
 

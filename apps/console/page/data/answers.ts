@@ -1,4 +1,16 @@
-import { anything, fields, flag, list, maybe, number, type Read, record, rows, text } from '../pure/read.ts';
+import {
+  anything,
+  fields,
+  flag,
+  list,
+  maybe,
+  number,
+  oneOf,
+  type Read,
+  record,
+  rows,
+  text,
+} from '../pure/read.ts';
 
 /** The forms of what is asked, as far as it is shown (docs/openapi*.json). */
 
@@ -98,6 +110,7 @@ const instance = fields({
   reason: maybe(reason),
 });
 export type Instance = Read<typeof instance>;
+export const readInstance = instance;
 export const readInstances = fields({
   instances: rows(instance),
   pagination: fields({ total: number }),
@@ -135,3 +148,68 @@ export type ScoresMessage = Read<typeof scoresMessage>;
 export const readScoresMessages = fields({ messages: rows(scoresMessage) });
 
 export const readMeasurements = fields({ metrics: rows(record(anything)) });
+
+const confirmation = fields({ chain: text, height: number, hash: text });
+const listed = {
+  item_hash: text,
+  type: text,
+  chain: text,
+  sender: text,
+  signature: text,
+  time: number,
+  channel: maybe(text),
+};
+const messageHeader = fields(listed);
+export type MessageHeader = Read<typeof messageHeader>;
+export const readMessageHeaders = fields({ messages: rows(messageHeader) });
+
+/** With all that a signature is checked by. */
+const wholeMessage = fields({
+  ...listed,
+  item_type: maybe(oneOf('inline', 'storage', 'ipfs')),
+  item_content: maybe(text),
+  content: anything,
+});
+export type WholeMessage = Read<typeof wholeMessage>;
+export const readWholeMessages = fields({ messages: rows(wholeMessage) });
+
+export const readMessage = fields({
+  item_hash: text,
+  type: text,
+  chain: text,
+  sender: text,
+  channel: maybe(text),
+  timestamp: number,
+  content: anything,
+  status: text,
+  reception_time: maybe(text),
+  reason: maybe(reason),
+  confirmations: list(confirmation),
+  forgotten_by: maybe(list(text)),
+});
+export type Message = Read<typeof readMessage>;
+
+export const readWhy = fields({
+  hostname: text,
+  ipv6: maybe(text),
+  chain: list(fields({ step: text, ok: maybe(flag), detail: text })),
+  missing: maybe(reason),
+});
+export type Why = Read<typeof readWhy>;
+
+export const readExplanation = fields({
+  verdict: reason,
+  decisions: list(fields({ decided_at: text, kind: text, node_id: maybe(text), reason: maybe(reason) })),
+  nodes: record(number),
+  candidates: list(
+    fields({
+      node_id: text,
+      has_room: flag,
+      weight: number,
+      free_share: number,
+      score: maybe(number),
+      against: maybe(reason),
+    }),
+  ),
+});
+export type Explanation = Read<typeof readExplanation>;

@@ -25,11 +25,19 @@ const IDLE: LiveState = {
 const live = signal<LiveState>(IDLE);
 let running: { readonly url: string; readonly cursor: string; readonly worker: Live } | undefined;
 let starting = false;
-const wanted: Pick<LiveWish, 'from' | 'size' | 'filter'> = { from: null, size: 0, filter: '' };
+type Rows = Pick<LiveWish, 'from' | 'size' | 'filter'>;
+const NO_ROWS: Rows = { from: null, size: 0, filter: { type: '', channel: '', sender: '' } };
+let wanted = NO_ROWS;
 
 const send = () => {
   if (running) running.worker.wish({ url: running.url, cursor: running.cursor, ...wanted });
 };
+
+/** Rows that are wanted from now on; undefined: none. */
+export function wantRows(rows: Rows = NO_ROWS): void {
+  wanted = rows;
+  send();
+}
 
 async function start(url: string): Promise<void> {
   if (running || starting) return;

@@ -40,7 +40,7 @@ export interface FromService<T> extends Resource<T> {
 }
 
 /** What another service answers. */
-function useService<T>(
+export function useService<T>(
   name: Parameters<typeof serviceUrl>[1],
   path: string,
   reader: Reader<T>,

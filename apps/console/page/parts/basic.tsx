@@ -97,9 +97,17 @@ export const DateTime = ({ ms }: { readonly ms: number }) => (
 );
 
 /** A stranger's text: it cannot reorder, hide or imitate. */
-export const Safe = ({ text, limit }: { readonly text: string; readonly limit?: number }) => (
+export const Safe = ({
+  text,
+  limit,
+  keepsLines,
+}: {
+  readonly text: string;
+  readonly limit?: number;
+  readonly keepsLines?: boolean;
+}) => (
   <bdi class="safe">
-    {pieces(text, limit).map((piece) =>
+    {pieces(text, limit, keepsLines).map((piece) =>
       piece.isTrick ? (
         <span class="trick" title="a character that does not show, or changes how others show">
           {piece.text}
@@ -114,9 +122,9 @@ export const Safe = ({ text, limit }: { readonly text: string; readonly limit?: 
 const SHOWN_MS = 1_500;
 
 /** A hash, short, with a button that copies the whole. */
-export function Hash(props: { readonly value: string; readonly href?: string; readonly whole?: boolean }) {
+export function Hash(props: { readonly value: string; readonly href?: string }) {
   const [isCopied, setCopied] = useState(false);
-  const shown = <code title={props.value}>{props.whole ? props.value : short(props.value)}</code>;
+  const shown = <code title={props.value}>{short(props.value)}</code>;
   const copy = async () => {
     await navigator.clipboard?.writeText(props.value);
     setCopied(true);

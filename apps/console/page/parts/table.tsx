@@ -19,6 +19,8 @@ interface SortTableProps<T> {
   readonly keyOf: (row: T) => string;
   /** Name of the column that it is sorted by at first. */
   readonly first: string;
+  /** Whether its cells say themselves what they are, where there is no room for headings. */
+  readonly isCompact?: boolean;
 }
 
 function Heading<T>({
@@ -51,14 +53,14 @@ function Heading<T>({
 }
 
 /** A table that is sorted by its headings. The order stands in the address, so that it can be linked. */
-export function SortTable<T>({ label, columns, rows, keyOf, first }: SortTableProps<T>) {
+export function SortTable<T>({ label, columns, rows, keyOf, first, isCompact }: SortTableProps<T>) {
   const { sort, order } = route.value.query;
   const column = columns.find(({ name, sort: by }) => by && name === (sort ?? first));
   const isDescending = order === 'down';
   const sorted = column?.sort ? sortBy(rows, column.sort, isDescending) : rows;
   return (
     <div class="scroll">
-      <table class="rows" aria-label={label}>
+      <table class={isCompact ? 'rows compact' : 'rows'} aria-label={label}>
         <thead>
           <tr>
             {columns.map((one) => (

@@ -50,6 +50,8 @@ export function latency(seconds: number | null | undefined): string {
   return seconds < 1 ? `${Math.round(seconds * 1_000)} ms` : `${seconds.toFixed(2)} s`;
 }
 
+export const cores = (count: number) => plural(count, 'core');
+
 const BINARY = ['MiB', 'GiB', 'TiB', 'PiB'];
 /** `512 MiB`, `7.5 GiB`. */
 export function mebibytes(value: number): string {
@@ -70,8 +72,12 @@ export interface TextPiece {
   readonly isTrick: boolean;
 }
 
-/** A stranger's text in pieces that cannot reorder or hide each other. @param limit in characters, the rest is cut */
-export function pieces(text: string, limit = 200): readonly TextPiece[] {
+/**
+ * A stranger's text in pieces that cannot reorder or hide each other.
+ * @param limit in characters, the rest is cut
+ * @param keepsLines whether line feeds may act
+ */
+export function pieces(text: string, limit = 200, keepsLines = false): readonly TextPiece[] {
   const made: TextPiece[] = [];
   let plain = '';
   const flush = () => {
@@ -80,7 +86,7 @@ export function pieces(text: string, limit = 200): readonly TextPiece[] {
   };
   const characters = [...text];
   for (const character of characters.slice(0, limit)) {
-    if (!TRICKS.test(character)) {
+    if (!TRICKS.test(character) || (keepsLines && character === '\n')) {
       plain += character;
       continue;
     }

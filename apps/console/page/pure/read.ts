@@ -17,6 +17,11 @@ export const flag: Reader<boolean> = (value, at) =>
   typeof value === 'boolean' ? value : refuse(at, 'true or false');
 export const anything: Reader<unknown> = (value) => value;
 
+export const oneOf =
+  <const T extends string>(...allowed: readonly T[]): Reader<T> =>
+  (value, at) =>
+    allowed.find((one) => one === value) ?? refuse(at, `one of ${allowed.join(', ')}`);
+
 /** What may be absent, or null, is null. */
 export const maybe =
   <T>(reader: Reader<T>): Reader<T | null> =>

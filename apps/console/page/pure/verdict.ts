@@ -1,21 +1,19 @@
-import type { Health, Instance, SchedulerNode, Service } from '../data/answers.ts';
+import type { Health, SchedulerNode, Service } from '../data/answers.ts';
 
 /** Something that is not as it should be. */
 export interface Problem {
-  /** What it is about: a service, a node, a machine. */
+  /** What it is about: a service, a node. */
   readonly subject: string;
   readonly why: string;
   /** Unix milliseconds; null where nobody says. */
   readonly sinceMs: number | null;
   readonly node?: string;
-  readonly machine?: string;
 }
 
 interface Known {
   readonly health: Health | undefined;
   readonly nodes: readonly SchedulerNode[];
   readonly services: readonly Service[];
-  readonly instances: readonly Instance[];
   readonly schedulerReasons: readonly string[];
 }
 
@@ -35,8 +33,8 @@ function problemsOfHealth(health: Health | undefined): Problem[] {
   }));
 }
 
-/** What is wrong in a network, the services first. */
-export function findProblems({ health, nodes, services, instances, schedulerReasons }: Known): Problem[] {
+/** What is wrong in a network, the services first. A machine that fails may be its owner's own doing: it counts elsewhere. */
+export function findProblems({ health, nodes, services, schedulerReasons }: Known): Problem[] {
   return [
     ...problemsOfHealth(health),
     ...services
@@ -54,14 +52,6 @@ export function findProblems({ health, nodes, services, instances, schedulerReas
         why: (leaving ?? reason)?.message ?? 'gets no new machines',
         sinceMs: null,
         node: node_id,
-      })),
-    ...instances
-      .filter(({ phase, desired }) => phase === 'failed' && desired === 'running')
-      .map(({ instance_id, name, reason, updated_at }) => ({
-        subject: `machine ${name}`,
-        why: reason?.message ?? 'failed',
-        sinceMs: updated_at * 1_000,
-        machine: instance_id,
       })),
   ];
 }

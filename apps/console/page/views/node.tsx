@@ -5,7 +5,7 @@ import { useCore, useMeasurements, useSchedulerNodes, useScores } from '../data/
 import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
-import { latency, mebibytes, score } from '../pure/format.ts';
+import { cores, latency, mebibytes, score } from '../pure/format.ts';
 import { LATENCIES, measuredHistory, scoreHistory } from '../pure/history.ts';
 import { meaningOfCode, mergeNodes, type NodeRow } from '../pure/nodes.ts';
 import { linkTo } from '../pure/route.ts';
@@ -152,7 +152,7 @@ function MachinesPanel({ nodeId }: { readonly nodeId: string }) {
                     <Safe text={one.name} limit={40} />
                   </a>
                   <span class="muted">
-                    {one.cpu} cores, {mebibytes(one.memory)}
+                    {cores(one.cpu)}, {mebibytes(one.memory)}
                   </span>
                 </li>
               ))}

@@ -1,5 +1,5 @@
 import { useLive } from '../data/live.ts';
-import { machineLink, nodeLink, useNetwork } from '../data/network.ts';
+import { nodeLink, useNetwork } from '../data/network.ts';
 import {
   useHealth,
   useInstances,
@@ -18,7 +18,7 @@ import { linkTo } from '../pure/route.ts';
 import { findProblems, type Problem } from '../pure/verdict.ts';
 
 const ProblemLine = ({ problem }: { readonly problem: Problem }) => {
-  const { subject, why, sinceMs, node, machine } = problem;
+  const { subject, why, sinceMs, node } = problem;
   return (
     <li>
       <span class="problem-subject">
@@ -26,7 +26,6 @@ const ProblemLine = ({ problem }: { readonly problem: Problem }) => {
       </span>
       <span>
         <Safe text={why} />
-        {machine ? <a href={machineLink(machine)}> look</a> : null}
       </span>
       <span class="muted">
         {sinceMs === null ? (
@@ -44,7 +43,7 @@ const ProblemLine = ({ problem }: { readonly problem: Problem }) => {
 /** Whether the network is well: the first thing that is read. */
 function Verdict() {
   const [health, nodes, services] = [useHealth(), useSchedulerNodes(), useServices()];
-  const [instances, scheduler] = [useInstances(), useSchedulerStatus()];
+  const scheduler = useSchedulerStatus();
   if (!health.value)
     return (
       <div class="verdict">
@@ -55,7 +54,6 @@ function Verdict() {
     health: health.value,
     nodes: nodes.value?.nodes ?? [],
     services: services.value ?? [],
-    instances: instances.value?.instances ?? [],
     schedulerReasons: scheduler.value?.reasons ?? [],
   });
   const unheard = [nodes, services, scheduler].filter(({ failure }) => failure).length;
@@ -75,10 +73,7 @@ function Verdict() {
       {problems.length === 0 ? null : (
         <ul class="problems">
           {problems.slice(0, 8).map((problem) => (
-            <ProblemLine
-              key={`${problem.subject} ${problem.node ?? problem.machine ?? problem.why}`}
-              problem={problem}
-            />
+            <ProblemLine key={`${problem.subject} ${problem.node ?? problem.why}`} problem={problem} />
           ))}
           {problems.length > 8 ? <li class="muted">and {problems.length - 8} more</li> : null}
         </ul>
@@ -123,6 +118,7 @@ function Stats() {
   const [nodes, instances, scores] = [useSchedulerNodes(), useInstances(), useScores()];
   const healthy = nodes.value?.nodes.filter((one) => one.healthy).length;
   const running = instances.value?.instances.filter(({ phase }) => phase === 'running').length;
+  const failed = instances.value?.instances.filter(({ phase }) => phase === 'failed').length ?? 0;
   const total = instances.value?.pagination.total;
   const [newest] = scores.value?.messages ?? [];
   const all = newest ? [...newest.content.content.scores.ccn, ...newest.content.content.scores.crn] : [];
@@ -145,7 +141,11 @@ function Stats() {
       <Stat
         label="Machines"
         value={total === undefined ? '–' : count(total)}
-        note={running === undefined ? (instances.failure?.message ?? 'asking') : `${count(running)} running`}
+        note={
+          running === undefined
+            ? (instances.failure?.message ?? 'asking')
+            : `${count(running)} running${failed > 0 ? `, ${count(failed)} failed` : ''}`
+        }
         href={linkTo(['machines'])}
       />
       <Stat

@@ -21,9 +21,9 @@ export interface LiveState {
   readonly status: 'connecting' | 'live' | 'lost';
   /** Why the connection was lost. */
   readonly why: string | null;
-  /** Messages seen since the page was opened. */
+  /** Messages that fit the filter, since it was set. */
   readonly total: number;
-  /** Messages in each of the last seconds, oldest first. */
+  /** Messages in each of the last seconds, whatever the filter, oldest first. */
   readonly perSecond: readonly number[];
   /** How old the newest event was when it came, ms; null before the first. */
   readonly lagMs: number | null;
@@ -40,8 +40,14 @@ export interface LiveWish {
   /** Rows from this number down; null: the newest. */
   readonly from: number | null;
   readonly size: number;
-  /** Only of this type, channel or sender; empty: all. */
-  readonly filter: string;
+  readonly filter: LiveFilter;
+}
+
+/** Empty: all. */
+export interface LiveFilter {
+  readonly type: string;
+  readonly channel: string;
+  readonly sender: string;
 }
 
 const KEPT = 5_000;
@@ -51,13 +57,18 @@ const SILENCE_MS = 35_000;
 const RETRY_BASE_MS = 200;
 const RETRY_MAX_MS = 10_000;
 
-const ring = new Ring<LiveMessage>(KEPT);
+let ring = new Ring<LiveMessage>(KEPT);
 const rate = new Rate(RATE_SECONDS);
 let wish: LiveWish | undefined;
 let status: LiveState['status'] = 'connecting';
 let why: string | null = null;
 let lagMs: number | null = null;
 let cursor = '';
+
+const isWanted = (header: Read<typeof readHeader>, { type, channel, sender }: LiveFilter) =>
+  (type === '' || type === header.type) &&
+  (channel === '' || channel === header.channel) &&
+  (sender === '' || sender.toLowerCase() === header.sender.toLowerCase());
 
 function take(data: string): void {
   const event = readEvent(JSON.parse(data), 'the event');
@@ -66,12 +77,8 @@ function take(data: string): void {
   lagMs = Math.max(0, nowMs - event.time_ms);
   if (event.kind !== 'message') return;
   const header = readHeader(event.data, 'the message');
-  if (
-    wish!.filter !== '' &&
-    ![header.type, header.channel, header.sender, header.content_type].includes(wish!.filter)
-  )
-    return;
   rate.add(nowMs);
+  if (!isWanted(header, wish!.filter)) return;
   ring.push({ ...header, number: ring.total, atMs: event.time_ms });
 }
 
@@ -152,6 +159,9 @@ function tell(): void {
 
 addEventListener('message', ({ data }: MessageEvent<LiveWish>) => {
   const isFirst = wish === undefined;
+  const isOther = !isFirst && JSON.stringify(wish!.filter) !== JSON.stringify(data.filter);
+  // What did not fit before is gone: another filter begins anew.
+  if (isOther) ring = new Ring(KEPT);
   wish = data;
   if (isFirst) {
     ({ cursor } = data);

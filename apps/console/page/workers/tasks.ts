@@ -1,4 +1,6 @@
+import type { ListedMessage } from '@skerry/client';
 import { AppError, hostnameOf } from '@skerry/protocol';
+import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
 import { type Recomputed, recompute } from './recompute.ts';
 
 /** What the verifier can be asked for, by name. */
@@ -10,6 +12,14 @@ export interface Tasks {
   readonly hostnames: {
     readonly asked: { readonly ids: readonly string[] };
     readonly answer: Readonly<Record<string, string>>;
+  };
+  readonly message: {
+    readonly asked: { readonly coreUrl: string; readonly hash: string };
+    readonly answer: ProvenMessage;
+  };
+  readonly messages: {
+    readonly asked: { readonly coreUrl: string; readonly rows: readonly ListedMessage[] };
+    readonly answer: readonly Judged[];
   };
 }
 export type TaskName = keyof Tasks;
@@ -36,6 +46,8 @@ type Handlers = {
 const HANDLERS: Handlers = {
   recompute: ({ coreUrl, scores, nodeId }, onProgress) => recompute(coreUrl, scores, nodeId, onProgress),
   hostnames: ({ ids }) => Object.fromEntries(ids.map((id) => [id, hostnameOf(id)])),
+  message: ({ coreUrl, hash }) => proveMessage(coreUrl, hash),
+  messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
 };
 
 /** Does a task, and tells of it until it is done. */

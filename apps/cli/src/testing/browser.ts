@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+
+/** Looking at the console as people do: in Debian's Chromium, which the tests' prerequisites install. */
+const EXECUTABLE = '/usr/bin/chromium';
+
+interface Look {
+  readonly width: number;
+  readonly theme: 'light' | 'dark';
+}
+
+export interface Browsing extends AsyncDisposable {
+  /** A page that fails the test when its console has an error, which a violated policy is, or it is wider than its window. */
+  look(url: string, look: Look, act: (page: Page) => Promise<void>): Promise<void>;
+}
+
+const HEIGHT = 900;
+
+function listenForErrors(page: Page): string[] {
+  const errors: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') errors.push(message.text());
+  });
+  page.on('pageerror', (error) => errors.push(error.message));
+  return errors;
+}
+
+/** Fails where a page is wider than its window. */
+export async function assertFits(page: Page, where: string): Promise<void> {
+  const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(beyond <= 0, `${where} is ${beyond} px wider than its window`);
+}
+
+export async function startBrowser(): Promise<Browsing> {
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] });
+  return {
+    async look(url, { width, theme }, act) {
+      const context: BrowserContext = await browser.newContext({
+        viewport: { width, height: HEIGHT },
+        colorScheme: theme,
+        reducedMotion: 'reduce',
+        locale: 'en-GB',
+        timezoneId: 'UTC',
+      });
+      try {
+        const page = await context.newPage();
+        const errors = listenForErrors(page);
+        await page.goto(url);
+        await act(page);
+        await assertFits(page, `${url} (${theme})`);
+        assert.deepEqual(errors, []);
+      } finally {
+        await context.close();
+      }
+    },
+    [Symbol.asyncDispose]: () => browser.close(),
+  };
+}

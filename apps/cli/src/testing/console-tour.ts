@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { assertFits, type Browsing, startBrowser } from './browser.ts';
+
+/** What the console shows of a network, seen in a browser. */
+
+const WIDTHS = [390, 1_600] as const;
+const THEMES = ['light', 'dark'] as const;
+/** Tabs until the button is reached: more are a trap. */
+const TABS_MAX = 60;
+
+const isShown = (page: Page) => page.waitForFunction(() => !document.querySelector('.loading'));
+
+/** With the keyboard alone. */
+async function recompute(page: Page): Promise<string | null> {
+  await page.getByRole('button', { name: 'Recompute', exact: true }).waitFor();
+  await page.waitForFunction(() => !document.querySelector<HTMLButtonElement>('button.primary')?.disabled);
+  for (let tabs = 0; tabs < TABS_MAX; tabs++) {
+    await page.keyboard.press('Tab');
+    if ((await page.locator(':focus').textContent()) === 'Recompute') break;
+  }
+  await page.keyboard.press('Enter');
+  const verdict = page.locator('.panel .verdict[data-state]');
+  await verdict.waitFor();
+  return verdict.getAttribute('data-state');
+}
+
+/** What is there when a view has everything, by the address of the view. */
+const viewsOf = ({ nodeId, machineId }: Tour): Readonly<Record<string, string>> => ({
+  '': '.verdict[data-state]',
+  'nodes?sort=score&order=down': 'table.rows tbody tr',
+  [`nodes/${nodeId}`]: 'figure.chart >> nth=1',
+  machines: '.rows [data-mark=proven]',
+  [`machines/${machineId}`]: '.timeline [data-mark=proven]',
+  messages: '.rows tbody tr >> nth=5',
+  [`messages/${machineId}`]: '.verdict[data-state=proven]',
+  'no/such/page': '.empty',
+});
+
+async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
+  for (const width of WIDTHS)
+    await browser.look(`${tour.core}/`, { width, theme: 'light' }, async (page) => {
+      for (const [path, whole] of Object.entries(viewsOf(tour))) {
+        await page.goto(`${tour.core}/#/${path}`);
+        await page.locator(whole).first().waitFor();
+        await isShown(page);
+        for (const colorScheme of THEMES) {
+          await page.emulateMedia({ colorScheme });
+          await assertFits(page, `${path} in ${width} px`);
+        }
+      }
+    });
+}
+
+/** Changes one byte of what the core node says of a message, as a hostile one would. */
+async function catchChangedMessage(browser: Browsing, { core, machineId }: Tour): Promise<void> {
+  const url = `${core}/#/messages/${machineId}`;
+  await browser.look('about:blank', { width: 390, theme: 'dark' }, async (page) => {
+    await page.route(`**/api/v0/messages/${machineId}`, async (route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replaceAll('"cpu":1,', '"cpu":2,');
+      await route.fulfill({ response, body });
+    });
+    await page.goto(url);
+    await page.locator('.verdict[data-state=refuted]').waitFor();
+    assert.match((await page.locator('.verdict').textContent())!, /content.*"cpu":2.*signed was.*"cpu":1/);
+  });
+}
+
+export interface Tour {
+  readonly core: string;
+  readonly nodeId: string;
+  /** A machine with one core. */
+  readonly machineId: string;
+}
+
+/** Every view, narrow and wide, light and dark; a score computed again, with the keyboard; a message that was changed on its way. */
+export async function tourConsole(tour: Tour): Promise<void> {
+  const { core, nodeId } = tour;
+  await using browser = await startBrowser();
+  await lookAtAll(browser, tour);
+  await catchChangedMessage(browser, tour);
+  await browser.look(`${core}/`, { width: 1_600, theme: 'light' }, async (page) => {
+    await page.getByRole('navigation').getByRole('link', { name: 'Nodes' }).click();
+    await page.locator(`table.rows a[href="#/nodes/${nodeId}"]`).click();
+    assert.equal(await recompute(page), 'equal');
+    assert.equal(await page.locator('.compared [data-mark=wrong]').count(), 0);
+    assert.ok((await page.locator('.compared [data-mark=proven]').count()) > 10);
+  });
+}
+
+/** A core node that lies about measurements is told from one that does not. @param core serves the console, and tells the truth */
+export async function catchLiar(core: string, liar: string, nodeId: string): Promise<void> {
+  await using browser = await startBrowser();
+  const url = `${core}/?core=${encodeURIComponent(liar)}#/nodes/${nodeId}`;
+  await browser.look(url, { width: 1_600, theme: 'dark' }, async (page) => {
+    assert.equal(await recompute(page), 'different');
+    assert.ok((await page.locator('[data-mark=wrong]').count()) > 1);
+  });
+}

@@ -1,0 +1,121 @@
+import type { Instance } from '../data/answers.ts';
+import { machineLink, nodeLink } from '../data/network.ts';
+import { useProof } from '../data/prove.ts';
+import { useInstances } from '../data/questions.ts';
+import { Badge, Hash, Mark, Panel, Safe, Time, type Tone } from '../parts/basic.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { type Column, SortTable } from '../parts/table.tsx';
+import { cores, mebibytes } from '../pure/format.ts';
+
+const PHASES: Readonly<Record<string, Tone>> = {
+  running: 'good',
+  failed: 'bad',
+  stopped: 'plain',
+  scheduled: 'warn',
+};
+export const PhaseBadge = ({ phase }: { readonly phase: string }) => (
+  <Badge tone={Object.hasOwn(PHASES, phase) ? PHASES[phase]! : 'accent'}>{phase}</Badge>
+);
+
+interface Row extends Instance {
+  /** Undefined until it was computed here. */
+  readonly hostname: string | undefined;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    name: 'name',
+    title: 'Machine',
+    sort: ({ name }) => name,
+    cell: ({ instance_id: id, name, hostname }) => (
+      <span class="stack">
+        <a href={machineLink(id)}>
+          <Safe text={name || 'without a name'} limit={40} />
+        </a>
+        <span class="muted">
+          {hostname === undefined ? (
+            <Mark kind="waiting" label="host name" />
+          ) : (
+            <Mark kind="proven" label={hostname} />
+          )}
+        </span>
+      </span>
+    ),
+  },
+  {
+    name: 'phase',
+    title: 'Phase',
+    sort: ({ phase }) => phase,
+    cell: ({ phase, reason }) => (
+      <span class="stack">
+        <PhaseBadge phase={phase} />
+        {reason === null ? null : (
+          <span class="muted">
+            <Safe text={reason.message} limit={140} />
+          </span>
+        )}
+      </span>
+    ),
+  },
+  {
+    name: 'size',
+    title: 'Size',
+    isNumber: true,
+    sort: ({ memory }) => memory,
+    cell: ({ cpu, memory, disk }) => `${cores(cpu)}, ${mebibytes(memory)}, ${disk} GiB`,
+  },
+  {
+    name: 'node',
+    title: 'Node',
+    sort: ({ node_id: id }) => id,
+    cell: ({ node_id: id }) => (id === null ? '–' : <Hash value={id} href={nodeLink(id)} />),
+  },
+  { name: 'owner', title: 'Owner', sort: ({ owner }) => owner, cell: ({ owner }) => <Hash value={owner} /> },
+  {
+    name: 'created',
+    title: 'Asked for',
+    sort: ({ created_at: at }) => -at,
+    cell: ({ created_at: at }) => <Time ms={at * 1_000} />,
+  },
+];
+
+/** Every machine that somebody asked for. */
+export function Machines() {
+  const listed = useInstances();
+  const ids = listed.value?.instances.map((one) => one.instance_id);
+  const names = useProof('hostnames', ids ? { ids } : undefined);
+  return (
+    <>
+      <h1>Machines</h1>
+      <Panel title={listed.value ? `${listed.value.pagination.total} asked for` : 'Machines'} wide>
+        <Loaded from={listed} lines={6}>
+          {({ instances, pagination }) =>
+            instances.length === 0 ? (
+              <Empty title="Nobody has asked for a machine yet.">
+                <p class="muted">
+                  <code>skerry instance create --name web</code> asks for one.
+                </p>
+              </Empty>
+            ) : (
+              <>
+                <SortTable
+                  label="machines"
+                  columns={COLUMNS}
+                  rows={instances.map((one) => ({
+                    ...one,
+                    hostname: names.kind === 'proven' ? names.value[one.instance_id] : undefined,
+                  }))}
+                  keyOf={(row) => row.instance_id}
+                  first="created"
+                />
+                {pagination.total > instances.length ? (
+                  <p class="muted">The newest {instances.length} are shown.</p>
+                ) : null}
+              </>
+            )
+          }
+        </Loaded>
+      </Panel>
+    </>
+  );
+}

@@ -1,0 +1,209 @@
+import { type Message, readMessage } from '../data/answers.ts';
+import { machineLink, messageLink, useNetwork } from '../data/network.ts';
+import { type Proof, useProof } from '../data/prove.ts';
+import { useCore } from '../data/questions.ts';
+import { Badge, DateTime, Facts, Hash, Mark, type MarkKind, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Json } from '../parts/json.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { namedIn } from '../pure/named.ts';
+import { linkTo } from '../pure/route.ts';
+import type { ProvenMessage } from '../workers/messages.ts';
+
+const TONES = { processed: 'good', pending: 'warn', rejected: 'bad', forgotten: 'plain' } as const;
+const toneOf = (status: string) => (status in TONES ? TONES[status as keyof typeof TONES] : 'plain');
+
+function Verdict({ message, proof }: { readonly message: Message; readonly proof: Proof<ProvenMessage> }) {
+  if (proof.kind === 'waiting')
+    return (
+      <div class="verdict">
+        <Mark kind="waiting" label="checking the signature in this tab" />
+      </div>
+    );
+  const contradictions = proof.kind === 'proven' ? proof.value.contradictions : [];
+  const isGood = proof.kind === 'proven' && contradictions.length === 0;
+  const isGone = proof.kind === 'failed' && message.status === 'forgotten';
+  return (
+    <div
+      class={`verdict ${isGood ? 'good' : isGone ? '' : 'bad'}`}
+      data-state={isGood ? 'proven' : isGone ? 'gone' : 'refuted'}
+    >
+      <p class="verdict-title">
+        <span class="lamp" aria-hidden="true" />
+        {isGood
+          ? 'Signed by its sender, as it is shown.'
+          : isGone
+            ? 'Forgotten: its text is gone, and with it the proof.'
+            : 'Not what its sender signed.'}
+      </p>
+      {proof.kind === 'failed' && !isGone ? (
+        <p>
+          <Safe text={proof.failure.message} /> <code>{proof.failure.code}</code>
+        </p>
+      ) : null}
+      {contradictions.map(({ name, said, signed }) => (
+        <p key={name}>
+          <Mark kind="wrong" label={name} />: the core node says <Safe text={said} limit={300} />, signed was{' '}
+          <Safe text={signed} limit={300} />
+        </p>
+      ))}
+      {isGood ? (
+        <p class="muted">Hash and signature were computed in this tab, from the text below.</p>
+      ) : null}
+    </div>
+  );
+}
+
+function SaidPanel({ message, proof }: { readonly message: Message; readonly proof: Proof<ProvenMessage> }) {
+  const proven = proof.kind === 'proven' ? proof.value : undefined;
+  const isWrong = (name: string) => proven?.contradictions.some((one) => one.name === name);
+  const markOf = (name: string): MarkKind =>
+    proof.kind === 'waiting' ? 'waiting' : !proven || isWrong(name) ? 'wrong' : 'proven';
+  const marked = (name: string, value: preact.ComponentChildren) => (
+    <>
+      <Mark kind={markOf(name)} /> {value}
+    </>
+  );
+  const channel = proven?.channel ?? message.channel;
+  return (
+    <Panel title="What was signed">
+      <Facts
+        rows={[
+          ['hash', marked('hash', <Hash value={message.item_hash} />)],
+          [
+            'sender',
+            marked(
+              'sender',
+              <Hash
+                value={proven?.sender ?? message.sender}
+                href={linkTo(['messages'], { sender: message.sender })}
+              />,
+            ),
+          ],
+          ['type', marked('type', <Safe text={proven?.type ?? message.type} limit={64} />)],
+          ['time', marked('time', <DateTime ms={(proven?.time ?? message.timestamp) * 1_000} />)],
+          [
+            'channel',
+            <>
+              <Mark
+                kind={proof.kind === 'waiting' ? 'waiting' : proven?.form === 'envelope' ? 'proven' : 'said'}
+              />{' '}
+              {channel === null ? 'none' : <Safe text={channel} limit={64} />}
+            </>,
+          ],
+          ['form', proven ? proven.form : '–'],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+const Confirmations = ({ message }: { readonly message: Message }) =>
+  message.confirmations.length === 0 ? (
+    <>no chain has confirmed it</>
+  ) : (
+    <span class="stack">
+      {message.confirmations.map(({ chain, height, hash }) => (
+        <span key={hash}>
+          <Safe text={chain} limit={16} /> {height} <Hash value={hash} />
+        </span>
+      ))}
+    </span>
+  );
+
+function WordPanel({ message }: { readonly message: Message }) {
+  return (
+    <Panel title="What the core node says of it" aside={<Mark kind="said" />}>
+      <Facts
+        rows={[
+          ['status', <Badge tone={toneOf(message.status)}>{message.status}</Badge>],
+          ...(message.reason
+            ? [
+                [
+                  'why',
+                  <>
+                    <Safe text={message.reason.message} /> <code>{message.reason.code}</code>
+                  </>,
+                ] as const,
+              ]
+            : []),
+          [
+            'received',
+            message.reception_time === null ? '–' : <Time ms={Date.parse(message.reception_time)} />,
+          ],
+          ['confirmed', <Confirmations message={message} />],
+          ...(message.forgotten_by?.length
+            ? [
+                [
+                  'forgotten by',
+                  message.forgotten_by
+                    .slice(0, 5)
+                    .map((one) => <Hash key={one} value={one} href={messageLink(one)} />),
+                ] as const,
+              ]
+            : []),
+          ...(message.type === 'INSTANCE'
+            ? [['makes', <a href={machineLink(message.item_hash)}>its machine</a>] as const]
+            : []),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+/** What it names: messages, files, machines, nodes, whichever they are. */
+function NamesPanel({ content, own }: { readonly content: unknown; readonly own: string }) {
+  const named = namedIn(content).filter((hash) => hash !== own);
+  return named.length === 0 ? null : (
+    <Panel title="What it names">
+      <ul class="lines">
+        {named.map((hash) => (
+          <li key={hash}>
+            <Hash value={hash} href={messageLink(hash)} />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** One message: what was signed, proven here, and what the core node says of it. */
+export function MessagePage({ hash }: { readonly hash: string }) {
+  const { coreUrl } = useNetwork();
+  const asked = useCore(`/api/v0/messages/${encodeURIComponent(hash)}`, readMessage, 15_000);
+  const proof = useProof('message', asked.value ? { coreUrl, hash: asked.value.item_hash } : undefined);
+  return (
+    <>
+      <p class="crumbs">
+        <a href={linkTo(['messages'])}>Messages</a>
+      </p>
+      <h1 class="title">
+        Message <Hash value={hash} />
+      </h1>
+      <Loaded from={asked} lines={6}>
+        {(message) => {
+          const content = proof.kind === 'proven' ? proof.value.content : message.content;
+          const text = proof.kind === 'proven' ? proof.value.text : null;
+          return (
+            <>
+              <Verdict message={message} proof={proof} />
+              <div class="panels">
+                <SaidPanel message={message} proof={proof} />
+                <WordPanel message={message} />
+                <Panel title="Content" wide>
+                  <Json value={content} />
+                  {text === null ? null : (
+                    <details>
+                      <summary>the text that was signed, byte by byte</summary>
+                      <Json value={text} />
+                    </details>
+                  )}
+                </Panel>
+                <NamesPanel content={content} own={message.item_hash} />
+              </div>
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,155 @@
+import type { MessageHeader } from '../data/answers.ts';
+import { readMessageHeaders } from '../data/answers.ts';
+import { messageLink } from '../data/network.ts';
+import { route } from '../data/place.ts';
+import { useCore } from '../data/questions.ts';
+import { Hash, Panel, Safe, Time } from '../parts/basic.tsx';
+import { LiveList } from '../parts/live-list.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { type Column, SortTable } from '../parts/table.tsx';
+import { linkTo } from '../pure/route.ts';
+
+const TYPES = ['POST', 'AGGREGATE', 'STORE', 'FORGET', 'PROGRAM', 'INSTANCE'];
+const SHOWN = 50;
+const HASH = /^[0-9a-f]{64}$/i;
+
+const COLUMNS: readonly Column<MessageHeader>[] = [
+  { name: 'time', title: 'When', sort: ({ time }) => -time, cell: ({ time }) => <Time ms={time * 1_000} /> },
+  {
+    name: 'type',
+    title: 'Type',
+    sort: ({ type }) => type,
+    cell: ({ type }) => <Safe text={type} limit={32} />,
+  },
+  {
+    name: 'hash',
+    title: 'Message',
+    cell: ({ item_hash: hash }) => <Hash value={hash} href={messageLink(hash)} />,
+  },
+  {
+    name: 'sender',
+    title: 'Sender',
+    sort: ({ sender }) => sender,
+    cell: ({ sender }) => <Hash value={sender} href={linkTo(['messages'], { sender })} />,
+  },
+  {
+    name: 'channel',
+    title: 'Channel',
+    sort: ({ channel }) => channel,
+    cell: ({ channel }) =>
+      channel === null ? (
+        '–'
+      ) : (
+        <a href={linkTo(['messages'], { channel })}>
+          <Safe text={channel} limit={32} />
+        </a>
+      ),
+  },
+];
+
+/** Goes where the reader asked, also to one message by its hash. */
+function ask(form: HTMLFormElement): void {
+  const given = Object.fromEntries(
+    [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]),
+  );
+  const { hash = '', ...query } = given;
+  location.hash = HASH.test(hash) ? messageLink(hash.toLowerCase()) : linkTo(['messages'], query);
+}
+
+function Filters({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const { type = '', channel = '', sender = '' } = query;
+  return (
+    <form
+      class="filters"
+      // Another address begins with its own values.
+      key={`${type} ${channel} ${sender}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        ask(event.currentTarget);
+      }}
+    >
+      <label>
+        Type
+        <select
+          name="type"
+          defaultValue={type}
+          value={type}
+          onChange={({ currentTarget }) => ask(currentTarget.form!)}
+        >
+          <option value="">all</option>
+          {TYPES.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Channel
+        <input name="channel" defaultValue={channel} autocomplete="off" spellcheck={false} />
+      </label>
+      <label>
+        Sender
+        <input name="sender" defaultValue={sender} autocomplete="off" spellcheck={false} placeholder="0x…" />
+      </label>
+      <label>
+        Hash
+        <input name="hash" autocomplete="off" spellcheck={false} placeholder="to one message" />
+      </label>
+      <button type="submit" class="primary">
+        Show
+      </button>
+      {type || channel || sender ? <a href={linkTo(['messages'])}>all messages</a> : null}
+    </form>
+  );
+}
+
+function Earlier({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const { type, channel, sender } = query;
+  const asked = new URLSearchParams({
+    pagination: String(SHOWN),
+    contentFormat: 'none',
+    ...(type ? { msgTypes: type } : {}),
+    ...(channel ? { channels: channel } : {}),
+    ...(sender ? { addresses: sender } : {}),
+  });
+  const listed = useCore(`/api/v0/messages.json?${asked}`, readMessageHeaders);
+  return (
+    <Panel title="The newest in force" wide aside={`at most ${SHOWN}`}>
+      <Loaded from={listed} lines={6}>
+        {({ messages }) =>
+          messages.length === 0 ? (
+            <Empty title="No message fits." />
+          ) : (
+            <SortTable
+              label="messages"
+              columns={COLUMNS}
+              rows={messages}
+              keyOf={(row) => row.item_hash}
+              first="time"
+              isCompact
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** What is said in the network: now, and before. */
+export function Messages() {
+  const { query } = route.value;
+  const { type = '', channel = '', sender = '' } = query;
+  return (
+    <>
+      <h1>Messages</h1>
+      <Filters query={query} />
+      <div class="panels">
+        <Panel title="Now" wide>
+          <LiveList filter={{ type, channel, sender }} />
+        </Panel>
+        <Earlier query={query} />
+      </div>
+    </>
+  );
+}
