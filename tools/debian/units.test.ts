@@ -26,6 +26,25 @@ function write(daemon: Daemon): string {
   return path;
 }
 
+/** The calls of groups and of groups in them (systemd-analyze syscall-filter). */
+function listCalls(names: readonly string[]): Set<string> {
+  const [groups, calls] = [
+    names.filter((name) => name.startsWith('@')),
+    names.filter((name) => !name.startsWith('@')),
+  ];
+  const inside = groups.flatMap((group) => {
+    const text = execFileSync('systemd-analyze', ['syscall-filter', '--no-pager', group], {
+      encoding: 'utf8',
+    });
+    const lines = text
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+    return [...listCalls(lines.filter((line) => line !== '' && !line.startsWith('#')))];
+  });
+  return new Set([...calls, ...inside]);
+}
+
 describe('units', () => {
   for (const daemon of DAEMONS)
     test(`${daemon.name}: systemd understands every line, and finds it confined`, () => {
@@ -42,6 +61,25 @@ describe('units', () => {
         { stdio: ['ignore', 'ignore', 'pipe'] },
       );
     });
+
+  test("the compute node's system calls are enough for what it starts", () => {
+    const compute = DAEMONS.find(({ name }) => name === 'compute')!;
+    const filter = /^SystemCallFilter=(.*)$/m.exec(renderUnit(compute))![1]!;
+    const allowed = listCalls(filter.split(' '));
+    // QEMU's -sandbox and -chroot, bwrap, what gives a sandbox its name, mke2fs and mmdebstrap.
+    for (const call of [
+      'seccomp',
+      'chroot',
+      'unshare',
+      'setns',
+      'pivot_root',
+      'mount',
+      'sethostname',
+      'mknod',
+    ])
+      assert.ok(allowed.has(call), call);
+    assert.ok(!allowed.has('reboot'));
+  });
 
   test('what shuts guests down is understood, too', () => {
     const path = join(directory, GUESTS_UNIT);
