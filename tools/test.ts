@@ -65,6 +65,10 @@ const runLimitMs = secondsOf(values['run-limit']) ?? RUN_LIMIT_MS;
 
 /** What a complete run may take of the processor, file by file. */
 const BUDGET = `${ROOT}tools/runner/budget.json`;
+const budget = JSON.parse(readFileSync(BUDGET, 'utf8')) as Budget;
+/** So that no lane is left with a long file at the end. */
+const heaviestFirst = (paths: readonly string[]) =>
+  paths.toSorted((one, other) => (budget[other] ?? 0) - (budget[one] ?? 0));
 
 /** Leaves the image that the other machines boot. */
 const BUILDS_IMAGE = 'services/compute/src/images/images.vm.e2e.test.ts';
@@ -101,9 +105,11 @@ function listTests(): Files {
   const isMachine = (path: string) => /[./]vm\.e2e\.test\.ts$/.test(path);
   const machines = values.quick ? [] : all.filter(isMachine);
   return {
-    quick: all.filter((path) => !isEndToEnd(path)),
-    endToEnd: values.quick ? [] : all.filter((path) => isEndToEnd(path) && !isMachine(path)),
-    machines: machines.sort((one, other) => Number(other === BUILDS_IMAGE) - Number(one === BUILDS_IMAGE)),
+    quick: heaviestFirst(all.filter((path) => !isEndToEnd(path))),
+    endToEnd: values.quick ? [] : heaviestFirst(all.filter((path) => isEndToEnd(path) && !isMachine(path))),
+    machines: heaviestFirst(machines).sort(
+      (one, other) => Number(other === BUILDS_IMAGE) - Number(one === BUILDS_IMAGE),
+    ),
   };
 }
 
@@ -173,7 +179,7 @@ function tellCpu() {
   if (database) spent.push({ what: 'the database server that tests share', seconds: database.read() });
   const sums = sumUp(spent);
   const total = accounts.readTotal() ?? sums.reduce((sum, { seconds }) => sum + seconds, 0);
-  const grown = listGrown(sums, JSON.parse(readFileSync(BUDGET, 'utf8')) as Budget);
+  const grown = listGrown(sums, budget);
   say(`\n${tabulate(sums, total)}`);
   if (!accounts.isExact) say('At least: control groups, which count exactly, cannot be made here.');
   for (const line of grown) say(`GREW: ${line}`);
