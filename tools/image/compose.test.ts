@@ -114,6 +114,7 @@ describe('deploy/compose.yaml', () => {
     for (const [name, service] of Object.entries(services)) {
       assert.deepEqual(service.volumes, [`${name}:${STATE}`]);
       assert.equal(volumes[name]!.name, `skerry-${name}`);
+      assert.equal(service.container_name, `skerry-${name}`);
     }
     assert.equal(Object.keys(volumes).length, Object.keys(services).length);
     assert.match(TEXT, new RegExp(`ping_group_range: '${USER.id} ${USER.id}'`));
