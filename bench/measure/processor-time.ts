@@ -21,8 +21,8 @@ function readProcess(pid: number): Process | undefined {
   }
 }
 
-/** Seconds that processes and all below them used so far. Load of others hardly changes it, unlike the time that passes. */
-export function readProcessorSeconds(roots: readonly number[]): number {
+/** Processes and all below them, by their numbers. */
+function readBelow(roots: readonly number[]): Map<number, Process> {
   const all = new Map(
     readdirSync('/proc')
       .map(Number)
@@ -37,6 +37,14 @@ export function readProcessorSeconds(roots: readonly number[]): number {
     const parent = all.get(pid)?.parent;
     return parent !== undefined && parent > 1 && isBelow(parent);
   };
-  const ticks = [...all].filter(([pid]) => isBelow(pid)).reduce((sum, [, one]) => sum + one.ticks, 0);
+  return new Map([...all].filter(([pid]) => isBelow(pid)));
+}
+
+/** Numbers of processes and of all below them. */
+export const listProcessesBelow = (roots: readonly number[]): number[] => [...readBelow(roots).keys()];
+
+/** Seconds that processes and all below them used so far. Load of others hardly changes it, unlike the time that passes. */
+export function readProcessorSeconds(roots: readonly number[]): number {
+  const ticks = [...readBelow(roots).values()].reduce((sum, one) => sum + one.ticks, 0);
   return ticks / TICKS_PER_SECOND;
 }

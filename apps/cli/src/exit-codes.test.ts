@@ -8,8 +8,9 @@ import { describeFailure, renderFailure } from './failure.ts';
 const exitOf = (code: ErrorCode) => describeFailure(new AppError(code, 'x')).exitCode;
 
 test('every code of the catalogue has an exit code that is not success', () => {
-  for (const [code, { kind }] of Object.entries(ERRORS)) {
-    assert.ok(exitCodeOf(kind) >= 1 && exitCodeOf(kind) <= 5, code);
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    const exitCode = exitCodeOf(new AppError(code, 'x'));
+    assert.ok(exitCode >= 1 && exitCode <= 6, code);
   }
 });
 
@@ -23,6 +24,8 @@ test('what scripts rely on', () => {
   assert.equal(exitOf('UPSTREAM_UNAVAILABLE'), 5);
   assert.equal(exitOf('TIMED_OUT'), 5);
   assert.equal(exitOf('NO_CAPACITY'), 5);
+  assert.equal(exitOf('PROGRAM_FAILED'), 6);
+  assert.equal(exitOf('PROGRAM_TIMED_OUT'), 6);
   assert.equal(exitOf('KEY_EXISTS'), 1);
   assert.equal(exitOf('VM_START_FAILED'), 1);
   assert.equal(describeFailure(new CommanderError(1, 'commander.unknownOption', 'error: x')).exitCode, 2);

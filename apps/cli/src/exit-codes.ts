@@ -1,7 +1,15 @@
-import type { ErrorKind } from '@skerry/protocol';
+import type { ErrorCode, ErrorKind } from '@skerry/protocol';
 
 /** What a script may rely on (`skerry --help` lists it): the one place where a failure becomes an exit code. */
-export const EXIT = { ok: 0, failed: 1, wrongUse: 2, notFound: 3, refused: 4, unavailable: 5 } as const;
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  wrongUse: 2,
+  notFound: 3,
+  refused: 4,
+  unavailable: 5,
+  program: 6,
+} as const;
 
 const EXIT_OF_KIND: Readonly<Record<ErrorKind, number>> = {
   invalid: EXIT.wrongUse,
@@ -14,6 +22,14 @@ const EXIT_OF_KIND: Readonly<Record<ErrorKind, number>> = {
   internal: EXIT.failed,
 };
 
-export function exitCodeOf(kind: ErrorKind): number {
-  return EXIT_OF_KIND[kind];
+/** What a program of a user's did wrong: the network did what it was asked for. */
+const OF_PROGRAMS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'PROGRAM_FAILED',
+  'PROGRAM_CRASHED',
+  'PROGRAM_OUTPUT_TOO_LARGE',
+  'PROGRAM_TIMED_OUT',
+]);
+
+export function exitCodeOf({ code, kind }: { readonly code: ErrorCode; readonly kind: ErrorKind }): number {
+  return OF_PROGRAMS.has(code) ? EXIT.program : EXIT_OF_KIND[kind];
 }

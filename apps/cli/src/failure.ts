@@ -41,7 +41,7 @@ export function describeFailure(error: unknown): Failure {
     return {
       body: { error: message, status: 'error', code, ...(details === undefined ? {} : { details }) },
       hint: hintOf(error),
-      exitCode: exitCodeOf(error.kind),
+      exitCode: exitCodeOf(error),
     };
   }
   if (error instanceof Error && 'syscall' in error) {

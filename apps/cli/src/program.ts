@@ -54,7 +54,8 @@ Examples:
   $ skerry key new                  a key to sign with
   $ skerry instance create --name web --allow 22,80 --wait
 
-Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unavailable or timed out`,
+Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unavailable or timed out,
+            6 a program ran and failed`,
     );
   const bind = createBind(host, setExitCode);
   addNetworkCommands(program, bind);

@@ -4,7 +4,7 @@ import type { TrustView } from '@skerry/protocol/api/core/node';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { standingOf } from './counted.ts';
 import { mergeSettings } from './settings-text.ts';
-import { describeTrust, trustVariables } from './trust.ts';
+import { describeTrust, servicesVariables, trustVariables } from './trust.ts';
 import { judgeStart, parseUnitState } from './units.ts';
 
 describe('a settings file', () => {
@@ -51,6 +51,18 @@ describe('whom a core node that joins believes', () => {
       SKERRY_CORE_SCORING_PUBLISHERS: 'none',
       SKERRY_CORE_CREDIT_ENFORCEMENT: 'yes',
     });
+  });
+
+  test('its services are told on, but for those of another machine alone, and never over what is set', () => {
+    const services = { gateway: 'https://gateway.example', status: 'http://127.0.0.1:4031' };
+    const told = { SKERRY_CORE_SERVICES: 'gateway=https://gateway.example' };
+    assert.deepEqual(servicesVariables({ services }, {}), told);
+    assert.deepEqual(
+      servicesVariables({ services }, { SKERRY_CORE_SERVICES: 'status=https://a.example' }),
+      {},
+    );
+    assert.deepEqual(servicesVariables({ services: { status: services.status } }, {}), {});
+    assert.deepEqual(servicesVariables({}, {}), {});
   });
 
   test('it is shown before, and so is that anybody could have changed it', () => {

@@ -12,7 +12,7 @@ import { type Joined, look, type Standing } from './counted.ts';
 import { nextSteps } from './next-steps.ts';
 import { askAnswers, askRole, confirmPlan } from './questions.ts';
 import { findSettingsFile, type Role, type RoleSettings, readRole } from './roles.ts';
-import { describeTrust, trustVariables } from './trust.ts';
+import { describeTrust, servicesVariables, trustVariables } from './trust.ts';
 import { hasUnit, startUnit, unitOf, writeSettings } from './units.ts';
 import { waitUntil } from './wait.ts';
 
@@ -67,7 +67,12 @@ async function makePlan(context: Context, coreUrl: string, options: JoinOptions)
   const { info } = examined.facts.network ?? {};
   return {
     ...{ role, coreUrl, file, settings, examined },
-    variables: { ...variables, ...(role === 'core' && info ? trustVariables(info.trust) : {}) },
+    variables: {
+      ...variables,
+      ...(role === 'core' && info
+        ? { ...trustVariables(info.trust), ...servicesVariables(info, given) }
+        : {}),
+    },
     start: options.foreground ? 'foreground' : (await hasUnit(role)) ? 'unit' : 'by-hand',
   };
 }

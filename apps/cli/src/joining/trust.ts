@@ -1,5 +1,6 @@
 import { settingText } from '@skerry/kit';
 import type { InfoView, TrustView } from '@skerry/protocol/api/core/node';
+import { isLoopback } from '../networks/services.ts';
 import { trustFields } from '../nodes/trust.ts';
 
 /** Whom a core node that joins believes: what the network says, once its operator has seen it. */
@@ -27,6 +28,19 @@ export function trustVariables(trust: TrustView): Readonly<Record<string, string
       return [[variable, addresses.length === 0 ? 'none' : addresses.join(',')]];
     }),
   );
+}
+
+/**
+ * The network's services as the setting of a core node that joins, so that its clients find them, too. What is set already stays; what
+ * only the other core node's own machine could reach is left out. Pure. @param given what is set already
+ */
+export function servicesVariables(
+  { services }: Pick<InfoView, 'services'>,
+  given: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  const public_ = Object.entries(services ?? {}).filter(([, url]) => url !== undefined && !isLoopback(url));
+  if (given.SKERRY_CORE_SERVICES !== undefined || public_.length === 0) return {};
+  return { SKERRY_CORE_SERVICES: public_.map(([name, url]) => `${name}=${url}`).join(',') };
 }
 
 /** What is shown before it is believed. */

@@ -102,6 +102,11 @@ export async function startUnit(role: Role, output: Output, limitMs: number): Pr
   await systemctl('enable', unit);
   await systemctl('reset-failed', unit).catch(() => {});
   const before = await readUnitState(role);
+  // A successor takes its sockets, and what goes through it runs on.
+  if (role === 'gateway' && before.active === 'active') {
+    await systemctl('reload', unit);
+    return;
+  }
   await systemctl('restart', '--no-block', unit);
   await waitUntil(output, {
     what: `${unit} serves`,

@@ -144,7 +144,7 @@ export async function runProgram(
     output.stdout.write(
       bytes.length > 0 && bytes.at(-1) !== 0x0a && output.stdout.isTTY ? `${bytes}\n` : bytes,
     );
-  return response.status < 400 ? EXIT.ok : EXIT.failed;
+  return response.status < 400 ? EXIT.ok : EXIT.program;
 }
 
 /** JSON as what it says, text as text, other bytes in base64. */

@@ -3,7 +3,12 @@
 import assert from 'node:assert/strict';
 import { readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createLogger, readConfig } from '@skerry/kit';
+import { computeConfig } from '../config.ts';
+import { run } from '../host/run.ts';
 import { machineUid } from '../host/users.ts';
+import { clearLeftNetwork, findLeftMachines } from '../instances/left-machines.ts';
+import { powerOffMachines } from '../instances/power-off.ts';
 import { askTiny, SHELL_PORT, storeTiny } from './tiny-guest.ts';
 import {
   ANSWER_MS,
@@ -122,6 +127,15 @@ async function scenario(world: VmWorld): Promise<void> {
   await world.ask('POST', `${machine}/snapshots`, { name: 'off' });
   await world.ask('POST', `${machine}/restore`, backup);
   await isMark('one');
+
+  step('what a killed node leaves is ended and taken away');
+  await world.killNode();
+  const left = { SKERRY_COMPUTE_DATA_DIR: world.dataDir, SKERRY_COMPUTE_IPV6_PREFIX: PREFIX };
+  assert.deepEqual(await findLeftMachines(world.dataDir, createLogger('left', 'error')), [id]);
+  assert.deepEqual(await powerOffMachines(world.dataDir, () => {}), [{ instance_id: id, state: 'off' }]);
+  await clearLeftNetwork(readConfig(computeConfig, left));
+  assert.doesNotMatch(await run('nft', ['list', 'tables']), /skerry_/);
+  assert.ok(!(await run('ip', ['-o', 'link'])).includes(id.slice(0, 9)));
 }
 
 await playInWorld(scenario);

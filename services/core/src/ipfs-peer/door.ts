@@ -1,12 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { explainListenFailure, Slots } from '@skerry/kit';
+import { explainListenFailure, type Metrics, Slots } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { parseCid } from '../store/ipfs/cid.ts';
 import type { Exchange } from './exchange.ts';
 import { PEER_LIMITS } from './limits.ts';
 import { RecentBlocks } from './recent.ts';
 
+/** The Prometheus text format. */
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const PATH = /^\/ipfs\/([A-Za-z0-9]{1,100})\?format=raw$/;
 
 export interface Door extends AsyncDisposable {
@@ -17,10 +19,17 @@ interface DoorOptions {
   readonly host: string;
   readonly port: number;
   readonly findMs: number;
+  readonly metrics: Metrics;
+  /** What `/health` answers. */
+  readonly health: () => object;
 }
 
-/** Where the core node asks for blocks that it lacks: a gateway of raw blocks, and nothing else. */
-export async function openDoor(exchange: Exchange, { host, port, findMs }: DoorOptions): Promise<Door> {
+/** Where the core node asks for blocks that it lacks: a gateway of raw blocks. Beside them, how this process is. */
+export async function openDoor(exchange: Exchange, options: DoorOptions): Promise<Door> {
+  const { host, port, findMs, metrics, health } = options;
+  const searches = metrics.counter('skerry_ipfs_searches_total', 'Blocks that the core node asked for', [
+    'result',
+  ]);
   const slots = new Slots(PEER_LIMITS.searches, {
     waitingMax: PEER_LIMITS.searchesWaiting,
     waitMs: findMs,
@@ -40,14 +49,22 @@ export async function openDoor(exchange: Exchange, { host, port, findMs }: DoorO
     return bytes;
   };
   const answer = async ({ method, url = '' }: IncomingMessage, response: ServerResponse) => {
+    if (method === 'GET' && url === '/health')
+      return void response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(health()));
+    if (method === 'GET' && url === '/metrics')
+      return void response.writeHead(200, { 'content-type': METRICS_TYPE }).end(await metrics.text());
     const text = PATH.exec(url)?.[1];
     if (method !== 'GET' || text === undefined) return void response.writeHead(400).end();
     try {
       const bytes = await find(text, response);
+      searches.inc({ result: 'found' });
       response.writeHead(200, { 'content-type': 'application/vnd.ipld.raw' }).end(bytes);
     } catch (error) {
       // Who has it is not known: that is no fault of this peer.
       const code = error instanceof AppError ? error.code : undefined;
+      searches.inc({ result: code === 'OVERLOADED' ? 'refused' : 'not_found' });
       response.writeHead(code === 'INVALID_HASH' ? 400 : code === 'OVERLOADED' ? 503 : 404).end();
     }
   };

@@ -100,6 +100,12 @@ test('other IPFS software finds by the DHT what is pinned here, and what it has 
   const door = peer.urls[0]!;
   assert.equal((await fetch(`${door}/ipfs/abc?format=raw`)).status, 400);
   assert.equal((await fetch(`${door}/`)).status, 400);
+  const health = (await (await fetch(`${door}/health`)).json()) as { status: string; connections: number };
+  assert.equal(health.status, 'ok');
+  assert.ok(health.connections >= 1);
+  const metrics = await (await fetch(`${door}/metrics`)).text();
+  assert.match(metrics, /^skerry_ipfs_searches_total\{result="found"\} [1-9]/m);
+  assert.match(metrics, /^skerry_ipfs_connections [1-9]/m);
   await peer[Symbol.asyncDispose]();
   const missing = String(new Dag().put(randomBytes(50)));
   assert.equal((await store(core, missing)).status, 202);

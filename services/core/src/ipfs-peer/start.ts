@@ -1,4 +1,4 @@
-import { type Host, type RunningService, runLoop } from '@skerry/kit';
+import { createMetrics, type Host, type RunningService, runLoop, VERSION } from '@skerry/kit';
 import { Announcer } from './announcer.ts';
 import type { IpfsPeerConfig } from './config.ts';
 import { CoreBlocks } from './core-blocks.ts';
@@ -25,7 +25,15 @@ export async function startIpfsPeer(
   const libp2p = stack.adopt(await createPeer(config), (node) => node.stop());
   const routing = createRouting(() => libp2p, config.routers);
   const exchange = stack.use(await startExchange({ libp2p, blocks, rates, routing }));
-  const door = stack.use(await openDoor(exchange, config));
+  const metrics = await createMetrics({ service: 'ipfs', isProcess: true });
+  metrics.watch('skerry_ipfs_connections', 'Connections to IPFS peers', () => libp2p.getConnections().length);
+  const health = () => ({
+    status: 'ok',
+    version: VERSION,
+    peer: libp2p.peerId.toString(),
+    connections: libp2p.getConnections().length,
+  });
+  const door = stack.use(await openDoor(exchange, { ...config, metrics, health }));
   const announcer = new Announcer({
     libp2p,
     pins: new PinList(config.coreUrl),
