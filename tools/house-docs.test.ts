@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, test } from 'node:test';
+import { anchorOf } from './site/vitepress/anchor.ts';
 import { listSources, ROOT } from './source.ts';
 
 /** Links between pages, and from comments to headings, lead somewhere. */
@@ -21,13 +22,6 @@ function proseOf(page: string): string[] {
 
 const headingsOf = (page: string): string[] =>
   proseOf(page).flatMap((line) => /^#{1,6} (.+)$/.exec(line)?.[1] ?? []);
-
-/** The anchor that GitHub gives a heading. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-');
 
 const withoutCode = (line: string) => line.replace(/`[^`]*`/g, '');
 const linksOf = (page: string): string[] =>

@@ -10,6 +10,7 @@ import {
   packageOf,
   ROOT,
   ROOT_PACKAGE,
+  readPackage,
   resolveRelative,
   type SourceFile,
 } from './source.ts';
@@ -216,7 +217,9 @@ describe('house rules', () => {
   test('every dependency that we ship or build with has its line in docs/dependencies.md', () => {
     const page = readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8');
     const names = new Set(
-      [...packages, ROOT_PACKAGE].flatMap((one) => one.dependencies).filter((name) => !own.has(name)),
+      [...packages, ROOT_PACKAGE, readPackage('tools/site')]
+        .flatMap((one) => one.dependencies)
+        .filter((name) => !own.has(name)),
     );
     const listed = new Set([...page.matchAll(/^\| `([^`]+)`/gm)].map((match) => match[1]!));
     none([...names].filter((name) => !listed.has(name)).map((name) => `${name} has no line`));

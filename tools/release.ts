@@ -5,6 +5,7 @@ import { releaseImage } from './image/build.ts';
 import { releaseConsole } from './release/console.ts';
 import { releasePackages } from './release/npm.ts';
 import { CHECKSUMS, createRelease, type Release, writeChecksums } from './release/release.ts';
+import { releaseSite } from './site/build.ts';
 import { ROOT } from './source.ts';
 import { parseCommand } from './usage.ts';
 
@@ -29,6 +30,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     what: "a container image for this machine's architecture: every daemon but the compute node",
     make: releaseImage,
   },
+  site: { what: 'the documentation, as a static site, also in build/site/', make: releaseSite },
 };
 
 const list = Object.entries(PARTS).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`);

@@ -29,7 +29,7 @@ export interface SourceFile {
   readonly taken: readonly { readonly specifier: string; readonly name: string | undefined }[];
 }
 
-function readPackage(dir: string): Package {
+export function readPackage(dir: string): Package {
   const json = JSON.parse(readFileSync(join(ROOT, dir, 'package.json'), 'utf8')) as Record<
     string,
     Record<string, string> | undefined

@@ -7,17 +7,18 @@ import { listPlaces } from '../../apps/cli/src/completion/tree.ts';
 import { createProgram } from '../../apps/cli/src/program.ts';
 import { DAEMONS, describeDaemon } from '../daemons.ts';
 import { HOMES } from '../settings-page.ts';
-import { type ManualPage, type ManualSetting, renderManual } from './roff.ts';
+import type { ManualSetting } from './describe.ts';
+import { type ManualPage, renderManual } from './roff.ts';
 
 /** What a package brings to a shell and to man(1), made from the commands and from the daemons' settings. */
 
 const { stdin, stdout, stderr } = process;
-const readProgram = () => createProgram({ environment: {}, stdin, stdout, stderr }, () => {});
+export const readProgram = () => createProgram({ environment: {}, stdin, stdout, stderr }, () => {});
 
 /** The command that runs a daemon, where it is not its name. */
 const COMMAND_OF: Readonly<Record<string, string>> = { status: 'status serve' };
 
-function settingsOf(path: string): ManualSetting[] {
+export function settingsOf(path: string): ManualSetting[] {
   const daemon = DAEMONS.find(({ name }) => path === `skerry ${COMMAND_OF[name] ?? name}`);
   if (daemon === undefined) return [];
   return describeDaemon(daemon, HOMES).map(({ variable, value, isRequired, meaning }) => ({

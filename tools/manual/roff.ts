@@ -1,18 +1,6 @@
-import type { createProgram } from '../../apps/cli/src/program.ts';
-
-/** As the command itself has them: another version of the library may lie beside these tools. */
-type Command = ReturnType<typeof createProgram>;
-type Option = Command['options'][number];
+import { type Command, describeCommand, type Entry, type ManualSetting, pathOf } from './describe.ts';
 
 /** Manual pages (man(7)), made from the commands and from the settings of the daemons. Pure. */
-
-/** A setting of a daemon, as its page lists it. */
-export interface ManualSetting {
-  readonly variable: string;
-  readonly describe: string;
-  /** Its default as text; empty where there is none. */
-  readonly fallback: string;
-}
 
 export interface ManualPage {
   /** `skerry-instance-create.1` */
@@ -38,36 +26,8 @@ const section = (title: string, lines: readonly string[]) =>
   lines.length === 0 ? [] : [`.SH ${quoted(title)}`, ...lines];
 const item = (term: string, text: string) => ['.TP', term, inRoff(text)];
 
-const pathOf = (command: Command): string[] => [
-  ...(command.parent ? pathOf(command.parent) : []),
-  command.name(),
-];
 const fileOf = (command: Command) => `${pathOf(command).join('-')}.1`;
-
-const defaultOf = ({ defaultValue, defaultValueDescription }: Option) => {
-  const shown = defaultValueDescription ?? (typeof defaultValue === 'object' ? undefined : defaultValue);
-  return shown === undefined || typeof shown === 'boolean' ? '' : ` (default: ${String(shown)})`;
-};
-
-const optionItems = (options: readonly Option[]) =>
-  options.flatMap((option) => item(bold(option.flags), `${option.description}${defaultOf(option)}`));
-
-/** The lines of "Example:" in its help. */
-function examplesOf(command: Command): string[] {
-  const parts: string[] = [];
-  const output = command.configureOutput();
-  command.configureOutput({ ...output, writeOut: (part) => void parts.push(part) });
-  command.outputHelp();
-  command.configureOutput(output);
-  return [...parts.join('').matchAll(/^ {2}\$ (.*)$/gm)].map((match) => match[1]!);
-}
-
-/** Options that every command takes stand with the program. */
-const globalOptionsOf = (command: Command): readonly Option[] => {
-  let top = command;
-  while (top.parent) top = top.parent;
-  return top === command ? [] : top.options;
-};
+const items = (entries: readonly Entry[]) => entries.flatMap(({ term, text }) => item(bold(term), text));
 
 function settingLines(settings: readonly ManualSetting[]): string[] {
   return settings.flatMap(({ variable, describe, fallback }) =>
@@ -76,27 +36,21 @@ function settingLines(settings: readonly ManualSetting[]): string[] {
 }
 
 function renderPage(command: Command, version: string, settings: readonly ManualSetting[]): ManualPage {
-  const help = command.createHelp();
-  const name = pathOf(command).join('-');
-  const children = help.visibleCommands(command).filter((child) => child.name() !== 'help');
-  const examples = examplesOf(command);
+  const { path, description, usage, children, args, options, globalOptions, examples } =
+    describeCommand(command);
+  const name = path.join('-');
   const related = [...(command.parent ? [command.parent] : []), ...children].map(
     (one) => `.BR ${inRoff(pathOf(one).join('-'))} (1)`,
   );
+  const commands = children.map((child) => ({ term: child.name(), text: child.description() }));
   const lines = [
     `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`Skerry ${version}`)} "Skerry"`,
-    ...section('NAME', [`${inRoff(name)} \\- ${inRoff(command.description())}`]),
-    ...section('SYNOPSIS', [bold(help.commandUsage(command))]),
-    ...section(
-      'COMMANDS',
-      children.flatMap((child) => item(bold(child.name()), child.description())),
-    ),
-    ...section(
-      'ARGUMENTS',
-      help.visibleArguments(command).flatMap((one) => item(bold(one.name()), one.description)),
-    ),
-    ...section('OPTIONS', optionItems(help.visibleOptions(command))),
-    ...section('GLOBAL OPTIONS', optionItems(globalOptionsOf(command))),
+    ...section('NAME', [`${inRoff(name)} \\- ${inRoff(description)}`]),
+    ...section('SYNOPSIS', [bold(usage)]),
+    ...section('COMMANDS', items(commands)),
+    ...section('ARGUMENTS', items(args)),
+    ...section('OPTIONS', items(options)),
+    ...section('GLOBAL OPTIONS', items(globalOptions)),
     ...section('ENVIRONMENT', settingLines(settings)),
     ...section('EXAMPLES', examples.length === 0 ? [] : ['.nf', ...examples.map(inRoff), '.fi']),
     ...section('SEE ALSO', related),
@@ -115,11 +69,7 @@ export function renderManual(
 ): ManualPage[] {
   const pagesOf = (command: Command): ManualPage[] => [
     renderPage(command, version, settingsOf(pathOf(command).join(' '))),
-    ...command
-      .createHelp()
-      .visibleCommands(command)
-      .filter((child) => child.name() !== 'help')
-      .flatMap(pagesOf),
+    ...describeCommand(command).children.flatMap(pagesOf),
   ];
   return pagesOf(program);
 }
