@@ -79,8 +79,11 @@ function App() {
   return (
     <NetworkContext.Provider value={network}>
       <Shell network={network} places={VIEWS}>
-        {failure && !info ? <Failed failure={failure} /> : null}
-        <Guard key={route.value.parts.join('/')}>{view ? view.show(rest) : <NotFound />}</Guard>
+        {failure && !info ? (
+          <Failed failure={failure} />
+        ) : (
+          <Guard key={route.value.parts.join('/')}>{view ? view.show(rest) : <NotFound />}</Guard>
+        )}
       </Shell>
     </NetworkContext.Provider>
   );

@@ -117,6 +117,12 @@ export function Shell(props: {
         </span>
       </header>
       <main id="main" tabIndex={-1}>
+        {CORE_URL === location.origin ? null : (
+          <p class="stale elsewhere">
+            This shows the network of <b>{CORE_URL}</b>, which the address of the page names. It is not the
+            node that serves the page.
+          </p>
+        )}
         {props.children}
       </main>
       <Footer />

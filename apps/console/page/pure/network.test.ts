@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { SCORE_CODES } from '@skerry/protocol';
+import type { ComputeScore, SchedulerNode, WholeMessage } from '../data/answers.ts';
+import { namedIn } from './named.ts';
+import { meaningOfCode, mergeNodes, roomOf } from './nodes.ts';
+import { timelineOf } from './timeline.ts';
+import { findProblems } from './verdict.ts';
+
+const size = (cpu: number) => ({ cpu, memory_mib: cpu * 1_024, disk_gib: cpu * 10 });
+
+const node = (id: string, more: Partial<SchedulerNode> = {}): SchedulerNode => ({
+  ...{ node_id: id, url: `http://${id}`, ipv6: null, address: '0x1', version: '1', features: [] },
+  ...{ capacity: size(8), limits: size(4), used: size(1), free: size(3), instances: 1, healthy: true },
+  ...{ reason: null, leaving: null, trust: 'listed', score: null, weight: 1, announced_at: 0 },
+  ...more,
+});
+
+const scored = (id: string, total: number): ComputeScore => ({
+  ...{ node_id: id, total_score: total, decentralization: 0, status: 'active', codes: [1_006] },
+  measurements: { total_nodes: 1, nodes_with_identical_asn: 1, record_count: 1, total_score: total },
+});
+
+test('a node that a scheduler uses and a monitor scored is one row', () => {
+  const rows = mergeNodes({
+    scheduled: [node('b'), node('c', { healthy: false, reason: { code: 'X', message: 'gone' } })],
+    compute: [scored('b', 0.5), scored('a', 0.1)],
+    core: [scored('d', 0.9)],
+  });
+  assert.deepEqual(
+    rows.map(({ id, kind, isHealthy, score }) => [id, kind, isHealthy, score?.total_score]),
+    [
+      ['a', 'compute', null, 0.1],
+      ['b', 'compute', true, 0.5],
+      ['c', 'compute', false, undefined],
+      ['d', 'core', null, 0.9],
+    ],
+  );
+  assert.equal(rows[2]!.reason?.message, 'gone');
+  assert.deepEqual([meaningOfCode(1_006), meaningOfCode(7)], ['dead: nothing proved it alive', 'code 7']);
+  for (const code of Object.values(SCORE_CODES)) assert.doesNotMatch(meaningOfCode(code), /^code/);
+});
+
+test('room is what nodes that take machines may still give', () => {
+  const { total, free } = roomOf([node('a'), node('b'), node('c', { healthy: false })]);
+  assert.deepEqual([total, free], [size(8), size(6)]);
+});
+
+describe('what is wrong in a network', () => {
+  const well = { health: undefined, nodes: [node('a')], services: [], schedulerReasons: [] };
+  const service = {
+    ...{ id: 1, name: 'gateway', group_id: 3, online_24_hours: 1, online_7_days: 1, latency: 1 },
+    ...{ last_success: '2026-01-02T03:04:05.000Z', last_error: null, issue: 'answered 503' },
+  };
+
+  test('nothing, where all is well', () => {
+    const health = { status: 'ok', reason: null, version: '1', checks: {} };
+    assert.deepEqual(findProblems({ ...well, health, services: [{ ...service, online: true }] }), []);
+  });
+
+  test('a check that fails, a service that is down and since when, a node that takes nothing or leaves', () => {
+    const checks = { disk: { status: 'degraded', reason: 'full' }, clock: { status: 'ok', reason: null } };
+    const problems = findProblems({
+      health: { status: 'degraded', reason: null, version: '1', checks },
+      services: [{ ...service, online: false }],
+      nodes: [node('a', { leaving: { code: 'X', message: 'draining' } }), node('b', { healthy: false })],
+      schedulerReasons: ['no database'],
+    });
+    assert.deepEqual(
+      problems.map(({ subject, why, sinceMs }) => [subject, why, sinceMs]),
+      [
+        ['core node, disk', 'full', null],
+        ['gateway', 'answered 503', Date.parse('2026-01-02T03:04:05Z')],
+        ['scheduler', 'no database', null],
+        ['compute node', 'draining', null],
+        ['compute node', 'gets no new machines', null],
+      ],
+    );
+  });
+});
+
+test("a machine's history, newest first, in words", () => {
+  const told = (type: string, content: unknown, time = 1): WholeMessage => ({
+    ...{ item_hash: 'h', type, chain: 'ETH', sender: '0x1', signature: '0x', time, channel: null },
+    ...{ item_type: 'inline', item_content: null, content },
+  });
+  const post = (type: string, content: unknown) => told('POST', { type, content });
+  const steps = timelineOf([
+    told('INSTANCE', { name: 'a' }, 1),
+    post('net-instance-status', { phase: 'failed', reason: { message: 'no disk' }, observed_at_ms: 5_000 }),
+    post('net-allocation', { node_id: 'n', ipv6: 'fd00::1', decided_at_ms: 3_000 }),
+    post('net-allocation', { node_id: null, reason: { message: 'no room' }, decided_at_ms: 2_000 }),
+    post('another', null),
+    told('POST', 'no object', 0),
+  ]);
+  assert.deepEqual(
+    steps.map(({ what, why, node: at, atMs }) => [what, why, at, atMs]),
+    [
+      ['failed', 'no disk', null, 5_000],
+      ['placed', 'fd00::1', 'n', 3_000],
+      ['no node', 'no room', null, 2_000],
+      ['asked for', null, null, 1_000],
+      ['another', null, null, 1_000],
+      ['POST', null, null, 0],
+    ],
+  );
+});
+
+test('hashes that a content names, each once, however deep', () => {
+  const [one, other] = ['a'.repeat(64), 'b'.repeat(64)];
+  assert.deepEqual(namedIn({ x: one, y: [{ z: other }, one, `${one}0`], w: null }), [one, other]);
+  assert.deepEqual(
+    namedIn(Array.from({ length: 50 }, (_, at) => at.toString(16).padStart(64, '0'))).length,
+    20,
+  );
+});
