@@ -68,6 +68,7 @@ export const DEPLOYED_CORE: readonly DeployedRoute[] = [
     'GET /api/v0/core/{}/metrics',
     'GET /api/v0/compute/{}/metrics',
     'GET /api/v0/info/public.json',
+    'GET /',
     'GET /version',
     'GET /api/v0/version',
     'GET /metrics',
@@ -75,7 +76,7 @@ export const DEPLOYED_CORE: readonly DeployedRoute[] = [
     'GET /api/docs',
     'GET /api/docs/swagger.json',
   ),
-  ...absent('no pages for people; use `skerry` or the status service', 'GET /', 'GET /static/{}'),
+  ...absent('no pages for people; use `skerry` or the status service', 'GET /static/{}'),
 ];
 
 export const DEPLOYED_COMPUTE: readonly DeployedRoute[] = [

@@ -301,6 +301,7 @@ describe('routes', () => {
     estimateTokensUnversioned: requests.estimateTokens,
     listSalePricesUnversioned: requests.listSalePrices,
     getCreditStatus: [{}],
+    getFront: [{}],
     getDocument: [{}],
     getReference: [{}],
   });

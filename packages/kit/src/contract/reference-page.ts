@@ -17,13 +17,14 @@ import { addressOf } from './example.ts';
 import { parametersOf } from './parameters.ts';
 import { commonErrors, listNamed, type Schema, typeText } from './type-text.ts';
 
-const STYLE = `
+export const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; --accent: #0a6c8a; }
 @media (prefers-color-scheme: dark) { :root { --accent: #6cc7e0; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; font: 16px/1.5 system-ui, sans-serif; }
 h1 { margin: 0; font-size: 1.6rem; } h2 { margin: 2.5rem 0 .5rem; font-size: 1.2rem; }
-nav a { margin-right: .8rem; } a { color: var(--accent); }
+nav a { margin-right: .8rem; }
+@media (min-width: 88rem) { nav { position: fixed; top: 1.5rem; left: 1.5rem; width: 9.5rem; max-height: 94vh; overflow: auto; } nav a { display: block; } } a { color: var(--accent); }
 code, pre { font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { overflow-x: auto; margin: .3rem 0; padding: .6rem .8rem; background: var(--soft); border-radius: 6px; }
 details { border: 1px solid var(--line); border-radius: 6px; margin: .4rem 0; }
@@ -42,7 +43,7 @@ h3 { margin: 1rem 0 .2rem; font-size: .95rem; }
 export const CONTENT_SECURITY_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /** Sentences with `code` in them. */
-const prose = (text: string) => escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>');
+export const prose = (text: string) => escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>');
 
 const preformatted = (text: string) => `<pre>${escapeHtml(text)}</pre>`;
 
@@ -136,7 +137,7 @@ ${description
   .split('\n')
   .map((line) => `<p>${prose(line)}</p>`)
   .join('')}
-<p>${operations.length} operations. For programs: <a href="openapi.json">openapi.json</a>.</p><nav>${links}</nav>
+<p><a href="/">About this service</a>. ${operations.length} operations. For programs: <a href="openapi.json">openapi.json</a>.</p><nav>${links}</nav>
 ${common.size === 0 ? '' : `<h2>errors of every operation</h2><table>${[...common].map((code) => errorRow(code)).join('')}</table>`}
 ${sections.join('\n')}
 ${types}</body></html>

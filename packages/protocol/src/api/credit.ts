@@ -2,7 +2,7 @@ import { LIMITS } from '../limits.ts';
 import { type Static, Type } from '../type.ts';
 import { PaginationView } from '../views.ts';
 import { type Api, defaulted, type Operation, orNull } from './operation.ts';
-import { REFERENCE_API } from './reference.ts';
+import { FRONT_API, REFERENCE_API } from './reference.ts';
 
 /** Wire shapes of the deployed credit service. */
 
@@ -273,5 +273,6 @@ export const CREDIT_API = {
       },
     },
   },
+  ...FRONT_API,
   ...REFERENCE_API,
 } as const satisfies Api;

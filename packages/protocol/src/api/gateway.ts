@@ -1,6 +1,6 @@
 import { type Static, Type } from '../type.ts';
 import { type Api, orNull, text } from './operation.ts';
-import { REFERENCE_API } from './reference.ts';
+import { FRONT_API, REFERENCE_API } from './reference.ts';
 
 /** Instance domain record (specification of the gateway, "Resources and their fields"). */
 export const DomainRecord = Type.Object(
@@ -191,5 +191,6 @@ export const GATEWAY_API = {
     answers: { 200: text('the Prometheus text format, version 0.0.4') },
     errors: [],
   },
+  ...FRONT_API,
   ...REFERENCE_API,
 } as const satisfies Api;

@@ -32,3 +32,45 @@ export const COUNTED_REFERENCE_API = {
   getDocument: { ...REFERENCE_API.getDocument, rateClass: 'general' },
   getReference: { ...REFERENCE_API.getReference, rateClass: 'general' },
 } as const satisfies Api;
+
+const FrontView = Type.Object(
+  {
+    name: Type.String(),
+    version: Type.String(),
+    description: Type.String(),
+    documents: Type.Record(Type.String(), Type.String(), {
+      description: 'paths of this service where there is more to read, by what is there',
+    }),
+  },
+  { title: 'Front' },
+);
+
+/** What a service says where people look first. One with a page of its own there does without. */
+export const FRONT_API = {
+  getFront: {
+    method: 'GET',
+    path: '/',
+    summary: 'Say what this service is, and where its documents are',
+    tag: 'node',
+    answers: {
+      200: {
+        description: 'a page where HTML is asked for, as browsers do',
+        content: { 'application/json': FrontView, 'text/html': Type.String() },
+      },
+    },
+    errors: [],
+    example: {
+      answer: {
+        name: 'Skerry scheduler',
+        version: '0.1.0',
+        description: 'Which compute node runs which instance, and why.',
+        documents: { reference: '/api/v0/docs', openapi: '/api/v0/openapi.json' },
+      },
+    },
+  },
+} as const satisfies Api;
+
+/** The same at a service that counts requests. */
+export const COUNTED_FRONT_API = {
+  getFront: { ...FRONT_API.getFront, rateClass: 'general' },
+} as const satisfies Api;

@@ -1,7 +1,7 @@
 import { LIMITS } from '../limits.ts';
 import { type Static, Type } from '../type.ts';
 import { type Api, defaulted, orNull } from './operation.ts';
-import { REFERENCE_API } from './reference.ts';
+import { FRONT_API, REFERENCE_API } from './reference.ts';
 
 /** The shapes of answers. Those of the deployed scheduler's v0 interface keep its fields; our own stand beside them. */
 
@@ -361,5 +361,6 @@ export const SCHEDULER_API = {
       },
     },
   },
+  ...FRONT_API,
   ...REFERENCE_API,
 } as const satisfies Api;

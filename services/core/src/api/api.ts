@@ -2,6 +2,7 @@ import { asDatabaseError } from '@skerry/database';
 import {
   createHttpServer,
   expectAll,
+  frontHandlers,
   type Handlers,
   type HttpServer,
   type Logger,
@@ -14,7 +15,7 @@ import type { DEPLOYED_DOCS_API } from '@skerry/protocol/api/core/deployed/docs'
 import { CORE_API } from '@skerry/protocol/api/core/index';
 import { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
 import type { Operation } from '@skerry/protocol/api/operation';
-import type { COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
+import type { COUNTED_FRONT_API, COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
 import { aggregateHandlers } from './aggregates.ts';
 import { serveConsole } from './console.ts';
 import { costHandlers } from './credits/costs.ts';
@@ -53,9 +54,16 @@ Every answer carries \`x-request-id\`, the caller's own where it sent one.`,
 /** The contract under its own paths and under those of deployed nodes. */
 function contractHandlers(
   rooms: Rooms,
-): Handlers<typeof COUNTED_REFERENCE_API> & Handlers<typeof DEPLOYED_DOCS_API> {
+): Handlers<typeof COUNTED_FRONT_API> &
+  Handlers<typeof COUNTED_REFERENCE_API> &
+  Handlers<typeof DEPLOYED_DOCS_API> {
   const own = referenceHandlers(CORE_API, INFO, rooms.settings.limits.perMinute);
-  return { ...own, getDeployedDocument: own.getDocument, getDeployedReference: own.getReference };
+  return {
+    ...frontHandlers(CORE_API, INFO),
+    ...own,
+    getDeployedDocument: own.getDocument,
+    getDeployedReference: own.getReference,
+  };
 }
 
 const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({

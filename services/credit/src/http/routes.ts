@@ -1,4 +1,4 @@
-import { type Handlers, referenceHandlers, writeDocument } from '@skerry/kit';
+import { frontHandlers, type Handlers, referenceHandlers, writeDocument } from '@skerry/kit';
 import { AppError, LIMITS, normaliseAddress } from '@skerry/protocol';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
 import type { Purchases } from '../purchases.ts';
@@ -87,6 +87,7 @@ export function handlersOf(source: RouteSource): CreditHandlers {
     estimateTokensUnversioned: estimateTokens,
     listSalePricesUnversioned: listSalePrices,
     getCreditStatus: statusOf(source),
+    ...frontHandlers(CREDIT_API, INFO),
     ...referenceHandlers(CREDIT_API, INFO),
   };
 }

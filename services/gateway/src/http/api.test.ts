@@ -21,6 +21,7 @@ describe('the contract of the gateway', () => {
     getGatewayStatus: [{}],
     syncGateway: [{ body: { accept_loss: true } }, {}],
     getGatewayMetrics: [{}],
+    getFront: [{}],
     getDocument: [{}],
     getReference: [{}],
   });

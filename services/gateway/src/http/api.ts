@@ -2,6 +2,7 @@ import {
   answer,
   createHttpServer,
   expectAll,
+  frontHandlers,
   type Handlers,
   type HttpServer,
   type Logger,
@@ -84,6 +85,7 @@ function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATE
     },
     getGatewayMetrics: async () =>
       answer(200, await metrics.text(), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
+    ...frontHandlers(GATEWAY_API, INFO),
     ...referenceHandlers(GATEWAY_API, INFO),
   };
 }

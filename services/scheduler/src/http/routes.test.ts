@@ -271,6 +271,7 @@ describe('the contract', () => {
       { query: { vcpus: 1, memory: 9999, disk: 1 } },
     ],
     getSchedulerStatus: [{}],
+    getFront: [{}],
     getDocument: [{}],
     getReference: [{}],
   };

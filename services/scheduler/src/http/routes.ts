@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { answer, type Handlers, referenceHandlers } from '@skerry/kit';
+import { answer, frontHandlers, type Handlers, referenceHandlers } from '@skerry/kit';
 import { AppError, parseItemHash } from '@skerry/protocol';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import type { Snapshot } from '../controller.ts';
@@ -57,6 +57,7 @@ export function handlersOf({ snapshot, status, periodSeconds }: RouteSource): Ha
       return answer(503, { schedulable: false, reasons: [message], code });
     },
     getSchedulerStatus: () => statusView(status()),
+    ...frontHandlers(SCHEDULER_API, INFO),
     ...referenceHandlers(SCHEDULER_API, INFO),
   };
 }

@@ -64,6 +64,7 @@ export const nodeCases: Cases = {
   ],
   'GET /api/v0/version': fromMemory('/api/v0/version'),
   'GET /api/v0/openapi.json': fromMemory('/api/v0/openapi.json'),
+  'GET /': fromMemory('/'),
   'GET /api/v0/docs': fromMemory('/api/v0/docs'),
   'GET /api/docs': fromMemory('/api/docs'),
   'GET /api/docs/swagger.json': fromMemory('/api/docs/swagger.json'),
