@@ -1,5 +1,5 @@
 import type { Console, ConsoleFile } from '@skerry/console';
-import { escapeHtml, type HttpServer, type Logger } from '@skerry/kit';
+import type { HttpServer, Logger } from '@skerry/kit';
 import type { NetworkService } from '@skerry/protocol/api/core/node';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
@@ -36,7 +36,8 @@ function send(reply: FastifyReply, file: ConsoleFile, accepted: string): Fastify
     .send(Buffer.from(isPacked ? file.gzip : file.bytes));
 }
 
-const sendFailure = (reply: FastifyReply, error: unknown) =>
+/** Why is for the log: what cannot be loaded has paths of this machine in its message. */
+const sendFailure = (reply: FastifyReply) =>
   reply
     .status(503)
     .headers({
@@ -45,7 +46,7 @@ const sendFailure = (reply: FastifyReply, error: unknown) =>
       'content-security-policy': "default-src 'none'",
     })
     .send(
-      `<!doctype html><title>Skerry</title><p>The console cannot be shown: ${escapeHtml((error as Error).message)}</p><p>In a checkout, run <code>npm ci</code>. The API is at <a href="api/v0/docs">api/v0/docs</a>.</p>`,
+      `<!doctype html><title>Skerry</title><p>The console cannot be shown; the log of this node says why. In a checkout, run <code>npm ci</code>.</p><p>The API is at <a href="api/v0/docs">api/v0/docs</a>.</p>`,
     );
 
 const originsOf = (services: Partial<Record<NetworkService, string>>) => [
@@ -71,7 +72,7 @@ export function serveConsole(
       if (file) return send(reply, file, String(request.headers['accept-encoding'] ?? ''));
     } catch (error) {
       log.warn({ err: error }, 'the console cannot be shown');
-      return sendFailure(reply, error);
+      return sendFailure(reply);
     }
   });
 }
