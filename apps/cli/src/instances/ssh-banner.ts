@@ -63,13 +63,14 @@ export async function waitForSshBanner(
   for (;;) {
     const why = await findTrouble(host, port, deadlineMs - Date.now());
     if (why === undefined) return;
+    onTrouble(why);
+    await delay(TRY_INTERVAL_MS);
+    // A try with hardly any time left would see its own haste, and hide what the last one saw.
     if (Date.now() + TRY_INTERVAL_MS >= deadlineMs) {
       throw new AppError(
         'TIMED_OUT',
         `ssh on [${host}]:${port} did not answer in ${renderDuration(timeoutMs)} (${why})`,
       );
     }
-    onTrouble(why);
-    await delay(TRY_INTERVAL_MS);
   }
 }

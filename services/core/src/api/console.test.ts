@@ -12,12 +12,12 @@ test('the console at the door of the core node', async (t) => {
     method: 'GET' | 'HEAD' | 'POST' = 'GET',
   ) => core.api.inject({ url, headers, method });
 
-  await t.test('a program that asks for / gets what it always got', async () => {
+  await t.test('a program that asks for / is told what this is, in JSON', async () => {
     for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
       const { statusCode, body } = await inject('/', headers);
-      assert.deepEqual([statusCode, JSON.parse(body).code], [404, 'ROUTE_NOT_FOUND']);
+      assert.deepEqual([statusCode, JSON.parse(body).documents.reference], [200, '/api/v0/docs']);
     }
-    assert.equal(JSON.parse((await inject('/', BROWSER, 'POST')).body).code, 'ROUTE_NOT_FOUND');
+    assert.equal(JSON.parse((await inject('/', BROWSER, 'POST')).body).code, 'METHOD_NOT_ALLOWED');
   });
 
   await t.test('a browser gets the page, whole or packed, and may run nothing but its scripts', async () => {

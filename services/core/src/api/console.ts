@@ -14,7 +14,7 @@ const HEADERS = {
   'permissions-policy': 'camera=(), geolocation=(), microphone=()',
 };
 
-/** What of the console a request asks for, or undefined. Programs that ask for `/` get what they always got. */
+/** What of the console a request asks for, or undefined. Programs that ask for `/` get the contract's answer. */
 function pathOf({ method, url, headers }: FastifyRequest): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined;
   const path = url.split('?', 1)[0]!;
