@@ -38,7 +38,7 @@ describe('the container image', () => {
 
   before(async () => {
     assert.equal(process.geteuid?.(), 0, 'this soak needs root: it makes an image and virtual machines');
-    releasePackages(RELEASE);
+    await releasePackages(RELEASE);
     first = await make('first', 0o022);
   });
   after(() => rmSync(DIRECTORY, { recursive: true, force: true }));

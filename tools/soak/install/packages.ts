@@ -82,7 +82,7 @@ async function layFolder(folder: string, image: Image, work: string, say: (what:
   await fetchDependencies(image, join(folder, 'debian'), work);
   say('making the packages of this release');
   const release = createRelease(work);
-  releasePackages(release);
+  await releasePackages(release);
   await releaseDebian({ ...release, files: join(folder, 'first') });
   say('making the packages of the next release');
   raiseVersion(release);
