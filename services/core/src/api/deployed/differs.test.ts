@@ -219,6 +219,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   async getConsumedCredits(core) {
     await statusOf(core, `/messages/${NO_HASH}/consumed_credits`, 404);
   },
+  async getFront(core) {
+    const { name, documents } = JSON.parse(await outside(core, '/'));
+    assert.match(name, /core node/);
+    assert.equal(documents.reference, '/api/v0/docs');
+  },
   async getInfo(core) {
     const { trust } = await ok(core, '/info/public.json');
     assert.ok(trust.schedulers.value.length > 0);
