@@ -6,7 +6,7 @@ import { IMAGE_FILES, type Image } from '../../../services/compute/src/images/im
 import type { Machine } from '../../../services/compute/src/testing/namespaces.ts';
 import { makeTinyDisk } from '../../../services/compute/src/testing/tiny-guest.ts';
 import { until } from '../../../services/compute/src/testing/wait.ts';
-import { coreUrl, startThere, TWO } from './places.ts';
+import { coreUrl, DOMAIN, startThere, TWO } from './places.ts';
 import type { Unpacked } from './third-place.ts';
 
 /** Only what hangs takes as long. */
@@ -64,8 +64,8 @@ export class User {
 
   async #host(): Promise<string> {
     const name = (await this.#skerry('domain', 'name', NAME)).trim();
-    assert.match(name, /\.apps\.test$/);
-    return name;
+    assert.match(name, /^[a-z]+(-[a-z]+){3}$/);
+    return `${name}.${DOMAIN}`;
   }
 
   async reach(): Promise<void> {
