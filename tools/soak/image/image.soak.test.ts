@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { releaseImage } from '../../image/build.ts';
 import { releasePackages } from '../../release/npm.ts';
-import { createRelease } from '../../release/release.ts';
+import { createRelease, writeChecksums } from '../../release/release.ts';
+import { ROOT } from '../../source.ts';
+import { ensureGuest } from './guest.ts';
+import type { Plan } from './plan.ts';
 
 const DIRECTORY = mkdtempSync(join(tmpdir(), 'skerry-image-'));
 const RELEASE = createRelease(join(DIRECTORY, 'build'));
+const DISK_MIB = 256;
 /** Where nothing mounted and nothing that runs outlives it. */
 const APART = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
 
@@ -24,6 +28,14 @@ async function make(name: string, mask: number): Promise<string[]> {
   } finally {
     process.umask(before);
   }
+}
+
+/** A file system with what a person downloads. */
+function makeDisk(directory: string): string {
+  const disk = `${directory}.ext4`;
+  cpSync(join(ROOT, 'deploy'), join(directory, 'deploy'), { recursive: true });
+  execFileSync('mke2fs', ['-q', '-t', 'ext4', '-d', directory, disk, `${DISK_MIB}M`]);
+  return disk;
 }
 
 async function play(scenario: string, ...args: string[]): Promise<void> {
@@ -53,5 +65,15 @@ describe('the container image', () => {
     const directory = join(DIRECTORY, 'tree');
     mkdirSync(directory);
     await play('tree.ts', first[0]!, directory);
+  });
+
+  test('runs with podman, rootless, as docs/container.md says, and loses nothing', async () => {
+    const image = await ensureGuest(console.log);
+    const directory = join(DIRECTORY, 'podman');
+    mkdirSync(directory);
+    writeChecksums({ ...RELEASE, files: dirname(first[0]!) });
+    const plan: Plan = { image, disk: makeDisk(dirname(first[0]!)) };
+    writeFileSync(join(directory, 'plan.json'), JSON.stringify(plan));
+    await play('podman.ts', directory);
   });
 });

@@ -120,17 +120,17 @@ export class Server implements AsyncDisposable {
     const options = [
       ...['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR'],
       // A handshake costs seconds when it is emulated: later commands share the first connection.
-      ...['ControlMaster=auto', `ControlPath=${join(directory, 'ssh')}`, 'ControlPersist=yes'],
+      ...['ControlMaster=auto', `ControlPath=${join(directory, 'ssh-%r')}`, 'ControlPersist=yes'],
       ...['ConnectionAttempts=900', 'ConnectTimeout=300', 'ServerAliveInterval=60'],
     ].flatMap((one) => ['-o', one]);
     return run(program, ['-i', sshKey, ...options, ...rest], { timeoutMs: limitMs });
   }
 
-  /** Runs a line of shell as root, and gives what it printed. Rejects when it fails, with the end of what it said. */
-  async run(line: string, limitMs = COMMAND_MS): Promise<string> {
+  /** Runs a line of shell, and gives what it printed. Rejects when it fails, with the end of what it said. */
+  async run(line: string, limitMs = COMMAND_MS, user = 'root'): Promise<string> {
     const { name, link } = this.#plan;
     try {
-      return (await this.#ssh('ssh', [`root@${link.ipv4.guest}`, line], limitMs)).trim();
+      return (await this.#ssh('ssh', [`${user}@${link.ipv4.guest}`, line], limitMs)).trim();
     } catch (error) {
       const console = (await readFile(this.#console, 'utf8').catch(() => '')).slice(-CONSOLE_TAIL_CHARS);
       throw new Error(
