@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { isFit, makeRunDirectory } from './directory.ts';
 
@@ -22,9 +21,9 @@ test('tests write into memory where it is large and nothing that they do is forb
 });
 
 test('what a killed run left is removed by the next one, and what a living one has stays', async () => {
-  const abandoned = mkdtempSync(join(tmpdir(), 'skerry-run-'));
-  writeFileSync(join(abandoned, 'file'), '');
   using living = await makeRunDirectory();
+  const abandoned = mkdtempSync(join(dirname(living.path), 'skerry-run-'));
+  writeFileSync(join(abandoned, 'file'), '');
   using next = await makeRunDirectory();
   assert.deepEqual([abandoned, living.path, next.path].map(existsSync), [false, true, true]);
 });
