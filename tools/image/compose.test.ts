@@ -117,7 +117,7 @@ describe('deploy/compose.yaml', () => {
       assert.equal(service.container_name, `skerry-${name}`);
     }
     assert.equal(Object.keys(volumes).length, Object.keys(services).length);
-    assert.match(TEXT, new RegExp(`ping_group_range: '${USER.id} ${USER.id}'`));
+    assert.match(TEXT, new RegExp(`ping_group_range=${USER.id} ${USER.id}'`));
   });
 
   test('each is asked how it is, at a port where it listens; the page names every port', () => {
