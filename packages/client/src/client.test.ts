@@ -3,9 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { verifyEnvelope } from '@skerry/protocol';
-import { signMessage } from './message.ts';
+import { CoreClient } from './core-client.ts';
+import { requestMessage, signMessage } from './message.ts';
+import { OwnerPass } from './owner-pass.ts';
 import { request } from './request.ts';
-import { createSigner, generatePrivateKey } from './signer.ts';
+import { type AskedSigner, createSigner, generatePrivateKey } from './signer.ts';
 
 test('what the client signs, the protocol verifies, under the hash that the client foretold', () => {
   const signer = createSigner(generatePrivateKey());
@@ -16,6 +18,41 @@ test('what the client signs, the protocol verifies, under the hash that the clie
   const verified = verifyEnvelope(body, Math.floor(Date.now() / 1000));
   assert.equal(verified.itemHash, itemHash);
   assert.equal(verified.sender, signer.address);
+});
+
+/** As a wallet does it. */
+const asked = (onAsked: (text: string) => Promise<string>): AskedSigner => ({
+  chain: signer.chain,
+  address: signer.address,
+  sign: onAsked,
+});
+const signer = createSigner(generatePrivateKey());
+
+test('a signer that has to be asked signs what one does whose key is at hand', async () => {
+  const draft = { type: 'POST', content: { type: 'x' }, timestamp: 1, nonce: 'n' };
+  const later = asked(async (text) => signer.sign(text));
+  assert.deepEqual(await requestMessage(draft, later), signMessage(draft, signer));
+});
+
+test('what its owner refuses to sign is not sent', async () => {
+  let requests = 0;
+  const server = createServer((_request, response) => {
+    requests++;
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const refusal = new Error('the owner said no');
+    const refusing = asked(() => Promise.reject(refusal));
+    const core = new CoreClient({ url, signer: refusing });
+    await assert.rejects(core.createProgram({}), refusal);
+    await assert.rejects(core.storeFile(new Blob(['x']), 'x', '0'.repeat(64)), refusal);
+    await assert.rejects(OwnerPass.create(refusing, { domain: 'node' }), refusal);
+    assert.equal(requests, 0);
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
 });
 
 test('two equal messages of one second are two messages', () => {

@@ -29,7 +29,7 @@ import {
 import type { CoreClient } from './core-client.ts';
 import { OwnerPass } from './owner-pass.ts';
 import { request } from './request.ts';
-import type { Signer } from './signer.ts';
+import type { AskedSigner } from './signer.ts';
 
 const LONG_TIMEOUT_MS = 3_600_000;
 const PAGE_SIZE = 100;
@@ -45,7 +45,7 @@ function announcedIn(content: unknown): NodeContent[] {
 }
 
 /** Where a compute node is, by its own newest announcement. Throws NODE_NOT_FOUND. */
-export async function findNodeUrl(core: CoreClient, nodeAddress: string): Promise<string> {
+export async function findNodeUrl(core: Pick<CoreClient, 'url'>, nodeAddress: string): Promise<string> {
   const query = {
     channels: NETWORK_CHANNEL.compute,
     types: NETWORK_POST.node,
@@ -86,7 +86,7 @@ export class MachineClient {
     this.#pass = pass;
   }
 
-  static async open(url: string, instanceId: string, signer: Signer): Promise<MachineClient> {
+  static async open(url: string, instanceId: string, signer: AskedSigner): Promise<MachineClient> {
     const { DOMAIN_NAME: domain, node_hash: nodeId } = await call(url, NODE_API.getNodeConfig, {});
     return new MachineClient(url, instanceId, await OwnerPass.create(signer, { domain, nodeId }));
   }

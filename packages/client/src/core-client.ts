@@ -20,15 +20,15 @@ import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/
 import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
 import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
-import { type MessageDraft, signMessage } from './message.ts';
+import { type MessageDraft, requestMessage } from './message.ts';
 import { request } from './request.ts';
-import type { Signer } from './signer.ts';
+import type { AskedSigner, Signer } from './signer.ts';
 
-export interface CoreClientOptions {
+export interface CoreClientOptions<S extends AskedSigner = Signer> {
   /** Where the core node is, without `/api/v0`. */
   readonly url: string;
   /** Needed for everything that changes something. */
-  readonly signer?: Signer | undefined;
+  readonly signer?: S | undefined;
   /** Ends every request of this client. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -79,18 +79,18 @@ const WEBHOOK_ACTIONS = {
 type OwnWebhookAction = keyof typeof WEBHOOK_ACTIONS;
 
 /** A core node's public API (docs/openapi.json). Every failure is an AppError with the node's code. */
-export class CoreClient {
+export class CoreClient<S extends AskedSigner = Signer> {
   readonly url: string;
-  readonly #signer: Signer | undefined;
+  readonly #signer: S | undefined;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(options: CoreClientOptions) {
+  constructor(options: CoreClientOptions<S>) {
     this.url = options.url.replace(/\/+$/, '');
     this.#signer = options.signer;
     this.#signal = options.signal;
   }
 
-  get signer(): Signer {
+  get signer(): S {
     if (!this.#signer) throw new AppError('SIGNATURE_REQUIRED', 'this requires a signing key');
     return this.#signer;
   }
@@ -104,15 +104,15 @@ export class CoreClient {
     return call(this.url, operation, input, { signal: this.#signal });
   }
 
-  #sign(draft: MessageDraft): string {
-    return signMessage(draft, this.signer).body;
+  async #sign(draft: MessageDraft): Promise<string> {
+    return (await requestMessage(draft, this.signer)).body;
   }
 
   /**
    * A change of an instance, dated after the last one that the caller knows of: within one second, the resolution of a
    * timestamp, the item hash would decide which of two changes counts.
    */
-  #signChange(draft: MessageDraft, after = 0): string {
+  #signChange(draft: MessageDraft, after = 0): Promise<string> {
     const timestamp = Math.max(Math.floor(Date.now() / 1000), after + 1);
     return this.#sign({ ...draft, timestamp });
   }
@@ -122,8 +122,8 @@ export class CoreClient {
     return this.#call(NODE_API.getInfo, {});
   }
 
-  postMessage(draft: MessageDraft): Promise<SubmittedMessage> {
-    return this.#call(MESSAGES_API.submitMessage, { body: this.#sign(draft) });
+  async postMessage(draft: MessageDraft): Promise<SubmittedMessage> {
+    return this.#call(MESSAGES_API.submitMessage, { body: await this.#sign(draft) });
   }
 
   /** Takes messages of the signer back: instances end, programs run no more, files are not kept for it. */
@@ -176,8 +176,10 @@ export class CoreClient {
     return this.#call(INDEXER_API.getNetwork, { params: { network } });
   }
 
-  createProgram(content: Record<string, unknown>): Promise<AnswerOf<typeof PROGRAMS_API.createProgram>> {
-    return this.#call(PROGRAMS_API.createProgram, { body: this.#sign({ type: 'PROGRAM', content }) });
+  async createProgram(
+    content: Record<string, unknown>,
+  ): Promise<AnswerOf<typeof PROGRAMS_API.createProgram>> {
+    return this.#call(PROGRAMS_API.createProgram, { body: await this.#sign({ type: 'PROGRAM', content }) });
   }
 
   /** The programs that a compute node runs by itself. */
@@ -196,11 +198,11 @@ export class CoreClient {
     });
   }
 
-  createInstance(
+  async createInstance(
     content: Record<string, unknown>,
     channel?: string,
   ): Promise<AnswerOf<typeof INSTANCES_API.createInstance>> {
-    const body = this.#sign({ type: 'INSTANCE', content, ...(channel ? { channel } : {}) });
+    const body = await this.#sign({ type: 'INSTANCE', content, ...(channel ? { channel } : {}) });
     return this.#call(INSTANCES_API.createInstance, { body });
   }
 
@@ -234,24 +236,24 @@ export class CoreClient {
   }
 
   /** @param after the `updated_at` of the instance as the caller saw it */
-  updateInstance(
+  async updateInstance(
     instanceId: string,
     changes: Record<string, unknown>,
     after?: number,
   ): Promise<AnswerOf<typeof INSTANCES_API.updateInstance>> {
     const content = { instance_id: instanceId, ...changes };
-    const body = this.#signChange({ type: 'INSTANCE_UPDATE', content }, after);
+    const body = await this.#signChange({ type: 'INSTANCE_UPDATE', content }, after);
     return this.#call(INSTANCES_API.updateInstance, { params: { instance_id: instanceId }, body });
   }
 
   /** @param after the `updated_at` of the instance as the caller saw it */
-  controlInstance(
+  async controlInstance(
     instanceId: string,
     action: 'start' | 'stop' | 'restart',
     after?: number,
   ): Promise<AnswerOf<typeof INSTANCES_API.controlInstance>> {
     const content = { instance_id: instanceId, action };
-    const body = this.#signChange({ type: 'INSTANCE_CONTROL', content }, after);
+    const body = await this.#signChange({ type: 'INSTANCE_CONTROL', content }, after);
     return this.#call(INSTANCES_API.controlInstance, { params: { instance_id: instanceId }, body });
   }
 
@@ -267,7 +269,7 @@ export class CoreClient {
   ): Promise<StoredFileView> {
     const form = new FormData();
     form.set('address', this.signer.address);
-    form.set('signature', this.signer.sign(hash));
+    form.set('signature', await this.signer.sign(hash));
     if (options.channel) form.set('channel', options.channel);
     if (options.tags && options.tags.length > 0) form.set('tags', options.tags.join(','));
     form.set('file', file, name);
@@ -289,23 +291,25 @@ export class CoreClient {
   }
 
   /** The message is private: the node neither keeps nor lists it. */
-  registerWebhook(content: Record<string, unknown>): Promise<AnswerOf<typeof WEBHOOKS_API.registerWebhook>> {
-    return this.#call(WEBHOOKS_API.registerWebhook, { body: this.#sign({ type: 'WEBHOOK', content }) });
+  async registerWebhook(
+    content: Record<string, unknown>,
+  ): Promise<AnswerOf<typeof WEBHOOKS_API.registerWebhook>> {
+    return this.#call(WEBHOOKS_API.registerWebhook, { body: await this.#sign({ type: 'WEBHOOK', content }) });
   }
 
-  listWebhooks(more: Record<string, unknown> = {}): Promise<WebhookAnswers['list']> {
-    const body = this.#sign({ type: 'WEBHOOK', content: { action: 'list', ...more } });
+  async listWebhooks(more: Record<string, unknown> = {}): Promise<WebhookAnswers['list']> {
+    const body = await this.#sign({ type: 'WEBHOOK', content: { action: 'list', ...more } });
     return this.#call(WEBHOOKS_API.listWebhooks, { body });
   }
 
   /** What an owner may ask of a webhook (docs/webhooks.md). */
-  askWebhook<A extends OwnWebhookAction>(
+  async askWebhook<A extends OwnWebhookAction>(
     webhookId: string,
     action: A,
     more: Record<string, unknown> = {},
   ): Promise<AnswerOf<(typeof WEBHOOK_ACTIONS)[A]>> {
     const content = { action, webhook_id: webhookId, ...more };
-    const body = this.#sign({ type: 'WEBHOOK', content });
+    const body = await this.#sign({ type: 'WEBHOOK', content });
     const input = { params: { webhook_id: webhookId }, body };
     return this.#call(WEBHOOK_ACTIONS[action], input as CallInput<(typeof WEBHOOK_ACTIONS)[A]>);
   }

@@ -18,7 +18,13 @@ export {
   type InstanceList,
 } from './core-client.ts';
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
-export { DEFAULT_CHANNEL, type MessageDraft, type SignedBody, signMessage } from './message.ts';
+export {
+  DEFAULT_CHANNEL,
+  type MessageDraft,
+  requestMessage,
+  type SignedBody,
+  signMessage,
+} from './message.ts';
 export {
   buildNetworkMessage,
   buildStoredMessage,
@@ -55,7 +61,7 @@ export {
   verifyScores,
 } from './scoring/verify.ts';
 export { type ListedMessage, type SignedMessageSource, verifyListed } from './signed-message.ts';
-export { createSigner, generatePrivateKey, type Signer } from './signer.ts';
+export { type AskedSigner, createSigner, generatePrivateKey, type Signer } from './signer.ts';
 export {
   createWallet,
   type EvmTransaction,

@@ -1,5 +1,5 @@
 import { itemHashOf } from '@skerry/protocol/forms';
-import type { Signer } from './signer.ts';
+import type { AskedSigner, Signer } from './signer.ts';
 
 export interface MessageDraft {
   readonly type: string;
@@ -20,20 +20,30 @@ export interface SignedBody {
 
 export const DEFAULT_CHANNEL = 'skerry';
 
-/** Builds and signs a message (specification, "Authentication"). The signed text is the body's own `message`, byte for byte. */
-export function signMessage(draft: MessageDraft, signer: Signer): SignedBody {
-  const message = {
+function textOf(draft: MessageDraft, signer: AskedSigner): string {
+  return JSON.stringify({
     chain: signer.chain,
     channel: draft.channel ?? DEFAULT_CHANNEL,
     type: draft.type,
     timestamp: draft.timestamp ?? Math.floor(Date.now() / 1000),
     nonce: draft.nonce ?? crypto.randomUUID().replaceAll('-', ''),
     content: draft.content,
-  };
-  const text = JSON.stringify(message);
-  const signature = signer.sign(text);
-  return {
-    body: `{"message":${text},"signature":${JSON.stringify(signature)},"address":${JSON.stringify(signer.address)}}`,
-    itemHash: itemHashOf(signer.chain, signer.address, text),
-  };
+  });
+}
+
+const bodyOf = (text: string, signature: string, { chain, address }: AskedSigner): SignedBody => ({
+  body: `{"message":${text},"signature":${JSON.stringify(signature)},"address":${JSON.stringify(address)}}`,
+  itemHash: itemHashOf(chain, address, text),
+});
+
+/** Builds and signs a message (specification, "Authentication"). The signed text is the body's own `message`, byte for byte. */
+export function signMessage(draft: MessageDraft, signer: Signer): SignedBody {
+  const text = textOf(draft, signer);
+  return bodyOf(text, signer.sign(text), signer);
+}
+
+/** The same by a signer that may have to be asked. Rejects where it refuses. */
+export async function requestMessage(draft: MessageDraft, signer: AskedSigner): Promise<SignedBody> {
+  const text = textOf(draft, signer);
+  return bodyOf(text, await signer.sign(text), signer);
 }

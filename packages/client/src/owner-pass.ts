@@ -1,5 +1,5 @@
 import { bytesToHex, OWNER_HEADERS, type SignedPart } from '@skerry/protocol';
-import type { Signer } from './signer.ts';
+import type { AskedSigner } from './signer.ts';
 
 const ECDSA = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const LIFE_MS = 3_600_000;
@@ -36,8 +36,9 @@ export class OwnerPass {
     this.#publicKey = publicKey;
   }
 
-  static async create(signer: Signer, node: NodeNames, nowMs = Date.now()): Promise<OwnerPass> {
-    const pair = await crypto.subtle.generateKey(ECDSA, true, ['sign']);
+  static async create(signer: AskedSigner, node: NodeNames, nowMs = Date.now()): Promise<OwnerPass> {
+    // Only its public half can be exported.
+    const pair = await crypto.subtle.generateKey(ECDSA, false, ['sign']);
     const { kty, crv, x, y } = await crypto.subtle.exportKey('jwk', pair.publicKey);
     const text = JSON.stringify({
       pubkey: { kty, crv, x, y },
@@ -47,7 +48,8 @@ export class OwnerPass {
       chain: signer.chain,
       expires: new Date(nowMs + LIFE_MS).toISOString(),
     });
-    return new OwnerPass(node, pair.privateKey, { payload: hexOf(text), signature: signer.sign(text) });
+    const signature = await signer.sign(text);
+    return new OwnerPass(node, pair.privateKey, { payload: hexOf(text), signature });
   }
 
   /** Both parts, for the first frame of a WebSocket. */

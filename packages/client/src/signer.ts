@@ -8,11 +8,17 @@ import {
   personalSignDigest,
 } from '@skerry/protocol/forms';
 
-/** Something that signs texts for an address. */
-export interface Signer {
+/** Something that signs texts for an address, perhaps after its owner was asked: a wallet, or a key in another thread. */
+export interface AskedSigner {
   readonly chain: string;
   /** Lower case. */
   readonly address: EvmAddress;
+  /** EIP-191. Rejects where the owner refuses. */
+  sign(text: string): string | Promise<string>;
+}
+
+/** One whose key is at hand. */
+export interface Signer extends AskedSigner {
   sign(text: string): string;
 }
 
