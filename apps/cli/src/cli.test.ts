@@ -41,13 +41,17 @@ test('a key is made, shown and listed, and never printed', async () => {
   for (const { out, err } of [made, shown, listed]) assert.ok(!(out + err).includes(secret.slice(2)));
 });
 
-test('a host name needs nobody else', async () => {
+test('the four words of a host name need nobody else', async () => {
   await using home = await createTestDir();
   const hash = 'f'.repeat(64);
-  const name = await run(home.path, 'domain', 'name', hash);
-  assert.deepEqual(name, { out: 'zoo-zoo-zoo-zoo\n', err: '', code: 0 });
-  const json = await run(home.path, 'domain', 'name', hash, '--json');
-  assert.deepEqual(JSON.parse(json.out), { instance_hash: hash, subdomain: 'zoo-zoo-zoo-zoo' });
+  const words = 'zoo-zoo-zoo-zoo';
+  const nobody = ['--gateway', 'http://127.0.0.1:9'];
+  const name = await run(home.path, 'domain', 'name', hash, ...nobody);
+  assert.deepEqual([name.out, name.code], [`${words}\n`, 0]);
+  assert.match(name.err, /^no gateway answers, /);
+  const json = await run(home.path, 'domain', 'name', hash, '--json', ...nobody);
+  assert.deepEqual(JSON.parse(json.out), { instance_hash: hash, subdomain: words, hostname: words });
+  assert.equal(json.err, '');
 });
 
 test('wrong use ends with 2 and names the help', async () => {

@@ -64,8 +64,9 @@ export class User {
 
   async #host(): Promise<string> {
     const name = (await this.#skerry('domain', 'name', NAME)).trim();
-    assert.match(name, /^[a-z]+(-[a-z]+){3}$/);
-    return `${name}.${DOMAIN}`;
+    assert.match(name, /^[a-z]+(-[a-z]+){3}\./);
+    assert.ok(name.endsWith(`.${DOMAIN}`), name);
+    return name;
   }
 
   async reach(): Promise<void> {

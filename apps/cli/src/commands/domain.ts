@@ -6,7 +6,9 @@ export function addDomainCommands(program: Command, bind: Bind): void {
 
   domain
     .command('name')
-    .description('show the host name of an instance; works offline with a full id')
+    .description(
+      'show the host name of an instance; without a gateway and with a full id, only its four words',
+    )
     .argument('<instance>', 'instance id or name')
     .addHelpText('after', examples('skerry domain name web'))
     .action(

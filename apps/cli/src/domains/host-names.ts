@@ -1,7 +1,7 @@
 import { hostnameOf, parseItemHash, prefixOfHostname } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance, isFullId, subdomainOf } from '../instances/find.ts';
-import { explainDomain, lookupDomain } from '../network/gateway.ts';
+import { explainDomain, findGatewayStatus, hostAddresses, lookupDomain } from '../network/gateway.ts';
 import { renderFields } from '../output/text.ts';
 
 const HASH = /^[0-9a-f]{64}$/i;
@@ -11,7 +11,11 @@ export async function nameDomain(context: Context, reference: string): Promise<v
     ? parseItemHash(reference)
     : (await findInstance(context, reference)).instance_id;
   const subdomain = hostnameOf(hash);
-  context.output.result({ instance_hash: hash, subdomain }, subdomain);
+  const gateway = await findGatewayStatus(() => context.findService('gateway'));
+  if (gateway === undefined)
+    context.output.note('no gateway answers, so this is the host name without its domain');
+  const addresses = hostAddresses(subdomain, gateway);
+  context.output.result({ instance_hash: hash, subdomain, ...addresses }, addresses.hostname);
 }
 
 export async function lookUpDomain({ findService, output }: Context, text: string): Promise<void> {

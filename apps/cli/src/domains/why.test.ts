@@ -38,6 +38,7 @@ test('domain why says the first thing that is missing', async () => {
   const config = readConfig(gatewayService.config, {
     SKERRY_GATEWAY_DATA_DIR: dataDir,
     SKERRY_GATEWAY_CACHE_DIR: dataDir,
+    SKERRY_GATEWAY_DOMAIN: 'apps.test',
     SKERRY_GATEWAY_DATA_PLANE: 'typescript',
     SKERRY_GATEWAY_HTTP_PORT: '0',
     SKERRY_GATEWAY_HTTPS_PORT: '0',
@@ -81,6 +82,9 @@ test('domain why says the first thing that is missing', async () => {
     assert.match(said.split('\n')[0]!, verdict, situation);
     assert.match(said.split('\n').find((line) => line.includes('MISSING'))!, step, situation);
   }
+  // The gateway also says below which domain names are, and where it listens.
+  const named = await run(process.execPath, [SKERRY, 'domain', 'name', STOPPED!, '--gateway', gatewayUrl]);
+  assert.deepEqual([named.stdout.trim(), named.stderr], [`${name(STOPPED)}.apps.test`, '']);
   // The same by the command itself.
   const args = [SKERRY, 'domain', 'why', name(STOPPED), '--gateway', gatewayUrl];
   assert.equal((await run(process.execPath, args)).stdout, await why(name(STOPPED)));

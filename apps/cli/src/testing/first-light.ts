@@ -227,7 +227,7 @@ async function scenario(): Promise<void> {
   await checkProgram();
   const web = await createWeb(core);
   const host = `${web.hostname}.${DOMAIN}`;
-  assert.equal(await skerry('domain', 'name', 'web'), web.hostname);
+  assert.equal(await skerry('domain', 'name', 'web'), host);
   const uname = await inside('uname -a');
   assert.match(uname, /Linux .* x86_64 GNU\/Linux/);
   say(`instance ssh web -- uname -a: ${uname}`);
