@@ -4,6 +4,7 @@ import { type Failure, failureOf } from './data/failure.ts';
 import { CORE_URL, NetworkContext } from './data/network.ts';
 import { route } from './data/place.ts';
 import { useInfo } from './data/questions.ts';
+import { Lazy } from './parts/lazy.tsx';
 import { Empty, Failed } from './parts/states.tsx';
 import { linkTo } from './pure/route.ts';
 import { Shell } from './shell.tsx';
@@ -22,7 +23,7 @@ interface View {
   readonly show: (rest: readonly string[]) => ComponentChildren;
 }
 
-/** Every view of the console. A new one is a line here and a file in `views/`. */
+/** Every view of the console. A new one is a line here and a file in `views/`, which is loaded when it is looked at. */
 const VIEWS: readonly View[] = [
   { part: '', title: 'Overview', show: () => <Overview /> },
   {
@@ -39,6 +40,13 @@ const VIEWS: readonly View[] = [
     part: 'messages',
     title: 'Messages',
     show: ([hash]) => (hash === undefined ? <Messages /> : <MessagePage key={hash} hash={hash} />),
+  },
+  {
+    part: 'random',
+    title: 'Random',
+    show: () => (
+      <Lazy load={() => import('./views/random.tsx')} show={({ RandomValues }) => <RandomValues />} />
+    ),
   },
 ];
 

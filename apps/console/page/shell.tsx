@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { CORE_URL, type Network } from './data/network.ts';
 import { route } from './data/place.ts';
 import { THEMES, theme, ZONES, zone } from './data/settings.ts';
@@ -12,8 +13,14 @@ interface Place {
 
 function Navigation({ places }: { readonly places: readonly Place[] }) {
   const [here = ''] = route.value.parts;
+  const list = useRef<HTMLElement>(null);
+  // Where the list is wider than the window, the reader sees where they are in it.
+  useEffect(() => {
+    const current = list.current?.querySelector<HTMLElement>('[aria-current]');
+    if (current) list.current!.scrollLeft = current.offsetLeft - list.current!.clientWidth / 3;
+  }, [here]);
   return (
-    <nav aria-label="views">
+    <nav aria-label="views" ref={list}>
       {places.map(({ part, title }) => (
         <a
           key={part}

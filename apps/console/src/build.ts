@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BuildOptions, OutputFile } from 'esbuild';
+import type { BuildOptions, Metafile, OutputFile } from 'esbuild';
 import { PAGE_FILE } from './files.ts';
 
 /** The browser's sources: they are bundled, and not part of a package. */
@@ -13,6 +13,8 @@ const FOLDER = 'console';
 export interface Build {
   /** By path below the page's address. */
   readonly files: ReadonlyMap<string, Uint8Array>;
+  /** Those that a browser loads before it shows the first view. */
+  readonly first: readonly string[];
   /** Every source that went into it. */
   readonly sources: readonly string[];
 }
@@ -30,6 +32,7 @@ const OPTIONS = {
   write: false,
   metafile: true,
   entryNames: '[name]-[hash]',
+  chunkNames: '[name]-[hash]',
   legalComments: 'none',
   logLevel: 'silent',
   // Engines of Node, which the protocol tries and does without.
@@ -41,7 +44,24 @@ const nameOf = ({ path }: OutputFile) => relative(PAGE, path);
 const find = (outputs: readonly OutputFile[], name: string) =>
   nameOf(outputs.find((one) => nameOf(one).startsWith(`${FOLDER}/${name}-`))!);
 
-const page = (script: string, style: string, icon: string, build: string) => `<!doctype html>
+/** A script and what it imports; what it loads later is not among them. */
+function importedBy(script: string, { outputs }: Metafile): string[] {
+  const found = new Set([script]);
+  for (const path of found)
+    for (const { path: imported, kind } of outputs[path]!.imports)
+      if (kind === 'import-statement') found.add(imported);
+  return [...found];
+}
+
+interface PageParts {
+  /** The script that begins, and those that it imports: they are asked for at once. */
+  readonly scripts: readonly string[];
+  readonly style: string;
+  readonly icon: string;
+  readonly build: string;
+}
+
+const page = ({ scripts: [script, ...imported], style, icon, build }: PageParts) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -52,7 +72,7 @@ const page = (script: string, style: string, icon: string, build: string) => `<!
 <title>Skerry console</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="${style}">
-<script type="module" src="${script}"></script>
+<script type="module" src="${script}"></script>${imported.map((path) => `\n<link rel="modulepreload" href="${path}">`).join('')}
 </head>
 <body>
 <div id="app"><p class="boot">Loading the console</p></div>
@@ -71,7 +91,12 @@ export async function buildConsole(): Promise<Build> {
       JSON.stringify(find(workers.outputFiles, name)),
     ]),
   );
-  const main = await build({ ...OPTIONS, define, entryPoints: { app: './main', style: './style.css' } });
+  const main = await build({
+    ...OPTIONS,
+    define,
+    splitting: true,
+    entryPoints: { app: './main', style: './style.css' },
+  });
   const outputs = [...workers.outputFiles, ...main.outputFiles].sort((one, other) =>
     one.path < other.path ? -1 : 1,
   );
@@ -81,10 +106,12 @@ export async function buildConsole(): Promise<Build> {
   files.set(`${FOLDER}/mark-${markHash}.svg`, mark);
   const all = createHash('sha256');
   for (const bytes of files.values()) all.update(bytes);
-  const script = find(main.outputFiles, 'app');
+  const scripts = importedBy(find(main.outputFiles, 'app'), main.metafile);
   const style = find(main.outputFiles, 'style');
-  const text = page(script, style, `${FOLDER}/mark-${markHash}.svg`, all.digest('hex'));
+  const icon = `${FOLDER}/mark-${markHash}.svg`;
+  const text = page({ scripts, style, icon, build: all.digest('hex') });
   files.set(PAGE_FILE, new TextEncoder().encode(text));
   const sources = [workers, main].flatMap(({ metafile }) => Object.keys(metafile.inputs));
-  return { files, sources: [...new Set(sources)].map((source) => join(PAGE, source)) };
+  const first = [PAGE_FILE, icon, style, find(workers.outputFiles, 'live'), ...scripts];
+  return { files, first, sources: [...new Set(sources)].map((source) => join(PAGE, source)) };
 }

@@ -26,10 +26,10 @@ function refusalOf(body: unknown, status: number, origin: string): AskFailure {
   }
 }
 
-async function fetchText(url: string, signal: AbortSignal): Promise<Response> {
+async function fetchText(url: string, signal: AbortSignal, more: RequestInit): Promise<Response> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   try {
-    return await fetch(url, { signal: AbortSignal.any([signal, timeout]), credentials: 'omit' });
+    return await fetch(url, { ...more, signal: AbortSignal.any([signal, timeout]), credentials: 'omit' });
   } catch {
     signal.throwIfAborted();
     const { origin } = new URL(url, location.href);
@@ -43,14 +43,26 @@ async function fetchText(url: string, signal: AbortSignal): Promise<Response> {
   }
 }
 
-/** What a service answers, in its form. @param accepts statuses whose answers are no refusals, beside 200 */
+interface Asking {
+  /** Statuses whose answers are no refusals, beside 200. */
+  readonly accepts?: readonly number[];
+  /** What is posted, as JSON; without it, it is a GET. */
+  readonly body?: unknown;
+}
+
+/** What a service answers, in its form. Throws AskFailure, Unreadable. */
 export async function ask<T>(
   url: string,
   reader: Reader<T>,
   signal: AbortSignal,
-  accepts: readonly number[] = [],
+  { accepts = [], body }: Asking = {},
 ): Promise<T> {
-  const response = await fetchText(url, signal);
+  const posted = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
+  const response = await fetchText(url, signal, body === undefined ? {} : posted);
   const { origin } = new URL(url, location.href);
   const answer = await response.text();
   if (answer.length > ANSWER_CHARS_MAX)

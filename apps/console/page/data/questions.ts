@@ -31,7 +31,7 @@ export function useCore<T>(
 ) {
   const { coreUrl } = useNetwork();
   const url = `${coreUrl}${path}`;
-  return useResource(url, (signal) => ask(url, reader, signal, accepts), everyMs);
+  return useResource(url, (signal) => ask(url, reader, signal, { accepts }), everyMs);
 }
 
 export interface FromService<T> extends Resource<T> {

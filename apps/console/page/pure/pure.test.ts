@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { compareLines } from './compare.ts';
+import { drawOf, shellWord } from './draw.ts';
 import { clock, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
 import { measuredHistory, scoreHistory } from './history.ts';
 import { fields, list, maybe, number, record, rows, text, Unreadable } from './read.ts';
@@ -169,5 +170,19 @@ describe('the stream of events', () => {
     assert.deepEqual(rate.series(4_900), [2, 1, 0]);
     assert.deepEqual(rate.series(6_000), [0, 1, 0]);
     assert.deepEqual(rate.series(60_000), [0, 0, 0]);
+  });
+});
+
+describe('random values', () => {
+  test('what was left out is left to the core node, what is no number is not sent as one', () => {
+    assert.deepEqual(drawOf({ seed: 'a', min: '-3', max: ' 3 ', count: '' }), { seed: 'a', min: -3, max: 3 });
+    assert.deepEqual(drawOf({}), { seed: '' });
+    assert.equal(JSON.stringify(drawOf({ seed: 'a', max: 'x' })), '{"seed":"a","max":null}');
+  });
+
+  test('a seed is one word of a shell', () => {
+    assert.equal(shellWord('draw-7'), 'draw-7');
+    assert.equal(shellWord("it's $HOME"), `'it'\\''s $HOME'`);
+    assert.equal(shellWord(''), "''");
   });
 });

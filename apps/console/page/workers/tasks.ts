@@ -1,6 +1,7 @@
 import type { ListedMessage } from '@skerry/client';
 import { AppError, hostnameOf } from '@skerry/protocol';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
+import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
 
 /** What the verifier can be asked for, by name. */
@@ -20,6 +21,10 @@ export interface Tasks {
   readonly messages: {
     readonly asked: { readonly coreUrl: string; readonly rows: readonly ListedMessage[] };
     readonly answer: readonly Judged[];
+  };
+  readonly random: {
+    readonly asked: { readonly coreUrl: string; readonly claim: unknown };
+    readonly answer: JudgedDraw;
   };
 }
 export type TaskName = keyof Tasks;
@@ -48,6 +53,7 @@ const HANDLERS: Handlers = {
   hostnames: ({ ids }) => Object.fromEntries(ids.map((id) => [id, hostnameOf(id)])),
   message: ({ coreUrl, hash }) => proveMessage(coreUrl, hash),
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
+  random: ({ coreUrl, claim }) => judgeDraw(coreUrl, claim),
 };
 
 /** Does a task, and tells of it until it is done. */

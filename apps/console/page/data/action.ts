@@ -1,0 +1,36 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Failure, failureOf } from './failure.ts';
+
+/** Something that was done because the reader wanted it. */
+export type Done<T> =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'done'; readonly value: T }
+  | { readonly kind: 'failed'; readonly failure: Failure };
+
+export interface Action<A, T> {
+  readonly state: Done<T>;
+  /** Begins; what ran before is given up. */
+  readonly run: (asked: A) => void;
+}
+
+/** Does something when it is asked to, and tells how it went. */
+export function useAction<A, T>(act: (asked: A, signal: AbortSignal) => Promise<T>): Action<A, T> {
+  const [state, setState] = useState<Done<T>>({ kind: 'idle' });
+  const running = useRef<AbortController | null>(null);
+  useEffect(() => () => running.current?.abort(), []);
+  const run = (asked: A) => {
+    running.current?.abort();
+    const own = new AbortController();
+    running.current = own;
+    const tell = (next: Done<T>) => {
+      if (!own.signal.aborted) setState(next);
+    };
+    tell({ kind: 'running' });
+    act(asked, own.signal).then(
+      (value) => tell({ kind: 'done', value }),
+      (error: unknown) => tell({ kind: 'failed', failure: failureOf(error) }),
+    );
+  };
+  return { state, run };
+}

@@ -1,0 +1,21 @@
+/** Random values: what is asked for, as it was typed. */
+
+export interface DrawRequest {
+  readonly seed: string;
+  readonly min?: number;
+  readonly max?: number;
+  readonly count?: number;
+}
+
+/** A number that was left out is the core node's choice; one that is none is left for it to refuse. */
+export function drawOf({ seed = '', ...rest }: Readonly<Record<string, string | undefined>>): DrawRequest {
+  const numbers = (['min', 'max', 'count'] as const).flatMap((name) => {
+    const typed = rest[name]?.trim();
+    return typed ? [[name, Number(typed)] as const] : [];
+  });
+  return { seed, ...Object.fromEntries(numbers) };
+}
+
+/** A word of a shell's command, as POSIX quotes it. */
+export const shellWord = (text: string) =>
+  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
