@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -25,6 +26,14 @@ async function start(home: string, ...args: string[]) {
   return { out, err, code: code as number };
 }
 
+/** A port of this machine that somebody else uses. */
+async function listen() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { port, [Symbol.asyncDispose]: async () => void server.close() };
+}
+
 test('a key is made, shown and listed, and never printed', async () => {
   await using home = await createTestDir();
   const none = await start(home.path, 'key', 'show');
@@ -45,7 +54,7 @@ test('the four words of a host name need nobody else', async () => {
   await using home = await createTestDir();
   const hash = 'f'.repeat(64);
   const words = 'zoo-zoo-zoo-zoo';
-  const nobody = ['--gateway', 'http://127.0.0.1:9'];
+  const nobody = ['--gateway', NOWHERE];
   const name = await run(home.path, 'domain', 'name', hash, ...nobody);
   assert.deepEqual([name.out, name.code], [`${words}\n`, 0]);
   assert.match(name.err, /^no gateway answers, /);
@@ -112,6 +121,30 @@ test('no core node: 5, for people and for programs', async () => {
   assert.match(people.err, /does not answer.*\(UPSTREAM_UNAVAILABLE\)\nhint: is the network running\?/);
   const programs = await run(home.path, 'message', 'list', '--core', NOWHERE, '--json');
   assert.equal((JSON.parse(programs.err) as { code: string }).code, 'UPSTREAM_UNAVAILABLE');
+});
+
+test('with --json, up and program run tell their failures as JSON in lines, the error last', async () => {
+  await using home = await createTestDir();
+  await using taken = await listen();
+  const file = join(home.path, 'file');
+  await writeFile(file, '');
+  const port = String(taken.port);
+  const cases: [string[], code: string, exitCode: number][] = [
+    [['up', '--core-port', port], 'PORT_IN_USE', 1],
+    [['up', '--data-dir', file], 'INTERNAL', 1],
+    [['up', '--cores', '99'], 'INVALID_PARAMETERS', 2],
+    [['up', '--core-port', 'nope'], 'INVALID_PARAMETERS', 2],
+    [['program', 'run', 'f'.repeat(64), '--core', NOWHERE], 'UPSTREAM_UNAVAILABLE', 5],
+    [['program', 'run', 'nope'], 'INVALID_HASH', 2],
+    [['program', 'run', 'f'.repeat(64), '--var', 'nope'], 'INVALID_PARAMETERS', 2],
+  ];
+  for (const [args, code, exitCode] of cases) {
+    const ran = await run(home.path, ...args, '--json');
+    assert.deepEqual([ran.out, ran.code], ['', exitCode], `${args.join(' ')}: ${ran.err}`);
+    const lines = ran.err.trimEnd().split('\n');
+    const records = lines.map((line) => JSON.parse(line) as { code?: string; status?: string });
+    assert.deepEqual([records.at(-1)!.status, records.at(-1)!.code], ['error', code], ran.err);
+  }
 });
 
 test("a daemon's settings are printed without its secrets", async () => {

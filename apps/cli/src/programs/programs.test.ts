@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import { asSource, chooseRuntime, parseVariables } from './programs.ts';
+import { asSource, chooseRuntime, outputOf, parseVariables } from './programs.ts';
 
 const isWrongUse = (error: unknown) => error instanceof AppError && error.kind === 'invalid';
 
@@ -25,4 +25,11 @@ test('variables are JSON where they can be, else text', () => {
   assert.deepEqual(parseVariables(['a=1', 'b=[true]', 'c=x=y', 'd=']), { a: 1, b: [true], c: 'x=y', d: '' });
   assert.throws(() => parseVariables(['=1']), isWrongUse);
   assert.throws(() => parseVariables(['a']), isWrongUse);
+});
+
+test('an answer is told as what it is, also where its type is not true', () => {
+  assert.deepEqual(outputOf(Buffer.from('{"a":1}'), 'application/json; charset=utf-8'), { a: 1 });
+  assert.equal(outputOf(Buffer.from('{"a":'), 'application/json'), '{"a":');
+  assert.equal(outputOf(Buffer.from('{"a":1}'), 'text/plain'), '{"a":1}');
+  assert.equal(outputOf(Buffer.from([0, 255]), ''), 'AP8=');
 });

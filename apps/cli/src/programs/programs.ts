@@ -147,10 +147,16 @@ export async function runProgram(
   return response.status < 400 ? EXIT.ok : EXIT.program;
 }
 
-/** JSON as what it says, text as text, other bytes in base64. */
-function outputOf(bytes: Buffer, contentType: string): unknown {
-  if (contentType.startsWith('application/json')) return JSON.parse(bytes.toString('utf8')) as unknown;
-  return contentType.startsWith('text/') ? bytes.toString('utf8') : bytes.toString('base64');
+/** JSON as what it says, text as text, other bytes in base64. What a program calls JSON and is none is text. */
+export function outputOf(bytes: Buffer, contentType: string): unknown {
+  const isJson = contentType.startsWith('application/json');
+  if (!isJson && !contentType.startsWith('text/')) return bytes.toString('base64');
+  const text = bytes.toString('utf8');
+  try {
+    return isJson ? (JSON.parse(text) as unknown) : text;
+  } catch {
+    return text;
+  }
 }
 
 /** Throws PROGRAM_NOT_FOUND for a message that is none. */
