@@ -42,6 +42,26 @@ const VIEWS: readonly View[] = [
     show: ([hash]) => (hash === undefined ? <Messages /> : <MessagePage key={hash} hash={hash} />),
   },
   {
+    part: 'credits',
+    title: 'Credits',
+    show: ([address]) => (
+      <Lazy
+        load={() => import('./views/credits.tsx')}
+        show={({ Credits }) => <Credits address={address} />}
+      />
+    ),
+  },
+  {
+    part: 'indexer',
+    title: 'Indexer',
+    show: ([network]) => (
+      <Lazy
+        load={() => import('./views/indexer.tsx')}
+        show={({ Indexer }) => <Indexer network={network} />}
+      />
+    ),
+  },
+  {
     part: 'random',
     title: 'Random',
     show: () => (

@@ -4,7 +4,8 @@ import { type Failure, failureOf } from './failure.ts';
 /** Something that was done because the reader wanted it. */
 export type Done<T> =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'running' }
+  /** So much of it was done, as far as it tells. */
+  | { readonly kind: 'running'; readonly progress: number | null }
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'failed'; readonly failure: Failure };
 
@@ -15,7 +16,9 @@ export interface Action<A, T> {
 }
 
 /** Does something when it is asked to, and tells how it went. */
-export function useAction<A, T>(act: (asked: A, signal: AbortSignal) => Promise<T>): Action<A, T> {
+export function useAction<A, T>(
+  act: (asked: A, signal: AbortSignal, onProgress: (progress: number) => void) => Promise<T>,
+): Action<A, T> {
   const [state, setState] = useState<Done<T>>({ kind: 'idle' });
   const running = useRef<AbortController | null>(null);
   useEffect(() => () => running.current?.abort(), []);
@@ -26,8 +29,8 @@ export function useAction<A, T>(act: (asked: A, signal: AbortSignal) => Promise<
     const tell = (next: Done<T>) => {
       if (!own.signal.aborted) setState(next);
     };
-    tell({ kind: 'running' });
-    act(asked, own.signal).then(
+    tell({ kind: 'running', progress: null });
+    act(asked, own.signal, (progress) => tell({ kind: 'running', progress })).then(
       (value) => tell({ kind: 'done', value }),
       (error: unknown) => tell({ kind: 'failed', failure: failureOf(error) }),
     );

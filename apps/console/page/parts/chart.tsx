@@ -156,8 +156,8 @@ export function Chart(props: ChartProps) {
       <div class="plot">
         <div class="scale" aria-hidden="true">
           <span>{format(frame.high)}</span>
-          <span>{format(frame.high / 2)}</span>
-          <span>{format(0)}</span>
+          <span>{format((frame.high + frame.low) / 2)}</span>
+          <span>{format(frame.low)}</span>
         </div>
         <div class="lines" onPointerMove={follow} onPointerLeave={() => setAt(null)}>
           <Lines series={series} frame={frame} at={at} />

@@ -45,16 +45,17 @@ export function niceCeiling(value: number): number {
   return step * power;
 }
 
-/** The frame of some points, from zero up. */
+/** The frame of some points, from zero up, or from what is below it. */
 export function frameOf(points: readonly Point[], width: number, height: number, high?: number): Frame {
   const xs = points.map(({ x }) => x);
   const ys = points.flatMap(({ y }) => y ?? []);
+  const lowest = Math.min(0, ...ys);
   return {
     width,
     height,
     from: Math.min(...xs),
     to: Math.max(...xs),
-    low: 0,
+    low: lowest < 0 ? -niceCeiling(-lowest) : 0,
     high: high ?? niceCeiling(Math.max(0, ...ys)),
   };
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { chainQueryOf } from './chain-query.ts';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { compareLines } from './compare.ts';
+import { balanceOver, credits, dollars, rounded } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
 import { clock, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
 import { measuredHistory, scoreHistory } from './history.ts';
@@ -173,6 +175,53 @@ describe('the stream of events', () => {
   });
 });
 
+describe('credits', () => {
+  const credit = 1_000_000_000n;
+
+  test('are told as people read them, without ever being more than they are', () => {
+    assert.equal(credits(4_997_592_220_358_183n), '4,997,592');
+    assert.equal(credits(-credit * 4n), '-4');
+    assert.equal(credits(322_038_365n), '0.322038');
+    assert.equal(credits(3n * credit + 999_999_999n), '3.99');
+    assert.equal(credits(0n), '0');
+    assert.equal(credits(12_345_678_901_234_567_890n * credit), '12,345,678,901,234,567,890');
+    assert.equal(credits(rounded(14_249_999_998_800n)), '14,250');
+  });
+
+  test('in dollars', () => {
+    assert.equal(dollars(4_997_592n * credit), '$4.99');
+    assert.equal(dollars(14_250n * credit), '$0.014');
+    assert.equal(dollars(-500_000n * credit), '-$0.50');
+    assert.equal(dollars(650n * credit), '$0.00065');
+    assert.equal(dollars(0n), '$0');
+  });
+
+  test('what was left follows from what is left now and what changed', () => {
+    const lines = [
+      { nano: -2n * credit, time: 20 },
+      { nano: 5n * credit, time: 10 },
+    ];
+    assert.deepEqual(balanceOver(3n * credit, 30_000, lines), [
+      { x: 9_999, y: 0 },
+      { x: 10_000, y: 5 },
+      { x: 20_000, y: 3 },
+      { x: 30_000, y: 3 },
+    ]);
+  });
+
+  test('a balance below zero has room in its chart', () => {
+    const frame = frameOf(
+      [
+        { x: 0, y: -3 },
+        { x: 1, y: 4 },
+      ],
+      100,
+      100,
+    );
+    assert.deepEqual([frame.low, frame.high], [-5, 5]);
+  });
+});
+
 describe('random values', () => {
   test('what was left out is left to the core node, what is no number is not sent as one', () => {
     assert.deepEqual(drawOf({ seed: 'a', min: '-3', max: ' 3 ', count: '' }), { seed: 'a', min: -3, max: 3 });
@@ -184,5 +233,15 @@ describe('random values', () => {
     assert.equal(shellWord('draw-7'), 'draw-7');
     assert.equal(shellWord("it's $HOME"), `'it'\\''s $HOME'`);
     assert.equal(shellWord(''), "''");
+  });
+});
+
+test('what is asked of a chain: transactions have addresses, and no arguments', () => {
+  const typed = { contract: ' 0xa ', event_name: 'Transfer', args: '{}', from_block: '3', to_block: '' };
+  assert.deepEqual(chainQueryOf(typed), {
+    ...{ contract: '0xa', event_name: 'Transfer', args: '{}', from_block: '3', limit: '20' },
+  });
+  assert.deepEqual(chainQueryOf({ ...typed, what: 'transactions', cursor: 'c' }), {
+    ...{ address: '0xa', from_block: '3', cursor: 'c', limit: '20' },
   });
 });

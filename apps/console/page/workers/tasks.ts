@@ -1,5 +1,6 @@
 import type { ListedMessage } from '@skerry/client';
 import { AppError, hostnameOf } from '@skerry/protocol';
+import { type AddedUp, addUp } from './account.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
@@ -21,6 +22,14 @@ export interface Tasks {
   readonly messages: {
     readonly asked: { readonly coreUrl: string; readonly rows: readonly ListedMessage[] };
     readonly answer: readonly Judged[];
+  };
+  readonly account: {
+    readonly asked: {
+      readonly coreUrl: string;
+      readonly address: string;
+      readonly publishers: readonly string[];
+    };
+    readonly answer: AddedUp;
   };
   readonly random: {
     readonly asked: { readonly coreUrl: string; readonly claim: unknown };
@@ -53,6 +62,7 @@ const HANDLERS: Handlers = {
   hostnames: ({ ids }) => Object.fromEntries(ids.map((id) => [id, hostnameOf(id)])),
   message: ({ coreUrl, hash }) => proveMessage(coreUrl, hash),
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
+  account: (asked, onProgress) => addUp(asked, onProgress),
   random: ({ coreUrl, claim }) => judgeDraw(coreUrl, claim),
 };
 

@@ -1,0 +1,71 @@
+/** Credits as people read them. They are counted in billionths, which are whole numbers. */
+
+const NANO = 1_000_000_000n;
+const CREDITS_PER_DOLLAR = 1_000_000n;
+const DAY_SECONDS = 86_400n;
+
+const GROUPED = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const group = (value: bigint) => GROUPED.format(value);
+
+/** `12,345`; below a thousand with decimals: `0.322`. Rounded down, in amount. @param nano billionths of a credit */
+export function credits(nano: bigint): string {
+  const [sign, size] = nano < 0n ? ['-', -nano] : ['', nano];
+  const whole = size / NANO;
+  if (whole >= 1_000n || size % NANO === 0n) return `${sign}${group(whole)}`;
+  const places = whole >= 1n ? 2 : 6;
+  const fraction = String(size % NANO)
+    .padStart(9, '0')
+    .slice(0, places)
+    .replace(/0+$/, '');
+  return `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** `$4.99`; what is less than a dollar with two digits that say something. @param nano billionths of a credit */
+export function dollars(nano: bigint): string {
+  const [sign, size] = nano < 0n ? ['-', -nano] : ['', nano];
+  const scale = NANO * CREDITS_PER_DOLLAR;
+  const [whole, rest] = [size / scale, size % scale];
+  const digits = String(rest).padStart(15, '0');
+  const first = digits.search(/[1-9]/);
+  const places = whole > 0n ? 2 : Math.max(2, first + 2);
+  return `${sign}$${group(whole)}${first < 0 ? '' : `.${digits.slice(0, places)}`}`;
+}
+
+/** Prices are told in whole credits; the rate behind them has a remainder. */
+export const rounded = (nano: bigint): bigint => ((nano + NANO / 2n) / NANO) * NANO;
+
+/** What a rate makes in a day. @param nano billionths of a credit a second */
+export const perDay = (nano: bigint): bigint => nano * DAY_SECONDS;
+
+/** A line of an account. */
+export interface AccountLine {
+  readonly nano: bigint;
+  /** Unix seconds. */
+  readonly time: number;
+}
+
+export interface BalancePoint {
+  /** Unix milliseconds. */
+  readonly x: number;
+  /** Whole and parts of credits. */
+  readonly y: number;
+}
+
+const asNumber = (nano: bigint) => Number(nano) / Number(NANO);
+
+/**
+ * What was left after each line, oldest first, up to now.
+ * @param lines newest first, as far as they are known: the balance before the oldest follows from the others
+ */
+export function balanceOver(nowNano: bigint, nowMs: number, lines: readonly AccountLine[]): BalancePoint[] {
+  const points: BalancePoint[] = [{ x: nowMs, y: asNumber(nowNano) }];
+  let nano = nowNano;
+  for (const line of lines) {
+    const x = line.time * 1_000;
+    points.push({ x, y: asNumber(nano) });
+    nano -= line.nano;
+    // Credit comes at once, and goes little by little.
+    if (line.nano > 0n) points.push({ x: x - 1, y: asNumber(nano) });
+  }
+  return points.reverse();
+}

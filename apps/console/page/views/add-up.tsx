@@ -1,0 +1,109 @@
+import { useAction } from '../data/action.ts';
+import { messageLink, useNetwork } from '../data/network.ts';
+import { verify } from '../data/workers.ts';
+import { Facts, Hash, Mark, Panel, Safe } from '../parts/basic.tsx';
+import { Failed } from '../parts/states.tsx';
+import { credits } from '../pure/credits.ts';
+import { count } from '../pure/format.ts';
+import type { AddedUp } from '../workers/account.ts';
+
+const REFUSED_SHOWN = 10;
+
+const sentenceOf = ({ isSame, verified, refused, listed, computed, said }: AddedUp) =>
+  isSame
+    ? `${count(verified)} signed messages were checked in this tab; what they say of this account adds up to the balance.`
+    : [
+        ...(refused.length > 0
+          ? [`${refused.length} of ${verified} messages are not what a credit publisher signed`]
+          : []),
+        ...(computed === said
+          ? []
+          : [`the ${count(listed)} lines that this core node lists add up to another balance`]),
+      ].join('; ');
+
+function Result({ result }: { readonly result: AddedUp }) {
+  const { isSame, isCut, refused, publishers } = result;
+  return (
+    <>
+      <div class={`verdict ${isSame ? 'good' : 'bad'}`} data-state={isSame ? 'equal' : 'different'}>
+        <p class="verdict-title">
+          <span class="lamp" aria-hidden="true" />
+          {isSame ? 'Equal, to a billionth of a credit.' : 'Not equal.'}
+        </p>
+        <p>{sentenceOf(result)}</p>
+        {isCut ? (
+          <p class="muted">The account has more lines than are read here: older ones are missing.</p>
+        ) : null}
+      </div>
+      {refused.length === 0 ? null : (
+        <ul class="lines">
+          {refused.slice(0, REFUSED_SHOWN).map(({ itemHash, code, message }) => (
+            <li key={itemHash}>
+              <Mark kind="wrong" label={code} />
+              <Hash value={itemHash} href={messageLink(itemHash)} />
+              <span class="muted">
+                <Safe text={message} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Facts
+        rows={[
+          ['the core node says', <>{credits(BigInt(result.said))} credits</>],
+          [
+            'added up here',
+            <>
+              <Mark kind={result.said === result.computed ? 'proven' : 'wrong'} />{' '}
+              {credits(BigInt(result.computed))} credits
+            </>,
+          ],
+          [
+            'credit publishers',
+            <span class="stack">
+              {publishers.map((one) => (
+                <Hash key={one} value={one} />
+              ))}
+            </span>,
+          ],
+          [
+            'not proven',
+            'that this core node lists every message, and that the publishers are the ones you would believe',
+          ],
+        ]}
+      />
+    </>
+  );
+}
+
+/** Adds up in this tab what credit publishers signed of an account. */
+export function AddUp({ address }: { readonly address: string }) {
+  const { coreUrl, info } = useNetwork();
+  const publishers = info?.trust.credit_publishers.value ?? [];
+  const { state, run } = useAction<undefined, AddedUp>((_, _signal, onProgress) =>
+    verify('account', { coreUrl, address, publishers }, onProgress),
+  );
+  const isRunning = state.kind === 'running';
+  return (
+    <Panel title="Do not take its word" wide>
+      <p class="prose">
+        Every change of a balance is a message that a credit publisher signed. This tab can check each of them
+        and add them up, by the rules that core nodes follow.
+      </p>
+      <p class="actions">
+        <button type="button" class="primary" disabled={isRunning} onClick={() => run(undefined)}>
+          {isRunning ? 'Adding up' : 'Add up'}
+        </button>
+        <span class="muted" role="status">
+          {!isRunning
+            ? ''
+            : state.progress === null
+              ? 'loading the verifier'
+              : `${count(state.progress)} signatures checked`}
+        </span>
+      </p>
+      {state.kind === 'failed' ? <Failed failure={state.failure} /> : null}
+      {state.kind === 'done' ? <Result result={state.value} /> : null}
+    </Panel>
+  );
+}
