@@ -14,6 +14,7 @@ interface Needs {
 
 const START = `${NODE} --disable-warning=ExperimentalWarning ${COMMAND}`;
 
+const WATCHDOG_SECONDS = 120;
 const OPEN_FILES = 65_536;
 /** Two for each connection, two pipes for its bytes, and twice that while an upgrade lets old connections end. */
 const GATEWAY_FILES = 524_288;
@@ -25,11 +26,10 @@ const NEEDS: Readonly<Record<string, Needs>> = {
     files: GATEWAY_FILES,
     environment: { SKERRY_GATEWAY_CACHE_DIR: NATIVE_PLANE },
     more: [
-      // The successor takes the listening sockets while this process serves, and then says that it is the main process.
-      // Wrong settings are found by the first line, before anything is touched.
+      // The successor takes the listening sockets while this process serves, and then says that it is the main process. The reload
+      // ends when it has said so; where it fails, this one goes on. systemd does not tell it of the watchdog, which it answers from then.
       ['NotifyAccess', 'all'],
-      ['ExecReload', `/bin/sh -c 'exec ${START} gateway config > /dev/null'`],
-      ['ExecReload', `/usr/bin/env SKERRY_GATEWAY_REPLACE=yes /usr/bin/setsid --fork ${START} gateway`],
+      ['ExecReload', `/usr/bin/env WATCHDOG_USEC=${WATCHDOG_SECONDS * 1_000_000} ${START} gateway replace`],
     ],
   },
   // To ping the diagnostic machine of each node.
@@ -68,7 +68,7 @@ function serviceSection(role: string, { files = OPEN_FILES, environment = {}, mo
     // A long step of a start, such as a migration, asks for more.
     ['TimeoutStartSec', '300'],
     ['TimeoutStopSec', '45'],
-    ['WatchdogSec', '120'],
+    ['WatchdogSec', String(WATCHDOG_SECONDS)],
     // The daemon ends what it started; what is left then is killed.
     ['KillMode', 'mixed'],
     ['Restart', 'always'],

@@ -40,7 +40,7 @@ export { pause, persist, runLoop } from './daemon/loop.ts';
 export { type SkerryPaths, skerryPaths } from './daemon/paths.ts';
 export { takeDataDir } from './daemon/presence.ts';
 export { Rests } from './daemon/rests.ts';
-export { type Host, type RunningService, runService, type Service } from './daemon/service.ts';
+export { type Host, LET_GO, type RunningService, runService, type Service } from './daemon/service.ts';
 export { VERSION } from './daemon/version.ts';
 export * from './files/files.ts';
 export { JsonLines } from './files/json-lines.ts';

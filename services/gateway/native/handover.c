@@ -10,10 +10,14 @@
 
 #include "loop.h"
 
-enum { HANDOVER_TIMEOUT_S = 5, ASK_TIMEOUT_US = 200000 };
+/* Who asks waits for all that is open to have its turn. Who gives waits for one word at a time, and nothing is relayed meanwhile. */
+enum { ASKING_TIMEOUT_S = 5, GIVING_TIMEOUT_S = 2 };
 
-/* What a process that wants the listeners says: it replaces the one that has them, or it takes them only from an orphan. */
-enum { ASK_REPLACE = 'R', ASK_ORPHAN = 'O' };
+/*
+ * What a process that wants the listeners says: it replaces the one that has them, or it takes them only from an orphan. When it
+ * listens with them it says so, and the other answers as it stops. One that ends before has changed nothing.
+ */
+enum { ASK_REPLACE = 'R', ASK_ORPHAN = 'O', TAKEN = 'T', STOPPED = 'S' };
 
 /* Room for as many descriptors as can be sent (cmsg(3)). */
 union rights {
@@ -22,6 +26,7 @@ union rights {
 };
 
 static int handover_fd = -1;
+static int asking_fd = -1;
 
 static struct sockaddr_un own_address(void) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -54,18 +59,42 @@ static bool send_descriptors(int fd, const int fds[], unsigned count) {
   return sendmsg(fd, &message, MSG_NOSIGNAL) == 1;
 }
 
+static void set_timeout(int fd, long seconds) {
+  struct timeval timeout = {seconds, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+}
+
+static bool say(int fd, char word) { return send(fd, &word, 1, MSG_NOSIGNAL) == 1; }
+
+/* 0 where nothing comes in time. */
+static char hear(int fd) {
+  char word = 0;
+  return recv(fd, &word, 1, 0) == 1 ? word : 0;
+}
+
+static void stop_asking(void) {
+  if (asking_fd >= 0) close(asking_fd);
+  asking_fd = -1;
+}
+
 int handover_take(int fds[MAX_LISTENERS]) {
   if (!options.handover_path) return 0;
   struct sockaddr_un address = own_address();
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), count = 0;
-  if (fd < 0) return 0;
-  struct timeval timeout = {HANDOVER_TIMEOUT_S, 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  char ask = options.replace ? ASK_REPLACE : ASK_ORPHAN;
-  if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send(fd, &ask, 1, MSG_NOSIGNAL) == 1)
-    count = receive_descriptors(fd, fds);
-  close(fd);
+  int count = 0;
+  asking_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (asking_fd < 0) return 0;
+  set_timeout(asking_fd, ASKING_TIMEOUT_S);
+  if (connect(asking_fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+      say(asking_fd, options.replace ? ASK_REPLACE : ASK_ORPHAN))
+    count = receive_descriptors(asking_fd, fds);
+  if (count == 0) stop_asking();
   return count;
+}
+
+bool handover_finish(bool taken) {
+  bool alone = asking_fd < 0 || (taken && say(asking_fd, TAKEN) && hear(asking_fd) == STOPPED);
+  stop_asking();
+  return alone;
 }
 
 void handover_serve(uint64_t data) {
@@ -87,19 +116,19 @@ void handover_stop(void) {
 }
 
 static bool may_ask(int fd, bool is_orphan) {
-  struct timeval timeout = {0, ASK_TIMEOUT_US};
   struct ucred peer = {0};
   socklen_t length = sizeof peer;
-  char ask = 0;
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  if (recv(fd, &ask, 1, 0) != 1 || (ask != ASK_REPLACE && !is_orphan)) return false;
+  char ask = hear(fd);
+  if (ask != ASK_REPLACE && !(ask == ASK_ORPHAN && is_orphan)) return false;
   return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
 }
 
 bool handover_give(const int fds[], unsigned count, bool is_orphan) {
   int fd = accept4(handover_fd, NULL, NULL, SOCK_CLOEXEC);
   if (fd < 0) return false;
-  bool given = count > 0 && may_ask(fd, is_orphan) && send_descriptors(fd, fds, count);
+  set_timeout(fd, GIVING_TIMEOUT_S);
+  bool taken = count > 0 && may_ask(fd, is_orphan) && send_descriptors(fd, fds, count) && hear(fd) == TAKEN &&
+               say(fd, STOPPED);
   close(fd);
-  return given;
+  return taken;
 }

@@ -5,10 +5,12 @@
 
 #include "options.h"
 
-/* The listening sockets of the process that serves now, which stops accepting as it gives them; returns how many. */
+/* The listening sockets of the process that serves now, which goes on accepting until it hears that they are taken; returns how many. */
 int handover_take(int fds[MAX_LISTENERS]);
+/* Tells it whether they are. False where they were taken and it has not stopped: then they are not ours. */
+bool handover_finish(bool taken);
 /* Offers ours; events of the offer have `data`. */
 void handover_serve(uint64_t data);
 void handover_stop(void);
-/* Answers who asks. Whether they are given: then accepting is the other's, and what is open here ends here. */
+/* Answers who asks. Whether they are taken: then accepting is the other's, and what is open here ends here. */
 bool handover_give(const int fds[], unsigned count, bool is_orphan);

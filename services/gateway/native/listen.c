@@ -122,6 +122,12 @@ bool listen_all(uint16_t *port, int *error, unsigned *failed_host) {
     opened = open_all(port, error, failed_host, given, count);
     if (!opened && (options.port != 0 || *error != EADDRINUSE)) break;
   }
+  if (!handover_finish(opened) && opened) {
+    listen_stop();
+    *error = ETIMEDOUT;
+    *failed_host = 0;
+    opened = false;
+  }
   for (int i = 0; i < count; i++)
     if (given[i] >= 0) close(given[i]);
   return opened;

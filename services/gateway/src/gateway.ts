@@ -1,13 +1,13 @@
 import { CoreClient } from '@skerry/client';
 import {
   explainListenFailure,
+  findListenFailure,
   type Host,
   type Logger,
   listen,
   type RunningService,
   urlOfListener,
 } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
 import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { DataPlaneOptions } from './dataplane/port.ts';
@@ -36,21 +36,10 @@ function accessOption(kind: GatewayConfig['accessLog'], log: Logger): Pick<DataP
   };
 }
 
-/** A gateway that is being replaced lets go of its API's port when it is told of that. */
-const REPLACED_WITHIN_MS = 10_000;
-const RETRY_MS = 50;
-
-async function listenInTime<T>(open: () => Promise<T>, isReplacing: boolean): Promise<T> {
-  const end = performance.now() + (isReplacing ? REPLACED_WITHIN_MS : 0);
-  for (;;) {
-    try {
-      return await open();
-    } catch (error) {
-      const isRefused = error instanceof AppError && error.code === 'PORT_IN_USE';
-      if (!isRefused || performance.now() > end) throw error;
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    }
-  }
+/** A gateway that is being replaced shares the API's port with its successor. Throws PORT_IN_USE where somebody else has it. */
+async function checkApiPort({ host, apiPort, replace }: GatewayConfig): Promise<void> {
+  const failure = await findListenFailure(apiPort, host, replace);
+  if (failure) throw explainListenFailure(failure);
 }
 
 async function createPlane(
@@ -116,6 +105,8 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
   const routing = new Routing(table, plane, () => saver.changed());
   const stored = await readState(config.dataDir, policy, log);
   if (stored) routing.load(stored);
+  // What can fail does so before the listeners of a gateway that is being replaced are taken.
+  await checkApiPort(config);
   const ports = await plane.listen().catch((error) => Promise.reject(explainListenFailure(error)));
   const { routeCount: routes, instanceCount: instances } = table;
   log.info({ routes, instances, dataPlane: planeName }, 'routing from the stored table');
@@ -133,7 +124,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
     instancePorts: [config.upstreamHttpsPort, config.upstreamHttpPort],
   });
   stack.defer(() => api.close());
-  const apiUrl = await listenInTime(() => listen(api, config.host, config.apiPort), config.replace);
+  const apiUrl = await listen(api, config.host, config.apiPort, true);
   stack.defer(() => stop.abort());
   sync.start();
 

@@ -57,7 +57,7 @@ async function scenario(): Promise<void> {
   const user = new User(stack.use(await openPlaceOfUser()), command, join(directory, 'user'));
   await clock.step('user: learns the network, makes a key, stores an image', () => user.begin(plan.image));
   await clock.step('user: creates a machine', () => user.create());
-  await clock.step('user: reaches it under its name', () => user.reach());
+  await clock.step('user: reaches it under its name', () => user.reach(0));
 
   const stream = stack.use(await user.stream());
   await clock.step('a line goes to the machine and back through the gateway', () => stream.isAlive());
@@ -66,10 +66,14 @@ async function scenario(): Promise<void> {
   );
   await clock.step('gateway: apt upgrades the package', () => upgrade(two, ['skerry'], 'gateway'));
   await clock.step('the connection from before is open', () => stream.isAlive());
-  await clock.step('user: reaches the machine again', () => user.reach());
+  await clock.step('user: reaches the machine again', () => user.reach(0));
+
+  await clock.step('compute: the server shuts down, and its machine before it', () => one.shutDown());
+  await clock.step('compute: the server boots', () => one.powerOn());
+  await clock.step('user: reaches the machine, which was shut down in order', () => user.reach(1));
 
   await loseAndRestore(clock, one, join(directory, 'one.skerry'));
-  await clock.step('user: reaches the machine on its new disk', () => user.reach());
+  await clock.step('user: reaches the machine on its new disk', () => user.reach(0));
 }
 
 function report(): void {

@@ -13,6 +13,7 @@ const DISK_GIB = 14;
 /** Only what hangs takes as long: a server is emulated, on a machine that others use too. */
 const BOOT_MS = 900_000;
 const COMMAND_MS = 2_400_000;
+const SHUT_DOWN_MS = 600_000;
 const CONSOLE_TAIL_CHARS = 1_500;
 
 export interface ServerPlan {
@@ -85,9 +86,32 @@ export class Server implements AsyncDisposable {
       },
       join(directory, 'seed.iso'),
     );
+    await this.powerOn();
+    await this.run(FURNISH);
+  }
+
+  /** Power on, with the disk as it is. Resolves when one can log in. */
+  async powerOn(): Promise<void> {
     this.#start();
     await this.run('true', BOOT_MS);
-    await this.run(FURNISH);
+  }
+
+  /** It is told to shut down, and does. */
+  async shutDown(): Promise<void> {
+    const ended = once(this.#qemu!, 'exit', { signal: AbortSignal.timeout(SHUT_DOWN_MS) });
+    // It ends the connection that told it.
+    await this.run('systemctl poweroff').catch(() => {});
+    await ended.catch((error: Error) => this.#fail('shut down', error));
+    await this.#ssh('ssh', ['-O', 'exit', `root@${this.#plan.link.ipv4.guest}`], COMMAND_MS).catch(() => {});
+  }
+
+  /** Rejects, with the end of what its console said. */
+  async #fail(what: string, cause: Error): Promise<never> {
+    const console = (await readFile(this.#console, 'utf8').catch(() => '')).slice(-CONSOLE_TAIL_CHARS);
+    const { name } = this.#plan;
+    throw new Error(`${name}: ${what}: ${cause.message}. ${this.#ended}\nIts console:\n${console}`, {
+      cause,
+    });
   }
 
   #start(): void {
@@ -128,17 +152,10 @@ export class Server implements AsyncDisposable {
 
   /** Runs a line of shell, and gives what it printed. Rejects when it fails, with the end of what it said. */
   async run(line: string, limitMs = COMMAND_MS, user = 'root'): Promise<string> {
-    const { name, link } = this.#plan;
     try {
-      return (await this.#ssh('ssh', [`${user}@${link.ipv4.guest}`, line], limitMs)).trim();
+      return (await this.#ssh('ssh', [`${user}@${this.#plan.link.ipv4.guest}`, line], limitMs)).trim();
     } catch (error) {
-      const console = (await readFile(this.#console, 'utf8').catch(() => '')).slice(-CONSOLE_TAIL_CHARS);
-      throw new Error(
-        `${name}: ${line}: ${(error as Error).message}. ${this.#ended}\nIts console:\n${console}`,
-        {
-          cause: error,
-        },
-      );
+      return this.#fail(line, error as Error);
     }
   }
 

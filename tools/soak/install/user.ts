@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { IMAGE_FILES, type Image } from '../../../services/compute/src/images/image.ts';
 import type { Machine } from '../../../services/compute/src/testing/namespaces.ts';
-import { makeTinyDisk } from '../../../services/compute/src/testing/tiny-guest.ts';
+import { makeTinyDisk, POWER_BUTTON_MARK } from '../../../services/compute/src/testing/tiny-guest.ts';
 import { until } from '../../../services/compute/src/testing/wait.ts';
 import { coreUrl, DOMAIN, startThere, TWO } from './places.ts';
 import type { Unpacked } from './third-place.ts';
@@ -12,13 +12,20 @@ import type { Unpacked } from './third-place.ts';
 /** Only what hangs takes as long. */
 const REACH_MS = 1_800_000;
 const LINE_MS = 300_000;
+const CREATE_MINUTES = 30;
+/** Longer than the command itself waits. */
+const COMMAND_MS = (CREATE_MINUTES + 5) * 60_000;
 const EVERY_MS = 2_000;
-const PAGE = 'hello from the machine';
 const NAME = 'web';
 
+/** It says how often it was shut down, which it knows from its disk. */
+const pageOf = (times: number | '$times') => `hello from a machine that was shut down ${times} times`;
 const HTTP_ANSWER = [
   'while read -r line; do [ "$' + '{#line}" -le 1 ] && break; done',
-  `printf 'HTTP/1.1 200 OK\\r\\nContent-Length: ${PAGE.length}\\r\\nConnection: close\\r\\n\\r\\n${PAGE}'`,
+  'times=0',
+  `[ -e ${POWER_BUTTON_MARK} ] && times=$(wc -l < ${POWER_BUTTON_MARK})`,
+  `page="${pageOf('$times')}"`,
+  `printf 'HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\nConnection: close\\r\\n\\r\\n%s' $(echo -n "$page" | wc -c) "$page"`,
 ].join('\n');
 /** What the guest serves: a page, and where TLS would be, an echo. The gateway does not decrypt, so it is the same to it. */
 const ANSWERS = { 80: HTTP_ANSWER, 443: 'exec cat' };
@@ -39,7 +46,7 @@ export class User {
   #skerry(...args: string[]): Promise<string> {
     const { node, command } = this.#command;
     const environment = [`SKERRY_HOME=${this.#home}`, `HOME=${this.#home}`];
-    return this.#place.run('env', ...environment, node, command, ...args);
+    return this.#place.runWithin(COMMAND_MS, 'env', ...environment, node, command, ...args);
   }
 
   async begin(image: Image): Promise<void> {
@@ -58,7 +65,7 @@ export class User {
     const size = ['--memory', '128', '--disk', '1', '--allow', '22,80,443'];
     await this.#skerry(
       ...['instance', 'create', '--name', NAME, '--image', this.#image, ...size],
-      ...['--wait', '--wait-timeout', '30m'],
+      ...['--wait', '--wait-timeout', `${CREATE_MINUTES}m`],
     );
   }
 
@@ -69,10 +76,18 @@ export class User {
     return name;
   }
 
-  async reach(): Promise<void> {
+  /** Until the machine answers under its name, on a disk with which it was properly shut down so often. */
+  async reach(shutDowns: number): Promise<void> {
     const url = `http://${await this.#host()}/`;
-    const ask = () => this.#place.run('curl', '-s', '-m', '60', url).catch(() => '');
-    await until(`${url} answers`, REACH_MS, async () => (await ask()) === PAGE, EVERY_MS);
+    const page = pageOf(shutDowns);
+    let last = '';
+    const ask = async () => {
+      last = await this.#place.run('curl', '-s', '-m', '60', url).catch((error: Error) => error.message);
+      return last === page;
+    };
+    await until(`${url} answers: ${page}`, REACH_MS, ask, EVERY_MS).catch((error: Error) => {
+      throw new Error(`${error.message}. Its last answer: ${last}`, { cause: error });
+    });
   }
 
   /** A connection to the machine through the gateway, until it is let go. */

@@ -43,6 +43,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
       );
     if (name === 'credit') addCreditCommands(daemon, bind);
     if (name === 'compute') addPowerOffCommand(daemon, bind);
+    if (name === 'gateway') addReplaceCommand(daemon, bind);
     addConfigCommand(daemon, name, bind);
     if (SIGNING.has(name)) addAddressCommand(daemon, name, bind);
   }
@@ -80,6 +81,21 @@ function addPowerOffCommand(daemon: Command, bind: Bind): void {
     .action(
       bind<DaemonOptions>(async (context, options) =>
         (await import('../network/power-off.ts')).powerOff(context, settingsOf(daemon, options)),
+      ),
+    );
+}
+
+function addReplaceCommand(daemon: Command, bind: Bind): void {
+  daemon
+    .command('replace')
+    .description(
+      'start a gateway that takes over from the one that runs here, with its connections, and end when the new one serves; it needs the native data plane',
+    )
+    .option(...SETTINGS_OPTION)
+    .addHelpText('after', examples('skerry gateway replace --settings /etc/skerry/gateway.env'))
+    .action(
+      bind<DaemonOptions>(async (context, options) =>
+        (await import('../network/replace.ts')).replaceGateway(context, settingsOf(daemon, options)),
       ),
     );
 }

@@ -15,8 +15,8 @@ import { waitUntil } from './wait.ts';
 const run = promisify(execFile);
 /** systemd(1): there while it manages the machine. */
 const SYSTEMD = '/run/systemd/system';
-/** A stop takes what the daemon takes to let go. */
-const SYSTEMCTL_MS = 120_000;
+/** Longer than a unit may take to stop, or to reload (TimeoutStartSec). */
+const SYSTEMCTL_MS = 330_000;
 /** Secrets may stand in it. */
 const SETTINGS_MODE = 0o640;
 

@@ -31,6 +31,9 @@ export interface Service<C> {
   start(config: C, host: Host): Promise<RunningService>;
 }
 
+/** What a parent says to a service that serves on without it. */
+export const LET_GO = 'let go';
+
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** A stop that takes longer is cut short: what is on disk is complete at every line. */
 const STOP_DEADLINE_MS = 15_000;
@@ -98,10 +101,7 @@ async function serve<C>(
   );
   for (const signal of STOP_SIGNALS)
     process.once(signal, () => stop.abort(new AppError('SHUTTING_DOWN', `received ${signal}`)));
-  // A parent that holds this channel open and dies takes the service with it, also after SIGKILL.
-  process.once('disconnect', () =>
-    stop.abort(new AppError('SHUTTING_DOWN', 'the parent process has exited')),
-  );
+  followParent(() => stop.abort(new AppError('SHUTTING_DOWN', 'the parent process has exited')));
   let isReplaced = false;
 
   let running: RunningService;
@@ -126,8 +126,9 @@ async function serve<C>(
     return isForOperator(error) ? 2 : 1;
   }
   log.info({ urls: running.urls }, `${service.name} is ready`);
-  if (process.send) process.send({ ready: true, urls: running.urls });
+  // A parent that ends at this word may be what the manager waits for.
   await manager?.ready(running.urls.join(' '));
+  if (process.send) process.send({ ready: true, urls: running.urls });
   await stopped;
   log.info(`${service.name} is stopping`);
   // It is the process that stops, not the service: the manager would end the successor, too.
@@ -135,6 +136,15 @@ async function serve<C>(
   await dispose(running, service.name, log);
   if (isReplaced && manager) await remain();
   return 0;
+}
+
+/** A parent that holds the channel open and dies takes the service with it, also after SIGKILL, unless it said LET_GO before. */
+function followParent(onGone: () => void): void {
+  if (!process.connected) return;
+  process.once('disconnect', onGone);
+  process.on('message', (word) => {
+    if (word === LET_GO) process.off('disconnect', onGone);
+  });
 }
 
 async function dispose(running: RunningService, name: string, log: Logger): Promise<void> {

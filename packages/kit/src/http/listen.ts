@@ -28,10 +28,14 @@ export function explainListenFailure(error: unknown): unknown {
 /** Connections that the kernel holds until they are accepted: a crowd that comes at once is not turned away for seconds. */
 const BACKLOG = 4_096;
 
-/** Listens, and says where: port 0 becomes the one the system chose. Throws PORT_IN_USE. */
-export async function listen(app: HttpServer, host: string, port: number): Promise<string> {
+/**
+ * Listens, and says where: port 0 becomes the one the system chose.
+ * @param isShared others of the same user may listen there, too (SO_REUSEPORT). Throws PORT_IN_USE.
+ */
+export async function listen(app: HttpServer, host: string, port: number, isShared = false): Promise<string> {
   try {
-    await app.listen({ host, port, backlog: BACKLOG });
+    const options = { host, port, backlog: BACKLOG, reusePort: isShared };
+    await app.listen(options);
   } catch (error) {
     throw explainListenFailure(error);
   }
@@ -40,14 +44,18 @@ export async function listen(app: HttpServer, host: string, port: number): Promi
   return urlOfListener('http', host, actualPort);
 }
 
-/** Why a port cannot be listened on; undefined where it can. Without a host, a listener on any address of the machine is seen. */
+/**
+ * Why a port cannot be listened on; undefined where it can. Without a host, a listener on any address of the machine is seen.
+ * @param isShared those who share it do not count
+ */
 export async function findListenFailure(
   port: number,
   host?: string,
+  isShared = false,
 ): Promise<NodeJS.ErrnoException | undefined> {
   const server = createServer();
   try {
-    server.listen({ port, ...(host === undefined ? {} : { host }) });
+    server.listen({ port, reusePort: isShared, ...(host === undefined ? {} : { host }) });
     await once(server, 'listening');
   } catch (error) {
     return error as NodeJS.ErrnoException;

@@ -13,6 +13,8 @@ import { PREFIX, type VmWorld } from './vm-world.ts';
 
 /** Where a tiny guest listens with a shell: one connection, one script. */
 export const SHELL_PORT = 7;
+/** Where its disk keeps a line for every press of its power button. */
+export const POWER_BUTTON_MARK = '/power-button';
 /** What it says on port 22, as a server for ssh does at once. */
 export const GREETING = 'SSH-2.0-tiny';
 const CPIO_HEAD = 110;
@@ -40,7 +42,7 @@ ip route add default via "$(part '"gateway4":"\\([^"]*\\)"')"
 nc -ll -p 22 -e /bin/greet &
 nc -ll -p ${SHELL_PORT} -e /bin/serve &
 ${ports.map((port) => `nc -ll -p ${port} -e /bin/answer-${port} &\n`).join('')}for event in /dev/input/event*; do
-  (dd if=$event of=/dev/null bs=24 count=1 2>/dev/null; sync; mount -o remount,ro /; poweroff -f) &
+  (dd if=$event of=/dev/null bs=24 count=1 2>/dev/null; echo pressed >> ${POWER_BUTTON_MARK}; sync; mount -o remount,ro /; poweroff -f) &
 done
 for port in /sys/class/virtio-ports/*; do
   [ "$(cat $port/name)" = ${READY_PORT} ] && exec 3<>/dev/\${port##*/}

@@ -43,6 +43,8 @@ const ERRNO_NAMES: Readonly<Record<number, string>> = {
   13: 'EACCES',
   98: 'EADDRINUSE',
   99: 'EADDRNOTAVAIL',
+  // Of a gateway that was to be replaced, and goes on.
+  110: 'ETIMEDOUT',
 };
 
 function listenError(errno: number, address: string, port: number): Error {
@@ -89,15 +91,13 @@ export class NativeDataPlane implements DataPlane {
   }
 
   async listen(): Promise<ListenPorts> {
-    const { httpsPort, handover } = this.#options;
+    const { httpsPort, handover, sharePort } = this.#options;
     try {
-      const https = await this.#start(httpsPort);
-      // A gateway that is being replaced listens until it is told of that, which is about now.
-      const isShared = this.#options.sharePort || handover?.replace;
-      return {
-        https,
-        http: await this.#http.listen(isShared ? 'shared' : handover ? 'shared_later' : 'alone'),
-      };
+      // A gateway that is being replaced listens until it is told of that, which is about now. TLS comes last: as the listeners
+      // pass, the other gives up, and nothing may fail after that.
+      const isShared = sharePort || handover?.replace;
+      const http = await this.#http.listen(isShared ? 'shared' : handover ? 'shared_later' : 'alone');
+      return { http, https: await this.#start(httpsPort) };
     } catch (error) {
       await this.close();
       throw error;
