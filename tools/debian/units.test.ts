@@ -81,6 +81,15 @@ describe('units', () => {
     assert.ok(!allowed.has('reboot'));
   });
 
+  test('a successor of the gateway answers the watchdog of its unit', () => {
+    const unit = renderUnit(DAEMONS.find(({ name }) => name === 'gateway')!);
+    const seconds = Number(/^WatchdogSec=(\d+)$/m.exec(unit)![1]);
+    assert.match(
+      unit,
+      new RegExp(`^ExecReload=/usr/bin/env WATCHDOG_USEC=${seconds}000000 .* gateway replace$`, 'm'),
+    );
+  });
+
   test('what shuts guests down is understood, too', () => {
     const path = join(directory, GUESTS_UNIT);
     writeFileSync(path, renderGuestsUnit().replaceAll(NODE, process.execPath));

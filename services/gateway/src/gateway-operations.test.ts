@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
+import { readConfig } from '@skerry/kit';
 import { openClient, readBytes } from './dataplane/testing/suite/world.ts';
-import { HASH, HOST, NAME, running, Scene } from './testing/scene.ts';
+import { gatewayService } from './index.ts';
+import { HASH, HOST, log, NAME, running, Scene } from './testing/scene.ts';
 import { checkUpgrade } from './testing/upgrade.ts';
 import { helloWire } from './tls/testing/hello.ts';
 
@@ -58,6 +60,41 @@ describe('operating the gateway', () => {
     scene.core.put({ ...running, firewall: { ...firewall, proxyProtocol: false } });
     while (!(await firstBytes()).equals(hello));
     instance.close();
+  });
+
+  test('a successor whose settings are wrong takes nothing: the gateway that runs serves on', async (t) => {
+    const instance = createServer((socket) => void socket.on('error', () => {}).pipe(socket)).listen(0, '::');
+    await once(instance, 'listening');
+    t.after(() => instance.close());
+    const { port: taken } = instance.address() as AddressInfo;
+    await using scene = await Scene.open({ SKERRY_GATEWAY_UPSTREAM_HTTPS_PORT: String(taken) });
+    scene.core.putQuietly(running);
+    await scene.start();
+    await scene.untilActive();
+    let isStopped = false;
+    void scene.stopped.then(() => {
+      isStopped = true;
+    });
+    const [http, https, api] = scene.urls.map((url) => new URL(url).port);
+    const hello = helloWire({ serverName: HOST });
+    const ports = {
+      SKERRY_GATEWAY_HTTP_PORT: http,
+      SKERRY_GATEWAY_HTTPS_PORT: https,
+      SKERRY_GATEWAY_API_PORT: api,
+    };
+    for (const wrong of Object.keys(ports)) {
+      const settings = { ...scene.settings, ...ports, SKERRY_GATEWAY_REPLACE: 'yes', [wrong]: String(taken) };
+      const config = readConfig(gatewayService.config, settings);
+      const { signal } = new AbortController();
+      await assert.rejects(gatewayService.start(config, { log, signal }), { code: 'PORT_IN_USE' }, wrong);
+      assert.equal(await scene.visit(), `for ${HOST}`, wrong);
+      assert.equal((await scene.api('/api/status')).status, 200, wrong);
+      const client = await openClient(Number(https));
+      client.write(hello);
+      assert.deepEqual(await readBytes(client, hello.length), Buffer.from(hello), wrong);
+      client.destroy();
+    }
+    assert.equal(isStopped, false);
   });
 
   test('transfers last through route changes and an upgrade of the gateway', async () => {
