@@ -12,10 +12,11 @@ import {
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { buildImage } from './build.ts';
+import { buildFailureOf } from './build-failure.ts';
 import { filesOf, type Image } from './image.ts';
 import { type FileSource, isFileImage, makeFileImage } from './network-file.ts';
 import type { Progress, Report } from './progress.ts';
-import { findRecipe, imageDirectoryName, type Mirrors, type Recipe } from './recipe.ts';
+import { findRecipe, imageDirectoryName, type Mirrors } from './recipe.ts';
 
 export interface ImageStoreOptions {
   readonly cacheDir: string;
@@ -101,7 +102,7 @@ export class ImageStore {
       make: async (directory, report) => ({
         ...(await buildImage(recipe, directory, report, signal).catch((error: unknown) => {
           signal.throwIfAborted();
-          throw failureOf(recipe, error);
+          throw buildFailureOf(recipe, error);
         })),
         diskMib: recipe.diskMib,
         boot: 'kernel',
@@ -170,14 +171,6 @@ export class ImageStore {
         await rm(join(this.#directory, name), { recursive: true, force: true });
     }
   }
-}
-
-/** What was tried, for whoever asked for the image and for whoever runs the machine. */
-function failureOf({ name, mirror, securityMirror }: Recipe, error: unknown): unknown {
-  if (!(error instanceof AppError) || error.code === 'STORAGE_FULL' || error.code === 'HOST_NOT_READY')
-    return error;
-  const tried = `${name} is built from the packages of ${mirror} and ${securityMirror}`;
-  return new AppError('IMAGE_UNAVAILABLE', `${tried}, but failed: ${error.message}`, { cause: error });
 }
 
 async function watch(build: Build, report: Report): Promise<Image> {
