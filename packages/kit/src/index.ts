@@ -22,6 +22,7 @@ export { type BackupMember, writeBackup } from './backup/write.ts';
 export { cached, within } from './cached.ts';
 export { type Document, writeDocument } from './contract/document.ts';
 export { frontHandlers } from './contract/front.ts';
+export { PAGE_HEADERS, renderNotice, wantsPage } from './contract/notice.ts';
 export { referenceHandlers } from './contract/reference.ts';
 export { renderReference } from './contract/reference-page.ts';
 export {

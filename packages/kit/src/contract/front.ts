@@ -3,7 +3,8 @@ import type { FRONT_API } from '@skerry/protocol/api/reference';
 import { VERSION } from '../daemon/version.ts';
 import { escapeHtml } from '../http/html.ts';
 import type { ApiInfo } from './document.ts';
-import { CONTENT_SECURITY_POLICY, prose, STYLE } from './reference-page.ts';
+import { PAGE_HEADERS, wantsPage } from './notice.ts';
+import { prose, STYLE } from './reference-page.ts';
 import { answer, type Handlers } from './serve.ts';
 
 /** What a reader may look for, by its path, where a service has it. */
@@ -36,9 +37,6 @@ ${description
 `;
 }
 
-/** Browsers say that they take HTML before anything else; programs that say nothing get JSON. */
-const wantsPage = (accept: string | undefined) => accept?.includes('text/html') === true;
-
 /** The root of a service. @param api all of its contract */
 export function frontHandlers(api: Api, info: ApiInfo): Handlers<typeof FRONT_API> {
   const documents = listDocuments(api);
@@ -52,13 +50,7 @@ export function frontHandlers(api: Api, info: ApiInfo): Handlers<typeof FRONT_AP
   return {
     getFront({ request }) {
       if (!wantsPage(request.headers.accept)) return answer(200, record, { vary: 'accept' });
-      return answer(200, page, {
-        'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': CONTENT_SECURITY_POLICY,
-        'x-content-type-options': 'nosniff',
-        'referrer-policy': 'no-referrer',
-        vary: 'accept',
-      });
+      return answer(200, page, PAGE_HEADERS);
     },
   };
 }

@@ -144,6 +144,30 @@ export function httpRoutingSuite(create: CreateDataPlane): void {
       assert.match(String(answer.body), new RegExp(`${NAME_UNKNOWN}: not_routed\\n\\nHOSTNAME_NOT_FOUND`));
       const head = await ask(world.ports.http, NAME_UNKNOWN, { method: 'HEAD' });
       assert.deepEqual([head.status, head.body.length], [404, 0]);
+      assert.equal(head.headers['net-gateway-error'], 'HOSTNAME_NOT_FOUND');
+    });
+
+    test('why is told as the client likes it: a page, JSON, else text', async () => {
+      await using world = await openWorld(create);
+      const accepted = (accept: string) => ask(world.ports.http, NAME_UNKNOWN, { headers: { accept } });
+      const page = await accepted('text/html,application/xhtml+xml,*/*;q=0.8');
+      assert.match(String(page.headers['content-type']), /^text\/html/);
+      assert.match(String(page.headers['content-security-policy']), /default-src 'none'/);
+      const html = String(page.body);
+      for (const said of ['404 Not Found', NAME_UNKNOWN, 'skerry domain why', 'HOSTNAME_NOT_FOUND'])
+        assert.ok(html.includes(said), said);
+      const json = await accepted('application/json');
+      assert.deepEqual(JSON.parse(String(json.body)), {
+        error: `${NAME_UNKNOWN}: not_routed`,
+        status: 'error',
+        code: 'HOSTNAME_NOT_FOUND',
+      });
+      const text = await accepted('*/*');
+      assert.match(String(text.headers['content-type']), /^text\/plain/);
+      for (const { headers, status } of [page, json, text]) {
+        const { vary, 'net-gateway-error': code } = headers;
+        assert.deepEqual([status, vary, code], [404, 'accept', 'HOSTNAME_NOT_FOUND']);
+      }
     });
 
     test('smuggling: a request of two possible lengths reaches no instance', async () => {

@@ -194,6 +194,8 @@ export function http2Suite(create: CreateDataPlane): void {
         assert.equal(answer.status, status, name);
         assert.match(String(answer.body), reason, name);
       }
+      const page = await ask(session, NAME_UNKNOWN, { accept: 'text/html' });
+      assert.match(String(page.body), /^<!doctype html>.*<code>HOSTNAME_NOT_FOUND<\/code>/s);
       const upload = session.request({ ':authority': NAME_UNKNOWN, ':method': 'POST' });
       upload.write(Buffer.alloc(30_000));
       assert.equal((await readAnswer(upload)).status, 404);

@@ -131,7 +131,7 @@ function serveStream(
   forwarding: Forwarding,
   instances: InstanceSessions,
 ): void {
-  const refuse = (explanation: Explanation) => respondWithPage(stream, explanation);
+  const refuse = (explanation: Explanation) => respondWithPage(stream, explanation, headers.accept);
   if (headers[':method'] === 'CONNECT') {
     refuse({ code: 'METHOD_NOT_ALLOWED', message: 'This gateway does not support tunnels (CONNECT).' });
     return;
@@ -157,14 +157,11 @@ function serveStream(
   }
 }
 
-function respondWithPage(stream: ServerHttp2Stream, explanation: Explanation): void {
+function respondWithPage(stream: ServerHttp2Stream, explanation: Explanation, accept?: string): void {
   if (stream.destroyed || stream.headersSent) return;
   notePage(stream, explanation);
-  const { status, headers, body } = pageOf(explanation);
-  const fields = headers.flatMap((name, index) =>
-    index % 2 === 0 ? [[name.toLowerCase(), headers[index + 1]!] as const] : [],
-  );
-  stream.respond({ ':status': status, ...Object.fromEntries(fields) });
+  const { status, headers, body } = pageOf(explanation, accept);
+  stream.respond({ ':status': status, ...headers });
   // What the client still sends is not wanted: its answer is complete (RFC 9113 §8.1).
   stream.resume().end(body, () => stream.closed || stream.close());
 }
