@@ -20,6 +20,8 @@ interface View {
   /** The first part of its address. */
   readonly part: string;
   readonly title: string;
+  /** Whether it is reached from elsewhere than the row of views. */
+  readonly isAside?: true;
   readonly show: (rest: readonly string[]) => ComponentChildren;
 }
 
@@ -68,6 +70,23 @@ const VIEWS: readonly View[] = [
       <Lazy load={() => import('./views/random.tsx')} show={({ RandomValues }) => <RandomValues />} />
     ),
   },
+  {
+    part: 'create',
+    title: 'Create a machine',
+    isAside: true,
+    show: ([id]) =>
+      id === undefined ? (
+        <Lazy load={() => import('./views/owner/create.tsx')} show={({ Create }) => <Create />} />
+      ) : (
+        <Lazy load={() => import('./views/owner/follow.tsx')} show={({ Follow }) => <Follow id={id} />} />
+      ),
+  },
+  {
+    part: 'keys',
+    title: 'Keys',
+    isAside: true,
+    show: () => <Lazy load={() => import('./views/owner/keys.tsx')} show={({ Keys }) => <Keys />} />,
+  },
 ];
 
 const NotFound = () => (
@@ -106,7 +125,7 @@ function App() {
   }, [title, rest.join('/')]);
   return (
     <NetworkContext.Provider value={network}>
-      <Shell network={network} places={VIEWS}>
+      <Shell network={network} places={VIEWS.filter(({ isAside }) => !isAside)}>
         {failure && !info ? (
           <Failed failure={failure} />
         ) : (

@@ -1,9 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { identity, question } from './data/identity.ts';
 import { CORE_URL, type Network } from './data/network.ts';
 import { route } from './data/place.ts';
 import { THEMES, theme, ZONES, zone } from './data/settings.ts';
 import { MARK_KINDS, Mark, Safe } from './parts/basic.tsx';
+import { Lazy } from './parts/lazy.tsx';
+import { short } from './pure/format.ts';
 import { linkTo } from './pure/route.ts';
 
 interface Place {
@@ -92,10 +95,26 @@ const Footer = () => (
     </p>
     <p class="muted">
       Build <code title={BUILD}>{BUILD.slice(0, 12)}</code>. Nothing is loaded from elsewhere, nothing is sent
-      but questions to this network. <a href={`${CORE_URL}/api/v0/docs`}>API</a>
+      but questions to this network and what you sign. <a href={`${CORE_URL}/api/v0/docs`}>API</a>
     </p>
   </footer>
 );
+
+/** Who signs what the reader does, if anybody. */
+const Me = () => {
+  const me = identity.value;
+  return (
+    <a class="me" href={linkTo(['keys'])} title={me?.address ?? 'choose a key'}>
+      {me ? (
+        <>
+          <span class="lamp" aria-hidden="true" /> <code>{short(me.address, 6, 4)}</code>
+        </>
+      ) : (
+        'No key'
+      )}
+    </a>
+  );
+};
 
 /** What is around every view. */
 export function Shell(props: {
@@ -118,6 +137,7 @@ export function Shell(props: {
           <span>Skerry</span>
         </a>
         <Navigation places={props.places} />
+        <Me />
         <span class="network" title={coreUrl}>
           {info ? <Safe text={info.name} limit={24} /> : null}
           <span class="muted">{coreUrl.replace(/^https?:\/\//, '')}</span>
@@ -133,6 +153,9 @@ export function Shell(props: {
         {props.children}
       </main>
       <Footer />
+      {question.value ? (
+        <Lazy load={() => import('./keys/dialog.tsx')} show={({ SignDialog }) => <SignDialog />} />
+      ) : null}
     </>
   );
 }

@@ -35,6 +35,15 @@ describe('the files of the console', () => {
       assert.ok(build.files.has(path) || path === 'api/v0/docs', `${path} is no file of the console`);
   });
 
+  test('the worker that holds private keys reaches no network', () => {
+    const path = [...build.files.keys()].find((one) => one.includes('/signing-'))!;
+    assert.match(
+      describeFile(path, new Uint8Array(), ['http://10.0.0.1:4030']).policy,
+      /connect-src 'none';/,
+    );
+    assert.ok(!build.first.includes(path));
+  });
+
   test('the page may run its own scripts alone', () => {
     const policy = pagePolicy(['http://10.0.0.1:4030']);
     assert.match(policy, /script-src 'self';/);

@@ -19,6 +19,9 @@ export interface Build {
   readonly sources: readonly string[];
 }
 
+/** Threads of their own; the page finds the file of each under `NAME_URL`. */
+const WORKERS = ['verifier', 'live', 'signing'] as const;
+
 const OPTIONS = {
   absWorkingDir: PAGE,
   outdir: join(PAGE, FOLDER),
@@ -84,12 +87,9 @@ const page = ({ scripts: [script, ...imported], style, icon, build }: PageParts)
 /** Bundles the console. The same sources give the same bytes. Throws where esbuild or a source is missing. */
 export async function buildConsole(): Promise<Build> {
   const { build } = await import('esbuild');
-  const workers = await build({ ...OPTIONS, entryPoints: ['./workers/verifier', './workers/live'] });
+  const workers = await build({ ...OPTIONS, entryPoints: WORKERS.map((name) => `./workers/${name}`) });
   const define = Object.fromEntries(
-    ['verifier', 'live'].map((name) => [
-      `${name.toUpperCase()}_URL`,
-      JSON.stringify(find(workers.outputFiles, name)),
-    ]),
+    WORKERS.map((name) => [`${name.toUpperCase()}_URL`, JSON.stringify(find(workers.outputFiles, name))]),
   );
   const main = await build({
     ...OPTIONS,

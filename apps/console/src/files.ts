@@ -35,7 +35,16 @@ export const pagePolicy = (origins: readonly string[]) =>
 const workerPolicy = (origins: readonly string[]) =>
   `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src ${["'self'", 'https:', LOOPBACK, ...origins].join(' ')}; ${common}`;
 
-const isWorker = (path: string) => /(^|\/)(verifier|live)-[^/]*\.js$/.test(path);
+/** Where private keys are: it reaches no network, so that a key cannot leave it for one. */
+const SIGNING_POLICY = `default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'none'; ${common}`;
+
+const workerOf = (path: string) => /(?:^|\/)(verifier|live|signing)-[^/]*\.js$/.exec(path)?.[1];
+
+function policyOf(path: string, origins: readonly string[]): string {
+  const worker = workerOf(path);
+  if (worker === 'signing') return SIGNING_POLICY;
+  return worker === undefined ? pagePolicy(origins) : workerPolicy(origins);
+}
 
 /** @param origins see `pagePolicy` */
 export function describeFile(path: string, bytes: Uint8Array, origins: readonly string[]): ConsoleFile {
@@ -44,6 +53,6 @@ export function describeFile(path: string, bytes: Uint8Array, origins: readonly 
     bytes,
     gzip: gzipSync(bytes, { level: 9 }),
     isImmutable: path !== PAGE_FILE,
-    policy: isWorker(path) ? workerPolicy(origins) : pagePolicy(origins),
+    policy: policyOf(path, origins),
   };
 }

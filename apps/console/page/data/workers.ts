@@ -1,10 +1,13 @@
 import type { LiveState, LiveWish } from '../workers/live.ts';
-import type { Asked, TaskName, Tasks, Told } from '../workers/tasks.ts';
-import { AskFailure } from './failure.ts';
+import type { SigningName, SigningTasks } from '../workers/signing.ts';
+import type { TaskName, Tasks, Told } from '../workers/tasks.ts';
+import { AskFailure, failureOf } from './failure.ts';
+import { askOwner, type Identity } from './identity.ts';
 
 /** The bundler puts the names of the files here. */
 declare const VERIFIER_URL: string;
 declare const LIVE_URL: string;
+declare const SIGNING_URL: string;
 
 interface Policy {
   createScriptURL(url: string): string;
@@ -25,18 +28,22 @@ interface Waiting {
   readonly resolve: (answer: never) => void;
   readonly reject: (error: unknown) => void;
   readonly onProgress?: ((done: number) => void) | undefined;
+  /** Who signs what the task wants signed. */
+  readonly by?: Identity | undefined;
 }
 
-class Verifier {
-  readonly #worker = startWorker(VERIFIER_URL);
+/** A worker that is asked for tasks by name. */
+class TaskWorker {
+  readonly #worker: Worker;
   readonly #ready = Promise.withResolvers<void>();
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
 
-  constructor() {
+  constructor(path: string, what: string) {
+    this.#worker = startWorker(path);
     this.#worker.onmessage = ({ data }: MessageEvent<Told>) => this.#hear(data);
     this.#worker.onerror = ({ message }) =>
-      this.#fail(new AskFailure('INTERNAL', `the verifier failed: ${message || 'it could not be loaded'}`));
+      this.#fail(new AskFailure('INTERNAL', `${what} failed: ${message || 'it could not be loaded'}`));
   }
 
   #fail(error: AskFailure): void {
@@ -55,35 +62,80 @@ class Verifier {
       waiting?.onProgress?.(told.done);
       return;
     }
+    if (told.kind === 'sign') {
+      void this.#sign(told, waiting?.by);
+      return;
+    }
     this.#waiting.delete(told.id);
     if (told.kind === 'answer') waiting?.resolve(told.answer as never);
     else waiting?.reject(new AskFailure(told.code, told.message));
   }
 
-  async ask<N extends TaskName>(
-    name: N,
-    asked: Tasks[N]['asked'],
-    onProgress?: (done: number) => void,
-  ): Promise<Tasks[N]['answer']> {
+  async #sign({ toSign }: Extract<Told, { kind: 'sign' }>, by: Identity | undefined): Promise<void> {
+    const { turn, text, about } = toSign;
+    try {
+      if (!by) throw new AskFailure('SIGNATURE_REQUIRED', 'nobody was asked to sign');
+      this.#worker.postMessage({ kind: 'signed', turn, signature: await askOwner(by, text, about) });
+    } catch (error) {
+      this.#worker.postMessage({ kind: 'refused', turn, message: failureOf(error).message });
+    }
+  }
+
+  async ask(
+    name: string,
+    asked: unknown,
+    { by, coreUrl, onProgress }: Asking & { readonly coreUrl?: string } = {},
+  ): Promise<never> {
     await this.#ready.promise;
     const id = this.#next++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject, onProgress });
-      this.#worker.postMessage({ id, name, asked } satisfies Asked<N>);
+      this.#waiting.set(id, { resolve, reject, onProgress, by });
+      const owner = by && { coreUrl, chain: by.chain, address: by.address };
+      this.#worker.postMessage({ id, name, asked, by: owner });
     });
+  }
+
+  stop(): void {
+    this.#worker.terminate();
   }
 }
 
-let verifier: Verifier | undefined;
+interface Asking {
+  readonly onProgress?: ((done: number) => void) | undefined;
+  readonly by?: Identity | undefined;
+}
+
+let verifier: TaskWorker | undefined;
 
 /** Asks the verifier, which is loaded first where it was not yet. Throws AskFailure. */
 export function verify<N extends TaskName>(
   name: N,
   asked: Tasks[N]['asked'],
-  onProgress?: (done: number) => void,
+  { by, onProgress }: Asking = {},
 ): Promise<Tasks[N]['answer']> {
-  verifier ??= new Verifier();
-  return verifier.ask(name, asked, onProgress);
+  verifier ??= new TaskWorker(VERIFIER_URL, 'the verifier');
+  return verifier.ask(name, asked, {
+    by,
+    onProgress,
+    ...('coreUrl' in asked ? { coreUrl: asked.coreUrl } : {}),
+  });
+}
+
+let signing: TaskWorker | undefined;
+
+/** Asks the worker that holds the private key. Throws AskFailure. */
+export function askSigning<N extends SigningName>(
+  name: N,
+  asked: SigningTasks[N]['asked'],
+): Promise<SigningTasks[N]['answer']> {
+  signing ??= new TaskWorker(SIGNING_URL, 'the signing worker');
+  return signing.ask(name, asked);
+}
+
+/** The private key is gone with the worker. */
+export function stopSigning(): void {
+  signing?.stop();
+  signing = undefined;
 }
 
 export interface Live {

@@ -81,7 +81,7 @@ export function AddUp({ address }: { readonly address: string }) {
   const { coreUrl, info } = useNetwork();
   const publishers = info?.trust.credit_publishers.value ?? [];
   const { state, run } = useAction<undefined, AddedUp>((_, _signal, onProgress) =>
-    verify('account', { coreUrl, address, publishers }, onProgress),
+    verify('account', { coreUrl, address, publishers }, { onProgress }),
   );
   const isRunning = state.kind === 'running';
   return (

@@ -7,10 +7,12 @@ import {
   readWhy,
   type Why,
 } from '../data/answers.ts';
+import { identity } from '../data/identity.ts';
 import { messageLink, nodeLink, useNetwork } from '../data/network.ts';
 import { useProof } from '../data/prove.ts';
 import { useCore, useService } from '../data/questions.ts';
 import { Badge, DateTime, Facts, Hash, Mark, type MarkKind, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Lazy } from '../parts/lazy.tsx';
 import { Empty, Loaded, Unknown } from '../parts/states.tsx';
 import { cores, mebibytes, score } from '../pure/format.ts';
 import { linkTo } from '../pure/route.ts';
@@ -271,6 +273,12 @@ export function MachinePage({ id }: { readonly id: string }) {
       <Loaded from={asked} lines={6}>
         {(machine) => (
           <div class="panels">
+            {identity.value ? (
+              <Lazy
+                load={() => import('./owner/machine-actions.tsx')}
+                show={({ MachineActions }) => <MachineActions machine={machine} />}
+              />
+            ) : null}
             <AboutPanel
               machine={machine}
               hostname={names.kind === 'proven' ? names.value[machine.instance_id] : undefined}

@@ -6,6 +6,7 @@ import { Badge, Hash, Mark, Panel, Safe, Time, type Tone } from '../parts/basic.
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
 import { cores, mebibytes } from '../pure/format.ts';
+import { linkTo } from '../pure/route.ts';
 
 const PHASES: Readonly<Record<string, Tone>> = {
   running: 'good',
@@ -86,7 +87,12 @@ export function Machines() {
   const names = useProof('hostnames', ids ? { ids } : undefined);
   return (
     <>
-      <h1>Machines</h1>
+      <div class="heading">
+        <h1>Machines</h1>
+        <a class="primary" href={linkTo(['create'])}>
+          Create a machine
+        </a>
+      </div>
       <Panel title={listed.value ? `${listed.value.pagination.total} asked for` : 'Machines'} wide>
         <Loaded from={listed} lines={6}>
           {({ instances, pagination }) =>

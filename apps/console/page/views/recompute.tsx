@@ -193,8 +193,12 @@ export function Recompute({ nodeId, kind, scores }: RecomputeProps) {
     setState({ kind: 'running', verified: null });
     const startMs = performance.now();
     try {
-      const result = await verify('recompute', { coreUrl, scores, nodeId }, (verified) =>
-        setState({ kind: 'running', verified }),
+      const result = await verify(
+        'recompute',
+        { coreUrl, scores, nodeId },
+        {
+          onProgress: (verified) => setState({ kind: 'running', verified }),
+        },
       );
       setState({ kind: 'done', result, elapsedMs: performance.now() - startMs });
     } catch (error) {

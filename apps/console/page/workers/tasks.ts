@@ -1,6 +1,10 @@
-import type { ListedMessage } from '@skerry/client';
-import { AppError, hostnameOf } from '@skerry/protocol';
+import type { AskedSigner, ListedMessage } from '@skerry/client';
+import { AppError, hostnameOf, IMAGES } from '@skerry/protocol';
+import type { Cost } from '../pure/cost.ts';
 import { type AddedUp, addUp } from './account.ts';
+import { type Action, act, type Done } from './actions.ts';
+import { signerThatAsks, type ToSign } from './ask-owner.ts';
+import { type Owner, type Priced, quote } from './explain.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
@@ -35,6 +39,17 @@ export interface Tasks {
     readonly asked: { readonly coreUrl: string; readonly claim: unknown };
     readonly answer: JudgedDraw;
   };
+  /** Names of images that compute nodes can make a machine of. */
+  readonly images: { readonly asked: object; readonly answer: readonly string[] };
+  readonly quote: {
+    readonly asked: { readonly coreUrl: string; readonly priced: Priced };
+    readonly answer: Cost | null;
+  };
+  /** What its owner signs: asked with `by`. */
+  readonly act: {
+    readonly asked: { readonly coreUrl: string; readonly action: Action };
+    readonly answer: Done;
+  };
 }
 export type TaskName = keyof Tasks;
 
@@ -42,11 +57,14 @@ export interface Asked<N extends TaskName = TaskName> {
   readonly id: number;
   readonly name: N;
   readonly asked: Tasks[N]['asked'];
+  /** Who signs what the task wants signed. */
+  readonly by?: Owner | undefined;
 }
 
 export type Told =
   | { readonly kind: 'ready' }
   | { readonly kind: 'progress'; readonly id: number; readonly done: number }
+  | { readonly kind: 'sign'; readonly id: number; readonly toSign: ToSign }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'failure'; readonly id: number; readonly code: string; readonly message: string };
 
@@ -54,6 +72,7 @@ type Handlers = {
   readonly [N in TaskName]: (
     asked: Tasks[N]['asked'],
     onProgress: (done: number) => void,
+    signer: AskedSigner | undefined,
   ) => Tasks[N]['answer'] | Promise<Tasks[N]['answer']>;
 };
 
@@ -64,15 +83,19 @@ const HANDLERS: Handlers = {
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
   account: (asked, onProgress) => addUp(asked, onProgress),
   random: ({ coreUrl, claim }) => judgeDraw(coreUrl, claim),
+  images: () => IMAGES,
+  quote: ({ coreUrl, priced }) => quote(coreUrl, priced),
+  act: ({ coreUrl, action }, _onProgress, signer) => act(coreUrl, action, signer),
 };
 
 /** Does a task, and tells of it until it is done. */
 export async function doTask<N extends TaskName>(
-  { id, name, asked }: Asked<N>,
+  { id, name, asked, by }: Asked<N>,
   tell: (told: Told) => void,
 ): Promise<void> {
   try {
-    const answer = await HANDLERS[name](asked, (done) => tell({ kind: 'progress', id, done }));
+    const signer = by && signerThatAsks(by, (toSign) => tell({ kind: 'sign', id, toSign }));
+    const answer = await HANDLERS[name](asked, (done) => tell({ kind: 'progress', id, done }), signer);
     tell({ kind: 'answer', id, answer });
   } catch (error) {
     const [code, message] =

@@ -1,0 +1,43 @@
+/** What something costs. */
+export interface Cost {
+  /** Billionths of a credit per second: digits. */
+  readonly nano: string;
+  /** Whether what is not paid is refused, and later stopped. */
+  readonly isEnforced: boolean;
+}
+
+const NANO = 1_000_000_000n;
+const HOUR_SECONDS = 3_600n;
+const DAY_SECONDS = 86_400n;
+/** A credit is a millionth of a dollar. */
+const CREDITS_PER_CENT = 10_000n;
+
+/** Whole credits, to the nearest. */
+const creditsOf = (nano: bigint) => (nano + NANO / 2n) / NANO;
+
+const GROUPED = new Intl.NumberFormat('en');
+
+/** Less than a cent is told with as many digits as it takes to see something. */
+function dollars(credits: bigint): string {
+  if (credits >= CREDITS_PER_CENT)
+    return `$${(Number((credits * 100n) / (100n * CREDITS_PER_CENT)) / 100).toFixed(2)}`;
+  return `$${(Number(credits) / 1_000_000).toPrecision(2)}`;
+}
+
+/** `14,250 credits an hour, 342,000 a day ($0.34)`. */
+export function costText({ nano }: Pick<Cost, 'nano'>): string {
+  const rate = BigInt(nano);
+  if (rate === 0n) return 'nothing: no price is published';
+  const [hour, day] = [creditsOf(rate * HOUR_SECONDS), creditsOf(rate * DAY_SECONDS)];
+  if (day === 0n) return 'less than a credit a day';
+  const rest = `${GROUPED.format(day)} a day (${dollars(day)})`;
+  return hour === 0n
+    ? `less than a credit an hour, ${rest}`
+    : `${GROUPED.format(hour)} credits an hour, ${rest}`;
+}
+
+/** What follows when nobody pays. */
+export const enforcementText = ({ isEnforced }: Pick<Cost, 'isEnforced'>) =>
+  isEnforced
+    ? 'Without credit for a day of everything you have, it is refused; later it is stopped.'
+    : 'Nothing is stopped when your credit is used up.';

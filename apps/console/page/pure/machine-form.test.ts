@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseInstanceContent } from '@skerry/protocol/forms';
+import { type MachineForm, readMachineForm, SIZES } from './machine-form.ts';
+
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz me@home';
+const FORM: MachineForm = {
+  ...{ name: ' web ', image: 'debian:12', cpu: '1', memory: '512', disk: '4' },
+  ...{ ports: '22, 80 443,443', sshKey: `${KEY}\n` },
+};
+
+test('what is typed for a machine is what a core node takes', () => {
+  for (const { cpu, memory, disk } of SIZES) {
+    const read = readMachineForm({ ...FORM, cpu: `${cpu}`, memory: `${memory}`, disk: `${disk}` });
+    assert.ok('content' in read);
+    const { firewall, name } = parseInstanceContent(read.content);
+    assert.deepEqual([name, firewall?.allowedPorts], ['web', [22, 80, 443]]);
+  }
+});
+
+test('the first field that is wrong is named', () => {
+  const wrong: Partial<MachineForm>[] = [
+    { name: ' ' },
+    { image: '' },
+    { cpu: 'x' },
+    { memory: '0' },
+    { disk: '-1' },
+    { ports: '22, 70000' },
+    { sshKey: '' },
+    { sshKey: '-----BEGIN OPENSSH PRIVATE KEY-----' },
+    { sshKey: `${KEY}\n${KEY}` },
+  ];
+  for (const change of wrong) {
+    const read = readMachineForm({ ...FORM, ...change });
+    assert.ok('field' in read, JSON.stringify(change));
+    assert.equal(read.field, Object.keys(change)[0]);
+  }
+});

@@ -1,0 +1,67 @@
+/** What is typed to ask for a machine. */
+export interface MachineForm {
+  readonly name: string;
+  readonly image: string;
+  /** Digits. */
+  readonly cpu: string;
+  /** MiB. */
+  readonly memory: string;
+  /** GiB. */
+  readonly disk: string;
+  /** `22, 80, 443` */
+  readonly ports: string;
+  readonly sshKey: string;
+}
+
+export interface MachineSize {
+  readonly title: string;
+  readonly cpu: number;
+  readonly memory: number;
+  readonly disk: number;
+}
+
+/** Sizes that are offered; any other can be typed. */
+export const SIZES: readonly MachineSize[] = [
+  { title: 'Tiny', cpu: 1, memory: 512, disk: 4 },
+  { title: 'Small', cpu: 1, memory: 2_048, disk: 20 },
+  { title: 'Medium', cpu: 2, memory: 4_096, disk: 40 },
+  { title: 'Large', cpu: 4, memory: 8_192, disk: 80 },
+];
+
+const numberOf = (digits: string) => (/^[0-9]{1,7}$/.test(digits.trim()) ? Number(digits) : undefined);
+const PORT_MAX = 65_535;
+
+export type Read =
+  | { readonly content: Readonly<Record<string, unknown>> }
+  | { readonly field: keyof MachineForm; readonly fault: string };
+
+function portsOf(text: string): readonly number[] | undefined {
+  const ports = text
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map(numberOf);
+  return ports.every((port) => port !== undefined && port >= 1 && port <= PORT_MAX)
+    ? [...new Set(ports as number[])]
+    : undefined;
+}
+
+/** The content of the message, or the first field that is wrong. The core node judges the rest. */
+export function readMachineForm(form: MachineForm): Read {
+  const [cpu, memory, disk] = [numberOf(form.cpu), numberOf(form.memory), numberOf(form.disk)];
+  const ports = portsOf(form.ports);
+  const key = form.sshKey.trim();
+  if (form.name.trim() === '') return { field: 'name', fault: 'A machine has a name.' };
+  if (form.image.trim() === '')
+    return { field: 'image', fault: 'A machine has an image, such as debian:12.' };
+  if (!cpu) return { field: 'cpu', fault: 'The cores are a number, such as 1.' };
+  if (!memory) return { field: 'memory', fault: 'The memory is a number of MiB, such as 512.' };
+  if (!disk) return { field: 'disk', fault: 'The disk is a number of GiB, such as 4.' };
+  if (!ports) return { field: 'ports', fault: 'The ports are numbers up to 65535, such as 22, 443.' };
+  if (/PRIVATE KEY/.test(key))
+    return { field: 'sshKey', fault: 'This is a private key. The public one ends in .pub and is one line.' };
+  if (!/^(ssh-|ecdsa-|sk-)\S+ \S+/.test(key) || key.includes('\n'))
+    return { field: 'sshKey', fault: 'An ssh key is one public line, such as ssh-ed25519 AAAA… you@home.' };
+  const name = form.name.trim();
+  const content = { name, cpu, memory, disk, image: form.image.trim(), ssh_key: key };
+  return { content: { ...content, firewall: { allowedPorts: ports } } };
+}

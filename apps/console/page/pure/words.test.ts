@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { costText } from './cost.ts';
+import { wordsOf } from './words.ts';
+
+const textOf = (type: string, content: unknown) =>
+  JSON.stringify({ chain: 'ETH', channel: 'skerry', type, timestamp: 1_767_323_045, nonce: 'n', content });
+
+describe('what is about to be signed, in words', () => {
+  test('a machine: its size, and what is open', () => {
+    const content = { name: 'web', cpu: 2, memory: 512, disk: 4, image: 'debian:12', ssh_key: 'k' };
+    const { title, facts, type, isKnown } = wordsOf(
+      textOf('INSTANCE', { ...content, firewall: { allowedPorts: [22, 443] }, address: '0xother' }),
+    );
+    assert.deepEqual([title, type, isKnown], ['Ask for the machine web', 'INSTANCE', true]);
+    const told = Object.fromEntries(facts);
+    assert.equal(told.size, '2 cores, 512 MiB of memory, 4 GiB of disk');
+    assert.equal(told['open to everybody'], 'port 22, 443');
+    assert.equal(told['on behalf of'], '0xother');
+    assert.equal(told.time, '2026-01-02T03:04:05.000Z');
+    assert.equal(
+      Object.fromEntries(wordsOf(textOf('INSTANCE', content)).facts)['open to everybody'],
+      'port 22',
+    );
+  });
+
+  test('what ends is named', () => {
+    const { title, facts } = wordsOf(textOf('FORGET', { hashes: ['a', 'b'], reason: 'r' }));
+    assert.match(title, /ends/);
+    assert.deepEqual(facts.slice(0, 3), [
+      ['message', 'a'],
+      ['message', 'b'],
+      ['reason', 'r'],
+    ]);
+  });
+
+  test('a secret of a webhook is not shown', () => {
+    assert.doesNotMatch(JSON.stringify(wordsOf(textOf('WEBHOOK', { url: 'u', secret: 'hidden' }))), /hidden/);
+  });
+
+  test('a file and a pass for a node are no messages', () => {
+    assert.deepEqual([wordsOf('a'.repeat(64)).type, wordsOf('a'.repeat(64)).isKnown], [null, true]);
+    const pass = wordsOf(JSON.stringify({ pubkey: {}, alg: 'ECDSA', domain: 'node.example', expires: 'x' }));
+    assert.match(pass.title, /node\.example, for an hour/);
+  });
+
+  test('what the console does not make is said to be unknown', () => {
+    for (const text of ['', 'hello', '[]', '{}', textOf('NEW_TYPE', {}), textOf('INSTANCE', 7)])
+      assert.equal(wordsOf(text).isKnown, false, text);
+  });
+});
+
+test('what something costs', () => {
+  assert.equal(costText({ nano: '3958333333' }), '14,250 credits an hour, 342,000 a day ($0.34)');
+  assert.equal(costText({ nano: '753' }), 'less than a credit a day');
+  assert.equal(costText({ nano: '75350' }), 'less than a credit an hour, 7 a day ($0.0000070)');
+  assert.equal(costText({ nano: '0' }), 'nothing: no price is published');
+});

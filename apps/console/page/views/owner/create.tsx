@@ -1,0 +1,204 @@
+import { useState } from 'preact/hooks';
+import { act } from '../../data/act.ts';
+import { useAction } from '../../data/action.ts';
+import { identity } from '../../data/identity.ts';
+import { useNetwork } from '../../data/network.ts';
+import { useProof } from '../../data/prove.ts';
+import { Mark, Panel } from '../../parts/basic.tsx';
+import { Failed } from '../../parts/states.tsx';
+import { costText, enforcementText } from '../../pure/cost.ts';
+import { mebibytes } from '../../pure/format.ts';
+import { type MachineForm, type MachineSize, readMachineForm, SIZES } from '../../pure/machine-form.ts';
+import { linkTo } from '../../pure/route.ts';
+import { NeedKey } from './need-key.tsx';
+
+const FIRST: MachineForm = {
+  ...{ name: 'web', image: 'debian:12', cpu: '1', memory: '512', disk: '4' },
+  ...{ ports: '22, 80, 443', sshKey: '' },
+};
+
+interface EditProps {
+  readonly form: MachineForm;
+  readonly edit: (change: Partial<MachineForm>) => void;
+}
+
+function Input({
+  form,
+  edit,
+  name,
+  label,
+  ...more
+}: EditProps & {
+  readonly name: keyof MachineForm;
+  readonly label: string;
+  readonly class?: string;
+  readonly inputMode?: 'numeric';
+}) {
+  return (
+    <label class={more.class ?? ''}>
+      {label}
+      <input
+        name={name}
+        value={form[name]}
+        autocomplete="off"
+        spellcheck={false}
+        {...(more.inputMode ? { inputMode: more.inputMode } : {})}
+        onInput={({ currentTarget }) => edit({ [name]: currentTarget.value })}
+      />
+    </label>
+  );
+}
+
+const isSize = ({ cpu, memory, disk }: MachineForm, size: MachineSize) =>
+  cpu === String(size.cpu) && memory === String(size.memory) && disk === String(size.disk);
+
+const Sizes = ({ form, edit }: EditProps) => (
+  <fieldset class="sizes wide-field">
+    <legend>Size</legend>
+    {SIZES.map((size) => (
+      <label key={size.title} class="size">
+        <input
+          type="radio"
+          name="size"
+          checked={isSize(form, size)}
+          onChange={() =>
+            edit({ cpu: String(size.cpu), memory: String(size.memory), disk: String(size.disk) })
+          }
+        />
+        <b>{size.title}</b>
+        <span>
+          {size.cpu} × {mebibytes(size.memory)}, {size.disk} GiB
+        </span>
+      </label>
+    ))}
+  </fieldset>
+);
+
+function Fields({ form, edit }: EditProps) {
+  const images = useProof('images', {});
+  const names = images.kind === 'proven' ? images.value : [form.image];
+  return (
+    <>
+      <Input form={form} edit={edit} name="name" label="Name, as you call it" />
+      <label>
+        Image, or the hash of a disk that is stored
+        <input
+          name="image"
+          list="images"
+          value={form.image}
+          autocomplete="off"
+          spellcheck={false}
+          onInput={({ currentTarget }) => edit({ image: currentTarget.value })}
+        />
+        <datalist id="images">
+          {names.map((image) => (
+            <option key={image} value={image} />
+          ))}
+        </datalist>
+      </label>
+      <Sizes form={form} edit={edit} />
+      <Input form={form} edit={edit} name="cpu" label="Cores" class="number-field" inputMode="numeric" />
+      <Input
+        form={form}
+        edit={edit}
+        name="memory"
+        label="MiB of memory"
+        class="number-field"
+        inputMode="numeric"
+      />
+      <Input
+        form={form}
+        edit={edit}
+        name="disk"
+        label="GiB of disk"
+        class="number-field"
+        inputMode="numeric"
+      />
+      <Input form={form} edit={edit} name="ports" label="Ports that everybody may reach" />
+      <label class="wide-field">
+        <span>
+          Your public ssh key, one line: what <code>cat ~/.ssh/id_ed25519.pub</code> prints
+        </span>
+        <textarea
+          name="sshKey"
+          rows={3}
+          spellcheck={false}
+          value={form.sshKey}
+          onInput={({ currentTarget }) => edit({ sshKey: currentTarget.value })}
+        />
+      </label>
+    </>
+  );
+}
+
+/** What it will cost, while it is being typed. */
+function Price({ form }: { readonly form: MachineForm }) {
+  const { coreUrl } = useNetwork();
+  const read = readMachineForm({ ...form, name: 'x', sshKey: 'ssh-ed25519 AAAAAAAAAAAAAAAAAAAAAAAA' });
+  const quoted = useProof(
+    'quote',
+    'content' in read ? { coreUrl, priced: { type: 'INSTANCE', content: read.content } } : undefined,
+  );
+  const cost = quoted.kind === 'proven' ? quoted.value : null;
+  return (
+    <p class="foreseen" data-price>
+      <span class="muted">It costs</span>
+      <b>{cost === null ? '…' : costText(cost)}</b>
+      {cost === null ? null : <Mark kind="said" label="prices of the core node" />}
+      {cost === null ? null : <span class="muted">{enforcementText(cost)}</span>}
+    </p>
+  );
+}
+
+/** Asks for a machine. Its price and its host name are shown before it is signed. */
+export function Create() {
+  const [form, setForm] = useState(FIRST);
+  const edit = (change: Partial<MachineForm>) => setForm((before) => ({ ...before, ...change }));
+  const asking = useAction(async (content: Readonly<Record<string, unknown>>) => {
+    const { itemHash } = await act({ kind: 'createInstance', content });
+    location.hash = linkTo(['create', itemHash]);
+  });
+  const [fault, setFault] = useState<string>();
+  const send = () => {
+    const read = readMachineForm(form);
+    setFault('fault' in read ? read.fault : undefined);
+    if ('content' in read) asking.run(read.content);
+  };
+  return (
+    <>
+      <p class="crumbs">
+        <a href={linkTo(['machines'])}>Machines</a>
+      </p>
+      <h1>Create a machine</h1>
+      <NeedKey what="A machine" />
+      <Panel title="What it is" wide>
+        <form
+          class="fields"
+          aria-label="machine"
+          onSubmit={(event) => {
+            event.preventDefault();
+            send();
+          }}
+        >
+          <Fields form={form} edit={edit} />
+          <div class="wide-field sending">
+            <Price form={form} />
+            {fault === undefined ? null : (
+              <p class="wrong" role="alert">
+                {fault}
+              </p>
+            )}
+            {asking.state.kind === 'failed' ? <Failed failure={asking.state.failure} /> : null}
+            <button
+              type="submit"
+              class="primary"
+              disabled={!identity.value || asking.state.kind === 'running'}
+            >
+              {asking.state.kind === 'running' ? 'Waiting for your signature' : 'Look at it and sign'}
+            </button>
+          </div>
+        </form>
+      </Panel>
+    </>
+  );
+}

@@ -1,0 +1,38 @@
+import { type AskedSigner, CoreClient } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
+
+/** What an owner can have done. Contents are those of messages (docs/messages.md); the node judges them. */
+export type Action =
+  | { readonly kind: 'createInstance'; readonly content: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'createProgram'; readonly content: Readonly<Record<string, unknown>> }
+  | {
+      readonly kind: 'control';
+      readonly instanceId: string;
+      readonly action: 'start' | 'stop' | 'restart';
+      /** `updated_at` of the machine as the owner saw it. */
+      readonly after: number;
+    }
+  | { readonly kind: 'forget'; readonly hashes: readonly string[] };
+
+export interface Done {
+  /** Of the message that was sent. */
+  readonly itemHash: string;
+}
+
+/** Has an action signed and sends it. Throws AppError, also where the owner refuses. */
+export async function act(coreUrl: string, action: Action, signer: AskedSigner | undefined): Promise<Done> {
+  if (!signer) throw new AppError('SIGNATURE_REQUIRED', 'this requires a key');
+  const core = new CoreClient({ url: coreUrl, signer });
+  switch (action.kind) {
+    case 'createInstance':
+      return { itemHash: (await core.createInstance(action.content)).instance_id };
+    case 'createProgram':
+      return { itemHash: (await core.createProgram(action.content)).item_hash };
+    case 'control': {
+      const { instanceId, action: what, after } = action;
+      return { itemHash: (await core.controlInstance(instanceId, what, after)).item_hash };
+    }
+    case 'forget':
+      return { itemHash: (await core.forget(action.hashes)).item_hash };
+  }
+}

@@ -1,0 +1,83 @@
+import { call } from '@skerry/client';
+import {
+  fieldsOf,
+  hostnameOf,
+  instanceNeeds,
+  itemHashOf,
+  parseInstanceContent,
+  parseProgramContent,
+  programNeeds,
+  programOf,
+  type ResourceNeeds,
+  rateOf,
+  storageNeeds,
+} from '@skerry/protocol';
+import { CREDITS_API } from '@skerry/protocol/api/core/credits';
+import { NODE_API } from '@skerry/protocol/api/core/node';
+import type { Cost } from '../pure/cost.ts';
+import { type Words, wordsOf } from '../pure/words.ts';
+
+/** Whose signature is wanted. */
+export interface Owner {
+  /** The core node that says what things cost. */
+  readonly coreUrl: string;
+  readonly chain: string;
+  readonly address: string;
+}
+
+/** What a text means, before it is signed. */
+export interface Explained extends Words {
+  /** What the network will know the message by; null where it is no message. */
+  readonly itemHash: string | null;
+  /** Of a machine that is asked for: its four words. */
+  readonly hostname: string | null;
+  /** Null where it costs nothing, or the core node does not say what things cost. */
+  readonly cost: Cost | null;
+}
+
+/** What is to be priced: the content of a message, or the size of a file. */
+export type Priced =
+  | { readonly type: string; readonly content: unknown }
+  | { readonly type: 'file'; readonly bytes: number };
+
+function needsOf(priced: Priced): ResourceNeeds | undefined {
+  if ('bytes' in priced) return storageNeeds(priced.bytes);
+  if (priced.type === 'INSTANCE') return instanceNeeds(parseInstanceContent(priced.content, true));
+  if (priced.type === 'PROGRAM') return programNeeds(programOf(parseProgramContent(priced.content)));
+  return undefined;
+}
+
+/** What something costs by the prices that the core node tells; null where it tells none. */
+export async function quote(coreUrl: string, priced: Priced): Promise<Cost | null> {
+  try {
+    const needs = needsOf(priced);
+    if (!needs) return null;
+    const [{ prices }, { trust }] = await Promise.all([
+      call(coreUrl, CREDITS_API.listPrices, {}),
+      call(coreUrl, NODE_API.getInfo, {}),
+    ]);
+    const price = prices[needs.kind];
+    if (!price) return null;
+    const rate = rateOf(needs, {
+      computeUnit: BigInt(price.compute_unit),
+      storageMib: BigInt(price.storage_mib),
+    });
+    return { nano: String(rate), isEnforced: trust.credit_enforcement.value };
+  } catch {
+    // Whatever is wrong with it, the node says when it is sent.
+    return null;
+  }
+}
+
+export async function explain({ coreUrl, chain, address }: Owner, text: string): Promise<Explained> {
+  const words = wordsOf(text);
+  if (words.type === null) return { ...words, itemHash: null, hostname: null, cost: null };
+  const itemHash = itemHashOf(chain, address, text);
+  const { content } = fieldsOf(JSON.parse(text));
+  return {
+    ...words,
+    itemHash,
+    hostname: words.type === 'INSTANCE' ? hostnameOf(itemHash) : null,
+    cost: await quote(coreUrl, { type: words.type, content }),
+  };
+}
