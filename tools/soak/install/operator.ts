@@ -58,6 +58,12 @@ export async function upgrade(server: Server, names: readonly string[], role: Ro
   assert.equal(await propertyOf(server, role, 'ActiveState'), 'active');
 }
 
+/** Its unit runs since it was started: neither the watchdog nor an end of the process has started it again. */
+export async function expectNoRestart(server: Server, role: Role): Promise<void> {
+  assert.equal(await propertyOf(server, role, 'ActiveState'), 'active');
+  assert.equal(await propertyOf(server, role, 'NRestarts'), '0');
+}
+
 /** A compute node's disk is lost; another one gets what its backup holds, and is the same node to the network. */
 export async function loseAndRestore(clock: Clock, server: Server, backup: string): Promise<void> {
   const names = ['skerry', 'skerry-compute'];

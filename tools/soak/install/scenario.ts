@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../../../services/compute/src/host/run.ts';
 import { Clock } from './clock.ts';
-import { install, joinAs, loseAndRestore, upgrade } from './operator.ts';
+import { expectNoRestart, install, joinAs, loseAndRestore, upgrade } from './operator.ts';
 import { DOMAIN, ONE, openNetwork, openPlaceOfUser, PREFIX, TWO } from './places.ts';
 import type { Plan } from './plan.ts';
 import { Server } from './server.ts';
@@ -74,6 +74,9 @@ async function scenario(): Promise<void> {
 
   await loseAndRestore(clock, one, join(directory, 'one.skerry'));
   await clock.step('user: reaches the machine on its new disk', () => user.reach(0));
+  await clock.step('gateway: the new version has served since the upgrade', () =>
+    expectNoRestart(two, 'gateway'),
+  );
 }
 
 function report(): void {

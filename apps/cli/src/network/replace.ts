@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { LET_GO } from '@skerry/kit';
+import { LET_GO, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import type { DaemonOptions } from './daemon.ts';
@@ -8,30 +8,34 @@ import type { DaemonOptions } from './daemon.ts';
 /** A start takes seconds, and minutes on a machine that is emulated. Less than a unit's TimeoutStartSec, which would say less. */
 const SUCCESSOR_MS = 240_000;
 
-const isReady = (word: unknown) => (word as { readonly ready?: unknown } | null)?.ready === true;
+interface Ready {
+  readonly ready: true;
+  readonly pid: number;
+}
 
-/** Resolves with undefined when it serves, else with what became of it. */
-async function watch(child: ChildProcess): Promise<string | undefined> {
+const isReady = (word: unknown): word is Ready =>
+  (word as { readonly ready?: unknown } | null)?.ready === true;
+
+/** What the successor says when it serves. Throws DAEMON_FAILED where it does not come to that. */
+async function untilReady(child: ChildProcess): Promise<Ready> {
   const over = new AbortController();
   const { signal } = over;
+  const fail = (what: string) => {
+    throw new AppError('DAEMON_FAILED', `the new gateway ${what}. The one that serves goes on`);
+  };
   const served = (async () => {
     for (;;) {
       const [word] = (await once(child, 'message', { signal })) as [unknown];
-      if (isReady(word)) return undefined;
+      if (isReady(word)) return word;
     }
   })();
-  const ended = once(child, 'exit', { signal }).then(
-    ([code, by]) => `ended with ${code === null ? by : `code ${code}`} before it served: see its log`,
-  );
-  const late = new Promise<string>((resolve) => {
-    const timer = setTimeout(() => resolve(`did not serve within ${SUCCESSOR_MS} ms`), SUCCESSOR_MS);
-    signal.addEventListener('abort', () => clearTimeout(timer));
-  });
+  const ended = once(child, 'disconnect', { signal }).then(() => fail('ended before it served: see its log'));
+  const late = pause(SUCCESSOR_MS, signal).then(() => fail(`did not serve within ${SUCCESSOR_MS} ms`));
+  for (const loser of [served, ended, late]) loser.catch(() => {});
   try {
     return await Promise.race([served, ended, late]);
   } finally {
     over.abort();
-    for (const loser of [served, ended]) loser.catch(() => {});
   }
 }
 
@@ -43,23 +47,18 @@ export async function replaceGateway(
   { environment, output }: Context,
   { settings }: DaemonOptions,
 ): Promise<void> {
-  const args = [...process.execArgv, process.argv[1]!, 'gateway'];
-  const child = spawn(process.execPath, [...args, ...(settings ? ['--settings', settings] : [])], {
+  const command = [process.execPath, ...process.execArgv, process.argv[1]!, 'gateway'];
+  // Not a child of this process: a service manager supervises what is its own. And of a session of its own: Ctrl-C means this process,
+  // whose end the successor notices while it needs it.
+  const child = spawn('setsid', ['--fork', ...command, ...(settings ? ['--settings', settings] : [])], {
     env: { ...environment, SKERRY_GATEWAY_REPLACE: 'yes' } as NodeJS.ProcessEnv,
-    // Of a session of its own: Ctrl-C means this process, whose end the successor notices while it needs it.
-    detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  const trouble = await watch(child);
-  if (trouble !== undefined) {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    }
-    throw new AppError('DAEMON_FAILED', `the new gateway ${trouble}. The one that serves goes on`);
+  try {
+    const { pid } = await untilReady(child);
+    await new Promise((resolve) => child.send(LET_GO, resolve));
+    output.result({ pid }, `The new gateway serves (process ${pid}).`);
+  } finally {
+    if (child.connected) child.disconnect();
   }
-  await new Promise((resolve) => child.send(LET_GO, resolve));
-  child.disconnect();
-  child.unref();
-  output.result({ pid: child.pid }, `The new gateway serves (process ${child.pid}).`);
 }

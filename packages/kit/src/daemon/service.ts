@@ -42,7 +42,7 @@ const STOP_DEADLINE_MS = 15_000;
 const END_DEADLINE_MS = 2_000;
 
 /** The service manager takes the end of its main process for the end of the service, so one that is replaced stays so long for its successor. */
-const REPLACED_MS = 60_000;
+const REPLACED_MS = 180_000;
 
 /**
  * Runs a service until a signal arrives; resolves with the process's exit code, also where it could not start. The process then
@@ -128,7 +128,7 @@ async function serve<C>(
   log.info({ urls: running.urls }, `${service.name} is ready`);
   // A parent that ends at this word may be what the manager waits for.
   await manager?.ready(running.urls.join(' '));
-  if (process.send) process.send({ ready: true, urls: running.urls });
+  if (process.send) process.send({ ready: true, urls: running.urls, pid: process.pid });
   await stopped;
   log.info(`${service.name} is stopping`);
   // It is the process that stops, not the service: the manager would end the successor, too.
