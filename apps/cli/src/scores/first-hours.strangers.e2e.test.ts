@@ -117,8 +117,19 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
   const granted = await skerry(first, 'credit', 'grant', owner.address, '$5', '--key-file', keyFile);
   assert.equal(granted.code, 0, granted.err);
 
-  await t.test('the console shows the network in a browser, and checks a score and a message', () =>
-    tourConsole({ core: first, nodeId: published.scores.crn[0].node_id, machineId: machine.instance_id }),
+  await t.test(
+    'the console shows the network in a browser, to everybody, and marks what a core node changes',
+    async () => {
+      let ipv6 = '';
+      await until('the machine has an address, and its owner credit', TIMEOUT_MS, async () => {
+        await setTimeout(ASK_AGAIN_MS);
+        ({ ipv6 } = await client.getInstance(machine.instance_id));
+        const { body } = await skerry(first, 'credit', 'balance', owner.address);
+        return ipv6 !== '' && body.credit_balance > 0;
+      });
+      const nodeId: string = published.scores.crn[0].node_id;
+      await tourConsole({ core: first, nodeId, machineId: machine.instance_id, ipv6, owner: owner.address });
+    },
   );
 
   // The steps of docs/operating.md, "A second core node".

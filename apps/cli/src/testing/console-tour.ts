@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { assertFits, type Browsing, startBrowser } from './browser.ts';
+import { assertAccessible, assertReachable } from './console/access.ts';
+import { catchLies, type Told } from './console/liars.ts';
 
 /** What the console shows of a network, seen in a browser. */
 
@@ -26,7 +28,7 @@ async function recompute(page: Page): Promise<string | null> {
 }
 
 /** What is there when a view has everything, by the address of the view. */
-const viewsOf = ({ nodeId, machineId }: Tour): Readonly<Record<string, string>> => ({
+const viewsOf = ({ nodeId, machineId, owner }: Tour): Readonly<Record<string, string>> => ({
   '': '.verdict[data-state]',
   'nodes?sort=score&order=down': 'table.rows tbody tr',
   [`nodes/${nodeId}`]: 'figure.chart >> nth=1',
@@ -34,6 +36,10 @@ const viewsOf = ({ nodeId, machineId }: Tour): Readonly<Record<string, string>> 
   [`machines/${machineId}`]: '.timeline [data-mark=proven]',
   messages: '.rows tbody tr >> nth=5',
   [`messages/${machineId}`]: '.verdict[data-state=proven]',
+  credits: 'table.rows tbody tr',
+  [`credits/${owner}`]: 'figure.chart',
+  indexer: 'table.rows tbody tr, .empty',
+  'random?seed=tour&min=1&max=49&count=6': '.verdict[data-state=proven]',
   'no/such/page': '.empty',
 });
 
@@ -47,39 +53,23 @@ async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
         for (const colorScheme of THEMES) {
           await page.emulateMedia({ colorScheme });
           await assertFits(page, `${path} in ${width} px`);
+          // Colours are of a theme, and what is beside what is of a width: both are looked at, in half of the pairs.
+          if ((colorScheme === 'dark') === (width === 390))
+            await assertAccessible(page, `${path} in ${width} px, ${colorScheme}`);
         }
+        if (width === 1_600) await assertReachable(page, path);
       }
     });
 }
 
-/** Changes one byte of what the core node says of a message, as a hostile one would. */
-async function catchChangedMessage(browser: Browsing, { core, machineId }: Tour): Promise<void> {
-  const url = `${core}/#/messages/${machineId}`;
-  await browser.look('about:blank', { width: 390, theme: 'dark' }, async (page) => {
-    await page.route(`**/api/v0/messages/${machineId}`, async (route) => {
-      const response = await route.fetch();
-      const body = (await response.text()).replaceAll('"cpu":1,', '"cpu":2,');
-      await route.fulfill({ response, body });
-    });
-    await page.goto(url);
-    await page.locator('.verdict[data-state=refuted]').waitFor();
-    assert.match((await page.locator('.verdict').textContent())!, /content.*"cpu":2.*signed was.*"cpu":1/);
-  });
-}
-
-export interface Tour {
-  readonly core: string;
-  readonly nodeId: string;
-  /** A machine with one core. */
-  readonly machineId: string;
-}
+export type Tour = Told;
 
 /** Every view, narrow and wide, light and dark; a score computed again, with the keyboard; a message that was changed on its way. */
 export async function tourConsole(tour: Tour): Promise<void> {
   const { core, nodeId } = tour;
   await using browser = await startBrowser();
   await lookAtAll(browser, tour);
-  await catchChangedMessage(browser, tour);
+  await catchLies(browser, tour);
   await browser.look(`${core}/`, { width: 1_600, theme: 'light' }, async (page) => {
     await page.getByRole('navigation').getByRole('link', { name: 'Nodes' }).click();
     await page.locator(`table.rows a[href="#/nodes/${nodeId}"]`).click();

@@ -17,6 +17,7 @@ import { Empty, Loaded, Unknown } from '../parts/states.tsx';
 import { cores, mebibytes, score } from '../pure/format.ts';
 import { linkTo } from '../pure/route.ts';
 import { type Step, timelineOf } from '../pure/timeline.ts';
+import { MachineAddress } from './machine-address.tsx';
 import { PhaseBadge } from './machines.tsx';
 
 const STEPS: Readonly<Record<string, string>> = {
@@ -238,7 +239,7 @@ function AboutPanel({
               </>
             ),
           ],
-          ['address', machine.ipv6 === '' ? 'none yet' : <code>{machine.ipv6}</code>],
+          ['address', <MachineAddress machine={machine} />],
           ['wanted', machine.desired],
           ['node', node === null ? 'none yet' : <Hash value={node} href={nodeLink(node)} />],
           ['size', `${cores(machine.cpu)}, ${mebibytes(machine.memory)}, ${machine.disk} GiB of disk`],

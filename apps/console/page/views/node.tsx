@@ -11,6 +11,7 @@ import { meaningOfCode, mergeNodes, type NodeRow } from '../pure/nodes.ts';
 import { linkTo } from '../pure/route.ts';
 import { NodeState } from './nodes.tsx';
 import { Recompute } from './recompute.tsx';
+import { SignedScore } from './signed-score.tsx';
 
 function ScorePanel({ nodeId }: { readonly nodeId: string }) {
   const scores = useScores();
@@ -63,10 +64,23 @@ function LatencyPanel({ nodeId, kind }: { readonly nodeId: string; readonly kind
   );
 }
 
-const ScoreFacts = ({ own }: { readonly own: ComputeScore | CoreScore }) => (
+const ScoreFacts = ({
+  own,
+  scores,
+}: {
+  readonly own: ComputeScore | CoreScore;
+  readonly scores: string | undefined;
+}) => (
   <Facts
     rows={[
-      ['score', score(own.total_score)],
+      [
+        'score',
+        scores === undefined ? (
+          score(own.total_score)
+        ) : (
+          <SignedScore nodeId={own.node_id} total={own.total_score} scores={scores} />
+        ),
+      ],
       ['before corrections', score(own.measurements.total_score)],
       ['hours that count', own.measurements.record_count],
       ['decentralization', score(own.decentralization)],
@@ -81,7 +95,7 @@ const ScoreFacts = ({ own }: { readonly own: ComputeScore | CoreScore }) => (
   />
 );
 
-function AboutPanel({ row }: { readonly row: NodeRow }) {
+function AboutPanel({ row, scores }: { readonly row: NodeRow; readonly scores: string | undefined }) {
   const { scheduler } = row;
   return (
     <Panel title="About it" aside={<NodeState row={row} />}>
@@ -112,7 +126,7 @@ function AboutPanel({ row }: { readonly row: NodeRow }) {
           />
         </>
       ) : null}
-      {row.score ? <ScoreFacts own={row.score} /> : null}
+      {row.score ? <ScoreFacts own={row.score} scores={scores} /> : null}
       {scheduler ? (
         <Facts
           rows={[
@@ -187,7 +201,7 @@ export function NodePage({ nodeId }: { readonly nodeId: string }) {
           <ScorePanel nodeId={nodeId} />
           <LatencyPanel nodeId={nodeId} kind={row.kind} />
           <Recompute nodeId={nodeId} kind={row.kind} scores={newest?.item_hash} />
-          <AboutPanel row={row} />
+          <AboutPanel row={row} scores={newest?.item_hash} />
           {row.kind === 'compute' ? <MachinesPanel nodeId={nodeId} /> : null}
         </div>
       ) : isAsking ? (

@@ -5,6 +5,7 @@ import { type AddedUp, addUp } from './account.ts';
 import { type Action, act, type Done } from './actions.ts';
 import { signerThatAsks, type ToSign } from './ask-owner.ts';
 import { type Owner, type Priced, quote } from './explain.ts';
+import { type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
@@ -34,6 +35,14 @@ export interface Tasks {
       readonly publishers: readonly string[];
     };
     readonly answer: AddedUp;
+  };
+  readonly address: {
+    readonly asked: Parameters<typeof judgeAddress>[0];
+    readonly answer: JudgedFact;
+  };
+  readonly score: {
+    readonly asked: Parameters<typeof judgeScore>[0];
+    readonly answer: JudgedFact;
   };
   readonly random: {
     readonly asked: { readonly coreUrl: string; readonly claim: unknown };
@@ -82,6 +91,8 @@ const HANDLERS: Handlers = {
   message: ({ coreUrl, hash }) => proveMessage(coreUrl, hash),
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
   account: (asked, onProgress) => addUp(asked, onProgress),
+  address: judgeAddress,
+  score: judgeScore,
   random: ({ coreUrl, claim }) => judgeDraw(coreUrl, claim),
   images: () => IMAGES,
   quote: ({ coreUrl, priced }) => quote(coreUrl, priced),

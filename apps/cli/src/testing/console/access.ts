@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+/** Whether people who do not see well, or use no mouse, can use a page. */
+
+let rules: string | undefined;
+/** Read where it is first needed: without a browser nobody needs it. */
+const readRules = () => {
+  rules ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  return rules;
+};
+
+interface Finding {
+  readonly id: string;
+  readonly impact: string;
+  readonly targets: readonly string[];
+}
+
+/** What axe-core needs to run, as far as it is used here. */
+interface Axe {
+  run(
+    page: Document,
+    options: object,
+  ): Promise<{
+    readonly violations: readonly {
+      readonly id: string;
+      readonly impact: string;
+      readonly nodes: readonly { readonly target: readonly unknown[]; readonly failureSummary: string }[];
+    }[];
+  }>;
+}
+
+/** Fails where axe-core finds something serious or critical. */
+export async function assertAccessible(page: Page, where: string): Promise<void> {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(readRules());
+  const found: Finding[] = await page.evaluate(async () => {
+    const { axe } = window as unknown as { axe: Axe };
+    const { violations } = await axe.run(document, { resultTypes: ['violations'] });
+    return violations.map(({ id, impact, nodes }) => ({
+      ...{ id, impact },
+      targets: nodes.slice(0, 3).map((node) => `${node.target.join(' ')}: ${node.failureSummary}`),
+    }));
+  });
+  const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  assert.deepEqual(serious, [], where);
+}
+
+/** More is a trap, or a page that nobody goes through with keys. */
+const TABS_MAX = 600;
+/** What comes and goes by itself, and what the browser shows of a closed part. */
+const REACHABLE =
+  'a[href], button:not(:disabled), input, select, textarea, summary, [tabindex="0"]:not(.live)';
+
+interface Watched extends Window {
+  seen: Set<Element>;
+}
+
+/** Fails where the Tab key does not reach everything that can be clicked, or stays somewhere. */
+export async function assertReachable(page: Page, where: string): Promise<void> {
+  const total = await page.evaluate((selector) => {
+    const watched = window as unknown as Watched;
+    watched.seen = new Set();
+    document.addEventListener('focusin', ({ target }) => watched.seen.add(target as Element));
+    (document.activeElement as HTMLElement | null)?.blur();
+    return document.querySelectorAll(selector).length;
+  }, REACHABLE);
+  for (let tabs = 0; tabs < Math.min(total + 5, TABS_MAX); tabs++) await page.keyboard.press('Tab');
+  const missed = await page.evaluate((selector) => {
+    const { seen } = window as unknown as Watched;
+    return [...document.querySelectorAll(selector)]
+      .filter((one) => !seen.has(one) && one.checkVisibility() && !one.closest('.live, details:not([open])'))
+      .map((one) => one.outerHTML.slice(0, 120));
+  }, REACHABLE);
+  // A list that is asked for again may have had a new row meanwhile.
+  assert.ok(missed.length <= total / 10, `${where}: the keyboard misses ${missed.slice(0, 5).join('\n')}`);
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import type { Browsing } from '../browser.ts';
+
+/** A core node that changes one byte of what it says: the page has to mark it, whatever it is. */
+interface Lie {
+  /** Where in the console it shows. */
+  readonly view: string;
+  /** Which answers it changes. */
+  readonly answers: string;
+  readonly change: (body: string) => string;
+  /** What the reader does to see it. */
+  readonly act?: (page: Page) => Promise<void>;
+  /** Where the page says so. */
+  readonly mark: string;
+}
+
+export interface Told {
+  readonly core: string;
+  readonly nodeId: string;
+  /** A machine with one core, and the address that it has. */
+  readonly machineId: string;
+  readonly ipv6: string;
+  /** Somebody with credit. */
+  readonly owner: string;
+}
+
+/** Another digit in its place. */
+const otherDigit = (digit: string) => (digit === '1' ? '2' : '1');
+const press = (name: string) => (page: Page) => page.getByRole('button', { name, exact: true }).click();
+
+const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<string, Lie>> => ({
+  'a message': {
+    view: `messages/${machineId}`,
+    answers: `**/api/v0/messages/${machineId}`,
+    change: (body) => body.replaceAll('"cpu":1,', '"cpu":2,'),
+    mark: '.verdict[data-state=refuted]',
+  },
+  'the sender of a message': {
+    view: `messages/${machineId}`,
+    answers: `**/api/v0/messages/${machineId}`,
+    change: (body) => body.replaceAll(owner, `${owner.slice(0, -1)}${otherDigit(owner.at(-1)!)}`),
+    mark: '.verdict[data-state=refuted]',
+  },
+  "a machine's address: the part of its hash": {
+    view: `machines/${machineId}`,
+    answers: `**/api/v0/instances/${machineId}`,
+    change: (body) => body.replaceAll(ipv6, `${ipv6.slice(0, -1)}${otherDigit(ipv6.at(-1)!)}`),
+    mark: '.facts [data-mark=wrong]',
+  },
+  "a machine's address: the part of its node": {
+    view: `machines/${machineId}`,
+    answers: `**/api/v0/instances/${machineId}`,
+    change: (body) =>
+      body.replaceAll(
+        ipv6,
+        ipv6.replace(/^(.)(.)/, (_, head, digit) => head + otherDigit(digit)),
+      ),
+    mark: '.facts [data-mark=wrong]',
+  },
+  "a line of a machine's history": {
+    view: `machines/${machineId}`,
+    answers: '**/api/v0/messages.json?refs=*',
+    change: (body) => body.replaceAll('"decided_at_ms":1', '"decided_at_ms":2'),
+    mark: '.timeline [data-mark=wrong]',
+  },
+  'a score': {
+    view: `nodes/${nodeId}`,
+    answers: '**/api/v0/messages.json?*net-scoring-scores*',
+    change: (body) =>
+      body.replaceAll(/"total_score":0\.(\d)/g, (_, digit) => `"total_score":0.${otherDigit(digit)}`),
+    mark: '.facts [data-mark=wrong]',
+  },
+  'a balance': {
+    view: `credits/${owner}`,
+    answers: `**/api/v0/addresses/${owner}/balance`,
+    change: (body) =>
+      body.replace(
+        /"credit_balance_nano":"(\d)/,
+        (_, digit) => `"credit_balance_nano":"${otherDigit(digit)}`,
+      ),
+    act: press('Add up'),
+    mark: '.verdict[data-state=different]',
+  },
+  'a random value': {
+    view: 'random?seed=liar&min=1&max=9&count=3',
+    answers: '**/api/v0/vrf/generate',
+    change: (body) => body.replace(/"values":\[(\d)/, (_, digit) => `"values":[${otherDigit(digit)}`),
+    mark: '.verdict[data-state=refuted]',
+  },
+});
+
+/** Tells each lie, and fails where the page does not mark it, or marks it where the truth is told. */
+export async function catchLies(browser: Browsing, told: Told): Promise<void> {
+  const lies = Object.entries(liesAbout(told));
+  await browser.look(`${told.core}/`, { width: 1_600, theme: 'dark' }, async (page) => {
+    for (const [what, { view, answers, change, act, mark }] of lies) {
+      let changed = 0;
+      await page.route(answers, async (route) => {
+        const response = await route.fetch();
+        const truth = await response.text();
+        const body = change(truth);
+        if (body !== truth) changed++;
+        await route.fulfill({ response, body });
+      });
+      await page.goto(`${told.core}/#/${view}`);
+      await page.reload();
+      await act?.(page);
+      await page
+        .locator(mark)
+        .first()
+        .waitFor()
+        .catch(() => assert.fail(`${what} was changed ${changed} times, and the page does not show ${mark}`));
+      await page.unroute(answers);
+      assert.ok(changed > 0, `${what}: nothing was changed`);
+    }
+  });
+}

@@ -1,0 +1,100 @@
+import { call, type ListedMessage, readPublishedScores, verifyListed } from '@skerry/client';
+import { AppError, fieldsOf, isInstanceAddress, NETWORK_POST } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+
+/** One thing that the core node says, beside what was signed. */
+export interface JudgedFact {
+  readonly kind: 'proven' | 'said' | 'wrong';
+  /** Who signed it, or what is wrong with it. */
+  readonly why: string;
+  /** The message that says it. */
+  readonly itemHash: string | null;
+}
+
+/** What could not be asked proves nothing, either way; everything else that fails contradicts the core node. */
+function judgeFailure(error: unknown, itemHash: string | null): JudgedFact {
+  if (!(error instanceof AppError)) return { kind: 'said', why: String(error), itemHash };
+  const kind = error.kind === 'unavailable' ? 'said' : 'wrong';
+  return { kind, why: `${error.message} (${error.code})`, itemHash };
+}
+
+const ALLOCATIONS_READ = 10;
+
+interface Allocation {
+  readonly itemHash: string;
+  readonly sender: string;
+  readonly ipv6: string;
+  readonly decidedMs: number;
+}
+
+async function readAllocation(coreUrl: string, row: ListedMessage): Promise<Allocation> {
+  const { itemHash, sender, content } = await verifyListed({ coreUrl }, row);
+  const { ipv6, decided_at_ms: decidedMs } = fieldsOf(fieldsOf(content).content);
+  if (itemHash !== row.item_hash || typeof ipv6 !== 'string' || typeof decidedMs !== 'number')
+    throw new AppError('INVALID_CONTENT', `${row.item_hash} is no allocation`);
+  return { itemHash, sender, ipv6, decidedMs };
+}
+
+interface AddressQuestion {
+  readonly coreUrl: string;
+  readonly id: string;
+  readonly ipv6: string;
+  /** Whose allocations count. */
+  readonly schedulers: readonly string[];
+}
+
+async function findAllocation({ coreUrl, id, schedulers }: AddressQuestion): Promise<Allocation | undefined> {
+  const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, {
+    query: { refs: id, contentTypes: NETWORK_POST.allocation, pagination: ALLOCATIONS_READ },
+  });
+  const allocations: Allocation[] = [];
+  for (const row of messages) {
+    const one = await readAllocation(coreUrl, row);
+    if (schedulers.includes(one.sender)) allocations.push(one);
+  }
+  return allocations.sort((one, other) => other.decidedMs - one.decidedMs)[0];
+}
+
+/** Whether a machine has the address that its scheduler signed, and that follows from its hash. */
+export async function judgeAddress(question: AddressQuestion): Promise<JudgedFact> {
+  const { id, ipv6 } = question;
+  if (!isInstanceAddress(ipv6, id))
+    return { kind: 'wrong', why: 'this is not the address of a machine with this hash', itemHash: null };
+  try {
+    const newest = await findAllocation(question);
+    if (!newest) return { kind: 'said', why: 'this core node has no allocation of it', itemHash: null };
+    const { itemHash, sender } = newest;
+    return newest.ipv6 === ipv6
+      ? { kind: 'proven', why: `signed by the scheduler ${sender}`, itemHash }
+      : { kind: 'wrong', why: `the scheduler ${sender} signed ${newest.ipv6 || 'none'}`, itemHash };
+  } catch (error) {
+    return judgeFailure(error, null);
+  }
+}
+
+/** Whether a score is the one that a monitor signed. Whether it follows from the measurements, recomputing tells. */
+export async function judgeScore(question: {
+  readonly coreUrl: string;
+  readonly scores: string;
+  readonly nodeId: string;
+  readonly score: number;
+  readonly publishers: readonly string[];
+}): Promise<JudgedFact> {
+  const { coreUrl, scores, nodeId, score, publishers } = question;
+  try {
+    const { content, publisher } = await readPublishedScores({ coreUrl }, scores);
+    const { ccn, crn } = content.scores;
+    const signed = [...ccn, ...crn].find(({ node_id: id }) => id === nodeId)?.total_score;
+    if (publishers.length > 0 && !publishers.includes(publisher))
+      return {
+        kind: 'wrong',
+        why: `${publisher} signed it, who is no monitor of this network`,
+        itemHash: scores,
+      };
+    return signed === score
+      ? { kind: 'proven', why: `signed by the monitor ${publisher}`, itemHash: scores }
+      : { kind: 'wrong', why: `the monitor ${publisher} signed ${signed ?? 'none'}`, itemHash: scores };
+  } catch (error) {
+    return judgeFailure(error, scores);
+  }
+}
