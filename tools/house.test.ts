@@ -206,7 +206,7 @@ describe('house rules', () => {
       'packages/database/src/embedded/binaries.ts': 'a copy of programs, which each start tries',
       'services/compute/src/images/build.ts': 'within a build that is synced as a whole',
       'services/compute/src/instances/console/console-log.ts': 'a log',
-      'services/gateway/src/dataplane/native/build.ts': 'compiled again where it does not run',
+      'packages/kit/src/native/compile.ts': 'compiled again where it does not run',
       'devnet/src/log-file.ts': 'a log',
     };
     const renames = /import \{[^}]*\brename(Sync)?\b[^}]*\} from 'node:fs(\/promises)?'/;

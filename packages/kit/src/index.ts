@@ -63,6 +63,7 @@ export {
 } from './limits/rate-limit.ts';
 export { type Held, type NoShare, Shares } from './limits/shares.ts';
 export { Slots } from './limits/slots.ts';
+export { type Compiled, compileNative, runBriefly } from './native/compile.ts';
 export {
   type Answered,
   AskError,

@@ -8,7 +8,7 @@ import { solana } from './families/solana.ts';
 import { substrate } from './families/substrate.ts';
 import { tezos } from './families/tezos.ts';
 
-export type { SignatureFamily, SigningContext } from './families/family.ts';
+export type { PersonalCheck, SignatureFamily, SigningContext } from './families/family.ts';
 
 const EVM_CHAINS = [
   ...['ETH', 'ARB', 'AURORA', 'BASE', 'BLAST', 'BOB', 'BSC', 'CYBER', 'ETHERLINK', 'FRAX', 'HYPE', 'INK'],

@@ -1,4 +1,4 @@
-import { familyOf } from './chains.ts';
+import { familyOf, type PersonalCheck } from './chains.ts';
 import { EnvelopeShape } from './content/envelope-shape.ts';
 import { AppError } from './errors.ts';
 import { itemHashOf } from './hash.ts';
@@ -70,6 +70,7 @@ function* signedTexts(raw: string, message: object): Generator<string> {
 export function verifyScannedEnvelope(
   { value, rawMembers }: ScannedObject,
   nowSeconds: number,
+  checkPersonal?: PersonalCheck,
 ): VerifiedMessage {
   if (value.signature === undefined || value.signature === '' || value.address === undefined) {
     throw new AppError(
@@ -89,8 +90,9 @@ export function verifyScannedEnvelope(
   }
   const family = familyOf(message.chain);
   const sender = family.parseAddress(address);
+  const context = { timestampMs: message.timestamp * 1000, checkPersonal };
   for (const signedText of signedTexts(rawMembers.get('message')!, message)) {
-    if (!family.verify(signedText, signature, sender, { timestampMs: message.timestamp * 1000 })) continue;
+    if (!family.verify(signedText, signature, sender, context)) continue;
     const itemHash = itemHashOf(message.chain, sender, signedText);
     const { chain, type, channel, timestamp: time, content } = message;
     return {

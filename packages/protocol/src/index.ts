@@ -1,10 +1,16 @@
-export { CHAINS, familyOf, type SignatureFamily, type SigningContext } from './chains.ts';
+export { CHAINS, familyOf, type PersonalCheck, type SignatureFamily, type SigningContext } from './chains.ts';
 export * from './credit/estimate.ts';
 export * from './credit/ledger.ts';
 export { DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programAddress } from './diagnostic.ts';
 export { type Dated, effectiveTime, isLate } from './effective-time.ts';
 export { type MessageForm, type VerifiedMessage, verifyEnvelope } from './envelope.ts';
-export { recoverPersonalSigner } from './evm/personal-sign.ts';
+export { evmAddressOf } from './evm/address.ts';
+export {
+  type PersonalClaim,
+  readPersonalClaim,
+  recoverPersonalKey,
+  recoverPersonalSigner,
+} from './evm/personal-sign.ts';
 export * from './forms.ts';
 export type { NetworkAggregateContent } from './network-form/content/aggregate.ts';
 export type { NetworkForgetContent } from './network-form/content/forget.ts';

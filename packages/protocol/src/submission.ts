@@ -1,3 +1,4 @@
+import type { PersonalCheck } from './chains.ts';
 import { type VerifiedMessage, verifyScannedEnvelope } from './envelope.ts';
 import { AppError } from './errors.ts';
 import { type ScannedObject, scanJsonObject } from './json/scan.ts';
@@ -35,19 +36,28 @@ function keptForm(message: VerifiedNetworkMessage): VerifiedMessage {
  * the clock alone.
  *
  * @param nowSeconds the node's clock, Unix seconds
+ * @param checkPersonal in the place of recovering the signer (SigningContext)
  * @throws AppError what verifyEnvelope, parseNetworkMessage and verifyNetworkMessage throw. One that speaks of the
  *   network form has `details.form === 'network'`
  */
-export function verifySubmission(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
-  return verifyScannedSubmission(scanJsonObject(body), nowSeconds);
+export function verifySubmission(
+  body: Uint8Array | string,
+  nowSeconds: number,
+  checkPersonal?: PersonalCheck,
+): VerifiedMessage {
+  return verifyScannedSubmission(scanJsonObject(body), nowSeconds, checkPersonal);
 }
 
 /** The same for a body that was scanned already. */
-export function verifyScannedSubmission(scanned: ScannedObject, nowSeconds: number): VerifiedMessage {
+export function verifyScannedSubmission(
+  scanned: ScannedObject,
+  nowSeconds: number,
+  checkPersonal?: PersonalCheck,
+): VerifiedMessage {
   const { message } = scanned.value;
-  if (!isNetworkForm(message)) return verifyScannedEnvelope(scanned, nowSeconds);
+  if (!isNetworkForm(message)) return verifyScannedEnvelope(scanned, nowSeconds, checkPersonal);
   try {
-    return keptForm(verifyNetworkMessage(parseNetworkMessage(message), nowSeconds));
+    return keptForm(verifyNetworkMessage(parseNetworkMessage(message), nowSeconds, checkPersonal));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const details = { ...(error.details as object | undefined), form: 'network' };

@@ -1,4 +1,4 @@
-import { familyOf } from './chains.ts';
+import { familyOf, type PersonalCheck } from './chains.ts';
 import { AppError } from './errors.ts';
 import { itemHashOf } from './hash.ts';
 
@@ -13,10 +13,11 @@ const CHAIN = 'ETH';
 export function verifyUpload(
   fileHash: string,
   { address, signature }: { readonly address: string; readonly signature: string },
+  checkPersonal?: PersonalCheck,
 ): { chain: string; sender: string; itemHash: string } {
   const family = familyOf(CHAIN);
   const sender = family.parseAddress(address);
-  if (!family.verify(fileHash, signature, sender))
+  if (!family.verify(fileHash, signature, sender, { checkPersonal }))
     throw new AppError(
       'INVALID_SIGNATURE',
       `the signature over the file's hash ${fileHash} was not made by ${sender}`,

@@ -116,6 +116,11 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     0,
     'threads that verify signatures; 0 for one fewer than there are cores',
   ),
+  signatureBatches: settings.flag(
+    true,
+    'whether signatures of senders that are known already are checked many at once, where that can be compiled',
+  ),
+  cacheDir: settings.directory('cache', 'core', 'directory for what checks signatures many at once'),
   fileGraceMinutes: settings.integer(
     60,
     365 * DAY_MINUTES,

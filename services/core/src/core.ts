@@ -14,6 +14,7 @@ import { type AnchorSettings, loadAnchorSettings } from './chains/anchoring/sett
 import { followIndexPosts } from './chains/index-posts.ts';
 import type { CoreConfig } from './config.ts';
 import { eraseForgotten } from './intake/erase.ts';
+import { buildBatchAddon } from './intake/verify/batch/addon.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
 import { watchFetcher } from './node/metrics/metrics.ts';
 import { createDispatchObserver, startDeliverer } from './notify/webhooks/delivery/deliverer.ts';
@@ -83,7 +84,15 @@ async function openGround(
   if (database.directory !== undefined) await reserve.watch(database.directory);
   await migrate({ pool, directory: MIGRATIONS, log });
   const blobs = await openBlobStore(config, join(dataDir, 'files'), reserve);
-  const verifier = stack.use(new VerifierPool({ workers: workersOf(config), log }));
+  const { cacheDir } = config;
+  const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
+  const verifier = stack.use(
+    new VerifierPool({
+      workers: workersOf(config),
+      prepareBatches: config.signatureBatches ? prepareBatches : undefined,
+      log,
+    }),
+  );
   keep(reserve.run(stopping));
   const { anchors, indexer: indexed } = await loadAnchorSettings(
     config.anchorFile,

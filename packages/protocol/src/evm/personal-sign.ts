@@ -22,20 +22,41 @@ function recoveryIdOf(v: number | undefined): 0 | 1 | undefined {
   return undefined;
 }
 
+/** A signature by `personal_sign` as the curve takes it. */
+export interface PersonalClaim {
+  /** 32 bytes. */
+  readonly digest: Uint8Array;
+  /** r then s, each in [1, n-1]: 64 bytes. */
+  readonly rs: Uint8Array;
+  readonly recoveryId: 0 | 1;
+}
+
 /**
- * The address that signed `text` by `personal_sign`, or undefined where the signature is malformed.
- * Ranges are checked here and not left to the engine, so that every node agrees on which signatures are valid.
+ * What a signature over `text` claims; undefined where it is malformed. Ranges are checked here and not left to the
+ * engine, so that every node agrees on which signatures are valid.
  */
-export function recoverPersonalSigner(
-  text: string,
-  signature: string,
-  using: Secp256k1Engine = engine,
-): EvmAddress | undefined {
+export function readPersonalClaim(text: string, signature: string): PersonalClaim | undefined {
   const bytes = hexToBytes(signature);
   if (bytes?.length !== SIGNATURE_BYTES) return undefined;
   const recoveryId = recoveryIdOf(bytes[64]);
   if (recoveryId === undefined || !isScalar(bytes.subarray(0, 32)) || !isScalar(bytes.subarray(32, 64)))
     return undefined;
-  const publicKey = using.recover(personalSignDigest(text), bytes.subarray(0, 64), recoveryId);
+  return { digest: personalSignDigest(text), rs: bytes.subarray(0, 64), recoveryId };
+}
+
+/** The only key that makes this signature, 65 bytes; undefined where none does. */
+export const recoverPersonalKey = (
+  { digest, rs, recoveryId }: PersonalClaim,
+  using: Secp256k1Engine = engine,
+): Uint8Array | undefined => using.recover(digest, rs, recoveryId);
+
+/** The address that signed `text` by `personal_sign`, or undefined where the signature is malformed. */
+export function recoverPersonalSigner(
+  text: string,
+  signature: string,
+  using: Secp256k1Engine = engine,
+): EvmAddress | undefined {
+  const claim = readPersonalClaim(text, signature);
+  const publicKey = claim && recoverPersonalKey(claim, using);
   return publicKey && evmAddressOf(publicKey);
 }

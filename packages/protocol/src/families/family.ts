@@ -1,10 +1,18 @@
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 
-/** What a signature may cover beside the text. */
+/** Whether `signature` by `personal_sign` is the sender's over `text`. @param sender in lower case */
+export type PersonalCheck = (text: string, signature: string, sender: string) => boolean;
+
+/** What a signature may cover beside the text, and who judges it. */
 export interface SigningContext {
   /** The message's own time, Unix milliseconds. Only Tezos' micheline form signs it. */
   readonly timestampMs?: number;
+  /**
+   * Stands for recovering the signer where somebody checks many at once. It may say yes before it knows; then it tells
+   * later which of its answers were wrong, and nothing that follows from them counts.
+   */
+  readonly checkPersonal?: PersonalCheck | undefined;
 }
 
 /** How the signatures of a family of chains are read: the port that every signature family fills. */

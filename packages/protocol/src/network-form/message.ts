@@ -1,4 +1,4 @@
-import { familyOf } from '../chains.ts';
+import { familyOf, type PersonalCheck } from '../chains.ts';
 import { normaliseAddress, OnBehalfOf, PRINTABLE } from '../content/on-behalf.ts';
 import { AppError } from '../errors.ts';
 import { sha256Hex } from '../hash.ts';
@@ -183,14 +183,19 @@ const millisecondsOf = (timeSeconds: number) => Math.floor(Math.round(timeSecond
  * @param nowSeconds the node's clock, Unix seconds
  * @throws AppError UNKNOWN_CHAIN, INVALID_ADDRESS, TIMESTAMP_IN_FUTURE, INVALID_SIGNATURE
  */
-export function verifyNetworkMessage(message: NetworkMessage, nowSeconds: number): VerifiedNetworkMessage {
+export function verifyNetworkMessage(
+  message: NetworkMessage,
+  nowSeconds: number,
+  checkPersonal?: PersonalCheck,
+): VerifiedNetworkMessage {
   checkClock(message.time, nowSeconds, 'time');
   if (message.content) checkClock(readContentHead(message.content).time, nowSeconds, 'content.time');
   const { chain, signedSender, type, itemHash, signature } = message;
   const family = familyOf(chain);
   const sender = family.parseAddress(signedSender);
   const signedText = `${chain}\n${signedSender}\n${type}\n${itemHash}`;
-  if (!family.verify(signedText, signature, sender, { timestampMs: millisecondsOf(message.time) })) {
+  const context = { timestampMs: millisecondsOf(message.time), checkPersonal };
+  if (!family.verify(signedText, signature, sender, context)) {
     throw new AppError('INVALID_SIGNATURE', `the signature over the message was not made by ${sender}`);
   }
   return { ...message, sender, signedText };

@@ -1,3 +1,4 @@
+import type { PersonalCheck } from '../chains.ts';
 import type { MessageShape } from '../content/envelope-shape.ts';
 import { StoreContent } from '../content/store.ts';
 import { Tags } from '../content/tags.ts';
@@ -53,7 +54,7 @@ function checkClock(time: number, nowSeconds: number): void {
   );
 }
 
-function readUpload(value: unknown, nowSeconds: number): VerifiedMessage {
+function readUpload(value: unknown, nowSeconds: number, checkPersonal?: PersonalCheck): VerifiedMessage {
   const { upload, noted_ms: notedMs } = parseUpload(value);
   const {
     file_hash: fileHash,
@@ -67,7 +68,7 @@ function readUpload(value: unknown, nowSeconds: number): VerifiedMessage {
   checkClock(time, nowSeconds);
   return {
     form: 'upload',
-    ...verifyUpload(fileHash, upload),
+    ...verifyUpload(fileHash, upload, checkPersonal),
     type: 'STORE',
     channel,
     time,
@@ -88,13 +89,18 @@ function readUpload(value: unknown, nowSeconds: number): VerifiedMessage {
  * Reads and verifies a message that a node passes on.
  *
  * @param nowSeconds the node's clock, Unix seconds
+ * @param checkPersonal in the place of recovering the signer (SigningContext)
  * @throws AppError what verifySubmission throws
  */
-export function verifyShared(body: Uint8Array | string, nowSeconds: number): VerifiedMessage {
+export function verifyShared(
+  body: Uint8Array | string,
+  nowSeconds: number,
+  checkPersonal?: PersonalCheck,
+): VerifiedMessage {
   const scanned = scanJsonObject(body);
-  if (Object.hasOwn(scanned.value, 'upload')) return readUpload(scanned.value, nowSeconds);
+  if (Object.hasOwn(scanned.value, 'upload')) return readUpload(scanned.value, nowSeconds, checkPersonal);
   const { noted_ms: noted, ...value } = scanned.value;
-  const message = verifyScannedSubmission({ ...scanned, value }, nowSeconds);
+  const message = verifyScannedSubmission({ ...scanned, value }, nowSeconds, checkPersonal);
   if (message.form === 'envelope' && noted === undefined) return message;
   return { ...message, notedMs: parseNoted(scanned.value).noted_ms };
 }

@@ -50,8 +50,8 @@ export const addTallies = (a: Tally, b: Tally): Tally => ({
 
 /** Messages as nodes pass them on (protocol's verifyShared): what fails is counted, and held against who sent it. */
 export interface PassedOn {
-  /** Throws what is this node's own fault, OVERLOADED among it. */
-  read(frames: readonly Buffer[]): Promise<ReadFrame[]>;
+  /** @param from who passes them on (Verifier). Throws what is this node's own fault, OVERLOADED among it. */
+  read(frames: readonly Buffer[], from?: string): Promise<ReadFrame[]>;
   /** Keeps what passed; resolves when it is durable. @param isOverruled whose statement counts against this node's own */
   keep(frames: readonly ReadFrame[], isOverruled?: (accepted: Accepted) => boolean): Promise<Tally>;
 }
@@ -74,18 +74,23 @@ async function rate(frame: Buffer, read: () => Promise<Accepted> | Accepted): Pr
 }
 
 /** Each by itself, before pages of others. */
-const readUrgent = (frames: readonly Buffer[], source: Source, options: IntakeOptions) =>
+const readUrgent = (frames: readonly Buffer[], source: Source, options: IntakeOptions, from?: string) =>
   Promise.all(
     frames.map((frame) =>
       rate(frame, async () =>
-        acceptFrom(source, await options.verifier.verifyShared(frame, secondsOf(options)), options),
+        acceptFrom(source, await options.verifier.verifyShared(frame, secondsOf(options), from), options),
       ),
     ),
   );
 
 /** The same for many that came together, at a lower price for each. */
-async function readTogether(frames: readonly Buffer[], source: Source, options: IntakeOptions) {
-  const results = await options.verifier.verifyAll(frames, secondsOf(options));
+async function readTogether(
+  frames: readonly Buffer[],
+  source: Source,
+  options: IntakeOptions,
+  from?: string,
+) {
+  const results = await options.verifier.verifyAll(frames, secondsOf(options), from);
   return Promise.all(
     frames.map((frame, at) =>
       rate(frame, () => acceptFrom(source, readVerified(results[at]!, frame), options)),
@@ -98,10 +103,10 @@ const readErased = (frame: Buffer, { isErasureBelieved }: Source): Promise<ReadF
   isErasureBelieved ? rate(frame, () => acceptErasedFrame(frame)) : { fault: 'refused' };
 
 export const takePassedOn = (source: Source, options: IntakeOptions): PassedOn => ({
-  async read(frames) {
+  async read(frames, from) {
     const signed = frames.filter((frame) => !isErasedFrame(frame));
     const read = source.isUrgent ? readUrgent : readTogether;
-    const results = await read(signed, source, options);
+    const results = await read(signed, source, options, from);
     const resultOf = new Map(signed.map((frame, at) => [frame, results[at]!]));
     return Promise.all(frames.map((frame) => resultOf.get(frame) ?? readErased(frame, source)));
   },

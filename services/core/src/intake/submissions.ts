@@ -9,6 +9,8 @@ export interface Wanted {
   readonly type?: string;
   /** Throws where the message does not fit. */
   readonly check?: (message: VerifiedMessage) => void;
+  /** Who brings it (Verifier). */
+  readonly from?: string;
 }
 
 export interface Submitted {
@@ -62,18 +64,18 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
   const { verifier, carryOut } = options;
   const accept = (message: VerifiedMessage) => acceptFrom(source, message, options);
   const keep = (accepted: Accepted) => keepFrom(source, accepted, options);
-  const verify = async (body: Uint8Array, type?: string) => {
-    const message = await verifier.verify(body, secondsOf(options));
+  const verify = async (body: Uint8Array, type?: string, from?: string) => {
+    const message = await verifier.verify(body, secondsOf(options), from);
     checkChannel(message.channel);
     if (type !== undefined) checkType(message, type);
     return message;
   };
   return {
-    verify,
+    verify: (body, type) => verify(body, type),
     read: async (body, type) => accept(await verify(body, type)),
     keep,
-    async submit(body, { type, check } = {}) {
-      const message = await verify(body, type);
+    async submit(body, { type, check, from } = {}) {
+      const message = await verify(body, type, from);
       if (source.takesPrivate && PRIVATE_TYPES.includes(message.type)) {
         await carryOut(message);
         return { message, verdict: PROCESSED };

@@ -13,7 +13,7 @@ import { createApi } from '../api/api.ts';
 import type { RouteSettings } from '../api/rooms.ts';
 import { followIndexPosts } from '../chains/index-posts.ts';
 import { type CoreConfig, coreConfig } from '../config.ts';
-import { inlineVerifier } from '../intake/verify/verifier.ts';
+import { inlineVerifier, type Verifier } from '../intake/verify/verifier.ts';
 import type { SenderSettings } from '../notify/webhooks/delivery/send.ts';
 import type { PeerLink } from '../peers/sync/link.ts';
 import { type CoreRooms, openRooms, routeRoomsOf, type TrustConfig } from '../rooms.ts';
@@ -95,6 +95,8 @@ export interface TestCoreOptions {
   readonly blockSource?: BlockSource;
   readonly fileGraceMs?: number;
   readonly peers?: readonly PeerLink[];
+  /** One that recovers each signature where left out. */
+  readonly verifier?: Verifier;
 }
 
 const trustTestKeys = (creditEnforcement = false): TrustConfig => ({
@@ -171,7 +173,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   );
   const rooms = await openRooms(config, {
     ...{ database, blobs, indexer, reserve, log },
-    verifier: inlineVerifier,
+    verifier: options.verifier ?? inlineVerifier,
     links: options.peers ?? [],
     // No time passes for the rate limits: however slow the machine, a rate is used up by its requests.
     limits: options.settings?.limits ?? { ...rateLimitsOf(config), now: () => 0 },

@@ -32,7 +32,7 @@ async function getRow(db: Kysely<Schema>, text: string) {
   });
 }
 
-type Used = Pick<Rooms, 'db' | 'intake' | 'metrics'>;
+type Used = Pick<Rooms, 'db' | 'intake' | 'metrics' | 'clientOf'>;
 type MessageHandlers = Handlers<typeof MESSAGES_API>;
 
 /** One message: submitted, and looked at (specification, "Messages"). */
@@ -40,13 +40,14 @@ const oneMessage = ({
   db,
   intake,
   metrics,
+  clientOf,
 }: Used): Pick<
   MessageHandlers,
   'submitMessage' | 'getMessage' | 'getMessageStatus' | 'getMessageContent'
 > => ({
-  async submitMessage({ body }) {
+  async submitMessage({ body, request }) {
     try {
-      return answerOf(await submitBody({ intake }, body), {});
+      return answerOf(await submitBody({ intake }, body, { from: clientOf(request).key }), {});
     } catch (error) {
       const refusal = networkRefusalOf(error);
       if (!refusal) throw error;

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { buildNetworkMessage, signMessage } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { signers } from '../../testing/core.ts';
+import { addonForTests } from './batch/testing/built.ts';
 import { VerifierPool } from './pool.ts';
 import { inlineVerifier, readVerified, type Verifier } from './verifier.ts';
 
@@ -65,6 +67,48 @@ describe('the pool of verifying threads', () => {
         await answer(() => inlineVerifier.verifyShared(frame, NOW)),
       );
     assert.deepEqual(await pool.verifyAll([], NOW), []);
+  });
+
+  test('with batches the answers are the same, and a thread that is replaced has them, too', async () => {
+    let prepared = 0;
+    await using pool = new VerifierPool({
+      workers: 1,
+      log,
+      prepareBatches: async () => {
+        prepared++;
+        return { path: await addonForTests() };
+      },
+    });
+    const { body } = signMessage(note, signers.alice);
+    const bodies = [body, body.replace('note', 'NOTE'), '{}', body].map(bytes);
+    const expected = await Promise.all(bodies.map((one) => answerOf(inlineVerifier, one)));
+    const compareAll = async () => {
+      const rounds = Array.from({ length: 300 }, () => bodies).flat();
+      const got = await Promise.all(rounds.map((one) => answerOf(pool, one)));
+      for (const [index, one] of got.entries()) assert.deepEqual(one, expected[index % bodies.length]);
+    };
+    await compareAll();
+    assert.equal(prepared, 1);
+    await compareAll();
+    const exited = once(pool.workers[0]!, 'exit');
+    await pool.workers[0]!.terminate();
+    await exited;
+    await compareAll();
+    assert.equal(prepared, 1);
+  });
+
+  test('where batches cannot be had, all is as before', async () => {
+    await using pool = new VerifierPool({
+      workers: 1,
+      log,
+      prepareBatches: () => Promise.reject(new Error('no room')),
+    });
+    const { body } = signMessage(note, signers.alice);
+    const all = await Promise.all(
+      Array.from({ length: 1_200 }, () => pool.verify(bytes(body), NOW, 'alice')),
+    );
+    assert.equal(all.length, 1_200);
+    assert.equal((await pool.verify(bytes(body), NOW)).form, 'envelope');
   });
 
   test('a thread that dies is replaced; its callers are told, and the next ones served', async () => {

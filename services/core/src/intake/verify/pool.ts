@@ -1,7 +1,16 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '@skerry/kit';
 import { AppError, type VerifiedMessage } from '@skerry/protocol';
-import { packFrames, readVerified, type Task, type Verifier, type VerifyResult } from './verifier.ts';
+import { Suspects } from './batch/suspects.ts';
+import {
+  packFrames,
+  readVerified,
+  type Task,
+  type TaskResult,
+  type Verifier,
+  type VerifyResult,
+} from './verifier.ts';
+import type { UseBatches } from './worker.ts';
 
 /** Bodies that wait to be verified. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_WAITING = 10_000;
@@ -9,6 +18,8 @@ const MAX_WAITING = 10_000;
 const MAX_TASK_BODIES = 64;
 /** Frames in one message to a worker: a body of a client waits for no more than these. */
 const MAX_TASK_FRAMES = 100;
+/** Bodies and frames after which batches are prepared: a node that verifies few never needs them. */
+const BATCHES_FROM = 1_000;
 /** Tasks of frames that wait; a page of a peer is twenty. */
 const MAX_WAITING_TASKS = 1_000;
 
@@ -16,14 +27,19 @@ interface Waiting {
   readonly body: Uint8Array;
   readonly isShared: boolean;
   readonly nowSeconds: number;
+  readonly from: string;
   readonly resolve: (message: VerifiedMessage) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Something for one thread to do at once. */
 interface Job {
-  readonly task: Task;
+  /** As it is given out: who is suspected then is judged alone. */
+  task(isSuspected: (from: string) => boolean): Task;
   readonly transfer: readonly ArrayBuffer[];
+  readonly count: number;
+  /** Who brought one of it. */
+  fromOf(at: number): string;
   settle(results: readonly VerifyResult[]): void;
   fail(error: unknown): void;
 }
@@ -32,6 +48,19 @@ interface Job {
 interface Seat {
   worker: Worker;
   busy: Job | undefined;
+}
+
+/** Makes what checks many signatures at once: the path of the addon, or why there is none. */
+export type PrepareBatches = (
+  signal: AbortSignal,
+) => Promise<{ readonly path: string } | { readonly missing: string }>;
+
+export interface PoolOptions {
+  readonly workers: number;
+  readonly log: Logger;
+  readonly maxWaiting?: number;
+  /** Asked once, when the pool has something to do. Left out: each signature is recovered. */
+  readonly prepareBatches?: PrepareBatches | undefined;
 }
 
 /**
@@ -44,10 +73,17 @@ export class VerifierPool implements Verifier {
   readonly #seats: Seat[] = [];
   readonly #log: Logger;
   readonly #maxWaiting: number;
+  readonly #suspects = new Suspects();
+  readonly #closing = new AbortController();
+  #prepareBatches: PrepareBatches | undefined;
+  #preparing: Promise<void> | undefined;
+  #addon: string | undefined;
+  #verified = 0;
   #closed = false;
 
-  constructor(options: { readonly workers: number; readonly log: Logger; readonly maxWaiting?: number }) {
+  constructor(options: PoolOptions) {
     this.#log = options.log;
+    this.#prepareBatches = options.prepareBatches;
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
     for (let index = 0; index < options.workers; index++) {
       const seat: Seat = { worker: undefined as never, busy: undefined };
@@ -61,16 +97,16 @@ export class VerifierPool implements Verifier {
     return this.#seats.map(({ worker }) => worker);
   }
 
-  verify(body: Uint8Array, nowSeconds: number): Promise<VerifiedMessage> {
-    return this.#enqueue(body, nowSeconds, false);
+  verify(body: Uint8Array, nowSeconds: number, from = ''): Promise<VerifiedMessage> {
+    return this.#enqueue(body, nowSeconds, false, from);
   }
 
-  verifyShared(body: Uint8Array, nowSeconds: number): Promise<VerifiedMessage> {
-    return this.#enqueue(body, nowSeconds, true);
+  verifyShared(body: Uint8Array, nowSeconds: number, from = ''): Promise<VerifiedMessage> {
+    return this.#enqueue(body, nowSeconds, true, from);
   }
 
   /** What clients send goes first: a node that takes in a peer's history still answers. */
-  async verifyAll(frames: readonly Uint8Array[], nowSeconds: number): Promise<VerifyResult[]> {
+  async verifyAll(frames: readonly Uint8Array[], nowSeconds: number, from = ''): Promise<VerifyResult[]> {
     this.#checkOpen();
     if (this.#frames.length >= MAX_WAITING_TASKS)
       throw new AppError('OVERLOADED', `${MAX_WAITING_TASKS} pages of messages are waiting to be verified`);
@@ -78,7 +114,13 @@ export class VerifierPool implements Verifier {
     for (let at = 0; at < frames.length; at += MAX_TASK_FRAMES) {
       const task = packFrames(frames.slice(at, at + MAX_TASK_FRAMES), nowSeconds);
       const { promise, resolve: settle, reject: fail } = Promise.withResolvers<readonly VerifyResult[]>();
-      this.#frames.push({ task, transfer: [task.packed.buffer], settle, fail });
+      this.#frames.push({
+        task: (isSuspected) => ({ ...task, alone: isSuspected(from) }),
+        transfer: [task.packed.buffer],
+        count: task.lengths.length,
+        fromOf: () => from,
+        ...{ settle, fail },
+      });
       parts.push(promise);
     }
     this.#giveOut();
@@ -89,24 +131,33 @@ export class VerifierPool implements Verifier {
     if (this.#closed) throw new AppError('SHUTTING_DOWN', 'the node is stopping');
   }
 
-  async #enqueue(body: Uint8Array, nowSeconds: number, isShared: boolean): Promise<VerifiedMessage> {
+  async #enqueue(
+    body: Uint8Array,
+    nowSeconds: number,
+    isShared: boolean,
+    from: string,
+  ): Promise<VerifiedMessage> {
     this.#checkOpen();
     if (this.#waiting.length >= this.#maxWaiting)
       throw new AppError('OVERLOADED', `${this.#maxWaiting} messages are waiting to be verified`);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ body, isShared, nowSeconds, resolve, reject });
+      this.#waiting.push({ body, isShared, nowSeconds, from, resolve, reject });
       this.#giveOut();
     });
   }
 
   #seatWorker(seat: Seat): void {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), { name: 'verify' });
+    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+      name: 'verify',
+      workerData: this.#addon === undefined ? {} : ({ addon: this.#addon } satisfies UseBatches),
+    });
     seat.worker = worker;
     // The process may end while they wait for work.
     worker.unref();
-    worker.on('message', (results: VerifyResult[]) => {
+    worker.on('message', ({ results, wrong }: TaskResult) => {
       const done = seat.busy;
       seat.busy = undefined;
+      if (done) this.#note(done, wrong);
       this.#giveOut();
       done?.settle(results);
     });
@@ -129,19 +180,48 @@ export class VerifierPool implements Verifier {
     this.#giveOut();
   }
 
+  #note(job: Job, wrong: readonly number[]): void {
+    for (const at of wrong) this.#suspects.add(job.fromOf(at), performance.now());
+    this.#verified += job.count;
+    const prepare = this.#verified >= BATCHES_FROM ? this.#prepareBatches : undefined;
+    if (!prepare || this.#closed) return;
+    this.#prepareBatches = undefined;
+    this.#preparing = this.#startBatches(prepare);
+  }
+
+  async #startBatches(prepare: PrepareBatches): Promise<void> {
+    const prepared = await prepare(this.#closing.signal).catch((error: unknown) => ({
+      missing: (error as Error).message,
+    }));
+    if (this.#closed) return;
+    if ('missing' in prepared) {
+      this.#log.info({ reason: prepared.missing }, 'signatures are checked one by one');
+      return;
+    }
+    this.#addon = prepared.path;
+    for (const { worker } of this.#seats) worker.postMessage({ addon: prepared.path } satisfies UseBatches);
+    this.#log.info('signatures of known senders are checked in batches');
+  }
+
   #giveOut(): void {
+    const nowMs = performance.now();
     for (const seat of this.#seats) {
       if (seat.busy) continue;
       const job =
         this.#waiting.length > 0 ? jobOf(this.#waiting.splice(0, MAX_TASK_BODIES)) : this.#frames.shift();
       if (!job) return;
       seat.busy = job;
-      seat.worker.postMessage(job.task, job.transfer);
+      seat.worker.postMessage(
+        job.task((from) => this.#suspects.has(from, nowMs)),
+        job.transfer,
+      );
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
+    this.#closing.abort();
+    await this.#preparing;
     await Promise.all(this.#seats.map(({ worker }) => worker.terminate()));
     const stopped = new AppError('SHUTTING_DOWN', 'the node is stopping');
     for (const one of this.#waiting.splice(0)) one.reject(stopped);
@@ -151,12 +231,15 @@ export class VerifierPool implements Verifier {
 
 function jobOf(waiting: readonly Waiting[]): Job {
   return {
-    task: {
+    task: (isSuspected) => ({
       bodies: waiting.map(({ body }) => body),
       shared: waiting.map(({ isShared }) => isShared),
+      alone: waiting.map(({ from }) => isSuspected(from)),
       nowSeconds: waiting[0]!.nowSeconds,
-    },
+    }),
     transfer: [],
+    count: waiting.length,
+    fromOf: (at) => waiting[at]!.from,
     settle(results) {
       for (const [index, one] of waiting.entries()) {
         try {

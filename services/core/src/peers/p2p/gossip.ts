@@ -118,7 +118,7 @@ export class Gossip implements AsyncDisposable {
     let validation: GossipValidation = 'ignore';
     try {
       this.#counts.received++;
-      const read = await source.read([frame]);
+      const read = await source.read([frame], peer);
       validation = validate(read[0]!);
       this.#tell({ kind: 'validated', id, validation });
       if (validation === 'accept') await source.keep(read);

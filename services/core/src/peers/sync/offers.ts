@@ -55,7 +55,7 @@ export class Offers {
     const frames = readOffer(body);
     this.#taking++;
     try {
-      const tally = await this.#keep(frames);
+      const tally = await this.#keep(frames, name);
       reputation.noteForged(name, tally.forged);
       return tally;
     } finally {
@@ -63,9 +63,9 @@ export class Offers {
     }
   }
 
-  async #keep(frames: readonly Buffer[]): Promise<OfferTally> {
+  async #keep(frames: readonly Buffer[], from: string): Promise<OfferTally> {
     const { set, source } = this.#options;
-    const read = await source.read(frames);
+    const read = await source.read(frames, from);
     const fresh = read.filter(
       (one: ReadFrame) => 'fault' in one || !set.has(shortKeyOfAccepted(one.accepted)),
     );

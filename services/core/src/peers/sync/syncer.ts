@@ -177,7 +177,10 @@ export class Syncer {
     const yieldsTo = (key: ShortKey) => lacks.yieldsTo(key);
     const common = {
       set,
-      source: intake.peer,
+      source: {
+        ...intake.peer,
+        read: (frames: readonly Buffer[]) => intake.peer.read(frames, peer.link.name),
+      },
       declined: this.#declined,
       yieldsTo,
       signal,

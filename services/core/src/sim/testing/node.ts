@@ -2,6 +2,8 @@ import type { Database } from '@skerry/database';
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
 import type { Emitter } from '../../chains/anchoring/emitter.ts';
+import { eagerBatch } from '../../intake/verify/batch/testing/built.ts';
+import { createInlineVerifier } from '../../intake/verify/verifier.ts';
 import type { PeerLink } from '../../peers/sync/link.ts';
 import { createDirectoryBlobStore } from '../../store/files/directory-store.ts';
 import { FileFetcher, type FileSource } from '../../store/files/fetcher.ts';
@@ -95,6 +97,8 @@ export async function startSimNode(
     peers: node.links,
     now: () => node.clock.read(world.nowMs),
     uptime: () => world.nowMs,
+    // The first node checks signatures in batches and the others do not: they must agree.
+    ...(node.at === 0 ? { verifier: createInlineVerifier(await eagerBatch()) } : {}),
     pendingHorizonMs: 7 * 24 * 3_600_000,
     log,
   });
