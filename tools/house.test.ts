@@ -34,7 +34,7 @@ const MAY_IMPORT: readonly [RegExp, readonly RegExp[]][] = [
   [/^services\//, [/^packages\//, /^contracts$/]],
   [/^devnet$/, [/^packages\//, /^contracts$/]],
   [/^apps\/console$/, [/^packages\//]],
-  [/^apps\//, [/^packages\//, /^services\//, /^devnet$/]],
+  [/^apps\/cli$/, [/^packages\//, /^services\//, /^devnet$/, /^apps\/console$/]],
   [/^tools$/, [/./]],
 ];
 

@@ -10,6 +10,8 @@ const PACKAGED = fileURLToPath(new URL('../files', import.meta.url));
 export interface Console {
   /** @param path below the page's own address; `''` is the page itself */
   find(path: string): Promise<ConsoleFile | undefined>;
+  /** The hash of all its files, which the page shows in its footer: the same for the same sources. */
+  build(): Promise<string>;
 }
 
 const describeAll = (
@@ -56,11 +58,16 @@ function bundleOnDemand(origins: readonly string[]): () => Promise<ConsoleFiles>
 export function openConsole(origins: readonly string[] = []): Console {
   let files: ConsoleFiles | undefined;
   const bundle = bundleOnDemand(origins);
+  const find = async (path: string) => {
+    if (existsSync(PACKAGED)) files ??= readPackaged(origins);
+    else if (path === '' || !files) files = await bundle();
+    return files.get(path === '' ? PAGE_FILE : path);
+  };
   return {
-    async find(path) {
-      if (existsSync(PACKAGED)) files ??= readPackaged(origins);
-      else if (path === '' || !files) files = await bundle();
-      return files.get(path === '' ? PAGE_FILE : path);
+    find,
+    async build() {
+      const page = new TextDecoder().decode((await find(''))?.bytes);
+      return /<meta name="build" content="([0-9a-f]+)">/.exec(page)?.[1] ?? '';
     },
   };
 }

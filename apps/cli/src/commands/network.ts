@@ -1,9 +1,44 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
+import type { ConsoleOptions } from '../network/console.ts';
 import type { DownOptions } from '../network/down.ts';
 import type { StatusOptions } from '../network/status.ts';
 import type { UpOptions } from '../network/up.ts';
 import { parseDurationMs, parseHttpUrl, parseListenPort, parsePositive } from '../options.ts';
+
+function addConsole(program: Command, bind: Bind): void {
+  program
+    .command('console')
+    .description("serve the console from this machine, until Ctrl-C: no node's page has to be trusted")
+    .option(
+      '--port <port>',
+      'where the page is, on this machine alone (default: any that is free)',
+      parseListenPort,
+    )
+    .addHelpText(
+      'after',
+      examples('skerry console', 'skerry console --core https://core.example.org --port 8090'),
+    )
+    .action(
+      bind<ConsoleOptions>(async (context, options) =>
+        (await import('../network/console.ts')).showConsole(context, options),
+      ),
+    );
+}
+
+function addDown(program: Command, bind: Bind): void {
+  program
+    .command('down')
+    .description('end the network of this machine, also one whose "skerry up" was killed; data stay')
+    .option('--machines', 'shut its virtual machines down, too; their disks stay')
+    .option('--data-dir <dir>', "the network's directory (default: devnet in your data directory)")
+    .addHelpText('after', examples('skerry down', 'skerry down --machines'))
+    .action(
+      bind<DownOptions>(async (context, options) =>
+        (await import('../network/down.ts')).down(context, options),
+      ),
+    );
+}
 
 export function addNetworkCommands(program: Command, bind: Bind): void {
   program
@@ -39,17 +74,9 @@ export function addNetworkCommands(program: Command, bind: Bind): void {
       bind<UpOptions>(async (context, options) => (await import('../network/up.ts')).up(context, options)),
     );
 
-  program
-    .command('down')
-    .description('end the network of this machine, also one whose "skerry up" was killed; data stay')
-    .option('--machines', 'shut its virtual machines down, too; their disks stay')
-    .option('--data-dir <dir>', "the network's directory (default: devnet in your data directory)")
-    .addHelpText('after', examples('skerry down', 'skerry down --machines'))
-    .action(
-      bind<DownOptions>(async (context, options) =>
-        (await import('../network/down.ts')).down(context, options),
-      ),
-    );
+  addConsole(program, bind);
+
+  addDown(program, bind);
 
   program
     .command('status')

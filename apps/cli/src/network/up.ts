@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { LOCAL } from '../networks/store.ts';
 import { countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
+import { listenForStop, SIGINT_EXIT_CODE, untilAborted } from './stop.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
 
@@ -29,7 +30,6 @@ export interface UpOptions {
 /** Whoever installed the package has the command on the path; a checkout has it where npx looks. */
 const NAME = import.meta.filename.endsWith('.js') ? 'skerry' : 'npx skerry';
 const COMMAND = fileURLToPath(new URL('../../bin/skerry.js', import.meta.url));
-const SIGINT_EXIT_CODE = 130;
 
 function portsOf(options: UpOptions, context: Context): DevnetPorts {
   const { corePort, schedulerPort, computePort, creditPort, httpPort, httpsPort, gatewayPort, statusPort } =
@@ -53,36 +53,6 @@ function checkCores(cores: number): number {
   if (Number.isInteger(cores) && cores <= CORES_MAX) return cores;
   throw new AppError('INVALID_PARAMETERS', `--cores must be 1 to ${CORES_MAX}, not ${cores}`);
 }
-
-/** One key press can arrive twice: from the terminal to the whole group, and passed on by the launcher. */
-const SAME_PRESS_MS = 500;
-
-/** The first signal asks for a clean stop, a later one ends everything at once. */
-function listenForStop(onSecond: () => void) {
-  const stop = new AbortController();
-  let firstMs = Number.POSITIVE_INFINITY;
-  const onSignal = () => {
-    if (performance.now() - firstMs > SAME_PRESS_MS) onSecond();
-    firstMs = Math.min(firstMs, performance.now());
-    stop.abort();
-  };
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const signal of signals) process.on(signal, onSignal);
-  // The launcher (bin/launch.js) was killed.
-  process.once('disconnect', onSignal);
-  return {
-    signal: stop.signal,
-    [Symbol.dispose]() {
-      for (const signal of signals) process.off(signal, onSignal);
-      process.off('disconnect', onSignal);
-    },
-  };
-}
-
-const untilAborted = (signal: AbortSignal) =>
-  signal.aborted
-    ? Promise.resolve()
-    : new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }));
 
 async function welcome(context: Context, devnet: Devnet, dataDir: string, terminal: Terminal): Promise<void> {
   const { output } = context;

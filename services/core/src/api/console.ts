@@ -1,18 +1,9 @@
-import type { Console, ConsoleFile } from '@skerry/console';
+import type { Console } from '@skerry/console';
 import type { HttpServer, Logger } from '@skerry/kit';
 import type { NetworkService } from '@skerry/protocol/api/core/node';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Its files have hashes in their names: they are kept for good under these names. */
 const FOLDER = '/console/';
-const FOR_GOOD = 'public, max-age=31536000, immutable';
-
-const HEADERS = {
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
-};
 
 /** What of the console a request asks for, or undefined. Programs that ask for `/` get the contract's answer. */
 function pathOf({ method, url, headers }: FastifyRequest): string | undefined {
@@ -22,27 +13,13 @@ function pathOf({ method, url, headers }: FastifyRequest): string | undefined {
   return path === '/' && headers.accept?.includes('text/html') ? '' : undefined;
 }
 
-function send(reply: FastifyReply, file: ConsoleFile, accepted: string): FastifyReply {
-  const isPacked = /\bgzip\b/.test(accepted);
-  return reply
-    .headers({
-      ...HEADERS,
-      'content-type': file.type,
-      'content-security-policy': file.policy,
-      'cache-control': file.isImmutable ? FOR_GOOD : 'no-cache',
-      vary: 'accept, accept-encoding',
-      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
-    })
-    .send(Buffer.from(isPacked ? file.gzip : file.bytes));
-}
-
 /** Why is for the log: what cannot be loaded has paths of this machine in its message. */
 const sendFailure = (reply: FastifyReply) =>
   reply
     .status(503)
     .headers({
-      ...HEADERS,
       'content-type': 'text/html; charset=utf-8',
+      'x-content-type-options': 'nosniff',
       'content-security-policy': "default-src 'none'",
     })
     .send(
@@ -69,7 +46,10 @@ export function serveConsole(
     try {
       opening ??= import('@skerry/console').then(({ openConsole }) => openConsole(originsOf(services)));
       const file = await (await opening).find(path);
-      if (file) return send(reply, file, String(request.headers['accept-encoding'] ?? ''));
+      if (!file) return;
+      const { answerWith } = await import('@skerry/console');
+      const { headers, body } = answerWith(file, String(request.headers['accept-encoding'] ?? ''));
+      return reply.headers(headers).send(body);
     } catch (error) {
       log.warn({ err: error }, 'the console cannot be shown');
       return sendFailure(reply);
