@@ -21,6 +21,7 @@ import { createDispatchObserver, startDeliverer } from './notify/webhooks/delive
 import { startGossip } from './peers/p2p/start.ts';
 import { createPeerFileSource } from './peers/sync/file-source.ts';
 import { createHttpLink } from './peers/sync/link.ts';
+import { LOOK_MS } from './peers/sync/set-follower.ts';
 import type { Sync } from './peers/sync/sync.ts';
 import { type CoreRooms, type Ground, graceMsOf, openRooms, routeRoomsOf, urlsOf } from './rooms.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
@@ -150,6 +151,8 @@ async function settle(
     runLoop({ name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal, log }, async () => {
       await announce();
       await pipeline.expire();
+      // Another process on the database may have ended with a line.
+      pipeline.resume();
       await eraseForgotten(db, now());
     }),
   );
@@ -233,7 +236,10 @@ const LOAD_RETRY_MS = { baseMs: 500, maxMs: 15_000 };
 async function keepInStep(sync: Sync, { signal, log }: Host): Promise<void> {
   const options = { ...LOAD_RETRY_MS, signal, log };
   await persist({ name: 'reading the keys of all messages', ...options }, () => sync.load());
-  await persist({ name: 'keeping in step with peers', ...options }, () => sync.syncer.run(signal));
+  await Promise.all([
+    persist({ name: 'keeping in step with peers', ...options }, () => sync.syncer.run(signal)),
+    runLoop({ name: 'what other processes wrote', intervalMs: LOOK_MS, signal, log }, () => sync.look()),
+  ]);
 }
 
 /** Builds the core node from the floor up, and takes it down in reverse. */

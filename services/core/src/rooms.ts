@@ -34,6 +34,7 @@ import { createSealedBox, KEY_BYTES, type SealedBox } from './notify/webhooks/se
 import { NetworkClock } from './peers/sync/clock.ts';
 import type { PeerLink } from './peers/sync/link.ts';
 import { NodeSet } from './peers/sync/node-set.ts';
+import { SetFollower } from './peers/sync/set-follower.ts';
 import { createSync, type Sync } from './peers/sync/sync.ts';
 import { askTrust } from './peers/trust/ask.ts';
 import { enforcementOf, orderedAddresses } from './peers/trust/decide.ts';
@@ -128,21 +129,23 @@ function createLearning(
 /** What writes messages, the set of those that are durable, and who else is told of them. */
 function openPipeline(
   { pendingHorizonSeconds }: Pick<CoreConfig, 'pendingHorizonSeconds'>,
-  parts: Omit<PipelineOptions, 'pendingHorizonMs' | 'onCommitted'>,
+  parts: Omit<PipelineOptions, 'pendingHorizonMs' | 'onCommitted' | 'log'> & { readonly log: Logger },
 ) {
+  const { db, events, log } = parts;
   const set = new NodeSet();
+  const follower = new SetFollower({ db, set, events, log });
   const listeners: ((committed: Committed) => void)[] = [];
   const pipeline = new Pipeline({
     ...parts,
     pendingHorizonMs: pendingHorizonSeconds * 1000,
     onCommitted: (committed) => {
-      set.follow(committed.moves);
+      follower.committed(committed);
       for (const tell of listeners) tell(committed);
     },
   });
   return {
     pipeline,
-    set,
+    follower,
     onCommitted: (listener: (committed: Committed) => void) => listeners.push(listener),
   };
 }
@@ -245,7 +248,7 @@ interface WatchedParts {
 function watchRooms(metrics: CoreMetrics, { database, pipeline, indexer, sync, now }: WatchedParts): void {
   watchCore(metrics, { db: database.kysely, pool: database.pool, pipeline });
   watchIndexer(metrics.own, indexer, now);
-  watchSync(metrics, sync.syncer);
+  watchSync(metrics, sync);
 }
 
 export type RoomConfig = TrustConfig &
@@ -278,7 +281,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const readContentFile = createContentReader(db, blobs);
   const trust = await openTrust(config, { db, log });
   const schedulers = trust.setOf('schedulers');
-  const { pipeline, set, onCommitted } = openPipeline(config, {
+  const { pipeline, follower, onCommitted } = openPipeline(config, {
     ...{ db, write: createWrite(database.pool), events, schedulers, readContentFile, reserve, now, log },
     observer: metrics.pipeline,
   });
@@ -294,7 +297,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   await deriveCredits(db, readContentFile, trust.isCreditEnforced);
   const { nodeAddress, randomness, announce } = await openIdentity(config, { db, trust, intake, now });
   const intervalMs = config.syncIntervalSeconds * 1000;
-  const sync = createSync({ db, set, intake, links: ground.links, intervalMs, clock, log });
+  const sync = createSync({ db, follower, intake, links: ground.links, intervalMs, clock, log });
   watchRooms(metrics, { database, pipeline, indexer, sync, now });
   const { healthTimeoutMs: timeoutMs } = ground;
   return {

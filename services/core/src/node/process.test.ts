@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { signMessage } from '@skerry/client';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { signers } from '../testing/core.ts';
 
 /** Core nodes as processes of their own, on one real database: how they start together, and how they stop. */
@@ -89,12 +90,21 @@ describe('processes of the core node', () => {
       startProcess(url, join(where.home, 'a')),
       startProcess(url, join(where.home, 'b')),
     ]);
-    const { body, itemHash } = note(0);
     const headers = { 'content-type': 'application/json' };
-    const posted = await fetch(`${nodes[0].url}/api/v0/messages`, { method: 'POST', headers, body });
-    assert.equal(posted.status, 200);
-    const found = await fetch(`${nodes[1].url}/api/v0/messages/${itemHash}`);
-    assert.equal(found.status, 200, 'what one keeps the other answers');
+    for (let n = 0; n < 6; n++) {
+      const { body, itemHash } = note(n);
+      const posted = await fetch(`${nodes[n % 2]!.url}/api/v0/messages`, { method: 'POST', headers, body });
+      assert.equal(posted.status, 200);
+      const found = await fetch(`${nodes[(n + 1) % 2]!.url}/api/v0/messages/${itemHash}`);
+      assert.equal(found.status, 200, 'what one keeps the other answers');
+    }
+    await until('both compare the same set with peers', async () => {
+      const { rows } = await where.database.pool.query('select count(*)::int as count from messages');
+      const known = await Promise.all(
+        nodes.map(async ({ url }) => (await (await fetch(`${url}/api/v0/sync/status`)).json()).messages),
+      );
+      return known.every((messages) => messages === rows[0].count);
+    });
     const { rows } = await where.database.pool.query(
       'select version, count(*)::int as times from schema_migrations group by version',
     );

@@ -211,6 +211,14 @@ export interface Schema {
   };
   events: { seq: number; kind: NetworkEvent['kind']; data: Json<unknown>; time_ms: number };
   event_counter: { id: Generated<boolean>; last_seq: number };
+  set_changes: {
+    seq: number;
+    mark: string;
+    after: string | null;
+    moves: Buffer;
+    last_event: number;
+    written_at: Generated<Date>;
+  };
   credit_publishers: { address: string };
   metrics_publishers: { address: string };
   credit_resources: {

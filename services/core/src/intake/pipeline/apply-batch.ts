@@ -12,6 +12,8 @@ import type { Candidate, Decided } from './decided.ts';
 import { loadKnown } from './load-known.ts';
 import { putInLine } from './reconsider-queue.ts';
 import { forgetRewritten, restate } from './restate.ts';
+import { appendChange } from './set-changes.ts';
+import type { SetChange } from './set-place.ts';
 import { keyOfAccepted, type Move } from './statement.ts';
 import { rewriteEffects, writeEffects } from './write-effects.ts';
 import { writeDependencies, writeMessages } from './write-messages.ts';
@@ -22,6 +24,8 @@ export interface Applied {
   /** Whether messages stand in line to be decided again because of this batch. */
   readonly moreInLine: boolean;
   readonly moves: readonly Move[];
+  /** Of the moves, where there are any. */
+  readonly row: SetChange | undefined;
   /** Messages that were not known. */
   readonly fresh: ReadonlySet<string>;
 }
@@ -79,7 +83,8 @@ export async function applyBatch(
     ({ accepted, before, verdict, isRedated, tagsBefore }) =>
       before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
   );
-  if (changed.length === 0) return { verdicts, moreInLine: false, moves: [], fresh: new Set() };
+  if (changed.length === 0)
+    return { verdicts, moreInLine: false, moves: [], row: undefined, fresh: new Set() };
   const now = await writeSteps(writer, changed, schedulers, nowMs);
   await dropWants(
     trx,
@@ -101,7 +106,9 @@ export async function applyBatch(
       !keyBefore && isLate(message) ? [message.itemHash] : [],
     ),
   );
-  return { verdicts, moreInLine, moves: movesOf(changed), fresh };
+  const moves = movesOf(changed);
+  const row = moves.length === 0 ? undefined : await appendChange(trx, moves, lastSeq + events.length);
+  return { verdicts, moreInLine, moves, row, fresh };
 }
 
 async function writeSteps(

@@ -252,12 +252,12 @@ export class Pipeline {
     if (applied.moreInLine) this.#line = true;
   }
 
-  #tellCommitted({ moves, fresh }: Applied, batch: readonly Waiting[]): void {
-    if (moves.length === 0) return;
+  #tellCommitted({ moves, row, fresh }: Applied, batch: readonly Waiting[]): void {
+    if (!row) return;
     const own = batch.filter(
       ({ accepted, isPassedOn }) => isPassedOn && fresh.has(accepted.message.itemHash),
     );
-    this.#options.onCommitted?.({ moves, toPassOn: own.map(({ accepted }) => accepted) });
+    this.#options.onCommitted?.({ moves, row, toPassOn: own.map(({ accepted }) => accepted) });
   }
 
   /**

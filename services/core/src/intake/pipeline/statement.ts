@@ -1,6 +1,7 @@
 import { type ShortKey, type SyncFields, type SyncKey, shortKeyOf, syncKeyOf } from '@skerry/protocol';
 import type { Accepted } from '../accepted.ts';
 import type { StoredMessage } from '../stored.ts';
+import type { SetChange } from './set-place.ts';
 
 /** A message's key changed, or it is new (`from` is null): what the index of messages follows. */
 export interface Move {
@@ -12,6 +13,8 @@ export interface Move {
 /** What is told once a batch is durable. */
 export interface Committed {
   readonly moves: readonly Move[];
+  /** The row that tells other processes of them. */
+  readonly row: SetChange;
   /** Messages that are new, and that other nodes hear of from this one. */
   readonly toPassOn: readonly Accepted[];
 }

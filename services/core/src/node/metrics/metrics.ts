@@ -105,17 +105,21 @@ export function watchFetcher(
 }
 
 interface WatchedSync {
-  view(): {
-    readonly peers: readonly { readonly state: string }[];
-    readonly messages: number;
-    readonly behind: number;
-    readonly later: number;
-    readonly clock: { readonly offset_ms: number | null };
+  readonly syncer: {
+    view(): {
+      readonly peers: readonly { readonly state: string }[];
+      readonly messages: number;
+      readonly behind: number;
+      readonly later: number;
+      readonly clock: { readonly offset_ms: number | null };
+    };
   };
+  readonly losses: number;
 }
 
 /** How far peers are ahead, how far the machine's clock is off, and what waits for its time to come. */
-export function watchSync({ own, tell }: CoreMetrics, syncer: WatchedSync): void {
+export function watchSync({ own, tell }: CoreMetrics, sync: WatchedSync): void {
+  const { syncer } = sync;
   tell(() => {
     const { peers, messages, behind } = syncer.view();
     return {
@@ -134,6 +138,11 @@ export function watchSync({ own, tell }: CoreMetrics, syncer: WatchedSync): void
     'skerry_sync_later_messages',
     "messages of a peer that are ahead of this node's clock",
     () => syncer.view().later,
+  );
+  own.watch(
+    'skerry_database_losses',
+    'how often the database turned out to have lost what was acknowledged, since this process began',
+    () => sync.losses,
   );
 }
 

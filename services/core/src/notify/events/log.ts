@@ -13,6 +13,8 @@ export interface EventLog {
   read(cursor: string, limit: number): Promise<NetworkEvent[]>;
   /** Resolves when something may have been written, or when the signal ends. */
   waitForMore(signal: AbortSignal): Promise<void>;
+  /** The largest number that this process has told anybody. */
+  readonly seen: number;
   /** Tells waiting readers to look. */
   wake(): void;
   /** How often that was. */
@@ -31,12 +33,20 @@ export function parseCursor(cursor: string): number {
 export function createEventLog(db: Kysely<Schema>): EventLog {
   let waiting = new Set<() => void>();
   let wakes = 0;
+  let seen = 0;
+  const note = (seq: number) => {
+    seen = Math.max(seen, seq);
+  };
   return {
+    get seen() {
+      return seen;
+    },
     get wakes() {
       return wakes;
     },
     async lastCursor() {
       const row = await db.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
+      note(row.last_seq);
       return String(row.last_seq);
     },
     async read(cursor, limit) {
@@ -47,6 +57,7 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
         .orderBy('seq')
         .limit(limit)
         .execute();
+      note(rows.at(-1)?.seq ?? 0);
       return rows.map(
         (row) =>
           ({ cursor: String(row.seq), kind: row.kind, time_ms: row.time_ms, data: row.data }) as NetworkEvent,

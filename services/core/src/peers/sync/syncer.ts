@@ -90,6 +90,14 @@ export class Syncer {
     for (const wake of this.#wakes.splice(0)) wake();
   }
 
+  /** What this node was known to have is not certain any more: it is in step with nobody until it has compared again. */
+  startOver(): void {
+    this.#declined = new Declined(this.#options.clock.now);
+    for (const peer of this.#peers)
+      if (peer.syncedMs !== null) Object.assign(peer, { state: 'syncing', syncedMs: null });
+    this.nudge();
+  }
+
   /** What was ahead of the clock may be due now: until the next session nobody knows. */
   #onClockMoved(movedMs: number): void {
     this.#moves++;

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Database, openPool } from '@skerry/database';
+import { createTestDatabase, databaseUrlOf } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import type { Schema } from '../../store/schema.ts';
+import { createTestCore, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+import { linkTo } from './testing/setup.ts';
+
+const log = createLogger('test', 'silent');
+
+const makeDatabase = () => createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+
+async function send(core: TestCore, ...values: readonly number[]): Promise<void> {
+  for (const n of values) {
+    const { status } = await core.send(signers.alice, {
+      type: 'POST',
+      content: { type: 'note', content: n },
+    });
+    assert.equal(status, 200);
+  }
+}
+
+const sizeOf = ({ rooms }: TestCore) => rooms.sync.set.index.size;
+const fingerprintOf = ({ rooms: { sync } }: TestCore) => sync.set.index.fingerprint(0, sync.set.index.size);
+const lookBoth = (...cores: TestCore[]) => Promise.all(cores.map(({ rooms }) => rooms.sync.look()));
+
+async function countMessages({ pool }: Database<Schema>): Promise<number> {
+  const { rows } = await pool.query('select count(*)::int as count from messages');
+  return rows[0].count;
+}
+
+describe('several processes on one database', () => {
+  test('each has the set of all, whoever wrote, also while one is still reading the keys', async () => {
+    await using database = await makeDatabase();
+    await using one = await createTestCore({ database, log });
+    await send(one, 1, 2);
+    await using two = await createTestCore({ database, log });
+    for (let n = 10; n < 20; n += 2) {
+      await send(one, n);
+      await send(two, n + 1);
+    }
+    const reading = two.rooms.sync.load();
+    await send(one, 30, 31);
+    await reading;
+    await lookBoth(one, two);
+    const count = await countMessages(database);
+    assert.deepEqual([sizeOf(one), sizeOf(two)], [count, count]);
+    assert.deepEqual(fingerprintOf(one), fingerprintOf(two));
+  });
+
+  test('one that was away for so long that its rows are deleted reads the set anew, and has lost nothing', async () => {
+    await using database = await makeDatabase();
+    await using one = await createTestCore({ database, log });
+    await using two = await createTestCore({ database, log });
+    await send(one, 1, 2, 3);
+    await database.pool.query('delete from set_changes where seq < (select max(seq) from set_changes)');
+    await two.rooms.sync.look();
+    assert.deepEqual(fingerprintOf(one), fingerprintOf(two));
+    await send(two, 4);
+    await one.rooms.sync.look();
+    assert.equal(sizeOf(one), await countMessages(database));
+  });
+});
+
+type Made = Awaited<ReturnType<typeof makeDatabase>>;
+
+async function atServer(url: string, statement: string): Promise<void> {
+  await using server = await openPool({ connectionString: databaseUrlOf(url, 'postgres') }, { log });
+  await server.pool.query(statement);
+}
+
+const endConnections = ({ url, name }: Made) =>
+  atServer(url, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+
+/** Takes every connection that the pool may have, and asks each. Those that have ended are let go of. */
+async function allLeadTo(pool: Made['pool'], name: string): Promise<boolean> {
+  const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
+  const names = await Promise.all(
+    clients.map(async (client) => {
+      const row = await client.query('select current_database() as name').then(
+        ({ rows }) => rows[0],
+        () => undefined,
+      );
+      client.release(row === undefined);
+      return row?.name;
+    }),
+  );
+  return names.every((one) => one === name);
+}
+
+/** The database as it is now, in the same server: what a standby has to which nothing came since. */
+async function copyOf(database: Made) {
+  const copy = `${database.name}_standby`;
+  await endConnections(database);
+  await atServer(database.url, `create database ${copy} template ${database.name} strategy file_copy`);
+  return {
+    /** It becomes the primary: connections to the other one end. */
+    promote: async () => {
+      Object.assign(database.pool.options, { connectionString: databaseUrlOf(database.url, copy) });
+      await endConnections(database);
+      await until('every connection of the pool leads to it', () => allLeadTo(database.pool, copy));
+    },
+    [Symbol.asyncDispose]: () => atServer(database.url, `drop database ${copy} with (force)`),
+  };
+}
+
+const roundOf = ({ rooms }: TestCore) => rooms.sync.syncer.round(new AbortController().signal);
+
+test('a database that comes back without what was acknowledged is noticed, and peers give it back', async () => {
+  await using database = await makeDatabase();
+  const places: { core?: TestCore; peer?: TestCore } = {};
+  await using peer = await createTestCore({ log, peers: [linkTo('core', () => places.core!)] });
+  await using core = await createTestCore({ database, log, peers: [linkTo('peer', () => peer)] });
+  places.core = core;
+  await send(core, 1, 2, 3);
+  await using standby = await copyOf(database);
+  await send(core, 4, 5, 6);
+  assert.ok(await roundOf(peer));
+  const told = Number(await core.rooms.events.lastCursor());
+  await standby.promote();
+
+  assert.equal(await countMessages(database), 3, 'three that were acknowledged are gone');
+  await send(core, 7);
+  await core.rooms.sync.look();
+  assert.equal(sizeOf(core), 4);
+  assert.equal(core.rooms.sync.syncer.view().state, 'syncing');
+  assert.ok(Number(await core.rooms.events.lastCursor()) >= told, 'no number is given twice from now on');
+  assert.ok(await roundOf(core));
+  assert.equal(await countMessages(database), 7);
+  assert.ok(await roundOf(peer));
+  assert.deepEqual(fingerprintOf(core), fingerprintOf(peer));
+  assert.equal(core.rooms.sync.syncer.view().state, 'synced');
+});

@@ -1,0 +1,104 @@
+import type { Logger } from '@skerry/kit';
+import type { Kysely } from 'kysely';
+import { raiseEvents, readChanges, readPlace, trimChanges } from '../../intake/pipeline/set-changes.ts';
+import { follows, type SetChange, type SetPlace } from '../../intake/pipeline/set-place.ts';
+import type { Committed, Move } from '../../intake/pipeline/statement.ts';
+import type { EventLog } from '../../notify/events/log.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { NodeSet } from './node-set.ts';
+
+export interface SetFollowerOptions {
+  readonly db: Kysely<Schema>;
+  readonly set: NodeSet;
+  readonly events: Pick<EventLog, 'seen'>;
+  readonly log: Logger;
+}
+
+/** Between looks at what others wrote, while this process writes nothing or nobody else does. */
+export const LOOK_MS = 1_000;
+/** Looks between deleting rows that everybody has read. */
+const TRIM_EVERY = 30;
+
+/**
+ * Keeps the set of messages in step with the database, whoever writes to it. What this process commits is followed at
+ * once; what others did is read from the rows of changes. Where the database has lost what was followed (a standby without some of it
+ * became the primary), the set is read anew, so that peers are asked for what is missing.
+ */
+export class SetFollower {
+  readonly #options: SetFollowerOptions;
+  /** What the set holds; undefined until it is read. */
+  #place: SetPlace | undefined;
+  #looks = 0;
+  /** How often the database turned out to have another history. */
+  #losses = 0;
+
+  constructor(options: SetFollowerOptions) {
+    this.#options = options;
+  }
+
+  get set(): NodeSet {
+    return this.#options.set;
+  }
+
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** Reads all keys. One that failed may be called again. Throws OVERLOADED. */
+  async load(): Promise<void> {
+    const { db, set } = this.#options;
+    this.#place = await readPlace(db);
+    await set.load(db);
+  }
+
+  /** A batch of this process is durable. */
+  committed({ row, moves }: Pick<Committed, 'row' | 'moves'>): void {
+    this.#take(row, moves);
+  }
+
+  /** False where others wrote before it, or the history is another one: `look` finds out. */
+  #take(row: SetChange, moves: readonly Move[]): boolean {
+    if (!this.#place || !follows(this.#place, row)) return false;
+    this.#options.set.follow(moves);
+    this.#place = row;
+    return true;
+  }
+
+  /**
+   * Follows what others wrote.
+   * @returns whether the database had lost what was followed: the set was read anew, and may lack what peers have
+   */
+  async look(): Promise<boolean> {
+    const { db } = this.#options;
+    if (!this.#place) return false;
+    if (++this.#looks % TRIM_EVERY === 0) await trimChanges(db);
+    for (;;) {
+      const next = await readChanges(db, this.#place);
+      if (next.state !== 'here') return this.#readAnew(next.state);
+      if (next.rows.length === 0) return false;
+      for (const { moves, ...row } of next.rows) {
+        // This process may have committed and followed it meanwhile.
+        if (row.seq > this.#place.seq && !this.#take(row, moves)) return this.#readAnew('other');
+      }
+    }
+  }
+
+  async #readAnew(why: 'deleted' | 'other'): Promise<boolean> {
+    const { db, set, events, log } = this.#options;
+    const before = set.index.size;
+    const { seq, lastEvent } = this.#place!;
+    if (why === 'other') await raiseEvents(db, Math.max(lastEvent, events.seen));
+    await this.load();
+    const facts = { batches_followed: seq, messages_before: before, messages: set.index.size };
+    if (why === 'deleted') {
+      log.warn(facts, 'this process was so long behind the others that it has read the set of messages anew');
+      return false;
+    }
+    this.#losses++;
+    log.error(
+      facts,
+      'the database has lost what it had said was durable, as when a standby that lagged behind becomes the primary; peers are asked for it',
+    );
+    return true;
+  }
+}
