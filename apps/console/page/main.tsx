@@ -39,6 +39,25 @@ const VIEWS: readonly View[] = [
     show: ([id]) => (id === undefined ? <Machines /> : <MachinePage key={id} id={id} />),
   },
   {
+    part: 'programs',
+    title: 'Programs',
+    show: ([hash]) =>
+      hash === undefined ? (
+        <Lazy load={() => import('./views/owner/programs.tsx')} show={({ Programs }) => <Programs />} />
+      ) : (
+        <Lazy
+          key={hash}
+          load={() => import('./views/owner/program.tsx')}
+          show={({ ProgramPage }) => <ProgramPage hash={hash} />}
+        />
+      ),
+  },
+  {
+    part: 'files',
+    title: 'Files',
+    show: () => <Lazy load={() => import('./views/owner/files.tsx')} show={({ Files }) => <Files />} />,
+  },
+  {
     part: 'messages',
     title: 'Messages',
     show: ([hash]) => (hash === undefined ? <Messages /> : <MessagePage key={hash} hash={hash} />),

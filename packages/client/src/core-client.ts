@@ -284,6 +284,11 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return callRaw(this.url, STORAGE_API.getRawFile, { params: { hash } }, this.#fileOptions);
   }
 
+  /** What the node says of a file without its bytes. Throws FILE_NOT_FOUND. */
+  getFileMetadata(hash: string): Promise<AnswerOf<typeof STORAGE_API.getFileMetadata>> {
+    return this.#call(STORAGE_API.getFileMetadata, { params: { hash } });
+  }
+
   /** One block of IPFS as the node keeps it. The caller checks its hash. */
   getIpfsBlock(cid: string): Promise<Response> {
     const input = { params: { hash: cid }, query: { format: 'raw' } } as const;

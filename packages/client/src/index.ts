@@ -35,7 +35,7 @@ export {
 } from './network-message.ts';
 export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
 export { type NodeNames, type OperationToSign, OwnerPass } from './owner-pass.ts';
-export { type RequestOptions, request } from './request.ts';
+export { type RequestOptions, readRefusal, request } from './request.ts';
 export {
   type ComputedScores,
   computeScores,

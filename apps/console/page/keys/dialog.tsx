@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { type Question, question } from '../data/identity.ts';
 import { Facts, Mark, Safe } from '../parts/basic.tsx';
 import { Json } from '../parts/json.tsx';
-import { costText, enforcementText } from '../pure/cost.ts';
+import { costText, enforcementText } from '../pure/owner/cost.ts';
 
 const pretty = (text: string): string => {
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { passphraseFault } from '../pure/passphrase.ts';
+import { passphraseFault } from '../pure/owner/passphrase.ts';
 import { openKey, type Secret, sealKey } from './seal.ts';
 
 const ADDRESS = `0x${'ab'.repeat(20)}`;

@@ -63,6 +63,17 @@ export function mebibytes(value: number): string {
   return `${Number.isInteger(size) || size >= 100 ? Math.round(size) : size.toFixed(1)} ${BINARY[unit]}`;
 }
 
+const SIZES = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+/** `12 bytes`, `1.5 MB`: of a thousand each. */
+export function bytes(value: number): string {
+  let [size, unit] = [value, 0];
+  while (size >= 1_000 && unit < SIZES.length - 1) {
+    size /= 1_000;
+    unit++;
+  }
+  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${SIZES[unit]}`;
+}
+
 /** Characters that hide, reorder or imitate: controls, formats, separators of lines. */
 const TRICKS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 

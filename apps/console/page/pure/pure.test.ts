@@ -5,7 +5,7 @@ import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { compareLines } from './compare.ts';
 import { balanceOver, credits, dollars, rounded } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
-import { clock, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
+import { bytes, clock, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
 import { measuredHistory, scoreHistory } from './history.ts';
 import { fields, list, maybe, number, record, rows, text, Unreadable } from './read.ts';
 import { linkTo, parseRoute } from './route.ts';
@@ -244,4 +244,11 @@ test('what is asked of a chain: transactions have addresses, and no arguments', 
   assert.deepEqual(chainQueryOf({ ...typed, what: 'transactions', cursor: 'c' }), {
     ...{ address: '0xa', from_block: '3', cursor: 'c', limit: '20' },
   });
+});
+
+test('sizes of files', () => {
+  assert.deepEqual([0, 999, 1_500, 250_000, 3_200_000_000].map(bytes), [
+    ...['0 bytes', '999 bytes', '1.5 kB'],
+    ...['250 kB', '3.2 GB'],
+  ]);
 });

@@ -14,8 +14,8 @@ import {
 } from '@skerry/protocol';
 import { CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
-import type { Cost } from '../pure/cost.ts';
-import { type Words, wordsOf } from '../pure/words.ts';
+import type { Cost } from '../pure/owner/cost.ts';
+import { type Words, wordsOf } from '../pure/owner/words.ts';
 
 /** Whose signature is wanted. */
 export interface Owner {

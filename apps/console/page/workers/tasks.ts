@@ -1,6 +1,6 @@
 import type { AskedSigner, ListedMessage } from '@skerry/client';
 import { AppError, hostnameOf, IMAGES } from '@skerry/protocol';
-import type { Cost } from '../pure/cost.ts';
+import type { Cost } from '../pure/owner/cost.ts';
 import { type AddedUp, addUp } from './account.ts';
 import { type Action, act, type Done } from './actions.ts';
 import { signerThatAsks, type ToSign } from './ask-owner.ts';
@@ -9,6 +9,7 @@ import { type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
+import { type Uploaded, upload } from './upload.ts';
 
 /** What the verifier can be asked for, by name. */
 export interface Tasks {
@@ -59,6 +60,11 @@ export interface Tasks {
     readonly asked: { readonly coreUrl: string; readonly action: Action };
     readonly answer: Done;
   };
+  /** Asked with `by`. It tells how far it is: hashed from 0 to 1, sent from 1 to 2. */
+  readonly upload: {
+    readonly asked: { readonly coreUrl: string; readonly file: File };
+    readonly answer: Uploaded;
+  };
 }
 export type TaskName = keyof Tasks;
 
@@ -97,6 +103,7 @@ const HANDLERS: Handlers = {
   images: () => IMAGES,
   quote: ({ coreUrl, priced }) => quote(coreUrl, priced),
   act: ({ coreUrl, action }, _onProgress, signer) => act(coreUrl, action, signer),
+  upload: ({ coreUrl, file }, onProgress, signer) => upload(coreUrl, file, signer, onProgress),
 };
 
 /** Does a task, and tells of it until it is done. */

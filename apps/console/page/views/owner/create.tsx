@@ -6,9 +6,9 @@ import { useNetwork } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
 import { Mark, Panel } from '../../parts/basic.tsx';
 import { Failed } from '../../parts/states.tsx';
-import { costText, enforcementText } from '../../pure/cost.ts';
 import { mebibytes } from '../../pure/format.ts';
-import { type MachineForm, type MachineSize, readMachineForm, SIZES } from '../../pure/machine-form.ts';
+import { costText, enforcementText } from '../../pure/owner/cost.ts';
+import { type MachineForm, type MachineSize, readMachineForm, SIZES } from '../../pure/owner/machine-form.ts';
 import { linkTo } from '../../pure/route.ts';
 import { NeedKey } from './need-key.tsx';
 

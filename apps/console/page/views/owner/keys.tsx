@@ -15,7 +15,7 @@ import { connect, findWallets, wallets } from '../../keys/wallets.ts';
 import { Badge, Facts, Hash, Panel, Time } from '../../parts/basic.tsx';
 import { Form } from '../../parts/form.tsx';
 import { Empty, Failed } from '../../parts/states.tsx';
-import { passphraseFault } from '../../pure/passphrase.ts';
+import { passphraseFault } from '../../pure/owner/passphrase.ts';
 import { linkTo } from '../../pure/route.ts';
 
 /** Runs one thing at a time, and tells why it failed. */

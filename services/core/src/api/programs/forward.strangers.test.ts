@@ -95,6 +95,19 @@ test('a program that a compute node has not heard of yet runs once it has', asyn
   assert.deepEqual([output.body.toString(), asked], ['well', 3]);
 });
 
+test('how a program was started is passed on, and no other word in its place', async () => {
+  const startOf = async (word: string) => {
+    const output = await runOn((_request, response) => {
+      response.writeHead(200, { 'net-program-outcome': 'answered', 'net-program-start': word }).end();
+    });
+    return output.start;
+  };
+  assert.deepEqual(
+    [await startOf('warm'), await startOf('cold'), await startOf('<b>')],
+    ['warm', 'cold', undefined],
+  );
+});
+
 test('of the details of a node’s refusal only a bounded traceback is passed on', async () => {
   const details = { traceback: 'x'.repeat(1_000_000), other: 'y'.repeat(1_000_000) };
   const failed = runOn((_request, response) => {

@@ -15,6 +15,8 @@ export interface ProgramOutput {
   readonly status: number;
   readonly contentType: string;
   readonly body: Buffer;
+  /** How its sandbox came about, by the node's word; undefined where it does not say. */
+  readonly start: string | undefined;
 }
 
 /** Nodes tried for one call, and what a call may take beside its program's own time: loading code, waiting for a sandbox. */
@@ -57,6 +59,9 @@ function detailsOf(details: unknown): { traceback: string } | undefined {
   return typeof traceback === 'string' ? { traceback: traceback.slice(0, TRACEBACK_CHARS_MAX) } : undefined;
 }
 
+/** `warm`, `spare` or `cold` (docs/programs.md): a node's other words are not passed on. */
+const STARTS = ['warm', 'spare', 'cold'];
+
 /** What a node answered where the program did not. It is a stranger: only words that we know are passed on. */
 function refusalOf(body: Buffer, status: number): AppError {
   try {
@@ -89,7 +94,8 @@ async function callRunner(
   });
   if (answer.headers['net-program-outcome'] !== 'answered') throw refusalOf(answer.body, answer.status);
   const contentType = answer.headers['content-type'] ?? 'application/octet-stream';
-  return { status: answer.status, contentType, body: answer.body };
+  const start = STARTS.find((one) => one === answer.headers['net-program-start']);
+  return { status: answer.status, contentType, body: answer.body, start };
 }
 
 const FAILURES: Readonly<Record<AskFailure, (message: string) => AppError>> = {

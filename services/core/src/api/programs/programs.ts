@@ -68,7 +68,12 @@ export function programHandlers({
         ...forwarding,
         caller: callerOf(request.raw),
       });
-      return reply.headers(HEADERS).status(output.status).type(output.contentType).send(output.body);
+      const start = output.start === undefined ? {} : { 'net-program-start': output.start };
+      return reply
+        .headers({ ...HEADERS, ...start })
+        .status(output.status)
+        .type(output.contentType)
+        .send(output.body);
     },
   };
 }

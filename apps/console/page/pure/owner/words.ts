@@ -1,4 +1,4 @@
-import { cores } from './format.ts';
+import { cores } from '../format.ts';
 
 /** What somebody is about to sign, in words. */
 export interface Words {

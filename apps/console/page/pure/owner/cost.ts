@@ -12,6 +12,9 @@ const DAY_SECONDS = 86_400n;
 /** A credit is a millionth of a dollar. */
 const CREDITS_PER_CENT = 10_000n;
 
+/** Less is told by the day alone. */
+const CREDITS_TOLD_BY_HOUR = 10n;
+
 /** Whole credits, to the nearest. */
 const creditsOf = (nano: bigint) => (nano + NANO / 2n) / NANO;
 
@@ -30,10 +33,10 @@ export function costText({ nano }: Pick<Cost, 'nano'>): string {
   if (rate === 0n) return 'nothing: no price is published';
   const [hour, day] = [creditsOf(rate * HOUR_SECONDS), creditsOf(rate * DAY_SECONDS)];
   if (day === 0n) return 'less than a credit a day';
-  const rest = `${GROUPED.format(day)} a day (${dollars(day)})`;
-  return hour === 0n
-    ? `less than a credit an hour, ${rest}`
-    : `${GROUPED.format(hour)} credits an hour, ${rest}`;
+  const money = `(${dollars(day)})`;
+  return hour < CREDITS_TOLD_BY_HOUR
+    ? `${GROUPED.format(day)} ${day === 1n ? 'credit' : 'credits'} a day ${money}`
+    : `${GROUPED.format(hour)} credits an hour, ${GROUPED.format(day)} a day ${money}`;
 }
 
 /** What follows when nobody pays. */

@@ -1,0 +1,231 @@
+import { useState } from 'preact/hooks';
+import { act } from '../../data/act.ts';
+import { useAction } from '../../data/action.ts';
+import { readWholeMessages, type WholeMessage } from '../../data/answers.ts';
+import { identity } from '../../data/identity.ts';
+import { useNetwork } from '../../data/network.ts';
+import { useProof } from '../../data/prove.ts';
+import { useCore } from '../../data/questions.ts';
+import { Badge, Hash, Mark, Panel, Safe, Time } from '../../parts/basic.tsx';
+import { Empty, Failed, Loaded } from '../../parts/states.tsx';
+import { type Column, SortTable } from '../../parts/table.tsx';
+import { costText } from '../../pure/owner/cost.ts';
+import { EXAMPLES, RUNTIMES } from '../../pure/owner/program-form.ts';
+import { fields, maybe, text } from '../../pure/read.ts';
+import { linkTo } from '../../pure/route.ts';
+import { NeedKey } from './need-key.tsx';
+
+const readProgram = fields({ name: maybe(text), runtime: maybe(text) });
+
+interface Row {
+  readonly message: WholeMessage;
+  readonly name: string;
+  readonly runtime: string;
+}
+
+/** A program of the network form has neither at the same place. */
+function rowOf(message: WholeMessage): Row {
+  try {
+    const { name, runtime } = readProgram(message.content, 'the program');
+    return { message, name: name ?? 'without a name', runtime: runtime ?? 'as its message says' };
+  } catch {
+    return { message, name: 'a program of the network form', runtime: 'as its message says' };
+  }
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    name: 'name',
+    title: 'Program',
+    sort: ({ name }) => name,
+    cell: ({ name, message }) => (
+      <a href={linkTo(['programs', message.item_hash])}>
+        <Safe text={name} limit={60} />
+      </a>
+    ),
+  },
+  {
+    name: 'runtime',
+    title: 'Runtime',
+    sort: ({ runtime }) => runtime,
+    cell: ({ runtime }) => (
+      <Badge tone="plain">
+        <Safe text={runtime} limit={30} />
+      </Badge>
+    ),
+  },
+  {
+    name: 'owner',
+    title: 'Published by',
+    sort: ({ message }) => message.sender,
+    cell: ({ message }) => <Hash value={message.sender} />,
+  },
+  {
+    name: 'time',
+    title: 'Published',
+    sort: ({ message }) => -message.time,
+    cell: ({ message }) => <Time ms={message.time * 1_000} />,
+  },
+];
+
+const LISTED = 50;
+
+function Published() {
+  const listed = useCore(`/api/v0/messages.json?msgTypes=PROGRAM&pagination=${LISTED}`, readWholeMessages);
+  return (
+    <Panel title="Published" wide aside="anybody can run them">
+      <Loaded from={listed}>
+        {({ messages }) =>
+          messages.length === 0 ? (
+            <Empty title="Nobody has published a program yet." />
+          ) : (
+            <SortTable
+              label="programs"
+              columns={COLUMNS}
+              rows={messages.map(rowOf)}
+              keyOf={({ message }) => message.item_hash}
+              first="time"
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+interface ProgramForm {
+  readonly name: string;
+  readonly runtime: string;
+  readonly code: string;
+  readonly memory: string;
+  readonly timeout: string;
+}
+
+const formOf = (at: number): ProgramForm => {
+  const { name, runtime, code } = EXAMPLES[at]!;
+  return { name, runtime, code, memory: '128', timeout: '30' };
+};
+
+const contentOf = ({ name, runtime, code, memory, timeout }: ProgramForm) => ({
+  ...{ name: name.trim(), runtime, code },
+  ...{ memory: Number(memory), timeout: Number(timeout) },
+});
+
+interface EditorProps {
+  readonly form: ProgramForm;
+  readonly edit: (change: Partial<ProgramForm>) => void;
+}
+
+function Editor({ form, edit }: EditorProps) {
+  const input = (name: 'name' | 'memory' | 'timeout', label: string, isNumber: boolean) => (
+    <label class={isNumber ? 'number-field' : ''}>
+      {label}
+      <input
+        name={name}
+        value={form[name]}
+        autocomplete="off"
+        spellcheck={false}
+        {...(isNumber ? { inputMode: 'numeric' as const, pattern: '[0-9]+' } : {})}
+        required
+        onInput={({ currentTarget }) => edit({ [name]: currentTarget.value })}
+      />
+    </label>
+  );
+  return (
+    <>
+      {input('name', 'Name', false)}
+      <label>
+        Runtime
+        <select value={form.runtime} onChange={({ currentTarget }) => edit({ runtime: currentTarget.value })}>
+          {RUNTIMES.map((runtime) => (
+            <option key={runtime} value={runtime}>
+              {runtime}
+            </option>
+          ))}
+        </select>
+      </label>
+      {input('memory', 'MiB of memory', true)}
+      {input('timeout', 'Seconds a call', true)}
+      <label class="wide-field">
+        Code
+        <textarea
+          name="code"
+          rows={14}
+          spellcheck={false}
+          autocapitalize="off"
+          required
+          value={form.code}
+          onInput={({ currentTarget }) => edit({ code: currentTarget.value })}
+        />
+      </label>
+    </>
+  );
+}
+
+function Write() {
+  const { coreUrl } = useNetwork();
+  const [form, setForm] = useState(formOf(0));
+  const edit = (change: Partial<ProgramForm>) => setForm((before) => ({ ...before, ...change }));
+  const publishing = useAction(async (content: Readonly<Record<string, unknown>>) => {
+    const { itemHash } = await act({ kind: 'createProgram', content });
+    location.hash = linkTo(['programs', itemHash]);
+  });
+  const quoted = useProof('quote', { coreUrl, priced: { type: 'PROGRAM', content: contentOf(form) } });
+  const cost = quoted.kind === 'proven' ? quoted.value : null;
+  const isBusy = publishing.state.kind === 'running';
+  return (
+    <Panel
+      title="Write one"
+      wide
+      aside={
+        <label class="choice">
+          Begin with
+          <select onChange={({ currentTarget }) => setForm(formOf(Number(currentTarget.value)))}>
+            {EXAMPLES.map(({ title }, at) => (
+              <option key={title} value={at}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+      }
+    >
+      <form
+        class="fields"
+        aria-label="program"
+        onSubmit={(event) => {
+          event.preventDefault();
+          publishing.run(contentOf(form));
+        }}
+      >
+        <Editor form={form} edit={edit} />
+        <div class="wide-field sending">
+          {cost === null ? null : (
+            <p class="foreseen">
+              <span class="muted">Kept, it costs</span> <b>{costText(cost)}</b>
+              <Mark kind="said" label="prices of the core node" />
+            </p>
+          )}
+          {publishing.state.kind === 'failed' ? <Failed failure={publishing.state.failure} /> : null}
+          <button type="submit" class="primary" disabled={!identity.value || isBusy}>
+            {isBusy ? 'Waiting for your signature' : 'Look at it and sign'}
+          </button>
+        </div>
+      </form>
+    </Panel>
+  );
+}
+
+/** Programs: those there are, and an editor for another one. */
+export function Programs() {
+  return (
+    <>
+      <h1>Programs</h1>
+      <NeedKey what="A program" />
+      <div class="panels">
+        <Write />
+        <Published />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,115 @@
+import { type AskedSigner, CoreClient, createAnswerParser, readRefusal } from '@skerry/client';
+import { AppError, sha256HexOf } from '@skerry/protocol';
+import { STORAGE_API, StoredFileView } from '@skerry/protocol/api/core/storage';
+
+export interface Uploaded {
+  /** Of the STORE message. */
+  readonly itemHash: string;
+  /** SHA-256, computed here; the node computed the same. */
+  readonly fileHash: string;
+  /** Whether the node had the bytes already: they were not sent again. */
+  readonly wasThere: boolean;
+}
+
+/** How far a file is: hashed from 0 to 1, since the signature covers the hash; sent from 1 to 2. */
+type Tell = (done: number) => void;
+
+const parseStored = createAnswerParser(StoredFileView, 'the answer');
+/** A sender that gets nothing away for so long has lost the node. */
+const SILENCE_MS = 60_000;
+
+async function hashOf(file: Blob, tell: Tell): Promise<string> {
+  let done = 0;
+  const counting = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      done += chunk.length;
+      tell(done / file.size);
+      controller.enqueue(chunk);
+    },
+  });
+  const chunks = (async function* () {
+    const reader = file.stream().pipeThrough(counting).getReader();
+    for (;;) {
+      const { done: isDone, value } = await reader.read();
+      if (isDone) return;
+      yield value;
+    }
+  })();
+  return sha256HexOf(chunks);
+}
+
+/** A request that tells how much of it is sent, which `fetch` does not. Throws AppError. */
+function send(url: string, form: FormData, tell: Tell): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = new XMLHttpRequest();
+    const lost = () => {
+      asked.abort();
+      reject(
+        new AppError('UPSTREAM_UNAVAILABLE', `${new URL(url).origin} was lost while the file was sent to it`),
+      );
+    };
+    let silence = setTimeout(lost, SILENCE_MS);
+    asked.upload.onprogress = ({ loaded, total }) => {
+      clearTimeout(silence);
+      silence = setTimeout(lost, SILENCE_MS);
+      tell(1 + loaded / Math.max(total, 1));
+    };
+    asked.onload = () => {
+      clearTimeout(silence);
+      resolve({ status: asked.status, text: asked.responseText });
+    };
+    asked.onerror = () => {
+      clearTimeout(silence);
+      lost();
+    };
+    asked.open('POST', url);
+    asked.send(form);
+  });
+}
+
+/** Whether the node has these bytes: after an upload that broke off once they had arrived, or of anybody else. */
+async function isThere(core: CoreClient<AskedSigner>, hash: string, bytes: number): Promise<boolean> {
+  try {
+    return (await core.getFileMetadata(hash)).size === bytes;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'FILE_NOT_FOUND') return false;
+    throw error;
+  }
+}
+
+async function sendFile(
+  core: CoreClient<AskedSigner>,
+  file: File,
+  hash: string,
+  tell: Tell,
+): Promise<string> {
+  const form = new FormData();
+  form.set('address', core.signer.address);
+  form.set('signature', await core.signer.sign(hash));
+  form.set('file', file, file.name);
+  const url = `${core.url}${STORAGE_API.storeFile.path}`;
+  const { status, text } = await send(url, form, tell);
+  if (status !== 200) throw readRefusal(text, { status, url });
+  const stored = parseStored(JSON.parse(text));
+  if (stored.file_hash !== hash)
+    throw new AppError('HASH_MISMATCH', `the node says that it stored ${stored.file_hash}, not ${hash}`);
+  return stored.item_hash;
+}
+
+/** Hashes a file, has it signed and sends it, unless the node has its bytes. Throws AppError. */
+export async function upload(
+  coreUrl: string,
+  file: File,
+  signer: AskedSigner | undefined,
+  tell: Tell,
+): Promise<Uploaded> {
+  if (!signer) throw new AppError('SIGNATURE_REQUIRED', 'a file is signed, and no key is chosen');
+  const core = new CoreClient({ url: coreUrl, signer });
+  const fileHash = await hashOf(file, tell);
+  const wasThere = await isThere(core, fileHash, file.size);
+  const content = { item_type: 'storage', item_hash: fileHash, size: file.size };
+  const itemHash = wasThere
+    ? (await core.postMessage({ type: 'STORE', content })).item_hash
+    : await sendFile(core, file, fileHash, tell);
+  return { itemHash, fileHash, wasThere };
+}
