@@ -63,6 +63,13 @@ const VIEWS: readonly View[] = [
     show: ([hash]) => (hash === undefined ? <Messages /> : <MessagePage key={hash} hash={hash} />),
   },
   {
+    part: 'webhooks',
+    title: 'Webhooks',
+    show: () => (
+      <Lazy load={() => import('./views/webhooks/webhooks.tsx')} show={({ Webhooks }) => <Webhooks />} />
+    ),
+  },
+  {
     part: 'credits',
     title: 'Credits',
     show: ([address]) => (

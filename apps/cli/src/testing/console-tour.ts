@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { assertFits, type Browsing, startBrowser } from './browser.ts';
 import { assertAccessible, assertReachable } from './console/access.ts';
 import { catchLies, type Told } from './console/liars.ts';
+import { clickWebhook } from './console/webhook.ts';
 
 /** What the console shows of a network, seen in a browser. */
 
@@ -36,6 +37,11 @@ const viewsOf = ({ nodeId, machineId, owner }: Tour): Readonly<Record<string, st
   [`machines/${machineId}`]: '.timeline [data-mark=proven]',
   messages: '.rows tbody tr >> nth=5',
   [`messages/${machineId}`]: '.verdict[data-state=proven]',
+  programs: 'textarea',
+  files: 'input[type=file], .panel',
+  create: 'form, .stale',
+  keys: 'button',
+  webhooks: '.stale',
   credits: 'table.rows tbody tr',
   [`credits/${owner}`]: 'figure.chart',
   indexer: 'table.rows tbody tr, .empty',
@@ -70,6 +76,7 @@ export async function tourConsole(tour: Tour): Promise<void> {
   await using browser = await startBrowser();
   await lookAtAll(browser, tour);
   await catchLies(browser, tour);
+  await clickWebhook(browser, core);
   await browser.look(`${core}/`, { width: 1_600, theme: 'light' }, async (page) => {
     await page.getByRole('navigation').getByRole('link', { name: 'Nodes' }).click();
     await page.locator(`table.rows a[href="#/nodes/${nodeId}"]`).click();

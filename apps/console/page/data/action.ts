@@ -13,6 +13,8 @@ export interface Action<A, T> {
   readonly state: Done<T>;
   /** Begins; what ran before is given up. */
   readonly run: (asked: A) => void;
+  /** Gives up what runs, and drops what came of it. */
+  readonly forget: () => void;
 }
 
 /** Does something when it is asked to, and tells how it went. */
@@ -35,5 +37,9 @@ export function useAction<A, T>(
       (error: unknown) => tell({ kind: 'failed', failure: failureOf(error) }),
     );
   };
-  return { state, run };
+  const forget = () => {
+    running.current?.abort();
+    setState({ kind: 'idle' });
+  };
+  return { state, run, forget };
 }

@@ -10,6 +10,7 @@ import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
 import { type Uploaded, upload } from './upload.ts';
+import { askWebhooks, type WebhookAnswer, type WebhookQuestion } from './webhooks.ts';
 
 /** What the verifier can be asked for, by name. */
 export interface Tasks {
@@ -65,6 +66,11 @@ export interface Tasks {
     readonly asked: { readonly coreUrl: string; readonly file: File };
     readonly answer: Uploaded;
   };
+  /** What the owner of webhooks signs: asked with `by`. */
+  readonly webhook: {
+    readonly asked: { readonly coreUrl: string; readonly question: WebhookQuestion };
+    readonly answer: WebhookAnswer;
+  };
 }
 export type TaskName = keyof Tasks;
 
@@ -104,6 +110,7 @@ const HANDLERS: Handlers = {
   quote: ({ coreUrl, priced }) => quote(coreUrl, priced),
   act: ({ coreUrl, action }, _onProgress, signer) => act(coreUrl, action, signer),
   upload: ({ coreUrl, file }, onProgress, signer) => upload(coreUrl, file, signer, onProgress),
+  webhook: ({ coreUrl, question }, _onProgress, signer) => askWebhooks(coreUrl, question, signer),
 };
 
 /** Does a task, and tells of it until it is done. */

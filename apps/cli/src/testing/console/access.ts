@@ -49,9 +49,9 @@ export async function assertAccessible(page: Page, where: string): Promise<void>
 
 /** More is a trap, or a page that nobody goes through with keys. */
 const TABS_MAX = 600;
-/** What comes and goes by itself, and what the browser shows of a closed part. */
+/** Of a group of radio buttons, Tab reaches the one that is chosen; arrows reach the others. */
 const REACHABLE =
-  'a[href], button:not(:disabled), input, select, textarea, summary, [tabindex="0"]:not(.live)';
+  'a[href], button:not(:disabled), input:not([type=radio]), select, textarea, summary, [tabindex="0"]:not(.live)';
 
 interface Watched extends Window {
   seen: Set<Element>;
