@@ -37,6 +37,8 @@ export async function isSkerryThere(host: string, ports: readonly PortFacts[]): 
     if (state !== 'taken') continue;
     const answer = await fetch(urlOfListener('http', host, port), {
       redirect: 'manual',
+      // A connection that stayed open would be one of a gateway's visitors.
+      headers: { connection: 'close' },
       signal: AbortSignal.timeout(ANSWER_MS),
     }).catch(() => undefined);
     await answer?.body?.cancel();

@@ -121,6 +121,8 @@ const answersName = (settings: RoleSettings, domain: string) =>
       port: port || 80,
       headers: { host },
       timeout: ANSWER.timeoutMs,
+      // Its connection ends with it: it is none of a visitor.
+      agent: false,
     })
       .once('response', (response) => resolve(response.resume() !== undefined))
       .once('timeout', () => resolve(false))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +11,7 @@ import { after, before, describe, test } from 'node:test';
 import { call } from '@skerry/client';
 import { findFreePort } from '@skerry/devnet';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { canHoldAddresses } from '../scheduler/testing/nodes.ts';
 import { skerryHere } from '../testing/here.ts';
@@ -97,6 +99,43 @@ async function joined(home: string, environment: Readonly<Record<string, string>
   };
 }
 
+/** `skerry leave` of a node that runs by hand, which ends when it asks for that. Gives what it reported. */
+async function leave(
+  home: string,
+  environment: Readonly<Record<string, string>>,
+  node: AsyncDisposable,
+  ...args: string[]
+): Promise<string> {
+  const leaving = start(home, environment, 'leave', ...args, '--yes', '--timeout', PATIENCE);
+  const told = text(leaving.stdout);
+  for await (const line of createInterface({ input: leaving.stderr }))
+    if (line.startsWith('Now end it')) await node[Symbol.asyncDispose]();
+  return told;
+}
+
+async function leaveGateway(
+  home: string,
+  environment: Readonly<Record<string, string>>,
+  gateway: AsyncDisposable,
+): Promise<void> {
+  const args = ['--role', 'gateway'];
+  const early = await run(home, environment, 'leave', ...args, '--yes', '--timeout', PATIENCE);
+  assert.equal(early.code, 1);
+  assert.match(early.err, /\*\.apps\.localhost still leads to this machine.*--force/s);
+  const moved = { ...environment, SKERRY_GATEWAY_DOMAIN: 'apps.invalid' };
+  const visitor = connect(Number(environment.SKERRY_GATEWAY_HTTP_PORT), '127.0.0.1');
+  visitor.write('GET / HTTP/1.1\r\nHost: nobody.apps.localhost\r\n\r\n');
+  const [page] = (await once(visitor, 'data')) as [Buffer];
+  assert.match(String(page), /^HTTP\/1\.1 404 /);
+  const busy = await run(home, moved, 'leave', ...args, '--yes', '--timeout', '1s');
+  assert.equal(busy.code, 5);
+  assert.match(busy.err, /not within 1 s that all connections have ended: 1 are open/);
+  assert.equal(visitor.closed, false, 'it serves on');
+  visitor.destroy();
+  const left = await leave(home, moved, gateway, ...args);
+  assert.match(left, /^This gateway node has left the network\.\nStill on disk: /);
+}
+
 describe('a machine joins a network with one command', () => {
   test('a compute node, which the scheduler then uses; when it leaves, it is emptied and forgotten', {
     skip: canHoldAddresses ? false : 'needs root on Linux',
@@ -147,7 +186,7 @@ describe('a machine joins a network with one command', () => {
     assert.deepEqual((await call(schedulerUrl, SCHEDULER_API.listNodes, {})).nodes, []);
   });
 
-  test('a core node, which is synced with the same digest and trusts whom the network trusts', async () => {
+  test('a core node, which is synced with the same digest and trusts whom the network trusts; it leaves when its peers have what it has', async () => {
     const home = join(dir, 'second');
     const environment = {
       SKERRY_CORE_PORT: String(await findFreePort()),
@@ -167,17 +206,22 @@ describe('a machine joins a network with one command', () => {
         'SKERRY_CORE_CREDIT_PUBLISHERS=none\n',
       ].join('\n'),
     );
+    const left = await leave(home, environment, node, '--role', 'core');
+    assert.match(left, /^This core node has left the network\.\nRemove its URL from .* SKERRY_CORE_PEERS\./);
+    assert.ok(left.includes(`Still on disk: ${join(home, 'data', 'core')} (rm -r `), left);
+    assert.equal((await call(coreUrl, SYNC_API.getSyncStatus, {})).state, 'alone', 'the other stays');
   });
 
-  test('a gateway, which answers names; a monitor, whose messages are accepted', async () => {
+  test('a gateway, which answers names; it leaves when no visitor is sent to it and none is left', async () => {
     const ports = { SKERRY_GATEWAY_HTTP_PORT: 0, SKERRY_GATEWAY_HTTPS_PORT: 0, SKERRY_GATEWAY_API_PORT: 0 };
     const environment: Record<string, string> = {
       SKERRY_GATEWAY_HOST: '127.0.0.1',
       SKERRY_GATEWAY_DATA_PLANE: 'typescript',
     };
     for (const name of Object.keys(ports)) environment[name] = String(await findFreePort());
+    const home = join(dir, 'gateway');
     await using gateway = await joined(
-      join(dir, 'gateway'),
+      home,
       environment,
       '--role',
       'gateway',
@@ -186,6 +230,10 @@ describe('a machine joins a network with one command', () => {
       '--force',
     );
     assert.match(gateway.report, /names below apps\.localhost are answered/);
+    await leaveGateway(home, environment, gateway);
+  });
+
+  test('a monitor, whose messages are accepted', async () => {
     await using monitor = await joined(
       join(dir, 'monitor'),
       { SKERRY_MONITOR_ALLOW_PRIVATE: 'yes' },
