@@ -25,7 +25,12 @@ const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>>
   sockets: soakSockets,
 };
 /** Of long tests only, and the Debian packages they come in. */
-const SOAK_PROGRAMS = { caddy: 'caddy', 'dpkg-scanpackages': 'dpkg-dev', pebble: 'pebble' };
+const SOAK_PROGRAMS = {
+  caddy: 'caddy',
+  'dpkg-scanpackages': 'dpkg-dev',
+  lintian: 'lintian',
+  pebble: 'pebble',
+};
 const SOAK_TIMEOUT_MS = 7_200_000;
 
 /** Long tests, `*.soak.test.ts`, one file after another. */

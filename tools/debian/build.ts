@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { globSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { writeForShells } from '../manual/pages.ts';
 import { type Release, versionOf } from '../release/release.ts';
 import { writeJson } from '../release/stage.ts';
 import { listInside, renderBill } from './bill.ts';
 import { listDocuments } from './documents.ts';
+import { renderOverrides } from './lintian.ts';
 import { type DebianPackage, describePackages, renderControl } from './packages.ts';
 import { readNodeManifest, settle, stageTree } from './tree.ts';
 
@@ -25,7 +26,8 @@ function write(path: string, text: string | Uint8Array, mode?: number): void {
 
 /** deb-md5sums(5): what `dpkg --verify` compares. */
 function listSums(root: string): string {
-  const files = globSync('**', { cwd: root }).filter(
+  // Not by a glob: it leaves out names that begin with a dot.
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
     (path) => !path.startsWith('DEBIAN') && lstatSync(join(root, path)).isFile(),
   );
   return files
@@ -48,6 +50,7 @@ async function stage(one: DebianPackage, version: string, root: string, release:
   }
   for (const { name, content } of listDocuments(one, version, release.epoch))
     write(join(root, 'usr/share/doc', one.name, name), content);
+  write(join(root, 'usr/share/lintian/overrides', one.name), renderOverrides(one.name, one.hasTree));
   for (const { path, text, mode } of one.files) write(join(root, path), text, mode);
   const sizeKib = Math.ceil(settle(root, release.epoch) / KIB);
   const control = renderControl(one, { version, architecture: architecture(), sizeKib });

@@ -14,15 +14,16 @@ interface Document {
 
 const indent = (text: string) => text.trim().replace(/^/gm, ' ').replace(/^ $/gm, ' .');
 
-/** Copyright-format 1.0, with the repository's licence where it has one. Pure. */
+/** Copyright-format 1.0, with the repository's licence where it has one. Pure. @param year of the release */
 export const renderCopyright = (
   license: string | undefined,
   hasTree: boolean,
+  year: number,
 ): string => `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Skerry
 
 Files: *
-Copyright: the authors of Skerry
+Copyright: ${year} the authors of Skerry
 License: Skerry
 ${indent(license ?? 'No licence has been given: all rights are reserved.')}
 ${
@@ -51,10 +52,11 @@ export const renderChangelog = (
 
 export function listDocuments({ name, hasTree }: DebianPackage, version: string, epoch: number): Document[] {
   const license = join(ROOT, 'LICENSE');
+  const date = new Date(epoch * 1000);
   const text = existsSync(license) ? readFileSync(license, 'utf8') : undefined;
   const pages = hasTree ? globSync('docs/*.md', { cwd: ROOT }).sort() : [];
   return [
-    { name: 'copyright', content: renderCopyright(text, hasTree) },
+    { name: 'copyright', content: renderCopyright(text, hasTree, date.getUTCFullYear()) },
     { name: 'changelog.gz', content: gzipSync(renderChangelog(name, version, epoch), { level: 9 }) },
     ...pages.map((page) => ({ name: page.replace('docs/', ''), content: readFileSync(join(ROOT, page)) })),
   ];

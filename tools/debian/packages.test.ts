@@ -27,6 +27,19 @@ describe('Debian packages', () => {
       );
   });
 
+  test('nothing depends on what every Debian has', () => {
+    const names = PACKAGES.flatMap(({ depends }) => depends.map((one) => one.split(' ')[0]!));
+    const fields = execFileSync('dpkg-query', ['-W', '-f', `\${Package} \${Essential}\n`], {
+      encoding: 'utf8',
+    });
+    const essential = new Set([...fields.matchAll(/^(\S+) yes$/gm)].map(([, name]) => name));
+    assert.ok(essential.has('dpkg'));
+    assert.deepEqual(
+      names.filter((name) => essential.has(name)),
+      [],
+    );
+  });
+
   test('scripts are for the plain shell, and an install starts nothing', () => {
     for (const { scripts } of PACKAGES)
       for (const script of Object.values(scripts)) {
@@ -48,7 +61,8 @@ describe('Debian packages', () => {
       renderChangelog('skerry', VERSION, 1_700_000_000),
       /^skerry \(1\.2\.3\) stable; urgency=medium\n\n {2}\* .+\n\n -- .+ <.+> {2}Tue, 14 Nov 2023 22:13:20 \+0000\n$/,
     );
-    const text = renderCopyright('One.\n\nTwo.\n', true);
+    const text = renderCopyright('One.\n\nTwo.\n', true, 2026);
+    assert.match(text, /^Copyright: 2026 /m);
     assert.match(text, /\nLicense: Skerry\n One\.\n \.\n Two\.\n\nFiles: /);
   });
 });

@@ -32,6 +32,9 @@ export interface DebianPackage {
   readonly hasTree: boolean;
 }
 
+/** Every Debian has them, and nothing depends on them without a version (Debian policy, 3.5). */
+const ESSENTIAL: ReadonlySet<string> = new Set(['coreutils', 'dpkg', 'util-linux']);
+
 const daemonsOf = (isWanted: (role: string) => boolean) => DAEMONS.filter(({ name }) => isWanted(name));
 const isCompute = (role: string) => role === 'compute';
 const OTHERS = daemonsOf((role) => !isCompute(role));
@@ -102,7 +105,9 @@ function computePackage(version: string): DebianPackage {
     depends: [
       `skerry (= ${version})`,
       'systemd',
-      ...packagesFor([...Object.keys(PROGRAMS), ...Object.keys(SANDBOX_PROGRAMS)]),
+      ...packagesFor([...Object.keys(PROGRAMS), ...Object.keys(SANDBOX_PROGRAMS)]).filter(
+        (name) => !ESSENTIAL.has(name),
+      ),
     ],
     recommends: packagesFor(Object.keys(PYTHON_LIBRARIES)),
     files: [

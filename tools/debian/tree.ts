@@ -40,6 +40,10 @@ function isWanted(path: string): boolean {
   return !isForeign && !/\.(?:a|h|c|cc|gyp|pc)$/.test(path);
 }
 
+/** Files of packages that are only for those who work on them: settings of their tools, tests of PostgreSQL, a page for the web. */
+const FOR_MAKERS =
+  /\/node_modules.*(?:\/\.(?:npmignore|eslintrc\.js|travis\.yml)|\/postgresql\/pgxs|\/pino\/index\.html|\/fastify\/integration)$/;
+
 /** Native modules of this platform, and what they need that the command's package does not have. */
 function listNative(staged: string): string[] {
   const found = new Set<string>();
@@ -69,12 +73,12 @@ async function compilePlane(to: string): Promise<void> {
 export async function stageTree(staged: string, root: string): Promise<void> {
   const tree = join(root, TREE);
   mkdirSync(dirname(tree), { recursive: true });
-  cpSync(staged, tree, { recursive: true, verbatimSymlinks: true });
+  cpSync(staged, tree, { recursive: true, verbatimSymlinks: true, filter: (path) => !FOR_MAKERS.test(path) });
   for (const name of listNative(staged))
     cpSync(join(ROOT, 'node_modules', name), join(tree, 'node_modules', name), {
       recursive: true,
       verbatimSymlinks: true,
-      filter: (path) => isWanted(path.slice(ROOT.length)),
+      filter: (path) => isWanted(path.slice(ROOT.length)) && !FOR_MAKERS.test(path),
     });
   cpSync(join(ROOT, 'node_modules', NODE_PACKAGE, 'bin/node'), join(root, NODE));
   await compilePlane(join(root, NATIVE_PLANE));

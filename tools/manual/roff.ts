@@ -8,11 +8,12 @@ export interface ManualPage {
   readonly text: string;
 }
 
-/** Text that roff takes as it is: no escapes, no hyphen that becomes another sign, no request at the start of a line. */
+/** Text that roff takes as it is: no escapes, no hyphen that becomes another sign, no request at the start of a line; hashes and lists of them may be broken. */
 const inRoff = (text: string) =>
   text
     .replaceAll('\\', '\\e')
     .replaceAll('-', '\\-')
+    .replaceAll(/[0-9a-f]{32},?(?=[0-9a-f]{32})/g, '$&\\:')
     .replaceAll(/^([.'])/gm, '\\&$1')
     .replaceAll(
       /[^ -~\n]/gu,
@@ -45,6 +46,8 @@ function renderPage(command: Command, version: string, settings: readonly Manual
   const commands = children.map((child) => ({ term: child.name(), text: child.description() }));
   const lines = [
     `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`Skerry ${version}`)} "Skerry"`,
+    // Words such as names of settings are too long for a straight right margin.
+    '.ad l',
     ...section('NAME', [`${inRoff(name)} \\- ${inRoff(description)}`]),
     ...section('SYNOPSIS', [bold(usage)]),
     ...section('COMMANDS', items(commands)),

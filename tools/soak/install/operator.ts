@@ -58,6 +58,23 @@ export async function upgrade(server: Server, names: readonly string[], role: Ro
   assert.equal(await propertyOf(server, role, 'ActiveState'), 'active');
 }
 
+/** A setting that is wrong is found out by a reload, and the gateway goes on with those it has. */
+export async function reloadWrongly(server: Server): Promise<void> {
+  const file = '/etc/skerry/gateway.env';
+  const look = () => propertyOf(server, 'gateway', 'MainPID');
+  const before = await look();
+  await server.run(`cp ${file} ${file}.right && echo 'SKERRY_GATEWAY_HTTPS_PORT=many' >> ${file}`);
+  await assert.rejects(
+    server.run('systemctl reload skerry-gateway'),
+    /Job for skerry-gateway.service failed/,
+  );
+  assert.match(await server.run('journalctl -q -n 20 -o cat -u skerry-gateway'), /SKERRY_GATEWAY_HTTPS_PORT/);
+  assert.equal(await look(), before);
+  await server.run(`mv ${file}.right ${file}`);
+  await server.run(told('systemctl reload skerry-gateway', 'gateway'));
+  assert.notEqual(await look(), before);
+}
+
 /** Its unit runs since it was started: neither the watchdog nor an end of the process has started it again. */
 export async function expectNoRestart(server: Server, role: Role): Promise<void> {
   assert.equal(await propertyOf(server, role, 'ActiveState'), 'active');

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../../../services/compute/src/host/run.ts';
 import { Clock } from './clock.ts';
-import { expectNoRestart, install, joinAs, loseAndRestore, upgrade } from './operator.ts';
+import { expectNoRestart, install, joinAs, loseAndRestore, reloadWrongly, upgrade } from './operator.ts';
 import { DOMAIN, ONE, openNetwork, openPlaceOfUser, PREFIX, TWO } from './places.ts';
 import type { Plan } from './plan.ts';
 import { Server } from './server.ts';
@@ -65,6 +65,7 @@ async function scenario(): Promise<void> {
     upgrade(one, ['skerry', 'skerry-compute'], 'compute'),
   );
   await clock.step('gateway: apt upgrades the package', () => upgrade(two, ['skerry'], 'gateway'));
+  await clock.step('gateway: a reload with a wrong setting changes nothing', () => reloadWrongly(two));
   await clock.step('the connection from before is open', () => stream.isAlive());
   await clock.step('user: reaches the machine again', () => user.reach(0));
 
