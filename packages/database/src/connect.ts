@@ -2,6 +2,7 @@ import type { Logger } from '@skerry/kit';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/postgres.ts';
+import { type Reached, reachOf } from './hosts.ts';
 import { connectWithPatience, ensureDatabase } from './reach.ts';
 import { CheckingClient } from './values.ts';
 
@@ -22,7 +23,7 @@ const LOCK_TIMEOUT_MS = 30_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 
 export interface OpenDatabaseOptions {
-  /** postgresql://… of a server; without it the embedded PostgreSQL runs in `dataDir`. */
+  /** postgresql://… of a server, or of several of which one takes writes; without it the embedded PostgreSQL runs in `dataDir`. */
   readonly databaseUrl?: string | undefined;
   /** A directory for the database alone. */
   readonly dataDir: string;
@@ -42,11 +43,11 @@ export interface Database<Schema> extends AsyncDisposable {
 
 /**
  * Opens the node's database and makes sure that it answers. Throws DATABASE_UNAVAILABLE, DATABASE_INCOMPATIBLE (not
- * UTF-8, too old), and for the embedded one what startEmbeddedPostgres throws. Disposal waits for the queries that run.
+ * UTF-8, too old), INVALID_CONFIG, and for the embedded one what startEmbeddedPostgres throws. Disposal waits for the queries that run.
  */
 export async function openDatabase<Schema>(options: OpenDatabaseOptions): Promise<Database<Schema>> {
   const { databaseUrl, dataDir, log, signal } = options;
-  if (databaseUrl !== undefined) return openPool<Schema>({ connectionString: databaseUrl }, options);
+  if (databaseUrl !== undefined) return openPool<Schema>(reachOf(databaseUrl), options);
   const embedded = await startEmbeddedPostgres({ dataDir, log, signal });
   try {
     await ensureDatabase(embedded.connection, EMBEDDED_DATABASE);
@@ -60,7 +61,7 @@ export async function openDatabase<Schema>(options: OpenDatabaseOptions): Promis
 
 /** @param connection how the pg client reaches the database */
 export async function openPool<Schema>(
-  connection: pg.ClientConfig,
+  connection: Reached,
   options: Pick<OpenDatabaseOptions, 'log' | 'signal' | 'connectionsMax'>,
   embedded?: EmbeddedPostgres,
 ): Promise<Database<Schema>> {
@@ -85,7 +86,7 @@ const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
   oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format);
 
 function createPool(
-  connection: pg.ClientConfig,
+  connection: Reached,
   options: Pick<OpenDatabaseOptions, 'log' | 'connectionsMax'>,
 ): pg.Pool {
   const pool = new pg.Pool({

@@ -34,6 +34,8 @@ export function isPassingCode(code: string): boolean {
 /** The failure of a query as DATABASE_UNAVAILABLE where a later try may succeed; undefined where the fault is elsewhere. */
 export function asDatabaseError(error: unknown): AppError | undefined {
   if (!(error instanceof Error)) return undefined;
+  if (error instanceof AggregateError)
+    return error.errors.map(asDatabaseError).find((one) => one !== undefined);
   const { code } = error as { code?: unknown };
   const isAway =
     (typeof code === 'string' && isPassingCode(code)) || CONNECTION_SENTENCES.test(error.message);

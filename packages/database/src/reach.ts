@@ -3,6 +3,7 @@ import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import pg from 'pg';
 import { isPassingCode } from './failure.ts';
+import { PrimaryClient, type Reached } from './hosts.ts';
 
 /** A server that starts together with the node, or takes over from another, is there within this. */
 const PATIENCE_MS = 30_000;
@@ -21,7 +22,7 @@ const UNIQUE_VIOLATION = '23505';
  * Throws DATABASE_UNAVAILABLE or DATABASE_INCOMPATIBLE; neither message holds the password.
  */
 export async function connectWithPatience(
-  connection: pg.ClientConfig,
+  connection: Reached,
   {
     log,
     signal,
@@ -42,7 +43,7 @@ export async function connectWithPatience(
 }
 
 /** Makes a database in a server if it is not there. */
-export async function ensureDatabase(connection: pg.ClientConfig, name: string): Promise<void> {
+export async function ensureDatabase(connection: Reached, name: string): Promise<void> {
   await withClient(connection, async (client) => {
     const found = await client.query('select from pg_database where datname = $1', [name]);
     if (found.rowCount !== 0) return;
@@ -54,10 +55,10 @@ export async function ensureDatabase(connection: pg.ClientConfig, name: string):
 
 /** One connection, closed afterwards whatever happens. */
 export async function withClient<T>(
-  connection: pg.ClientConfig,
+  connection: Reached,
   body: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...connection });
+  const client = new PrimaryClient({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...connection });
   // An error that no query is waiting for would otherwise end the process; the next query reports it.
   client.on('error', () => {});
   try {
@@ -77,7 +78,7 @@ export function isPassing(error: unknown): boolean {
   return isPassingCode(code);
 }
 
-async function checkServer(connection: pg.ClientConfig): Promise<void> {
+async function checkServer(connection: Reached): Promise<void> {
   const { rows } = await withClient(connection, (client) =>
     client.query<{ version: string; encoding: string }>(
       `select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding`,
@@ -98,8 +99,8 @@ function unavailable(cause: unknown): AppError {
   return new AppError('DATABASE_UNAVAILABLE', `The database does not answer: ${describe(cause)}`, { cause });
 }
 
-/** A host with several addresses fails with an error for each. */
+/** A host with several addresses fails with an error for each, and no sentence of its own. */
 function describe(error: unknown): string {
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const first: unknown = error instanceof AggregateError && error.message === '' ? error.errors[0] : error;
   return first instanceof Error ? first.message : String(first);
 }

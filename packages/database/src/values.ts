@@ -1,5 +1,5 @@
 import { AppError } from '@skerry/protocol';
-import pg from 'pg';
+import { PrimaryClient, type Reached } from './hosts.ts';
 
 /**
  * From here on a number is milliseconds since 1970, a size or a count, and whole. Times in seconds and measurements may
@@ -49,8 +49,8 @@ export const storableJson = (value: unknown): string =>
   );
 
 /** A client that refuses, before it is sent, what PostgreSQL would refuse after. */
-export class CheckingClient extends pg.Client {
-  constructor(config?: string | pg.ClientConfig) {
+export class CheckingClient extends PrimaryClient {
+  constructor(config?: string | Reached) {
     super(config);
     const { query } = this;
     Object.assign(this, {

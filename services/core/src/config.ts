@@ -44,7 +44,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   services,
   dataDir: settings.directory('data', 'core', 'directory for the database and the files'),
   databaseUrl: settings.optionalSecret(
-    'a PostgreSQL server to use instead of the embedded one (postgres://...)',
+    'a PostgreSQL server to use instead of the embedded one (postgres://...); of several, the one that takes writes (postgres://one,two/...)',
     'DATABASE_URL',
   ),
   schedulers: trusted('schedulers whose allocations count: addresses'),

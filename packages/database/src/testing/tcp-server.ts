@@ -19,19 +19,33 @@ const DEBIAN_ROOT = '/usr/lib/postgresql';
 const INITDB_TIMEOUT_MS = 60_000;
 const USER = 'operator';
 
+interface TcpServerOptions {
+  readonly password?: string;
+  /** It answers reads, and takes writes once it is promoted. */
+  readonly isStandby?: boolean;
+}
+
+/** What makes a server a standby (PostgreSQL documentation, "Standby Server Operation"). */
+async function writeSignal(cluster: string): Promise<string> {
+  const path = join(cluster, 'standby.signal');
+  await writeFile(path, '');
+  return path;
+}
+
 /**
  * A PostgreSQL as an operator would run it: reached over TCP with a password, made with other options than ours, and
  * of the distribution's version where that is installed. For tests of DATABASE_URL.
  */
-export async function startTcpTestServer(log: Logger): Promise<TestServer> {
+export async function startTcpTestServer(log: Logger, given: TcpServerOptions = {}): Promise<TestServer> {
   const home = await mkdtemp(join(tmpdir(), 'skerry-test-tcp-'));
   const layout = layoutOf(home);
   const binaries = (await findDebianBinaries()) ?? (await prepareBinaries(findPackageDir(), layout.lib));
   const identity = await findTestIdentity();
   // The socket's directory has to be reachable for another user too; everything in it is private by itself.
   await giveTo(home, identity);
-  const password = randomBytes(12).toString('hex');
+  const password = given.password ?? randomBytes(12).toString('hex');
   await createCluster(binaries, identity, layout.cluster, home, password);
+  if (given.isStandby) await giveTo(await writeSignal(layout.cluster), identity);
   const lock = (await acquireLock(join(home, 'lock'), { waitMs: 0 }))!;
   const host = ownAddress();
   const port = await findFreePort(host);

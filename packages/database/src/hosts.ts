@@ -1,0 +1,143 @@
+import { AppError } from '@skerry/protocol';
+import pg from 'pg';
+
+/** Servers of one cluster that a connection string may name. */
+const HOSTS_MAX = 16;
+/** How long one of them may take to say whether it is the primary. */
+const PROBE_TIMEOUT_MS = 5_000;
+const DEFAULT_PORT = 5432;
+
+interface Host {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** How to reach a database: of one server, or of several of which one takes writes. */
+export interface Reached extends pg.ClientConfig {
+  readonly primary?: Primary | undefined;
+}
+
+const AUTHORITY = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^@/]*@)?(?<hosts>[^/?]+)(?<rest>.*)$/s;
+const HOST = /^(?<host>\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(?<port>[0-9]{1,5}))?$/;
+
+function parseHost(text: string): Host {
+  const { host, port } = HOST.exec(text)?.groups ?? {};
+  if (host === undefined)
+    throw new AppError('INVALID_CONFIG', `the database's host "${text}" is not HOST or HOST:PORT`);
+  return { host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? DEFAULT_PORT : Number(port) };
+}
+
+/**
+ * Reads a connection string, which may name several hosts as libpq's do: `postgresql://user@one:5432,two:5432/name`. Pure but for the
+ * `Primary` that it makes. Throws INVALID_CONFIG, without the password.
+ */
+export function reachOf(url: string): Reached {
+  const { scheme = '', user = '', hosts = '', rest = '' } = AUTHORITY.exec(url)?.groups ?? {};
+  const texts = hosts.split(',');
+  if (texts.length < 2) return { connectionString: url };
+  if (texts.length > HOSTS_MAX)
+    throw new AppError('INVALID_CONFIG', `the database has ${texts.length} hosts; ${HOSTS_MAX} are allowed`);
+  const connection = { connectionString: `${scheme}${user}${texts[0]}${rest}` };
+  return { ...connection, primary: new Primary(connection, texts.map(parseHost)) };
+}
+
+/** As a server says it that is asked to write. */
+const READ_ONLY = '25006';
+
+const nameOf = ({ host, port }: Host) => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** Which of several servers takes writes: found when it is needed, and sought again when it turns out to be another one. */
+class Primary {
+  readonly #connection: pg.ClientConfig;
+  readonly #hosts: readonly Host[];
+  #found: Promise<Host> | undefined;
+
+  constructor(connection: pg.ClientConfig, hosts: readonly Host[]) {
+    this.#connection = connection;
+    this.#hosts = hosts;
+  }
+
+  /** The server that takes writes. Those who ask meanwhile share the search. Throws an AggregateError that says why each is not it. */
+  find(): Promise<Host> {
+    this.#found ??= this.#search();
+    const search = this.#found;
+    search.catch(() => {
+      if (this.#found === search) this.#found = undefined;
+    });
+    return search;
+  }
+
+  /** It did not answer, or does not take writes: it is sought again. */
+  doubt(): void {
+    this.#found = undefined;
+  }
+
+  async #search(): Promise<Host> {
+    try {
+      return await Promise.any(this.#hosts.map((host) => this.#probe(host)));
+    } catch (error) {
+      const { errors } = error as AggregateError;
+      const reasons = this.#hosts.map(
+        (host, index) => `${nameOf(host)}: ${(errors[index] as Error).message}`,
+      );
+      throw new AggregateError(errors, `no host of the database takes writes (${reasons.join('; ')})`);
+    }
+  }
+
+  async #probe(host: Host): Promise<Host> {
+    const client = new pg.Client({ ...this.#connection, connectionTimeoutMillis: PROBE_TIMEOUT_MS });
+    lead(client, host);
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as is');
+      if (rows[0]?.is !== false) throw Object.assign(new Error('a standby'), { code: READ_ONLY });
+      return host;
+    } finally {
+      client.end().catch(() => {});
+    }
+  }
+}
+
+/** Before it connects: where to. */
+const lead = (client: pg.Client, { host, port }: Host) => Object.assign(client, { host, port });
+
+type Connected = (error?: Error) => void;
+
+/** A client that connects to the server that takes writes, where there are several, and leaves it when it takes none any more. */
+export class PrimaryClient extends pg.Client {
+  constructor(config?: string | Reached) {
+    super(config);
+    const primary = typeof config === 'object' ? config.primary : undefined;
+    if (!primary) return;
+    const { connect, query } = this;
+    const connectThere = async (): Promise<void> => {
+      lead(this, await primary.find());
+      try {
+        await (connect as unknown as () => Promise<unknown>).call(this);
+      } catch (error) {
+        primary.doubt();
+        throw error;
+      }
+    };
+    const note = (error: { code?: unknown }): never => {
+      if (error.code === READ_ONLY) {
+        primary.doubt();
+        this.end().catch(() => {});
+      }
+      throw error;
+    };
+    Object.assign(this, {
+      connect: (done?: Connected) => {
+        const connecting = connectThere();
+        if (!done) return connecting;
+        connecting.then(() => done(), done);
+        return undefined;
+      },
+      query: (...args: unknown[]) => {
+        const answer = (query as (...args: unknown[]) => unknown).apply(this, args);
+        return answer instanceof Promise ? answer.catch(note) : answer;
+      },
+    });
+  }
+}
