@@ -4,6 +4,7 @@ import { type BackupEnd, type BackupHead, type OpenBackup, openBackup } from '@s
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
+import { openInput } from './input.ts';
 import { readPassphrase } from './passphrase.ts';
 
 export interface OpenOptions {
@@ -20,7 +21,7 @@ export async function openFile(file: string, { passphraseFile }: OpenOptions): P
     if (passphraseFile === undefined)
       throw new AppError(
         'INVALID_PARAMETERS',
-        `${file} is encrypted: name the file of its passphrase with --passphrase-file`,
+        'the backup is encrypted: name the file of its passphrase with --passphrase-file',
       );
     return readPassphrase(passphraseFile);
   });
@@ -52,14 +53,16 @@ const headFields = (head: BackupHead): (readonly [string, string | undefined])[]
 ];
 
 /** What a backup says of itself, without reading all of it. */
-export async function show({ output }: Context, file: string, options: OpenOptions): Promise<void> {
-  const { head, members } = await openFile(file, options);
+export async function show(context: Context, file: string, options: OpenOptions): Promise<void> {
+  await using input = await openInput(context, file);
+  const { head, members } = await openFile(input.path, options);
   await members[Symbol.asyncIterator]().return?.();
-  output.result(head, renderFields(headFields(head)));
+  context.output.result(head, renderFields(headFields(head)));
 }
 
 export async function verify(context: Context, file: string, options: OpenOptions): Promise<void> {
-  const { head, end } = await checkFile(context, file, options);
+  await using input = await openInput(context, file);
+  const { head, end } = await checkFile(context, input.path, options);
   const { database } = end;
   context.output.result(
     { ...head, ...end },

@@ -19,6 +19,7 @@ import {
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
+import { openInput } from './input.ts';
 import { checkFile, type OpenOptions, openFile } from './inspect.ts';
 import { describeNode, type Node, parseRole, type RoleOptions } from './role.ts';
 
@@ -178,16 +179,17 @@ function renderRestored({ role, directory, aside, done }: Restored, head: Backup
 
 /** Restores a node from its backup: everything is checked before anything is written. */
 export async function restore(context: Context, file: string, options: RestoreOptions): Promise<void> {
-  const { head } = await openHead(file, options);
+  await using input = await openInput(context, file);
+  const { head } = await openHead(input.path, options);
   checkFit(head, options.role);
   const node = await describeNode(context, parseRole(head.role), options);
   const { directory } = node;
   await makeDirectory(directory);
   using _alone = await takeDataDir(directory);
   if (options.force !== true && (await listOwn(directory)).length > 0) await putAside(directory, false);
-  const { end } = await checkFile(context, file, options);
+  const { end } = await checkFile(context, input.path, options);
   await checkRoom(directory, end);
-  const restored = await fill(context, file, options, { node, end });
+  const restored = await fill(context, input.path, options, { node, end });
   context.output.result({ ...restored, head, end }, renderRestored(restored, head));
 }
 

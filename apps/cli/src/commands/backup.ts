@@ -46,7 +46,7 @@ export function addBackupCommands(program: Command, bind: Bind): void {
   addPassphraseOption(
     backup.command('verify').description('read a backup and compare every SHA-256; restores nothing'),
   )
-    .argument('<file>')
+    .argument('<file>', '"-" for standard input')
     .addHelpText('after', examples('skerry backup verify core.skerry'))
     .action(
       bind<OpenOptions>(async (context, options, [file]) =>
@@ -54,7 +54,7 @@ export function addBackupCommands(program: Command, bind: Bind): void {
       ),
     );
   addPassphraseOption(backup.command('show').description('what a backup is of, and what is not in it'))
-    .argument('<file>')
+    .argument('<file>', '"-" for standard input')
     .addHelpText('after', examples('skerry backup show core.skerry'))
     .action(
       bind<OpenOptions>(async (context, options, [file]) =>
@@ -70,14 +70,18 @@ function addRestoreCommand(program: Command, bind: Bind): void {
       program
         .command('restore')
         .description('restore a node from its backup, to an empty data directory')
-        .argument('<file>')
+        .argument('<file>', '"-" for standard input')
         .option('--role <role>', `refuse a backup of another role (${ROLE})`),
     ),
   )
     .option('--force', 'put what is in the data directory aside')
     .addHelpText(
       'after',
-      examples('skerry restore core.skerry', 'skerry restore core.skerry --data-dir /srv/core'),
+      examples(
+        'skerry restore core.skerry',
+        'skerry restore core.skerry --data-dir /srv/core',
+        'ssh backup.example.org cat core.skerry | skerry restore -',
+      ),
     )
     .action(
       bind<RestoreOptions>(async (context, options, [file]) =>

@@ -7,7 +7,11 @@ import { runCommandLine } from '../run.ts';
  * `skerry ARGS` in this process, with an environment of its own: for what a command says and does, where the process is not the
  * story. A process for each would be half a second of the processor.
  */
-export async function skerryHere(environment: Environment, args: readonly string[], input = '') {
+export async function skerryHere(
+  environment: Environment,
+  args: readonly string[],
+  input: string | Uint8Array = '',
+) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const said = Promise.all([text(stdout), text(stderr)]);
   const code = await runCommandLine(args, {
