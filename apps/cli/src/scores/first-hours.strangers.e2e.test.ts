@@ -17,6 +17,7 @@ import {
 } from '@skerry/client';
 import { findFreePort } from '@skerry/devnet';
 import { sha256Hex } from '@skerry/protocol';
+import { actInConsole } from '../testing/console/deeds.ts';
 import { catchLiar, tourConsole } from '../testing/console-tour.ts';
 import { skerryHere } from '../testing/here.ts';
 import { startDaemon, startUp } from '../testing/parts.ts';
@@ -129,6 +130,14 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
       });
       const nodeId: string = published.scores.crn[0].node_id;
       await tourConsole({ core: first, nodeId, machineId: machine.instance_id, ipv6, owner: owner.address });
+    },
+  );
+
+  await t.test(
+    'in the console, a program, a file and a machine by clicking: with a wallet, and with a passkey',
+    async () => {
+      const { ok: isRunning } = await fetch(`${net.urls.compute}/status/check/fastapi`);
+      await actInConsole({ core: first, isRunning });
     },
   );
 

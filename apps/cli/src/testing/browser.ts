@@ -7,6 +7,8 @@ const EXECUTABLE = '/usr/bin/chromium';
 interface Look {
   readonly width: number;
   readonly theme: 'light' | 'dark';
+  /** Whether a certificate may be anybody's; not by default. */
+  readonly takesAnyCertificate?: boolean;
 }
 
 export interface Browsing extends AsyncDisposable {
@@ -34,13 +36,14 @@ export async function assertFits(page: Page, where: string): Promise<void> {
 export async function startBrowser(): Promise<Browsing> {
   const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] });
   return {
-    async look(url, { width, theme }, act) {
+    async look(url, { width, theme, takesAnyCertificate = false }, act) {
       const context: BrowserContext = await browser.newContext({
         viewport: { width, height: HEIGHT },
         colorScheme: theme,
         reducedMotion: 'reduce',
         locale: 'en-GB',
         timezoneId: 'UTC',
+        ignoreHTTPSErrors: takesAnyCertificate,
       });
       try {
         const page = await context.newPage();

@@ -9,6 +9,7 @@ import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { skerryPaths } from '@skerry/kit';
 import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
+import { openByName } from './console/reach.ts';
 import { end, startNetwork, type Up } from './network.ts';
 import { findProcesses, killAll, listDescendants, residentMib } from './processes.ts';
 import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
@@ -246,6 +247,8 @@ async function scenario(): Promise<void> {
     'an unknown name is not served',
   );
   say('TLS passed through with the machine’s own certificate; HTTP by Host');
+  assert.match(await openByName(CORE, web.instance_id), /s_server/);
+  say('the console followed it until it was reachable, and its page opened by a click on its name');
   await checkGatewayApi(web);
   await checkCustomDomain();
 

@@ -6,6 +6,7 @@ import { identity } from '../../data/identity.ts';
 import { Panel } from '../../parts/basic.tsx';
 import { Failed } from '../../parts/states.tsx';
 import type { Action } from '../../workers/actions.ts';
+import { MachineLogs } from './machine-logs.tsx';
 
 /** What its owner may do with a machine; nothing for anybody else. */
 export function MachineActions({ machine }: { readonly machine: Instance }) {
@@ -17,42 +18,45 @@ export function MachineActions({ machine }: { readonly machine: Instance }) {
   const control = (action: 'start' | 'stop' | 'restart') =>
     doing.run({ kind: 'control', instanceId, action, after });
   return (
-    <Panel title="It is yours" wide>
-      <div class="actions">
-        {desired === 'stopped' ? (
-          <button type="button" class="primary" disabled={isBusy} onClick={() => control('start')}>
-            Start
-          </button>
-        ) : (
-          <>
-            <button type="button" class="plain" disabled={isBusy} onClick={() => control('restart')}>
-              Restart
+    <>
+      <Panel title="It is yours" wide>
+        <div class="actions">
+          {desired === 'stopped' ? (
+            <button type="button" class="primary" disabled={isBusy} onClick={() => control('start')}>
+              Start
             </button>
-            <button type="button" class="plain" disabled={isBusy} onClick={() => control('stop')}>
-              Stop
-            </button>
-          </>
-        )}
-        <button
-          type="button"
-          class="plain danger"
-          disabled={isBusy}
-          onClick={() => (isSure ? doing.run({ kind: 'forget', hashes: [instanceId] }) : setSure(true))}
-        >
-          {isSure ? 'Delete it and its disk' : 'Delete'}
-        </button>
-        {isSure ? (
-          <button type="button" class="plain" onClick={() => setSure(false)}>
-            Keep it
+          ) : (
+            <>
+              <button type="button" class="plain" disabled={isBusy} onClick={() => control('restart')}>
+                Restart
+              </button>
+              <button type="button" class="plain" disabled={isBusy} onClick={() => control('stop')}>
+                Stop
+              </button>
+            </>
+          )}
+          <button
+            type="button"
+            class="plain danger"
+            disabled={isBusy}
+            onClick={() => (isSure ? doing.run({ kind: 'forget', hashes: [instanceId] }) : setSure(true))}
+          >
+            {isSure ? 'Delete it and its disk' : 'Delete'}
           </button>
+          {isSure ? (
+            <button type="button" class="plain" onClick={() => setSure(false)}>
+              Keep it
+            </button>
+          ) : null}
+        </div>
+        {doing.state.kind === 'failed' ? <Failed failure={doing.state.failure} /> : null}
+        {doing.state.kind === 'done' ? (
+          <p class="muted" role="status">
+            Sent. What happens to it is shown below.
+          </p>
         ) : null}
-      </div>
-      {doing.state.kind === 'failed' ? <Failed failure={doing.state.failure} /> : null}
-      {doing.state.kind === 'done' ? (
-        <p class="muted" role="status">
-          Sent. What happens to it is shown below.
-        </p>
-      ) : null}
-    </Panel>
+      </Panel>
+      <MachineLogs machine={machine} />
+    </>
   );
 }

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
+import { hostnameOf } from '@skerry/protocol';
+import type { Page } from 'playwright-core';
+import { type Browsing, startBrowser } from '../browser.ts';
+import { until } from '../shell.ts';
+
+/** What is done in the console by clicking: with a wallet, and with a key that a passkey guards. */
+
+const SSH_KEY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz test@skerry';
+/** Only what hangs takes as long. */
+const SOON_MS = 60_000;
+const WALLET = 'Wallet of the test';
+
+/** How a wallet answers. */
+type Mood = 'honest' | 'refuses' | 'lies';
+
+/** A wallet as a browser's extension announces it (EIP-6963). @param moodOf asked before each signature */
+async function announceWallet(page: Page, signer: Signer, moodOf: () => Mood): Promise<void> {
+  const other = createSigner(generatePrivateKey());
+  await page.exposeFunction('signInTest', (hex: string, address: string) => {
+    assert.equal(address, signer.address);
+    const text = Buffer.from(hex.slice(2), 'hex').toString();
+    const mood = moodOf();
+    return mood === 'refuses' ? null : (mood === 'lies' ? other : signer).sign(text);
+  });
+  await page.addInitScript(
+    ([address, name]) => {
+      const { signInTest } = globalThis as unknown as {
+        signInTest: (hex: string, address: string) => Promise<string | null>;
+      };
+      const provider = {
+        async request({ method, params = [] }: { method: string; params?: string[] }) {
+          if (method === 'eth_requestAccounts') return [address];
+          const signature = await signInTest(params[0]!, params[1]!);
+          if (signature === null) throw Object.assign(new Error('User rejected'), { code: 4001 });
+          return signature;
+        },
+      };
+      const info = { uuid: 'test', name, icon: 'data:image/png;base64,', rdns: 'test' };
+      addEventListener('eip6963:requestProvider', () =>
+        dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: { info, provider } })),
+      );
+    },
+    [signer.address, WALLET] as const,
+  );
+}
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+/** Presses what begins it, looks at what is to be signed, and signs. Resolves with what the dialog said. */
+async function sign(page: Page, begin: string): Promise<string> {
+  await button(page, begin).first().click();
+  const dialog = page.locator('dialog.sign');
+  await button(page, 'Sign').waitFor();
+  const said = await dialog.innerText();
+  await button(page, 'Sign').click();
+  return said;
+}
+
+/** A program by a wallet that refuses, lies, and signs at last. */
+async function useWallet(browser: Browsing, { core, isRunning }: Deeds): Promise<void> {
+  const signer = createSigner(generatePrivateKey());
+  const client = new CoreClient({ url: core });
+  let mood: Mood = 'refuses';
+  await browser.look('about:blank', { width: 390, theme: 'light' }, async (page) => {
+    await announceWallet(page, signer, () => mood);
+    await page.goto(`${core}/#/programs`);
+    await page.getByRole('link', { name: 'choose a wallet or make a key' }).click();
+    await page.getByText(WALLET).waitFor();
+    await button(page, 'Connect').click();
+    await page.getByText(signer.address).waitFor();
+    await page.goto(`${core}/#/programs`);
+    await page.getByLabel('Begin with').selectOption({ label: 'Hello, in Python' });
+    for (const [next, why] of [
+      ['refuses', 'you refused it'],
+      ['lies', 'is no signature of'],
+    ] as const) {
+      mood = next;
+      assert.match(await sign(page, 'Look at it and sign'), /Publish the program hello\.py/);
+      await page.getByText(why).waitFor();
+    }
+    const { pagination } = await client.listMessages({ addresses: signer.address });
+    assert.equal(pagination.total, 0);
+    mood = 'honest';
+    await sign(page, 'Look at it and sign');
+    await button(page, 'Run').waitFor();
+    if (isRunning) await runTwice(page);
+  });
+}
+
+/** Cold first, warm then: its answer, and both times. */
+async function runTwice(page: Page): Promise<void> {
+  await button(page, 'Run').click();
+  await page.locator('[data-run]').waitFor();
+  assert.match(await page.locator('[data-run]').innerText(), /"hello": "Ada"/);
+  await button(page, 'Run').click();
+  await page.locator('[data-run=warm]').waitFor();
+  await page.getByLabel('Variables').fill('no equals sign');
+  await button(page, 'Run').click();
+  await page.getByText('of the form name=value').waitFor();
+}
+
+/** A key that is made here, kept behind a passkey, and opened again after the page was loaded anew. */
+async function makeKey(page: Page, core: string): Promise<string> {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  const options = { protocol: 'ctap2', ctap2Version: 'ctap2_1', transport: 'internal' } as const;
+  const able = { hasResidentKey: true, hasUserVerification: true, hasPrf: true, isUserVerified: true };
+  await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: { ...options, ...able, automaticPresenceSimulation: true },
+  });
+  await page.goto(`${core}/#/keys`);
+  await button(page, 'Make a key').click();
+  await button(page, 'A passkey').click();
+  await page.getByText('key behind a passkey').waitFor();
+  await page.getByText('Export it').click();
+  await button(page, 'Show the private key').click();
+  const { address } = createSigner((await page.locator('[data-secret]').textContent())!);
+  await page.reload();
+  await button(page, 'Open').click();
+  await page.getByText(address).waitFor();
+  return address;
+}
+
+/** A file that is no disk, so that no machine is emulated. Gives its hash. */
+async function storeFile(page: Page, core: string): Promise<string> {
+  await page.goto(`${core}/#/files`);
+  const file = { name: 'disk', mimeType: 'application/octet-stream', buffer: Buffer.from('dropped') };
+  await page.getByLabel('files', { exact: true }).setInputFiles(file);
+  assert.match(await sign(page, 'Sign and send'), /everybody can read/);
+  const stored = page.locator('[data-state=stored]');
+  await stored.waitFor();
+  return (await stored.locator('code').first().getAttribute('title'))!;
+}
+
+/** A machine, from its price and its name to its end. */
+async function ownMachine(page: Page, core: string, image: string): Promise<void> {
+  const client = new CoreClient({ url: core });
+  await page.goto(`${core}/#/machines`);
+  await page.getByRole('link', { name: 'Create a machine' }).click();
+  await page.getByLabel('Image').fill(image);
+  await page.getByLabel('ssh key').fill(SSH_KEY);
+  const said = await sign(page, 'Look at it and sign');
+  assert.match(said, /14,250 credits an hour/);
+  await page.locator('ol.chain').waitFor();
+  const id = new URL(page.url()).hash.split('/').at(-1)!;
+  assert.ok(said.includes(hostnameOf(id)), `the name of ${id} was shown before: ${said}`);
+  assert.equal(await page.locator('.hostname').textContent(), hostnameOf(id));
+  await page.getByRole('link', { name: 'everything about it' }).click();
+  assert.match(await sign(page, 'Stop'), /Stop the machine/);
+  await until(
+    'it is to be stopped',
+    SOON_MS,
+    async () => (await client.getInstance(id)).desired === 'stopped',
+  );
+  await button(page, 'Start').waitFor();
+  await button(page, 'Delete').click();
+  assert.match(await sign(page, 'Delete it and its disk'), /ends/);
+  await until('it is gone', SOON_MS, async () => (await client.getMessageStatus(id)).status === 'forgotten');
+}
+
+export interface Deeds {
+  readonly core: string;
+  /** Whether the network runs programs. */
+  readonly isRunning: boolean;
+}
+
+/** The main jobs by clicking: a wallet and a program; a key, a file and a machine. */
+export async function actInConsole(deeds: Deeds): Promise<void> {
+  await using browser = await startBrowser();
+  await useWallet(browser, deeds);
+  // A passkey belongs to a name.
+  const core = deeds.core.replace('127.0.0.1', 'localhost');
+  await browser.look('about:blank', { width: 1_600, theme: 'dark' }, async (page) => {
+    await makeKey(page, core);
+    await ownMachine(page, core, await storeFile(page, core));
+  });
+}

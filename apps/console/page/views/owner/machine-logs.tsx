@@ -1,0 +1,79 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Instance } from '../../data/answers.ts';
+import { type Identity, identity } from '../../data/identity.ts';
+import { useNetwork } from '../../data/network.ts';
+import { useResource } from '../../data/resource.ts';
+import { verify } from '../../data/workers.ts';
+import { Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Empty, Loaded } from '../../parts/states.tsx';
+import { clock } from '../../pure/format.ts';
+import type { LogLine } from '../../workers/machine-logs.ts';
+
+const OFTEN_MS = 3_000;
+const CHARS_MAX = 60_000;
+
+const textOf = (lines: readonly LogLine[]) =>
+  lines
+    .map(({ text }) => text)
+    .join('\n')
+    .slice(-CHARS_MAX);
+
+/** The newest line stays in sight, unless the reader looks at older ones. */
+function Lines({ lines }: { readonly lines: readonly LogLine[] }) {
+  const box = useRef<HTMLPreElement>(null);
+  const isHeld = useRef(false);
+  const text = textOf(lines);
+  useEffect(() => {
+    if (box.current && !isHeld.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [text]);
+  const last = lines.at(-1);
+  if (!last) return <Empty title="Its console has said nothing yet." />;
+  return (
+    <>
+      <pre
+        ref={box}
+        class="console"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached with the keyboard
+        tabIndex={0}
+        onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
+          isHeld.current = scrollTop + clientHeight < scrollHeight - 8;
+        }}
+      >
+        <Safe text={text} limit={CHARS_MAX} keepsLines />
+      </pre>
+      <p class="muted">The last line is of {clock(last.atMs, 'utc')}.</p>
+    </>
+  );
+}
+
+function Following({ machine, by }: { readonly machine: Instance; readonly by: Identity }) {
+  const { coreUrl } = useNetwork();
+  const { instance_id: instanceId, node_address: nodeAddress } = machine;
+  const read = useResource(
+    `${instanceId} ${nodeAddress} ${by.address}`,
+    () => verify('machineLogs', { coreUrl, instanceId, nodeAddress: nodeAddress ?? '' }, { by }),
+    OFTEN_MS,
+  );
+  return <Loaded from={read}>{(lines) => <Lines lines={lines} />}</Loaded>;
+}
+
+/** What a machine says on its console, for its owner. */
+export function MachineLogs({ machine }: { readonly machine: Instance }) {
+  const [isWanted, setWanted] = useState(false);
+  const me = identity.value;
+  if (me?.address !== machine.owner.toLowerCase() || machine.node_address === null) return null;
+  return (
+    <Panel title="Its console" wide aside={<Mark kind="said" label="its node, to its owner" />}>
+      {isWanted ? (
+        <Following machine={machine} by={me} />
+      ) : (
+        <div class="actions">
+          <button type="button" class="plain" onClick={() => setWanted(true)}>
+            Show what it says
+          </button>
+          <span class="muted">You sign once an hour that this tab may ask its node.</span>
+        </div>
+      )}
+    </Panel>
+  );
+}
