@@ -4,6 +4,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
 import { soakBatches } from './soak/batches.ts';
+import { soakConsole } from './soak/console.ts';
 import { soakHellos } from './soak/hellos.ts';
 import { soakNativeHellos } from './soak/hellos-native.ts';
 import { soakHttpHeads } from './soak/http-heads.ts';
@@ -17,6 +18,7 @@ import { parseCommand } from './usage.ts';
 /** What tests do briefly, for as long as wanted. The whole name of one of these stands for it alone. */
 const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
   batches: soakBatches,
+  console: soakConsole,
   hellos: soakHellos,
   'native-hellos': soakNativeHellos,
   'http-heads': soakHttpHeads,
