@@ -135,7 +135,7 @@ export class JsonLines<T> {
     const text = this.#encode(lines);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push({ text, done: resolve, failed: reject });
-    if (this.#waiting.length === 1) this.#next(() => this.#writeWaiting());
+    if (this.#waiting.length === 1) void this.#next(() => this.#writeWaiting());
     return promise;
   }
 
