@@ -84,7 +84,13 @@ export function SignDialog() {
   const asked = question.value;
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    if (asked && !box.current?.open) box.current?.showModal();
+    if (!asked) return;
+    // Where the reader was before: the keyboard goes on from there.
+    const before = document.activeElement;
+    if (!box.current?.open) box.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
   }, [asked]);
   if (!asked) return null;
   return (

@@ -9,6 +9,7 @@ import { Failed } from '../../parts/states.tsx';
 import { mebibytes } from '../../pure/format.ts';
 import { costText, enforcementText } from '../../pure/owner/cost.ts';
 import { type MachineForm, type MachineSize, readMachineForm, SIZES } from '../../pure/owner/machine-form.ts';
+import { makeSshKey } from '../../pure/owner/ssh-key.ts';
 import { linkTo } from '../../pure/route.ts';
 import { NeedKey } from './need-key.tsx';
 
@@ -74,6 +75,54 @@ const Sizes = ({ form, edit }: EditProps) => (
   </fieldset>
 );
 
+/** Gives the reader a file, without asking anybody. */
+function download(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }));
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}
+
+function SshKeyField({ form, edit }: EditProps) {
+  const making = useAction(async (name: string) => {
+    const { line, file } = await makeSshKey(`${name}@skerry`);
+    download(`skerry-${name}.key`, file);
+    edit({ sshKey: line });
+    return name;
+  });
+  return (
+    <>
+      <label class="wide-field">
+        <span>
+          Your public ssh key, one line: what <code>cat ~/.ssh/id_ed25519.pub</code> prints
+        </span>
+        <textarea
+          name="sshKey"
+          rows={3}
+          spellcheck={false}
+          value={form.sshKey}
+          onInput={({ currentTarget }) => edit({ sshKey: currentTarget.value })}
+        />
+      </label>
+      <div class="wide-field actions">
+        <button
+          type="button"
+          class="plain"
+          onClick={() => making.run(form.name.replace(/[^A-Za-z0-9-]/g, '') || 'machine')}
+        >
+          Make an ssh key here
+        </button>
+        {making.state.kind === 'done' ? (
+          <span class="muted" role="status">
+            Its private half was downloaded: <code>chmod 600 skerry-{making.state.value}.key</code>, then{' '}
+            <code>ssh -i</code> takes it.
+          </span>
+        ) : null}
+        {making.state.kind === 'failed' ? <Failed failure={making.state.failure} /> : null}
+      </div>
+    </>
+  );
+}
+
 function Fields({ form, edit }: EditProps) {
   const images = useProof('images', {});
   const names = images.kind === 'proven' ? images.value : [form.image];
@@ -115,18 +164,7 @@ function Fields({ form, edit }: EditProps) {
         inputMode="numeric"
       />
       <Input form={form} edit={edit} name="ports" label="Ports that everybody may reach" />
-      <label class="wide-field">
-        <span>
-          Your public ssh key, one line: what <code>cat ~/.ssh/id_ed25519.pub</code> prints
-        </span>
-        <textarea
-          name="sshKey"
-          rows={3}
-          spellcheck={false}
-          value={form.sshKey}
-          onInput={({ currentTarget }) => edit({ sshKey: currentTarget.value })}
-        />
-      </label>
+      <SshKeyField form={form} edit={edit} />
     </>
   );
 }

@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Instance } from '../../data/answers.ts';
+import { type Failure, failureOf } from '../../data/failure.ts';
 import { type Identity, identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useResource } from '../../data/resource.ts';
 import { verify } from '../../data/workers.ts';
 import { Mark, Panel, Safe } from '../../parts/basic.tsx';
-import { Empty, Loaded } from '../../parts/states.tsx';
+import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { clock } from '../../pure/format.ts';
 import type { LogLine } from '../../workers/machine-logs.ts';
 
@@ -46,12 +47,27 @@ function Lines({ lines }: { readonly lines: readonly LogLine[] }) {
   );
 }
 
-function Following({ machine, by }: { readonly machine: Instance; readonly by: Identity }) {
+interface FollowingProps {
+  readonly machine: Instance;
+  readonly by: Identity;
+  /** The owner did not sign: it is not asked again by itself. */
+  readonly onRefused: (failure: Failure) => void;
+}
+
+function Following({ machine, by, onRefused }: FollowingProps) {
   const { coreUrl } = useNetwork();
   const { instance_id: instanceId, node_address: nodeAddress } = machine;
   const read = useResource(
     `${instanceId} ${nodeAddress} ${by.address}`,
-    () => verify('machineLogs', { coreUrl, instanceId, nodeAddress: nodeAddress ?? '' }, { by }),
+    async () => {
+      try {
+        return await verify('machineLogs', { coreUrl, instanceId, nodeAddress: nodeAddress ?? '' }, { by });
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure.code === 'SIGNATURE_REQUIRED') onRefused(failure);
+        throw error;
+      }
+    },
     OFTEN_MS,
   );
   return <Loaded from={read}>{(lines) => <Lines lines={lines} />}</Loaded>;
@@ -60,12 +76,20 @@ function Following({ machine, by }: { readonly machine: Instance; readonly by: I
 /** What a machine says on its console, for its owner. */
 export function MachineLogs({ machine }: { readonly machine: Instance }) {
   const [isWanted, setWanted] = useState(false);
+  const [refused, setRefused] = useState<Failure>();
   const me = identity.value;
   if (me?.address !== machine.owner.toLowerCase() || machine.node_address === null) return null;
   return (
     <Panel title="Its console" wide aside={<Mark kind="said" label="its node, to its owner" />}>
       {isWanted ? (
-        <Following machine={machine} by={me} />
+        <Following
+          machine={machine}
+          by={me}
+          onRefused={(failure) => {
+            setRefused(failure);
+            setWanted(false);
+          }}
+        />
       ) : (
         <div class="actions">
           <button type="button" class="plain" onClick={() => setWanted(true)}>
@@ -74,6 +98,7 @@ export function MachineLogs({ machine }: { readonly machine: Instance }) {
           <span class="muted">You sign once an hour that this tab may ask its node.</span>
         </div>
       )}
+      {refused && !isWanted ? <Failed failure={refused} /> : null}
     </Panel>
   );
 }
