@@ -217,7 +217,7 @@ describe('house rules', () => {
   test('every dependency that we ship or build with has its line in docs/dependencies.md', () => {
     const page = readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8');
     const names = new Set(
-      [...packages, ROOT_PACKAGE, readPackage('tools/site')]
+      [...packages, ROOT_PACKAGE, readPackage('tools/site'), readPackage('tools/release/trial')]
         .flatMap((one) => one.dependencies)
         .filter((name) => !own.has(name)),
     );

@@ -14,7 +14,14 @@ import { CHECKSUMS, createRelease, writeChecksums } from './release.ts';
 import { runNpm } from './run-npm.ts';
 import { writeJson } from './stage.ts';
 import { BROWSER, bundle, readConsole } from './testing/browser.ts';
-import { findOldNode, linkNative, listTarball, type RunningCore, startCore } from './testing/parts.ts';
+import {
+  exampleOf,
+  findOldNode,
+  linkNative,
+  listTarball,
+  type RunningCore,
+  startCore,
+} from './testing/parts.ts';
 
 /**
  * The packages as strangers get them: from their tarballs alone, in empty folders, with the Node of the machine and the one that
@@ -48,12 +55,6 @@ function emptyFolder(name: string): string {
   const dir = join(OUTSIDE, name);
   mkdirSync(dir, { recursive: true });
   return dir;
-}
-
-/** The first example in TypeScript of a package's README. */
-function exampleOf(readme: string): string {
-  const [, example] = /^```ts\n([\s\S]*?)^```$/m.exec(readFileSync(readme, 'utf8'))!;
-  return example!;
 }
 
 before(async () => {

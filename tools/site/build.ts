@@ -1,24 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { VERSION } from '@skerry/kit';
 import type { Release } from '../release/release.ts';
-import { runNpm } from '../release/run-npm.ts';
-import { ROOT } from '../source.ts';
+import { installLocked } from '../release/run-npm.ts';
 import { findDeadLinks } from './links.ts';
 import { stageSite } from './stage.ts';
 
 const ARCHIVE_BYTES_MAX = 256 * 1024 ** 2;
-
-/** VitePress, which nothing else needs, is installed where it is used, and again where its lockfile has changed. */
-function installGenerator(to: string): void {
-  const lock = readFileSync(join(ROOT, 'tools/site/package-lock.json'), 'utf8');
-  const stamp = join(to, 'node_modules/.installed-lock.json');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return;
-  runNpm(['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], to);
-  writeFileSync(stamp, lock);
-}
 
 /**
  * Builds the documentation site.
@@ -30,7 +20,7 @@ function installGenerator(to: string): void {
 export async function buildSite(build: string, base: string): Promise<string> {
   const [source, site] = [join(build, 'site-source'), join(build, 'site')];
   await stageSite(source, base);
-  installGenerator(source);
+  installLocked(source);
   rmSync(site, { recursive: true, force: true });
   const vitepress = join(source, 'node_modules/vitepress/bin/vitepress.js');
   execFileSync(process.execPath, [vitepress, 'build', '.', '--outDir', site], {

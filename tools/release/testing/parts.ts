@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, mkdirSync, symlinkSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { ROOT } from '../../source.ts';
@@ -40,6 +40,12 @@ export function linkNative(names: readonly string[], modules: string): void {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
   }
+}
+
+/** The first example in TypeScript of a package's README. */
+export function exampleOf(readme: string): string {
+  const [, example] = /^```ts\n([\s\S]*?)^```$/m.exec(readFileSync(readme, 'utf8'))!;
+  return example!;
 }
 
 export interface RunningCore extends AsyncDisposable {
