@@ -85,11 +85,13 @@ export function SignDialog() {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     if (!asked) return;
-    // Where the reader was before: the keyboard goes on from there.
+    // The keyboard goes on from where the reader was.
     const before = document.activeElement;
     if (!box.current?.open) box.current?.showModal();
     return () => {
-      if (before instanceof HTMLElement) before.focus();
+      if (before instanceof HTMLElement && before !== document.body) before.focus();
+      // What began it may be disabled until it is done.
+      if (document.activeElement === document.body) document.getElementById('main')?.focus();
     };
   }, [asked]);
   if (!asked) return null;
