@@ -43,7 +43,7 @@ const INFO = {
     ]),
   ),
 };
-const EMPTY = { messages: [], instances: [], pagination: { total: 0 } };
+const EMPTY = { messages: [], instances: [], events: [], pagination: { total: 0 } };
 
 /** @param perSecond from when the first stream is opened */
 export async function startMadeUpNode(perSecond: number): Promise<MadeUpNode> {
@@ -70,9 +70,12 @@ export async function startMadeUpNode(perSecond: number): Promise<MadeUpNode> {
   };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1');
-    if (pathname === '/api/v0/events') return follow(Number(searchParams.get('cursor') ?? 0), response);
+    const cursor = searchParams.get('cursor');
+    if (pathname === '/api/v0/events' && cursor !== 'latest') return follow(Number(cursor), response);
     if (pathname.startsWith('/api/') || pathname.endsWith('.json')) {
-      const body = pathname.endsWith('public.json') ? INFO : { ...EMPTY, cursor: String(total()) };
+      const body = pathname.endsWith('public.json')
+        ? INFO
+        : { ...EMPTY, cursor: String(total()), next_cursor: String(total()) };
       return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     }
     const file = await files.find(pathname.slice(1));

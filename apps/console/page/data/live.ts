@@ -9,7 +9,7 @@ import { type Live, startLive } from './workers.ts';
 
 /** One stream of events for the whole page: it goes on while the reader looks elsewhere in it. */
 
-const readCursor = fields({ cursor: text });
+const readCursor = fields({ next_cursor: text });
 const RETRY_MS = 5_000;
 
 const IDLE: LiveState = {
@@ -43,8 +43,9 @@ async function start(url: string): Promise<void> {
   if (running || starting) return;
   starting = true;
   try {
-    // Events from now on: the list of instances says where they are.
-    const { cursor } = await ask(`${url}/api/v0/instances?limit=1`, readCursor, new AbortController().signal);
+    // A cursor of its own: a stream that breaks before its first event is taken up again without a gap.
+    const asked = `${url}/api/v0/events?cursor=latest&limit=1`;
+    const { next_cursor: cursor } = await ask(asked, readCursor, new AbortController().signal);
     running = {
       url,
       cursor,

@@ -18,8 +18,8 @@ const HOUR_SECONDS = 3_600n;
 export function CreditState({ account }: { readonly account: Account }) {
   const { credit_state: state, credit_rate_nano: rate, credit_balance_nano: balance } = account;
   if (state === 'exhausted') return <Badge tone="bad">used up</Badge>;
-  if (state === 'low') return <Badge tone="warn">low</Badge>;
   if (balance < 0n) return <Badge tone="bad">below zero</Badge>;
+  if (state === 'low') return <Badge tone="warn">low</Badge>;
   return <Badge tone={rate === 0n ? 'plain' : 'good'}>{rate === 0n ? 'costs nothing' : 'enough'}</Badge>;
 }
 

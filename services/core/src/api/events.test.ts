@@ -45,6 +45,18 @@ describe('the event stream', () => {
     );
   });
 
+  test('from now on: nothing of before, everything after', async () => {
+    await note(0);
+    const { events, next_cursor: now } = (await core.get('/events?cursor=latest')).body;
+    assert.deepEqual(events, []);
+    const { item_hash: sent } = (await note(100)).body;
+    const after = (await core.get(`/events?cursor=${now}`)).body.events;
+    assert.deepEqual(
+      after.map((event: { data: { item_hash: string } }) => event.data.item_hash),
+      [sent],
+    );
+  });
+
   test('a reader whose connection breaks goes on at its cursor: nothing missing, nothing twice', async () => {
     const start = (await core.get('/instances')).body.cursor;
     const stop = new AbortController();

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type Handlers, type NoShare, Shares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { EVENTS_API } from '@skerry/protocol/api/core/events';
+import { type EVENTS_API, LATEST_CURSOR } from '@skerry/protocol/api/core/events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EventFeed } from '../notify/events/feed.ts';
 import { type EventLog, parseCursor } from '../notify/events/log.ts';
@@ -160,7 +160,8 @@ export function eventHandlers(used: Used): Handlers<typeof EVENTS_API> {
   return {
     async listEvents({ query, request, reply }) {
       const lastId = request.headers['last-event-id'];
-      const cursor = (typeof lastId === 'string' ? lastId : undefined) ?? query.cursor ?? '0';
+      const asked = (typeof lastId === 'string' ? lastId : undefined) ?? query.cursor ?? '0';
+      const cursor = asked === LATEST_CURSOR ? await used.events.lastCursor() : asked;
       const from = parseCursor(cursor);
       if ((request.headers.accept ?? '').includes('text/event-stream')) {
         await streams.serve(from, request, reply);

@@ -3,9 +3,16 @@ import { Type } from '../../type.ts';
 import { type Api, defaulted } from '../operation.ts';
 import { reads } from './common/declare.ts';
 
+/** Stands for the cursor of the newest event. */
+export const LATEST_CURSOR = 'latest';
+
 const EventsQuery = Type.Object(
   {
-    cursor: Type.Optional(Type.String({ description: 'the last event seen; from the beginning without it' })),
+    cursor: Type.Optional(
+      Type.String({
+        description: `the last event seen; from the beginning without it, from now on with \`${LATEST_CURSOR}\``,
+      }),
+    ),
     limit: defaulted(
       Type.Integer({ minimum: 1, maximum: LIMITS.pageSizeMax, description: 'how many on a page' }),
       LIMITS.pageSizeDefault,
