@@ -43,11 +43,11 @@ const VIEWS: readonly View[] = [
     title: 'Programs',
     show: ([hash]) =>
       hash === undefined ? (
-        <Lazy load={() => import('./views/owner/programs.tsx')} show={({ Programs }) => <Programs />} />
+        <Lazy load={() => import('./views/later.tsx')} show={({ Programs }) => <Programs />} />
       ) : (
         <Lazy
           key={hash}
-          load={() => import('./views/owner/program.tsx')}
+          load={() => import('./views/later.tsx')}
           show={({ ProgramPage }) => <ProgramPage hash={hash} />}
         />
       ),
@@ -55,7 +55,7 @@ const VIEWS: readonly View[] = [
   {
     part: 'files',
     title: 'Files',
-    show: () => <Lazy load={() => import('./views/owner/files.tsx')} show={({ Files }) => <Files />} />,
+    show: () => <Lazy load={() => import('./views/later.tsx')} show={({ Files }) => <Files />} />,
   },
   {
     part: 'messages',
@@ -65,35 +65,27 @@ const VIEWS: readonly View[] = [
   {
     part: 'webhooks',
     title: 'Webhooks',
-    show: () => (
-      <Lazy load={() => import('./views/webhooks/webhooks.tsx')} show={({ Webhooks }) => <Webhooks />} />
-    ),
+    show: () => <Lazy load={() => import('./views/later.tsx')} show={({ Webhooks }) => <Webhooks />} />,
   },
   {
     part: 'credits',
     title: 'Credits',
     show: ([address]) => (
-      <Lazy
-        load={() => import('./views/credits.tsx')}
-        show={({ Credits }) => <Credits address={address} />}
-      />
+      <Lazy load={() => import('./views/later.tsx')} show={({ Credits }) => <Credits address={address} />} />
     ),
   },
   {
     part: 'indexer',
     title: 'Indexer',
     show: ([network]) => (
-      <Lazy
-        load={() => import('./views/indexer.tsx')}
-        show={({ Indexer }) => <Indexer network={network} />}
-      />
+      <Lazy load={() => import('./views/later.tsx')} show={({ Indexer }) => <Indexer network={network} />} />
     ),
   },
   {
     part: 'random',
     title: 'Random',
     show: () => (
-      <Lazy load={() => import('./views/random.tsx')} show={({ RandomValues }) => <RandomValues />} />
+      <Lazy load={() => import('./views/later.tsx')} show={({ RandomValues }) => <RandomValues />} />
     ),
   },
   {
@@ -102,16 +94,16 @@ const VIEWS: readonly View[] = [
     isAside: true,
     show: ([id]) =>
       id === undefined ? (
-        <Lazy load={() => import('./views/owner/create.tsx')} show={({ Create }) => <Create />} />
+        <Lazy load={() => import('./views/later.tsx')} show={({ Create }) => <Create />} />
       ) : (
-        <Lazy load={() => import('./views/owner/follow.tsx')} show={({ Follow }) => <Follow id={id} />} />
+        <Lazy load={() => import('./views/later.tsx')} show={({ Follow }) => <Follow id={id} />} />
       ),
   },
   {
     part: 'keys',
     title: 'Keys',
     isAside: true,
-    show: () => <Lazy load={() => import('./views/owner/keys.tsx')} show={({ Keys }) => <Keys />} />,
+    show: () => <Lazy load={() => import('./views/later.tsx')} show={({ Keys }) => <Keys />} />,
   },
 ];
 

@@ -154,7 +154,7 @@ export function Shell(props: {
       </main>
       <Footer />
       {question.value ? (
-        <Lazy load={() => import('./keys/dialog.tsx')} show={({ SignDialog }) => <SignDialog />} />
+        <Lazy load={() => import('./views/later.tsx')} show={({ SignDialog }) => <SignDialog />} />
       ) : null}
     </>
   );

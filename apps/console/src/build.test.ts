@@ -19,8 +19,8 @@ describe('the files of the console', () => {
     assert.ok(!build.first.some((path) => path.includes('/verifier-')));
     assert.doesNotMatch(page, /verifier/);
     // Views that are looked at later are loaded later.
-    assert.ok([...build.files.keys()].some((path) => path.includes('/random-')));
-    assert.ok(!build.first.some((path) => path.includes('/random-')));
+    assert.ok([...build.files.keys()].some((path) => path.includes('/later-')));
+    assert.ok(!build.first.some((path) => path.includes('/later-')));
   });
 
   test('the same sources give the same bytes', async () => {

@@ -45,6 +45,10 @@ const INFO = {
 };
 const EMPTY = { messages: [], instances: [], events: [], pagination: { total: 0 } };
 
+/** What the routes beside the events answer: there is nothing but them. */
+const answerOf = (path: string, total: number) =>
+  JSON.stringify(path.endsWith('public.json') ? INFO : { ...EMPTY, next_cursor: String(total) });
+
 /** @param perSecond from when the first stream is opened */
 export async function startMadeUpNode(perSecond: number): Promise<MadeUpNode> {
   const files = openConsole();
@@ -73,10 +77,7 @@ export async function startMadeUpNode(perSecond: number): Promise<MadeUpNode> {
     const cursor = searchParams.get('cursor');
     if (pathname === '/api/v0/events' && cursor !== 'latest') return follow(Number(cursor), response);
     if (pathname.startsWith('/api/') || pathname.endsWith('.json')) {
-      const body = pathname.endsWith('public.json')
-        ? INFO
-        : { ...EMPTY, cursor: String(total()), next_cursor: String(total()) };
-      return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      return response.writeHead(200, { 'content-type': 'application/json' }).end(answerOf(pathname, total()));
     }
     const file = await files.find(pathname.slice(1));
     if (!file) return response.writeHead(404).end();

@@ -15,7 +15,7 @@ const MONTH_DAYS = 30n;
 const MIB_PER_GIB = 1_024n;
 const HOUR_SECONDS = 3_600n;
 
-export function CreditState({ account }: { readonly account: Account }) {
+function CreditState({ account }: { readonly account: Account }) {
   const { credit_state: state, credit_rate_nano: rate, credit_balance_nano: balance } = account;
   if (state === 'exhausted') return <Badge tone="bad">used up</Badge>;
   if (balance < 0n) return <Badge tone="bad">below zero</Badge>;

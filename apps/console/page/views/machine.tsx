@@ -276,7 +276,7 @@ export function MachinePage({ id }: { readonly id: string }) {
           <div class="panels">
             {identity.value ? (
               <Lazy
-                load={() => import('./owner/machine-actions.tsx')}
+                load={() => import('./later.tsx')}
                 show={({ MachineActions }) => <MachineActions machine={machine} />}
               />
             ) : null}

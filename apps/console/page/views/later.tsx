@@ -1,0 +1,16 @@
+/**
+ * The views that are loaded when the first of them is looked at. They are one file: with one for each, esbuild would cut what they share
+ * with the others into a dozen, and the first load would be as many requests.
+ */
+export { SignDialog } from '../keys/dialog.tsx';
+export { Credits } from './credits.tsx';
+export { Indexer } from './indexer.tsx';
+export { Create } from './owner/create.tsx';
+export { Files } from './owner/files.tsx';
+export { Follow } from './owner/follow.tsx';
+export { Keys } from './owner/keys.tsx';
+export { MachineActions } from './owner/machine-actions.tsx';
+export { ProgramPage } from './owner/program.tsx';
+export { Programs } from './owner/programs.tsx';
+export { RandomValues } from './random.tsx';
+export { Webhooks } from './webhooks/webhooks.tsx';
