@@ -11,6 +11,7 @@ import { after, before, describe, test } from 'node:test';
 import { call } from '@skerry/client';
 import { findFreePort } from '@skerry/devnet';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { until } from '@skerry/kit/testing/until';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { canHoldAddresses } from '../scheduler/testing/nodes.ts';
@@ -210,6 +211,39 @@ describe('a machine joins a network with one command', () => {
     assert.match(left, /^This core node has left the network\.\nRemove its URL from .* SKERRY_CORE_PEERS\./);
     assert.ok(left.includes(`Still on disk: ${join(home, 'data', 'core')} (rm -r `), left);
     assert.equal((await call(coreUrl, SYNC_API.getSyncStatus, {})).state, 'alone', 'the other stays');
+  });
+
+  test('a core node whose peers have gone does not leave, and serves on', async () => {
+    const home = join(dir, 'apart');
+    const environment = {
+      SKERRY_CORE_PORT: String(await findFreePort()),
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_CORE_PEERS: `http://127.0.0.1:${await findFreePort()}`,
+      SKERRY_CORE_SYNC_INTERVAL_SECONDS: '1',
+    };
+    const child = start(home, environment, 'core');
+    child.stdout.resume();
+    child.stderr.resume();
+    const node: AsyncDisposable = {
+      async [Symbol.asyncDispose]() {
+        if (child.exitCode !== null) return;
+        const over = once(child, 'exit');
+        child.kill('SIGTERM');
+        await over;
+      },
+    };
+    await using _node = node;
+    const url = `http://127.0.0.1:${environment.SKERRY_CORE_PORT}`;
+    const stateOf = () =>
+      call(url, SYNC_API.getSyncStatus, {}).then(
+        ({ state }) => state,
+        () => undefined,
+      );
+    await until('it notices', stateOf, (state) => state === 'apart');
+    const refused = await run(home, environment, 'leave', '--role', 'core', '--yes', '--timeout', '1s');
+    assert.equal(refused.code, 5);
+    assert.match(refused.err, /not within 1 s that the peers have what this node has: apart, 1 peers/);
+    assert.equal(await stateOf(), 'apart', 'it serves on');
   });
 
   test('a gateway, which answers names; it leaves when no visitor is sent to it and none is left', async () => {
