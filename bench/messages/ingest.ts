@@ -7,9 +7,11 @@ import { Worker } from 'node:worker_threads';
 import { createLogger } from '@skerry/kit';
 import { type Database, openDatabase } from '../../packages/database/src/connect.ts';
 import { migrate } from '../../packages/database/src/migrate.ts';
+import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/addon.ts';
 import { VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
+import { readProcessorSeconds } from '../measure/processor-time.ts';
 import { ingest } from './intake.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../services/core/src/store/migrations', import.meta.url));
@@ -66,6 +68,35 @@ async function copyRows({ pool }: Database<Schema>, directory: string): Promise<
   return timed(() => pool.query(`copy messages from '${file}'`));
 }
 
+/** A directory below this one that the server may write to, which may be another user. */
+async function shareWithServer(directory: string): Promise<string> {
+  const shared = join(directory, 'copy');
+  await mkdir(shared);
+  await chmod(directory, 0o755);
+  await chmod(shared, 0o777);
+  return shared;
+}
+
+/** Seconds, and seconds of all processors. */
+async function costOf(database: Database<Schema>, bodies: readonly Buffer[], verifier: VerifierPool) {
+  await database.pool.query(`truncate ${TABLES}`);
+  const before = readProcessorSeconds([process.pid]);
+  const seconds = await timed(() => ingest(database, bodies, verifier));
+  return { seconds, cpu: readProcessorSeconds([process.pid]) - before };
+}
+
+/** The same bodies with signatures in batches and one by one, which of them first by turns. */
+async function ingestBoth(
+  database: Database<Schema>,
+  bodies: readonly Buffer[],
+  pools: Readonly<Record<'batched' | 'single', VerifierPool>>,
+  round: number,
+) {
+  const early = round % 2 === 0 ? undefined : await costOf(database, bodies, pools.single);
+  const batched = await costOf(database, bodies, pools.batched);
+  return { batched, single: early ?? (await costOf(database, bodies, pools.single)) };
+}
+
 /**
  * Durable, verified messages per second, against the smaller of two limits that are measured in the same rounds: native
  * signature checks on all cores, and COPY of the same rows.
@@ -82,7 +113,12 @@ export async function benchIngest(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
   try {
     // One pool for all rounds, as a node has: the first round loads its threads' code.
-    await using verifier = new VerifierPool({ workers, log });
+    await using verifier = new VerifierPool({
+      workers,
+      log,
+      prepareBatches: (signal) => buildBatchAddon(join(directory, 'addon'), signal),
+    });
+    await using single = new VerifierPool({ workers, log });
     await using database = await openDatabase<Schema>({
       databaseUrl: values['database-url'],
       dataDir: join(directory, 'postgres'),
@@ -92,31 +128,34 @@ export async function benchIngest(): Promise<void> {
     const { rows } = await database.pool.query<{ version: string }>('select version() as version');
     console.log(`${rows[0]!.version.split(',')[0]}; ${cores} cores; ${count} messages a round`);
     const ratios: number[] = [];
+    const costs: number[] = [];
     const rates: number[][] = [[], [], []];
-    const shared = join(directory, 'copy');
-    // The server may be another user.
-    await mkdir(shared);
-    await chmod(directory, 0o755);
-    await chmod(shared, 0o777);
+    const shared = await shareWithServer(directory);
     for (let round = 0; round <= ROUNDS; round++) {
-      await database.pool.query(`truncate ${TABLES}`);
       const bodies = createBodies(count, `r${round}`);
-      const ingested = count / (await timed(() => ingest(database, bodies, verifier)));
+      const { batched, single: alone } = await ingestBoth(
+        database,
+        bodies,
+        { batched: verifier, single },
+        round,
+      );
+      const ingested = count / batched.seconds;
       const copied = count / (await copyRows(database, shared));
       const checked = count / (await checkSignatures(bodies, cores));
       // The first round warms up.
       if (round === 0) continue;
       ratios.push(ingested / Math.min(checked, copied));
+      costs.push(batched.cpu / alone.cpu);
       [ingested, checked, copied].forEach((rate, index) => {
         rates[index]!.push(rate);
       });
       console.log(
-        `round ${round}: ingest ${ingested.toFixed(0)}/s, signature checks ${checked.toFixed(0)}/s, COPY ${copied.toFixed(0)}/s, ratio ${ratios.at(-1)!.toFixed(2)}`,
+        `round ${round}: ingest ${ingested.toFixed(0)}/s, signature checks ${checked.toFixed(0)}/s, COPY ${copied.toFixed(0)}/s, ratio ${ratios.at(-1)!.toFixed(2)}; CPU ${((batched.cpu / count) * 1e6).toFixed(0)} us a message, ${costs.at(-1)!.toFixed(2)} of one by one`,
       );
     }
     const [ingested, checked, copied] = rates.map(median);
     console.log(
-      `median: ingest ${ingested!.toFixed(0)}/s; limits: signature checks ${checked!.toFixed(0)}/s on ${cores} cores, COPY ${copied!.toFixed(0)}/s; ratio to the smaller ${median(ratios).toFixed(2)} [${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}]`,
+      `median: ingest ${ingested!.toFixed(0)}/s; limits: signature checks ${checked!.toFixed(0)}/s on ${cores} cores, COPY ${copied!.toFixed(0)}/s; ratio to the smaller ${median(ratios).toFixed(2)} [${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}]; CPU of all processes, batches to one by one ${median(costs).toFixed(2)} [${Math.min(...costs).toFixed(2)}..${Math.max(...costs).toFixed(2)}]`,
     );
   } finally {
     await rm(directory, { recursive: true, force: true });

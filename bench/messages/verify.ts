@@ -1,9 +1,46 @@
+import { fileURLToPath } from 'node:url';
 import { createSigner, generatePrivateKey, signMessage } from '@skerry/client';
-import { recoverPersonalSigner, verifyEnvelope } from '@skerry/protocol';
+import {
+  readPersonalClaim,
+  recoverPersonalKey,
+  recoverPersonalSigner,
+  verifyEnvelope,
+} from '@skerry/protocol';
 import { personalSignDigest } from '../../packages/protocol/src/evm/personal-digest.ts';
 import { loadNativeEngine } from '../../packages/protocol/src/evm/secp256k1-node.ts';
 import { pureEngine } from '../../packages/protocol/src/evm/secp256k1-pure.ts';
+import {
+  buildBatchAddon,
+  loadBatchCheck,
+  VERDICTS,
+} from '../../services/core/src/intake/verify/batch/addon.ts';
+import { type KeyedClaim, packClaims } from '../../services/core/src/intake/verify/batch/claims.ts';
 import { compare } from '../measure/rounds.ts';
+
+/** As many as go to a thread at once. */
+const BATCH = 64;
+
+/** So many signatures of so many senders, with their keys. */
+function signBatch(senders: number): KeyedClaim[] {
+  const signers = Array.from({ length: senders }, () => createSigner(generatePrivateKey()));
+  const keys = signers.map((signer) => recoverPersonalKey(readPersonalClaim('', signer.sign(''))!)!);
+  return Array.from({ length: BATCH }, (_, at) => {
+    const claim = readPersonalClaim(`${at}`, signers[at % senders]!.sign(`${at}`))!;
+    return { claim, key: keys[at % senders]! };
+  });
+}
+
+async function checkForBench() {
+  const built = await buildBatchAddon(
+    fileURLToPath(new URL('../../node_modules/.cache/skerry', import.meta.url)),
+  );
+  if ('missing' in built) throw new Error(`batches cannot be built here: ${built.missing}`);
+  return loadBatchCheck(built.path);
+}
+
+function expectHeld(verdict: number): void {
+  if (verdict !== VERDICTS.holds) throw new Error(`a batch was judged ${verdict}`);
+}
 
 /** What checking one message costs, against the bare curve operation that it cannot do without. */
 export async function benchVerify(): Promise<void> {
@@ -18,6 +55,7 @@ export async function benchVerify(): Promise<void> {
   const bytes = Buffer.from(signature.slice(2), 'hex');
   const recoveryId = (bytes[64]! - 27) as 0 | 1;
   const now = Math.floor(Date.now() / 1000);
+  const check = await checkForBench();
   compare(`verification of a message of ${body.length} bytes`, [
     {
       name: 'limit: bare libsecp256k1 recovery',
@@ -27,6 +65,14 @@ export async function benchVerify(): Promise<void> {
       name: 'signature (hash, recovery, address), native',
       run: () => recoverPersonalSigner(signedText, signature, native),
     },
+    ...[BATCH, 8, 1].map((senders) => {
+      const { claims, keys } = packClaims(signBatch(senders));
+      return {
+        name: `bare check, batches of ${BATCH}, senders: ${senders}`,
+        count: BATCH,
+        run: () => expectHeld(check(claims, keys)),
+      };
+    }),
     { name: 'whole envelope (JSON, schema, hash), native', run: () => verifyEnvelope(body, now) },
     { name: 'signature, pure', run: () => recoverPersonalSigner(signedText, signature, pureEngine) },
   ]);

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createSigner, generatePrivateKey } from '@skerry/client';
 
@@ -16,7 +16,8 @@ const MIB = 1024 * 1024;
 const SERVER_CPU = '0';
 const CLIENT_CPU = '1';
 const BOUNDARY = 'skerry-bench-boundary';
-const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const CORE = '../../services/core/src/testing/process.ts';
+const here = (path: string) => resolve(fileURLToPath(new URL('.', import.meta.url)), path);
 
 interface Server {
   readonly url: string;
@@ -125,7 +126,8 @@ function report(title: string, names: readonly string[], rounds: readonly (reado
   });
 }
 
-async function measureSize(core: Server, bare: Server, sizeMib: number): Promise<void> {
+/** @param other a core node of another checkout */
+async function measureSize(core: Server, bare: Server, sizeMib: number, other?: Server): Promise<void> {
   const piece = randomBytes(MIB);
   const digest = createHash('sha256');
   for (let n = 0; n < sizeMib; n++) digest.update(piece);
@@ -149,10 +151,13 @@ async function measureSize(core: Server, bare: Server, sizeMib: number): Promise
     () => transfer(bare, '/hash', raw),
     () => transfer(core, '/api/v0/storage/store', form),
   ];
+  if (other) uploads.push(() => transfer(other, '/api/v0/storage/store', form));
   const downloads = [
     () => transfer(bare, '/', undefined, sizeMib),
     () => transfer(core, `/api/v0/storage/raw/${hash}`, undefined, sizeMib),
   ];
+  if (other) downloads.push(() => transfer(other, `/api/v0/storage/raw/${hash}`, undefined, sizeMib));
+  const others = other ? ['core node of the other checkout'] : [];
   for (const run of [...uploads, ...downloads]) await run();
   const rounds: { up: Transfer[]; down: Transfer[] }[] = [];
   for (let round = 0; round < ROUNDS; round++) {
@@ -168,27 +173,42 @@ async function measureSize(core: Server, bare: Server, sizeMib: number): Promise
   }
   report(
     `upload of ${sizeMib} MiB, synced to the disk`,
-    ['bare: req.pipe(file), fsync', 'bare with SHA-256', 'core node: form, SHA-256, fsync, message'],
+    [
+      'bare: req.pipe(file), fsync',
+      'bare with SHA-256',
+      'core node: form, SHA-256, fsync, message',
+      ...others,
+    ],
     rounds.map((round) => round.up),
   );
   report(
     `download of ${sizeMib} MiB`,
-    ['bare: createReadStream.pipe(res)', 'core node'],
+    ['bare: createReadStream.pipe(res)', 'core node', ...others],
     rounds.map((round) => round.down),
   );
 }
 
-/** Upload and download against the least that a Node server does; the servers on one core, the client on the other. */
+/**
+ * Upload and download against the least that a Node server does; the servers on one core, the client on the other. With
+ * another checkout as argument, its core node, too, in turns; then a size in MiB.
+ */
 export async function benchStorage(): Promise<void> {
+  const [checkout, size] = process.argv.slice(3);
+  const sizes = size === undefined ? SIZES_MIB : [Number(size)];
   const home = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
   execFileSync('taskset', ['-pc', CLIENT_CPU, String(process.pid)], { stdio: 'ignore' });
-  const core = await startServer('../../services/core/src/testing/process.ts', [], home);
+  const core = await startServer(CORE, [], home);
+  const other =
+    checkout === undefined
+      ? undefined
+      : await startServer(join(resolve(checkout), 'bench/storage', CORE), [], join(home, 'other'));
   const bare = await startServer('./bare.ts', [join(home, 'bare')], home);
   try {
-    for (const sizeMib of SIZES_MIB) await measureSize(core, bare, sizeMib);
+    for (const sizeMib of sizes) await measureSize(core, bare, sizeMib, other);
   } finally {
     await stopServer(bare);
     await stopServer(core);
+    if (other) await stopServer(other);
     await rm(home, { recursive: true, force: true });
   }
 }

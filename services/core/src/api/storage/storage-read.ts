@@ -1,8 +1,10 @@
+import type { Readable } from 'node:stream';
 import type { Handlers, ServeOptions } from '@skerry/kit';
 import { AppError, parseItemHash } from '@skerry/protocol';
 import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
 import { STORAGE_API } from '@skerry/protocol/api/core/storage';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ByteRange } from '../../store/files/blob-store.ts';
 import type { StoredFile } from '../../store/files/files.ts';
 import { findFileOfMessage } from '../../store/files/references.ts';
 import { isCidText, parseCid } from '../../store/ipfs/cid.ts';
@@ -76,7 +78,12 @@ export async function sendBytes(
     ...(range ? { 'content-range': `bytes ${range.first}-${range.last}/${file.sizeBytes}` } : {}),
   });
   if (method === 'HEAD') return reply.send();
-  return reply.status(range ? 206 : 200).send(await file.open(range));
+  return reply.status(range ? 206 : 200).send(await openToSend(file, range));
+}
+
+function openToSend(file: StoredFile, range: ByteRange | undefined): Promise<Readable> {
+  if (!file.openToSend || file.sizeBytes === 0) return file.open(range);
+  return file.openToSend(range ?? { first: 0, last: file.sizeBytes - 1 });
 }
 
 async function sendJson(file: StoredFile, request: Asking, reply: FastifyReply): Promise<FastifyReply> {

@@ -37,6 +37,11 @@ export interface BlobStore {
   find(hash: ItemHash): Promise<KeptBlob | undefined>;
   /** The bytes, or one range of them that lies within the blob. Throws FILE_NOT_FOUND before the first byte. */
   read(hash: ItemHash, range?: ByteRange): Promise<Readable>;
+  /**
+   * The same, where a store has a cheaper way to be piped into a response, and for nothing else: chunks may be overwritten once they have gone out
+   * (reusing-reader.ts). @param range within the blob, not empty
+   */
+  readToSend?(hash: ItemHash, range: ByteRange): Promise<Readable>;
   /** Up to `limit` blobs in the order of their hashes, from the one that follows `after` on. */
   list(after: ItemHash | undefined, limit: number): Promise<readonly KeptBlob[]>;
   /** Harmless where there is none. Who is reading it reads on. */

@@ -4,6 +4,7 @@ import type { DiskReserve } from '@skerry/database';
 import { isMissing, syncDirectory } from '@skerry/kit';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
+import { readReusing } from './reusing-reader.ts';
 import { asStorageError, openSpool } from './spool.ts';
 
 const READ_BYTES = 512 * 1024;
@@ -65,6 +66,14 @@ export async function createDirectoryBlobStore(directory: string, reserve?: Disk
   const spool = await openSpool(join(directory, INCOMING), reserve);
   const makeDurable = createDurableDirectories(directory);
   const pathOf = (hash: string) => join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
+  const openBlob = async (hash: string) => {
+    try {
+      return await open(pathOf(hash), 'r');
+    } catch (error) {
+      if (isMissing(error)) throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
+      throw error;
+    }
+  };
   return {
     async receive(source, limitBytes) {
       const { path, hash, sizeBytes } = await spool.receive(source, limitBytes);
@@ -92,17 +101,13 @@ export async function createDirectoryBlobStore(directory: string, reserve?: Disk
     },
     find: (hash) => findAt(pathOf(hash), hash),
     async read(hash, range) {
-      try {
-        const handle = await open(pathOf(hash), 'r');
-        return handle.createReadStream({
-          highWaterMark: READ_BYTES,
-          ...(range ? { start: range.first, end: range.last } : {}),
-        });
-      } catch (error) {
-        if (isMissing(error)) throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
-        throw error;
-      }
+      const handle = await openBlob(hash);
+      return handle.createReadStream({
+        highWaterMark: READ_BYTES,
+        ...(range ? { start: range.first, end: range.last } : {}),
+      });
     },
+    readToSend: async (hash, range) => readReusing(await openBlob(hash), range),
     async list(after, limit) {
       const found: KeptBlob[] = [];
       for await (const hash of walk(directory, after ?? '')) {

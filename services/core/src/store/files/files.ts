@@ -16,6 +16,8 @@ export interface StoredFile {
   readonly sizeBytes: number;
   readonly contentType: string;
   open(range?: ByteRange): Promise<Readable>;
+  /** To be piped into a response, where the store has a cheaper way (BlobStore.readToSend). */
+  openToSend?(range: ByteRange): Promise<Readable>;
 }
 
 export interface FilesOptions {
@@ -90,6 +92,7 @@ export class Files {
       sizeBytes: blob.sizeBytes,
       contentType: row.content_type,
       open: (range) => blobs.read(hash, range),
+      ...(blobs.readToSend && { openToSend: (range: ByteRange) => blobs.readToSend!(hash, range) }),
     };
   }
 }
