@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createWallet } from '@skerry/client';
 import { messageArchive } from '@skerry/contracts';
-import { backoffMs, loadOrCreateKeyFile, pause } from '@skerry/kit';
+import { backoffMs, loadOrCreateKeyFile, makeDirectory, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 
 /** A chain of one's own for confirmations: anvil, with blocks made whenever there is a transaction. */
@@ -158,7 +158,7 @@ async function end(child: ChildProcess): Promise<void> {
 export async function startChain(directory: string): Promise<DevnetChain | undefined> {
   const program = findProgram();
   if (program === undefined) return undefined;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   const stateFile = join(directory, 'state.json');
   let running = await spawnChain(program, stateFile, 0);
   const { url } = running;

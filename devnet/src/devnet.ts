@@ -1,7 +1,7 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSigner } from '@skerry/client';
-import { type Lock, loadOrCreateKeyFile } from '@skerry/kit';
+import { type Lock, loadOrCreateKeyFile, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type DevnetChain, startChain } from './chain.ts';
 import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
@@ -162,7 +162,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const { dataDir, ports, cores = 1 } = options;
   await using stack = new AsyncDisposableStack();
   const logDir = join(dataDir, 'logs');
-  await mkdir(logDir, { recursive: true, mode: 0o700 });
+  await makeDirectory(logDir);
   const locks = stack.use(await lockDataDir(dataDir, options.onWait ?? (() => {})));
   const corePorts = await chooseCorePorts(ports.core, cores);
   await checkPorts(ports, corePorts);
@@ -190,7 +190,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     for (const row of order.toReversed()) await Promise.all(row.map((name) => processes.get(name)?.stop()));
   });
   for (const row of order) {
-    for (const name of row) await mkdir(daemonDataDir(dataDir, name), { recursive: true, mode: 0o700 });
+    for (const name of row) await makeDirectory(daemonDataDir(dataDir, name));
     await startRow(row, start, failures, options.signal);
     const failed = failures.get('core');
     if (failed !== undefined) throw failed;

@@ -1,10 +1,9 @@
-import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createWrite, migrate, openDatabase, Reserve } from '@skerry/database';
 import { loadIndexerSettings, startIndexer } from '@skerry/indexer';
-import { type Host, listen, persist, type RunningService, runLoop } from '@skerry/kit';
+import { type Host, listen, makeDirectory, persist, type RunningService, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Pool } from 'pg';
 import { createApi } from './api/api.ts';
@@ -75,7 +74,7 @@ async function openGround(
 ): Promise<Ground & { readonly anchors: readonly AnchorSettings[] }> {
   const { dataDir, databaseUrl } = config;
   const reserve = new Reserve({ setMib: config.diskReserveMib, log });
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeDirectory(dataDir);
   await reserve.watch(dataDir);
   using _ = longStep?.('opening the database, and bringing it up to date');
   const database = stack.use(

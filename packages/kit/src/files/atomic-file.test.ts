@@ -96,3 +96,17 @@ test('directories are made with all above them, and renamed', async () => {
   await renameDurably(made, join(directory, 'three'));
   assert.deepEqual((await readdir(directory)).sort(), ['one', 'three']);
 });
+
+test('a directory that cannot be made is said with what is in the way', async () => {
+  const home = await freshDirectory();
+  await makeDirectory(join(home, 'a', 'b'));
+  await makeDirectory(join(home, 'a', 'b'));
+  await writeFile(join(home, 'file'), '');
+  for (const path of [join(home, 'file'), join(home, 'file', 'below')])
+    await assert.rejects(makeDirectory(path), { code: 'INVALID_CONFIG', message: /file/ });
+  // Here Node's own recursive mkdir tries for ever.
+  await assert.rejects(makeDirectory('/proc/skerry/data'), {
+    code: 'INVALID_CONFIG',
+    message: /\/proc\/skerry\/data/,
+  });
+});

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { AppError } from '@skerry/protocol/forms';
 
 /** Of a file that is not complete: beside the one that it is to become, so that a rename is enough. */
 const DRAFT = /\.[0-9a-f]{12}\.draft$/;
@@ -40,14 +41,43 @@ export const syncDirectory = (path: string): Promise<void> => sync(path);
 /** Makes the content of a file survive a power cut that a program of somebody else's wrote. */
 export const syncFile = (path: string): Promise<void> => sync(path);
 
-/** Makes a directory and those above it where they are missing, and their names survive a power cut. */
+/** What no later try cures: the path leads through a file, or to where nobody, or not this user, makes directories. */
+const UNMAKEABLE = ['ENOTDIR', 'EEXIST', 'ENOENT', 'EACCES', 'EPERM', 'EROFS'];
+
+/** The directory and those above it that are missing, the topmost first. */
+async function findMissing(path: string): Promise<string[]> {
+  const missing: string[] = [];
+  for (let at = path; ; at = dirname(at)) {
+    const found = await stat(at).catch((error: NodeJS.ErrnoException) => {
+      if (isMissing(error)) return undefined;
+      throw error;
+    });
+    if (found?.isDirectory()) return missing.toReversed();
+    if (found) throw Object.assign(new Error(`${at} is not a directory`), { code: 'ENOTDIR' });
+    missing.push(at);
+  }
+}
+
+/**
+ * Makes a directory and those above it where they are missing, and their names survive a power cut. One after the other: Node's
+ * own recursion never ends below /proc. Throws INVALID_CONFIG where it cannot be made.
+ */
 export async function makeDirectory(path: string, mode = 0o700): Promise<void> {
   const whole = resolve(path);
-  const topmost = await mkdir(whole, { recursive: true, mode });
-  if (topmost === undefined) return;
-  for (let made = whole; ; made = dirname(made)) {
-    await syncDirectory(dirname(made));
-    if (made === topmost) return;
+  try {
+    for (const one of await findMissing(whole)) {
+      await mkdir(one, { mode }).catch((error: NodeJS.ErrnoException) => {
+        // Somebody else made it meanwhile.
+        if (error.code !== 'EEXIST') throw error;
+      });
+      await syncDirectory(dirname(one));
+    }
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (!UNMAKEABLE.includes(code)) throw error;
+    throw new AppError('INVALID_CONFIG', `the directory ${whole} cannot be made: ${message}`, {
+      cause: error,
+    });
   }
 }
 
