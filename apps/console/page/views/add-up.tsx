@@ -1,13 +1,12 @@
 import { useAction } from '../data/action.ts';
-import { messageLink, useNetwork } from '../data/network.ts';
+import { useNetwork } from '../data/network.ts';
 import { verify } from '../data/workers.ts';
-import { Facts, Hash, Mark, Panel, Safe } from '../parts/basic.tsx';
+import { Facts, Hash, Mark, Panel } from '../parts/basic.tsx';
+import { RefusedList } from '../parts/refused-list.tsx';
 import { Failed } from '../parts/states.tsx';
 import { credits } from '../pure/credits.ts';
 import { count } from '../pure/format.ts';
 import type { AddedUp } from '../workers/account.ts';
-
-const REFUSED_SHOWN = 10;
 
 const sentenceOf = ({ isSame, verified, refused, listed, computed, said }: AddedUp) =>
   isSame
@@ -35,19 +34,7 @@ function Result({ result }: { readonly result: AddedUp }) {
           <p class="muted">The account has more lines than are read here: older ones are missing.</p>
         ) : null}
       </div>
-      {refused.length === 0 ? null : (
-        <ul class="lines">
-          {refused.slice(0, REFUSED_SHOWN).map(({ itemHash, code, message }) => (
-            <li key={itemHash}>
-              <Mark kind="wrong" label={code} />
-              <Hash value={itemHash} href={messageLink(itemHash)} />
-              <span class="muted">
-                <Safe text={message} />
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <RefusedList refused={refused} />
       <Facts
         rows={[
           ['the core node says', <>{credits(BigInt(result.said))} credits</>],

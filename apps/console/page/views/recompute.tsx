@@ -3,6 +3,7 @@ import { type Failure, failureOf } from '../data/failure.ts';
 import { messageLink, useNetwork } from '../data/network.ts';
 import { verify } from '../data/workers.ts';
 import { Badge, DateTime, Facts, Hash, Mark, Panel, Safe } from '../parts/basic.tsx';
+import { RefusedList } from '../parts/refused-list.tsx';
 import { Failed } from '../parts/states.tsx';
 import type { ComparedLine } from '../pure/compare.ts';
 import { count, latency, score } from '../pure/format.ts';
@@ -146,19 +147,7 @@ function Result({
     <>
       <Verdict result={result} elapsedMs={elapsedMs} />
       <Lines lines={result.lines} />
-      {result.refused.length === 0 ? null : (
-        <ul class="lines">
-          {result.refused.slice(0, 10).map(({ itemHash, code, message }) => (
-            <li key={itemHash}>
-              <Mark kind="wrong" label={code} />
-              <Hash value={itemHash} href={messageLink(itemHash)} />
-              <span class="muted">
-                <Safe text={message} />
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <RefusedList refused={result.refused} />
       <Hours result={result} kind={kind} />
       <Facts
         rows={[

@@ -1,4 +1,4 @@
-import { call, verifyListed } from '@skerry/client';
+import { call, type RefusedMessage, verifyListed } from '@skerry/client';
 import {
   AppError,
   balancesAt,
@@ -19,7 +19,7 @@ export interface AddedUp {
   readonly publishers: readonly string[];
   /** Messages whose signatures were checked here, and those that are not what a publisher signed. */
   readonly verified: number;
-  readonly refused: readonly { readonly itemHash: string; readonly code: string; readonly message: string }[];
+  readonly refused: readonly RefusedMessage[];
   /** Lines that the core node lists, and those that the messages have; some of them newer than the others. */
   readonly listed: number;
   readonly counted: number;
@@ -96,7 +96,7 @@ export async function addUp(
   const said = await call(coreUrl, CREDITS_API.getBalance, { params: { address } });
   const { hashes, listed, isCut } = await readLines(coreUrl, address, said.time);
   const trusted = new Set(publishers.map((one) => one.toLowerCase()));
-  const refused: AddedUp['refused'][number][] = [];
+  const refused: RefusedMessage[] = [];
   const entries: StampedEntry[] = [];
   let verified = 0;
   for (const itemHash of hashes) {
