@@ -131,7 +131,7 @@ test('with --json, up and program run tell their failures as JSON in lines, the 
   const port = String(taken.port);
   const cases: [string[], code: string, exitCode: number][] = [
     [['up', '--core-port', port], 'PORT_IN_USE', 1],
-    [['up', '--data-dir', file], 'INTERNAL', 1],
+    [['up', '--data-dir', file], 'INVALID_CONFIG', 2],
     [['up', '--cores', '99'], 'INVALID_PARAMETERS', 2],
     [['up', '--core-port', 'nope'], 'INVALID_PARAMETERS', 2],
     [['program', 'run', 'f'.repeat(64), '--core', NOWHERE], 'UPSTREAM_UNAVAILABLE', 5],
