@@ -33,6 +33,15 @@ describe('a connection string', () => {
   });
 
   test('that is wrong says what is allowed, without the password', () => {
+    // An unescaped @ belongs to the password, as URLs have it.
+    assert.equal(
+      reachOf('postgresql://a:hun@ter,2@one,two/skerry').connectionString,
+      'postgresql://a:hun@ter,2@one/skerry',
+    );
+    assert.throws(
+      () => reachOf('postgresql://a:hunter2,b/c@one/skerry'),
+      ({ message }: Error) => !message.includes('hunter2'),
+    );
     for (const hosts of ['one,two:port', 'one,', 'one,2001:db8::2', `${'a,'.repeat(16)}b`])
       assert.throws(
         () => reachOf(`postgresql://a:hunter2@${hosts}/skerry`),

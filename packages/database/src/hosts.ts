@@ -17,13 +17,14 @@ export interface Reached extends pg.ClientConfig {
   readonly primary?: Primary | undefined;
 }
 
-const AUTHORITY = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^@/]*@)?(?<hosts>[^/?]+)(?<rest>.*)$/s;
-const HOST = /^(?<host>\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(?<port>[0-9]{1,5}))?$/;
+const AUTHORITY = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^/]*@)?(?<hosts>[^/?]+)(?<rest>.*)$/s;
+const HOST = /^(?<host>\[[0-9a-fA-F:.]+\]|[^:[\]@]+)(?::(?<port>[0-9]{1,5}))?$/;
 
-function parseHost(text: string): Host {
+function parseHost(text: string, index: number): Host {
   const { host, port } = HOST.exec(text)?.groups ?? {};
   if (host === undefined)
-    throw new AppError('INVALID_CONFIG', `the database's host "${text}" is not HOST or HOST:PORT`);
+    // It may be part of a password that was not escaped, so it is not repeated.
+    throw new AppError('INVALID_CONFIG', `host ${index + 1} of the database is not HOST or HOST:PORT`);
   return { host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? DEFAULT_PORT : Number(port) };
 }
 
@@ -45,6 +46,11 @@ export function reachOf(url: string): Reached {
 const READ_ONLY = '25006';
 
 const nameOf = ({ host, port }: Host) => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+async function assertTakesWrites(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as is');
+  if (rows[0]?.is !== false) throw Object.assign(new Error('a standby'), { code: READ_ONLY });
+}
 
 /** Which of several servers takes writes: found when it is needed, and sought again when it turns out to be another one. */
 class Primary {
@@ -90,8 +96,7 @@ class Primary {
     client.on('error', () => {});
     try {
       await client.connect();
-      const { rows } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as is');
-      if (rows[0]?.is !== false) throw Object.assign(new Error('a standby'), { code: READ_ONLY });
+      await assertTakesWrites(client);
       return host;
     } finally {
       client.end().catch(() => {});
@@ -115,8 +120,11 @@ export class PrimaryClient extends pg.Client {
       lead(this, await primary.find());
       try {
         await (connect as unknown as () => Promise<unknown>).call(this);
+        // The one that was found may have come back as a standby.
+        await assertTakesWrites(this);
       } catch (error) {
         primary.doubt();
+        this.end().catch(() => {});
         throw error;
       }
     };

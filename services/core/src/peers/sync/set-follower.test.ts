@@ -123,7 +123,15 @@ test('a database that comes back without what was acknowledged is noticed, and p
 
   assert.equal(await countMessages(database), 3, 'three that were acknowledged are gone');
   await send(core, 7);
+  // The database goes away while the set is read anew: the next look does it again.
+  const away = Object.assign(new Error('away'), { code: '57P01' });
+  const { set } = core.rooms.sync;
+  const { load } = set;
+  set.load = () => Promise.reject(away);
+  await assert.rejects(core.rooms.sync.look(), away);
+  set.load = load;
   await core.rooms.sync.look();
+  assert.equal(core.rooms.sync.losses, 1);
   assert.equal(sizeOf(core), 4);
   assert.equal(core.rooms.sync.syncer.view().state, 'syncing');
   assert.ok(Number(await core.rooms.events.lastCursor()) >= told, 'no number is given twice from now on');

@@ -29,6 +29,8 @@ export class SetFollower {
   /** What the set holds; undefined until it is read. */
   #place: SetPlace | undefined;
   #looks = 0;
+  /** Why the set is to be read anew: until that has succeeded. */
+  #unread: 'deleted' | 'other' | undefined;
   /** How often the database turned out to have another history. */
   #losses = 0;
 
@@ -71,6 +73,7 @@ export class SetFollower {
   async look(): Promise<boolean> {
     const { db } = this.#options;
     if (!this.#place) return false;
+    if (this.#unread) return this.#read(this.#unread);
     if (++this.#looks % TRIM_EVERY === 0) await trimChanges(db);
     for (;;) {
       const next = await readChanges(db, this.#place);
@@ -85,20 +88,27 @@ export class SetFollower {
 
   async #readAnew(why: 'deleted' | 'other'): Promise<boolean> {
     const { db, set, events, log } = this.#options;
-    const before = set.index.size;
     const { seq, lastEvent } = this.#place!;
-    if (why === 'other') await raiseEvents(db, Math.max(lastEvent, events.seen));
+    const facts = { batches_followed: seq, messages_followed: set.index.size };
+    if (why === 'other') {
+      await raiseEvents(db, Math.max(lastEvent, events.seen));
+      this.#losses++;
+      log.error(
+        facts,
+        'the database has lost what it had said was durable, as when a standby that lagged behind becomes the primary; peers are asked for it',
+      );
+    } else
+      log.warn(facts, 'this process is so long behind the others that it reads the set of messages anew');
+    this.#unread = why;
+    return this.#read(why);
+  }
+
+  /** One that failed is done again at the next look. */
+  async #read(why: 'deleted' | 'other'): Promise<boolean> {
+    const { set, log } = this.#options;
     await this.load();
-    const facts = { batches_followed: seq, messages_before: before, messages: set.index.size };
-    if (why === 'deleted') {
-      log.warn(facts, 'this process was so long behind the others that it has read the set of messages anew');
-      return false;
-    }
-    this.#losses++;
-    log.error(
-      facts,
-      'the database has lost what it had said was durable, as when a standby that lagged behind becomes the primary; peers are asked for it',
-    );
-    return true;
+    this.#unread = undefined;
+    log.info({ messages: set.index.size }, 'the set of messages was read anew');
+    return why === 'other';
   }
 }
