@@ -36,6 +36,8 @@ function blockOf(first: string): string {
 
 class Operator {
   readonly #server: Server;
+  /** Those whose words were printed. */
+  readonly #heard = new Set<string>();
 
   constructor(server: Server) {
     this.#server = server;
@@ -51,18 +53,22 @@ class Operator {
     const names = SERVICES.map((name) => `skerry-${name}`).join(' ');
     const said = await this.do(`podman inspect --format '${format}' ${names} || true`);
     console.log(said.replace(/^/gm, '    '));
-    return said.split('\n').filter((line) => line.endsWith(' running healthy')).length === SERVICES.length;
+    const lines = said.split('\n');
+    for (const line of lines.filter((one) => one.endsWith(' running unhealthy'))) await this.#hear(line);
+    return lines.filter((line) => line.endsWith(' running healthy')).length === SERVICES.length;
   }
 
-  /** With the daemons' words where they do not. */
-  async waitUntilHealthy(): Promise<void> {
-    try {
-      await until('every service is healthy', () => this.isHealthy(), Boolean, SLOW);
-    } catch (error) {
-      for (const name of SERVICES)
-        console.log(await this.do(`echo ${name}; podman logs --tail 15 skerry-${name} 2>&1 || true`));
-      throw error;
-    }
+  /** What one that is not healthy says, and its check. */
+  async #hear(line: string): Promise<void> {
+    const [name = ''] = line.split(' ');
+    if (this.#heard.has(name)) return;
+    this.#heard.add(name);
+    const checks = `podman inspect --format '{{json .State.Healthcheck.Log}}' ${name}`;
+    console.log(await this.do(`(${checks}; podman logs --tail 15 ${name}) 2>&1 || true`));
+  }
+
+  waitUntilHealthy(): Promise<boolean> {
+    return until('every service is healthy', () => this.isHealthy(), Boolean, SLOW);
   }
 }
 
