@@ -81,6 +81,14 @@ describe('deploy/compose.yaml', () => {
     assert.deepEqual(roles.toSorted(), expected.toSorted());
   });
 
+  test('is heard on both families of its network: busybox wget tries one of them', () => {
+    const hosts = Object.values(services).flatMap(({ environment }) =>
+      Object.entries(environment).filter(([name]) => name.endsWith('_HOST')),
+    );
+    assert.ok(hosts.length > 0);
+    assert.deepEqual(new Set(hosts.map(([, host]) => host)), new Set(['::']));
+  });
+
   for (const [what, wrong] of [
     ['an unknown setting', TEXT.replace('SKERRY_CORE_HOST:', 'SKERRY_CORE_HOTS:')],
     ['a setting of another daemon', TEXT.replace('SKERRY_SCHEDULER_HOST:', 'SKERRY_CORE_HOST:')],
