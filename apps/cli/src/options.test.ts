@@ -21,21 +21,41 @@ test('a disk is GiB, or says its unit', () => {
 });
 
 test('ports come out in order and once', () => {
-  assert.deepEqual(options.parsePorts('443,22, 80,22'), [22, 80, 443]);
-  assert.deepEqual(options.parsePorts('none'), []);
-  assert.deepEqual(options.parsePorts(''), []);
-  refuses(options.parsePorts, '0', '65536', '22,', 'ssh', '22;80', '-1', '2 2');
+  assert.deepEqual(options.parsePorts('443,22, 80,22'), { allowedPorts: [22, 80, 443] });
+  assert.deepEqual(options.parsePorts('udp:443, 22,udp:53,udp:443'), {
+    allowedPorts: [22],
+    allowedUdpPorts: [53, 443],
+  });
+  assert.deepEqual(options.parsePorts('none'), { allowedPorts: [] });
+  assert.deepEqual(options.parsePorts(''), { allowedPorts: [] });
+  refuses(
+    options.parsePorts,
+    '0',
+    '65536',
+    '22,',
+    'ssh',
+    '22;80',
+    '-1',
+    '2 2',
+    'udp:',
+    'udp:0',
+    'udp:udp:1',
+    'udp 1',
+    'tcp:1',
+  );
 });
 
 test('every list of ports reads back', () => {
-  const port = fc.integer({ min: 1, max: 65535 });
+  const ports = (minLength: number) =>
+    fc
+      .uniqueArray(fc.integer({ min: 1, max: 65535 }), { minLength })
+      .map((list) => list.sort((a, b) => a - b));
+  const form = fc.record(
+    { allowedPorts: ports(0), allowedUdpPorts: ports(1) },
+    { requiredKeys: ['allowedPorts'], noNullPrototype: true },
+  );
   fc.assert(
-    fc.property(fc.uniqueArray(port, { minLength: 1 }), (ports) => {
-      assert.deepEqual(
-        options.parsePorts(ports.join(',')),
-        [...ports].sort((a, b) => a - b),
-      );
-    }),
+    fc.property(form, (open) => assert.deepEqual(options.parsePorts(options.renderPorts(open)), open)),
   );
 });
 

@@ -1,3 +1,4 @@
+import type { Firewall } from '@skerry/protocol/forms';
 import { InvalidArgumentError } from 'commander';
 
 /** Options that every command takes. */
@@ -40,16 +41,40 @@ export function parseDiskGib(text: string): number {
   return Number(digits) * (unit?.toUpperCase() === 'T' ? 1024 : 1);
 }
 
-/** `22,80,443` -> each once, in rising order; `none` or an empty text -> no port */
-export function parsePorts(text: string): number[] {
-  if (text === '' || text === 'none') return [];
-  const ports = text.split(',').map((part) => {
-    const port = Number(part.trim());
-    if (!/^\s*[0-9]{1,5}\s*$/.test(part) || port < 1 || port > PORT_MAX)
-      throw new InvalidArgumentError('Expected ports from 1 to 65535, such as 22,80,443, or "none".');
+/** Ports that anyone may reach, as an instance's firewall has them. */
+export type Ports = Pick<Firewall, 'allowedPorts' | 'allowedUdpPorts'>;
+
+const UDP = 'udp:';
+
+/** `22,80,443,udp:443` -> each once, in rising order; `none` or an empty text -> no port */
+export function parsePorts(text: string): Ports {
+  const parts = text === '' || text === 'none' ? [] : text.split(',').map((part) => part.trim());
+  const [tcp, udp] = [
+    parts.filter((part) => !part.startsWith(UDP)),
+    parts.filter((part) => part.startsWith(UDP)),
+  ];
+  const udpPorts = udp.map((part) => part.slice(UDP.length));
+  return {
+    allowedPorts: rising(tcp),
+    ...(udp.length === 0 ? {} : { allowedUdpPorts: rising(udpPorts) }),
+  };
+}
+
+function rising(texts: readonly string[]): number[] {
+  const ports = texts.map((digits) => {
+    const port = Number(digits);
+    if (!/^[0-9]{1,5}$/.test(digits) || port < 1 || port > PORT_MAX)
+      throw new InvalidArgumentError(
+        'Expected ports from 1 to 65535, such as 22,80,443 or, by UDP, udp:443; or "none".',
+      );
     return port;
   });
   return [...new Set(ports)].sort((a, b) => a - b);
+}
+
+/** The text that {@link parsePorts} reads. */
+export function renderPorts({ allowedPorts, allowedUdpPorts = [] }: Ports): string {
+  return [...allowedPorts, ...allowedUdpPorts.map((port) => `${UDP}${port}`)].join(',') || 'none';
 }
 
 export function parseListenPort(text: string): number {

@@ -12,6 +12,7 @@ import { addMachineCommands } from './machine.ts';
 const REFERENCE = 'name, id, start of the id, or host name';
 const PROXY_PROTOCOL =
   'start TLS connections through the gateway with a PROXY protocol v2 header that names the client';
+const ALLOW = 'ports open to everyone: TCP, or UDP as udp:443; or "none"';
 const WAIT_TIMEOUT_MS = 900_000;
 const CONNECT_TIMEOUT_MS = 120_000;
 
@@ -46,9 +47,7 @@ function addCreate(instance: Command, bind: Bind): void {
     .option('--disk <size>', 'GiB, or with a unit: 4G', parseDiskGib, 4)
     .option('--ssh-key <file>', 'your public key (default: the first of ~/.ssh/id_*.pub, or a new one)')
     .addOption(
-      new Option('--allow <ports>', 'TCP ports open to everyone, or "none"')
-        .argParser(parsePorts)
-        .default([22], '22'),
+      new Option('--allow <ports>', ALLOW).argParser(parsePorts).default({ allowedPorts: [22] }, '22'),
     )
     .option('--description <text>', 'a note')
     .option('--proxy-protocol', PROXY_PROTOCOL);
@@ -117,10 +116,10 @@ function addUpdate(instance: Command, bind: Bind): void {
     .argument('<instance>', REFERENCE)
     .option('--name <name>', 'a new name')
     .option('--description <text>', 'a new note')
-    .option('--allow <ports>', 'TCP ports open to everyone, or "none"', parsePorts)
+    .option('--allow <ports>', ALLOW, parsePorts)
     .option('--proxy-protocol', PROXY_PROTOCOL)
     .option('--no-proxy-protocol', "start TLS connections with the client's own bytes again")
-    .addHelpText('after', examples('skerry instance update web --allow 22,80,443,8000'))
+    .addHelpText('after', examples('skerry instance update web --allow 22,80,443,8000,udp:443'))
     .action(
       bind<InstanceUpdateOptions>(async (context, options, [reference]) =>
         (await import('../instances/control.ts')).updateInstance(context, reference!, options),

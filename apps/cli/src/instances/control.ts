@@ -1,6 +1,7 @@
 import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { tellOnInterrupt } from '../interrupt.ts';
+import type { Ports } from '../options.ts';
 import { findInstance } from './find.ts';
 import { decideGoal, type Goal } from './goal.ts';
 import { checkNewName } from './names.ts';
@@ -10,7 +11,7 @@ import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
 export interface InstanceUpdateOptions {
   readonly name?: string;
   readonly description?: string;
-  readonly allow?: number[];
+  readonly allow?: Ports;
   readonly proxyProtocol?: boolean;
 }
 
@@ -55,10 +56,12 @@ function firewallChange(
   now: Firewall,
 ): { firewall?: Firewall } {
   if (allow === undefined && proxyProtocol === undefined) return {};
+  const { allowedPorts, allowedUdpPorts, ...rest } = now;
+  const ports = allow ?? { allowedPorts, ...(allowedUdpPorts === undefined ? {} : { allowedUdpPorts }) };
   return {
     firewall: {
-      ...now,
-      ...(allow === undefined ? {} : { allowedPorts: allow }),
+      ...rest,
+      ...ports,
       ...(proxyProtocol === undefined ? {} : { proxyProtocol }),
     },
   };

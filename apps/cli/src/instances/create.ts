@@ -5,6 +5,7 @@ import { type InstanceView, parseInstanceContent } from '@skerry/protocol/forms'
 import type { Context } from '../context.ts';
 import { tellPrice } from '../credits/price.ts';
 import { tellOnInterrupt } from '../interrupt.ts';
+import type { Ports } from '../options.ts';
 import { checkNewName } from './names.ts';
 import { rememberInstance } from './records.ts';
 import { renderCreated, reportOf, shortId } from './render.ts';
@@ -18,7 +19,7 @@ export interface InstanceCreateOptions extends WaitOptions {
   readonly memory: number;
   readonly disk: number;
   readonly sshKey?: string;
-  readonly allow: number[];
+  readonly allow: Ports;
   readonly proxyProtocol?: boolean;
   readonly description?: string;
 }
@@ -40,7 +41,7 @@ export async function createInstance(context: Context, options: InstanceCreateOp
     disk,
     image,
     ssh_key: publicKey,
-    firewall: { allowedPorts: allow, ...(options.proxyProtocol ? { proxyProtocol: true } : {}) },
+    firewall: { ...allow, ...(options.proxyProtocol ? { proxyProtocol: true } : {}) },
   });
   await tellPrice(context, content);
   const cursor = options.wait ? await readCursor(core) : undefined;

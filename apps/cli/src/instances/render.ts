@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { hostnameOf, type InstanceView } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findGatewayStatus, type HostAddresses, hostAddresses } from '../network/gateway.ts';
+import { renderPorts } from '../options.ts';
 import { plainText, renderAge, renderFields, renderTable, shorten } from '../output/text.ts';
 
 const SHORT_ID_CHARS = 12;
@@ -35,7 +36,6 @@ export function renderCreated(report: InstanceReport): string {
 }
 
 export function renderInstance(report: InstanceReport, nowSeconds: number): string {
-  const ports = report.firewall.allowedPorts;
   return renderFields([
     ['instance', report.instance_id],
     ['name', plainText(report.name)],
@@ -47,7 +47,7 @@ export function renderInstance(report: InstanceReport, nowSeconds: number): stri
     ['host name', report.hostname],
     ['https', report.https_url],
     ['http', report.http_url],
-    ['open ports', ports.length === 0 ? 'none' : ports.join(', ')],
+    ['open ports', renderPorts(report.firewall)],
     ['PROXY protocol', report.firewall.proxyProtocol ? 'desired' : undefined],
     ['image', report.image],
     ['size', `${report.cpu} cpu, ${report.memory} MiB memory, ${report.disk} GiB disk`],

@@ -25,6 +25,8 @@ test('what stands in the way is said, with what to do', () => {
   );
   assert.match(refusal({ ipv6: '', phase: 'scheduled' })!, /has no address yet \(scheduled\)/);
   assert.match(refusal({ phase: 'starting' })!, /is not running \(starting\)/);
+  const open = { allowedPorts: [80], allowedUdpPorts: [443] };
+  assert.match(refusal({ firewall: open })!, /web --allow 22,80,udp:443"/);
   assert.match(refusal({ firewall: { allowedPorts: [80] } })!, /blocks ssh .*update web --allow 22,80"/);
 });
 

@@ -6,6 +6,7 @@ import { call, findNodeUrl } from '@skerry/client';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { renderPorts } from '../options.ts';
 import { findInstance } from './find.ts';
 import { findRecord } from './records.ts';
 import { renderPhase } from './render.ts';
@@ -40,11 +41,12 @@ export function checkReachable(instance: InstanceView, reference: string): void 
       `"skerry instance start ${reference} --wait" waits for it`,
     );
   }
-  const { allowedPorts } = instance.firewall;
+  const { allowedPorts, allowedUdpPorts } = instance.firewall;
   if (!allowedPorts.includes(SSH_PORT)) {
+    const open = { allowedPorts: [SSH_PORT, ...allowedPorts], ...(allowedUdpPorts && { allowedUdpPorts }) };
     throw notReady(
       `the firewall of ${reference} blocks ssh (port ${SSH_PORT})`,
-      `"skerry instance update ${reference} --allow ${[SSH_PORT, ...allowedPorts].join(',')}"`,
+      `"skerry instance update ${reference} --allow ${renderPorts(open)}"`,
     );
   }
 }

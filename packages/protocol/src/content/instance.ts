@@ -6,13 +6,17 @@ import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
 
 const strict = { additionalProperties: false } as const;
 
+const ports = (description: string) =>
+  Type.Array(Type.Integer({ minimum: 1, maximum: 65535 }), {
+    maxItems: LIMITS.instancePortsMax,
+    uniqueItems: true,
+    description,
+  });
+
 export const Firewall = Type.Object(
   {
-    allowedPorts: Type.Array(Type.Integer({ minimum: 1, maximum: 65535 }), {
-      maxItems: LIMITS.instancePortsMax,
-      uniqueItems: true,
-      description: 'TCP ports that anyone may reach; ICMPv6 and replies always pass',
-    }),
+    allowedPorts: ports('TCP ports that anyone may reach; ICMPv6 and replies always pass'),
+    allowedUdpPorts: Type.Optional(ports('UDP ports that anyone may reach; none where left out')),
     proxyProtocol: Type.Optional(
       Type.Boolean({
         description:

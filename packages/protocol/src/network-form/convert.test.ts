@@ -106,13 +106,17 @@ test('INSTANCE: a name that can be shown', () => {
   });
 });
 
-test('INSTANCE: published TCP ports and ssh are open; without any, the default holds', () => {
+test('INSTANCE: published ports and ssh are open; without any, the default holds', () => {
   const ports = (published_ports: unknown) =>
     (instance({ resources: { ...samples.INSTANCE.resources, published_ports } }) as { firewall?: object })
       .firewall;
   const tcp = (port: number) => ({ protocol: 'tcp', port });
   assert.deepEqual(ports([tcp(443), tcp(80), tcp(22), tcp(80)]), { allowedPorts: [22, 443, 80] });
-  assert.deepEqual(ports([{ protocol: 'udp', port: 53 }]), { allowedPorts: [22] });
+  const udp = (port: number) => ({ protocol: 'udp', port });
+  assert.deepEqual(ports([udp(443), tcp(443), udp(53), udp(443)]), {
+    allowedPorts: [22, 443],
+    allowedUdpPorts: [443, 53],
+  });
   for (const none of [undefined, null, []]) assert.equal(ports(none), undefined);
 });
 
@@ -155,14 +159,13 @@ test('INSTANCE: what is asked for and not given is said', () => {
     authorized_keys: [SSH_KEY, SSH_KEY, 'no key'],
     volumes: [{ ref: HASH }, { parent: { ref: HASH }, size_mib: 1 }],
     variables: { A: '1' },
-    resources: { published_ports: [{ protocol: 'udp', port: 1 }] },
     environment: { hypervisor: 'qemu', internet: false, trusted_execution: {} },
     requirements: {
       node: { node_hash: HASH },
       gpu: [{ vendor: 'v', device_name: 'd', device_class: '0302', device_id: 'i' }],
     },
   });
-  assert.equal(all.length, 8);
+  assert.equal(all.length, 7);
   assert.match(all[0]!, /^1 of 3 authorized keys/);
 });
 

@@ -107,12 +107,18 @@ function descriptionOf(metadata: unknown, maxChars: number): string | undefined 
 
 const SSH_PORT = 22;
 
-/** Published TCP ports, and ssh. Where none is published the default firewall holds. */
+/** Published ports, and ssh. Where none is published the default firewall holds. */
 function firewallOf(content: NetworkInstanceContent): InstanceContent['firewall'] {
   const published = content.resources.published_ports ?? [];
   if (published.length === 0) return undefined;
-  const tcp = published.filter(({ protocol }) => protocol === 'tcp').map(({ port }) => port);
-  return { allowedPorts: [...new Set([SSH_PORT, ...tcp])].slice(0, LIMITS.instancePortsMax) };
+  const [tcp, udp] = (['tcp', 'udp'] as const).map((wanted) =>
+    published.filter(({ protocol }) => protocol === wanted).map(({ port }) => port),
+  );
+  const allowed = (ports: readonly number[]) => [...new Set(ports)].slice(0, LIMITS.instancePortsMax);
+  return {
+    allowedPorts: allowed([SSH_PORT, ...tcp!]),
+    ...(udp!.length === 0 ? {} : { allowedUdpPorts: allowed(udp!) }),
+  };
 }
 
 const MIB_PER_GIB = 1024;
@@ -154,7 +160,6 @@ export function convertInstance(content: NetworkInstanceContent, itemHash: strin
 export function listInstanceShortfalls(content: NetworkInstanceContent): string[] {
   const keys = content.authorized_keys?.length ?? 0;
   const unusable = content.authorized_keys?.filter((line) => !isSshKey(line)).length ?? 0;
-  const udp = content.resources.published_ports?.some(({ protocol }) => protocol === 'udp') ?? false;
   const shortfalls: [boolean, string][] = [
     [keys === 0, 'nobody can log in: there is no key in authorized_keys'],
     [unusable > 0, `${unusable} of ${keys} authorized keys are no public keys, and are left out`],
@@ -173,7 +178,6 @@ export function listInstanceShortfalls(content: NetworkInstanceContent): string[
       'the memory is not encrypted: there is no trusted execution',
     ],
     [content.environment.internet === false, 'the instance can reach the internet although it asked not to'],
-    [udp, 'UDP ports are not opened'],
   ];
   return shortfalls.filter(([applies]) => applies).map(([, sentence]) => sentence);
 }

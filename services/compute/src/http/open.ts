@@ -77,6 +77,7 @@ function listExecutions({ instances, guests }: ServerDeps): Execution[] {
     place,
     phase: record.status?.phase,
     times: record.phaseTimesMs,
+    open: record.wanted,
     ipv4: record.ipv4 && { ...ipv4LinkOf(guests.ipv4Pool, record.ipv4.link), ...record.ipv4 },
   }));
 }

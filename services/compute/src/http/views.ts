@@ -7,7 +7,7 @@ import type { GpuDevice, Processor } from '../host/processor.ts';
 import type { Place } from '../instances/place.ts';
 import type { PhaseTimes } from '../instances/record/record.ts';
 import type { DiagnosticState } from '../network/diagnostic-machine.ts';
-import type { HostPorts } from '../network/host-ports.ts';
+import { type HostPorts, type OpenPorts, protocolsOf } from '../network/host-ports.ts';
 import type { Ipv4Link } from '../network/ipv4.ts';
 import type { ProgramAbility } from '../programs/open.ts';
 import type { AccelDecision } from '../vm/accel.ts';
@@ -18,6 +18,7 @@ export interface Execution {
   readonly place: Place;
   readonly phase: Phase | undefined;
   readonly times: PhaseTimes;
+  readonly open: OpenPorts;
   readonly ipv4: (Ipv4Link & { readonly hostPorts: HostPorts }) | undefined;
 }
 
@@ -29,7 +30,7 @@ export function executionsV2(
   hostIpv4: string | undefined,
 ): Record<string, ExecutionView> {
   return Object.fromEntries(
-    executions.map(({ place, phase, times, ipv4 }) => [
+    executions.map(({ place, phase, times, open, ipv4 }) => [
       place.id,
       {
         networking: {
@@ -41,7 +42,7 @@ export function executionsV2(
           mapped_ports: Object.fromEntries(
             Object.entries(ipv4?.hostPorts ?? {}).map(([port, host]) => [
               port,
-              { host, tcp: true, udp: false },
+              { host, ...protocolsOf(Number(port), open) },
             ]),
           ),
         },

@@ -85,7 +85,7 @@ export class Instances {
     const workers = records.map((record) => new InstanceWorker(deps, this.#place(record.id), record));
     await deps.network.start(
       workers.flatMap(({ place, record: { ipv4, wanted } }) =>
-        ipv4 ? [guestLinkOf(place, deps.ipv4Pool, wanted.allowedPorts, ipv4)] : [],
+        ipv4 ? [guestLinkOf(place, deps.ipv4Pool, wanted, ipv4)] : [],
       ),
     );
     for (const worker of workers) {
@@ -114,7 +114,7 @@ export class Instances {
     for (const { id, ipv4 } of records) if (ipv4) addresses.restore(id, ipv4);
     const claimed: InstanceRecord[] = [];
     for (const record of records) {
-      const ipv4 = record.ipv4 ?? (await addresses.claim(record.id, record.wanted.allowedPorts));
+      const ipv4 = record.ipv4 ?? (await addresses.claim(record.id, record.wanted));
       if (!record.ipv4) await writeRecord(dataDir, { ...record, ipv4 });
       claimed.push({ ...record, ipv4 });
     }

@@ -1,5 +1,6 @@
 import { instanceAddress } from '@skerry/protocol';
 import type { Ipv4Claim } from '../network/address-book.ts';
+import type { OpenPorts } from '../network/host-ports.ts';
 import { ipv4LinkOf } from '../network/ipv4.ts';
 import { machineIdOf, macOf, type NetworkNames, tapName } from '../network/names.ts';
 import type { GuestLink } from '../network/ruleset.ts';
@@ -24,8 +25,9 @@ export function placeOf(names: NetworkNames, ipv6Prefix: string, id: string): Pl
 export function guestLinkOf(
   { tap, network, guest }: Place,
   ipv4Pool: string,
-  allowedPorts: readonly number[],
+  { allowedPorts, allowedUdpPorts = [] }: OpenPorts,
   { link, hostPorts }: Ipv4Claim,
 ): GuestLink {
-  return { tap, network, guest, allowedPorts, ipv4: ipv4LinkOf(ipv4Pool, link), hostPorts };
+  const ipv4 = ipv4LinkOf(ipv4Pool, link);
+  return { tap, network, guest, allowedPorts, allowedUdpPorts, ipv4, hostPorts };
 }

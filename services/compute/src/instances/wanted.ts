@@ -1,8 +1,9 @@
 import type { InstanceView } from '@skerry/protocol';
 import type { Capacity } from '../host/capacity.ts';
+import type { OpenPorts } from '../network/host-ports.ts';
 
 /** What the network wants of an instance on this node. */
-export interface Wanted {
+export interface Wanted extends OpenPorts {
   readonly isRunning: boolean;
   /** Who may ask for more than the messages do; absent in records of older versions until a core node answers. */
   readonly owner?: string | undefined;
@@ -13,8 +14,9 @@ export interface Wanted {
   readonly diskGib: number;
   readonly image: string;
   readonly sshKey: string;
-  readonly allowedPorts: readonly number[];
 }
+
+const rising = (ports: readonly number[]) => [...ports].sort((one, other) => one - other);
 
 export function wantedOf(view: InstanceView): Wanted {
   return {
@@ -26,7 +28,8 @@ export function wantedOf(view: InstanceView): Wanted {
     diskGib: view.disk,
     image: view.image,
     sshKey: view.ssh_key,
-    allowedPorts: [...view.firewall.allowedPorts].sort((one, other) => one - other),
+    allowedPorts: rising(view.firewall.allowedPorts),
+    allowedUdpPorts: rising(view.firewall.allowedUdpPorts ?? []),
   };
 }
 

@@ -5,12 +5,13 @@ import {
   chooseHostPort,
   type HostPorts,
   listForwarded,
+  type OpenPorts,
   type PortRange,
   parseForwardedElsewhere,
   parseListening,
 } from './host-ports.ts';
 import { LINKS_PER_POOL } from './ipv4.ts';
-import { FORWARD_MAP } from './ruleset.ts';
+import { FORWARD_MAPS } from './ruleset.ts';
 
 /** What of the node's IPv4 an instance has: the number of its link and the ports. Kept in the instance's record. */
 export interface Ipv4Claim {
@@ -44,15 +45,15 @@ export class AddressBook {
   }
 
   /** The instance's link and ports; those it has already stay as they are. Throws NO_CAPACITY. */
-  claim(instanceId: string, allowedPorts: readonly number[]): Promise<Ipv4Claim> {
-    const result = this.#turn.then(() => this.#claim(instanceId, allowedPorts));
+  claim(instanceId: string, open: OpenPorts): Promise<Ipv4Claim> {
+    const result = this.#turn.then(() => this.#claim(instanceId, open));
     this.#turn = result.catch(() => {});
     return result;
   }
 
-  async #claim(instanceId: string, allowedPorts: readonly number[]): Promise<Ipv4Claim> {
+  async #claim(instanceId: string, open: OpenPorts): Promise<Ipv4Claim> {
     const old = this.#claims.get(instanceId);
-    const wanted = listForwarded(allowedPorts);
+    const wanted = listForwarded(open);
     const isNews = wanted.some((port) => old?.hostPorts[port] === undefined);
     const taken = new Set(isNews ? await this.#listTaken() : []);
     const hostPorts: Record<number, number> = {};
@@ -80,12 +81,16 @@ export class AddressBook {
   /** A port that a program of this machine listens on would be taken away from it; one of another node, from its guest. */
   async #listTaken(): Promise<number[]> {
     const own = [...this.#claims.values()].flatMap((claim) => Object.values(claim.hostPorts));
-    const listening = ['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8').catch(() => ''));
+    const listening = (['tcp', 'udp'] as const).flatMap((protocol) =>
+      [protocol, `${protocol}6`].map(async (name) =>
+        parseListening(await readFile(`/proc/net/${name}`, 'utf8').catch(() => ''), protocol),
+      ),
+    );
     const elsewhere = await run('nft', ['-j', 'list', 'maps']);
     return [
       ...own,
-      ...(await Promise.all(listening)).flatMap(parseListening),
-      ...parseForwardedElsewhere(elsewhere, this.#options.table, FORWARD_MAP),
+      ...(await Promise.all(listening)).flat(),
+      ...parseForwardedElsewhere(elsewhere, this.#options.table, Object.values(FORWARD_MAPS)),
     ];
   }
 }

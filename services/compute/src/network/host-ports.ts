@@ -21,14 +21,31 @@ export function parsePortRange(text: string): PortRange {
   return { first, last };
 }
 
+/** Ports of a guest that anyone may reach. */
+export interface OpenPorts {
+  /** By TCP. */
+  readonly allowedPorts: readonly number[];
+  readonly allowedUdpPorts?: readonly number[] | undefined;
+}
+
 const SSH_PORT = 22;
 /** Beside ssh, which always has one. */
 export const FORWARDED_PORTS_MAX = 20;
 
-/** The guest ports that get a port of the node: ssh, then the lowest of the allowed ones. Pure. */
-export function listForwarded(allowedPorts: readonly number[]): number[] {
-  const others = [...new Set(allowedPorts)].filter((port) => port !== SSH_PORT);
-  return [SSH_PORT, ...others.sort((one, other) => one - other).slice(0, FORWARDED_PORTS_MAX)];
+/** The guest ports that get a port of the node: ssh, then the lowest allowed by TCP, then the lowest by UDP alone. Pure. */
+export function listForwarded({ allowedPorts, allowedUdpPorts = [] }: OpenPorts): number[] {
+  const rising = (ports: readonly number[]) => [...ports].sort((one, other) => one - other);
+  const others = new Set([...rising(allowedPorts), ...rising(allowedUdpPorts)]);
+  others.delete(SSH_PORT);
+  return [SSH_PORT, ...[...others].slice(0, FORWARDED_PORTS_MAX)];
+}
+
+/** By what the node's port for a guest's leads there; to ssh, always by TCP. Pure. */
+export function protocolsOf(
+  port: number,
+  { allowedPorts, allowedUdpPorts = [] }: OpenPorts,
+): { readonly tcp: boolean; readonly udp: boolean } {
+  return { tcp: port === SSH_PORT || allowedPorts.includes(port), udp: allowedUdpPorts.includes(port) };
 }
 
 /**
@@ -51,14 +68,14 @@ export function chooseHostPort(
   throw new AppError('NO_CAPACITY', `every port from ${first} to ${last} of this machine is in use`);
 }
 
-/** State of a listening socket in /proc/net/tcp (include/net/tcp_states.h). */
-const TCP_LISTEN = '0A';
+/** States in /proc/net/tcp and /proc/net/udp of what takes from anyone (include/net/tcp_states.h): TCP_LISTEN, TCP_CLOSE. */
+const LISTENING = { tcp: '0A', udp: '07' };
 
-/** Ports that programs of this machine listen on, from the text of /proc/net/tcp or /proc/net/tcp6 (proc(5)). */
-export function parseListening(text: string): number[] {
+/** Ports that programs of this machine listen on, from the text of a file of /proc/net such as tcp6 (proc(5)). */
+export function parseListening(text: string, protocol: keyof typeof LISTENING): number[] {
   return text.split('\n').flatMap((line) => {
     const [, local, , state] = line.trim().split(/\s+/);
-    if (state !== TCP_LISTEN || !local) return [];
+    if (state !== LISTENING[protocol] || !local) return [];
     return [Number.parseInt(local.slice(local.lastIndexOf(':') + 1), 16)];
   });
 }
@@ -70,10 +87,15 @@ interface NftMap {
 }
 
 /** Ports that other nodes of this machine lead to their guests, from `nft -j list maps`. */
-export function parseForwardedElsewhere(json: string, ownTable: string, mapName: string): number[] {
+export function parseForwardedElsewhere(
+  json: string,
+  ownTable: string,
+  mapNames: readonly string[],
+): number[] {
   const { nftables = [] } = JSON.parse(json || '{}') as { nftables?: { map?: NftMap }[] };
   return nftables.flatMap(({ map }) => {
-    if (map?.name !== mapName || map.table === ownTable || !map.table?.startsWith('skerry_')) return [];
+    if (!map?.name || !mapNames.includes(map.name)) return [];
+    if (map.table === ownTable || !map.table?.startsWith('skerry_')) return [];
     return (map.elem ?? []).flatMap((pair) =>
       Array.isArray(pair) && typeof pair[0] === 'number' ? [pair[0]] : [],
     );

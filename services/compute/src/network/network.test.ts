@@ -11,7 +11,7 @@ import {
 } from './host-ports.ts';
 import { chooseIpv4Pool, ipv4LinkOf, LINKS_PER_POOL, parseIpv4Pool } from './ipv4.ts';
 import { INTERFACE_NAME_CHARS, machineIdOf, macOf, networkNames, tapName } from './names.ts';
-import { type GuestLink, nodeRuleset } from './ruleset.ts';
+import { FORWARD_MAPS, type GuestLink, nodeRuleset } from './ruleset.ts';
 import { findOnLinkInterface } from './uplink.ts';
 
 const hash = fc.stringMatching(/^[0-9a-f]{64}$/);
@@ -24,6 +24,7 @@ const guest: GuestLink = {
   ipv4: ipv4LinkOf('172.20.16.0/20', 1),
   hostPorts: { 22: 24_001 },
 };
+const FORWARDS = Object.values(FORWARD_MAPS);
 const settings = { ipv4Pool: '172.20.16.0/20', lanOpen: false, openNetworks: [] };
 
 describe('names', () => {
@@ -69,9 +70,33 @@ describe('nodeRuleset', () => {
   });
 
   test('each port once, with its tap', () => {
-    const text = nodeRuleset(names, [{ ...guest, allowedPorts: [443, 22, 443] }], settings);
-    assert.match(text, /elements = \{ "sabcde111111111" \. 443, "sabcde111111111" \. 22 \}/);
+    const text = nodeRuleset(
+      names,
+      [{ ...guest, allowedPorts: [443, 22, 443], allowedUdpPorts: [443] }],
+      settings,
+    );
+    assert.match(
+      text,
+      /elements = \{ "sabcde111111111" \. tcp \. 443, "sabcde111111111" \. tcp \. 22, "sabcde111111111" \. udp \. 443 \}/,
+    );
     assert.match(text, /elements = \{ "sabcde111111111" \. 2001:db8:1:2:3:5330:dcef:e180\/124 \}/);
+  });
+
+  test('a port of the node leads to the guest by what is allowed there, and to ssh by TCP', () => {
+    const open = { allowedPorts: [80, 443], allowedUdpPorts: [53, 443] };
+    const hostPorts = { 22: 24_001, 53: 24_002, 80: 24_003, 443: 24_004 };
+    const text = nodeRuleset(names, [{ ...guest, ...open, hostPorts }], settings);
+    const portsOf = (map: string) =>
+      [
+        ...text
+          .slice(text.indexOf(`map ${map} {`))
+          .split('}\n')[0]!
+          .matchAll(/([0-9]+) : /g),
+      ].map(([, port]) => Number(port));
+    assert.deepEqual(portsOf('forwarded'), [24_001, 24_003, 24_004]);
+    assert.deepEqual(portsOf('forwarded_udp'), [24_002, 24_004]);
+    for (const protocol of ['tcp', 'udp'])
+      assert.equal(text.match(new RegExp(`dnat ip to ${protocol} dport`, 'g'))?.length, 2);
   });
 
   test('without guests and without ports there are no empty element lists', () => {
@@ -91,6 +116,8 @@ describe('nodeRuleset', () => {
       { allowedPorts: [0] },
       { allowedPorts: [65_536] },
       { allowedPorts: [1.5] },
+      { allowedUdpPorts: [0] },
+      { allowedUdpPorts: ['53 }' as never] },
       { allowedPorts: ['22 } accept' as never] },
       { guest: '::1 }' },
       { hostPorts: { 22: 0 } },
@@ -134,8 +161,15 @@ describe('IPv4', () => {
 
   test('ports: ssh always, twenty others at most, each its own, the same every time', () => {
     const many = Array.from({ length: 64 }, (_, index) => 1_000 + index);
-    assert.deepEqual(listForwarded([]), [22]);
-    assert.equal(listForwarded([...many, 22]).length, FORWARDED_PORTS_MAX + 1);
+    assert.deepEqual(listForwarded({ allowedPorts: [] }), [22]);
+    assert.deepEqual(
+      listForwarded({ allowedPorts: [443, 80], allowedUdpPorts: [53, 22, 443] }),
+      [22, 80, 443, 53],
+    );
+    assert.equal(
+      listForwarded({ allowedPorts: [...many, 22], allowedUdpPorts: many }).length,
+      FORWARDED_PORTS_MAX + 1,
+    );
     const range = { first: 24_000, last: 24_009 };
     fc.assert(
       fc.property(
@@ -161,19 +195,25 @@ describe('IPv4', () => {
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000
    1: 0100007F:1F91 0100007F:0016 01 00000000:00000000 00:00000000 00000000
    0: 00000000000000000000000000000000:0016 00000000000000000000000000000000:0000 0A 0`;
-    assert.deepEqual(parseListening(tcp), [8080, 22]);
+    assert.deepEqual(parseListening(tcp, 'tcp'), [8080, 22]);
+    const udp = `   sl  local_address rem_address   st
+  102: 00000000:5DC1 00000000:0000 07 00000000:00000000 00:00000000 00000000
+  103: 0100007F:5DC2 0100007F:0035 01 00000000:00000000 00:00000000 00000000`;
+    assert.deepEqual(parseListening(udp, 'udp'), [24_001]);
     const maps = (table: string) =>
       JSON.stringify({
         nftables: [
           { metainfo: {} },
           { map: { table, name: 'forwarded', elem: [[24_001, { concat: ['172.16.0.2', 22] }]] } },
+          { map: { table, name: 'forwarded_udp', elem: [[24_002, { concat: ['172.16.0.2', 53] }]] } },
+          { map: { table, name: 'another', elem: [[24_003, 'x']] } },
           { map: { table: 'mine', name: 'forwarded', elem: [[25_001, 'x']] } },
           { map: { table: 'skerry_b', name: 'forwarded' } },
         ],
       });
-    assert.deepEqual(parseForwardedElsewhere(maps('skerry_b'), 'skerry_a', 'forwarded'), [24_001]);
-    assert.deepEqual(parseForwardedElsewhere(maps('skerry_a'), 'skerry_a', 'forwarded'), []);
-    assert.deepEqual(parseForwardedElsewhere('', 'skerry_a', 'forwarded'), []);
+    assert.deepEqual(parseForwardedElsewhere(maps('skerry_b'), 'skerry_a', FORWARDS), [24_001, 24_002]);
+    assert.deepEqual(parseForwardedElsewhere(maps('skerry_a'), 'skerry_a', FORWARDS), []);
+    assert.deepEqual(parseForwardedElsewhere('', 'skerry_a', FORWARDS), []);
   });
 
   test('neighbours are answered only where the whole /64 is on the link', () => {

@@ -1,20 +1,18 @@
 import { AppError } from '@skerry/protocol';
 import ipaddr from 'ipaddr.js';
 import type { ComputeConfig } from '../config.ts';
-import type { HostPorts } from './host-ports.ts';
+import { type HostPorts, type OpenPorts, protocolsOf } from './host-ports.ts';
 import type { Ipv4Link } from './ipv4.ts';
 import type { NetworkNames } from './names.ts';
 import { LAN, NEVER_FROM_GUESTS, type Networks } from './private-networks.ts';
 
 /** What the firewall has to know of one guest. */
-export interface GuestLink {
+export interface GuestLink extends OpenPorts {
   readonly tap: string;
   /** The instance's own network, `.../124`. */
   readonly network: string;
   /** The guest's address in it. */
   readonly guest: string;
-  /** TCP ports that anyone may reach. */
-  readonly allowedPorts: readonly number[];
   readonly ipv4: Ipv4Link;
   readonly hostPorts: HostPorts;
   /** A network namespace of this machine, named like its tap, in place of a virtual machine. */
@@ -26,8 +24,9 @@ export interface RuleSettings extends Pick<ComputeConfig, 'lanOpen' | 'openNetwo
   readonly ipv4Pool: string;
 }
 
-/** The map of the node's ports to guests' ones; other nodes of the same machine read it, to choose others. */
-export const FORWARD_MAP = 'forwarded';
+/** The maps of the node's ports to guests' ones; other nodes of the same machine read them, to choose others. */
+export const FORWARD_MAPS = { tcp: 'forwarded', udp: 'forwarded_udp' } as const;
+const PROTOCOLS = ['tcp', 'udp'] as const;
 
 const TAP = /^s[0-9a-f]{14}$/;
 const PORT_MAX = 65_535;
@@ -52,7 +51,7 @@ const DHCP_SERVER_PORTS = '67, 547';
  * sees half of it. No chain has a policy but accept, and every rule asks for one of the node's own taps, addresses or
  * ports first: traffic of others, and other tables, are not touched.
  *
- * - To a guest, wherever from (the network, this machine, another guest): ICMP, the allowed TCP ports, and replies to
+ * - To a guest, wherever from (the network, this machine, another guest): ICMP, the allowed TCP and UDP ports, and replies to
  *   connections that the guest began. The port is asked of every packet, not only of the first: a port that is taken
  *   back ends what was open.
  * - From a guest: only with a source address of its own, to this machine itself only ICMP and replies, and never to the
@@ -78,12 +77,10 @@ const tapsOf = ({ tapPrefix }: NetworkNames) => `"${tapPrefix}*"`;
 function setsOf(guests: readonly GuestLink[]): string {
   const sources = guests.map(({ tap, network }) => `"${tap}" . ${network}`);
   const sources4 = guests.map(({ tap, ipv4 }) => `"${tap}" . ${ipv4.guest}`);
-  const allowed = guests.flatMap(({ tap, allowedPorts }) =>
-    [...new Set(allowedPorts)].map((port) => `"${tap}" . ${port}`),
-  );
-  const forwarded = guests.flatMap(({ ipv4, hostPorts }) =>
-    Object.entries(hostPorts).map(([port, hostPort]) => `${hostPort} : ${ipv4.guest} . ${port}`),
-  );
+  const allowed = guests.flatMap(({ tap, allowedPorts, allowedUdpPorts }) => [
+    ...[...new Set(allowedPorts)].map((port) => `"${tap}" . tcp . ${port}`),
+    ...[...new Set(allowedUdpPorts)].map((port) => `"${tap}" . udp . ${port}`),
+  ]);
   return `  set sources {
     type ifname . ipv6_addr
     flags interval
@@ -92,9 +89,18 @@ ${elements(sources)}  }
     type ifname . ipv4_addr
 ${elements(sources4)}  }
   set allowed {
-    type ifname . inet_service
+    type ifname . inet_proto . inet_service
 ${elements(allowed)}  }
-  map ${FORWARD_MAP} {
+${PROTOCOLS.map((protocol) => forwardMap(guests, protocol)).join('')}`;
+}
+
+function forwardMap(guests: readonly GuestLink[], protocol: (typeof PROTOCOLS)[number]): string {
+  const forwarded = guests.flatMap((guest) =>
+    Object.entries(guest.hostPorts)
+      .filter(([port]) => protocolsOf(Number(port), guest)[protocol])
+      .map(([port, hostPort]) => `${hostPort} : ${guest.ipv4.guest} . ${port}`),
+  );
+  return `  map ${FORWARD_MAPS[protocol]} {
     type inet_service : ipv4_addr . inet_service
 ${elements(forwarded)}  }
 `;
@@ -135,7 +141,7 @@ function filterChains(names: NetworkNames, lanOpen: boolean, openNetworks: reado
   chain to_guest {
     meta l4proto { icmp, ipv6-icmp } accept
     ct direction reply ct state established,related accept
-    oifname . tcp dport @allowed accept
+    oifname . meta l4proto . th dport @allowed accept
     drop
   }
   chain out_of_node {
@@ -157,14 +163,14 @@ ${towards(NEVER_FROM_GUESTS, REJECT)}${towards(open, RETURN)}${lanOpen ? '' : to
 
 function translationChains(names: NetworkNames, ipv4Pool: string): string {
   const taps = tapsOf(names);
+  const leadBy = (rule: (protocol: string) => string) =>
+    PROTOCOLS.map((one) => `    ${rule(one)} dport map @${FORWARD_MAPS[one]}\n`).join('');
   return `  chain lead_in {
     type nat hook prerouting priority dstnat; policy accept;
-    meta nfproto ipv4 fib daddr type local dnat ip to tcp dport map @${FORWARD_MAP}
-  }
+${leadBy((protocol) => `meta nfproto ipv4 fib daddr type local dnat ip to ${protocol}`)}  }
   chain lead_in_own {
     type nat hook output priority -100; policy accept;
-    ip daddr != 127.0.0.0/8 fib daddr type local dnat ip to tcp dport map @${FORWARD_MAP}
-  }
+${leadBy((protocol) => `ip daddr != 127.0.0.0/8 fib daddr type local dnat ip to ${protocol}`)}  }
   chain hide {
     type nat hook postrouting priority srcnat; policy accept;
     ip saddr ${ipv4Pool} oifname != ${taps} masquerade
@@ -184,10 +190,18 @@ function elements(list: readonly string[]): string {
 const isPort = (port: number) => Number.isInteger(port) && port >= 1 && port <= PORT_MAX;
 
 /** The text above is read by a program with root's powers: nothing gets in that is not of the expected form. */
-function check({ tap, network, guest, allowedPorts, ipv4, hostPorts }: GuestLink): void {
+function check({
+  tap,
+  network,
+  guest,
+  allowedPorts,
+  allowedUdpPorts = [],
+  ipv4,
+  hostPorts,
+}: GuestLink): void {
   checkThat(TAP.test(tap) && ipaddr.IPv6.isValid(guest));
   checkThat(ipaddr.IPv6.isValidCIDR(network) && network.endsWith('/124'));
-  checkThat(allowedPorts.every(isPort));
+  checkThat(allowedPorts.every(isPort) && allowedUdpPorts.every(isPort));
   checkThat([ipv4.gateway, ipv4.guest].every((address) => ipaddr.IPv4.isValidFourPartDecimal(address)));
   checkThat(ipaddr.IPv4.isValidCIDR(ipv4.network));
   checkThat(Object.entries(hostPorts).every(([port, hostPort]) => isPort(Number(port)) && isPort(hostPort)));

@@ -138,7 +138,12 @@ async function scenario(directory: string): Promise<void> {
   const { guest, server } = await startGuest(directory);
   await using _guest = guest;
   const place = placeOf(names, PREFIX, ID);
-  const link = guestLinkOf(place, POOL, [22, 80, 443], { link: 0, hostPorts: { 22: SSH_PORT } });
+  const link = guestLinkOf(
+    place,
+    POOL,
+    { allowedPorts: [22, 80, 443] },
+    { link: 0, hostPorts: { 22: SSH_PORT } },
+  );
   await network.add(link);
   await guest.ip(
     'link set eth0 up',

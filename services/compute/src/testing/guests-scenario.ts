@@ -217,7 +217,12 @@ let guests: GuestLink[];
 async function scenario(): Promise<void> {
   const hostPorts = [{ 22: 24_001 }, { 22: 24_002 }];
   guests = IDS.map((id, index) =>
-    guestLinkOf(placeOf(names, PREFIX, id), POOL, [80], { link: index, hostPorts: hostPorts[index]! }),
+    guestLinkOf(
+      placeOf(names, PREFIX, id),
+      POOL,
+      { allowedPorts: [80] },
+      { link: index, hostPorts: hostPorts[index]! },
+    ),
   );
   const [a, b] = guests as [GuestLink, GuestLink];
   assert.equal(a.tap, tapName(names, IDS[0]!));

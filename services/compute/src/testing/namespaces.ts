@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { run } from '../host/run.ts';
@@ -10,6 +11,8 @@ const ANSWER_MS = 60_000;
 const RUN_MS = 600_000;
 /** A firewall that drops never answers: so long nothing must come. */
 const SILENCE_MS = 700;
+
+const seenAs = (text: string) => text.trim().replace('::ffff:', '') || undefined;
 
 /** Another machine: a network namespace that ends with the small process that holds it. */
 export class Machine implements AsyncDisposable {
@@ -86,6 +89,27 @@ export class Machine implements AsyncDisposable {
     await once(server.stdout!, 'data');
   }
 
+  /** Answers every datagram that comes to these UDP ports with `hello` and its sender. */
+  async serveUdp(...ports: number[]): Promise<void> {
+    const code = `let open = ${ports.length}; for (const port of ${JSON.stringify(ports)}) { const s = require('dgram').createSocket('udp6'); s.on('message', (_, r) => s.send('hello ' + r.address, r.port, r.address)); s.bind(port, '::', () => --open || console.log('up')); }`;
+    await this.watch(process.execPath, '-e', code);
+  }
+
+  /** Whose address the server for datagrams saw; undefined where nothing came back. */
+  greetsUdp(host: string, port: number): Promise<string | undefined> {
+    return this.#sendUdp(host, port, ANSWER_MS);
+  }
+
+  /** Whether nobody answers a datagram there. */
+  async isShutUdp(host: string, port: number): Promise<boolean> {
+    return (await this.#sendUdp(host, port, SILENCE_MS)) === undefined;
+  }
+
+  async #sendUdp(host: string, port: number, limitMs: number): Promise<string | undefined> {
+    const code = `const s = require('dgram').createSocket('udp${isIPv6(host) ? 6 : 4}'); const end = (text) => { console.log(text); process.exit(); }; s.on('message', (d) => end(String(d).split(' ').pop())); s.on('error', () => end('')); s.send('x', ${port}, '${host}'); setTimeout(() => end(''), ${limitMs})`;
+    return seenAs(await this.run(process.execPath, '-e', code));
+  }
+
   /** Whose address the server saw; undefined where the connection was refused or nothing came. */
   greets(host: string, port: number): Promise<string | undefined> {
     return this.#connect(host, port, ANSWER_MS);
@@ -98,8 +122,7 @@ export class Machine implements AsyncDisposable {
 
   async #connect(host: string, port: number, limitMs: number): Promise<string | undefined> {
     const code = `const s = require('net').connect(${port}, '${host}'); const end = (text) => { console.log(text); process.exit(); }; s.on('data', (d) => end(String(d).trim().split(' ').pop())); s.on('error', () => end('')); setTimeout(() => end(''), ${limitMs})`;
-    const seen = (await this.run(process.execPath, '-e', code)).trim();
-    return seen === '' ? undefined : seen.replace('::ffff:', '');
+    return seenAs(await this.run(process.execPath, '-e', code));
   }
 
   /** Whether no ping is answered. */

@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { run } from '../host/run.ts';
 import { guestLinkOf, placeOf } from '../instances/place.ts';
 import { AddressBook } from '../network/address-book.ts';
+import type { OpenPorts } from '../network/host-ports.ts';
 import { networkNames, tapName } from '../network/names.ts';
 import { NodeNetwork } from '../network/network.ts';
 import type { GuestLink } from '../network/ruleset.ts';
@@ -88,6 +89,18 @@ async function checkReach(
   assert.ok(await one.pings(a.ipv4.gateway));
   assert.ok(await one.pings(FAR4));
 
+  step('UDP: the allowed ports and no others, by the same port of the node as TCP has; replies both ways');
+  assert.equal(await far.greetsUdp(a.guest, 80), FAR6);
+  assert.ok(await far.isShutUdp(a.guest, 8080));
+  assert.ok(await far.isShutUdp(a.guest, 22));
+  assert.ok(await far.isShut(a.guest, 5_000));
+  assert.equal(await far.greetsUdp(NODE4, a.hostPorts[80]!), FAR4);
+  assert.equal(await far.greetsUdp(NODE4, a.hostPorts[5_000]!), FAR4);
+  assert.ok(await far.isShutUdp(NODE4, a.hostPorts[22]!));
+  assert.equal(await one.greetsUdp(FAR6, 7_000), a.guest);
+  assert.equal(await one.greetsUdp(FAR4, 7_000), NODE4);
+  assert.equal(await other.greetsUdp(NODE4, a.hostPorts[80]!), b.ipv4.guest);
+
   step('between guests: the allowed ports, over IPv6 and by the ports of the node');
   assert.equal(await other.greets(a.guest, 80), b.guest);
   assert.ok(await other.isShut(a.guest, 8080));
@@ -113,10 +126,10 @@ async function scenario(): Promise<void> {
   await using one = await startGuest(IDS[0]!);
   await using other = await startGuest(IDS[1]!);
   const book = new AddressBook({ table: names.table, ports: PORTS });
-  const linkOf = async (id: string, allowedPorts: number[]) =>
-    guestLinkOf(placeOf(names, PREFIX, id), POOL, allowedPorts, await book.claim(id, allowedPorts));
-  const a = await linkOf(IDS[0]!, [22, 80]);
-  const b = await linkOf(IDS[1]!, [22]);
+  const linkOf = async (id: string, open: OpenPorts) =>
+    guestLinkOf(placeOf(names, PREFIX, id), POOL, open, await book.claim(id, open));
+  const a = await linkOf(IDS[0]!, { allowedPorts: [22, 80], allowedUdpPorts: [80, 5_000] });
+  const b = await linkOf(IDS[1]!, { allowedPorts: [22] });
   assert.notEqual(a.hostPorts[22], b.hostPorts[22]);
   let sinceMs = performance.now();
   await network.add(a);
@@ -125,24 +138,29 @@ async function scenario(): Promise<void> {
   await one.configure(a);
   await other.configure(b);
   await one.serve(22, 80, 8080, 8443);
+  await one.serveUdp(80, 5_000, 8080, 8443);
+  await far.serveUdp(7_000);
   await using node = createServer().listen(9000, '::');
   await once(node, 'listening');
   await checkReach(far, one, other, a, b);
 
   step('a port opens and closes live, and keeps its number');
-  const wider = await linkOf(IDS[0]!, [22, 80, 8443]);
+  const wider = await linkOf(IDS[0]!, { allowedPorts: [22, 80, 8443], allowedUdpPorts: [80, 5_000, 8443] });
   assert.deepEqual({ ...wider.hostPorts, 8443: undefined }, { ...a.hostPorts, 8443: undefined });
   sinceMs = performance.now();
   await network.add(wider);
   step(`rules changed in ${(performance.now() - sinceMs).toFixed(0)} ms`);
   assert.equal(await far.greets(NODE4, wider.hostPorts[8443]!), FAR4);
+  assert.equal(await far.greetsUdp(NODE4, wider.hostPorts[8443]!), FAR4);
   await network.add(a);
   assert.ok(await far.isShut(NODE4, wider.hostPorts[8443]!));
   assert.ok(await far.isShut(a.guest, 8443));
+  assert.ok(await far.isShutUdp(NODE4, wider.hostPorts[8443]!));
+  assert.ok(await far.isShutUdp(a.guest, 8443));
 
   step('another node of this machine, and a program that listens, keep their ports');
   const neighbour = new AddressBook({ table: 'skerry_other', ports: PORTS });
-  const theirs = await neighbour.claim(IDS[0]!, [22, 80]);
+  const theirs = await neighbour.claim(IDS[0]!, { allowedPorts: [22, 80] });
   const ours = Object.values(a.hostPorts);
   assert.ok(Object.values(theirs.hostPorts).every((port) => !ours.includes(port)));
 
@@ -164,7 +182,7 @@ async function scenario(): Promise<void> {
   await run('nft', ['delete', 'table', 'inet', names.table]);
   const again = new AddressBook({ table: names.table, ports: PORTS });
   again.restore(IDS[0]!, { link: 0, hostPorts: a.hostPorts });
-  assert.deepEqual((await again.claim(IDS[0]!, [22, 80])).hostPorts, a.hostPorts);
+  assert.deepEqual((await again.claim(IDS[0]!, a)).hostPorts, a.hostPorts);
   const last = new NodeNetwork(options);
   await last.start([a, b]);
   assert.equal(await far.greets(NODE4, a.hostPorts[80]!), FAR4);

@@ -6,7 +6,7 @@ import { type MachineForm, readMachineForm, SIZES } from './machine-form.ts';
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz me@home';
 const FORM: MachineForm = {
   ...{ name: ' web ', image: 'debian:12', cpu: '1', memory: '512', disk: '4' },
-  ...{ ports: '22, 80 443,443', sshKey: `${KEY}\n` },
+  ...{ ports: '22, 80 443,443,udp:443', sshKey: `${KEY}\n` },
 };
 
 test('what is typed for a machine is what a core node takes', () => {
@@ -14,7 +14,7 @@ test('what is typed for a machine is what a core node takes', () => {
     const read = readMachineForm({ ...FORM, cpu: `${cpu}`, memory: `${memory}`, disk: `${disk}` });
     assert.ok('content' in read);
     const { firewall, name } = parseInstanceContent(read.content);
-    assert.deepEqual([name, firewall?.allowedPorts], ['web', [22, 80, 443]]);
+    assert.deepEqual([name, firewall], ['web', { allowedPorts: [22, 80, 443], allowedUdpPorts: [443] }]);
   }
 });
 
@@ -26,6 +26,7 @@ test('the first field that is wrong is named', () => {
     { memory: '0' },
     { disk: '-1' },
     { ports: '22, 70000' },
+    { ports: '22, udp:x' },
     { sshKey: '' },
     { sshKey: '-----BEGIN OPENSSH PRIVATE KEY-----' },
     { sshKey: `${KEY}\n${KEY}` },

@@ -8,7 +8,7 @@ export interface MachineForm {
   readonly memory: string;
   /** GiB. */
   readonly disk: string;
-  /** `22, 80, 443` */
+  /** `22, 80, 443, udp:443` */
   readonly ports: string;
   readonly sshKey: string;
 }
@@ -35,11 +35,18 @@ export type Read =
   | { readonly content: Readonly<Record<string, unknown>> }
   | { readonly field: keyof MachineForm; readonly fault: string };
 
-function portsOf(text: string): readonly number[] | undefined {
-  const ports = text
-    .split(/[\s,]+/)
-    .filter(Boolean)
-    .map(numberOf);
+const UDP = 'udp:';
+
+/** What is open by TCP, and by UDP if anything is. */
+function firewallOf(text: string) {
+  const parts = text.split(/[\s,]+/).filter(Boolean);
+  const allowedPorts = portsOf(parts.filter((part) => !part.startsWith(UDP)));
+  const udp = portsOf(parts.filter((part) => part.startsWith(UDP)).map((part) => part.slice(UDP.length)));
+  return allowedPorts && udp && { allowedPorts, ...(udp.length === 0 ? {} : { allowedUdpPorts: udp }) };
+}
+
+function portsOf(texts: readonly string[]): readonly number[] | undefined {
+  const ports = texts.map(numberOf);
   return ports.every((port) => port !== undefined && port >= 1 && port <= PORT_MAX)
     ? [...new Set(ports as number[])]
     : undefined;
@@ -48,7 +55,7 @@ function portsOf(text: string): readonly number[] | undefined {
 /** The content of the message, or the first field that is wrong. The core node judges the rest. */
 export function readMachineForm(form: MachineForm): Read {
   const [cpu, memory, disk] = [numberOf(form.cpu), numberOf(form.memory), numberOf(form.disk)];
-  const ports = portsOf(form.ports);
+  const firewall = firewallOf(form.ports);
   const key = form.sshKey.trim();
   if (form.name.trim() === '') return { field: 'name', fault: 'A machine has a name.' };
   if (form.image.trim() === '')
@@ -56,12 +63,13 @@ export function readMachineForm(form: MachineForm): Read {
   if (!cpu) return { field: 'cpu', fault: 'The cores are a number, such as 1.' };
   if (!memory) return { field: 'memory', fault: 'The memory is a number of MiB, such as 512.' };
   if (!disk) return { field: 'disk', fault: 'The disk is a number of GiB, such as 4.' };
-  if (!ports) return { field: 'ports', fault: 'The ports are numbers up to 65535, such as 22, 443.' };
+  if (!firewall)
+    return { field: 'ports', fault: 'The ports are numbers up to 65535, such as 22, 443, udp:443.' };
   if (/PRIVATE KEY/.test(key))
     return { field: 'sshKey', fault: 'This is a private key. The public one ends in .pub and is one line.' };
   if (!/^(ssh-|ecdsa-|sk-)\S+ \S+/.test(key) || key.includes('\n'))
     return { field: 'sshKey', fault: 'An ssh key is one public line, such as ssh-ed25519 AAAA… you@home.' };
   const name = form.name.trim();
   const content = { name, cpu, memory, disk, image: form.image.trim(), ssh_key: key };
-  return { content: { ...content, firewall: { allowedPorts: ports } } };
+  return { content: { ...content, firewall } };
 }

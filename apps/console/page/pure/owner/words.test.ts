@@ -10,12 +10,16 @@ describe('what is about to be signed, in words', () => {
   test('a machine: its size, and what is open', () => {
     const content = { name: 'web', cpu: 2, memory: 512, disk: 4, image: 'debian:12', ssh_key: 'k' };
     const { title, facts, type, isKnown } = wordsOf(
-      textOf('INSTANCE', { ...content, firewall: { allowedPorts: [22, 443] }, address: '0xother' }),
+      textOf('INSTANCE', {
+        ...content,
+        firewall: { allowedPorts: [22, 443], allowedUdpPorts: [443] },
+        address: '0xother',
+      }),
     );
     assert.deepEqual([title, type, isKnown], ['Ask for the machine web', 'INSTANCE', true]);
     const told = Object.fromEntries(facts);
     assert.equal(told.size, '2 cores, 512 MiB of memory, 4 GiB of disk');
-    assert.equal(told['open to everybody'], 'port 22, 443');
+    assert.equal(told['open to everybody'], 'port 22, 443, udp:443');
     assert.equal(told['on behalf of'], '0xother');
     assert.equal(told.time, '2026-01-02T03:04:05.000Z');
     assert.equal(

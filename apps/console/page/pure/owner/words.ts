@@ -27,7 +27,10 @@ interface Told {
 
 const instance = (content: Fields): Told => {
   const { firewall } = content;
-  const ports = isFields(firewall) && Array.isArray(firewall.allowedPorts) ? firewall.allowedPorts : [22];
+  const { allowedPorts, allowedUdpPorts } = isFields(firewall) ? firewall : {};
+  const tcp = Array.isArray(allowedPorts) ? allowedPorts : [22];
+  const udp = Array.isArray(allowedUdpPorts) ? allowedUdpPorts.map((port) => `udp:${port}`) : [];
+  const ports = [...tcp, ...udp];
   return {
     title: `Ask for the machine ${shown(content.name)}`,
     facts: [

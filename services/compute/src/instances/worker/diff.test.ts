@@ -17,10 +17,10 @@ const wanted: Wanted = {
 const fresh: Actual = {
   record: { base: null, restartId: null, isPoweredOff: false, failure: null },
   vm: 'none',
-  allowedPorts: [],
+  open: { allowedPorts: [] },
   isSilentButThere: false,
 };
-const made: Actual = { ...fresh, record: { ...fresh.record, base: 'bases/x' }, allowedPorts: [22] };
+const made: Actual = { ...fresh, record: { ...fresh.record, base: 'bases/x' }, open: { allowedPorts: [22] } };
 const failure = { code: 'VM_START_FAILED', message: 'no' };
 const withRecord = (actual: Actual, change: Partial<Actual['record']>): Actual => ({
   ...actual,
@@ -39,13 +39,13 @@ function apply(step: Step, want: Wanted | null, actual: Actual): Actual {
     case 'prepare':
       return withRecord(actual, { base: 'bases/x' });
     case 'start':
-      return { ...actual, vm: 'booting', allowedPorts: want?.allowedPorts ?? [] };
+      return { ...actual, vm: 'booting', open: want ?? fresh.open };
     case 'stop':
       return { ...actual, vm: 'none' };
     case 'collect':
       return withRecord({ ...actual, vm: 'none' }, { isPoweredOff: true });
     case 'firewall':
-      return { ...actual, allowedPorts: want?.allowedPorts ?? [] };
+      return { ...actual, open: want ?? fresh.open };
     case 'release':
     case 'rest':
       return actual;
@@ -71,6 +71,13 @@ describe('decideStep', () => {
     [
       'one whose ports changed',
       { ...wanted, allowedPorts: [22, 80] },
+      { ...made, vm: 'ready' },
+      ['firewall'],
+      'running',
+    ],
+    [
+      'one with a UDP port more',
+      { ...wanted, allowedUdpPorts: [443] },
       { ...made, vm: 'ready' },
       ['firewall'],
       'running',
@@ -143,6 +150,7 @@ describe('decideStep', () => {
       isRunning: fc.boolean(),
       restartId: fc.constantFrom(null, 'r1', 'r2'),
       allowedPorts: fc.subarray([22, 80]),
+      allowedUdpPorts: fc.subarray([53, 443]),
     });
     const anyActual = fc.record({
       vm: fc.constantFrom('none', 'booting', 'ready', 'off'),
@@ -150,15 +158,15 @@ describe('decideStep', () => {
       restartId: fc.constantFrom(null, 'r1'),
       isPoweredOff: fc.boolean(),
       failure: fc.constantFrom(null, failure),
-      allowedPorts: fc.subarray([22, 80]),
+      open: fc.record({ allowedPorts: fc.subarray([22, 80]), allowedUdpPorts: fc.subarray([53, 443]) }),
       isSilentButThere: fc.boolean(),
     });
     fc.assert(
-      fc.property(anyWanted, anyActual, (want, { vm, allowedPorts, isSilentButThere, ...record }) => {
+      fc.property(anyWanted, anyActual, (want, { vm, open, isSilentButThere, ...record }) => {
         const { last, actual } = follow({ ...wanted, ...want }, {
           record,
           vm,
-          allowedPorts,
+          open,
           isSilentButThere,
         } as Actual);
         assert.equal(last.do, 'rest');

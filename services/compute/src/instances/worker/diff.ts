@@ -1,4 +1,5 @@
 import type { Phase, Reason } from '@skerry/protocol';
+import type { OpenPorts } from '../../network/host-ports.ts';
 import type { VmState } from '../../vm/vm.ts';
 import type { InstanceRecord } from '../record/record.ts';
 import type { Wanted } from '../wanted.ts';
@@ -8,8 +9,8 @@ export interface Actual {
   readonly record: Pick<InstanceRecord, 'base' | 'restartId' | 'isPoweredOff' | 'isOwnerStopped' | 'failure'>;
   /** `none`: there is no QEMU. */
   readonly vm: Exclude<VmState, 'gone'> | 'none';
-  /** The ports that the firewall lets through now. */
-  readonly allowedPorts: readonly number[];
+  /** What the firewall lets through now. */
+  readonly open: OpenPorts;
   /** The guest never said that it is up, but its address answers and it had its time. */
   readonly isSilentButThere: boolean;
 }
@@ -66,7 +67,7 @@ export function decideStep(wanted: Wanted | null, actual: Actual): Step {
       return rest('stopped', record.isOwnerStopped ? REASONS.ownerStopped : REASONS.guestShutdown);
     return record.base === null ? { do: 'prepare' } : { do: 'start' };
   }
-  if (!isSameList(wanted.allowedPorts, actual.allowedPorts)) return { do: 'firewall' };
+  if (!isSameOpen(wanted, actual.open)) return { do: 'firewall' };
   if (vm === 'ready') return rest('running');
   return actual.isSilentButThere ? rest('running', REASONS.guestSilent) : rest('starting');
 }
@@ -77,6 +78,13 @@ function isRestartAsked(wanted: Wanted, { record }: Actual): boolean {
 
 function rest(phase: Phase, reason: Reason | null = null): Step {
   return { do: 'rest', phase, reason };
+}
+
+function isSameOpen(one: OpenPorts, other: OpenPorts): boolean {
+  return (
+    isSameList(one.allowedPorts, other.allowedPorts) &&
+    isSameList(one.allowedUdpPorts ?? [], other.allowedUdpPorts ?? [])
+  );
 }
 
 function isSameList(one: readonly number[], other: readonly number[]): boolean {

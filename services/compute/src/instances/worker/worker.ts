@@ -2,6 +2,7 @@ import { type Logger, pause } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import { AppError } from '@skerry/protocol';
 import { isDiskFull } from '../../host/disk-full.ts';
+import type { OpenPorts } from '../../network/host-ports.ts';
 import type { GuestLink } from '../../network/ruleset.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import { Vm } from '../../vm/vm.ts';
@@ -41,7 +42,7 @@ export class InstanceWorker {
   #wanted: Wanted | null;
   #vm: Vm | undefined;
   readonly #tasks = new OwnerTaskQueue();
-  #openPorts: readonly number[] = [];
+  #open: OpenPorts = { allowedPorts: [] };
   #isSilentButThere = false;
   #failureTimes: number[] = [];
   #wake = Promise.withResolvers<void>();
@@ -110,7 +111,7 @@ export class InstanceWorker {
     const vm = await Vm.adopt(this.#directory, this.#place.machineId);
     if (!vm) return;
     this.#take(vm);
-    this.#openPorts = this.#stored.record.wanted.allowedPorts;
+    this.#open = this.#stored.record.wanted;
     this.#log.info({ pid: vm.pid, state: vm.state }, 'took over a running virtual machine');
   }
 
@@ -176,7 +177,7 @@ export class InstanceWorker {
     return {
       record: this.#stored.record,
       vm: state === 'gone' ? 'none' : state,
-      allowedPorts: this.#openPorts,
+      open: this.#open,
       isSilentButThere: this.#isSilentButThere,
     };
   }
@@ -277,15 +278,15 @@ export class InstanceWorker {
   async #claimLink(): Promise<GuestLink> {
     const { id } = this.#place;
     const { wanted, ipv4: old } = this.#stored.record;
-    const claim = await this.#deps.addresses.claim(id, wanted.allowedPorts);
+    const claim = await this.#deps.addresses.claim(id, wanted);
     if (JSON.stringify(claim) !== JSON.stringify(old)) await this.#stored.update({ ipv4: claim });
-    return guestLinkOf(this.#place, this.#deps.ipv4Pool, wanted.allowedPorts, claim);
+    return guestLinkOf(this.#place, this.#deps.ipv4Pool, wanted, claim);
   }
 
   async #openNetwork(): Promise<void> {
     const link = await this.#claimLink();
     await this.#deps.network.add(link);
-    this.#openPorts = link.allowedPorts;
+    this.#open = link;
   }
 
   async #stop(): Promise<void> {
