@@ -20,6 +20,8 @@ import { startPlacing } from '../testing/placing.ts';
 import { SKERRY } from '../testing/shell.ts';
 
 const PATIENCE = '300s';
+/** As long as a daemon may take to end, too. */
+const FORCED_AFTER = '15s';
 const stack = new AsyncDisposableStack();
 let dir: string;
 let coreUrl: string;
@@ -107,7 +109,7 @@ async function leave(
   node: AsyncDisposable,
   ...args: string[]
 ): Promise<string> {
-  const leaving = start(home, environment, 'leave', ...args, '--yes', '--timeout', PATIENCE);
+  const leaving = start(home, environment, 'leave', '--yes', '--timeout', PATIENCE, ...args);
   const told = text(leaving.stdout);
   for await (const line of createInterface({ input: leaving.stderr }))
     if (line.startsWith('Now end it')) await node[Symbol.asyncDispose]();
@@ -213,7 +215,7 @@ describe('a machine joins a network with one command', () => {
     assert.equal((await call(coreUrl, SYNC_API.getSyncStatus, {})).state, 'alone', 'the other stays');
   });
 
-  test('a core node whose peers have gone does not leave, and serves on', async () => {
+  test('a core node whose peers have gone does not leave, and serves on; with --force it leaves all the same', async () => {
     const home = join(dir, 'apart');
     const environment = {
       SKERRY_CORE_PORT: String(await findFreePort()),
@@ -244,6 +246,9 @@ describe('a machine joins a network with one command', () => {
     assert.equal(refused.code, 5);
     assert.match(refused.err, /not within 1 s that the peers have what this node has: apart, 1 peers/);
     assert.equal(await stateOf(), 'apart', 'it serves on');
+    const left = await leave(home, environment, node, '--role', 'core', '--force', '--timeout', FORCED_AFTER);
+    assert.match(left, /^This core node has left the network\./);
+    assert.equal(await stateOf(), undefined, 'it has ended');
   });
 
   test('a gateway, which answers names; it leaves when no visitor is sent to it and none is left', async () => {
