@@ -1,4 +1,4 @@
-import { EVENTS_API, EventView } from '@skerry/protocol/api/core/events';
+import { EVENTS_API, type EventKind, EventView } from '@skerry/protocol/api/core/events';
 import { AppError, NETWORK_EVENTS, type NetworkEvent } from '@skerry/protocol/forms';
 import { createParser as createEventParser } from 'eventsource-parser';
 import { callRaw, createAnswerParser, parseJson } from './call.ts';
@@ -6,6 +6,10 @@ import { callRaw, createAnswerParser, parseJson } from './call.ts';
 export interface WatchOptions {
   /** The cursor of the last event seen; from the beginning where it is left out. */
   readonly cursor?: string | undefined;
+  /** Only events of these kinds; of all where it is left out. */
+  readonly kinds?: readonly EventKind[] | undefined;
+  /** `shared`: each message with its body, so that its hash and signature can be checked (`verifyShared`). */
+  readonly bodies?: 'shared' | undefined;
   readonly signal: AbortSignal;
   /** Told of each lost connection, before the next try. */
   readonly onDisconnect?: (error: unknown, retryMs: number) => void;
@@ -61,7 +65,7 @@ function readEvent(text: string, onUnreadable: WatchOptions['onUnreadable']): To
 async function* readConnection(
   coreUrl: string,
   cursor: string | undefined,
-  { signal, onUnreadable }: WatchOptions,
+  { kinds, bodies, signal, onUnreadable }: WatchOptions,
 ): AsyncGenerator<Told> {
   const silence = new AbortController();
   let watchdog = setTimeout(() => silence.abort(), SILENCE_LIMIT_MS);
@@ -72,7 +76,12 @@ async function* readConnection(
       signal: ended,
       timeoutMs: CONNECT_TIMEOUT_MS,
     };
-    const response = await callRaw(coreUrl, EVENTS_API.listEvents, { query: { cursor } }, options);
+    const response = await callRaw(
+      coreUrl,
+      EVENTS_API.listEvents,
+      { query: { cursor, kinds: kinds?.join(','), bodies } },
+      options,
+    );
     const queue: Told[] = [];
     const parser = createEventParser({ onEvent: ({ data }) => queue.push(readEvent(data, onUnreadable)) });
     const decoder = new TextDecoder();

@@ -24,6 +24,8 @@ export const LIMITS = {
   pageSizeMax: 100,
   /** `page` times `limit` stays within what a database offset can do; deeper reads use a cursor. */
   pageMax: 1_000_000,
+  /** A longer message is not repeated in lists and events: asked for by its hash, it is whole. */
+  listedBodyBytes: 16 * 1024,
   /** Values in one comma-separated filter. */
   filterValues: 200,
   instanceNameChars: 64,

@@ -1,5 +1,6 @@
 import { Firewall } from './content/instance.ts';
 import { Phase, ProgramRun, Reason } from './content/network.ts';
+import { LIMITS } from './limits.ts';
 import { ANY_HASH_PATTERN, HASH64_PATTERN } from './network-form/item-hash.ts';
 import { type Static, type TSchema, Type } from './type.ts';
 
@@ -14,6 +15,13 @@ const MessageHash = Type.String({ pattern: ANY_HASH_PATTERN, description: 'SHA-2
  */
 export const MessageStatus = Type.Enum(['pending', 'processed', 'rejected', 'forgotten']);
 export type MessageStatus = Static<typeof MessageStatus>;
+
+/** What `bodies=shared` adds to a message. */
+const SharedBody = Type.Optional(
+  Type.Union([Type.String(), Type.Null()], {
+    description: `the signed message as nodes pass it on; null where its text is gone, or has more than ${LIMITS.listedBodyBytes} bytes`,
+  }),
+);
 
 export const PaginationView = Type.Object(
   {
@@ -119,7 +127,7 @@ const eventOf = <const Kind extends string, D extends TSchema>(kind: Kind, data:
 
 /** Changes, as the event stream tells them. `cursor` is opaque; to resume, send the last one seen. */
 export const NETWORK_EVENTS = {
-  message: eventOf('message', MessageEventData),
+  message: Type.Object({ ...eventOf('message', MessageEventData).properties, shared: SharedBody }),
   /** A message that is not in force any more: forgotten, or judged otherwise since something older became known. */
   message_removed: eventOf(
     'message_removed',

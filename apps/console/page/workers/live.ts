@@ -96,7 +96,7 @@ async function readConnection({ url }: LiveWish): Promise<void> {
   const silence = new AbortController();
   let watchdog = setTimeout(() => silence.abort(), SILENCE_MS);
   try {
-    const asked = `${url}/api/v0/events?cursor=${encodeURIComponent(cursor)}`;
+    const asked = `${url}/api/v0/events?kinds=message&cursor=${encodeURIComponent(cursor)}`;
     const headers = { accept: 'text/event-stream' };
     const response = await fetch(asked, { headers, signal: silence.signal, credentials: 'omit' });
     if (!response.ok || !response.body) throw new Error(`the core node answered ${response.status}`);

@@ -3,6 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { watchEvents } from '@skerry/client';
 import { listen } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { LIMITS, verifyShared } from '@skerry/protocol';
+import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
 
 describe('the event stream', () => {
@@ -55,6 +57,89 @@ describe('the event stream', () => {
       after.map((event: { data: { item_hash: string } }) => event.data.item_hash),
       [sent],
     );
+  });
+
+  test('only some kinds: a page and a stream leave the others out, however many there are', async () => {
+    const { next_cursor: start } = (await core.get('/events?cursor=latest')).body;
+    const [first, second] = [(await note(200)).body.item_hash, (await note(201)).body.item_hash];
+    await core.send(signers.alice, { type: 'FORGET', channel: 'stream', content: { hashes: [first] } });
+    const removed = (await core.get(`/events?cursor=${start}&kinds=message_removed`)).body;
+    assert.deepEqual(
+      removed.events.map((event: { data: object }) => event.data),
+      [{ item_hash: first, status: 'forgotten', reason: removed.events[0].data.reason }],
+    );
+    const { next_cursor: end } = (await core.get('/events?cursor=latest')).body;
+    assert.equal(removed.next_cursor, end, 'what was looked at is not looked at again');
+    const paged = (await core.get(`/events?cursor=${start}&kinds=message&limit=1`)).body;
+    assert.equal(paged.events[0].data.item_hash, first);
+    assert.equal(paged.next_cursor, paged.events[0].cursor);
+
+    // More than is looked through for one page, and more than one page of the stream.
+    const last = Number(end) + 12_000;
+    await sql`insert into events (seq, kind, data, time_ms) select n, 'instance_removed',
+      ${JSON.stringify({ instance_id: 'f'.repeat(64) })}::jsonb, 1
+      from generate_series(${Number(end) + 1}::int, ${last}::int) as n`.execute(core.rooms.db);
+    await sql`update event_counter set last_seq = ${last}`.execute(core.rooms.db);
+    const scanned = (await core.get(`/events?cursor=${end}&kinds=message`)).body;
+    assert.deepEqual(scanned, { events: [], next_cursor: String(Number(end) + 10_000) });
+    const third = (await note(202)).body.item_hash;
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const options = { cursor: start, kinds: ['message', 'message_removed'], signal: stop.signal } as const;
+    for await (const event of watchEvents(new URL(url).origin, options)) {
+      assert.ok(event.kind === 'message' || event.kind === 'message_removed', event.kind);
+      seen.push(`${event.kind} ${event.data.item_hash}`);
+      if (event.data.item_hash === third) stop.abort();
+    }
+    assert.deepEqual(
+      seen.filter((one) => [first, second, third].some((hash) => one.endsWith(hash))),
+      [`message ${first}`, `message ${second}`, `message_removed ${first}`, `message ${third}`],
+    );
+    for (const kinds of ['message,', 'instances', ''])
+      assert.equal((await core.get(`/events?kinds=${kinds}`)).body.code, 'INVALID_PARAMETERS', kinds);
+  });
+
+  test('bodies=shared: whoever reads can check each message without asking again', async () => {
+    const { next_cursor: cursor } = (await core.get('/events?cursor=latest')).body;
+    const { item_hash: short } = (await note(300)).body;
+    const { item_hash: gone } = (await note(301)).body;
+    const long = (
+      await core.send(signers.bob, {
+        type: 'POST',
+        channel: 'stream',
+        content: { type: 'note', content: 'x'.repeat(LIMITS.listedBodyBytes) },
+      })
+    ).body.item_hash;
+    await core.send(signers.alice, { type: 'FORGET', channel: 'stream', content: { hashes: [gone] } });
+    await sql`update messages set content = null, source_text = null where item_hash = ${gone}`.execute(
+      core.rooms.db,
+    );
+    const page = (await core.get(`/events?cursor=${cursor}&kinds=message&bodies=shared`)).body.events;
+    const stop = new AbortController();
+    const streamed: unknown[] = [];
+    const options = { cursor, kinds: ['message'], bodies: 'shared', signal: stop.signal } as const;
+    for await (const event of watchEvents(new URL(url).origin, options)) {
+      streamed.push(event);
+      if (streamed.length === page.length) stop.abort();
+    }
+    assert.deepEqual(streamed, page);
+    const bodies = new Map<string, string | null>(
+      page.map((event: { data: { item_hash: string }; shared: string | null }) => [
+        event.data.item_hash,
+        event.shared,
+      ]),
+    );
+    const proven = verifyShared(bodies.get(short)!, Date.now() / 1_000);
+    assert.equal(proven.itemHash, short);
+    assert.equal(proven.sender, signers.alice.address);
+    assert.deepEqual(proven.content, { type: 'note', content: 300 });
+    assert.throws(() => verifyShared(bodies.get(short)!.replace('300', '301'), Date.now() / 1_000), {
+      code: 'INVALID_SIGNATURE',
+    });
+    assert.equal(bodies.get(gone), null, 'its text is gone');
+    assert.equal(bodies.get(long), null, 'it is too long for a list');
+    const plain = (await core.get(`/events?cursor=${cursor}&kinds=message`)).body.events;
+    assert.ok(plain.every((event: object) => !('shared' in event)));
   });
 
   test('a reader whose connection breaks goes on at its cursor: nothing missing, nothing twice', async () => {

@@ -1,16 +1,20 @@
 import type { ServerResponse } from 'node:http';
 import { type Handlers, type NoShare, Shares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { type EVENTS_API, LATEST_CURSOR } from '@skerry/protocol/api/core/events';
+import { EVENT_KINDS, type EVENTS_API, LATEST_CURSOR } from '@skerry/protocol/api/core/events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { EventFeed } from '../notify/events/feed.ts';
-import { type EventLog, parseCursor } from '../notify/events/log.ts';
+import { withBodies } from '../notify/events/bodies.ts';
+import { EventFeed, type WantedKinds } from '../notify/events/feed.ts';
+import { type EventLog, type EventPage, parseCursor } from '../notify/events/log.ts';
 import { Turns } from '../notify/events/turns.ts';
+import { oneOf, parseListFilter } from '../state/lists/parameters.ts';
 import type { Rooms, RouteSettings } from './rooms.ts';
 
 const HEARTBEAT_MS = 15_000;
 /** Pieces that are sent in one turn of the event loop: what others ask for comes between them. */
 const PIECES_A_TURN = 2;
+/** What was forgotten is not told from memory for longer. */
+const BODIES_KEPT_MS = 60_000;
 /** How long a reader that was let go has to notice it by itself. */
 const LINGER_MS = 5_000;
 const STREAM_HEADERS = {
@@ -39,6 +43,7 @@ function drained(response: ServerResponse, timeoutMs: number, signal: AbortSigna
 interface Stream {
   readonly log: EventLog;
   readonly feed: EventFeed;
+  readonly kinds: WantedKinds;
   readonly turns: Turns;
   readonly response: ServerResponse;
   /** How long a reader may leave what it was given unread. */
@@ -51,7 +56,7 @@ interface Stream {
  * here for a slow reader. @returns whether the reader still reads; one that does not is to be let go
  */
 async function streamEvents(from: number, stream: Stream): Promise<boolean> {
-  const { log, feed, turns, response, stallMs, signal } = stream;
+  const { log, feed, kinds, turns, response, stallMs, signal } = stream;
   let cursor = from;
   let lastWriteMs = Date.now();
   const send = (text: string) => {
@@ -63,15 +68,14 @@ async function streamEvents(from: number, stream: Stream): Promise<boolean> {
   while (!signal.aborted) {
     const more = log.waitForMore(signal);
     await turns.next();
-    const piece = await feed.next(cursor);
+    const piece = await feed.next(cursor, kinds);
     let isRead = true;
-    if (piece.text !== '') {
-      isRead = await send(piece.text);
-      cursor = piece.cursor;
-    } else {
-      if (Date.now() - lastWriteMs >= HEARTBEAT_MS) isRead = await send(': still here\n\n');
-      await more;
-    }
+    if (piece.text !== '') isRead = await send(piece.text);
+    // An id alone is no event: it says from where to go on, however many events of other kinds there were.
+    else if (Date.now() - lastWriteMs >= HEARTBEAT_MS)
+      isRead = await send(`: still here\nid: ${piece.cursor}\n\n`);
+    if (piece.text === '' && piece.cursor === cursor) await more;
+    cursor = piece.cursor;
     if (!isRead && !signal.aborted) return false;
   }
   return true;
@@ -102,13 +106,30 @@ function refusalOf(reason: NoShare, { streamsPerClient }: RouteSettings): AppErr
       });
 }
 
-type Used = Pick<Rooms, 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
+type Used = Pick<Rooms, 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
+
+/** What a reader wants of the log. */
+interface Asked {
+  readonly from: number;
+  readonly kinds: WantedKinds;
+  /** Messages with their bodies. */
+  readonly isProvable: boolean;
+}
+
+const isKind = oneOf(EVENT_KINDS);
+
+/** Throws INVALID_PARAMETERS: a kind that nobody knows would never come. */
+function kindsOf(text: string | undefined): WantedKinds {
+  const asked = parseListFilter('kinds', text)?.map((kind) => isKind(kind, 'kinds'));
+  return asked && EVENT_KINDS.filter((kind) => asked.includes(kind));
+}
 
 /** All streams of a node: they share its turns, what they read, and the places that there are. */
 class Streams {
   readonly #used: Used;
   readonly #shares: Shares;
   readonly #feed: EventFeed;
+  readonly #feedWithBodies: EventFeed;
   readonly #turns = new Turns(PIECES_A_TURN);
 
   constructor(used: Used) {
@@ -116,16 +137,17 @@ class Streams {
     this.#used = used;
     this.#shares = new Shares({ total, reserve, perClient });
     this.#feed = new EventFeed(used.events);
+    this.#feedWithBodies = new EventFeed(withBodies(used), { keptMs: BODIES_KEPT_MS });
   }
 
   /** Answers with a stream. Throws RATE_LIMITED, OVERLOADED before it begins. */
-  async serve(from: number, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async serve(asked: Asked, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { clientOf, metrics, settings } = this.#used;
     const place = this.#shares.take(clientOf(request));
     if (typeof place === 'string') throw refusalOf(place, settings);
     metrics.streams.opened();
     try {
-      await this.#send(from, request, reply);
+      await this.#send(asked, request, reply);
     } finally {
       place.release();
       metrics.streams.closed();
@@ -133,7 +155,11 @@ class Streams {
     }
   }
 
-  async #send(from: number, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async #send(
+    { from, kinds, isProvable }: Asked,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
     const { events: log, metrics, settings, signal: stopping } = this.#used;
     const { streamStallMs: stallMs } = settings;
     const response = reply.raw;
@@ -142,7 +168,8 @@ class Streams {
     const signal = AbortSignal.any([gone.signal, stopping]);
     reply.hijack();
     response.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM_HEADERS });
-    const stream = { log, feed: this.#feed, turns: this.#turns, response, stallMs, signal };
+    const feed = isProvable ? this.#feedWithBodies : this.#feed;
+    const stream = { log, feed, kinds, turns: this.#turns, response, stallMs, signal };
     try {
       if (await streamEvents(from, stream)) return;
       metrics.streams.letGo();
@@ -154,21 +181,35 @@ class Streams {
   }
 }
 
+async function readPage(
+  log: Pick<EventLog, 'read' | 'readKinds'>,
+  cursor: string,
+  limit: number,
+  kinds: WantedKinds,
+): Promise<EventPage> {
+  if (kinds) return log.readKinds(cursor, limit, kinds);
+  const events = await log.read(cursor, limit);
+  return { events, cursor: events.at(-1)?.cursor ?? cursor };
+}
+
 /** The event stream (docs/api.md): server-sent events (WHATWG HTML, "Server-sent events"), or one page as JSON. */
 export function eventHandlers(used: Used): Handlers<typeof EVENTS_API> {
   const streams = new Streams(used);
+  const provable = withBodies(used);
   return {
     async listEvents({ query, request, reply }) {
       const lastId = request.headers['last-event-id'];
-      const asked = (typeof lastId === 'string' ? lastId : undefined) ?? query.cursor ?? '0';
-      const cursor = asked === LATEST_CURSOR ? await used.events.lastCursor() : asked;
-      const from = parseCursor(cursor);
+      const last = (typeof lastId === 'string' ? lastId : undefined) ?? query.cursor ?? '0';
+      const cursor = last === LATEST_CURSOR ? await used.events.lastCursor() : last;
+      const asked = { from: parseCursor(cursor), kinds: kindsOf(query.kinds) };
+      const isProvable = query.bodies === 'shared';
       if ((request.headers.accept ?? '').includes('text/event-stream')) {
-        await streams.serve(from, request, reply);
+        await streams.serve({ ...asked, isProvable }, request, reply);
         return reply;
       }
-      const page = await used.events.read(cursor, query.limit);
-      return { events: page, next_cursor: page.at(-1)?.cursor ?? cursor };
+      const log = isProvable ? provable : used.events;
+      const page = await readPage(log, cursor, query.limit, asked.kinds);
+      return { events: [...page.events], next_cursor: page.cursor };
     },
   };
 }

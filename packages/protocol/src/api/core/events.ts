@@ -1,10 +1,15 @@
 import { LIMITS } from '../../limits.ts';
 import { Type } from '../../type.ts';
+import { NETWORK_EVENTS, type NetworkEvent } from '../../views.ts';
 import { type Api, defaulted } from '../operation.ts';
+import { bodiesQuery } from './common/bodies.ts';
 import { reads } from './common/declare.ts';
 
 /** Stands for the cursor of the newest event. */
 export const LATEST_CURSOR = 'latest';
+
+export type EventKind = NetworkEvent['kind'];
+export const EVENT_KINDS = Object.keys(NETWORK_EVENTS) as readonly EventKind[];
 
 const EventsQuery = Type.Object(
   {
@@ -17,6 +22,10 @@ const EventsQuery = Type.Object(
       Type.Integer({ minimum: 1, maximum: LIMITS.pageSizeMax, description: 'how many on a page' }),
       LIMITS.pageSizeDefault,
     ),
+    kinds: Type.Optional(
+      Type.String({ description: `only events of these kinds, comma-separated: ${EVENT_KINDS.join(', ')}` }),
+    ),
+    bodies: bodiesQuery,
   },
   { additionalProperties: false },
 );
@@ -28,6 +37,7 @@ export const EventView = Type.Object(
     kind: Type.String(),
     time_ms: Type.Integer({ description: 'Unix milliseconds' }),
     data: Type.Unknown({ description: 'what changed; its form follows from the kind' }),
+    shared: NETWORK_EVENTS.message.properties.shared,
   },
   { title: 'Event' },
 );

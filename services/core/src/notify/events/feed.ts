@@ -1,5 +1,6 @@
 import { Slots } from '@skerry/kit';
 import type { NetworkEvent } from '@skerry/protocol';
+import type { EventKind } from '@skerry/protocol/api/core/events';
 import type { EventLog } from './log.ts';
 
 /** Events of one page. Pages begin at multiples of it, so that readers at different places share them. */
@@ -15,15 +16,17 @@ const PIECE_CHARS = 64 * 1024;
 const END_MS = 500;
 
 export interface Piece {
-  /** Server-sent events, whole ones; empty at the end of the log. */
+  /** Server-sent events, whole ones; empty at the end of the log, and where no event is of the wanted kinds. */
   readonly text: string;
-  /** The last event of it, or where the reader was. */
+  /** The last event that was looked at; where the reader was at the end of the log. */
   readonly cursor: number;
 }
 
 interface Page {
   readonly start: number;
+  readonly sinceMs: number;
   readonly seqs: number[];
+  readonly kinds: EventKind[];
   readonly frames: string[];
   chars: number;
   growing: Promise<void> | undefined;
@@ -36,14 +39,30 @@ const startOf = (seq: number) => seq - (seq % PAGE_EVENTS);
 const lastOf = ({ seqs, start }: Page) => seqs.at(-1) ?? start;
 const isFull = ({ seqs }: Page) => seqs.length >= PAGE_EVENTS;
 
+/** Kinds that are wanted; undefined: all. */
+export type WantedKinds = readonly EventKind[] | undefined;
+
 /** The frames after the cursor, as many as one piece holds. */
-function pieceOf({ seqs, frames }: Page, cursor: number): Piece | undefined {
+function pieceOf({ seqs, kinds, frames }: Page, cursor: number, wanted: WantedKinds): Piece | undefined {
   const from = seqs.findIndex((seq) => seq > cursor);
   if (from < 0) return undefined;
-  let to = from + 1;
-  let chars = frames[from]!.length;
-  while (to < frames.length && chars + frames[to]!.length <= PIECE_CHARS) chars += frames[to++]!.length;
-  return { text: frames.slice(from, to).join(''), cursor: seqs[to - 1]! };
+  const taken: string[] = [];
+  let chars = 0;
+  let at = from;
+  for (; at < frames.length; at++) {
+    if (wanted && !wanted.includes(kinds[at]!)) continue;
+    if (chars > 0 && chars + frames[at]!.length > PIECE_CHARS) break;
+    chars += frames[at]!.length;
+    taken.push(frames[at]!);
+  }
+  return { text: taken.join(''), cursor: seqs[at - 1]! };
+}
+
+export interface FeedOptions {
+  /** How long a page is kept; for ever where it is left out. */
+  readonly keptMs?: number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number;
 }
 
 /**
@@ -51,8 +70,9 @@ function pieceOf({ seqs, frames }: Page, cursor: number): Piece | undefined {
  * bounded number of pages at a time: readers who catch up cost the writers next to nothing.
  */
 export class EventFeed {
-  readonly #log: EventLog;
+  readonly #log: Pick<EventLog, 'read' | 'lastCursor' | 'wakes'>;
   readonly #now: () => number;
+  readonly #keptMs: number;
   readonly #reads = new Slots(READS_AT_ONCE);
   /** The longest unused first. */
   readonly #pages = new Map<number, Page>();
@@ -60,25 +80,37 @@ export class EventFeed {
   #end = { seq: 0, wakes: -1, atMs: Number.NEGATIVE_INFINITY };
   #asking: Promise<void> | undefined;
 
-  /** @param now milliseconds of a clock that never goes back */
-  constructor(log: EventLog, now: () => number = () => performance.now()) {
+  constructor(
+    log: Pick<EventLog, 'read' | 'lastCursor' | 'wakes'>,
+    { keptMs = Number.POSITIVE_INFINITY, now = () => performance.now() }: FeedOptions = {},
+  ) {
     this.#log = log;
     this.#now = now;
+    this.#keptMs = keptMs;
   }
 
   /** What comes after the cursor. Who waits for more afterwards asks the log for that before calling this. */
-  async next(cursor: number): Promise<Piece> {
+  async next(cursor: number, wanted?: WantedKinds): Promise<Piece> {
     for (let start = startOf(cursor); ; start += PAGE_EVENTS) {
-      const page = this.#pages.get(start);
-      const had = page && pieceOf(page, cursor);
+      const page = this.#find(start);
+      const had = page && pieceOf(page, cursor, wanted);
       if (had) return this.#used(page, had);
       // Nothing is read for a cursor beyond the end, wherever that is.
       if (!(page && isFull(page)) && (await this.#findEnd()) <= cursor) return { text: '', cursor };
       const grown = await this.#grow(start);
-      const piece = pieceOf(grown, cursor);
+      const piece = pieceOf(grown, cursor, wanted);
       if (piece) return this.#used(grown, piece);
       if (!isFull(grown)) return { text: '', cursor };
     }
+  }
+
+  /** A page that is kept; one that is too old is let go. */
+  #find(start: number): Page | undefined {
+    const page = this.#pages.get(start);
+    if (!page || this.#now() - page.sinceMs < this.#keptMs) return page;
+    this.#pages.delete(start);
+    this.#chars -= page.chars;
+    return undefined;
   }
 
   #used(page: Page, piece: Piece): Piece {
@@ -107,8 +139,9 @@ export class EventFeed {
   }
 
   async #grow(start: number): Promise<Page> {
-    const kept = this.#pages.get(start);
-    const page: Page = kept ?? { start, seqs: [], frames: [], chars: 0, growing: undefined };
+    const kept = this.#find(start);
+    const fresh = { start, sinceMs: this.#now(), seqs: [], kinds: [], frames: [], chars: 0 };
+    const page: Page = kept ?? { ...fresh, growing: undefined };
     if (!kept) this.#pages.set(start, page);
     if (isFull(page)) return page;
     // The end moved on before this reader came; what is under way may have begun before that.
@@ -130,6 +163,7 @@ export class EventFeed {
     for (const event of events) {
       const frame = frameOf(event);
       page.seqs.push(Number(event.cursor));
+      page.kinds.push(event.kind);
       page.frames.push(frame);
       chars += frame.length;
     }

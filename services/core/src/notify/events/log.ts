@@ -1,9 +1,19 @@
 import { AppError, type NetworkEvent } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
+import type { EventKind } from '@skerry/protocol/api/core/events';
+import type { Kysely, Selectable } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
 /** Readers also look by themselves this often, since another process may have written. */
 const POLL_MS = 1_000;
+
+/** Events that are looked through for those of some kinds, in one page. */
+const SCANNED_EVENTS = 10_000;
+
+export interface EventPage {
+  readonly events: readonly NetworkEvent[];
+  /** Up to where was looked. */
+  readonly cursor: string;
+}
 
 /** The numbered event log, as readers see it. A cursor is the number of the last event seen. */
 export interface EventLog {
@@ -11,6 +21,8 @@ export interface EventLog {
   lastCursor(): Promise<string>;
   /** Events after the cursor, oldest first. */
   read(cursor: string, limit: number): Promise<NetworkEvent[]>;
+  /** Those of some kinds among the events after the cursor: as many as fit, or are found in a stretch of bounded length. */
+  readKinds(cursor: string, limit: number, kinds: readonly EventKind[]): Promise<EventPage>;
   /** Resolves when something may have been written, or when the signal ends. */
   waitForMore(signal: AbortSignal): Promise<void>;
   /** The largest number that this process has told anybody. */
@@ -28,6 +40,32 @@ export function parseCursor(cursor: string): number {
     throw new AppError('INVALID_CURSOR', 'the cursor does not come from an event or a list');
   }
   return seq;
+}
+
+const eventOf = (row: Selectable<Schema['events']>) =>
+  ({ cursor: String(row.seq), kind: row.kind, time_ms: row.time_ms, data: row.data }) as NetworkEvent;
+
+interface Stretch {
+  readonly from: number;
+  /** Where the log ends. */
+  readonly end: number;
+  readonly limit: number;
+  readonly kinds: readonly EventKind[];
+}
+
+async function readKinds(db: Kysely<Schema>, { from, end, limit, kinds }: Stretch): Promise<EventPage> {
+  const to = Math.min(end, from + SCANNED_EVENTS);
+  const rows = await db
+    .selectFrom('events')
+    .selectAll()
+    .where('seq', '>', from)
+    .where('seq', '<=', to)
+    .where('kind', 'in', kinds)
+    .orderBy('seq')
+    .limit(limit)
+    .execute();
+  const looked = rows.length === limit ? rows.at(-1)!.seq : Math.max(from, to);
+  return { events: rows.map(eventOf), cursor: String(looked) };
 }
 
 export function createEventLog(db: Kysely<Schema>): EventLog {
@@ -58,10 +96,12 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
         .limit(limit)
         .execute();
       note(rows.at(-1)?.seq ?? 0);
-      return rows.map(
-        (row) =>
-          ({ cursor: String(row.seq), kind: row.kind, time_ms: row.time_ms, data: row.data }) as NetworkEvent,
-      );
+      return rows.map(eventOf);
+    },
+    async readKinds(cursor, limit, kinds) {
+      // Asked first: what comes later is not passed over.
+      const end = Number(await this.lastCursor());
+      return readKinds(db, { from: parseCursor(cursor), end, limit, kinds });
     },
     waitForMore(signal) {
       return new Promise((resolve) => {

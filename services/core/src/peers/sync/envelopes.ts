@@ -1,15 +1,6 @@
-import {
-  END,
-  envelopeText,
-  formatBound,
-  parseBound,
-  type ShortKey,
-  START,
-  sharedText,
-} from '@skerry/protocol';
+import { END, formatBound, parseBound, type ShortKey, START } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { erasedText, isErased } from '../../intake/erased.ts';
-import { type StoredMessage, verifiedOf } from '../../intake/stored.ts';
+import { readSharedTexts } from '../../state/messages/shared.ts';
 import type { Schema } from '../../store/schema.ts';
 import { FRAMES_BYTES } from './frames.ts';
 import type { NodeSet } from './node-set.ts';
@@ -18,57 +9,6 @@ import type { NodeSet } from './node-set.ts';
 export const PAGE_MESSAGES = 2_000;
 /** What JSON adds to a message's text, about. */
 const ADDED_BYTES = 512;
-
-/** What an envelope is passed on as. Rows that are wide take longer to parse than anything else here. */
-async function readEnvelopes(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
-  const { rows } = await sql<Envelope>`
-    select item_hash, source_text as text, signature, sender, noted_ms as "notedMs" from messages
-    where item_hash = any(${names}::text[]) and form = 'envelope' and source_text is not null
-      and (status <> 'forgotten' or content is not null)`.execute(db);
-  return new Map(
-    rows.map((row) => [row.item_hash, envelopeText(row.text, row.signature, row.sender, row.notedMs)]),
-  );
-}
-
-interface Envelope {
-  readonly item_hash: string;
-  readonly text: string;
-  readonly signature: string;
-  readonly sender: string;
-  readonly notedMs: number | null;
-}
-
-/** Parsing contents would cost more than all the rest, and only an upload's is passed on. */
-interface SharedRow extends StoredMessage {
-  readonly lacks_content: boolean;
-}
-
-const textOf = (row: SharedRow) =>
-  isErased(row.status, row.lacks_content) ? erasedText(row) : sharedText(verifiedOf(row));
-
-async function readOthers(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
-  if (names.length === 0) return new Map();
-  const { rows } = await sql<SharedRow>`
-    select item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", sent_time, content_type, subject, tags,
-      source_text, signature, status, noted_ms, content is null as lacks_content,
-      case form when 'upload' then content end as content
-    from messages where item_hash = any(${names}::text[])`.execute(db);
-  return new Map(
-    rows.flatMap((row) => {
-      const text = textOf(row);
-      return text === undefined ? [] : [[row.item_hash, text] as const];
-    }),
-  );
-}
-
-async function readTexts(db: Kysely<Schema>, names: readonly string[]): Promise<string[]> {
-  const envelopes = await readEnvelopes(db, names);
-  const others = await readOthers(
-    db,
-    names.filter((name) => !envelopes.has(name)),
-  );
-  return names.flatMap((name) => envelopes.get(name) ?? others.get(name) ?? []);
-}
 
 /** How many of the messages fit into so many bytes; the last one may go beyond. Texts may be a megabyte each: they are not read. */
 async function countFitting(
@@ -95,7 +35,9 @@ export async function readSome(
   limitBytes: number,
 ): Promise<{ texts: string[]; looked: number }> {
   const looked = await countFitting(db, names, limitBytes);
-  return { texts: await readTexts(db, names.slice(0, looked)), looked };
+  const some = names.slice(0, looked);
+  const texts = await readSharedTexts(db, some);
+  return { texts: some.flatMap((name) => texts.get(name) ?? []), looked };
 }
 
 /** The messages that a peer asked for by name: those that are here, and as many as one body takes. */
