@@ -5,6 +5,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/postgre
 import { type Reached, reachOf } from './hosts.ts';
 import { connectWithPatience, ensureDatabase } from './reach.ts';
 import { CheckingClient } from './values.ts';
+import { Watch } from './watch.ts';
 
 /** The name of the node's own database in the embedded server. */
 export const EMBEDDED_DATABASE = 'skerry';
@@ -21,6 +22,8 @@ const IDLE_CONNECTION_MS = 60_000;
 const STATEMENT_TIMEOUT_MS = 60_000;
 const LOCK_TIMEOUT_MS = 30_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
+/** A machine that is gone is noticed some ten seconds after this, also where nothing is asked of it. */
+const KEEP_ALIVE_MS = 10_000;
 
 export interface OpenDatabaseOptions {
   /** postgresql://… of a server, or of several of which one takes writes; without it the embedded PostgreSQL runs in `dataDir`. */
@@ -67,6 +70,7 @@ export async function openPool<Schema>(
 ): Promise<Database<Schema>> {
   await connectWithPatience(connection, options);
   const pool = createPool(connection, options);
+  const watch = new Watch(connection, pool, options.log);
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   return {
     pool,
@@ -74,6 +78,7 @@ export async function openPool<Schema>(
     directory: embedded?.directory,
     async [Symbol.asyncDispose]() {
       await pool.end();
+      watch[Symbol.dispose]();
       await embedded?.[Symbol.asyncDispose]();
     },
   };
@@ -102,6 +107,7 @@ function createPool(
     lock_timeout: LOCK_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   });
   // The error object holds the whole client, key and all: only its sentence is logged.
   pool.on('error', ({ message }) => {

@@ -4,9 +4,9 @@ import { AppError } from '@skerry/protocol';
 const PASSING_CLASSES = ['08', '53', '57'];
 /**
  * And single ones: a server that is read-only (a standby that is being promoted), a transaction that lost against
- * another, a deadlock, a lock that was not had in time, the server's own disk.
+ * another, a commit that may not last, a deadlock, a lock that was not had in time, the server's own disk.
  */
-const PASSING_STATES = ['25006', '40001', '40P01', '55P03', '58030'];
+const PASSING_STATES = ['25006', '40001', '40003', '40P01', '55P03', '58030'];
 const PASSING_SYSTEM_CODES = [
   'ECONNREFUSED',
   'ECONNRESET',
@@ -20,7 +20,7 @@ const PASSING_SYSTEM_CODES = [
 ];
 /** What the pg client says, without a code, when a connection ends or none can be had in time. */
 const CONNECTION_SENTENCES =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|client was closed and is not queryable|cannot use a pool after/i;
+  /connection terminated|timeout expired|query read timeout|timeout exceeded when trying to connect|client has encountered a connection error|client was closed and is not queryable|cannot use a pool after/i;
 
 /** Whether a failure with this SQLSTATE or system code may pass without anybody changing anything. */
 export function isPassingCode(code: string): boolean {

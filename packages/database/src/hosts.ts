@@ -1,5 +1,6 @@
 import { AppError } from '@skerry/protocol';
 import pg from 'pg';
+import { cutOff } from './wire.ts';
 
 /** Servers of one cluster that a connection string may name. */
 const HOSTS_MAX = 16;
@@ -105,47 +106,74 @@ class Primary {
 }
 
 /** Before it connects: where to. */
-const lead = (client: pg.Client, { host, port }: Host) => Object.assign(client, { host, port });
+export const lead = (client: pg.Client, { host, port }: Host) => Object.assign(client, { host, port });
 
 type Connected = (error?: Error) => void;
+type Call = (...args: unknown[]) => unknown;
 
-/** A client that connects to the server that takes writes, where there are several, and leaves it when it takes none any more. */
+/** A server that ends says so to whoever it can. */
+const FATAL = ['FATAL', 'PANIC'];
+/** The part of a server (its words may be translated) that says that a commit no longer waits for a standby, which may not have it. */
+const STANDBY_WAIT = 'SyncRepWaitForLSN';
+/** statement_completion_unknown */
+const UNSURE = '40003';
+
+/**
+ * A client that leaves its server when that takes no writes any more or ends, and that connects, where there are several, to the one
+ * that takes writes. A commit that somebody made stop waiting for its standby fails, since nobody knows whether it will last.
+ */
 export class PrimaryClient extends pg.Client {
   constructor(config?: string | Reached) {
     super(config);
     const primary = typeof config === 'object' ? config.primary : undefined;
-    if (!primary) return;
-    const { connect, query } = this;
+    const query = this.query as Call;
+    let isUnsure = false;
+    this.on('notice', ({ routine }) => {
+      isUnsure ||= routine === STANDBY_WAIT;
+    });
+    const leave = () => {
+      primary?.doubt();
+      this.end().catch(() => {});
+    };
+    const note = (error: { code?: unknown; severity?: unknown }): never => {
+      if (error.code === READ_ONLY || FATAL.includes(String(error.severity))) leave();
+      throw error;
+    };
+    const confirm = (result: unknown): unknown => {
+      if (!isUnsure) return result;
+      leave();
+      throw Object.assign(new Error('a commit stopped waiting for its standby'), { code: UNSURE });
+    };
+    Object.assign(this, {
+      ...(primary ? { connect: this.#connectTo(primary, leave) } : {}),
+      query: (...args: unknown[]) => {
+        const answer = query.apply(this, args);
+        return answer instanceof Promise ? answer.then(confirm, note) : answer;
+      },
+    });
+  }
+
+  #connectTo(primary: Primary, leave: () => void) {
+    const connect = this.connect as Call;
     const connectThere = async (): Promise<void> => {
       lead(this, await primary.find());
+      const timer = setTimeout(() => cutOff(this, 'the database did not let us in'), PROBE_TIMEOUT_MS);
       try {
-        await (connect as unknown as () => Promise<unknown>).call(this);
+        await connect.call(this);
         // The one that was found may have come back as a standby.
         await assertTakesWrites(this);
       } catch (error) {
-        primary.doubt();
-        this.end().catch(() => {});
+        leave();
         throw error;
+      } finally {
+        clearTimeout(timer);
       }
     };
-    const note = (error: { code?: unknown }): never => {
-      if (error.code === READ_ONLY) {
-        primary.doubt();
-        this.end().catch(() => {});
-      }
-      throw error;
+    return (done?: Connected) => {
+      const connecting = connectThere();
+      if (!done) return connecting;
+      connecting.then(() => done(), done);
+      return undefined;
     };
-    Object.assign(this, {
-      connect: (done?: Connected) => {
-        const connecting = connectThere();
-        if (!done) return connecting;
-        connecting.then(() => done(), done);
-        return undefined;
-      },
-      query: (...args: unknown[]) => {
-        const answer = (query as (...args: unknown[]) => unknown).apply(this, args);
-        return answer instanceof Promise ? answer.catch(note) : answer;
-      },
-    });
   }
 }

@@ -44,6 +44,9 @@ function* chunksOf(rows: readonly (readonly CopyValue[])[]): Generator<string> {
       .join('');
 }
 
+/** Whether the server only refused a statement, and goes on. */
+const isRefusal = (error: object) => 'severity' in error && error.severity === 'ERROR';
+
 /** Runs bodies in transactions of their own, each on a connection that can COPY. */
 export function createWrite<Schema>(pool: pg.Pool): Write<Schema> {
   return async (body) => {
@@ -74,7 +77,7 @@ export function createWrite<Schema>(pool: pg.Pool): Write<Schema> {
       throw error;
     } finally {
       // A connection in an unknown state is not given to the next caller.
-      client.release(failure instanceof Error && !('severity' in failure) ? failure : undefined);
+      client.release(failure instanceof Error && !isRefusal(failure) ? failure : undefined);
     }
   };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { BOUNDLESS } from '@skerry/database';
+import { BOUNDLESS, openPool } from '@skerry/database';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger, rateLimitsOf, readConfig } from '@skerry/kit';
 import { coreConfig } from '../config.ts';
@@ -178,7 +178,7 @@ describe('health of the core node', () => {
 
   test('a database that hangs or is away is said in time', async () => {
     await using database = await createTestDatabase<Schema>({ log });
-    const pipeline = { queued: 0, queuedMax: 10 };
+    const pipeline = { queued: 0, queuedMax: 10, writingMs: 0 };
     const health = createHealth({
       db: database.kysely,
       pipeline,
@@ -202,11 +202,27 @@ describe('health of the core node', () => {
     for (const client of clients) client.release();
   });
 
+  test('a database that takes no writes is said, while it answers reads', async () => {
+    await using database = await createTestDatabase<Schema>({ log });
+    await database.pool.query(`alter database ${database.name} set default_transaction_read_only = on`);
+    await using readOnly = await openPool<Schema>({ connectionString: database.url }, { log });
+    const { status, checks } = await createHealth({
+      db: readOnly.kysely,
+      pipeline: { queued: 0, queuedMax: 10, writingMs: 0 },
+      sync: ALONE,
+      trust: { problem: () => undefined },
+      reserve: BOUNDLESS,
+      signal: new AbortController().signal,
+      log,
+    })();
+    assert.deepEqual([status, checks.database.status], ['degraded', 'degraded']);
+  });
+
   test('a file system that was not asked yet is a reason too', async () => {
     await using database = await createTestDatabase<Schema>({ log });
     const { status, checks } = await createHealth({
       db: database.kysely,
-      pipeline: { queued: 0, queuedMax: 10 },
+      pipeline: { queued: 0, queuedMax: 10, writingMs: 0 },
       sync: ALONE,
       trust: { problem: () => undefined },
       reserve: BOUNDLESS,

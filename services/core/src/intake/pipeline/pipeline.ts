@@ -73,6 +73,7 @@ export class Pipeline {
   #line = true;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
+  #writingSinceMs: number | undefined;
   readonly #reserve: DiskReserve;
   readonly #failures: Failures | undefined;
   /** Nothing is asked of the line before, by whoever writes. */
@@ -90,6 +91,11 @@ export class Pipeline {
   }
 
   readonly queuedMax = MAX_QUEUED;
+
+  /** How long the batch that is being written has taken until now, in milliseconds; 0 where none is. */
+  get writingMs(): number {
+    return this.#writingSinceMs === undefined ? 0 : performance.now() - this.#writingSinceMs;
+  }
 
   /** Messages that wait to be written. */
   get queued(): number {
@@ -227,12 +233,15 @@ export class Pipeline {
     const decideByMs = nowMs + pendingHorizonMs;
     const candidates = batch.map(({ accepted, overrules }) => ({ accepted, decideByMs, overrules }));
     const startMs = performance.now();
+    this.#writingSinceMs = startMs;
     let applied: Applied;
     try {
       applied = await write((writer) => applyBatch(writer, candidates, schedulers, nowMs));
     } catch (error) {
+      this.#writingSinceMs = undefined;
       return this.#writeApart(batch, error);
     }
+    this.#writingSinceMs = undefined;
     this.#tell(applied);
     this.#tellCommitted(applied, batch);
     if (

@@ -7,10 +7,12 @@ const diskOf = (freeBytes: number) => ({ freeBytes, reserveBytes: RESERVE });
 const WELL: HealthFacts = {
   isStopping: false,
   databaseFailure: undefined,
+  isReadOnly: false,
   disk: diskOf(2 * RESERVE),
   hasRoom: true,
   queued: 0,
   queuedMax: 100,
+  writingMs: 0,
   syncState: 'alone',
   clock: { state: 'unknown', offsetMs: null, clocks: 1 },
 };
@@ -43,6 +45,9 @@ test('the node is as well as its worst part', () => {
     'degraded',
     'ok',
   ]);
+  assert.deepEqual(statusOf({ isReadOnly: true }), ['degraded', 'degraded', 'ok', 'ok']);
+  assert.deepEqual(statusOf({ writingMs: 4_999 }), ['ok', 'ok', 'ok', 'ok']);
+  assert.deepEqual(statusOf({ writingMs: 5_000 }), ['degraded', 'ok', 'ok', 'degraded']);
   assert.equal(decideHealth({ ...WELL, syncState: 'syncing' }).status, 'degraded');
   assert.equal(decideHealth({ ...WELL, syncState: 'synced' }).status, 'ok');
   assert.deepEqual(statusOf({ isStopping: true }), ['unavailable', 'ok', 'ok', 'ok']);

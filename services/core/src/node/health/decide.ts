@@ -8,12 +8,16 @@ export interface HealthFacts {
   readonly isStopping: boolean;
   /** Why the database does not answer; undefined when it does. */
   readonly databaseFailure: string | undefined;
+  /** It answers, but takes no writes, as during a failover. */
+  readonly isReadOnly: boolean;
   /** null where it could not be found out. */
   readonly disk: DiskFacts | null;
   /** Whether something new is taken. */
   readonly hasRoom: boolean;
   readonly queued: number;
   readonly queuedMax: number;
+  /** How long the write that runs has taken until now; 0 where none runs. */
+  readonly writingMs: number;
   readonly syncState: SyncState;
   readonly clock: ClockComparison;
   /** Why answers may differ from those of other nodes; undefined where they do not. */
@@ -44,6 +48,8 @@ export interface HealthVerdict {
 
 /** A queue this full is not emptied as fast as it fills. */
 const QUEUE_LONG_SHARE = 0.5;
+/** A write this long waits for something, such as a standby that has to confirm it. */
+const WRITE_LONG_MS = 5_000;
 
 const WORST: readonly HealthStatus[] = ['unavailable', 'degraded', 'ok'];
 
@@ -57,10 +63,22 @@ function decideDisk(disk: DiskFacts | null, hasRoom: boolean): Check {
   return { status: 'ok' };
 }
 
-function decidePipeline(queued: number, queuedMax: number): Check {
+function decideDatabase({ databaseFailure, isReadOnly }: HealthFacts): Check {
+  if (databaseFailure !== undefined) return { status: 'unavailable', reason: databaseFailure };
+  if (isReadOnly)
+    return { status: 'degraded', reason: 'the database takes no writes at the moment; reads continue' };
+  return { status: 'ok' };
+}
+
+function decidePipeline({ queued, queuedMax, writingMs }: HealthFacts): Check {
   if (queued >= queuedMax) return { status: 'unavailable', reason: 'the queue of messages to write is full' };
   if (queued >= queuedMax * QUEUE_LONG_SHARE)
     return { status: 'degraded', reason: 'messages arrive faster than they are written' };
+  if (writingMs >= WRITE_LONG_MS)
+    return {
+      status: 'degraded',
+      reason: `the database has not confirmed a write for ${Math.floor(writingMs / 1_000)} s; reads continue`,
+    };
   return { status: 'ok' };
 }
 
@@ -81,20 +99,17 @@ function decideClock(clock: ClockComparison): Check {
 
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, databaseFailure, disk, hasRoom, queued, queuedMax, syncState, clock, trustProblem } =
-    facts;
+  const { isStopping, disk, hasRoom, queued, syncState, clock, trustProblem } = facts;
   const ok: Check = { status: 'ok' };
-  const database: Check =
-    databaseFailure === undefined ? { status: 'ok' } : { status: 'unavailable', reason: databaseFailure };
   const checks = {
-    database,
+    database: decideDatabase(facts),
     disk: {
       ...decideDisk(disk, hasRoom),
       free_bytes: disk?.freeBytes ?? null,
       reserve_bytes: disk?.reserveBytes ?? null,
       takes_writes: hasRoom,
     },
-    pipeline: { ...decidePipeline(queued, queuedMax), queued },
+    pipeline: { ...decidePipeline(facts), queued },
     trust: trustProblem === undefined ? ok : { status: 'degraded' as const, reason: trustProblem },
     peers: { ...decidePeers(syncState), state: syncState },
     clock: { ...decideClock(clock), offset_ms: clock.offsetMs },

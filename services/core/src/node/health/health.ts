@@ -12,7 +12,7 @@ const HEALTH_TTL_MS = 1_000;
 
 export interface HealthOptions {
   readonly db: Kysely<Schema>;
-  readonly pipeline: { readonly queued: number; readonly queuedMax: number };
+  readonly pipeline: { readonly queued: number; readonly queuedMax: number; readonly writingMs: number };
   readonly sync: {
     view(): Pick<SyncView, 'state'> & { readonly clock: Pick<ClockView, 'state' | 'offset_ms' | 'clocks'> };
   };
@@ -31,25 +31,28 @@ export function createHealth(options: HealthOptions): Health {
   const { db, pipeline, sync, trust, reserve, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
-      await sql`select 1`.execute(db);
-      return undefined;
+      const { rows } = await sql<{ is: boolean }>`
+        select current_setting('transaction_read_only') = 'on' as is`.execute(db);
+      return { failure: undefined, isReadOnly: rows[0]?.is === true };
     } catch (error) {
       log.debug({ err: error }, 'the database failed the health check');
-      return 'the database does not answer';
+      return { failure: 'the database does not answer', isReadOnly: false };
     }
   });
   return async () => {
-    const late = `the database did not answer within ${timeoutMs} ms`;
-    const databaseFailure = await within(timeoutMs, askDatabase(), late);
-    const { queued, queuedMax } = pipeline;
+    const late = { failure: `the database did not answer within ${timeoutMs} ms`, isReadOnly: false };
+    const database = await within(timeoutMs, askDatabase(), late);
+    const { queued, queuedMax, writingMs } = pipeline;
     const { state: syncState, clock } = sync.view();
     return decideHealth({
       isStopping: signal.aborted,
-      databaseFailure,
+      databaseFailure: database.failure,
+      isReadOnly: database.isReadOnly,
       disk: reserve.facts,
       hasRoom: reserve.hasRoom,
       queued,
       queuedMax,
+      writingMs,
       syncState,
       clock: { state: clock.state, offsetMs: clock.offset_ms, clocks: clock.clocks },
       trustProblem: trust.problem(),

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import { sql } from 'kysely';
+import { type Database, openDatabase, openPool } from './connect.ts';
+import { asDatabaseError } from './failure.ts';
+import type { TestServer } from './testing/server.ts';
+import { startTcpTestServer } from './testing/tcp-server.ts';
+import { createWrite } from './write.ts';
+
+const log = createLogger('test', 'silent');
+const codeOf = (query: Promise<unknown>) =>
+  query.then(
+    () => 'answered',
+    (error: unknown) => asDatabaseError(error)?.code ?? String(error),
+  );
+
+/** Stops it, and lets it go on at the end, since a frozen one does not end. */
+async function freeze({ pid }: TestServer): Promise<AsyncDisposable & { thaw(): Promise<void> }> {
+  const thaw = () => signalServer(pid, 'SIGCONT');
+  await signalServer(pid, 'SIGSTOP');
+  return { thaw, [Symbol.asyncDispose]: thaw };
+}
+
+/** The server and all its processes, which are in a group of their own each. */
+async function signalServer(pid: number, signal: NodeJS.Signals): Promise<void> {
+  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger);
+  const parentOf = async (one: number) =>
+    Number(/\) \S (\d+)/.exec(await readFile(`/proc/${one}/stat`, 'utf8').catch(() => ''))?.[1]);
+  const parents = await Promise.all(pids.map(parentOf));
+  for (const one of [pid, ...pids.filter((_, index) => parents[index] === pid)]) process.kill(one, signal);
+}
+
+describe('a frozen server', () => {
+  test('holds no query for ever, and is used again when it goes on', async () => {
+    await using server = await startTcpTestServer(log);
+    await using database = await openPool({ connectionString: server.url }, { log });
+    const { pool } = database;
+    await pool.query('create table written (n int)');
+    const idle = await Promise.all([pool.connect(), pool.connect()]);
+    const write = createWrite(pool);
+    const copying = await pool.connect();
+    await copying.query('begin');
+    for (const client of idle) client.release();
+    await using frozen = await freeze(server);
+    const began = performance.now();
+    const answers = await Promise.all([
+      codeOf(pool.query('insert into written values (1)')),
+      codeOf(copying.query('commit')),
+      codeOf(write((writer) => writer.copy('written', ['n'], [[2]]))),
+    ]);
+    copying.release();
+    assert.deepEqual(answers, Array(3).fill('DATABASE_UNAVAILABLE'));
+    assert.ok(performance.now() - began < 15_000);
+    await frozen.thaw();
+    await until(
+      'it is used again',
+      () => codeOf(pool.query('select 1')),
+      (code) => code === 'answered',
+    );
+  });
+
+  test('keeps nobody waiting where another one has taken over', async () => {
+    await using first = await startTcpTestServer(log, { password: 'same' });
+    await using second = await startTcpTestServer(log, { password: 'same', isStandby: true });
+    const [one, two] = [first, second].map(({ url }) => new URL(url).host);
+    await using database = await openDatabase({
+      databaseUrl: `postgresql://operator:same@${one},${two}/postgres`,
+      dataDir: '/nonexistent',
+      log,
+    });
+    await using administrator = await openPool({ connectionString: second.url }, { log });
+    await database.pool.query('select 1');
+    await using _frozen = await freeze(first);
+    await administrator.pool.query('select pg_promote()');
+    assert.equal(await codeOf(database.pool.query('select 1')), 'DATABASE_UNAVAILABLE');
+    const { rows } = await database.pool.query("select current_setting('port') as port");
+    assert.equal(rows[0].port, new URL(second.url).port);
+  });
+});
+
+describe('a living server', () => {
+  const delays = async ({ pool }: Database<unknown>, seconds: number) =>
+    (await pool.query('select pg_sleep($1)', [seconds])).rowCount;
+
+  test('may take its time', async () => {
+    await using server = await startTcpTestServer(log);
+    await using database = await openPool({ connectionString: server.url }, { log });
+    assert.equal(await delays(database, 6), 1);
+  });
+
+  test('whose commit waits for a standby in vain is not waited for', async () => {
+    await using server = await startTcpTestServer(log);
+    await using database = await openPool({ connectionString: server.url }, { log });
+    const { pool } = database;
+    await pool.query('create table written (n int)');
+    await pool.query("alter system set synchronous_standby_names = 'nobody'");
+    await pool.query('select pg_reload_conf()');
+    const commits: Promise<string>[] = [];
+    const waiting = async () => {
+      const { rows } = await pool.query<{ pid: number }>(
+        "select pid from pg_stat_activity where wait_event = 'SyncRep' order by query_start",
+      );
+      // The first ones may come before the setting is in force.
+      if (rows.length < 2) commits.push(codeOf(sql`insert into written values (1)`.execute(database.kysely)));
+      return rows;
+    };
+    const [first] = await until('two commits wait', waiting, ({ length }) => length === 2);
+    await pool.query('select pg_cancel_backend($1)', [first!.pid]);
+    const answers = await Promise.all(commits);
+    assert.deepEqual(answers.slice(-2), ['DATABASE_UNAVAILABLE', 'DATABASE_UNAVAILABLE']);
+    await pool.query('alter system reset synchronous_standby_names');
+    await pool.query('select pg_reload_conf()');
+    await until(
+      'what was not acknowledged is there all the same',
+      async () => (await pool.query('select from written')).rowCount,
+      (count) => count === commits.length,
+    );
+  });
+});
