@@ -1,7 +1,7 @@
 export { hashText } from './abi/topic.ts';
 export { asFields, parseQuantity } from './chain/shape.ts';
 export { fetchHead } from './chain/source.ts';
-export { type Indexer, startIndexer } from './indexer.ts';
+export { type Indexer, openIndexer, startIndexer } from './indexer.ts';
 export { watchIndexer } from './metrics.ts';
 export { parseArguments } from './read/arguments.ts';
 export type { Bounds } from './read/bounds.ts';

@@ -18,6 +18,11 @@ export interface IndexerOptions {
 export interface Indexer extends AsyncDisposable {
   readonly pool: pg.Pool;
   readonly settings: IndexerSettings;
+  /**
+   * Indexes what the settings name, until what it gives is disposed of; one process of several on a database is enough. Resolves
+   * when the networks are known; the chains are read meanwhile.
+   */
+  begin(): Promise<AsyncDisposable>;
   /** Asks for a contract on behalf of an owner, within the limit of one owner. Throws what `watchContract` throws. */
   watch(request: WatchRequest): Promise<void>;
   /** Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
@@ -30,26 +35,34 @@ export interface Indexer extends AsyncDisposable {
   stallMs(network: string): number;
 }
 
-/** Starts to index what the settings name. Resolves when the networks are known; the chains are read meanwhile. */
-export async function startIndexer({ pool, settings, reserve, log }: IndexerOptions): Promise<Indexer> {
-  const stop = new AbortController();
+/** The indexed chains on this database. Nothing is read of them before `begin`. */
+export function openIndexer({ pool, settings, reserve, log }: IndexerOptions): Indexer {
   const decode = new DecodePool(settings.decodeThreads);
-  const runners = settings.networks.map(
-    (network) => new NetworkRunner({ settings: network, pool, decode, reserve, log, signal: stop.signal }),
-  );
-  await using stack = new AsyncDisposableStack();
-  stack.use(decode);
-  const running: Promise<void>[] = [];
-  stack.defer(async () => {
-    stop.abort();
-    await Promise.all(running);
-  });
-  for (const runner of runners) running.push(runner.run(await runner.prepare()));
-  const owned = stack.move();
+  let runners: readonly NetworkRunner[] = [];
   const wake = (network: string) => runners.find(({ name }) => name === network)?.wake();
   return {
     pool,
     settings,
+    async begin() {
+      const stop = new AbortController();
+      const running: Promise<void>[] = [];
+      const end = async () => {
+        stop.abort();
+        await Promise.all(running);
+        runners = [];
+      };
+      runners = settings.networks.map(
+        (network) =>
+          new NetworkRunner({ settings: network, pool, decode, reserve, log, signal: stop.signal }),
+      );
+      try {
+        for (const runner of runners) running.push(runner.run(await runner.prepare()));
+      } catch (error) {
+        await end();
+        throw error;
+      }
+      return { [Symbol.asyncDispose]: end };
+    },
     async watch(request) {
       await watchContract(pool, request, { watchesPerOwner: settings.watchesPerOwner });
       wake(request.network);
@@ -62,6 +75,15 @@ export async function startIndexer({ pool, settings, reserve, log }: IndexerOpti
     health: () => new Map(runners.map((runner) => [runner.name, runner.health])),
     stallMs: (network) =>
       settings.networks.find(({ name }) => name === network)?.stall_ms ?? DEFAULT_STALL_MS,
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    [Symbol.asyncDispose]: () => decode[Symbol.asyncDispose](),
   };
+}
+
+/** Opens an indexer, and begins. */
+export async function startIndexer(options: IndexerOptions): Promise<Indexer> {
+  await using stack = new AsyncDisposableStack();
+  const indexer = stack.use(openIndexer(options));
+  stack.use(await indexer.begin());
+  const owned = stack.move();
+  return { ...indexer, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

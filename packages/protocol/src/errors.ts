@@ -276,6 +276,7 @@ export const ERRORS = {
   UPSTREAM_UNAVAILABLE: unavailable('Another service of the network is not responding'),
   UNEXPECTED_ANSWER: unavailable('Another service sent an answer that does not match its contract'),
   SHUTTING_DOWN: unavailable('The node is shutting down'),
+  ROLE_ELSEWHERE: unavailable('Another process of the node answers requests'),
 
   // Command line and configuration
   INVALID_CONFIG: invalid('A setting is missing, unknown or malformed'),

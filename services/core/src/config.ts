@@ -1,6 +1,7 @@
 import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } from '@skerry/kit';
 import { DEPLOYED_IMAGES } from '@skerry/protocol';
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
+import { ROLES, type Role } from './node/processes/roles.ts';
 
 const UPLOAD_LIMIT_BYTES = 4 * 1024 ** 3;
 const DAY_MINUTES = 24 * 60;
@@ -36,10 +37,26 @@ const services: Setting<Partial<Record<NetworkService, string>>> = {
   secret: false,
 };
 
+/** Each once, in the order of `ROLES`. */
+const roles: Setting<readonly Role[]> = {
+  parse(text) {
+    const given = parseList(text);
+    const unknown = given.find((one) => !ROLES.some((role) => role === one));
+    if (unknown !== undefined || given.length === 0)
+      throw new Error(`expected one or more of ${ROLES.join(', ')}, comma-separated`);
+    return ROLES.filter((role) => given.includes(role));
+  },
+  fallback: ROLES,
+  required: false,
+  describe: `what this process does, of several on one database: ${ROLES.join(', ')}, comma-separated (docs/roles.md)`,
+  secret: false,
+};
+
 /** Settings of the core node. */
 export const coreConfig = defineConfig('SKERRY_CORE', {
   port: settings.port(4024, 'HTTP port'),
   host: settings.host(),
+  roles,
   name: settings.text('skerry', 'name of this node'),
   services,
   dataDir: settings.directory('data', 'core', 'directory for the database and the files'),

@@ -1,44 +1,37 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createWrite, migrate, openDatabase, Reserve } from '@skerry/database';
-import { loadIndexerSettings, startIndexer } from '@skerry/indexer';
+import { migrate, openDatabase, Reserve } from '@skerry/database';
+import { loadIndexerSettings, openIndexer } from '@skerry/indexer';
 import { type Host, listen, makeDirectory, persist, type RunningService, runLoop } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
-import type { Pool } from 'pg';
 import { createApi } from './api/api.ts';
-import { startAnchoring } from './chains/anchoring/anchoring.ts';
-import { watchAnchoring } from './chains/anchoring/metrics.ts';
 import { type AnchorSettings, loadAnchorSettings } from './chains/anchoring/settings.ts';
 import { followIndexPosts } from './chains/index-posts.ts';
 import type { CoreConfig } from './config.ts';
-import { eraseForgotten } from './intake/erase.ts';
 import { buildBatchAddon } from './intake/verify/batch/addon.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
-import { watchFetcher } from './node/metrics/metrics.ts';
+import { followTrust, Leading } from './leading.ts';
+import { watchProcesses } from './node/metrics/metrics.ts';
+import { lead } from './node/processes/lead.ts';
+import { Member } from './node/processes/member.ts';
+import type { LedRole, Role } from './node/processes/roles.ts';
 import { createDispatchObserver, startDeliverer } from './notify/webhooks/delivery/deliverer.ts';
-import { startGossip } from './peers/p2p/start.ts';
-import { createPeerFileSource } from './peers/sync/file-source.ts';
+import { type GossipDoor, NO_GOSSIP, startGossip } from './peers/p2p/start.ts';
 import { createHttpLink } from './peers/sync/link.ts';
 import { LOOK_MS } from './peers/sync/set-follower.ts';
 import type { Sync } from './peers/sync/sync.ts';
-import { type CoreRooms, type Ground, graceMsOf, openRooms, routeRoomsOf, urlsOf } from './rooms.ts';
-import type { BlobStore } from './store/files/blob-store.ts';
+import { type CoreRooms, type Ground, identityOf, openRooms, routeRoomsOf, urlsOf } from './rooms.ts';
 import { openBlobStore } from './store/files/choose-store.ts';
-import { FileFetcher } from './store/files/fetcher.ts';
-import { Sweep, startSweeping } from './store/files/sweep.ts';
-import { IpfsFetcher } from './store/ipfs/fetcher.ts';
-import { startIpfsUpkeep } from './store/ipfs/ipfs-files.ts';
 import type { Schema } from './store/schema.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./store/migrations', import.meta.url));
 
-/** How often what is pending for too long, and what was forgotten long ago, is looked for. */
-const UPKEEP_INTERVAL_MS = 10_000;
-
 /** One core is left to the thread that answers requests. */
-const workersOf = ({ verifyWorkers }: Pick<CoreConfig, 'verifyWorkers'>) =>
-  verifyWorkers || Math.max(1, availableParallelism() - 1);
+const workersOf = ({ verifyWorkers, roles }: Pick<CoreConfig, 'verifyWorkers' | 'roles'>) =>
+  takesMessages(roles) ? verifyWorkers || Math.max(1, availableParallelism() - 1) : 1;
+
+/** Whether messages come in here: from clients and peers, or what the node fetches itself. */
+const takesMessages = (roles: readonly Role[]) => roles.includes('answer') || roles.includes('write');
 
 /** From the start of the node to its stop. */
 interface Life extends Host {
@@ -66,12 +59,18 @@ function beginLife(stack: AsyncDisposableStack, { signal, ...host }: Host): Life
   };
 }
 
+interface CoreGround extends Ground {
+  readonly anchors: readonly AnchorSettings[];
+  /** Which files these are, of all that a process may have. */
+  readonly storeId: string;
+}
+
 /** What the rooms stand on. The database heeds the host alone: it is closed after all that uses it. */
 async function openGround(
   config: CoreConfig,
   { stack, keep, signal: stopping }: Life,
   { signal, log, longStep }: Host,
-): Promise<Ground & { readonly anchors: readonly AnchorSettings[] }> {
+): Promise<CoreGround> {
   const { dataDir, databaseUrl } = config;
   const reserve = new Reserve({ setMib: config.diskReserveMib, log });
   await makeDirectory(dataDir);
@@ -83,7 +82,7 @@ async function openGround(
   const { pool } = database;
   if (database.directory !== undefined) await reserve.watch(database.directory);
   await migrate({ pool, directory: MIGRATIONS, log });
-  const blobs = await openBlobStore(config, join(dataDir, 'files'), reserve);
+  const { blobs, id: storeId } = await openBlobStore(config, join(dataDir, 'files'), reserve);
   const { cacheDir } = config;
   const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
   const verifier = stack.use(
@@ -99,8 +98,8 @@ async function openGround(
     await loadIndexerSettings(config.indexerFile),
   );
   return {
-    ...{ database, blobs, verifier, reserve, anchors, log },
-    indexer: stack.use(await startIndexer({ pool, settings: indexed, reserve, log })),
+    ...{ database, blobs, storeId, verifier, reserve, anchors, log },
+    indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
     links: urlsOf(config).map(createHttpLink),
     now: Date.now,
     signal: stopping,
@@ -108,83 +107,46 @@ async function openGround(
   };
 }
 
-/** What the node publishes is told at the start; a disk without room for it is no reason not to start. */
-function announceOnce(announce: () => Promise<unknown>, log: Host['log']): () => Promise<void> {
-  let isDone = false;
-  return async () => {
-    if (isDone) return;
-    try {
-      await announce();
-      isDone = true;
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'STORAGE_FULL') throw error;
-      log.warn({ reason: error.message }, "this node's keys will be announced when its disk has space");
-    }
-  };
+/** Takes this process's place among those of the node; the last to be left. */
+async function joinOthers(
+  { roles }: Pick<CoreConfig, 'roles'>,
+  rooms: Pick<CoreRooms, 'db' | 'identity' | 'metrics'>,
+  storeId: string,
+  { stack, keep, signal, log }: Life,
+): Promise<Member> {
+  const identity = identityOf(roles, rooms.identity, storeId);
+  const member = await Member.join({ db: rooms.db, roles, identity, log, signal });
+  stack.defer(() => member.leave());
+  keep(member.run(signal));
+  watchProcesses(rooms.metrics, member);
+  return member;
 }
 
-/** How often peers are asked whom they trust. */
-const TRUST_INTERVAL_MS = 10_000;
-
-/** What has to be so before anybody asks, and the loops that keep it so. */
-async function settle(
-  rooms: Pick<CoreRooms, 'db' | 'pipeline' | 'learnTrust' | 'deriveTrust' | 'announce' | 'now'>,
-  { keep, signal, log, longStep }: Life,
+/** Does the work of a role while this process leads; resolves when it has begun, where it leads at once. */
+async function standFor(
+  role: LedRole,
+  member: Member,
+  { keep, signal, log }: Life,
+  begin: (signal: AbortSignal) => Promise<AsyncDisposable>,
 ): Promise<void> {
-  using _ = longStep?.('deciding the messages that an earlier process had left');
-  const { db, pipeline, learnTrust, deriveTrust, now } = rooms;
-  // What the node would answer hangs on it.
-  await learnTrust();
-  // What an earlier process had left in line.
-  await pipeline.idle();
-  const announce = announceOnce(rooms.announce, log);
-  await announce();
-  keep(
-    // What is stored is derived again beside everything else.
-    runLoop({ name: 'trust', intervalMs: TRUST_INTERVAL_MS, signal, log }, async () => {
-      await learnTrust();
-      await deriveTrust();
-    }),
-  );
-  keep(
-    runLoop({ name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal, log }, async () => {
-      await announce();
-      await pipeline.expire();
-      // Another process on the database may have ended with a line.
-      pipeline.resume();
-      await eraseForgotten(db, now());
-    }),
-  );
+  const lease = member.leaseOf(role);
+  if (!lease) return;
+  const { begun, ended } = lead({ role, lease, signal, log }, begin);
+  keep(ended);
+  await begun;
 }
 
-/** Lets go of files that nothing keeps, and brings those of IPFS that messages name. */
-function startKeepingFiles(
-  config: Pick<CoreConfig, 'fileGraceMinutes' | 'ipfsPinBytes' | 'ipfsPinSeconds'>,
-  rooms: Pick<CoreRooms, 'db' | 'files' | 'ipfs' | 'metrics' | 'reserve' | 'now'>,
-  blobs: BlobStore,
-  { stack, signal, log }: Life,
-): void {
-  const { db, files, ipfs, metrics, reserve, now } = rooms;
-  const sweep = new Sweep({ db, blobs, claims: files.claims, graceMs: graceMsOf(config), now, log });
-  stack.use(startSweeping(sweep, { signal, log }));
-  const limits = { limitBytes: config.ipfsPinBytes, tryMs: config.ipfsPinSeconds * 1000 };
-  watchFetcher(metrics, stack.use(new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve, log })));
-  stack.use(startIpfsUpkeep(ipfs, { signal, log }));
-}
-
-/** Reads archives from chains, and packs them. */
-async function startChains(
-  anchors: readonly AnchorSettings[],
-  rooms: Pick<CoreRooms, 'db' | 'intake' | 'events' | 'ipfs' | 'metrics' | 'reserve' | 'now'>,
-  pool: Pool,
-  { stack, log }: Life,
-): Promise<void> {
-  const { db, intake, events, ipfs: files, metrics, reserve, now } = rooms;
-  const write = createWrite<Schema>(pool);
-  const anchoring = stack.use(
-    await startAnchoring({ pool, db, write, files, intake, events, anchors, now, reserve, log }),
-  );
-  watchAnchoring(metrics, { db, pool, anchors, anchoring });
+/** Indexes chains, and reads what messages ask to be indexed. */
+async function beginIndexing(
+  rooms: Pick<CoreRooms, 'db' | 'events' | 'indexer'>,
+  { database, log }: Pick<Ground, 'database' | 'log'>,
+): Promise<AsyncDisposable> {
+  await using stack = new AsyncDisposableStack();
+  const { db, events, indexer } = rooms;
+  stack.use(await indexer.begin());
+  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, log }));
+  const owned = stack.move();
+  return { [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 function startWebhooks(
@@ -194,38 +156,6 @@ function startWebhooks(
   const { db, events, secrets, sender, metrics, reserve, now } = rooms;
   const observer = createDispatchObserver(metrics.own);
   stack.use(startDeliverer({ db, events, secrets, sender, observer, now, reserve, log }));
-}
-
-/** How often files that messages lack are looked for. */
-const FETCH_INTERVAL_MS = 1_000;
-
-async function fetchFiles(
-  rooms: Pick<CoreRooms, 'db' | 'files' | 'sync' | 'metrics' | 'reserve' | 'now'>,
-  urls: readonly string[],
-  { signal, log }: Host,
-): Promise<void> {
-  const { db, files, sync, metrics, reserve, now } = rooms;
-  const { reputation } = sync.syncer;
-  const sources = urls.map((url) => createPeerFileSource(url, () => reputation.noteMisbehaved(url)));
-  const fetcher = new FileFetcher({ db, files, sources, now, reserve, log });
-  metrics.tell(() => ({
-    pyaleph_store_fetch_storage_total: fetcher.counts.fetched + fetcher.counts.failed,
-    pyaleph_store_fetch_storage_failed_total: fetcher.counts.failed,
-    pyaleph_store_fetch_storage_duration_ms_sum: Math.round(fetcher.counts.elapsedMs),
-  }));
-  const heard = new Set<string>();
-  await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {
-    let isBack = false;
-    for (const { name, state } of sync.syncer.view().peers) {
-      const answers = state === 'synced' || state === 'syncing';
-      if (answers && !heard.has(name)) isBack = true;
-      if (answers) heard.add(name);
-      else heard.delete(name);
-    }
-    if (isBack) fetcher.wake();
-    await fetcher.look(signal);
-  });
-  await fetcher.idle();
 }
 
 /** Between tries to read what is kept, while the database is away. */
@@ -245,20 +175,32 @@ async function keepInStep(sync: Sync, { signal, log }: Host): Promise<void> {
 export async function startCore(config: CoreConfig, host: Host): Promise<RunningService> {
   await using stack = new AsyncDisposableStack();
   const life = beginLife(stack, host);
-  const { signal, log, keep } = life;
+  const { signal, log, keep, longStep } = life;
+  const { roles } = config;
   const ground = await openGround(config, life, host);
-  const { database, indexer, blobs, anchors } = ground;
-  const rooms = await openRooms(config, ground);
-  const { db, pipeline, events, sync } = rooms;
-  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, log }));
-  stack.defer(() => pipeline.close());
-  await settle(rooms, life);
-  startKeepingFiles(config, rooms, blobs, life);
-  await startChains(anchors, rooms, database.pool, life);
-  startWebhooks(rooms, life);
-  keep(fetchFiles(rooms, urlsOf(config), { signal, log }));
-  keep(keepInStep(sync, { signal, log }));
-  const gossip = stack.use(await startGossip(rooms, config, { signal, log }));
+  const { database, blobs, anchors } = ground;
+  let leads = () => false;
+  const rooms = await openRooms(config, { ...ground, isLeading: () => leads() });
+  const member = await joinOthers(config, rooms, ground.storeId, life);
+  leads = () => member.leads('write');
+  stack.defer(() => rooms.pipeline.close());
+  await standFor('index', member, life, () => beginIndexing(rooms, ground));
+  const leading = new Leading({
+    config,
+    rooms,
+    blobs,
+    pool: database.pool,
+    anchors,
+    log,
+    ...(longStep && { longStep }),
+  });
+  await standFor('write', member, life, (led) => leading.begin(led));
+  keep(followTrust(rooms, leads, life));
+  if (roles.includes('deliver')) startWebhooks(rooms, life);
+  if (takesMessages(roles)) keep(keepInStep(rooms.sync, { signal, log }));
+  const gossip: GossipDoor = roles.includes('answer')
+    ? stack.use(await startGossip(rooms, config, { signal, log }))
+    : NO_GOSSIP;
   const api = await createApi(routeRoomsOf(rooms, gossip), log);
   stack.defer(() => api.close());
   stack.defer(() => life.stop());

@@ -13,7 +13,7 @@ import {
   type RateLimitOptions,
   rateLimitsOf,
 } from '@skerry/kit';
-import { parseEvmAddress } from '@skerry/protocol';
+import { bytesToHex, parseEvmAddress } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import type { CoreConfig } from './config.ts';
@@ -25,6 +25,8 @@ import type { IntakeOptions } from './intake/sources.ts';
 import type { Verifier } from './intake/verify/verifier.ts';
 import { createHealth } from './node/health/health.ts';
 import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
+import type { Identity } from './node/processes/member.ts';
+import type { Role } from './node/processes/roles.ts';
 import { knownFromRegistry, publishVrfKeys } from './node/vrf/published-keys.ts';
 import { openRandomness } from './node/vrf/randomness.ts';
 import { createEventLog, type EventLog } from './notify/events/log.ts';
@@ -74,6 +76,8 @@ export interface Ground {
   /** Whether the metrics of the process are this node's. */
   readonly isProcess: boolean;
   readonly healthTimeoutMs?: number;
+  /** Whether this process does what one alone does; so where left out. */
+  readonly isLeading?: () => boolean;
 }
 
 /** A change of the list of runners is seen within this time. */
@@ -82,6 +86,7 @@ const RUNNERS_MS = 1_000;
 const NODE_KEY_FILE = 'node.key';
 const SEALING_KEY_FILE = 'sealing.key';
 const SEALING_PURPOSE = 'skerry webhook secrets';
+const FINGERPRINT_BYTES = 16;
 
 /** API roots of peers. Those that are named by a multiaddr are gossiped with alone. */
 export const urlsOf = ({ peers }: Pick<CoreConfig, 'peers'>) => peers.filter((peer) => !peer.startsWith('/'));
@@ -150,10 +155,13 @@ function openPipeline(
   };
 }
 
-/** Keeps the secrets of webhooks. */
-async function openSecrets({ dataDir }: Pick<CoreConfig, 'dataDir'>): Promise<SealedBox> {
+/** Keeps the secrets of webhooks; with what tells one key from another. */
+async function openSecrets({ dataDir }: Pick<CoreConfig, 'dataDir'>): Promise<[SealedBox, string]> {
   const key = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
-  return createSealedBox(new Uint8Array(hkdfSync('sha256', key, '', SEALING_PURPOSE, KEY_BYTES)));
+  const derive = (purpose: string, bytes: number) =>
+    new Uint8Array(hkdfSync('sha256', key, '', purpose, bytes));
+  const fingerprint = bytesToHex(derive(`${SEALING_PURPOSE}: fingerprint`, FINGERPRINT_BYTES));
+  return [createSealedBox(derive(SEALING_PURPOSE, KEY_BYTES)), fingerprint];
 }
 
 const openSender = (
@@ -285,7 +293,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...{ db, write: createWrite(database.pool), events, schedulers, readContentFile, reserve, now, log },
     observer: metrics.pipeline,
   });
-  const secrets = await openSecrets(config);
+  const [secrets, sealing] = await openSecrets(config);
   const sender = openSender(config, now);
   const intake = openIntake(config, {
     ...{ db, verifier, pipeline, readContentFile, reserve, secrets, sender, events, now },
@@ -297,17 +305,19 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   await deriveCredits(db, readContentFile, trust.isCreditEnforced);
   const { nodeAddress, randomness, announce } = await openIdentity(config, { db, trust, intake, now });
   const intervalMs = config.syncIntervalSeconds * 1000;
-  const sync = createSync({ db, follower, intake, links: ground.links, intervalMs, clock, log });
+  const { links, isLeading } = ground;
+  const sync = createSync({ db, follower, intake, links, intervalMs, clock, isLeading, log });
   watchRooms(metrics, { database, pipeline, indexer, sync, now });
   const { healthTimeoutMs: timeoutMs } = ground;
   return {
     ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
     ...{ nodeAddress, randomness, announce, onCommitted, reserve, now, signal, settings },
+    identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
     uploads: new Uploads(db, config),
     clientOf: createClientOf(settings.limits),
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
     /** Makes what is stored that of those who are trusted now; resolves when nothing is left. */
-    deriveTrust: () => trust.derive({ pipeline, readContentFile }, signal),
+    deriveTrust: (until: AbortSignal = signal) => trust.derive({ pipeline, readContentFile }, until),
     listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
     forwarding: openForwarding(config, signal),
     health: createHealth({
@@ -316,6 +326,16 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     }),
   };
 }
+
+/** What other processes must have in common with one that has these roles. */
+export const identityOf = (
+  roles: readonly Role[],
+  { node, sealing, vrf }: CoreRooms['identity'],
+  storeId: string,
+): Identity => ({
+  ...(roles.some((role) => role === 'answer' || role === 'write') && { node, vrf, files: storeId }),
+  ...(roles.some((role) => role === 'answer' || role === 'deliver') && { sealing }),
+});
 
 /** What the routes may use. */
 export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms {

@@ -1,4 +1,5 @@
 export {
+  createFileAtomically,
   isMissing,
   loadOrCreateText,
   makeDirectory,

@@ -25,7 +25,7 @@ import { networkListHandlers } from './deployed/lists.ts';
 import { publishHandlers } from './deployed/publish.ts';
 import { eventHandlers } from './events.ts';
 import { gatherArgs, indexerHandlers } from './indexer.ts';
-import { HEALTH_PATHS, nodeHandlers } from './info.ts';
+import { HEALTH_PATHS, nodeHandlers, PROCESS_PATHS } from './info.ts';
 import { instanceHandlers } from './instances.ts';
 import { ipfsHandlers } from './ipfs/ipfs.ts';
 import { messageHandlers } from './messages/messages.ts';
@@ -109,7 +109,7 @@ const OPTIONS = new Map<Operation, ServeOptions>([
 
 /** The core node's HTTP door. */
 export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> {
-  const { limits, drainMs } = rooms.settings;
+  const { limits, drainMs, roles } = rooms.settings;
   const app = await createHttpServer({
     log,
     corsMethods: ['GET', 'HEAD', 'POST', 'PUT'],
@@ -124,6 +124,14 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
     if (url.includes('%00'))
       throw new AppError('INVALID_PARAMETERS', 'no path, filter or cursor holds a NUL character');
   });
+  if (!roles.includes('answer'))
+    app.addHook('onRequest', async ({ routeOptions }) => {
+      if (!PROCESS_PATHS.has(routeOptions.url ?? ''))
+        throw new AppError(
+          'ROLE_ELSEWHERE',
+          `this process has the roles ${roles.join(', ')}; ask one that has "answer"`,
+        );
+    });
   serveConsole(app, rooms.settings.services, log);
   expectAll(app, CORE_API);
   serveAll(app, CORE_API, handlersOf(rooms, log), (operation) => OPTIONS.get(operation) ?? {});

@@ -5,6 +5,15 @@ import type { Rooms } from './rooms.ts';
 /** Answered before everything that waits for its turn. */
 export const HEALTH_PATHS = [NODE_API.getHealth.path, NODE_API.getApiHealth.path];
 
+/** What a process says of itself that answers nothing else. */
+export const PROCESS_PATHS: ReadonlySet<string> = new Set([
+  ...HEALTH_PATHS,
+  NODE_API.getVersion.path,
+  NODE_API.getRootVersion.path,
+  NODE_API.getMetrics.path,
+  NODE_API.getDeployedMetrics.path,
+]);
+
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
 type Used = Pick<Rooms, 'network' | 'settings' | 'nodeAddress' | 'trust' | 'health' | 'metrics'>;

@@ -7,6 +7,7 @@ import type { Kysely } from 'kysely';
 import type { Intake } from '../intake/intake.ts';
 import type { Health } from '../node/health/health.ts';
 import type { CoreMetrics } from '../node/metrics/metrics.ts';
+import type { Role } from '../node/processes/roles.ts';
 import type { Randomness } from '../node/vrf/randomness.ts';
 import type { EventLog } from '../notify/events/log.ts';
 import type { SealedBox } from '../notify/webhooks/sealed-box.ts';
@@ -57,6 +58,8 @@ export interface Rooms {
 
 /** Settings of the node, by their names. */
 export interface RouteSettings extends UploadLimits {
+  /** What this process does; without `answer` it says how it is, and nothing else. */
+  readonly roles: readonly Role[];
   readonly name: string;
   /** Where services of the network are. */
   readonly services: Partial<Record<NetworkService, string>>;

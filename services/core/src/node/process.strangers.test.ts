@@ -24,9 +24,9 @@ test('F10: first starts on one database all serve, every time', async (t) => {
   const home = await createHome(t);
   for (let round = 0; round < ROUNDS; round++) {
     await using database = await createTestDatabase({ log });
-    const configs = Array.from({ length: TOGETHER }, (_, node) =>
+    const configs = Array.from({ length: TOGETHER }, () =>
       readConfig(coreConfig, {
-        SKERRY_HOME: join(home, `${round}-${node}`),
+        SKERRY_HOME: join(home, String(round)),
         SKERRY_CORE_PORT: '0',
         SKERRY_CORE_HOST: '127.0.0.1',
         SKERRY_CORE_SCORING_PUBLISHERS: signers.monitor.address,
@@ -48,16 +48,16 @@ test('F10: first starts on one database all serve, every time', async (t) => {
 test('F10: a core node that cannot start releases what it took and ends its process', async (t) => {
   await using database = await createTestDatabase({ log });
   const home = await createHome(t);
-  const first = await startNode(join(home, 'first'), database.url);
+  const first = await startNode(home, database.url);
   t.after(() => first.end('SIGKILL'));
   // Everything is built by the time when this one finds that somebody has its port.
   const port = new URL(first.url).port;
   await assert.rejects(
-    startNode(join(home, 'second'), database.url, { SKERRY_CORE_PORT: port }),
+    startNode(home, database.url, { SKERRY_CORE_PORT: port }),
     /ended with 1 before it was ready/,
   );
   await assert.rejects(
-    startNode(join(home, 'third'), database.url, {
+    startNode(home, database.url, {
       SKERRY_CORE_PEERS: 'http://localhost:1',
       SKERRY_CORE_NODE_LIST_OWNER: 'nobody',
     }),

@@ -86,10 +86,7 @@ describe('processes of the core node', () => {
   test('two that start at the same moment on one empty database both serve; each change was made once', async () => {
     await using where = await place();
     const { url } = where.database;
-    const nodes = await Promise.all([
-      startProcess(url, join(where.home, 'a')),
-      startProcess(url, join(where.home, 'b')),
-    ]);
+    const nodes = await Promise.all([startProcess(url, where.home), startProcess(url, where.home)]);
     const headers = { 'content-type': 'application/json' };
     for (let n = 0; n < 6; n++) {
       const { body, itemHash } = note(n);

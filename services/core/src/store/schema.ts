@@ -219,6 +219,16 @@ export interface Schema {
     last_event: number;
     written_at: Generated<Date>;
   };
+  processes: {
+    id: string;
+    host: string;
+    pid: number;
+    roles: string[];
+    identity: Json<Record<string, string>>;
+    started_at: Generated<Date>;
+    seen_at: Generated<Date>;
+  };
+  leases: { name: string; holder: string; until: Date };
   credit_publishers: { address: string };
   metrics_publishers: { address: string };
   credit_resources: {

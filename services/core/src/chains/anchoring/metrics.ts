@@ -4,7 +4,6 @@ import type pg from 'pg';
 import type { DeployedReadings } from '../../node/metrics/deployed.ts';
 import type { CoreMetrics } from '../../node/metrics/metrics.ts';
 import type { Schema } from '../../store/schema.ts';
-import type { Anchoring } from './anchoring.ts';
 import type { AnchorSettings } from './settings.ts';
 import { countEvents, loadFollowed } from './store.ts';
 
@@ -15,7 +14,8 @@ export interface AnchoringSources {
   readonly db: Kysely<Schema>;
   readonly pool: pg.Pool;
   readonly anchors: readonly AnchorSettings[];
-  readonly anchoring: Anchoring;
+  /** Messages of archives that did not verify, since the start. */
+  readonly invalid: () => number;
 }
 
 async function readHeights(
@@ -28,7 +28,7 @@ async function readHeights(
 
 /** Tells how far the chain is read and what became of archives, also under the names of deployed nodes. */
 export function watchAnchoring(metrics: CoreMetrics, sources: AnchoringSources): void {
-  const { db, anchors, anchoring } = sources;
+  const { db, anchors, invalid } = sources;
   if (anchors.length === 0) return;
   let counted: Awaited<ReturnType<typeof countEvents>> = [];
   metrics.tell(async (): Promise<DeployedReadings> => {
@@ -46,7 +46,7 @@ export function watchAnchoring(metrics: CoreMetrics, sources: AnchoringSources):
   metrics.own.watch(
     'skerry_anchor_messages_invalid_total',
     'messages of archives that did not verify, since the start',
-    () => anchoring.invalid,
+    invalid,
   );
   metrics.own.watch(
     'skerry_anchor_events',

@@ -10,6 +10,7 @@ import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { PipelineObserver } from '../../intake/pipeline/observer.ts';
 import type { Schema } from '../../store/schema.ts';
+import { LED_ROLES, type LedRole, ROLES, type Role } from '../processes/roles.ts';
 import { countKept } from './counts.ts';
 import {
   completeDeployed,
@@ -90,18 +91,58 @@ export async function createCoreMetrics({ isProcess }: { isProcess: boolean }): 
   };
 }
 
-/** What fetching the files of messages came to. */
+interface FetchCounts {
+  readonly fetched: number;
+  readonly failed: number;
+}
+
+/** What fetching the files of messages by IPFS came to; undefined where this process has fetched none. */
 export function watchFetcher(
   metrics: CoreMetrics,
-  {
-    counts,
-  }: { readonly counts: { readonly fetched: number; readonly failed: number; readonly durationMs: number } },
+  read: () => (FetchCounts & { readonly durationMs: number }) | undefined,
 ): void {
-  metrics.tell(() => ({
-    pyaleph_store_fetch_ipfs_total: counts.fetched + counts.failed,
-    pyaleph_store_fetch_ipfs_failed_total: counts.failed,
-    pyaleph_store_fetch_ipfs_duration_ms_sum: Math.round(counts.durationMs),
-  }));
+  metrics.tell(() => {
+    const { fetched, failed, durationMs } = read() ?? { fetched: 0, failed: 0, durationMs: 0 };
+    return {
+      pyaleph_store_fetch_ipfs_total: fetched + failed,
+      pyaleph_store_fetch_ipfs_failed_total: failed,
+      pyaleph_store_fetch_ipfs_duration_ms_sum: Math.round(durationMs),
+    };
+  });
+}
+
+/** The same of files from peers. */
+export function watchFileFetcher(
+  metrics: CoreMetrics,
+  read: () => (FetchCounts & { readonly elapsedMs: number }) | undefined,
+): void {
+  metrics.tell(() => {
+    const { fetched, failed, elapsedMs } = read() ?? { fetched: 0, failed: 0, elapsedMs: 0 };
+    return {
+      pyaleph_store_fetch_storage_total: fetched + failed,
+      pyaleph_store_fetch_storage_failed_total: failed,
+      pyaleph_store_fetch_storage_duration_ms_sum: Math.round(elapsedMs),
+    };
+  });
+}
+
+/** Which processes of the node live, and what this one leads. */
+export function watchProcesses(
+  { own }: CoreMetrics,
+  member: { countOf(role: Role): number; leads(role: LedRole): boolean },
+): void {
+  own.watch(
+    'skerry_processes',
+    'processes of this node that live, by role',
+    () => ROLES.map((role) => ({ labels: { role }, value: member.countOf(role) })),
+    ['role'],
+  );
+  own.watch(
+    'skerry_leads',
+    '1: this process does what one alone does in this role',
+    () => LED_ROLES.map((role) => ({ labels: { role }, value: Number(member.leads(role)) })),
+    ['role'],
+  );
 }
 
 interface WatchedSync {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makeDirectory, writeFileAtomically } from '@skerry/kit';
+import { createFileAtomically, makeDirectory, writeFileAtomically } from '@skerry/kit';
 import { AppError, bytesToHex, createParser, hexToBytes, VRF_SUITES, type VrfEngine } from '@skerry/protocol';
 import { type Static, Type } from '@skerry/protocol/type';
 
@@ -86,9 +86,12 @@ async function readKeyFile(path: string): Promise<VrfKeyFile | undefined> {
 }
 
 /** Complete or not at all, and on disk before the key is used: an answer by a key that is lost could not be given again. */
-async function writeKeyFile(path: string, content: VrfKeyFile): Promise<void> {
+async function writeKeyFile(path: string, content: VrfKeyFile, isFirst: boolean): Promise<void> {
   await makeDirectory(dirname(path));
-  await writeFileAtomically(path, `${JSON.stringify(content, null, 2)}\n`, 0o600);
+  const text = `${JSON.stringify(content, null, 2)}\n`;
+  // Of several processes that start at once the first one's key stays.
+  if (isFirst) await createFileAtomically(path, text, 0o600);
+  else await writeFileAtomically(path, text, 0o600);
 }
 
 /**
@@ -113,11 +116,11 @@ export async function loadVrfKeys(
   const after = decideRotation(before, epoch, fresh, nowSeconds);
   if (after !== before) {
     try {
-      await writeKeyFile(path, after);
+      await writeKeyFile(path, after, before === undefined);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       throw new AppError('INVALID_CONFIG', `cannot create ${path} (${code})`, { cause: error });
     }
   }
-  return after;
+  return after === before ? after : ((await readKeyFile(path)) ?? after);
 }

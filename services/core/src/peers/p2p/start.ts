@@ -1,14 +1,15 @@
-import { hkdfSync } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import {
+  acquireLock,
   explainListenFailure,
   findListenFailure,
   type Host,
   loadOrCreateKeyFile,
   runLoop,
 } from '@skerry/kit';
-import { parseEvmAddress } from '@skerry/protocol';
+import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
 import type { Committed } from '../../intake/pipeline/statement.ts';
@@ -19,6 +20,7 @@ import { listAddresses } from './addresses.ts';
 import { Gossip } from './gossip.ts';
 
 const KEY_FILE = 'p2p.key';
+const LOCK_FILE = 'p2p.lock';
 const SEED_PURPOSE = 'skerry p2p identity';
 const SEED_BYTES = 32;
 /** How often the addresses of other nodes are asked for anew. */
@@ -57,7 +59,22 @@ export interface GossipDoor extends AsyncDisposable {
   addresses(): readonly string[];
 }
 
-const NO_GOSSIP: GossipDoor = { addresses: () => [], async [Symbol.asyncDispose]() {} };
+export const NO_GOSSIP: GossipDoor = { addresses: () => [], async [Symbol.asyncDispose]() {} };
+
+/**
+ * By which other nodes tell connections apart. Each process has its own: the first of several in one directory has the one
+ * that is kept there, the others have one for as long as they live.
+ */
+async function loadSeed(dataDir: string): Promise<Uint8Array> {
+  // Held until the process ends. Where there are no locks, there is one process.
+  const held = await acquireLock(join(dataDir, LOCK_FILE), { waitMs: 0 }).catch((error: unknown) => {
+    if (error instanceof AppError) return 'unknown';
+    throw error;
+  });
+  if (!held) return randomBytes(SEED_BYTES);
+  const key = await loadOrCreateKeyFile(join(dataDir, KEY_FILE));
+  return new Uint8Array(hkdfSync('sha256', key, '', SEED_PURPOSE, SEED_BYTES));
+}
 
 /** The door of gossip; nothing where there is nobody to gossip with. */
 export async function startGossip(
@@ -75,11 +92,10 @@ export async function startGossip(
   const failure = await findListenFailure(p2pPort, config.host);
   if (failure) throw explainListenFailure(failure);
   await using stack = new AsyncDisposableStack();
-  const key = await loadOrCreateKeyFile(join(dataDir, KEY_FILE));
   const gossip = stack.use(
     new Gossip({
       settings: {
-        seed: new Uint8Array(hkdfSync('sha256', key, '', SEED_PURPOSE, SEED_BYTES)),
+        seed: await loadSeed(dataDir),
         listen: [listenAddressOf(config)],
         topic: p2pTopic,
       },

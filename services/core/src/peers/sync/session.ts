@@ -40,6 +40,8 @@ export interface SessionOptions {
   readonly declined: Declined;
   /** Whose key, by its hash part, counts as the peer says against this node's own word (PeerLacks). */
   readonly yieldsTo?: (key: ShortKey) => boolean;
+  /** What is missing is counted and not fetched. */
+  readonly isCompared?: boolean;
   readonly signal: AbortSignal;
   /** Whether a message of this time, Unix seconds, is ahead of the clock: it is taken when its time comes. */
   readonly isLater: (time: number) => boolean;
@@ -103,8 +105,9 @@ async function fetchLacking(
   lacking: readonly ShortKey[],
   options: SessionOptions,
 ): Promise<Tally> {
-  const { set, source, declined, yieldsTo = () => false, signal } = options;
+  const { set, source, declined, yieldsTo = () => false, isCompared = false, signal } = options;
   let total = NO_TALLY;
+  if (isCompared) return total;
   let left = lacking.filter((key) => (yieldsTo(key) || !declined.has(key)) && !set.has(key));
   while (left.length > 0) {
     const asked = left.slice(0, WANTED_KEYS_MAX);

@@ -15,6 +15,7 @@ import {
   ForgedError,
   LATER_COUNTED_MAX,
   reconcile,
+  type SessionOptions,
   type SessionResult,
   transfer,
 } from './session.ts';
@@ -36,6 +37,8 @@ export interface SyncerOptions {
   /** Between two sessions with one peer. */
   readonly intervalMs: number;
   readonly clock: NetworkClock;
+  /** Whether what is missing is fetched here; another process on the database does where it is not. So where left out. */
+  readonly isLeading?: (() => boolean) | undefined;
   readonly log: Logger;
   readonly random?: () => number;
 }
@@ -150,6 +153,10 @@ export class Syncer {
     try {
       const result = await this.#session(peer, signal);
       if (peer.state === 'self') return true;
+      if (!result) {
+        Object.assign(peer, { state: 'syncing', failures: peer.failures + 1, failure: null });
+        return false;
+      }
       this.reputation.noteForged(name, result.tally.forged);
       Object.assign(peer, { state: 'synced', syncedMs: clock.now(), failures: 0, failure: null });
       return true;
@@ -167,8 +174,9 @@ export class Syncer {
     }
   }
 
-  async #session(peer: PeerState, signal: AbortSignal): Promise<Pick<SessionResult, 'tally'>> {
-    const { set, intake, log } = this.#options;
+  /** @returns undefined: the process that leads has not fetched everything yet */
+  async #session(peer: PeerState, signal: AbortSignal): Promise<Pick<SessionResult, 'tally'> | undefined> {
+    const { set, intake, isLeading = () => true, log } = this.#options;
     const greeting = await this.#greet(peer, signal);
     if (greeting.nodeId === this.nodeId) {
       peer.state = 'self';
@@ -195,6 +203,7 @@ export class Syncer {
       isLater: this.#isLater,
       onProgress,
     };
+    if (!isLeading()) return this.#compare(peer, greeting, common);
     await this.#transferFrom(peer, common);
     taken = peer.taken;
     let moves = this.#moves;
@@ -210,6 +219,18 @@ export class Syncer {
     peer.later = this.#countLater(result, greeting);
     await this.#offer(peer, lacks, result, greeting, signal);
     return result;
+  }
+
+  /** How this process knows that it is in step where another one keeps it so. */
+  async #compare(
+    peer: PeerState,
+    greeting: PeerGreeting,
+    common: SessionOptions,
+  ): Promise<Pick<SessionResult, 'tally'> | undefined> {
+    if (greeting.messages - this.#options.set.index.size > TRANSFER_MESSAGES) return undefined;
+    const result = await reconcile(peer.link, { ...common, isCompared: true });
+    peer.later = this.#countLater(result, greeting);
+    return result.lacked > result.later ? undefined : result;
   }
 
   /** Whether a message of this time is ahead of the clock. */

@@ -120,6 +120,14 @@ export class Trust {
     });
   }
 
+  /** Takes over what another process on the database has decided. */
+  async follow(): Promise<void> {
+    for (const [name, row] of await readTrust(this.#options.db)) {
+      this.#rows.set(name, row);
+      this.#fill(name);
+    }
+  }
+
   async #decide(
     told: readonly PeerTrust[],
     peers: number,

@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import type { DiskReserve } from '@skerry/database';
+import { loadOrCreateText, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { BlobStore } from './blob-store.ts';
 import { createDirectoryBlobStore } from './directory-store.ts';
 import type { S3Settings } from './s3-request.ts';
 import { createS3BlobStore, S3_OBJECT_BYTES_MAX } from './s3-store.ts';
+import { enterDirectory } from './shared-directory.ts';
 
 export interface StoreSettings {
   readonly s3Endpoint: string | undefined;
@@ -50,12 +54,30 @@ export function parseS3Settings(settings: StoreSettings): S3Settings | undefined
   };
 }
 
-/** The node's blobs: in `directory`, or in the object store that the settings name (then `directory` only receives). */
+const ID_FILE = 'store-id';
+
+/** The node's blobs, and a name by which two processes know that they have the same ones. */
+export interface OpenStore {
+  readonly blobs: BlobStore;
+  readonly id: string;
+}
+
+/**
+ * The node's blobs: in `directory`, or in the object store that the settings name (then `directory` only receives). Several
+ * processes on one machine may use one directory.
+ */
 export async function openBlobStore(
   settings: StoreSettings,
   directory: string,
   reserve: DiskReserve,
-): Promise<BlobStore> {
+): Promise<OpenStore> {
   const s3 = parseS3Settings(settings);
-  return s3 ? createS3BlobStore(s3, directory, reserve) : createDirectoryBlobStore(directory, reserve);
+  await makeDirectory(directory);
+  const blobs = await enterDirectory(`${directory}.lock`, (isAlone) =>
+    s3
+      ? createS3BlobStore(s3, directory, reserve, isAlone)
+      : createDirectoryBlobStore(directory, reserve, isAlone),
+  );
+  if (s3) return { blobs, id: `bucket ${s3.bucket}` };
+  return { blobs, id: await loadOrCreateText(join(directory, ID_FILE), randomUUID, 0o600) };
 }

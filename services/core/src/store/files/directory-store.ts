@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DiskReserve } from '@skerry/database';
 import { isMissing, syncDirectory } from '@skerry/kit';
@@ -41,6 +41,15 @@ async function findAt(path: string, hash: ItemHash): Promise<KeptBlob | undefine
   }
 }
 
+async function openAt(path: string, hash: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if (isMissing(error)) throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
+    throw error;
+  }
+}
+
 /** Names in a directory that fit a form and do not come before `from`, sorted. */
 async function namesIn(directory: string, form: RegExp, from: string): Promise<string[]> {
   try {
@@ -62,18 +71,15 @@ async function* walk(root: string, after: string): AsyncGenerator<string> {
 }
 
 /** Blobs in a directory: `ab/cd/abcd...`, written beside as `incoming/...` and renamed when complete. */
-export async function createDirectoryBlobStore(directory: string, reserve?: DiskReserve): Promise<BlobStore> {
-  const spool = await openSpool(join(directory, INCOMING), reserve);
+export async function createDirectoryBlobStore(
+  directory: string,
+  reserve?: DiskReserve,
+  isAlone?: boolean,
+): Promise<BlobStore> {
+  const spool = await openSpool(join(directory, INCOMING), reserve, isAlone);
   const makeDurable = createDurableDirectories(directory);
   const pathOf = (hash: string) => join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
-  const openBlob = async (hash: string) => {
-    try {
-      return await open(pathOf(hash), 'r');
-    } catch (error) {
-      if (isMissing(error)) throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
-      throw error;
-    }
-  };
+  const openBlob = (hash: string) => openAt(pathOf(hash), hash);
   return {
     async receive(source, limitBytes) {
       const { path, hash, sizeBytes } = await spool.receive(source, limitBytes);

@@ -147,8 +147,9 @@ export async function createS3BlobStore(
   settings: S3Settings,
   spoolDirectory: string,
   reserve?: DiskReserve,
+  isAlone?: boolean,
 ): Promise<BlobStore> {
-  const spool = await openSpool(spoolDirectory, reserve);
+  const spool = await openSpool(spoolDirectory, reserve, isAlone);
   const client = new S3Client(settings);
   const bucket = await client.call({ method: 'HEAD', key: '' });
   await finish(bucket);

@@ -77,10 +77,17 @@ async function copy(
   return { hash: digest.digest('hex') as ItemHash, sizeBytes };
 }
 
-/** Makes the directory, and empties it of what an earlier process was still receiving when it ended. */
-export async function openSpool(directory: string, reserve: DiskReserve = BOUNDLESS): Promise<Spool> {
+/**
+ * Makes the directory, and empties it of what an earlier process was still receiving when it ended.
+ * @param isAlone whether no other process receives there
+ */
+export async function openSpool(
+  directory: string,
+  reserve: DiskReserve = BOUNDLESS,
+  isAlone = true,
+): Promise<Spool> {
   await mkdir(directory, { recursive: true });
-  for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
+  if (isAlone) for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
   return {
     async receive(source, limitBytes) {
       // The source may fail while the file is being opened, when nobody reads it yet; the copy then meets the failure.

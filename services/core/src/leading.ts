@@ -1,0 +1,181 @@
+import { createWrite } from '@skerry/database';
+import { type Host, type Logger, runLoop } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { Pool } from 'pg';
+import { type Anchoring, startAnchoring } from './chains/anchoring/anchoring.ts';
+import { watchAnchoring } from './chains/anchoring/metrics.ts';
+import type { AnchorSettings } from './chains/anchoring/settings.ts';
+import type { CoreConfig } from './config.ts';
+import { eraseForgotten } from './intake/erase.ts';
+import { watchFetcher, watchFileFetcher } from './node/metrics/metrics.ts';
+import { createPeerFileSource } from './peers/sync/file-source.ts';
+import { type CoreRooms, graceMsOf, urlsOf } from './rooms.ts';
+import type { BlobStore } from './store/files/blob-store.ts';
+import { FileFetcher } from './store/files/fetcher.ts';
+import { Sweep, startSweeping } from './store/files/sweep.ts';
+import { IpfsFetcher } from './store/ipfs/fetcher.ts';
+import { startIpfsUpkeep } from './store/ipfs/ipfs-files.ts';
+import type { Schema } from './store/schema.ts';
+
+/** How often what is pending for too long, and what was forgotten long ago, is looked for. */
+const UPKEEP_INTERVAL_MS = 10_000;
+/** How often peers are asked whom they trust. */
+const TRUST_INTERVAL_MS = 10_000;
+/** How often files that messages lack are looked for. */
+const FETCH_INTERVAL_MS = 1_000;
+
+export interface LeadingOptions {
+  readonly config: CoreConfig;
+  readonly rooms: CoreRooms;
+  readonly blobs: BlobStore;
+  readonly pool: Pool;
+  readonly anchors: readonly AnchorSettings[];
+  readonly log: Logger;
+  readonly longStep?: Host['longStep'];
+}
+
+/** The parts that count something, of the last time that this process led. */
+interface Counting {
+  anchoring?: Pick<Anchoring, 'invalid'>;
+  files?: Pick<FileFetcher, 'counts'>;
+  ipfs?: Pick<IpfsFetcher, 'counts'>;
+}
+
+/** What the node publishes is told at the start; a disk without room for it is no reason not to start. */
+function announceOnce(announce: () => Promise<unknown>, log: Logger): () => Promise<void> {
+  let isDone = false;
+  return async () => {
+    if (isDone) return;
+    try {
+      await announce();
+      isDone = true;
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'STORAGE_FULL') throw error;
+      log.warn({ reason: error.message }, "this node's keys will be announced when its disk has space");
+    }
+  };
+}
+
+/** What every process that does not lead does in the place of asking peers whom they trust. */
+export const followTrust = (
+  { trust }: Pick<CoreRooms, 'trust'>,
+  leads: () => boolean,
+  { signal, log }: Pick<Host, 'signal' | 'log'>,
+): Promise<void> =>
+  runLoop({ name: 'trust of the node', intervalMs: TRUST_INTERVAL_MS, signal, log }, async () => {
+    if (!leads()) await trust.follow();
+  });
+
+/**
+ * What one process of the node does alone (docs/roles.md): what changes messages or files without anybody waiting for it.
+ * Begun whenever this process comes to lead, and ended when another one may.
+ */
+export class Leading {
+  readonly #options: LeadingOptions;
+  readonly #counting: Counting = {};
+
+  constructor(options: LeadingOptions) {
+    this.#options = options;
+    const { rooms, pool, anchors } = options;
+    const { db, metrics } = rooms;
+    const counting = this.#counting;
+    watchFetcher(metrics, () => counting.ipfs?.counts);
+    watchFileFetcher(metrics, () => counting.files?.counts);
+    watchAnchoring(metrics, { db, pool, anchors, invalid: () => counting.anchoring?.invalid ?? 0 });
+  }
+
+  /** Resolves when what has to be so before anybody asks is so. */
+  async begin(leading: AbortSignal): Promise<AsyncDisposable> {
+    await using stack = new AsyncDisposableStack();
+    const stop = new AbortController();
+    const signal = AbortSignal.any([leading, stop.signal]);
+    const keep = (running: Promise<void>) =>
+      stack.defer(() => {
+        stop.abort();
+        return running;
+      });
+    await this.#settle(signal, keep);
+    this.#keepFiles(stack, signal);
+    await this.#followChains(stack);
+    keep(this.#fetchFiles(signal));
+    this.#options.rooms.sync.syncer.nudge();
+    const owned = stack.move();
+    return { [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  }
+
+  /** What has to be so before anybody asks, and the loops that keep it so. */
+  async #settle(signal: AbortSignal, keep: (running: Promise<void>) => void): Promise<void> {
+    const { rooms, log, longStep } = this.#options;
+    using _ = longStep?.('deciding the messages that an earlier process had left');
+    const { db, pipeline, trust, learnTrust, deriveTrust, now } = rooms;
+    // Another process may have led before.
+    await trust.follow();
+    // What the node would answer hangs on it.
+    await learnTrust();
+    // What an earlier process had left in line.
+    await pipeline.idle();
+    const announce = announceOnce(rooms.announce, log);
+    await announce();
+    keep(
+      // What is stored is derived again beside everything else.
+      runLoop({ name: 'trust', intervalMs: TRUST_INTERVAL_MS, signal, log }, async () => {
+        await learnTrust();
+        await deriveTrust(signal);
+      }),
+    );
+    keep(
+      runLoop({ name: 'upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal, log }, async () => {
+        await announce();
+        await pipeline.expire();
+        // Another process on the database may have ended with a line.
+        pipeline.resume();
+        await eraseForgotten(db, now());
+      }),
+    );
+  }
+
+  /** Lets go of files that nothing keeps, and brings those of IPFS that messages name. */
+  #keepFiles(stack: AsyncDisposableStack, signal: AbortSignal): void {
+    const { config, rooms, blobs, log } = this.#options;
+    const { db, files, ipfs, reserve, now } = rooms;
+    const sweep = new Sweep({ db, blobs, claims: files.claims, graceMs: graceMsOf(config), now, log });
+    stack.use(startSweeping(sweep, { signal, log }));
+    const limits = { limitBytes: config.ipfsPinBytes, tryMs: config.ipfsPinSeconds * 1000 };
+    this.#counting.ipfs = stack.use(new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve, log }));
+    stack.use(startIpfsUpkeep(ipfs, { signal, log }));
+  }
+
+  /** Reads archives from chains, and packs them. */
+  async #followChains(stack: AsyncDisposableStack): Promise<void> {
+    const { rooms, pool, anchors, log } = this.#options;
+    const { db, intake, events, ipfs: files, reserve, now } = rooms;
+    const write = createWrite<Schema>(pool);
+    this.#counting.anchoring = stack.use(
+      await startAnchoring({ pool, db, write, files, intake, events, anchors, now, reserve, log }),
+    );
+  }
+
+  async #fetchFiles(signal: AbortSignal): Promise<void> {
+    const { config, rooms, log } = this.#options;
+    const { db, files, sync, reserve, now } = rooms;
+    const { reputation } = sync.syncer;
+    const sources = urlsOf(config).map((url) =>
+      createPeerFileSource(url, () => reputation.noteMisbehaved(url)),
+    );
+    const fetcher = new FileFetcher({ db, files, sources, now, reserve, log });
+    this.#counting.files = fetcher;
+    const heard = new Set<string>();
+    await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {
+      let isBack = false;
+      for (const { name, state } of sync.syncer.view().peers) {
+        const answers = state === 'synced' || state === 'syncing';
+        if (answers && !heard.has(name)) isBack = true;
+        if (answers) heard.add(name);
+        else heard.delete(name);
+      }
+      if (isBack) fetcher.wake();
+      await fetcher.look(signal);
+    });
+    await fetcher.idle();
+  }
+}

@@ -1,0 +1,76 @@
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+
+/** After this, counted by the database, another process may lead. */
+const LEASE_MS = 5_000;
+/** Whoever leads stops this much before, counted by its own machine: what it has begun has that long to end. */
+const MARGIN_MS = 1_500;
+
+/**
+ * The right to lead, of one process at a time: a row that is renewed every second. Not an advisory lock, which belongs to a
+ * session: PgBouncer shares those among clients.
+ */
+export class Lease {
+  readonly #db: Kysely<Schema>;
+  readonly #name: string;
+  readonly #holder: string;
+  #held: AbortController | undefined;
+  #expiry: NodeJS.Timeout | undefined;
+  #waiting: (() => void)[] = [];
+  /** Not taken before, by this machine's uptime. */
+  #restsUntilMs = 0;
+
+  constructor(db: Kysely<Schema>, name: string, holder: string) {
+    this.#db = db;
+    this.#name = name;
+    this.#holder = holder;
+  }
+
+  /** Ends when this process leads no more; undefined where it does not lead. */
+  get held(): AbortSignal | undefined {
+    return this.#held?.signal;
+  }
+
+  /** Takes it where it is free, or keeps it. */
+  async renew(): Promise<void> {
+    const askedMs = performance.now();
+    if (askedMs < this.#restsUntilMs) return;
+    const { rows } = await sql`
+      insert into leases (name, holder, until)
+      values (${this.#name}, ${this.#holder}, clock_timestamp() + make_interval(secs => ${LEASE_MS / 1000}))
+      on conflict (name) do update set holder = excluded.holder, until = excluded.until
+      where leases.holder = excluded.holder or leases.until < clock_timestamp()
+      returning holder`.execute(this.#db);
+    const leftMs = askedMs + LEASE_MS - MARGIN_MS - performance.now();
+    if (rows.length === 0 || leftMs <= 0) return this.#lose();
+    clearTimeout(this.#expiry);
+    this.#expiry = setTimeout(() => this.#lose(), leftMs).unref();
+    if (this.#held) return;
+    this.#held = new AbortController();
+    for (const tell of this.#waiting.splice(0)) tell();
+  }
+
+  /** Resolves when this process leads, or when the signal ends. */
+  async wait(signal: AbortSignal): Promise<AbortSignal | undefined> {
+    while (!this.#held && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.push(resolve);
+      signal.addEventListener('abort', () => resolve(), { once: true });
+      await promise;
+    }
+    return this.held;
+  }
+
+  /** Another process may lead at once, and this one after a while, where no other does. */
+  async pass(restMs: number): Promise<void> {
+    this.#restsUntilMs = performance.now() + restMs;
+    this.#lose();
+    await sql`delete from leases where name = ${this.#name} and holder = ${this.#holder}`.execute(this.#db);
+  }
+
+  #lose(): void {
+    clearTimeout(this.#expiry);
+    this.#held?.abort();
+    this.#held = undefined;
+  }
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import type { Schema } from '../../store/schema.ts';
+import { MIGRATIONS } from '../../testing/core.ts';
+import { lead } from './lead.ts';
+import { differences, type Identity, Member } from './member.ts';
+import { ROLES, type Role } from './roles.ts';
+
+const log = createLogger('test', 'silent');
+const KEYS: Identity = { node: 'a', sealing: 'b', vrf: 'c', files: 'd' };
+
+async function place() {
+  const database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  const db = database.kysely;
+  const stop = new AbortController();
+  return {
+    db,
+    stop,
+    join: (roles: readonly Role[] = ROLES, identity = KEYS, patienceMs = 0) =>
+      Member.join({ db, roles, identity, patienceMs, log, signal: stop.signal }),
+    /** As if so much time had passed for the rows of this process. */
+    age: async ({ id }: Member, seconds: number) => {
+      const before = new Date(Date.now() - seconds * 1000);
+      await db.updateTable('processes').set({ seen_at: before }).where('id', '=', id).execute();
+      await db.updateTable('leases').set({ until: before }).where('holder', '=', id).execute();
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** 1.5 CPU seconds, together. */
+describe('processes of one node', () => {
+  test('one leads each role; when it leaves another one does at once, when it dies after its lease', async () => {
+    await using where = await place();
+    const [one, two] = [await where.join(), await where.join()];
+    assert.deepEqual([one.leads('write'), two.leads('write')], [true, false]);
+    await two.beat();
+    assert.equal(two.leads('write'), false);
+    await one.leave();
+    await two.beat();
+    assert.deepEqual([one.leads('write'), two.leads('write'), two.leads('index')], [false, true, true]);
+    const three = await where.join();
+    await where.age(two, 20);
+    await three.beat();
+    assert.equal(three.leads('write'), true);
+    await two.beat();
+    assert.equal(two.leads('write'), false, 'who was away for so long learns that another one leads');
+  });
+
+  test('only those that have a role lead it, and count', async () => {
+    await using where = await place();
+    const answering = await where.join(['answer', 'deliver']);
+    assert.deepEqual([answering.leads('write'), answering.leads('index')], [false, false]);
+    const writing = await where.join(['write']);
+    assert.deepEqual([writing.leads('write'), writing.leads('index')], [true, false]);
+    await answering.beat();
+    assert.deepEqual(
+      ROLES.map((role) => answering.countOf(role)),
+      [1, 1, 1, 0],
+    );
+    await where.age(writing, 11);
+    await answering.beat();
+    assert.equal(answering.countOf('write'), 0);
+  });
+
+  test('one with other keys or files is refused while the first one lives, and told what to copy', async () => {
+    await using where = await place();
+    const first = await where.join();
+    await assert.rejects(where.join(ROLES, { ...KEYS, sealing: 'x', files: 'y' }), (error: Error) => {
+      assert.equal((error as { code?: string }).code, 'INVALID_CONFIG');
+      assert.match(error.message, /differs in: sealing, files.*sealing\.key.*SKERRY_CORE_S3_ENDPOINT/s);
+      return true;
+    });
+    // Which roles it has says what it needs.
+    await where.join(['index'], {});
+    await where.age(first, 11);
+    await where.join(ROLES, { ...KEYS, sealing: 'x' });
+    assert.deepEqual(differences({ a: '1', b: '2' }, { a: '1', b: '3', c: '4' }), ['b']);
+  });
+
+  test('of two that start at the same moment with different keys one serves', async () => {
+    await using where = await place();
+    const ends = await Promise.allSettled([where.join(), where.join(ROLES, { ...KEYS, node: 'x' })]);
+    assert.deepEqual(ends.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
+  });
+
+  test('work begins with the lease, ends with it, and goes to another process where it cannot be done', async () => {
+    await using where = await place();
+    const { signal } = where.stop;
+    const [one, two] = [await where.join(), await where.join()];
+    const did: string[] = [];
+    const stand = (member: Member, name: string, fail = false) =>
+      lead({ role: 'write', lease: member.leaseOf('write')!, signal, log }, async () => {
+        did.push(`${name} begins`);
+        if (fail) throw new Error('cannot');
+        return { [Symbol.asyncDispose]: async () => void did.push(`${name} ends`) };
+      });
+    const first = stand(one, 'one');
+    await first.begun;
+    const second = stand(two, 'two');
+    await second.begun;
+    assert.deepEqual(did, ['one begins']);
+    await one.leave();
+    await two.beat();
+    await until('the other one works', async () => did.length === 3);
+    assert.deepEqual(did, ['one begins', 'one ends', 'two begins']);
+    where.stop.abort();
+    await Promise.all([first.ended, second.ended]);
+    assert.equal(did.at(-1), 'two ends');
+  });
+
+  test('who cannot begin at its start does not start; who cannot later lets another one', async () => {
+    await using where = await place();
+    const { signal } = where.stop;
+    const [one, two] = [await where.join(), await where.join()];
+    const cannot = async () => {
+      throw new Error('cannot');
+    };
+    await assert.rejects(lead({ role: 'write', lease: one.leaseOf('write')!, signal, log }, cannot).begun);
+    const later = lead({ role: 'write', lease: two.leaseOf('write')!, signal, log }, cannot);
+    await later.begun;
+    await one.leave();
+    await two.beat();
+    await until('it has given up', async () => !two.leads('write'));
+    const three = await where.join();
+    assert.equal(three.leads('write'), true);
+    where.stop.abort();
+    await later.ended;
+  });
+});

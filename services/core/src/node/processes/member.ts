@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { Failures, type Logger, pause } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { Lease } from './lease.ts';
+import { LED_ROLES, type LedRole, type Role } from './roles.ts';
+
+/** How often a process says that it lives. */
+const BEAT_MS = 1_000;
+/** A process that has not said so for this long is gone. */
+const LIVES_SECONDS = 10;
+/** Rows of those that are gone so long are deleted. */
+const KEPT_SECONDS = 3_600;
+/** A process whose predecessor was killed waits for that to be gone. */
+const PATIENCE_MS = (LIVES_SECONDS + 2) * 1_000;
+const LOOK_MS = 250;
+const FAILED_REST_MAX_MS = 2_000;
+
+/** What all processes on one database have in common: by its name, a fingerprint that gives nothing away. */
+export type Identity = Readonly<Record<string, string>>;
+
+export interface MemberOptions {
+  readonly db: Kysely<Schema>;
+  readonly roles: readonly Role[];
+  readonly identity: Identity;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** How long others with another identity may take to be gone, in milliseconds. */
+  readonly patienceMs?: number;
+}
+
+interface Other {
+  readonly host: string;
+  readonly pid: number;
+  readonly identity: Identity;
+}
+
+const living = sql<boolean>`seen_at > clock_timestamp() - make_interval(secs => ${LIVES_SECONDS})`;
+
+/** Names of what two have in common only by name. Pure. */
+export const differences = (one: Identity, other: Identity): string[] =>
+  Object.keys(one).filter((name) => other[name] !== undefined && other[name] !== one[name]);
+
+/** This process among those of the node on one database: what it does, whether it leads, and who else lives. */
+export class Member {
+  readonly id = randomUUID();
+  readonly #options: MemberOptions;
+  readonly #leases: ReadonlyMap<Role, Lease>;
+  #counts: ReadonlyMap<string, number> = new Map();
+
+  private constructor(options: MemberOptions) {
+    this.#options = options;
+    const led = LED_ROLES.filter((role) => options.roles.includes(role));
+    this.#leases = new Map(led.map((role) => [role, new Lease(options.db, role, this.id)]));
+  }
+
+  /**
+   * Throws INVALID_CONFIG where another process that lives has other keys, or its files elsewhere: what one of them
+   * keeps the other could not read.
+   */
+  static async join(options: MemberOptions): Promise<Member> {
+    const member = new Member(options);
+    const { patienceMs = PATIENCE_MS, signal } = options;
+    const deadline = performance.now() + patienceMs;
+    for (;;) {
+      const other = await member.#enter();
+      if (!other) break;
+      if (performance.now() > deadline) throw unlike(options.identity, other);
+      await pause(LOOK_MS, signal);
+      signal.throwIfAborted();
+    }
+    await member.beat();
+    return member;
+  }
+
+  /** @returns one that this process cannot work beside */
+  #enter(): Promise<Other | undefined> {
+    const { db, roles, identity } = this.#options;
+    return db.transaction().execute(async (trx) => {
+      // Of several that start at the same moment the first says what holds.
+      await sql`lock table processes in share row exclusive mode`.execute(trx);
+      const others = await trx
+        .selectFrom('processes')
+        .select(['host', 'pid', 'identity'])
+        .where(living)
+        .execute();
+      const unlike = others.find((other) => differences(identity, other.identity).length > 0);
+      if (unlike) return unlike;
+      await trx
+        .insertInto('processes')
+        .values({
+          id: this.id,
+          host: hostname(),
+          pid: process.pid,
+          roles: [...roles],
+          identity: JSON.stringify(identity),
+        })
+        .execute();
+      return undefined;
+    });
+  }
+
+  /** Says that this process lives, takes or keeps what it may lead, and learns who else lives. */
+  async beat(): Promise<void> {
+    const { db, roles, identity } = this.#options;
+    await sql`
+      insert into processes (id, host, pid, roles, identity)
+      values (${this.id}, ${hostname()}, ${process.pid}, ${[...roles]}, ${JSON.stringify(identity)})
+      on conflict (id) do update set seen_at = clock_timestamp()`.execute(db);
+    for (const lease of this.#leases.values()) await lease.renew();
+    const { rows } = await sql<{ role: string; count: number }>`
+      select role, count(*) from processes, unnest(roles) as role where ${living} group by role`.execute(db);
+    this.#counts = new Map(rows.map(({ role, count }) => [role, count]));
+  }
+
+  /** How many processes that live have the role, this one included where it has it. */
+  countOf(role: Role): number {
+    return this.#counts.get(role) ?? 0;
+  }
+
+  leads(role: LedRole): boolean {
+    return this.#leases.get(role)?.held !== undefined;
+  }
+
+  /** The lease of a role that this process has; undefined for one that it has not. */
+  leaseOf(role: LedRole): Lease | undefined {
+    return this.#leases.get(role);
+  }
+
+  /** Until the signal ends; then others take over at once. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { db, log } = this.#options;
+    const what = 'this process could not say that it lives; another one may take over';
+    const failures = new Failures({ log, what, maxMs: FAILED_REST_MAX_MS });
+    await sql`delete from processes where seen_at < clock_timestamp() - make_interval(secs => ${KEPT_SECONDS})`
+      .execute(db)
+      .catch((error) => failures.note(error));
+    while (await pause(BEAT_MS, signal)) {
+      try {
+        await this.beat();
+        failures.clear();
+      } catch (error) {
+        await pause(failures.note(error), signal);
+      }
+    }
+  }
+
+  /** Gives back what it leads. */
+  async leave(): Promise<void> {
+    const { db, log } = this.#options;
+    try {
+      for (const lease of this.#leases.values()) await lease.pass(Number.POSITIVE_INFINITY);
+      await db.deleteFrom('processes').where('id', '=', this.id).execute();
+    } catch (error) {
+      log.debug({ err: error }, 'the other processes will notice by themselves that this one has gone');
+    }
+  }
+}
+
+/** Where to look for what differs. */
+const KEPT_IN: Readonly<Record<string, string>> = {
+  node: 'node.key',
+  sealing: 'sealing.key',
+  vrf: 'vrf-keys.json',
+};
+
+function unlike(own: Identity, { host, pid, identity }: Other): AppError {
+  const names = differences(own, identity);
+  const keys = names.flatMap((name) => KEPT_IN[name] ?? []);
+  const advice = [
+    ...(keys.length > 0
+      ? [`copy ${keys.join(', ')} from its data directory to this one's, or use the same directory`]
+      : []),
+    ...(names.includes('files')
+      ? ['give all of them one object store (SKERRY_CORE_S3_ENDPOINT), or one data directory on one machine']
+      : []),
+  ];
+  return new AppError(
+    'INVALID_CONFIG',
+    `another process of this node runs on the same database (process ${pid} on ${host}) and differs in: ${names.join(', ')}. ${advice.join('; ')} (docs/roles.md)`,
+    { details: { differs: names } },
+  );
+}

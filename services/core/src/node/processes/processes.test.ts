@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { signMessage } from '@skerry/client';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import { sha256Hex } from '@skerry/protocol';
+import { startReceiver } from '../../notify/webhooks/testing/setup.ts';
+import { signers } from '../../testing/core.ts';
+import { type NodeProcess, startNode } from '../../testing/node.ts';
+
+const log = createLogger('test', 'silent');
+
+async function place() {
+  const database = await createTestDatabase({ log });
+  const home = await mkdtemp(join(tmpdir(), 'skerry-roles-'));
+  const started: NodeProcess[] = [];
+  return {
+    home,
+    /** A process with these roles; on one data directory unless said otherwise. */
+    async start(roles: string, settings: Readonly<Record<string, string>> = {}, at = home) {
+      const node = await startNode(at, database.url, {
+        SKERRY_CORE_ROLES: roles,
+        SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
+        SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: '127.0.0.0/8',
+        ...settings,
+      });
+      started.push(node);
+      return node;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(started.map((one) => one.end('SIGKILL')));
+      await database[Symbol.asyncDispose]();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+const submit = (node: NodeProcess, type: string, content: unknown) => {
+  const { body, itemHash } = signMessage({ type, content, channel: 'roles' }, signers.alice);
+  const headers = { 'content-type': 'application/json' };
+  return fetch(`${node.url}/api/v0/messages`, { method: 'POST', headers, body }).then(async (answer) => ({
+    status: answer.status,
+    body: await answer.json(),
+    itemHash,
+  }));
+};
+const leads = async (node: NodeProcess, role = 'write') =>
+  (await (await fetch(`${node.url}/metrics`)).text()).includes(`skerry_leads{role="${role}"} 1`);
+
+describe('roles of processes on one database', () => {
+  // 14 CPU seconds.
+  test('one answers, two others write and deliver; when the one that leads is killed the other one does its work', async () => {
+    await using where = await place();
+    await using receiver = await startReceiver();
+    const answering = await where.start('answer', { SKERRY_CORE_PENDING_HORIZON_SECONDS: '1' });
+    const others = await Promise.all([where.start('write,deliver'), where.start('write,deliver')]);
+    const registered = await submit(answering, 'WEBHOOK', {
+      url: receiver.url,
+      events: ['message.new'],
+      secret: 'a secret that is long enough',
+    });
+    assert.equal(registered.status, 200, JSON.stringify(registered.body));
+    const refused = await submit(others[0]!, 'POST', { type: 'note', content: {} });
+    assert.deepEqual([refused.status, refused.body.code], [503, 'ROLE_ELSEWHERE']);
+    assert.equal((await fetch(`${others[0]!.url}/health`)).status, 200);
+
+    const first = await submit(answering, 'POST', { type: 'note', content: { n: 1 } });
+    assert.equal(first.status, 200);
+    await receiver.waitFor((got) => got.some(({ body }) => body.includes(first.itemHash)));
+    const leading = (await leads(others[0]!)) ? others[0]! : others[1]!;
+    const standing = others.find((one) => one !== leading)!;
+    assert.deepEqual([await leads(leading), await leads(standing)], [true, false]);
+
+    await leading.end('SIGKILL');
+    const second = await submit(answering, 'POST', { type: 'note', content: { n: 2 } });
+    assert.equal(second.status, 200, 'messages are taken while nobody leads');
+    await receiver.waitFor((got) => got.some(({ body }) => body.includes(second.itemHash)));
+    // Nothing but what leads rejects what has waited for too long.
+    const lacking = await submit(answering, 'STORE', {
+      item_type: 'storage',
+      item_hash: sha256Hex('nowhere'),
+    });
+    await until('the other one leads, and does the work', async () => {
+      const { status } = await (
+        await fetch(`${answering.url}/api/v0/messages/${lacking.itemHash}/status`)
+      ).json();
+      return (await leads(standing)) && status === 'rejected';
+    });
+  });
+
+  // 6 CPU seconds.
+  test('a process with other keys is refused, and told which ones; with the keys and the files of the first it serves both', async () => {
+    await using where = await place();
+    const one = await where.start('answer,write');
+    const elsewhere = join(where.home, 'elsewhere');
+    await assert.rejects(where.start('answer', {}, elsewhere), /ended with 2 before it was ready/);
+    const two = await where.start('answer');
+    const form = new FormData();
+    form.append('file', new Blob(['kept by one']), 'file');
+    const added = await (
+      await fetch(`${one.url}/api/v0/storage/add_file`, { method: 'POST', body: form })
+    ).json();
+    const read = await fetch(`${two.url}/api/v0/storage/raw/${added.hash}`);
+    assert.deepEqual([read.status, await read.text()], [200, 'kept by one']);
+    const info = await Promise.all(
+      [one, two].map(
+        async ({ url }) => (await (await fetch(`${url}/api/v0/info/public.json`)).json()).address,
+      ),
+    );
+    assert.equal(info[0], info[1]);
+  });
+});
