@@ -1,56 +1,96 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { benchCompute } from './compute/compute.ts';
-import { benchGateway } from './gateway/gateway.ts';
-import { benchIndexer } from './indexer/indexer.ts';
-import { listProcessesBelow } from './measure/processor-time.ts';
-import { benchIngest } from './messages/ingest.ts';
-import { benchVerify } from './messages/verify.ts';
-import { benchMetrics } from './metrics.ts';
-import { benchQuery } from './query/query.ts';
-import { benchSchedule } from './schedule.ts';
-import { benchScore } from './score.ts';
-import { benchStart } from './start.ts';
-import { benchStorage } from './storage/storage.ts';
-import { benchSync } from './sync/sync.ts';
-import { benchVrf } from './vrf.ts';
-import { benchWebhooks } from './webhooks/webhooks.ts';
+import { join } from 'node:path';
+import { ROOT } from '../tools/source.ts';
+import { describeCompared, resolveCommit, runAgainst } from './against.ts';
+import { runAll, runForRecord } from './all.ts';
+import { BENCHES } from './benches.ts';
+import { type Command, readCommand, WrongUse } from './command.ts';
+import { tell } from './measure/figures.ts';
+import { measureBusy } from './quiet.ts';
+import { describeBenches, listBenches } from './report/list.ts';
+import { fillTables } from './report/page.ts';
+import { FIGURES_FILE, keyOf, PAGE_FILE, readRuns, writeRun } from './report/record.ts';
+import { BenchError, endBelow, runBench } from './run.ts';
 
-/** `npm run bench -- NAME`: figures as ratios to a peer or a limit that is measured in the same run. */
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
-  compute: benchCompute,
-  gateway: benchGateway,
-  indexer: benchIndexer,
-  ingest: benchIngest,
-  storage: benchStorage,
-  metrics: benchMetrics,
-  query: benchQuery,
-  schedule: benchSchedule,
-  score: benchScore,
-  start: benchStart,
-  sync: benchSync,
-  verify: benchVerify,
-  vrf: benchVrf,
-  webhooks: benchWebhooks,
-};
+const NAMES = Object.keys(BENCHES).join(', ');
+const USAGE = `npm run bench                      what benches there are, and their last figures
+npm run bench -- NAME [ARGUMENTS]  runs one: ${NAMES}
+npm run bench -- all               runs each in turn and keeps its figures
 
-/** Databases, chains and servers of a bench have process groups of their own: who ends the bench ends them, too. */
-function endAll(signal: NodeJS.Signals): void {
-  for (const pid of listProcessesBelow([process.pid])) {
-    if (pid === process.pid) continue;
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  process.exit(128 + constants.signals[signal]);
+  --write            keep the figures in ${FIGURES_FILE} and ${PAGE_FILE}
+  --against COMMIT   run it here and of that commit in turns; ratios of here to there
+  --pairs N          so many runs of each (default 2)
+  --busy             with all: do not wait until others leave the machine alone
+  --json             only JSON on standard output; lines for people go to standard error
+  -h, --help         this text`;
+/** Who runs one bench sees that it hangs. */
+const ALONE_LIMIT_MINUTES = 24 * 60;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => {
+    endBelow(process.pid);
+    process.exit(128 + constants.signals[signal]);
+  });
+
+const printJson = (value: unknown) => console.log(JSON.stringify(value, null, 2));
+
+function writePage(): void {
+  const path = join(ROOT, PAGE_FILE);
+  writeFileSync(path, fillTables(readFileSync(path, 'utf8'), readRuns()));
+  tell(`wrote ${FIGURES_FILE} and ${PAGE_FILE}`);
 }
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, endAll);
 
-const name = process.argv[2] ?? '';
-const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
-if (bench) await bench();
-else {
-  console.error(`npm run bench -- NAME, where NAME is one of: ${Object.keys(BENCHES).join(', ')}`);
-  process.exitCode = 2;
+function showList({ json }: Command): void {
+  const runs = readRuns();
+  if (json) printJson(describeBenches(runs));
+  else console.log(`${listBenches(runs)}\n\n${USAGE}`);
+}
+
+async function runEach({ json, busy }: Command): Promise<void> {
+  const { runs, failed } = await runAll({ output: json ? 2 : 1, goesOnBusy: busy });
+  writePage();
+  if (json) printJson(runs);
+  if (failed.length === 0) return;
+  tell(`without figures: ${failed.join(', ')}`);
+  process.exitCode = 1;
+}
+
+async function compare(name: string, { args, against = '', pairs, json }: Command): Promise<void> {
+  const commit = resolveCommit(against);
+  const compared = await runAgainst(name, { args, commit, pairs, limitMinutes: ALONE_LIMIT_MINUTES });
+  if (json) return printJson({ bench: keyOf(name, args), against: commit, pairs, figures: compared });
+  console.log(`\nhere to ${commit.slice(0, 10)}, ${pairs} pairs: median of ratios (lowest to highest)`);
+  for (const [group, figures] of Map.groupBy(compared, (one) => one.group))
+    console.log(`\n${group}\n${figures.map(describeCompared).join('\n')}`);
+}
+
+async function runOne(name: string, { args, json, write }: Command): Promise<void> {
+  const options = { args, output: json ? 2 : 1, limitMinutes: ALONE_LIMIT_MINUTES } as const;
+  if (!json && !write) return void (await runBench(name, options));
+  const run = await runForRecord(name, { ...options, busy: await measureBusy() });
+  if (write) {
+    writeRun(keyOf(name, args), run);
+    writePage();
+  }
+  if (json) printJson(run);
+}
+
+async function main(): Promise<void> {
+  const command = readCommand(process.argv.slice(2));
+  const { name } = command;
+  if (command.help) return console.log(USAGE);
+  if (name === undefined) return showList(command);
+  if (name === 'all') return await runEach(command);
+  if (!Object.hasOwn(BENCHES, name)) throw new WrongUse(`there is no bench ${name}: there are ${NAMES}, all`);
+  if (command.against !== undefined) return await compare(name, command);
+  await runOne(name, command);
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof BenchError || error instanceof WrongUse)) throw error;
+  tell(error.message);
+  process.exitCode = error instanceof WrongUse ? 2 : 1;
 }

@@ -5,6 +5,7 @@ import { createTestDatabase } from '../packages/database/src/testing/database.ts
 import { startTestServer } from '../packages/database/src/testing/server.ts';
 import type { Schema } from '../services/core/src/store/schema.ts';
 import { createTestCore, MIGRATIONS, signers, type TestCore } from '../services/core/src/testing/core.ts';
+import { type Figures, tell } from './measure/figures.ts';
 import { Times, timeOf } from './measure/queries.ts';
 
 const NODES = 1_000;
@@ -42,7 +43,7 @@ async function load({ rooms: { db } }: TestCore, untilSeconds: number): Promise<
 }
 
 /** The lookup of one node's last two weeks over HTTP, with a year of a thousand nodes in the database. */
-export async function benchMetrics(): Promise<void> {
+export async function benchMetrics(figures: Figures): Promise<void> {
   const log = createLogger('bench', 'error');
   await using server = await startTestServer(log, {
     shared_buffers: '256MB',
@@ -58,7 +59,7 @@ export async function benchMetrics(): Promise<void> {
   const loadMs = await timeOf(() => load(core, Date.now() / 1000));
   const { rows } = await sql<{ count: string; size: string }>`select count(*) as count,
     pg_size_pretty(pg_total_relation_size('node_metrics')) as size from node_metrics`.execute(core.rooms.db);
-  console.log(`${rows[0]!.count} rows, ${rows[0]!.size}, written in ${(loadMs / 1000).toFixed(0)} s`);
+  tell(`${rows[0]!.count} rows, ${rows[0]!.size}, written in ${(loadMs / 1000).toFixed(0)} s`);
   const url = await listen(core.api, '127.0.0.1', 0);
   let bytes = 0;
   const ask = async (index: number) => {
@@ -68,12 +69,11 @@ export async function benchMetrics(): Promise<void> {
     bytes = (await response.arrayBuffer()).byteLength;
     if (response.status !== 200) throw new Error(`the lookup answered ${response.status}`);
   };
-  const text = (time: (part: number) => number) =>
-    [50, 95, 99].map((part) => `p${part} ${time(part / 100).toFixed(1)} ms`).join(', ');
-  const say = (name: string, times: Times) =>
-    console.log(
-      `${name}: ${text((part) => times.at(part))}; the best of ${SAMES} in a row: ${text((part) => times.quietAt(part))} (goal: p95 under ${GOAL_MS} ms)`,
-    );
+  const goal = { of: 'p95', most: GOAL_MS } as const;
+  const take = (name: string, times: Times) => {
+    figures.addTimes(name, times.all, { goal });
+    figures.addTimes(`${name}; the best of ${SAMES} in a row`, times.quiet);
+  };
   /** The same lookup a few times: what disturbs the machine seldom disturbs all of them. */
   const askSames = async (index: number) => {
     const sames: number[] = [];
@@ -82,13 +82,14 @@ export async function benchMetrics(): Promise<void> {
   };
   const alone = new Times();
   for (let index = 0; index < REQUESTS; index++) alone.add(...(await askSames(index)));
-  console.log(`an answer has ${Math.round(bytes / 1024)} KiB`);
-  say('one reader, each node in turn', alone);
+  figures.group(`two weeks of one node, of a year of ${NODES} nodes`);
+  figures.add('an answer', 'KiB', bytes / 1024);
+  take('one reader, each node in turn', alone);
   const together = new Times();
   await Promise.all(
     Array.from({ length: READERS }, async (_, reader) => {
       for (let index = reader; index < REQUESTS; index += READERS) together.add(...(await askSames(index)));
     }),
   );
-  say(`${READERS} readers that never pause`, together);
+  take(`${READERS} readers that never pause`, together);
 }

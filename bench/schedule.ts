@@ -2,12 +2,15 @@ import { nodeIdOf, sha256Hex } from '@skerry/protocol';
 import { Planner } from '../services/scheduler/src/planning/planner.ts';
 import type { Standing } from '../services/scheduler/src/planning/standing.ts';
 import type { Instance, Node } from '../services/scheduler/src/view.ts';
+import type { Figures } from './measure/figures.ts';
 
 const SIZES = [100, 1_000, 10_000];
 const INSTANCES_PER_NODE = 100;
 const CHANGES = 200;
 const NODE_CHANGES = 20;
 const MIB = 1024 ** 2;
+const GOAL_INSTANCES = 1_000_000;
+const GOAL_SECONDS = 5;
 const USABLE: Standing = { unusable: null, leaving: null, score: null, trust: 'listed', isBelieved: true };
 const DEAD: Standing = {
   unusable: { code: 'NODE_UNREACHABLE', message: 'no answer' },
@@ -56,14 +59,12 @@ function measureMs(work: () => void): number {
   return performance.now() - begunMs;
 }
 
-function medianMs(times: number, work: (round: number) => void): number {
-  const all = Array.from({ length: times }, (_, round) => measureMs(() => work(round)));
-  return all.sort((a, b) => a - b)[Math.floor(times / 2)]!;
-}
+const eachMs = (times: number, work: (round: number) => void): number[] =>
+  Array.from({ length: times }, (_, round) => measureMs(() => work(round)));
 
 const createPlanner = () => new Planner({ cpuOvercommit: 4, manages: () => true });
 
-function benchSize(count: number): string[] {
+function benchSize(figures: Figures, count: number): void {
   const nodes = Array.from({ length: count }, (_, index) => makeNode(index));
   const total = count * INSTANCES_PER_NODE;
   const instances = Array.from({ length: total }, (_, index) => makeInstance(index));
@@ -87,47 +88,33 @@ function benchSize(count: number): string[] {
     for (const instance of placed) again.setInstance(instance);
     if (again.run().length > 0) throw new Error('a restart moved something');
   });
-  const instanceMs = medianMs(CHANGES, (round) => {
+  const instanceMs = eachMs(CHANGES, (round) => {
     planner.setInstance(makeInstance(total + round));
     if (planner.run().length !== 1) throw new Error('the new instance was not decided');
   });
   let moved = 0;
-  const deathMs = medianMs(NODE_CHANGES, (round) => {
+  const deathMs = eachMs(NODE_CHANGES, (round) => {
     planner.setNode(nodes[round]!, DEAD);
     moved += planner.run().length;
   });
-  const joinMs = medianMs(NODE_CHANGES, (round) => {
+  const joinMs = eachMs(NODE_CHANGES, (round) => {
     planner.setNode(makeNode(count + round), USABLE);
     planner.run();
   });
-  return [
-    String(count),
-    String(total),
-    `${fullMs.toFixed(0)} ms`,
-    `${restartMs.toFixed(0)} ms`,
-    `${instanceMs.toFixed(3)} ms`,
-    `${deathMs.toFixed(2)} ms (${Math.round(moved / NODE_CHANGES)} moved)`,
-    `${joinMs.toFixed(2)} ms`,
-    `${Math.round(bytesPerInstance)} bytes`,
-    `${Math.round(after.rss / MIB)} MiB`,
-    String(unplaced),
-  ];
+  if (unplaced > 0) throw new Error(`${unplaced} instances found no place`);
+  const goal = total === GOAL_INSTANCES ? ({ of: 'median', most: GOAL_SECONDS } as const) : undefined;
+  figures.group(`planning ${total.toLocaleString('en')} instances on ${count.toLocaleString('en')} nodes`);
+  figures.add('every instance is new', 's', fullMs / 1000, { goal });
+  figures.add('all are placed already', 's', restartMs / 1000);
+  figures.add('one more instance', 'ms', instanceMs);
+  figures.add('a node dies', 'ms', deathMs);
+  figures.add('instances moved by one dead node', '', moved / NODE_CHANGES);
+  figures.add('a node joins', 'ms', joinMs);
+  figures.add('memory of an instance', 'bytes', bytesPerInstance);
+  figures.add('resident memory', 'MiB', after.rss / MIB);
 }
 
 /** Planning from nothing, after a restart, and for one change, with a hundred instances on each node. */
-export async function benchSchedule(): Promise<void> {
-  const heads = [
-    'nodes',
-    'instances',
-    'full',
-    'restart',
-    'an instance more',
-    'a node dies',
-    'a node joins',
-    'an instance takes',
-    'resident',
-    'unplaced',
-  ];
-  console.log(`| ${heads.join(' | ')} |`);
-  for (const count of SIZES) console.log(`| ${benchSize(count).join(' | ')} |`);
+export async function benchSchedule(figures: Figures): Promise<void> {
+  for (const count of SIZES) benchSize(figures, count);
 }

@@ -1,4 +1,5 @@
 import { DEFAULT_SCORING_SETTINGS, type MetricsReport, type NodeRecord, Scorer } from '@skerry/protocol';
+import { type Figures, tell } from './measure/figures.ts';
 
 const NODES = 1_000;
 const HOURS = 8_760;
@@ -47,7 +48,7 @@ function makeReport(random: () => number): MetricsReport {
 }
 
 /** A year of 1,000 nodes in one pass: hours x nodes a second, and the memory at the beginning and at the end. */
-export async function benchScore(): Promise<void> {
+export async function benchScore(figures: Figures): Promise<void> {
   const random = createRandom(42);
   const reports = Array.from({ length: PATTERNS }, () => makeReport(random));
   const released = { '1.0.0': { released_on: '2020-01-01' } };
@@ -58,6 +59,7 @@ export async function benchScore(): Promise<void> {
   });
   const resident: number[] = [];
   const begunMs = performance.now();
+  const before = process.cpuUsage();
   for (let hour = 1; hour <= HOURS; hour++) {
     const itemHash = hour.toString(16).padStart(64, '0');
     scorer.add({ itemHash, time: TO - hour * HOUR, report: reports[hour % PATTERNS]! });
@@ -65,11 +67,13 @@ export async function benchScore(): Promise<void> {
   }
   const { scores } = scorer.finish(new Map());
   const seconds = (performance.now() - begunMs) / 1000;
-  console.log(
-    `hours x nodes: ${HOURS} x ${NODES} in ${seconds.toFixed(1)} s, ${Math.round((HOURS * NODES) / seconds)} a second`,
-  );
-  console.log(
-    `resident memory at each quarter: ${resident.map((mib) => `${mib.toFixed(0)} MiB`).join(', ')}`,
-  );
-  console.log(`scored: ${scores.ccn.length} core nodes, ${scores.crn.length} compute nodes`);
+  const { user, system } = process.cpuUsage(before);
+  const cpuSeconds = (user + system) / 1e6;
+  figures.group(`scoring ${HOURS} hours of ${NODES} nodes in one pass`);
+  figures.add('time', 's', seconds);
+  figures.add('CPU time', 's', cpuSeconds);
+  figures.add('hours of one node, per second of CPU time', '/s', (HOURS * NODES) / cpuSeconds);
+  figures.add('resident memory at each quarter', 'MiB', resident);
+  figures.add('resident memory, the last quarter to the first', '', resident.at(-1)! / resident[0]!);
+  tell(`scored: ${scores.ccn.length} core nodes, ${scores.crn.length} compute nodes`);
 }

@@ -4,9 +4,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Goal } from './measure/figure.ts';
+import { type Figures, tell } from './measure/figures.ts';
 import { listProcessesBelow, readProcessorSeconds } from './measure/processor-time.ts';
 
-const HERE = resolve(import.meta.dirname, '..');
+const COMMAND = resolve(import.meta.dirname, '../apps/cli/bin/skerry.js');
 const COMMAND_ROUNDS = 7;
 /** Runs that are measured together: the system counts processor time in hundredths of a second. */
 const RUNS = 5;
@@ -23,51 +25,46 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['key', 'list'],
   ['instance', 'list', '--all', '--core', 'http://127.0.0.1:9'],
 ];
-
-/** A checkout, and where its processes keep what they keep. */
-interface Subject {
-  readonly name: string;
-  readonly checkout: string;
-  readonly home: string;
-}
+const COMMAND_GOAL: Goal = { of: 'ratio', most: 6 };
+const SERVING_GOAL: Goal = { of: 'median', most: 5 };
+const MEMORY_GOAL: Goal = { of: 'median', most: 600 };
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const environmentOf = ({ home }: Subject) => ({ PATH, HOME: home, SKERRY_HOME: home });
-const commandOf = ({ checkout }: Subject) => join(checkout, 'apps/cli/bin/skerry.js');
-
-function textOf(values: readonly number[], digits: number): string {
-  const sorted = values.toSorted((a, b) => a - b);
-  const [middle, least, most] = [sorted[sorted.length >> 1]!, sorted[0]!, sorted.at(-1)!];
-  return `${middle.toFixed(digits)} (${least.toFixed(digits)} to ${most.toFixed(digits)})`;
-}
+const environmentOf = (home: string) => ({ PATH, HOME: home, SKERRY_HOME: home });
 
 /** Milliseconds of processor time that one run of Node takes. */
-function measureRun(args: readonly string[], subject: Subject): number {
+function measureRun(args: readonly string[], home: string): number {
   const secondsOfChildren = () => {
     const { user, system } = process.cpuUsage();
     return readProcessorSeconds([process.pid]) - (user + system) / 1e6;
   };
   const before = secondsOfChildren();
   for (let run = 0; run < RUNS; run++)
-    spawnSync(process.execPath, args, { env: environmentOf(subject), stdio: 'ignore' });
+    spawnSync(process.execPath, args, { env: environmentOf(home), stdio: 'ignore' });
   return ((secondsOfChildren() - before) * 1000) / RUNS;
 }
 
-function benchCommands(subjects: readonly Subject[]): void {
-  const ratios = new Map<string, number[]>();
+function benchCommands(figures: Figures, home: string): void {
+  const bares: number[] = [];
+  const own = COMMANDS.map((): number[] => []);
   for (let round = 0; round <= COMMAND_ROUNDS; round++) {
-    for (const subject of subjects) {
-      const bare = measureRun(['-e', '0'], subject);
-      for (const args of COMMANDS) {
-        const ratio = measureRun([commandOf(subject), ...args], subject) / bare;
-        const key = `${subject.name}: skerry ${args.slice(0, 2).join(' ')}`;
-        // The first round fills the compile cache.
-        if (round > 0) ratios.set(key, [...(ratios.get(key) ?? []), ratio]);
-      }
-    }
+    const bare = measureRun(['-e', '0'], home);
+    const costs = COMMANDS.map((args) => measureRun([COMMAND, ...args], home));
+    // The first round fills the compile cache.
+    if (round === 0) continue;
+    bares.push(bare);
+    costs.forEach((cost, index) => {
+      own[index]!.push(cost);
+    });
   }
-  console.log('\nprocessor time of a command; ratio to "node -e 0" in the same round');
-  for (const [key, values] of ratios) console.log(`${key.padEnd(40)} ${textOf(values, 1)}`);
+  figures.group('CPU time of a command');
+  const bareName = 'node -e 0';
+  figures.add(bareName, 'ms', bares);
+  COMMANDS.forEach((args, index) => {
+    const values = own[index]!.map((cost, round) => cost / bares[round]!);
+    const name = `skerry ${args.slice(0, 2).join(' ')}`;
+    figures.add(name, 'ms', own[index]!, { ratio: { to: bareName, values }, goal: COMMAND_GOAL });
+  });
 }
 
 async function end(child: ChildProcess): Promise<void> {
@@ -78,13 +75,13 @@ async function end(child: ChildProcess): Promise<void> {
 
 /** Starts something and resolves when it says that it serves, with seconds that passed and seconds of all processors. */
 async function start(
-  subject: Subject,
+  home: string,
   args: readonly string[],
   isReady: (child: ChildProcess) => Promise<unknown>,
 ) {
   const startMs = performance.now();
-  const child = spawn(process.execPath, [commandOf(subject), ...args], {
-    env: { ...environmentOf(subject), SKERRY_CORE_PORT: '0' },
+  const child = spawn(process.execPath, [COMMAND, ...args], {
+    env: { ...environmentOf(home), SKERRY_CORE_PORT: '0' },
     stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
   });
   const over = once(child, 'exit').then(() => Promise.reject(new Error(`${args.join(' ')} ended`)));
@@ -97,22 +94,20 @@ async function start(
   return { child, seconds: (performance.now() - startMs) / 1000, cpu: readProcessorSeconds([child.pid!]) };
 }
 
-async function benchCore(subjects: readonly Subject[]): Promise<void> {
-  const found = new Map(
-    subjects.map((subject) => [subject, { seconds: [] as number[], cpu: [] as number[] }]),
-  );
-  for (let round = 0; round <= CORE_ROUNDS; round++)
-    for (const [subject, { seconds, cpu }] of found) {
-      const run = await start(subject, ['core'], (child) => once(child, 'message'));
-      await end(run.child);
-      // The first round makes the database.
-      if (round === 0) continue;
-      seconds.push(run.seconds);
-      cpu.push(run.cpu);
-    }
-  console.log('\na core node with its embedded database, until it serves');
-  for (const [{ name }, { seconds, cpu }] of found)
-    console.log(`${name.padEnd(40)} ${textOf(seconds, 2)} s; all processors ${textOf(cpu, 2)} s`);
+async function benchCore(figures: Figures, home: string): Promise<void> {
+  const seconds: number[] = [];
+  const cpu: number[] = [];
+  for (let round = 0; round <= CORE_ROUNDS; round++) {
+    const run = await start(home, ['core'], (child) => once(child, 'message'));
+    await end(run.child);
+    // The first round makes the database.
+    if (round === 0) continue;
+    seconds.push(run.seconds);
+    cpu.push(run.cpu);
+  }
+  figures.group('a core node with its embedded database, until it serves');
+  figures.add('time', 's', seconds);
+  figures.add('CPU time of all its processes', 's', cpu);
 }
 
 /** Memory of processes, what they share counted in parts (proc_pid_smaps(5)), in MiB. */
@@ -125,46 +120,39 @@ async function readPss(pids: readonly number[]): Promise<number> {
 
 const PORTS = ['core', 'scheduler', 'compute', 'credit', 'http', 'https', 'gateway', 'status'];
 
-async function benchDevnet(subjects: readonly Subject[]): Promise<void> {
+async function benchDevnet(figures: Figures, home: string): Promise<void> {
   const up = ['up', '--json', '--quiet', ...PORTS.flatMap((name) => [`--${name}-port`, '0'])];
-  const found = new Map(
-    subjects.map((subject) => [
-      subject,
-      { seconds: [] as number[], cpu: [] as number[], pss: [] as number[] },
-    ]),
-  );
-  for (let round = 0; round <= DEVNET_ROUNDS; round++)
-    for (const [subject, { seconds, cpu, pss }] of found) {
-      const run = await start(subject, up, (child) => once(child.stdout!, 'data'));
-      if (round > 0) {
-        seconds.push(run.seconds);
-        cpu.push(run.cpu);
-        if (round === DEVNET_ROUNDS) {
-          await delay(IDLE_MS);
-          pss.push(await readPss(listProcessesBelow([run.child.pid!])));
-        }
-      }
-      await end(run.child);
+  const seconds: number[] = [];
+  const cpu: number[] = [];
+  const pss: number[] = [];
+  for (let round = 0; round <= DEVNET_ROUNDS; round++) {
+    const run = await start(home, up, (child) => once(child.stdout!, 'data'));
+    tell(`devnet, round ${round} of ${DEVNET_ROUNDS}: ${run.seconds.toFixed(1)} s`);
+    // The first round makes keys and the database.
+    if (round > 0) {
+      seconds.push(run.seconds);
+      cpu.push(run.cpu);
+      await delay(IDLE_MS);
+      pss.push(await readPss(listProcessesBelow([run.child.pid!])));
     }
-  console.log(`\na devnet, until it serves; its memory (PSS) ${IDLE_MS / 1000} s later`);
-  for (const [{ name }, { seconds, cpu, pss }] of found)
-    console.log(
-      `${name.padEnd(40)} ${textOf(seconds, 1)} s; all processors ${textOf(cpu, 1)} s; ${textOf(pss, 0)} MiB`,
-    );
+    await end(run.child);
+  }
+  figures.group('a devnet');
+  figures.add('until it serves', 's', seconds, { goal: SERVING_GOAL });
+  figures.add('until it serves, CPU time of all processes', 's', cpu);
+  figures.add(`memory (PSS) ${IDLE_MS / 1000} s later`, 'MiB', pss, { goal: MEMORY_GOAL });
 }
 
-/** What commands and daemons cost to start. With another checkout as argument, both in turns. */
-export async function benchStart(): Promise<void> {
-  const other = process.argv[3];
+const PARTS = { commands: benchCommands, core: benchCore, devnet: benchDevnet };
+
+/** What commands and daemons cost to start; `commands`, `core` or `devnet` for one part. */
+export async function benchStart(figures: Figures, [wanted]: readonly string[]): Promise<void> {
+  const parts = Object.entries(PARTS).filter(([name]) => wanted === undefined || name === wanted);
+  if (parts.length === 0)
+    throw new Error(`start has no part "${wanted}": its parts are ${Object.keys(PARTS).join(', ')}`);
   const home = await mkdtemp(join(tmpdir(), 'skerry-bench-start-'));
-  const subjects: Subject[] = [
-    { name: 'this checkout', checkout: HERE, home: join(home, 'this') },
-    ...(other === undefined ? [] : [{ name: other, checkout: resolve(other), home: join(home, 'other') }]),
-  ];
   try {
-    benchCommands(subjects);
-    await benchCore(subjects);
-    await benchDevnet(subjects);
+    for (const [, bench] of parts) await bench(figures, home);
   } finally {
     await rm(home, { recursive: true, force: true });
   }

@@ -2,11 +2,13 @@ import { parseVrfRequest, pureVrfEngine, type VrfEngine } from '@skerry/protocol
 import { loadNativeVrfEngine, loadSodium, type Sodium } from '../packages/protocol/src/vrf/native.ts';
 import { VRF_SUITES } from '../packages/protocol/src/vrf/suites.ts';
 import { createVrfAnswer, verifyVrfToken } from '../packages/protocol/src/vrf/token.ts';
+import type { Figures } from './measure/figures.ts';
 import { compare } from './measure/rounds.ts';
 
 const BYTES = 32;
 /** Inputs in turn, since how often a point is tried for depends on them. */
 const INPUTS = 256;
+const GOAL = { of: 'ratio', least: 0.7 } as const;
 
 /** Group operations of libsodium that no proof and no verification can do without, and nothing else. */
 function createOperations(sodium: Sodium) {
@@ -27,7 +29,12 @@ function createOperations(sodium: Sodium) {
 
 type Suite = (typeof VRF_SUITES)[keyof typeof VRF_SUITES];
 
-function benchSuite(suite: Suite, native: VrfEngine, limit: ReturnType<typeof createOperations>): void {
+function benchSuite(
+  figures: Figures,
+  suite: Suite,
+  native: VrfEngine,
+  limit: ReturnType<typeof createOperations>,
+): void {
   const secretKey = new Uint8Array(BYTES).fill(1);
   const ecvrf = native.find(suite.id)!;
   const prover = ecvrf.createProver(secretKey);
@@ -42,17 +49,17 @@ function benchSuite(suite: Suite, native: VrfEngine, limit: ReturnType<typeof cr
     return turn;
   };
   const verify = (at: number) => ecvrf.verify(prover.publicKey, alphas[at]!, proofs[at]!);
-  compare(`${suite.name}: proving`, [
+  compare(figures, `${suite.name}: proving`, [
     { name: 'limit: 2 multiplications of a point, 1 of the base', run: () => limit(2) },
     { name: 'the same, with the 6 doublings', run: () => limit(2, 6) },
-    { name: 'a proof and its output', run: () => prover.prove(alphas[next()]!) },
+    { name: 'a proof and its output', goal: GOAL, run: () => prover.prove(alphas[next()]!) },
     { name: 'a whole answer, as the node gives it', run: () => createVrfAnswer(requests[next()]!, prover) },
     { name: 'a proof with the pure engine', run: () => pureProver.prove(alphas[next()]!) },
   ]);
-  compare(`${suite.name}: verifying`, [
+  compare(figures, `${suite.name}: verifying`, [
     { name: 'limit: 3 multiplications of a point, 1 of the base', run: () => limit(3) },
     { name: 'the same, with 6 doublings and 2 subtractions', run: () => limit(3, 8) },
-    { name: 'a verification and its output', run: () => verify(next()) },
+    { name: 'a verification and its output', goal: GOAL, run: () => verify(next()) },
     { name: 'a whole token', run: () => verifyVrfToken(answers[next()]!, native) },
     { name: 'a whole token with the pure engine', run: () => verifyVrfToken(answers[next()]!) },
   ]);
@@ -64,11 +71,11 @@ function benchSuite(suite: Suite, native: VrfEngine, limit: ReturnType<typeof cr
  * operations, 8*H and 8*Gamma (three doublings each) and the two subtractions, make a second limit: libsodium takes and
  * gives points encoded, so that a doubling costs an eighth of a multiplication. Finding H, decoding and hashes are in neither.
  */
-export async function benchVrf(): Promise<void> {
+export async function benchVrf(figures: Figures): Promise<void> {
   const [sodium, native] = await Promise.all([loadSodium(), loadNativeVrfEngine()]);
   if (!sodium || !native)
     throw new Error('this platform has no libsodium build; there is nothing to compare');
   const limit = createOperations(sodium);
   for (const suite of [VRF_SUITES.edwards25519Tai, VRF_SUITES.edwards25519Ell2])
-    benchSuite(suite, native, limit);
+    benchSuite(figures, suite, native, limit);
 }

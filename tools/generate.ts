@@ -7,25 +7,14 @@ import { describeApi as describeGatewayApi } from '@skerry/gateway';
 import { ERRORS } from '@skerry/protocol';
 import { describeApi as describeSchedulerApi } from '@skerry/scheduler';
 import { describeApi as describeStatusApi } from '@skerry/status';
+import { fillTables } from '../bench/report/page.ts';
+import { PAGE_FILE, readRuns } from '../bench/report/record.ts';
 import { describeCompatibility } from './compat/page.ts';
 import { compileContract } from './compile-contract.ts';
+import { layOut } from './lay-out.ts';
 import { describeNativeLayout } from './native-layout.ts';
 import { describeSettings } from './settings-page.ts';
 import { ROOT } from './source.ts';
-
-const LINE_CHARS = 110;
-
-/** JSON to be read and compared: what fits stands on one line. */
-function layOut(value: unknown, indent = ''): string {
-  const text = JSON.stringify(value);
-  if (typeof value !== 'object' || value === null || indent.length + text.length <= LINE_CHARS) return text;
-  const deeper = `${indent}  `;
-  const lines = Array.isArray(value)
-    ? value.map((one) => layOut(one, deeper))
-    : Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}: ${layOut(one, deeper)}`);
-  const [open, close] = Array.isArray(value) ? '[]' : '{}';
-  return `${open}\n${deeper}${lines.join(`,\n${deeper}`)}\n${indent}${close}`;
-}
 
 /** Without what JSON leaves out. */
 const asDocument = (document: object) => `${layOut(JSON.parse(JSON.stringify(document)))}\n`;
@@ -62,6 +51,7 @@ ${rows.join('\n')}
   },
   'docs/settings.md': async () => describeSettings(),
   'docs/compatibility.md': async () => describeCompatibility(),
+  [PAGE_FILE]: async () => fillTables(readFileSync(join(ROOT, PAGE_FILE), 'utf8'), readRuns()),
   'contracts/MessageArchive.json': async () => compileContract('MessageArchive'),
   'services/gateway/native/layout.h': async () => describeNativeLayout(),
   'docs/openapi.json': async () => asDocument(await describeApi()),

@@ -1,8 +1,8 @@
 // From the allocation of a virtual machine to the first byte of its server for ssh, against QEMU started by hand with the same
-// kernel, image and arguments, in turn. Run by compute-machines.ts.
+// kernel, image and arguments, in turn. Run by machines.ts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,15 +25,19 @@ import { qemuArguments } from '../../services/compute/src/vm/command-line.ts';
 import { MACHINE_FILES } from '../../services/compute/src/vm/machine.ts';
 import { writeSeed } from '../../services/compute/src/vm/seed.ts';
 import { QEMU } from '../../services/compute/src/vm/vm.ts';
+import { Figures } from '../measure/figures.ts';
 
-/** The cache, the image, and how many rounds there are of each guest. */
-const [, , TINY_ROUNDS = '10', DEBIAN_ROUNDS = '3'] = process.argv.slice(2);
+/** The cache, the image, the file that the figures go to, and how many rounds there are of each guest. */
+const [, , FIGURES_FILE = '', TINY_ROUNDS = '10', DEBIAN_ROUNDS = '3'] = process.argv.slice(2);
 const BARE_TAP = 'bare0';
 const BARE_ADDRESS = 'fd5c:e771:0:2::11';
 const CONNECT_EVERY_MS = 5;
 const CONNECT_LIMIT_MS = 300;
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]!;
+/** What Skerry may take until it starts QEMU. */
+const GOAL_MS = 150;
+
+const figures = new Figures(console.log);
 
 /** Resolves at the first byte that somebody says on port 22. */
 async function firstByte(address: string): Promise<void> {
@@ -155,29 +159,18 @@ async function compare(world: VmWorld, subject: Subject): Promise<void> {
     bare.push(await startBare(world, subject, record));
     if (round % 2 === 1) ours.push(await startOurs(world, subject));
   }
-  const row = (what: string, values: readonly number[]) =>
-    `  ${what.padEnd(52)} ${String(median(values)).padStart(7)} ${String(Math.min(...values)).padStart(7)}`;
   const [all, bareAll] = [ours, bare].map((starts) => starts.map(({ wholeMs }) => wholeMs));
-  console.log(
-    [
-      `${subject.name}, software emulation (TCG), ${subject.rounds} rounds`,
-      `${'  milliseconds'.padEnd(56)}median  lowest`,
-      row('allocation to first byte of ssh', all!),
-      row('bare QEMU, start to first byte', bareAll!),
-      row(
-        'difference within a round',
-        all!.map((ms, index) => ms - bareAll![index]!),
-      ),
-      row(
-        'of ours: allocation until QEMU is started',
-        ours.map(({ beforeQemuMs }) => beforeQemuMs),
-      ),
-      row(
-        'of that: in the node, once it has heard',
-        ours.map(({ nodeMs }) => nodeMs),
-      ),
-    ].join('\n'),
-  );
+  figures.group(`${subject.name}, emulated (TCG)`);
+  figures.add('allocation to first byte of ssh', 'ms', all!);
+  figures.add('bare QEMU, start to first byte', 'ms', bareAll!);
+  const more = all!.map((ms, index) => ms - bareAll![index]!);
+  figures.add('difference within a round', 'ms', more);
+  const before = ours.map(({ beforeQemuMs }) => beforeQemuMs);
+  figures.add('Skerry: allocation until QEMU starts', 'ms', before, {
+    goal: { of: 'median', most: GOAL_MS },
+  });
+  const inNode = ours.map(({ nodeMs }) => nodeMs);
+  figures.add('of which in the node, after it received the allocation', 'ms', inNode);
 }
 
 async function makeBareTap(): Promise<void> {
@@ -217,3 +210,4 @@ async function scenario(world: VmWorld): Promise<void> {
 }
 
 await playInWorld(scenario);
+await writeFile(FIGURES_FILE, JSON.stringify(figures.rows));

@@ -12,11 +12,15 @@ import { FrameReader, renderFrame } from '../../services/compute/src/programs/sa
 import { findRuntimes, type RuntimeKit } from '../../services/compute/src/programs/sandbox/runtimes.ts';
 import { wasmCommand } from '../../services/compute/src/programs/testing/attacks.ts';
 import { TestPrograms } from '../../services/compute/src/programs/testing/setup.ts';
+import { type Figures, median } from '../measure/figures.ts';
 
 const COLD_ROUNDS = 15;
 const WARM_ROUNDS = 10;
 const WARM_CALLS = 50;
 const MEMORY_CALLS = 1_000;
+/** What the sandbox may add to the runtime. */
+const COLD_GOAL_MS = 300;
+const WARM_GOAL_MS = 5;
 const BODY = Buffer.from('{"variables":{"a":2,"b":3}}');
 const CALL = {
   kind: 'call',
@@ -33,12 +37,6 @@ const CODE: Readonly<Record<RuntimeName, (n: number) => string | Buffer>> = {
   // A custom section makes each one another program.
   wasm: (n) => Buffer.concat([wasmCommand(), Buffer.from([0, 3, 1, 0x6e, n & 0x7f])]),
 };
-
-const sorted = (values: readonly number[]) => values.toSorted((x, y) => x - y);
-const at = (values: readonly number[], part: number) =>
-  sorted(values)[Math.floor((values.length - 1) * part)]!;
-const figures = (values: readonly number[]) =>
-  `${at(values, 0.5).toFixed(2).padStart(8)} ${at(values, 0.9).toFixed(2).padStart(8)}`;
 
 /** The same runtime with the same program, as a plain process: no sandbox, no pool, no HTTP. */
 class BareRuntime {
@@ -177,45 +175,56 @@ async function benchWarm(kit: RuntimeKit, room: Room) {
   return { bare: bare!, ours: ours!, frozen: frozen! };
 }
 
-async function benchMemory(room: Room, hashes: readonly string[]): Promise<string[]> {
+async function benchMemory(figures: Figures, room: Room, hashes: readonly string[]): Promise<void> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const lines: string[] = [];
+  figures.group('memory of the process that serves programs, collected');
   for (let thousand = 0; thousand <= 3; thousand++) {
     if (thousand > 0) for (let n = 0; n < MEMORY_CALLS; n++) await room.call(hashes[n % hashes.length]!);
     collect();
     const { rss, heapUsed } = process.memoryUsage();
-    lines.push(
-      `after ${String(thousand * MEMORY_CALLS).padStart(5)} calls: ${(rss / 2 ** 20).toFixed(1)} MiB resident, ${(heapUsed / 2 ** 20).toFixed(2)} MiB of heap`,
-    );
+    const calls = `after ${(thousand * MEMORY_CALLS).toLocaleString('en')} calls`;
+    figures.add(`${calls}, resident`, 'MiB', rss / 2 ** 20);
+    figures.add(`${calls}, heap`, 'MiB', heapUsed / 2 ** 20);
   }
-  return lines;
+}
+
+/** Times of one kind of call, and how much more they are than the bare runtime's at the median. */
+function takeCalls(
+  figures: Figures,
+  name: string,
+  {
+    values,
+    bare,
+    mostMoreMs,
+  }: { readonly values: number[]; readonly bare: number[]; readonly mostMoreMs: number },
+): void {
+  figures.addTimes(name, values);
+  figures.add(`${name}, more than bare`, 'ms', median(values) - median(bare), {
+    goal: { of: 'median', most: mostMoreMs },
+  });
 }
 
 /** Calls of programs over HTTP to a compute node, against the same runtime as a bare process, in turn. */
-export async function benchPrograms(): Promise<void> {
+export async function benchPrograms(figures: Figures): Promise<void> {
   const kits = findRuntimes();
   const cold = await Room.open(0);
   const spare = await Room.open(1);
-  console.log('Programs: milliseconds, median and 90th of a hundred');
-  console.log(`${''.padEnd(52)}${'median'.padStart(9)}${'p90'.padStart(9)}${'over bare'.padStart(12)}`);
-  const print = (name: string, values: readonly number[], bare: readonly number[]) => {
-    const over = `${(at(values, 0.5) - at(bare, 0.5)).toFixed(2)} ms`;
-    console.log(`${name.padEnd(52)} ${figures(values)}${(values === bare ? '' : over).padStart(12)}`);
-  };
   for (const kit of kits.values()) {
+    figures.group(`programs of ${kit.runtime}`);
     const first = await benchCold(kit, cold, spare);
-    print(`${kit.runtime}: bare process, start to first answer`, first.bare, first.bare);
-    print('  cold call, nothing started ahead', first.ours, first.bare);
-    print('  first call, a blank sandbox waits', first.first, first.bare);
+    figures.addTimes('bare process, start to first answer', first.bare);
+    const most = { bare: first.bare, mostMoreMs: COLD_GOAL_MS };
+    takeCalls(figures, 'cold call, nothing started ahead', { values: first.ours, ...most });
+    takeCalls(figures, 'first call in a spare sandbox', { values: first.first, ...most });
     const warm = await benchWarm(kit, cold);
-    print(`${kit.runtime}: bare process, next answer`, warm.bare, warm.bare);
-    print('  warm call', warm.ours, warm.bare);
-    print('  warm call of a program that stood still', warm.frozen, warm.bare);
+    figures.addTimes('bare process, next answer', warm.bare);
+    const little = { bare: warm.bare, mostMoreMs: WARM_GOAL_MS };
+    takeCalls(figures, 'warm call', { values: warm.ours, ...little });
+    takeCalls(figures, 'warm call of a frozen program', { values: warm.frozen, ...little });
   }
   const hashes = [...kits.keys()].map((runtime) => cold.programs.add(runtime, CODE[runtime](0)));
-  console.log('\nMemory of the process that serves them:');
-  for (const line of await benchMemory(cold, hashes)) console.log(line);
+  await benchMemory(figures, cold, hashes);
   await cold.close();
   await spare.close();
 }

@@ -1,6 +1,7 @@
 import { Anvil } from '../../packages/indexer/src/testing/anvil.ts';
 import { MASS_EMITTER_CODE, massInput } from '../../packages/indexer/src/testing/contracts.ts';
 import { TOKEN } from '../../packages/indexer/src/testing/setup.ts';
+import { tell } from '../measure/figures.ts';
 
 const EVENTS_PER_BLOCK = 1_000;
 const BLOCKS_PER_TURN = 50;
@@ -13,7 +14,7 @@ export async function makeChain(events: number): Promise<Anvil> {
   for (let block = 0; block < blocks; block++) {
     await anvil.send(TOKEN, massInput(EVENTS_PER_BLOCK, block * 13), { gas: '0x2faf080' });
     await anvil.mine();
-    if (block % (BLOCKS_PER_TURN * 4) === 0) console.log(`  ${block * EVENTS_PER_BLOCK} events made`);
+    if (block % (BLOCKS_PER_TURN * 4) === 0) tell(`  ${block * EVENTS_PER_BLOCK} events made`);
   }
   await anvil.mine(8);
   return anvil;

@@ -24,6 +24,7 @@ import {
   TOKEN,
   TRANSFER_TOPIC,
 } from '../../packages/indexer/src/testing/setup.ts';
+import { type Figures, tell } from '../measure/figures.ts';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
 import { makeChain } from './chain.ts';
 import { readRss, runPonder } from './ponder.ts';
@@ -35,21 +36,22 @@ const RANGE_BLOCKS = 10;
 const PARTITION_BLOCKS = 1_000_000;
 const POLL_MS = 50;
 const log = createLogger('bench', 'warn');
-const rate = (events: number, seconds: number): string => `${(events / seconds / 1000).toFixed(1)} k/s`;
 
 interface Stage {
   readonly name: string;
   readonly seconds: number;
 }
 
+interface Limits {
+  readonly stages: readonly Stage[];
+  readonly cpuSeconds: number;
+}
+
 /**
  * What the parts take by themselves, one at a time: nobody can be faster than the slowest. Range by range, so that
  * the chain need not fit into memory.
  */
-async function measureLimits(
-  anvil: Anvil,
-  server: TestServer,
-): Promise<{ stages: Stage[]; cpuSeconds: number }> {
+async function measureLimits(anvil: Anvil, server: TestServer): Promise<Limits> {
   const head = await anvil.head();
   const signal = new AbortController().signal;
   const events = [{ id: 1, definition: parseDeclaration(TRANSFER) }];
@@ -139,45 +141,62 @@ async function runOurs(anvil: Anvil, databaseUrl: string): Promise<OwnRun> {
   return { seconds, quarters, peakBytes, report: reports[0]! };
 }
 
+/** What the parts take alone, and all of them together on the cores that chain, database and indexer share here. */
+function takeLimits(figures: Figures, events: number, { stages, cpuSeconds }: Limits): number {
+  const cores = availableParallelism();
+  figures.group(`${events.toLocaleString('en')} events, limits`);
+  for (const { name, seconds } of stages) figures.add(`${name} alone`, '/s', events / seconds);
+  const shared = cpuSeconds / cores;
+  figures.add('all of these, CPU time', 's', cpuSeconds);
+  figures.add(`all of these on ${cores} cores`, '/s', events / shared);
+  return shared;
+}
+
+function takeOurs(figures: Figures, events: number, ours: OwnRun, limits: Limits, shared: number): void {
+  const slowest = Math.max(...limits.stages.slice(0, 3).map(({ seconds }) => seconds));
+  figures.group(`${events.toLocaleString('en')} events, the indexer`);
+  figures.add('Skerry', '/s', events / ours.seconds);
+  figures.add('Skerry, in all', 's', ours.seconds);
+  figures.add(
+    'memory at each quarter',
+    'MB',
+    ours.quarters.map((bytes) => bytes / 1e6),
+  );
+  figures.add('memory, the most', 'MB', ours.peakBytes / 1e6);
+  const { requests, calls } = ours.report;
+  figures.add('HTTP requests for a million events', '', (requests * 1e6) / events);
+  figures.add('RPC calls for a million events', '', (calls * 1e6) / events);
+  figures.add('Skerry to the slowest part alone (RPC, decoding, COPY)', '', slowest / ours.seconds);
+  figures.add('Skerry to all parts on the same cores', '', shared / ours.seconds, {
+    goal: { of: 'median', least: 0.9 },
+  });
+}
+
+async function benchPonder(figures: Figures, anvil: Anvil, server: TestServer, events: number, own: number) {
+  await using other = await createTestDatabase({ log, serverUrl: server.url });
+  try {
+    const ponder = await runPonder(anvil.url, databaseUrlOf(server.url, other.name), other.pool, events);
+    figures.add('Ponder', '/s', events / ponder.seconds);
+    figures.add('Ponder, memory, the most', 'MB', ponder.peakBytes / 1e6);
+    figures.add('Skerry to Ponder', '', ponder.seconds / own, { goal: { of: 'median', least: 3 } });
+  } catch (error) {
+    tell(`ponder could not be measured: ${(error as Error).message}`);
+  }
+}
+
 /** `npm run bench -- indexer [EVENTS] [--no-ponder]`, or `--queries [EVENTS]` */
-export async function benchIndexer(): Promise<void> {
-  const numbers = process.argv.slice(3).filter((one) => /^\d+$/.test(one));
-  if (process.argv.includes('--queries'))
-    return benchIndexerQueries(Number(numbers[0] ?? DEFAULT_QUERY_EVENTS));
+export async function benchIndexer(figures: Figures, args: readonly string[]): Promise<void> {
+  const numbers = args.filter((one) => /^\d+$/.test(one));
+  if (args.includes('--queries'))
+    return benchIndexerQueries(figures, Number(numbers[0] ?? DEFAULT_QUERY_EVENTS));
   const events = Number(numbers[0] ?? DEFAULT_EVENTS);
   await using server = await startTestServer(log, { shared_buffers: '256MB', autovacuum: 'on' });
-  console.log(`making a chain with ${events} transfers`);
+  tell(`making a chain with ${events} transfers`);
   await using anvil = await makeChain(events);
-  console.log('limits, each alone:');
-  const { stages: limits, cpuSeconds } = await measureLimits(anvil, server);
-  for (const { name, seconds } of limits) console.log(`  ${name.padEnd(40)} ${rate(events, seconds)}`);
-  // Chain, database and indexer have the same cores here: together they cannot be faster than this, however well they overlap.
-  const cores = availableParallelism();
-  const shared = cpuSeconds / cores;
-  console.log(
-    `  all of it, ${cpuSeconds.toFixed(1)} s of processor time, on ${cores} cores  ${rate(events, shared)}`,
-  );
+  const limits = await measureLimits(anvil, server);
+  const shared = takeLimits(figures, events, limits);
   await using database = await createIndexerDatabase(server.url);
   const ours = await runOurs(anvil, databaseUrlOf(server.url, database.name));
-  const slowest = Math.max(...limits.slice(0, 3).map(({ seconds }) => seconds));
-  const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
-  console.log(
-    `skerry  ${rate(events, ours.seconds)}  ${ours.seconds.toFixed(1)} s  memory at each quarter ${ours.quarters.map(megabytes).join(', ')}; peak ${megabytes(ours.peakBytes)}`,
-  );
-  const { requests, calls } = ours.report;
-  const perMillion = (count: number) => Math.round((count * 1e6) / events);
-  console.log(`for a million events: ${perMillion(requests)} HTTP requests, ${perMillion(calls)} RPC calls`);
-  console.log(`of the slowest part alone (RPC, decoding, COPY): ${(slowest / ours.seconds).toFixed(2)}`);
-  console.log(`of all parts on the same ${cores} cores: ${(shared / ours.seconds).toFixed(2)}`);
-  if (process.argv.includes('--no-ponder')) return;
-  try {
-    await using other = await createTestDatabase({ log, serverUrl: server.url });
-    const ponder = await runPonder(anvil.url, databaseUrlOf(server.url, other.name), other.pool, events);
-    console.log(
-      `ponder  ${rate(events, ponder.seconds)}  ${ponder.seconds.toFixed(1)} s  peak ${megabytes(ponder.peakBytes)}`,
-    );
-    console.log(`skerry : ponder = ${(ponder.seconds / ours.seconds).toFixed(2)}`);
-  } catch (error) {
-    console.log(`ponder could not be measured: ${(error as Error).message}`);
-  }
+  takeOurs(figures, events, ours, limits, shared);
+  if (!args.includes('--no-ponder')) await benchPonder(figures, anvil, server, events, ours.seconds);
 }

@@ -13,6 +13,7 @@ import {
   word,
 } from '../../packages/indexer/src/testing/setup.ts';
 import { watchContract } from '../../packages/indexer/src/watch.ts';
+import { type Figures, tell } from '../measure/figures.ts';
 
 type Pool = Parameters<typeof listEvents>[0];
 
@@ -28,6 +29,7 @@ const SPAN_BLOCKS = 5;
 const FILL_BLOCKS = 100;
 const ROUNDS = 40;
 const WARM_ROUNDS = 3;
+const GOAL_MS = 20;
 
 const PAGE = { limit: 20, offset: 0 };
 
@@ -137,7 +139,7 @@ export function listQuestions(
 }
 
 /** `npm run bench -- indexer --queries [EVENTS]`: every documented filter on so many events. */
-export async function benchIndexerQueries(events: number): Promise<void> {
+export async function benchIndexerQueries(figures: Figures, events: number): Promise<void> {
   const log = createLogger('bench', 'warn');
   await using server = await startTestServer(log, { shared_buffers: '512MB', autovacuum: 'off' });
   await using database = await createIndexerDatabase(server.url);
@@ -145,9 +147,10 @@ export async function benchIndexerQueries(events: number): Promise<void> {
   const blocks = Math.ceil(events / EVENTS_PER_BLOCK / SPAN_BLOCKS) * SPAN_BLOCKS;
   const startMs = performance.now();
   await fillIndexer(pool, blocks);
-  console.log(
-    `${blocks * EVENTS_PER_BLOCK} events and ${blocks * TRANSACTIONS_PER_BLOCK} transactions in ${PARTITIONS} partitions, made in ${Math.round((performance.now() - startMs) / 1000)} s; ${ROUNDS} different questions each, p50 and p95:`,
+  tell(
+    `${blocks * EVENTS_PER_BLOCK} events and ${blocks * TRANSACTIONS_PER_BLOCK} transactions in ${PARTITIONS} partitions, made in ${Math.round((performance.now() - startMs) / 1000)} s`,
   );
+  figures.group(`${(blocks * EVENTS_PER_BLOCK).toLocaleString('en')} events, ${ROUNDS} questions each`);
   for (const [name, run] of listQuestions(pool, blocks)) {
     const times: number[] = [];
     for (let round = 0; round < ROUNDS + WARM_ROUNDS; round++) {
@@ -155,9 +158,6 @@ export async function benchIndexerQueries(events: number): Promise<void> {
       await run();
       if (round >= WARM_ROUNDS) times.push(performance.now() - beganMs);
     }
-    times.sort((a, b) => a - b);
-    console.log(
-      `  ${name.padEnd(40)} ${times[ROUNDS >> 1]!.toFixed(1).padStart(7)} ${times[Math.floor(ROUNDS * 0.95)]!.toFixed(1).padStart(7)} ms`,
-    );
+    figures.addTimes(name, times, { goal: { of: 'p95', most: GOAL_MS } });
   }
 }

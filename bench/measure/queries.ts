@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { quantile } from './figures.ts';
 
 export interface Query {
   readonly sql: string;
@@ -7,30 +8,30 @@ export interface Query {
 
 /** What one kind of request costs. */
 export class Times {
-  readonly #all: number[] = [];
-  readonly #quiet: number[] = [];
+  readonly all: number[] = [];
+  /** Of the same request a few times in a row, the best. */
+  readonly quiet: number[] = [];
   /** The most pages of the database that one such request read. */
   pages = 0;
 
   get count(): number {
-    return this.#all.length;
+    return this.all.length;
   }
   /** The same request a few times in a row: what disturbs the machine seldom disturbs all of them. */
   add(...sames: number[]): void {
-    this.#all.push(...sames);
-    this.#quiet.push(Math.min(...sames));
+    this.all.push(...sames);
+    this.quiet.push(Math.min(...sames));
   }
   addAll(other: Times): void {
-    this.#all.push(...other.#all);
-    this.#quiet.push(...other.#quiet);
+    this.all.push(...other.all);
+    this.quiet.push(...other.quiet);
     this.pages = Math.max(this.pages, other.pages);
   }
-  at(part: number, values = this.#all): number {
-    const sorted = values.toSorted((a, b) => a - b);
-    return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+  at(part: number): number {
+    return quantile(this.all, part);
   }
   quietAt(part: number): number {
-    return this.at(part, this.#quiet);
+    return quantile(this.quiet, part);
   }
   get text(): string {
     const parts = [0.5, 0.95, 0.99];

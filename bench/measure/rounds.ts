@@ -1,15 +1,16 @@
+import type { Goal } from './figure.ts';
+import type { Figures } from './figures.ts';
+
 export interface Subject {
   readonly name: string;
   /** How many one run counts for, one where left out. */
   readonly count?: number;
+  readonly goal?: Goal;
   run(): void;
 }
 
 const ROUNDS = 9;
 const ROUND_MS = 200;
-
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 /** Runs of one subject per second of CPU time of this process, over about ROUND_MS. */
 function measure(subject: Subject): number {
@@ -25,10 +26,10 @@ function measure(subject: Subject): number {
 }
 
 /**
- * Measures subjects in turn, in another order each round, and prints each one's median rate and its ratio to the first,
- * taken within each round: what disturbs the machine disturbs both.
+ * Measures subjects in turn, in another order each round. A figure is how often one runs per second of CPU time, and its
+ * ratio to the first one, taken within each round: what disturbs the machine disturbs both.
  */
-export function compare(title: string, subjects: readonly Subject[]): void {
+export function compare(figures: Figures, title: string, subjects: readonly Subject[]): void {
   const rates = subjects.map((): number[] => []);
   for (const subject of subjects) measure(subject);
   for (let round = 0; round < ROUNDS; round++) {
@@ -37,14 +38,10 @@ export function compare(title: string, subjects: readonly Subject[]): void {
       rates[index]!.push(measure(subjects[index]!));
     }
   }
-  console.log(
-    `\n${title}: per second of CPU time, median of ${ROUNDS} rounds; ratio to "${subjects[0]!.name}" within a round`,
-  );
-  subjects.forEach(({ name }, index) => {
-    const ratios = rates[index]!.map((rate, round) => rate / rates[0]![round]!);
-    const range = `${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}`;
-    console.log(
-      `${name.padEnd(48)} ${median(rates[index]!).toFixed(0).padStart(9)}/s  ${median(ratios).toFixed(2).padStart(7)}x  [${range}]`,
-    );
+  figures.group(`${title}, per second of CPU time`);
+  subjects.forEach(({ name, goal }, index) => {
+    const values = rates[index]!.map((rate, round) => rate / rates[0]![round]!);
+    const ratio = index === 0 ? undefined : { to: subjects[0]!.name, values };
+    figures.add(name, '/s', rates[index]!, { ratio, goal });
   });
 }

@@ -11,15 +11,13 @@ import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/add
 import { VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
+import { type Figures, tell } from '../measure/figures.ts';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
 import { ingest } from './intake.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../services/core/src/store/migrations', import.meta.url));
 const MESSAGES = 20_000;
 const ROUNDS = 5;
-
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 async function timed(body: () => Promise<unknown>): Promise<number> {
   const startMs = performance.now();
@@ -78,7 +76,11 @@ async function shareWithServer(directory: string): Promise<string> {
 }
 
 /** Seconds, and seconds of all processors. */
-async function costOf(database: Database<Schema>, bodies: readonly Buffer[], verifier: VerifierPool) {
+async function costOf(
+  database: Database<Schema>,
+  bodies: readonly Buffer[],
+  verifier: VerifierPool,
+): Promise<Cost> {
   await database.pool.query(`truncate ${TABLES}`);
   const before = readProcessorSeconds([process.pid]);
   const seconds = await timed(() => ingest(database, bodies, verifier));
@@ -97,13 +99,65 @@ async function ingestBoth(
   return { batched, single: early ?? (await costOf(database, bodies, pools.single)) };
 }
 
+interface Cost {
+  readonly seconds: number;
+  readonly cpu: number;
+}
+
+/** One round: what taking messages in cost with and without batches, and the limits' messages per second. */
+interface Round {
+  readonly batched: Cost;
+  readonly single: Cost;
+  readonly copied: number;
+  readonly checked: number;
+}
+
+function takeRounds(
+  figures: Figures,
+  rounds: readonly Round[],
+  { count, cores }: { readonly count: number; readonly cores: number },
+): void {
+  const each = (pick: (round: Round) => number) => rounds.map(pick);
+  figures.group(`${count} messages, with ${cores} cores`);
+  figures.add(
+    `limit: signature checks on ${cores} cores, one by one`,
+    '/s',
+    each(({ checked }) => checked),
+  );
+  figures.add(
+    'limit: COPY of the message rows',
+    '/s',
+    each(({ copied }) => copied),
+  );
+  figures.add(
+    'ingest',
+    '/s',
+    each(({ batched }) => count / batched.seconds),
+    {
+      ratio: {
+        to: 'the smaller limit',
+        values: each(({ batched, copied, checked }) => count / batched.seconds / Math.min(checked, copied)),
+      },
+      goal: { of: 'ratio', least: 0.8 },
+    },
+  );
+  figures.add(
+    'CPU time of all processes for a message, signatures in batches',
+    'µs',
+    each(({ batched }) => (batched.cpu / count) * 1e6),
+    {
+      ratio: { to: 'one by one', values: each(({ batched, single }) => batched.cpu / single.cpu) },
+    },
+  );
+}
+
 /**
  * Durable, verified messages per second, against the smaller of two limits that are measured in the same rounds: native
  * signature checks on all cores, and COPY of the same rows.
  */
-export async function benchIngest(): Promise<void> {
+export async function benchIngest(figures: Figures, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
-    args: process.argv.slice(3),
+    args: [...args],
     options: { 'database-url': { type: 'string' }, messages: { type: 'string', default: String(MESSAGES) } },
   });
   const count = Number(values.messages);
@@ -126,10 +180,8 @@ export async function benchIngest(): Promise<void> {
     });
     await migrate({ pool: database.pool, directory: MIGRATIONS, log });
     const { rows } = await database.pool.query<{ version: string }>('select version() as version');
-    console.log(`${rows[0]!.version.split(',')[0]}; ${cores} cores; ${count} messages a round`);
-    const ratios: number[] = [];
-    const costs: number[] = [];
-    const rates: number[][] = [[], [], []];
+    tell(`${rows[0]!.version.split(',')[0]}; ${cores} cores; ${count} messages a round`);
+    const rounds: Round[] = [];
     const shared = await shareWithServer(directory);
     for (let round = 0; round <= ROUNDS; round++) {
       const bodies = createBodies(count, `r${round}`);
@@ -139,24 +191,13 @@ export async function benchIngest(): Promise<void> {
         { batched: verifier, single },
         round,
       );
-      const ingested = count / batched.seconds;
       const copied = count / (await copyRows(database, shared));
       const checked = count / (await checkSignatures(bodies, cores));
+      tell(`round ${round} of ${ROUNDS}: ${Math.round(count / batched.seconds)}/s`);
       // The first round warms up.
-      if (round === 0) continue;
-      ratios.push(ingested / Math.min(checked, copied));
-      costs.push(batched.cpu / alone.cpu);
-      [ingested, checked, copied].forEach((rate, index) => {
-        rates[index]!.push(rate);
-      });
-      console.log(
-        `round ${round}: ingest ${ingested.toFixed(0)}/s, signature checks ${checked.toFixed(0)}/s, COPY ${copied.toFixed(0)}/s, ratio ${ratios.at(-1)!.toFixed(2)}; CPU ${((batched.cpu / count) * 1e6).toFixed(0)} us a message, ${costs.at(-1)!.toFixed(2)} of one by one`,
-      );
+      if (round > 0) rounds.push({ batched, single: alone, copied, checked });
     }
-    const [ingested, checked, copied] = rates.map(median);
-    console.log(
-      `median: ingest ${ingested!.toFixed(0)}/s; limits: signature checks ${checked!.toFixed(0)}/s on ${cores} cores, COPY ${copied!.toFixed(0)}/s; ratio to the smaller ${median(ratios).toFixed(2)} [${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}]; CPU of all processes, batches to one by one ${median(costs).toFixed(2)} [${Math.min(...costs).toFixed(2)}..${Math.max(...costs).toFixed(2)}]`,
-    );
+    takeRounds(figures, rounds, { count, cores });
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

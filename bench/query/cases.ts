@@ -12,6 +12,7 @@ import type { MessageFilter } from '../../services/core/src/state/lists/properti
 import { findMessage } from '../../services/core/src/state/messages/find.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { addressOf, type DataSet, hashOf } from '../data-set/data-set.ts';
+import { type Figures, tell } from '../measure/figures.ts';
 import {
   explain,
   HEADER,
@@ -24,6 +25,7 @@ import {
 import { combine, combineThree, listContentTypes, listProperties, type Property } from './values.ts';
 
 export interface Bench {
+  readonly figures: Figures;
   readonly db: Kysely<Schema>;
   readonly pool: pg.Pool;
   readonly set: DataSet;
@@ -36,6 +38,8 @@ const TOLD_AT_ONCE_MS = 1_000;
 const ROUNDS = 6;
 const SAMES = 3;
 const PAGE = 20;
+/** The least that a page can cost. */
+const FLOOR = 'as many rows by primary key';
 const DEEP_PAGE = 50;
 const HEAD = `${''.padEnd(44)}${HEADER}   ms; * best of 3 in a row`;
 /** Reading all of these is cheap at any size of the node. */
@@ -134,7 +138,7 @@ async function timeCase(
       listMessages(bench.db, await resolveFilter(bench.db, filter), pageOf(round)),
     );
   await measure('total', () => totalMessages(bench.db, filter));
-  await measure('floor', floor);
+  await measure(FLOOR, floor);
 }
 
 async function timeGroups(bench: Bench, groups: readonly Property[]): Promise<void> {
@@ -143,37 +147,38 @@ async function timeGroups(bench: Bench, groups: readonly Property[]): Promise<vo
     const kinds = new Map<string, Times>();
     for (const value of values) await timeCase(bench, value.name, value.filter, kinds);
     for (const [kind, times] of kinds) {
-      if (kind !== 'floor') console.log(`${`${name}: ${kind}`.padEnd(44)}${times.text}`);
+      if (kind !== FLOOR) tell(`${`${name}: ${kind}`.padEnd(44)}${times.text}`);
       const known = all.get(kind) ?? new Times();
       known.addAll(times);
       all.set(kind, known);
     }
   }
-  const floor = all.get('floor')!;
-  console.log('\nall of them, and p50* as a ratio to fetching as many rows by primary key');
-  for (const [kind, times] of all)
-    console.log(
-      `${kind.padEnd(44)}${times.text}   ${(times.quietAt(0.5) / floor.quietAt(0.5)).toFixed(1)}x  (${times.count} requests)`,
-    );
+  const floor = all.get(FLOOR)!;
+  for (const [kind, times] of all) {
+    const values = [times.quietAt(0.5) / floor.quietAt(0.5)];
+    const ratio = kind === FLOOR ? undefined : { to: FLOOR, values };
+    bench.figures.addTimes(kind, times.all, { ratio });
+  }
 }
 
-async function report(): Promise<void> {
-  const twice: string[] = [];
+async function report(figures: Figures): Promise<void> {
+  let slowTwice = 0;
   for (const { name, times, again } of slow.splice(0)) {
     const more = await again();
     more.pages = times.pages;
     const isSlow = more.quietAt(0.95) > GOAL_MS;
-    twice.push(`  ${isSlow ? 'again' : 'once '} ${name.padEnd(66)}${(isSlow ? more : times).text}`);
+    if (isSlow) slowTwice++;
+    tell(
+      `  p95* beyond ${GOAL_MS} ms ${isSlow ? 'twice' : 'once '} ${name.padEnd(66)}${(isSlow ? more : times).text}`,
+    );
   }
-  console.log(
-    twice.length === 0
-      ? `\nno case has a p95* beyond ${GOAL_MS} ms`
-      : `\np95* beyond ${GOAL_MS} ms, and whether again when asked once more:`,
-  );
-  for (const line of twice) console.log(line);
-  for (const name of refused.splice(0)) console.log(`  broken off at the time limit: ${name}`);
-  console.log(scans.size === 0 ? 'no plan reads a whole table' : 'tables that some plan reads whole:');
-  for (const [table, name] of scans) console.log(`  ${table}, as in ${name}`);
+  for (const name of refused) tell(`  broken off at the time limit: ${name}`);
+  for (const [table, name] of scans) tell(`  table that is read whole: ${table}, as in ${name}`);
+  const none = { goal: { of: 'median', most: 0 } } as const;
+  figures.add(`cases whose p95 is beyond ${GOAL_MS} ms twice`, '', slowTwice, none);
+  figures.add('cases broken off at the time limit', '', refused.length);
+  figures.add('tables that a plan reads whole', '', scans.size, none);
+  refused.length = 0;
   scans.clear();
 }
 
@@ -182,18 +187,20 @@ export async function benchLists(bench: Bench): Promise<void> {
   const properties = await listProperties(bench.db, bench.set);
   for (const { values } of properties)
     for (const { name, filter } of values)
-      console.log(
+      tell(
         `${name.padEnd(24)} ${String(await totalMessages(bench.db, filter)).padStart(9)} messages  ${JSON.stringify(filter).slice(0, 90)}`,
       );
-  console.log(`\nGET /messages\n${HEAD}`);
+  tell(HEAD);
+  bench.figures.group('GET /messages');
   await timeGroups(bench, [
     { name: 'no filter', values: [{ name: 'no filter', filter: {} }] },
     ...combine(properties),
   ]);
-  await report();
-  console.log(`\nGET /messages, three filters at a time, large values (beyond the goal)\n${HEAD}`);
+  await report(bench.figures);
+  tell(HEAD);
+  bench.figures.group('GET /messages, three filters at a time, large values (beyond the goal)');
   await timeGroups(bench, combineThree(properties.slice(1)));
-  await report();
+  await report(bench.figures);
   const start = 1_650_000_000 + 1.2345 * 365 * 86_400;
   const dates: Property = {
     name: 'dates',
@@ -205,18 +212,19 @@ export async function benchLists(bench: Bench): Promise<void> {
   };
   const [, addresses, channels] = properties;
   const contentTypes = await listContentTypes(bench.db, bench.set.count);
-  console.log(`\nGET /messages.json\n${HEAD}`);
+  tell(HEAD);
+  bench.figures.group('GET /messages.json');
   const own = new Set([dates.name, contentTypes.name]);
   const groups = combine([addresses!, channels!, contentTypes, dates]).filter(({ name }) =>
     name.split(' + ').some((part) => own.has(part)),
   );
   await timeGroups(bench, groups);
-  await report();
+  await report(bench.figures);
 }
 
 /** GET /aggregates and GET /instances. */
 export async function benchOthers(bench: Bench): Promise<void> {
-  const { db, set } = bench;
+  const { figures, db, set } = bench;
   const owner = addressOf(set.dice, 0);
   const single = (await sql<{ owner: string }>`select owner from aggregates limit 1`.execute(db)).rows[0]!
     .owner;
@@ -235,9 +243,14 @@ export async function benchOthers(bench: Bench): Promise<void> {
     ['address + key', { owners: [owner], keys: ['profile'] }],
     ['address + content.fields', { owners: [owner], fields: ['item77'] }],
   ] as const;
-  console.log(`\nGET /aggregates, page and total\n${HEAD}`);
-  const run = async (name: string, body: () => Promise<unknown>) =>
-    console.log(`${name.padEnd(44)}${(await timeRequest(bench, name, body)).text}`);
+  tell(HEAD);
+  figures.group('GET /aggregates, page and total');
+  let all = new Times();
+  const run = async (name: string, body: () => Promise<unknown>) => {
+    const times = await timeRequest(bench, name, body);
+    tell(`${name.padEnd(44)}${times.text}`);
+    all.addAll(times);
+  };
   for (const [name, filter] of filters) {
     await run(name, () => listAggregates(db, filter, { limit: PAGE, offset: 0 }));
     await run(`${name}; page ${DEEP_PAGE}`, () =>
@@ -247,7 +260,10 @@ export async function benchOthers(bench: Bench): Promise<void> {
       listAggregates(db, filter, { limit: PAGE, offset: 0, after: last }),
     );
   }
-  console.log(`\nGET /instances, page and total\n${HEAD}`);
+  figures.addTimes('all of them', all.all);
+  all = new Times();
+  tell(HEAD);
+  figures.group('GET /instances, page and total');
   for (const address of [undefined, owner, single])
     for (const status of [undefined, 'running', 'stopped'] as const) {
       const name = `${address === undefined ? 'all' : address === owner ? 'address, many' : 'address, few'}, ${status ?? 'any status'}`;
@@ -256,7 +272,8 @@ export async function benchOthers(bench: Bench): Promise<void> {
         listInstances(db, { address, status }, { limit: PAGE, offset: PAGE * (DEEP_PAGE - 1) }),
       );
     }
-  await report();
+  figures.addTimes('all of them', all.all);
+  await report(figures);
 }
 
 const READERS = 50;
@@ -264,7 +281,7 @@ const REQUESTS = 100;
 const PER_SECOND = 10;
 
 /** One message by hash and one aggregate by key, asked for by many at a time. */
-export async function benchReaders({ db, set }: Bench): Promise<void> {
+export async function benchReaders({ figures, db, set }: Bench): Promise<void> {
   const { rows } = await sql<{
     owner: string;
     key: string;
@@ -274,7 +291,7 @@ export async function benchReaders({ db, set }: Bench): Promise<void> {
     const { owner, key } = rows[index % rows.length]!;
     return findAggregate(db, owner, key);
   };
-  console.log(`\n${READERS} readers at a time\n${HEAD}`);
+  figures.group(`${READERS} readers at a time`);
   for (const [name, ask] of [
     ['a message by hash', byHash],
     ['an aggregate by key', byKey],
@@ -282,13 +299,12 @@ export async function benchReaders({ db, set }: Bench): Promise<void> {
     // Connections are made.
     await timeReaders(READERS, 2, ask);
     const paced = await timeReaders(READERS, REQUESTS, ask, PER_SECOND);
-    console.log(`${`${name}, ${PER_SECOND} requests a second each`.padEnd(44)}${paced.text}`);
+    figures.addTimes(`${name}, ${PER_SECOND} requests a second each`, paced.all);
     let times = new Times();
     const totalMs = await timeOf(async () => {
       times = await timeReaders(READERS, REQUESTS, ask);
     });
-    console.log(
-      `${`${name}, without pause`.padEnd(44)}${times.text}   ${((times.count / totalMs) * 1000).toFixed(0)} requests a second`,
-    );
+    figures.addTimes(`${name}, without pause`, times.all);
+    figures.add(`${name}, without pause, in all`, '/s', (times.count / totalMs) * 1000);
   }
 }

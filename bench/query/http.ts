@@ -13,7 +13,8 @@ import { createDirectoryBlobStore } from '../../services/core/src/store/files/di
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { addressOf, type DataSet, hashOf } from '../data-set/data-set.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
-import { HEADER, Times, timeOf, timeReaders } from '../measure/queries.ts';
+import type { Figures } from '../measure/figures.ts';
+import { Times, timeOf, timeReaders } from '../measure/queries.ts';
 
 const ROUNDS = 30;
 const READERS = 50;
@@ -22,6 +23,8 @@ const PER_SECOND = 5;
 /** Messages taken in meanwhile. */
 const WRITES_PER_SECOND = 200;
 const WRITERS = 20;
+/** For a single message or aggregate. */
+const GOAL_MS = 5;
 
 const agent = new Agent({ keepAlive: true, maxSockets: READERS });
 
@@ -76,7 +79,7 @@ async function timeWhileIngesting(url: string, ask: (index: number) => Promise<u
   return { times, writesPerSecond: (written / tookMs) * 1000 };
 }
 
-async function timePaths(url: string, set: DataSet): Promise<void> {
+async function timePaths(figures: Figures, url: string, set: DataSet): Promise<void> {
   const owner = addressOf(set.dice, 0);
   const paths = [
     '/messages',
@@ -89,15 +92,21 @@ async function timePaths(url: string, set: DataSet): Promise<void> {
     '/aggregates?key=profile',
     '/instances?status=running',
   ];
-  console.log(`\n${'over HTTP'.padEnd(80)}${HEADER}   ms`);
+  figures.group('lists over HTTP');
   for (const path of paths) {
     const times = new Times();
     for (let round = 0; round < ROUNDS; round++) times.add(await timeOf(() => get(url + path)));
-    console.log(`${path.slice(0, 78).padEnd(80)}${times.text}`);
+    // Without the owner, which differs from data set to data set.
+    figures.addTimes(path.replace(owner, 'OWNER'), times.all);
   }
 }
 
-async function timeLookUps(url: string, set: DataSet, pool: Database<Schema>['pool']): Promise<void> {
+async function timeLookUps(
+  figures: Figures,
+  url: string,
+  set: DataSet,
+  pool: Database<Schema>['pool'],
+): Promise<void> {
   const { rows } = await pool.query<{ owner: string; key: string }>(
     'select owner, key from aggregates limit 5000',
   );
@@ -109,16 +118,23 @@ async function timeLookUps(url: string, set: DataSet, pool: Database<Schema>['po
       return get(`${url}/aggregates/${owner}/${encodeURIComponent(key)}`);
     },
   };
+  figures.group(
+    `over HTTP, ${READERS} readers, ${PER_SECOND} requests a second each, while messages come in`,
+  );
   for (const [name, ask] of Object.entries(asks)) {
     const { times, writesPerSecond } = await timeWhileIngesting(url, ask);
-    console.log(
-      `${`${name}, ${READERS} readers, ${PER_SECOND} requests a second each`.padEnd(80)}${times.text}   while ${writesPerSecond.toFixed(0)} messages a second come in`,
-    );
+    figures.addTimes(name, times.all, { goal: { of: 'p99', most: GOAL_MS } });
+    figures.add(`${name}: messages taken meanwhile`, '/s', writesPerSecond);
   }
 }
 
 /** A part of the above through the whole node: routing, checks, JSON. */
-export async function benchHttp(database: Database<Schema>, set: DataSet, directory: string): Promise<void> {
+export async function benchHttp(
+  figures: Figures,
+  database: Database<Schema>,
+  set: DataSet,
+  directory: string,
+): Promise<void> {
   const log = createLogger('bench', 'error');
   const stop = new AbortController();
   await using indexer = await startIndexer({ pool: database.pool, settings: NO_NETWORKS, log });
@@ -141,8 +157,8 @@ export async function benchHttp(database: Database<Schema>, set: DataSet, direct
   });
   const api = await createApi(routeRoomsOf(rooms, { addresses: () => [] }), log);
   const url = `${await listen(api, '127.0.0.1', 0)}/api/v0`;
-  await timePaths(url, set);
-  await timeLookUps(url, set, database.pool);
+  await timePaths(figures, url, set);
+  await timeLookUps(figures, url, set, database.pool);
   agent.destroy();
   stop.abort();
   await api.close();

@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createLogger } from '@skerry/kit';
@@ -12,14 +12,17 @@ import type { Schema } from '../../services/core/src/store/schema.ts';
 import { type DataSet, hashOf } from '../data-set/data-set.ts';
 import { createDice } from '../data-set/dice.ts';
 import { loadDataSet, measureTables } from '../data-set/load.ts';
+import { type Figures, tell } from '../measure/figures.ts';
 import type { Query } from '../measure/queries.ts';
 import { type Bench, benchLists, benchOthers, benchReaders } from './cases.ts';
 import { benchHttp } from './http.ts';
 
 const SEED = 1;
 const GIB = 1024 ** 3;
+/** Tables and indexes whose sizes are said, the largest first. */
+const SIZES_TOLD = 30;
 
-async function prepare({ pool, kysely }: Database<Schema>, set: DataSet): Promise<void> {
+async function prepare(figures: Figures, { pool, kysely }: Database<Schema>, set: DataSet): Promise<void> {
   const client = await pool.connect();
   try {
     // What is there already is of the same seed: its last message says how many there are.
@@ -30,16 +33,16 @@ async function prepare({ pool, kysely }: Database<Schema>, set: DataSet): Promis
       hashOf(set.dice, set.count),
     ]);
     if (rows.length === 1 && more.length === 0 && (await countAll(kysely)) > 0)
-      console.log('the data set is there already');
+      tell('the data set is there already');
     else {
-      const say = (line: string) => console.log(line);
-      await loadDataSet(client, { set, heavyFrom: HEAVY, remakeIndexes: true, say });
+      await loadDataSet(client, { set, heavyFrom: HEAVY, remakeIndexes: true, say: tell });
     }
     const sizes = await measureTables(client);
     const sum = sizes.reduce((total, { bytes }) => total + bytes, 0);
-    console.log(`${(sum / GIB).toFixed(1)} GiB in all; the largest:`);
-    for (const { name, bytes } of sizes.slice(0, 30))
-      console.log(`  ${name.padEnd(32)} ${(bytes / GIB).toFixed(2).padStart(7)} GiB`);
+    figures.group(`${set.count.toLocaleString('en')} messages`);
+    figures.add('size in the database', 'GiB', sum / GIB);
+    for (const { name, bytes } of sizes.slice(0, SIZES_TOLD))
+      tell(`  ${name.padEnd(32)} ${(bytes / GIB).toFixed(2).padStart(7)} GiB`);
   } finally {
     client.release(true);
   }
@@ -49,9 +52,9 @@ async function prepare({ pool, kysely }: Database<Schema>, set: DataSet): Promis
  * Lists, totals and single reads over a data set of any size: times of every documented filter, alone and in pairs, and
  * whether a plan reads a whole table.
  */
-export async function benchQuery(): Promise<void> {
+export async function benchQuery(figures: Figures, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
-    args: process.argv.slice(3),
+    args: [...args],
     options: { 'database-url': { type: 'string' }, messages: { type: 'string', default: '100000' } },
   });
   const set: DataSet = { dice: createDice(SEED), count: Number(values.messages) };
@@ -65,8 +68,8 @@ export async function benchQuery(): Promise<void> {
     });
     await migrate({ pool: database.pool, directory: MIGRATIONS, log });
     const { rows } = await database.pool.query<{ version: string }>('select version() as version');
-    console.log(`${rows[0]!.version.split(',')[0]}; ${availableParallelism()} cores; ${set.count} messages`);
-    await prepare(database, set);
+    tell(rows[0]!.version.split(',')[0]!);
+    await prepare(figures, database, set);
     const recorded: Query[] = [];
     const db = new Kysely<Schema>({
       dialect: new PostgresDialect({ pool: database.pool }),
@@ -75,11 +78,11 @@ export async function benchQuery(): Promise<void> {
         if (recorded.length > 1_000) recorded.length = 0;
       },
     });
-    const bench: Bench = { db, pool: database.pool, set, recorded };
+    const bench: Bench = { figures, db, pool: database.pool, set, recorded };
     await benchLists(bench);
     await benchOthers(bench);
     await benchReaders(bench);
-    await benchHttp(database, set, directory);
+    await benchHttp(figures, database, set, directory);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

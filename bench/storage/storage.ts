@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createSigner, generatePrivateKey } from '@skerry/client';
+import type { Goal } from '../measure/figure.ts';
+import type { Figures } from '../measure/figures.ts';
 
 const SIZES_MIB = [1, 32, 1024];
 const ROUNDS = 5;
@@ -31,9 +33,6 @@ interface Transfer {
   /** Resident memory of the server, in MiB, every SAMPLE_MS. */
   readonly residentMib: readonly number[];
 }
-
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 function residentMib({ child }: Server): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]) / 1024;
@@ -109,25 +108,59 @@ async function transfer(
   return { mibPerSecond: sizeMib / seconds, cpuMs: cpuMs(server) - cpuBeforeMs, residentMib: residentMibs };
 }
 
-function report(title: string, names: readonly string[], rounds: readonly (readonly Transfer[])[]): void {
-  console.log(`\n${title}; median of ${rounds.length} rounds, ratio to "${names[0]}" within a round`);
-  names.forEach((name, index) => {
-    const rates = rounds.map((round) => round[index]!.mibPerSecond);
-    const ratios = rounds.map((round) => round[index]!.mibPerSecond / round[0]!.mibPerSecond);
-    const cpu = rounds.map((round) => round[index]!.cpuMs);
-    const cpuRatios = rounds.map((round) => round[index]!.cpuMs / round[0]!.cpuMs);
-    const memory = rounds.flatMap((round) => round[index]!.residentMib);
-    const last = rounds.at(-1)![index]!.residentMib;
-    console.log(
-      `${name.padEnd(44)} ${median(rates).toFixed(0).padStart(5)} MiB/s  ${median(ratios).toFixed(2)}x [${Math.min(...ratios).toFixed(2)}..${Math.max(...ratios).toFixed(2)}]` +
-        `  CPU ${median(cpu).toFixed(0)} ms ${median(cpuRatios).toFixed(2)}x` +
-        `  resident ${Math.min(...memory).toFixed(0)}..${Math.max(...memory).toFixed(0)} MiB, last round ${[0, 0.25, 0.5, 0.75, 1].map((at) => last[Math.round(at * (last.length - 1))]!.toFixed(0)).join(' ')}`,
+/** What takes bytes or gives them, and what its rate should be of the first one's. */
+interface Subject {
+  readonly name: string;
+  readonly goals?: { readonly rate: number; readonly cpu: number } | undefined;
+  run(): Promise<Transfer>;
+}
+
+/** All subjects in turn, in another order each round, after one of each that is not counted. */
+async function measureInTurns(subjects: readonly Subject[]): Promise<Transfer[][]> {
+  const rounds: Transfer[][] = [];
+  for (const subject of subjects) await subject.run();
+  for (let round = 0; round < ROUNDS; round++) {
+    const results: Transfer[] = [];
+    for (let i = 0; i < subjects.length; i++) {
+      const index = (i + round) % subjects.length;
+      results[index] = await subjects[index]!.run();
+    }
+    rounds.push(results);
+  }
+  return rounds;
+}
+
+/** @param peer index of the subject that the others are compared with */
+async function measureSubjects(
+  figures: Figures,
+  title: string,
+  subjects: readonly Subject[],
+  peer: number,
+): Promise<void> {
+  const rounds = await measureInTurns(subjects);
+  figures.group(title);
+  subjects.forEach(({ name, goals }, index) => {
+    const take = (what: string, unit: string, pick: (one: Transfer) => number, goal?: Goal) => {
+      const values = rounds.map((round) => pick(round[index]!) / pick(round[peer]!));
+      const ratio = index === peer ? undefined : { to: subjects[peer]!.name, values };
+      figures.add(
+        `${name}${what}`,
+        unit,
+        rounds.map((round) => pick(round[index]!)),
+        { ratio, goal },
+      );
+    };
+    take('', 'MiB/s', (one) => one.mibPerSecond, goals && { of: 'ratio', least: goals.rate });
+    take(', CPU time', 'ms', (one) => one.cpuMs, goals && { of: 'ratio', most: goals.cpu });
+    figures.add(
+      `${name}, resident memory`,
+      'MiB',
+      rounds.flatMap((round) => round[index]!.residentMib),
     );
   });
 }
 
-/** @param other a core node of another checkout */
-async function measureSize(core: Server, bare: Server, sizeMib: number, other?: Server): Promise<void> {
+async function measureSize(figures: Figures, core: Server, bare: Server, sizeMib: number): Promise<void> {
   const piece = randomBytes(MIB);
   const digest = createHash('sha256');
   for (let n = 0; n < sizeMib; n++) digest.update(piece);
@@ -146,69 +179,42 @@ async function measureSize(core: Server, bare: Server, sizeMib: number, other?: 
     tail: Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
     type: `multipart/form-data; boundary=${BOUNDARY}`,
   };
-  const uploads = [
-    () => transfer(bare, '/', raw),
-    () => transfer(bare, '/hash', raw),
-    () => transfer(core, '/api/v0/storage/store', form),
+  const isLarge = sizeMib === SIZES_MIB.at(-1);
+  const uploads: Subject[] = [
+    { name: 'bare: req.pipe(file), fsync', run: () => transfer(bare, '/', raw) },
+    { name: 'bare with SHA-256', run: () => transfer(bare, '/hash', raw) },
+    {
+      name: 'core node: form, SHA-256, fsync, message',
+      goals: isLarge ? { rate: 0.8, cpu: 1.5 } : undefined,
+      run: () => transfer(core, '/api/v0/storage/store', form),
+    },
   ];
-  if (other) uploads.push(() => transfer(other, '/api/v0/storage/store', form));
-  const downloads = [
-    () => transfer(bare, '/', undefined, sizeMib),
-    () => transfer(core, `/api/v0/storage/raw/${hash}`, undefined, sizeMib),
+  const downloads: Subject[] = [
+    { name: 'bare: createReadStream.pipe(res)', run: () => transfer(bare, '/', undefined, sizeMib) },
+    {
+      name: 'core node',
+      goals: isLarge ? { rate: 1.2, cpu: 0.6 } : undefined,
+      run: () => transfer(core, `/api/v0/storage/raw/${hash}`, undefined, sizeMib),
+    },
   ];
-  if (other) downloads.push(() => transfer(other, `/api/v0/storage/raw/${hash}`, undefined, sizeMib));
-  const others = other ? ['core node of the other checkout'] : [];
-  for (const run of [...uploads, ...downloads]) await run();
-  const rounds: { up: Transfer[]; down: Transfer[] }[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const inTurn = async (subjects: readonly (() => Promise<Transfer>)[]) => {
-      const results: Transfer[] = [];
-      for (let i = 0; i < subjects.length; i++) {
-        const index = (i + round) % subjects.length;
-        results[index] = await subjects[index]!();
-      }
-      return results;
-    };
-    rounds.push({ up: await inTurn(uploads), down: await inTurn(downloads) });
-  }
-  report(
-    `upload of ${sizeMib} MiB, synced to the disk`,
-    [
-      'bare: req.pipe(file), fsync',
-      'bare with SHA-256',
-      'core node: form, SHA-256, fsync, message',
-      ...others,
-    ],
-    rounds.map((round) => round.up),
-  );
-  report(
-    `download of ${sizeMib} MiB`,
-    ['bare: createReadStream.pipe(res)', 'core node', ...others],
-    rounds.map((round) => round.down),
-  );
+  // An upload is compared with the bare server that hashes, too: no server that knows files by their hash can do without.
+  await measureSubjects(figures, `upload of ${sizeMib} MiB, synced to the disk`, uploads, 1);
+  await measureSubjects(figures, `download of ${sizeMib} MiB`, downloads, 0);
 }
 
-/**
- * Upload and download against the least that a Node server does; the servers on one core, the client on the other. With
- * another checkout as argument, its core node, too, in turns; then a size in MiB.
- */
-export async function benchStorage(): Promise<void> {
-  const [checkout, size] = process.argv.slice(3);
+/** Upload and download against the least that a Node server does; the servers on one core, the client on the other. */
+export async function benchStorage(figures: Figures, args: readonly string[]): Promise<void> {
+  const [size] = args;
   const sizes = size === undefined ? SIZES_MIB : [Number(size)];
   const home = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
   execFileSync('taskset', ['-pc', CLIENT_CPU, String(process.pid)], { stdio: 'ignore' });
   const core = await startServer(CORE, [], home);
-  const other =
-    checkout === undefined
-      ? undefined
-      : await startServer(join(resolve(checkout), 'bench/storage', CORE), [], join(home, 'other'));
   const bare = await startServer('./bare.ts', [join(home, 'bare')], home);
   try {
-    for (const sizeMib of sizes) await measureSize(core, bare, sizeMib, other);
+    for (const sizeMib of sizes) await measureSize(figures, core, bare, sizeMib);
   } finally {
     await stopServer(bare);
     await stopServer(core);
-    if (other) await stopServer(other);
     await rm(home, { recursive: true, force: true });
   }
 }

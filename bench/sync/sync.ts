@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import {
   answerRanges,
@@ -15,6 +14,7 @@ import { connectLine, createTestGossip } from '../../services/core/src/peers/p2p
 import { SetIndex } from '../../services/core/src/peers/sync/set-index.ts';
 import { signers } from '../../services/core/src/testing/core.ts';
 import { createDice, hexOf } from '../data-set/dice.ts';
+import type { Figures } from '../measure/figures.ts';
 import { benchTransfer } from './transfer.ts';
 
 const SEED = 1;
@@ -45,24 +45,25 @@ function reconcileOnce(own: SetIndex, other: SetIndex) {
   return { bytes, rounds, lacks };
 }
 
-function benchRanges(count: number): void {
+function benchRanges(figures: Figures, count: number): void {
   const keys = createKeys(count);
   const heapBefore = process.memoryUsage().arrayBuffers;
   const startMs = performance.now();
   const all = SetIndex.of(keys);
   const built = secondsSince(startMs);
   const perKey = (process.memoryUsage().arrayBuffers - heapBefore) / count;
-  console.log(
-    `index of ${count} messages: built in ${built.toFixed(2)} s, ${perKey.toFixed(0)} bytes a message`,
-  );
+  figures.group(`reconciling ${count.toLocaleString('en')} messages`);
+  figures.add('building the index', 's', built);
+  figures.add('index in memory, a message', 'bytes', perKey);
   for (const differences of DIFFERENCES) {
     const every = Math.floor(count / differences);
     const lacking = SetIndex.of(keys.filter((_, n) => n % every !== Math.floor(every / 2)));
     const beginMs = performance.now();
     const { bytes, rounds, lacks } = reconcileOnce(lacking, all);
-    console.log(
-      `${lacks} differences: ${secondsSince(beginMs).toFixed(2)} s, ${(bytes / 1e6).toFixed(3)} MB, ${rounds} rounds`,
-    );
+    const name = `${lacks.toLocaleString('en')} differences`;
+    figures.add(`${name}, both sides`, 's', secondsSince(beginMs));
+    figures.add(`${name}, what is sent`, 'MB', bytes / 1e6);
+    figures.add(`${name}, round trips`, '', rounds);
   }
 }
 
@@ -70,7 +71,7 @@ const HOPS = 3;
 const GOSSIPED = 300;
 
 /** From the answer to a client to being durable three steps away. */
-async function benchGossip(): Promise<void> {
+async function benchGossip(figures: Figures): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const nodes = [];
   for (let seed = 1; seed <= HOPS + 1; seed++) nodes.push(await createTestGossip(stack, seed));
@@ -95,18 +96,15 @@ async function benchGossip(): Promise<void> {
     if (isHere) times.push(performance.now() - startMs);
     else lost++;
   }
-  times.sort((a, b) => a - b);
-  const at = (share: number) =>
-    times[Math.min(times.length - 1, Math.floor(times.length * share))]!.toFixed(1);
-  console.log(
-    `gossip over ${HOPS} hops, until durable at the last: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, ${times.length} of ${GOSSIPED} within 2 s, ${lost} lost`,
-  );
+  figures.group(`gossip over ${HOPS} hops, until durable at the last`);
+  figures.addTimes('a message', times);
+  figures.add('lost', '', lost, { goal: { of: 'median', most: 0 } });
 }
 
 /** Keeping in step: reconciliation, a node that begins with nothing, gossip. */
-export async function benchSync(): Promise<void> {
+export async function benchSync(figures: Figures, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
-    args: process.argv.slice(3),
+    args: [...args],
     options: {
       /** `transfer`: the other parts are left out. */
       only: { type: 'string' },
@@ -114,8 +112,7 @@ export async function benchSync(): Promise<void> {
       set: { type: 'string', default: '1000000' },
     },
   });
-  console.log(`${availableParallelism()} cores`);
-  if (values.only !== 'transfer') benchRanges(Number(values.set));
-  if (values.only !== 'transfer') await benchGossip();
-  await benchTransfer(Number(values.messages));
+  if (values.only !== 'transfer') benchRanges(figures, Number(values.set));
+  if (values.only !== 'transfer') await benchGossip(figures);
+  await benchTransfer(figures, Number(values.messages));
 }

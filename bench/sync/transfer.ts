@@ -14,6 +14,8 @@ import type { Schema } from '../../services/core/src/store/schema.ts';
 import { MIGRATIONS } from '../../services/core/src/testing/core.ts';
 import { startNode } from '../../services/core/src/testing/node.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
+import type { Goal } from '../measure/figure.ts';
+import { type Figures, tell } from '../measure/figures.ts';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
 import { ingest } from '../messages/intake.ts';
 
@@ -28,7 +30,6 @@ const SETTINGS = {
 const COPIED = ['messages', 'message_tags', 'shapes', 'totals', 'events', 'digests', 'dependencies'];
 
 const secondsSince = (startMs: number) => (performance.now() - startMs) / 1000;
-const rate = (count: number, seconds: number) => `${Math.round(count / seconds)}/s`;
 
 interface Spent {
   readonly seconds: number;
@@ -51,9 +52,6 @@ class Meter {
     return { seconds: secondsSince(startMs), processorSeconds: readProcessorSeconds(this.#roots) - used };
   }
 }
-
-const describe = (count: number, { seconds, processorSeconds }: Spent) =>
-  `${rate(count, seconds)}, ${((processorSeconds * 1e6) / count).toFixed(0)} us of processors each`;
 
 async function takeIn(database: Database<Schema>, bodies: readonly Buffer[]): Promise<void> {
   await using verifier = new VerifierPool({ workers: Math.max(1, availableParallelism() - 1), log });
@@ -126,8 +124,13 @@ async function sync(
   }
 }
 
+function takeSpent(figures: Figures, name: string, count: number, spent: Spent): void {
+  figures.add(name, '/s', count / spent.seconds);
+  figures.add(`${name}, CPU time of a message`, 'µs', (spent.processorSeconds * 1e6) / count);
+}
+
 /** An empty node from a full one with every signature checked, against `pg_dump | psql` of the same database. */
-export async function benchTransfer(count: number): Promise<void> {
+export async function benchTransfer(figures: Figures, count: number): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
@@ -143,30 +146,45 @@ export async function benchTransfer(count: number): Promise<void> {
   ];
   const meter = new Meter(server.pid);
   const bodies = createBodies(count, 'sync');
-  const ingested = await meter.measure(() => takeIn(full, bodies));
-  console.log(`${count} messages taken in: ${describe(count, ingested)}`);
+  figures.group(`${count} messages to an empty node, every signature checked`);
+  const take = (name: string, spent: Spent) => takeSpent(figures, name, count, spent);
+  take('taken in, one by one', await meter.measure(() => takeIn(full, bodies)));
   const checked = await checkAll(bodies, meter);
-  console.log(`their signatures alone, on ${availableParallelism()} cores: ${describe(count, checked)}`);
+  take(`signatures alone, on ${availableParallelism()} cores`, checked);
   const synced = await sync(full, empty, count, directory, meter);
-  console.log(`an empty node: ready in ${synced.readySeconds.toFixed(1)} s, then ${describe(count, synced)}`);
-  /** The bounds: nothing but signatures on all cores; and what this costs after them. */
-  const compare = (what: string, spent: Spent) => {
-    const ratios = (name: keyof Spent) =>
-      `${(spent[name] / synced[name]).toFixed(2)} (signatures alone ${(spent[name] / checked[name]).toFixed(2)}, then this ${(spent[name] / (checked[name] + spent[name])).toFixed(2)})`;
-    console.log(`${what}: ${describe(count, spent)}`);
-    console.log(`  ratio by time ${ratios('seconds')}, by processors ${ratios('processorSeconds')}`);
+  figures.add('an empty node, until it is ready', 's', synced.readySeconds);
+  take('an empty node takes all', synced);
+  /** How the node compares; and its bounds: nothing but signatures on all cores, and what this costs after them. */
+  const compare = (what: string, spent: Spent, goal?: Goal) => {
+    take(what, spent);
+    for (const [by, name] of [
+      ['seconds', 'time'],
+      ['processorSeconds', 'CPU time'],
+    ] as const) {
+      figures.add(`${what}, its ${name} to the node's`, '', spent[by] / synced[by], {
+        goal: by === 'seconds' ? goal : undefined,
+      });
+      figures.add(
+        `${what}, its ${name} to signatures and then it`,
+        '',
+        spent[by] / (checked[by] + spent[by]),
+      );
+    }
   };
   if (await hasDump(plain)) {
-    compare('pg_dump | psql', await meter.measure(() => dumpInto(full.url, plain.url)));
+    compare('pg_dump | psql', await meter.measure(() => dumpInto(full.url, plain.url)), {
+      of: 'median',
+      least: 0.45,
+    });
     const tables = COPIED.flatMap((table) => ['--table', table]);
     await indexed.pool.query(`truncate ${COPIED.join(', ')}`);
     compare(
-      'the same into tables that have their indexes',
+      'pg_dump | psql, tables with their indexes',
       await meter.measure(() => dumpInto(full.url, indexed.url, ['--data-only', ...tables])),
     );
-  } else console.log('pg_dump and psql of the version of the server are not here (postgresql-client)');
+  } else tell('pg_dump and psql of the version of the server are not here (postgresql-client)');
   compare(
-    'COPY by the server, into tables that have their indexes',
+    'COPY by the server, tables with their indexes',
     await meter.measure(() => copyRows(full, indexed, directory)),
   );
 }

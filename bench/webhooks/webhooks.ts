@@ -21,6 +21,7 @@ import {
   type SealedBox,
 } from '../../services/core/src/notify/webhooks/sealed-box.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
+import { type Figures, tell } from '../measure/figures.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../services/core/src/store/migrations', import.meta.url));
 const ENDPOINTS = 100;
@@ -31,9 +32,7 @@ const EVENTS_PER_SECOND = 1_000;
 const TICKS_PER_SECOND = 20;
 const BULK = 10_000;
 const CALLERS = 64;
-
-const quantile = (sorted: readonly number[], part: number) =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+const BACKLOG_ROUNDS = 3;
 
 async function startReceiver() {
   const child = fork(fileURLToPath(new URL('./receiver.ts', import.meta.url)));
@@ -127,7 +126,7 @@ async function waitFor({ receiver }: Run, count: number) {
 }
 
 /** Event to first attempt at a steady rate. Returns how many deliveries there were. */
-async function benchSteadyRate(run: Run, seconds: number): Promise<number> {
+async function benchSteadyRate(figures: Figures, run: Run, seconds: number): Promise<number> {
   const { database, events, endpoints, dead } = run;
   const perTick = EVENTS_PER_SECOND / TICKS_PER_SECOND;
   let written = 0;
@@ -146,10 +145,12 @@ async function benchSteadyRate(run: Run, seconds: number): Promise<number> {
     (one) => one >= dead,
   ).length;
   const { delaysMs } = await waitFor(run, expected);
-  const sorted = delaysMs.toSorted((a, b) => a - b);
-  console.log(
-    `${written} events in ${tookSeconds.toFixed(1)} s (${(written / tookSeconds).toFixed(0)}/s) to ${endpoints} endpoints, ${dead} dead: event to first attempt p50 ${quantile(sorted, 0.5)} ms, p99 ${quantile(sorted, 0.99)} ms, most ${sorted.at(-1)} ms; memory of the process ${Math.round(process.memoryUsage().rss / 1e6)} MB`,
+  figures.group(
+    `${EVENTS_PER_SECOND} events a second for ${seconds} s, ${endpoints} endpoints, ${dead} dead`,
   );
+  figures.add('events', '/s', written / tookSeconds);
+  figures.addTimes('event to first attempt', delaysMs, { goal: { of: 'p99', most: 1_000 } });
+  figures.add('memory of the process', 'MB', process.memoryUsage().rss / 1e6);
   return expected;
 }
 
@@ -157,11 +158,12 @@ async function benchSteadyRate(run: Run, seconds: number): Promise<number> {
  * Deliveries per second of a backlog against the bare HTTP client.
  * @param delivered what the receiver got before
  */
-async function benchBacklog(run: Run, delivered: number): Promise<void> {
+async function benchBacklog(figures: Figures, run: Run, delivered: number): Promise<void> {
   const { database, events, receiver, endpoints, dead } = run;
-  const ratios: number[] = [];
+  const rates: number[] = [];
+  const bareRates: number[] = [];
   let total = delivered;
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round <= BACKLOG_ROUNDS; round++) {
     const bare = await callBare(`${receiver.url}/bare`, BULK);
     total += BULK;
     const bulkMs = performance.now();
@@ -174,21 +176,25 @@ async function benchBacklog(run: Run, delivered: number): Promise<void> {
     await waitFor(run, total);
     const rate = BULK / ((performance.now() - bulkMs) / 1000);
     if (round === 0) continue;
-    ratios.push(rate / bare);
-    console.log(
-      `round ${round}: delivered ${rate.toFixed(0)}/s, planning included; bare client ${bare.toFixed(0)}/s; ratio ${(rate / bare).toFixed(2)}`,
-    );
+    rates.push(rate);
+    bareRates.push(bare);
+    tell(`round ${round} of ${BACKLOG_ROUNDS}: delivered ${rate.toFixed(0)}/s`);
   }
-  console.log(`median ratio ${ratios.toSorted((a, b) => a - b)[1]!.toFixed(2)}`);
+  figures.group(`a backlog of ${BULK} deliveries`);
+  figures.add(`bare HTTP client, the same POST, ${CALLERS} in parallel`, '/s', bareRates);
+  figures.add('planned, signed, delivered and written', '/s', rates, {
+    ratio: { to: 'bare HTTP client', values: rates.map((rate, round) => rate / bareRates[round]!) },
+    goal: { of: 'ratio', least: 0.6 },
+  });
 }
 
 /**
  * Event to first attempt at a steady rate with some endpoints dead, then deliveries per second of a backlog against the
  * bare HTTP client.
  */
-export async function benchWebhooks(): Promise<void> {
+export async function benchWebhooks(figures: Figures, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
-    args: process.argv.slice(3),
+    args: [...args],
     options: {
       seconds: { type: 'string', default: '20' },
       endpoints: { type: 'string', default: String(ENDPOINTS) },
@@ -213,7 +219,7 @@ export async function benchWebhooks(): Promise<void> {
     await addWebhooks(run, secrets);
     const sender = createSender({ now: Date.now, allowHttp: true, allowedAddresses: ['127.0.0.0/8'] });
     await using _deliverer = startDeliverer({ db, events, secrets, sender, now: Date.now, log });
-    await benchBacklog(run, await benchSteadyRate(run, Number(values.seconds)));
+    await benchBacklog(figures, run, await benchSteadyRate(figures, run, Number(values.seconds)));
   } finally {
     receiver.close();
     await rm(directory, { recursive: true, force: true });

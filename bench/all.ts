@@ -1,0 +1,61 @@
+import { BENCHES } from './benches.ts';
+import { tell } from './measure/figures.ts';
+import { BUSY_MAX, measureBusy, WAIT_MINUTES, waitForQuiet } from './quiet.ts';
+import { describeRun, type Run, type Runs, writeRun } from './report/record.ts';
+import { BenchError, runBench } from './run.ts';
+
+interface Options {
+  readonly args: readonly string[];
+  readonly output: 1 | 2;
+  readonly limitMinutes: number;
+  /** Part of all processors that others use, 0 to 1. */
+  readonly busy: number;
+}
+
+/**
+ * Runs a bench and gives what is to be kept of it.
+ * @throws BenchError
+ */
+export async function runForRecord(name: string, { busy, ...options }: Options): Promise<Run> {
+  const about = describeRun(busy);
+  const startMs = performance.now();
+  const figures = await runBench(name, options);
+  return { ...about, seconds: Math.round((performance.now() - startMs) / 1000), figures };
+}
+
+/** The part of the processors in use once a bench may begin; undefined where it may not. */
+async function waitForTurn(goesOnBusy: boolean): Promise<number | undefined> {
+  const busy = goesOnBusy ? await measureBusy() : await waitForQuiet();
+  if (busy === undefined)
+    tell(`not run: others used more than ${BUSY_MAX * 100} % of the processors for ${WAIT_MINUTES} minutes`);
+  return busy;
+}
+
+/**
+ * Every bench in turn, each within its limit and once the machine is quiet. What one has found is kept at once.
+ * @returns the runs, and the names of benches without one
+ */
+export async function runAll({
+  output,
+  goesOnBusy,
+}: {
+  readonly output: 1 | 2;
+  readonly goesOnBusy: boolean;
+}) {
+  const runs: Record<string, Run> = {};
+  const failed: string[] = [];
+  for (const [name, { minutes, limitMinutes }] of Object.entries(BENCHES)) {
+    tell(`\n${name}: about ${minutes} min, at most ${limitMinutes}`);
+    const busy = await waitForTurn(goesOnBusy);
+    try {
+      if (busy === undefined) throw new BenchError(`${name}: the machine was busy`);
+      runs[name] = await runForRecord(name, { args: [], output, limitMinutes, busy });
+      writeRun(name, runs[name]);
+    } catch (error) {
+      if (!(error instanceof BenchError)) throw error;
+      tell(error.message);
+      failed.push(name);
+    }
+  }
+  return { runs: runs as Runs, failed };
+}
