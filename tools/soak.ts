@@ -5,6 +5,8 @@ import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
 import { soakBatches } from './soak/batches.ts';
 import { soakConsole } from './soak/console.ts';
+import { soakFlights } from './soak/flights.ts';
+import { soakNativeFlights } from './soak/flights-native.ts';
 import { soakHellos } from './soak/hellos.ts';
 import { soakNativeHellos } from './soak/hellos-native.ts';
 import { soakHttpHeads } from './soak/http-heads.ts';
@@ -19,6 +21,8 @@ import { parseCommand } from './usage.ts';
 const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
   batches: soakBatches,
   console: soakConsole,
+  flights: soakFlights,
+  'native-flights': soakNativeFlights,
   hellos: soakHellos,
   'native-hellos': soakNativeHellos,
   'http-heads': soakHttpHeads,

@@ -87,8 +87,9 @@ static enum hello_kind read_extensions(struct span extensions, struct hello_name
   return found;
 }
 
-/* The body of a ClientHello: the vectors must fill it exactly. */
-static enum hello_kind read_body(struct span body, struct hello_name *name) {
+/* The vectors must fill it exactly. */
+enum hello_kind hello_read_body(const uint8_t *bytes, uint32_t length, struct hello_name *name) {
+  const struct span body = {bytes, length};
   const struct vector_shape shapes[] = {SESSION_ID, CIPHER_SUITES, COMPRESSION_METHODS};
   uint32_t at = VERSION_AND_RANDOM_BYTES;
   struct span vector;
@@ -117,8 +118,7 @@ static enum hello_kind read_message(const uint8_t *wire, uint32_t length, struct
     }
     message = joined;
   }
-  struct span body = {message + MESSAGE_HEADER_BYTES, length - MESSAGE_HEADER_BYTES};
-  return read_body(body, name);
+  return hello_read_body(message + MESSAGE_HEADER_BYTES, length - MESSAGE_HEADER_BYTES, name);
 }
 
 /* The answer while the message is not complete. */

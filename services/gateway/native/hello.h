@@ -26,3 +26,5 @@ struct hello_name {
 /* `wire` is everything that came so far; `name` is set where the answer is HELLO_NAME: lower case, no trailing dot. */
 enum hello_kind hello_read(struct hello_reader *reader, const uint8_t *wire, uint32_t length,
                            struct hello_name *name);
+/* The same in the body of a whole ClientHello, a message without its header. */
+enum hello_kind hello_read_body(const uint8_t *body, uint32_t length, struct hello_name *name);

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { randomFrom } from '../tls/testing/fuzz.ts';
@@ -31,22 +30,12 @@ import {
   sealInitial,
   varint,
 } from './testing/initials.ts';
+import { REAL_FLIGHTS } from './testing/real-flights.ts';
 
 const NAME = 'farm-manage-desk-seek.skerry.localhost';
 const FOUND: InitialAnswer = { kind: 'server_name', serverName: NAME };
 const HELLO = helloMessage({ serverName: NAME });
 const VERSIONS: readonly Version[] = [VERSION_1, VERSION_2];
-
-/** Two for each of Chromium's first flights; where nothing answers it sends the flight again, cut anew. */
-const FLIGHTS = Object.entries(
-  JSON.parse(readFileSync(new URL('testing/real-flights.json', import.meta.url), 'utf8')) as Record<
-    string,
-    string[]
-  >,
-).map(([client, wires]) => ({
-  client,
-  datagrams: wires.map((wire) => new Uint8Array(Buffer.from(wire, 'base64'))),
-}));
 
 function read(...datagrams: Uint8Array[]): InitialAnswer {
   const reader = new InitialReader();
@@ -117,8 +106,8 @@ describe('the appendices of the RFCs', () => {
 
 describe('a hello', () => {
   test('of Chromium: its first datagram never suffices, any order does, and so do mixed repeats', () => {
-    assert.equal(FLIGHTS.length, 2);
-    for (const { client, datagrams } of FLIGHTS) {
+    assert.equal(REAL_FLIGHTS.length, 2);
+    for (const { client, datagrams } of REAL_FLIGHTS) {
       for (const datagram of datagrams) assert.equal(kindOf(datagram), 'need_more', client);
       for (let at = 0; at < datagrams.length; at += 2) {
         const [one, other] = datagrams.slice(at, at + 2) as [Uint8Array, Uint8Array];
@@ -303,7 +292,7 @@ describe('properties', () => {
   const anyDatagram = fc.oneof(
     fc.uint8Array({ maxLength: 1300 }),
     fc
-      .tuple(fc.constantFrom(...FLIGHTS.flatMap(({ datagrams }) => datagrams)), damage)
+      .tuple(fc.constantFrom(...REAL_FLIGHTS.flatMap(({ datagrams }) => datagrams)), damage)
       .map(([wire, changes]) => {
         const damaged = Uint8Array.from(wire);
         for (const [at, value] of changes) damaged[at % 60] = value;
