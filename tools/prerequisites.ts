@@ -19,6 +19,7 @@ const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   curl: 'curl',
   nsd: 'nsd',
   openssl: 'openssl',
+  pgbouncer: 'pgbouncer',
   ping: 'iputils-ping',
   ssh: 'openssh-client',
   'ssh-keygen': 'openssh-client',

@@ -3,6 +3,7 @@ import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/postgres.ts';
 import { type Reached, reachOf } from './hosts.ts';
+import { findLimits } from './limits.ts';
 import { connectWithPatience, ensureDatabase } from './reach.ts';
 import { CheckingClient } from './values.ts';
 import { Watch } from './watch.ts';
@@ -18,10 +19,6 @@ const CONNECTION_WAIT_MS = 10_000;
 
 const IDLE_CONNECTION_MS = 60_000;
 
-/** No request of the node is worth more; a migration lifts these for itself. */
-const STATEMENT_TIMEOUT_MS = 60_000;
-const LOCK_TIMEOUT_MS = 30_000;
-const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 /** A machine that is gone is noticed some ten seconds after this, also where nothing is asked of it. */
 const KEEP_ALIVE_MS = 10_000;
 
@@ -69,7 +66,7 @@ export async function openPool<Schema>(
   embedded?: EmbeddedPostgres,
 ): Promise<Database<Schema>> {
   await connectWithPatience(connection, options);
-  const pool = createPool(connection, options);
+  const pool = createPool({ ...connection, ...(await findLimits(connection, options.log)) }, options);
   const watch = new Watch(connection, pool, options.log);
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   return {
@@ -103,9 +100,6 @@ function createPool(
     connectionTimeoutMillis: CONNECTION_WAIT_MS,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     allowExitOnIdle: true,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    lock_timeout: LOCK_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   });

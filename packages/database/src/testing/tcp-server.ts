@@ -115,9 +115,10 @@ async function findDebianBinaries(): Promise<Binaries | undefined> {
 }
 
 /** A loopback address of this process alone, so that nobody else takes a port of it that was found free. */
-const ownAddress = () => `127.${1 + (process.pid >> 16)}.${(process.pid >> 8) & 0xff}.${process.pid & 0xff}`;
+export const ownAddress = () =>
+  `127.${1 + (process.pid >> 16)}.${(process.pid >> 8) & 0xff}.${process.pid & 0xff}`;
 
-async function findFreePort(host: string): Promise<number> {
+export async function findFreePort(host: string): Promise<number> {
   const server = createServer();
   const listening = Promise.withResolvers<void>();
   server.listen(0, host, () => listening.resolve());

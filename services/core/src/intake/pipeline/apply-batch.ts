@@ -11,12 +11,12 @@ import { decideBatch } from './decide-batch.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadKnown } from './load-known.ts';
 import { putInLine } from './reconsider-queue.ts';
-import { forgetRewritten, restate } from './restate.ts';
+import { restate } from './restate.ts';
 import { appendChange } from './set-changes.ts';
 import type { SetChange } from './set-place.ts';
 import { keyOfAccepted, type Move } from './statement.ts';
 import { rewriteEffects, writeEffects } from './write-effects.ts';
-import { writeDependencies, writeMessages } from './write-messages.ts';
+import { forgetRewritten, writeDependencies, writeMessages } from './write-messages.ts';
 
 export interface Applied {
   /** By item hash. */

@@ -129,6 +129,3 @@ export async function restate(
     steps: await Promise.all(replaced.filter(({ status }) => status === 'processed').map(takeBack)),
   };
 }
-
-/** Rows that were written once in this transaction are not written again with the next ones. */
-export const forgetRewritten = ({ trx }: Writer<Schema>) => sql`delete from pg_temp.rewritten`.execute(trx);

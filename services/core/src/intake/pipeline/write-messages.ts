@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { CopyValue, Writer } from '@skerry/database';
 import { storableJson } from '@skerry/database';
 import type { MessageEventData, MessageStatus } from '@skerry/protocol';
@@ -26,18 +27,28 @@ const OVERWRITTEN = [
 ];
 
 /**
+ * Where rows wait to be written anew. A pooler keeps sessions, and their temporary tables, beyond this process: a later release, with
+ * other columns, has a table of its own.
+ */
+const REWRITTEN = `rewritten_${createHash('sha256').update(NAMES.join()).digest('hex').slice(0, 8)}`;
+
+/** Rows that were written once in this transaction are not written again with the next ones. */
+export const forgetRewritten = ({ trx }: Writer<Schema>) =>
+  sql`delete from pg_temp.${sql.ref(REWRITTEN)}`.execute(trx);
+
+/**
  * Rows that are there already are written anew: what was read from the content may be read otherwise, as when the
  * content was a file that came only now, and a hash of the network form may have another sender's copy.
  */
 async function rewriteRows({ trx, copy }: Writer<Schema>, rows: readonly CopyValue[][]): Promise<void> {
   const names = [...NAMES, 'settled_at_ms'];
   await sql`
-    create temporary table if not exists rewritten on commit delete rows
+    create temporary table if not exists ${sql.ref(REWRITTEN)} on commit delete rows
     as select ${sql.join(names.map((name) => sql.ref(name)))} from messages with no data`.execute(trx);
-  await copy('rewritten', names, rows);
+  await copy(REWRITTEN, names, rows);
   await sql`
     update messages m set ${sql.join(OVERWRITTEN.map((name) => sql`${sql.ref(name)} = ${sql.ref(`r.${name}`)}`))}
-    from rewritten r where m.item_hash = r.item_hash`.execute(trx);
+    from ${sql.ref(REWRITTEN)} r where m.item_hash = r.item_hash`.execute(trx);
 }
 
 async function writeRows(writer: Writer<Schema>, decided: readonly Decided[], nowMs: number): Promise<void> {
