@@ -99,6 +99,11 @@ const instance = fields({
   memory: number,
   disk: number,
   image: text,
+  firewall: fields({
+    allowedPorts: list(number),
+    allowedUdpPorts: maybe(list(number)),
+    proxyProtocol: maybe(flag),
+  }),
   ipv6: text,
   status: text,
   created_at: number,

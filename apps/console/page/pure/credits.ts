@@ -69,3 +69,13 @@ export function balanceOver(nowNano: bigint, nowMs: number, lines: readonly Acco
   }
   return points.reverse();
 }
+
+/** What was used up after each charge, oldest first, up to now. @param charges newest first, each below zero */
+export function usedOver(nowMs: number, charges: readonly AccountLine[]): BalancePoint[] {
+  let nano = 0n;
+  const points = charges.toReversed().map((charge) => {
+    nano -= charge.nano;
+    return { x: charge.time * 1_000, y: asNumber(nano) };
+  });
+  return [...points, { x: nowMs, y: asNumber(nano) }];
+}

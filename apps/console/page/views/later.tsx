@@ -5,6 +5,8 @@
 export { SignDialog } from '../keys/dialog.tsx';
 export { Credits } from './credits.tsx';
 export { Indexer } from './indexer.tsx';
+export { MachineCost } from './machine-cost.tsx';
+export { MachinePorts } from './machine-ports.tsx';
 export { Create } from './owner/create.tsx';
 export { Files } from './owner/files.tsx';
 export { Follow } from './owner/follow.tsx';

@@ -285,6 +285,15 @@ export function MachinePage({ id }: { readonly id: string }) {
               hostname={names.kind === 'proven' ? names.value[machine.instance_id] : undefined}
             />
             <WhyPanel id={machine.instance_id} />
+            <Lazy
+              load={() => import('./later.tsx')}
+              show={({ MachineCost, MachinePorts }) => (
+                <>
+                  <MachineCost machine={machine} />
+                  <MachinePorts machine={machine} />
+                </>
+              )}
+            />
             <TimelinePanel id={machine.instance_id} />
             <PlacePanel id={machine.instance_id} />
           </div>

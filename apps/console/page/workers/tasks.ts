@@ -6,7 +6,9 @@ import { type Action, act, type Done } from './actions.ts';
 import { signerThatAsks, type ToSign } from './ask-owner.ts';
 import { type Owner, type Priced, quote } from './explain.ts';
 import { type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
-import { type LogLine, type LogsOf, readMachineLogs } from './machine-logs.ts';
+import type { MachineAt } from './machine.ts';
+import { type Copies, type CopyAction, workOnCopies } from './machine-copies.ts';
+import { type LogLine, readMachineLogs } from './machine-logs.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
@@ -63,7 +65,12 @@ export interface Tasks {
     readonly answer: Done;
   };
   /** Asked with `by`: the first time, the owner signs a pass for the compute node. */
-  readonly machineLogs: { readonly asked: LogsOf; readonly answer: readonly LogLine[] };
+  readonly machineLogs: { readonly asked: MachineAt; readonly answer: readonly LogLine[] };
+  /** Snapshots and backups of its disk: asked with `by`, as above. */
+  readonly machineCopies: {
+    readonly asked: MachineAt & { readonly action: CopyAction };
+    readonly answer: Copies;
+  };
   /** Asked with `by`. It tells how far it is: hashed from 0 to 1, sent from 1 to 2. */
   readonly upload: {
     readonly asked: { readonly coreUrl: string; readonly file: File };
@@ -113,6 +120,7 @@ const HANDLERS: Handlers = {
   quote: ({ coreUrl, priced }) => quote(coreUrl, priced),
   act: ({ coreUrl, action }, _onProgress, signer) => act(coreUrl, action, signer),
   machineLogs: (asked, _onProgress, signer) => readMachineLogs(asked, signer),
+  machineCopies: ({ action, ...of }, _onProgress, signer) => workOnCopies(of, action, signer),
   upload: ({ coreUrl, file }, onProgress, signer) => upload(coreUrl, file, signer, onProgress),
   webhook: ({ coreUrl, question }, _onProgress, signer) => askWebhooks(coreUrl, question, signer),
 };

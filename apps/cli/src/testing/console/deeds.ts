@@ -11,30 +11,54 @@ import { until } from '../shell.ts';
 /** Only what hangs takes as long. */
 const SOON_MS = 60_000;
 const WALLET = 'Wallet of the test';
+/** Ports that the form opens by itself. */
+const OPEN = '22, 80, 443';
 
 /** How a wallet answers. */
 type Mood = 'honest' | 'refuses' | 'lies';
 
+/** A wallet that its owner can switch to another account. */
+interface Announced {
+  /** Chooses one of its accounts, or none. */
+  switchTo(signer: Signer | undefined): Promise<void>;
+}
+
+/** What the wallet leaves in the page for the test. */
+interface InPage {
+  signInTest: (hex: string, address: string) => Promise<string | null>;
+  switchInTest: (accounts: readonly string[]) => void;
+}
+
 /** A wallet as a browser's extension announces it (EIP-6963). @param moodOf asked before each signature */
-async function announceWallet(page: Page, signer: Signer, moodOf: () => Mood): Promise<void> {
-  const other = createSigner(generatePrivateKey());
+async function announceWallet(
+  page: Page,
+  [signer, other]: readonly [Signer, Signer],
+  moodOf: () => Mood,
+): Promise<Announced> {
+  const liar = createSigner(generatePrivateKey());
   await page.exposeFunction('signInTest', (hex: string, address: string) => {
-    assert.equal(address, signer.address);
+    const asked = [signer, other].find((one) => one.address === address);
+    assert.ok(asked, `${address} is an account of the wallet`);
     const text = Buffer.from(hex.slice(2), 'hex').toString();
     const mood = moodOf();
-    return mood === 'refuses' ? null : (mood === 'lies' ? other : signer).sign(text);
+    return mood === 'refuses' ? null : (mood === 'lies' ? liar : asked).sign(text);
   });
   await page.addInitScript(
     ([address, name]) => {
-      const { signInTest } = globalThis as unknown as {
-        signInTest: (hex: string, address: string) => Promise<string | null>;
+      const inPage = globalThis as unknown as InPage;
+      const listeners: ((accounts: readonly string[]) => void)[] = [];
+      inPage.switchInTest = (accounts) => {
+        for (const listener of listeners) listener(accounts);
       };
       const provider = {
         async request({ method, params = [] }: { method: string; params?: string[] }) {
           if (method === 'eth_requestAccounts') return [address];
-          const signature = await signInTest(params[0]!, params[1]!);
+          const signature = await inPage.signInTest(params[0]!, params[1]!);
           if (signature === null) throw Object.assign(new Error('User rejected'), { code: 4001 });
           return signature;
+        },
+        on(event: string, listener: (accounts: readonly string[]) => void) {
+          if (event === 'accountsChanged') listeners.push(listener);
         },
       };
       const info = { uuid: 'test', name, icon: 'data:image/png;base64,', rdns: 'test' };
@@ -44,6 +68,13 @@ async function announceWallet(page: Page, signer: Signer, moodOf: () => Mood): P
     },
     [signer.address, WALLET] as const,
   );
+  return {
+    switchTo: (chosen) =>
+      page.evaluate(
+        (accounts) => (globalThis as unknown as InPage).switchInTest(accounts),
+        chosen ? [chosen.address] : [],
+      ),
+  };
 }
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
@@ -58,13 +89,15 @@ async function sign(page: Page, begin: string): Promise<string> {
   return said;
 }
 
-/** A program by a wallet that refuses, lies, and signs at last. */
+/** A program by a wallet that refuses, lies, and signs at last; another by the account that its owner switched to. */
 async function useWallet(browser: Browsing, { core, isRunning }: Deeds): Promise<void> {
-  const signer = createSigner(generatePrivateKey());
+  const [signer, other] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())] as const;
   const client = new CoreClient({ url: core });
+  const countOf = async ({ address }: Signer) =>
+    (await client.listMessages({ addresses: address })).pagination.total;
   let mood: Mood = 'refuses';
   await browser.look('about:blank', { width: 390, theme: 'light' }, async (page) => {
-    await announceWallet(page, signer, () => mood);
+    const wallet = await announceWallet(page, [signer, other], () => mood);
     await page.goto(`${core}/#/programs`);
     await page.getByRole('link', { name: 'choose a wallet or make a key' }).click();
     await page.getByText(WALLET).waitFor();
@@ -80,12 +113,20 @@ async function useWallet(browser: Browsing, { core, isRunning }: Deeds): Promise
       assert.match(await sign(page, 'Look at it and sign'), /Publish the program hello\.py/);
       await page.getByText(why).waitFor();
     }
-    const { pagination } = await client.listMessages({ addresses: signer.address });
-    assert.equal(pagination.total, 0);
+    assert.equal(await countOf(signer), 0);
     mood = 'honest';
     await sign(page, 'Look at it and sign');
     await button(page, 'Run').waitFor();
     if (isRunning) await runTwice(page);
+    await wallet.switchTo(other);
+    await page.locator(`.me[title="${other.address}"]`).waitFor();
+    await page.goto(`${core}/#/programs`);
+    await page.getByLabel('Begin with').selectOption({ label: 'Hello, in Python' });
+    assert.ok((await sign(page, 'Look at it and sign')).includes(other.address));
+    await button(page, 'Run').waitFor();
+    assert.deepEqual([await countOf(signer), await countOf(other)], [1, 1]);
+    await wallet.switchTo(undefined);
+    await page.locator('.me[title="choose a key"]').waitFor();
   });
 }
 
@@ -152,13 +193,20 @@ async function ownMachine(page: Page, core: string, image: string): Promise<void
   assert.ok(said.includes(hostnameOf(id)), `the name of ${id} was shown before: ${said}`);
   assert.equal(await page.locator('.hostname').textContent(), hostnameOf(id));
   await page.getByRole('link', { name: 'everything about it' }).click();
+  await page.getByText('342,000 ($0.34)').waitFor();
+  assert.equal(await page.locator('.facts div', { hasText: 'open ports' }).locator('dd').innerText(), OPEN);
   assert.match(await sign(page, 'Stop'), /Stop the machine/);
+  const untilDesired = (desired: string) =>
+    until(`it is to be ${desired}`, SOON_MS, async () => (await client.getInstance(id)).desired === desired);
+  await untilDesired('stopped');
+  assert.match(await sign(page, 'Start'), /Start the machine/);
+  await untilDesired('running');
+  assert.match(await sign(page, 'Restart'), /Restart the machine/);
   await until(
-    'it is to be stopped',
+    'it is to be restarted',
     SOON_MS,
-    async () => (await client.getInstance(id)).desired === 'stopped',
+    async () => (await client.getInstance(id)).restart_id !== null,
   );
-  await button(page, 'Start').waitFor();
   await button(page, 'Delete').click();
   assert.match(await sign(page, 'Delete it and its disk'), /ends/);
   await until('it is gone', SOON_MS, async () => (await client.getMessageStatus(id)).status === 'forgotten');

@@ -6,15 +6,10 @@ import { useCore, useService } from '../../data/questions.ts';
 import { Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
 import { Command } from '../../parts/command.tsx';
 import { Loaded } from '../../parts/states.tsx';
-import { fields, maybe, number, text } from '../../pure/read.ts';
 import { linkTo } from '../../pure/route.ts';
+import { useMachineUrls } from '../machine-url.ts';
 
 const SOON_MS = 2_000;
-const SELDOM_MS = 60_000;
-const HTTPS = 443;
-
-const readDomain = fields({ url: text });
-const readPorts = fields({ https_port: maybe(number) });
 
 interface Stage {
   readonly title: string;
@@ -79,20 +74,23 @@ const Stages = ({ stages }: { readonly stages: readonly Stage[] }) => {
 };
 
 function Address({ id, machine }: { readonly id: string; readonly machine: Instance }) {
-  const domain = useService('gateway', `/api/hash/${id}`, readDomain, SELDOM_MS);
-  const ports = useService('gateway', '/api/status', readPorts, SELDOM_MS);
-  if (!domain.value) return null;
-  const port = ports.value?.https_port ?? HTTPS;
-  const url = `https://${domain.value.url}${port === HTTPS ? '' : `:${port}`}/`;
+  const urls = useMachineUrls(id);
+  if (!urls) return null;
   return (
     <Panel title="Use it">
       <p>
-        <a href={url} target="_blank" rel="noopener noreferrer">
-          {url}
+        <a href={urls.https} target="_blank" rel="noopener noreferrer">
+          {urls.https}
         </a>{' '}
         <span class="muted">
           answers as soon as a server in it listens on port 443, with its own certificate.
         </span>
+      </p>
+      <p>
+        <a href={urls.http} target="_blank" rel="noopener noreferrer">
+          {urls.http}
+        </a>{' '}
+        <span class="muted">the same for port 80, which nothing encrypts.</span>
       </p>
       {machine.ipv6 === '' ? null : <Command text={`ssh root@${machine.ipv6}`} />}
     </Panel>

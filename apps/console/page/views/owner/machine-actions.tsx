@@ -6,6 +6,7 @@ import { identity } from '../../data/identity.ts';
 import { Panel } from '../../parts/basic.tsx';
 import { Failed } from '../../parts/states.tsx';
 import type { Action } from '../../workers/actions.ts';
+import { MachineCopies } from './machine-copies.tsx';
 import { MachineLogs } from './machine-logs.tsx';
 
 /** What its owner may do with a machine; nothing for anybody else. */
@@ -57,6 +58,7 @@ export function MachineActions({ machine }: { readonly machine: Instance }) {
         ) : null}
       </Panel>
       <MachineLogs machine={machine} />
+      <MachineCopies machine={machine} />
     </>
   );
 }

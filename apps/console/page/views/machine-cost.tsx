@@ -1,0 +1,98 @@
+import type { Instance } from '../data/answers.ts';
+import {
+  type Cost,
+  type HistoryLine,
+  readAccount,
+  readCosts,
+  readHistory,
+} from '../data/answers-of-services.ts';
+import { useCore } from '../data/questions.ts';
+import { DateTime, Facts, Mark, Panel, Time } from '../parts/basic.tsx';
+import { Chart } from '../parts/chart.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { credits, dollars, perDay, rounded, usedOver } from '../pure/credits.ts';
+import { count } from '../pure/format.ts';
+import { linkTo } from '../pure/route.ts';
+
+const SELDOM_MS = 30_000;
+/** Charges that the chart is drawn from. */
+const LINES_SHOWN = 200;
+const NANO = 1_000_000_000n;
+const HOUR_SECONDS = 3_600n;
+
+const withDollars = (nano: bigint) => `${credits(nano)} (${dollars(nano)})`;
+
+/** Until when the owner's credit lasts, with all that they have. */
+function Lasts({ owner }: { readonly owner: string }) {
+  const account = useCore(`/api/v0/addresses/${encodeURIComponent(owner)}/balance`, readAccount, SELDOM_MS);
+  if (!account.value) return <>…</>;
+  const { runs_out_at: end, credit_balance_nano: balance } = account.value;
+  return (
+    <a href={linkTo(['credits', owner])}>
+      {end === null ? (
+        `its owner has ${credits(balance)}`
+      ) : (
+        <>
+          <DateTime ms={end * 1_000} />, <Time ms={end * 1_000} />
+        </>
+      )}
+    </a>
+  );
+}
+
+const Rows = ({ cost, machine }: { readonly cost: Cost; readonly machine: Instance }) => {
+  const nano = cost.cost_credit_nano;
+  const used = BigInt(Math.trunc(cost.consumed_credits)) * NANO;
+  return (
+    <Facts
+      rows={[
+        ['so far', withDollars(used)],
+        ['an hour', withDollars(rounded(nano * HOUR_SECONDS))],
+        ['a day', withDollars(rounded(perDay(nano)))],
+        ['counted as', `${count(cost.compute_units)} ${cost.compute_units === 1 ? 'unit' : 'units'}`],
+        ['since', <DateTime ms={cost.created * 1_000} />],
+        ['paid for until', <Lasts owner={machine.owner} />],
+      ]}
+    />
+  );
+};
+
+const Used = ({ lines, nowMs }: { readonly lines: readonly HistoryLine[]; readonly nowMs: number }) =>
+  lines.length < 2 ? null : (
+    <Chart
+      label="credits that it has used, charge by charge"
+      series={[
+        {
+          name: 'used',
+          tone: 'accent',
+          points: usedOver(
+            nowMs,
+            lines.map((line) => ({ nano: line.amount_nano, time: line.message_timestamp })),
+          ),
+        },
+      ]}
+      format={(value) => credits(BigInt(Math.round(value * 1e6)) * 1_000n)}
+    />
+  );
+
+/** What a machine costs: so far, a day, and until when it is paid for. */
+export function MachineCost({ machine }: { readonly machine: Instance }) {
+  const { instance_id: id, owner } = machine;
+  const costs = useCore(`/api/v0/costs?item_hash=${id}&include_details=1`, readCosts, SELDOM_MS);
+  const history = useCore(
+    `/api/v0/addresses/${encodeURIComponent(owner)}/credit_history?kind=expense&ref=${id}&pagination=${LINES_SHOWN}`,
+    readHistory,
+    SELDOM_MS,
+  );
+  return (
+    <Panel title="What it costs" aside={<Mark kind="said" label="core node" />}>
+      <Loaded from={costs} lines={5}>
+        {({ resources }) => {
+          const [cost] = resources ?? [];
+          return cost ? <Rows cost={cost} machine={machine} /> : <Empty title="It costs nothing now." />;
+        }}
+      </Loaded>
+      {history.value ? <Used lines={history.value.credit_history} nowMs={history.atMs ?? 0} /> : null}
+    </Panel>
+  );
+}
