@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import { createOutput } from '../output/output.ts';
 import { describeAbility, describeCredit } from './ability.ts';
+import { findConsoleUrl } from './console-url.ts';
 import { renderDown } from './down.ts';
 import { hostAddresses } from './gateway.ts';
 import { createTerminal, isWorthShowing } from './terminal.ts';
@@ -20,6 +23,7 @@ const URLS = {
 };
 const FACTS = {
   urls: URLS,
+  consoleUrl: 'http://localhost:4024/',
   command: 'npx skerry',
   coreUrls: [],
   failures: new Map(),
@@ -42,6 +46,24 @@ test('the console is what is told first', () => {
   const [first] = renderWelcome(FACTS, plain).split('\n').slice(2);
   assert.match(first!, /^ {2}console +http:\/\/localhost:4024\/ /);
   assert.equal(welcomeRecord(FACTS).console, 'http://localhost:4024/');
+});
+
+test('the console is told by a name, for passkeys, unless somebody else has its port under that name', async (t) => {
+  const other = createServer();
+  try {
+    await once(other.listen(0, '::1'), 'listening');
+  } catch {
+    return t.skip('this machine has no IPv6');
+  }
+  const { port } = other.address() as AddressInfo;
+  try {
+    assert.equal(await findConsoleUrl(`http://127.0.0.1:${port}`), `http://127.0.0.1:${port}/`);
+  } finally {
+    other.close();
+    await once(other, 'close');
+  }
+  assert.equal(await findConsoleUrl(`http://127.0.0.1:${port}`), `http://localhost:${port}/`);
+  assert.equal(await findConsoleUrl('http://192.0.2.1:4024'), 'http://192.0.2.1:4024/');
 });
 
 test('whoever has the command on the path reads it so', () => {

@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { LOCAL } from '../networks/store.ts';
 import { countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
+import { findConsoleUrl } from './console-url.ts';
 import { listenForStop, SIGINT_EXIT_CODE, untilAborted } from './stop.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
@@ -61,7 +62,18 @@ async function welcome(context: Context, devnet: Devnet, dataDir: string, termin
   const { urls, coreUrls, failures } = devnet;
   const { name } = context.network;
   const otherNetwork = name === undefined || name === LOCAL ? undefined : name;
-  const facts = { command: NAME, urls, coreUrls, failures, dataDir, ability, credit, otherNetwork };
+  const consoleUrl = urls.core && (await findConsoleUrl(urls.core));
+  const facts = {
+    command: NAME,
+    urls,
+    consoleUrl,
+    coreUrls,
+    failures,
+    dataDir,
+    ability,
+    credit,
+    otherNetwork,
+  };
   if (output.json) output.result(welcomeRecord(facts), '');
   else terminal.say(renderWelcome(facts, (text) => output.paint('bold', text)));
 }

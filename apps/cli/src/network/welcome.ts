@@ -7,6 +7,8 @@ import type { Ability } from './ability.ts';
 
 export interface NetworkFacts {
   readonly urls: Partial<DevnetUrls>;
+  /** Where a browser finds the console; undefined where no core node runs. */
+  readonly consoleUrl?: string | undefined;
   /** Of every core node. */
   readonly coreUrls: readonly string[];
   readonly failures: ReadonlyMap<DaemonName, AppError>;
@@ -25,7 +27,7 @@ const DOMAIN = 'skerry.localhost';
 
 const portOf = (url: string) => new URL(url).port;
 
-function rowsOf({ urls, coreUrls, failures, ability, credit }: NetworkFacts): string[][] {
+function rowsOf({ urls, consoleUrl, coreUrls, failures, ability, credit }: NetworkFacts): string[][] {
   const row = (name: DaemonName, url: string | undefined, about: string) => [
     `  ${name}`,
     url ?? 'not running',
@@ -37,15 +39,9 @@ function rowsOf({ urls, coreUrls, failures, ability, credit }: NetworkFacts): st
       ? ''
       : `https://NAME.${DOMAIN}:${portOf(gatewayHttps)}/ and http://NAME.${DOMAIN}:${portOf(gatewayHttp)}/`;
   return [
-    ...(urls.core === undefined
+    ...(consoleUrl === undefined
       ? []
-      : [
-          [
-            '  console',
-            `${urls.core}/`,
-            'open it in a browser: it shows the network, and checks what it shows',
-          ],
-        ]),
+      : [['  console', consoleUrl, 'open it in a browser: it shows the network, and checks what it shows']]),
     row('core', urls.core, 'stores, exchanges and serves messages'),
     ...coreUrls.slice(1).map((url, at) => [`  core-${at + 2}`, url, 'stays in step with the others']),
     row('scheduler', urls.scheduler, 'chooses a compute node for each instance'),
@@ -121,6 +117,7 @@ export function renderFarewell(running: number): string {
 /** What renderWelcome tells, for programs. */
 export function welcomeRecord({
   urls,
+  consoleUrl,
   coreUrls,
   failures,
   dataDir,
@@ -129,7 +126,7 @@ export function welcomeRecord({
 }: NetworkFacts): Record<string, unknown> {
   return {
     status: 'up',
-    ...(urls.core === undefined ? {} : { console: `${urls.core}/` }),
+    ...(consoleUrl === undefined ? {} : { console: consoleUrl }),
     urls,
     core_urls: coreUrls,
     data_dir: dataDir,
