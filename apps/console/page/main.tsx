@@ -39,6 +39,17 @@ const VIEWS: readonly View[] = [
     show: ([id]) => (id === undefined ? <Machines /> : <MachinePage key={id} id={id} />),
   },
   {
+    part: 'names',
+    title: 'Names',
+    show: ([subject]) => (
+      <Lazy
+        key={subject}
+        load={() => import('./views/later.tsx')}
+        show={({ NamePage, Names }) => (subject === undefined ? <Names /> : <NamePage subject={subject} />)}
+      />
+    ),
+  },
+  {
     part: 'programs',
     title: 'Programs',
     show: ([hash]) =>

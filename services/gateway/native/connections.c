@@ -99,6 +99,7 @@ static void end(struct conn *conn) {
   client_leave(conn->client);
   if (conn->route) {
     conn->route->open--;
+    route_add(conn->route, conn->bytes[CLIENT], conn->bytes[INSTANCE]);
     route_release(conn->route);
   }
   conn->next = ended;
@@ -150,6 +151,7 @@ static void connected(struct conn *conn, int error) {
   if (error == 0) {
     count(conn, RELAYED);
     conn->route->connected_at = unix_seconds();
+    route_count(conn->route, conn->route->connected_at);
     enter(conn, OPEN);
     relay_both(conn);
   } else {

@@ -147,6 +147,12 @@ static void answer_question(const uint8_t *payload, uint32_t length) {
     answer.connected_at = route->connected_at;
     answer.failed_at = route->failed_at;
     answer.failure = route->failure;
+    if (route->traffic) {
+      answer.since = route->traffic->since;
+      answer.connections = route->traffic->connections;
+      answer.bytes_to_instance = route->traffic->to_instance;
+      answer.bytes_to_client = route->traffic->to_client;
+    }
   }
   control_tell(REPORT_ANSWER, &answer, sizeof answer);
 }

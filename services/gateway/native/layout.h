@@ -80,16 +80,24 @@ struct route_answer {
   uint32_t open;
   uint32_t connected_at;
   uint32_t failed_at;
+  uint32_t since;
+  uint64_t connections;
+  uint64_t bytes_to_instance;
+  uint64_t bytes_to_client;
   uint8_t is_known;
   uint8_t failure;
 } __attribute__((packed));
-_Static_assert(sizeof(struct route_answer) == 18, "");
+_Static_assert(sizeof(struct route_answer) == 46, "");
 _Static_assert(offsetof(struct route_answer, id) == 0, "");
 _Static_assert(offsetof(struct route_answer, open) == 4, "");
 _Static_assert(offsetof(struct route_answer, connected_at) == 8, "");
 _Static_assert(offsetof(struct route_answer, failed_at) == 12, "");
-_Static_assert(offsetof(struct route_answer, is_known) == 16, "");
-_Static_assert(offsetof(struct route_answer, failure) == 17, "");
+_Static_assert(offsetof(struct route_answer, since) == 16, "");
+_Static_assert(offsetof(struct route_answer, connections) == 20, "");
+_Static_assert(offsetof(struct route_answer, bytes_to_instance) == 28, "");
+_Static_assert(offsetof(struct route_answer, bytes_to_client) == 36, "");
+_Static_assert(offsetof(struct route_answer, is_known) == 44, "");
+_Static_assert(offsetof(struct route_answer, failure) == 45, "");
 
 struct listen_failure {
   int32_t error;

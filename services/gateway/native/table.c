@@ -164,5 +164,22 @@ void table_clear(struct table *table) {
 }
 
 void route_release(struct route *route) {
-  if (--route->refs == 0) free(route);
+  if (--route->refs > 0) return;
+  free(route->traffic);
+  free(route);
+}
+
+void route_count(struct route *route, uint32_t now) {
+  if (!route->traffic) {
+    route->traffic = calloc(1, sizeof *route->traffic);
+    if (!route->traffic) return;
+    route->traffic->since = now;
+  }
+  route->traffic->connections++;
+}
+
+void route_add(struct route *route, uint64_t to_instance, uint64_t to_client) {
+  if (!route->traffic) return;
+  route->traffic->to_instance += to_instance;
+  route->traffic->to_client += to_client;
 }

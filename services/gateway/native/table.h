@@ -3,10 +3,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of the connections to an instance, from the first one on. Most names have none, so it is not in the route itself. */
+struct traffic {
+  uint64_t connections, to_instance, to_client;
+  uint32_t since; /* Unix seconds */
+};
+
 struct route {
   uint32_t refs; /* the table and each open connection */
   uint32_t open; /* connections to the instance */
   uint32_t connected_at, failed_at; /* Unix seconds of the last attempts, 0 for never */
+  struct traffic *traffic; /* NULL before the first connection */
   uint8_t failure; /* errno of the last failed attempt */
   uint8_t flags; /* of enum route_flag */
   uint8_t length;
@@ -35,3 +42,7 @@ void table_share(struct table *table, struct route *route);
 void table_remove(struct table *table, const char *name, uint8_t length);
 void table_clear(struct table *table);
 void route_release(struct route *route);
+/* A connection came about. */
+void route_count(struct route *route, uint32_t now);
+/* Bytes of one that has ended. */
+void route_add(struct route *route, uint64_t to_instance, uint64_t to_client);

@@ -2,6 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
+import {
+  createSigner,
+  GatewayClient,
+  generatePrivateKey,
+  type NodeNames,
+  OwnerPass,
+  type Signer,
+} from '@skerry/client';
 import { readConfig } from '@skerry/kit';
 import { openClient, readBytes } from './dataplane/testing/suite/world.ts';
 import { gatewayService } from './index.ts';
@@ -27,6 +35,65 @@ describe('operating the gateway', () => {
     assert.match(metrics, /^skerry_gateway_http_requests_total\{class="http1",outcome="forwarded"\} 1$/m);
     assert.match(metrics, /^skerry_gateway_tls_connections_total\{outcome="unknown_name"\} 0$/m);
     assert.match(metrics, /^skerry_gateway_routes 1$/m);
+  });
+
+  test('lists: where names lead, and who shares one', async () => {
+    await using scene = await Scene.open();
+    const later = { ...running, instance_id: `${HASH.slice(0, -1)}0`, created_at: 2_000, placed: true };
+    assert.notEqual(later.instance_id, HASH);
+    scene.core.putQuietly({ ...running, placed: true });
+    await scene.start();
+    await scene.untilActive();
+    const names = { instance_hash: HASH, subdomain: NAME, ipv6: '::1', active: true };
+    const listed = async () => (await scene.api('/api/routes')).body;
+    assert.deepEqual(await listed(), {
+      routes: [{ ...names, shared_by: 1 }],
+      total: 1,
+      next_position: null,
+    });
+    scene.core.putQuietly(later);
+    await scene.sync();
+    assert.deepEqual((await listed()).routes, [{ ...names, shared_by: 2 }]);
+    const { body } = await scene.api('/api/collisions');
+    const because = 'the earlier one has it, and it counts from 1970-01-01T00:16:40.000Z';
+    const waiting = [{ instance_hash: later.instance_id, because }];
+    assert.deepEqual(body, {
+      collisions: [{ subdomain: NAME, holder: HASH, waiting }],
+      total: 1,
+      next_position: null,
+    });
+    scene.core.instances.delete(later.instance_id);
+    await scene.sync({ accept_loss: true });
+    assert.equal((await scene.api('/api/collisions')).body.total, 0);
+    assert.equal((await scene.api('/api/routes?position=100001')).status, 400);
+  });
+
+  test('traffic of a name is told to the owner of its instance alone', async () => {
+    await using scene = await Scene.open();
+    const owner = createSigner(generatePrivateKey());
+    scene.core.putQuietly({ ...running, owner: owner.address });
+    await scene.start();
+    await scene.untilActive();
+    await scene.visit();
+    const url = scene.urls[2]!;
+    const traffic = await (await GatewayClient.open(url, owner)).readTraffic(HASH);
+    assert.deepEqual(
+      [traffic.url, traffic.requests, traffic.connections, traffic.bytes_to_clients],
+      [HOST, 1, 0, 0],
+    );
+    assert.ok(traffic.since! > 1_700_000_000);
+    const path = `/api/traffic/${HASH}`;
+    assert.equal((await scene.api(path)).body.code, 'SIGNATURE_REQUIRED');
+    const asked = async (signer: Signer, names: NodeNames, signed = path) => {
+      const headers = await (await OwnerPass.create(signer, names)).headers({ method: 'GET', path: signed });
+      return (await scene.api(path, { headers })).body.code;
+    };
+    const domain = HOST.slice(NAME.length + 1);
+    assert.equal(await asked(owner, { domain }), undefined);
+    assert.equal(await asked(createSigner(generatePrivateKey()), { domain }), 'NOT_PERMITTED');
+    assert.equal(await asked(owner, { domain: 'other.example' }), 'INVALID_SIGNATURE');
+    assert.equal(await asked(owner, { domain, nodeId: HASH }), 'INVALID_SIGNATURE');
+    assert.equal(await asked(owner, { domain }, `/api/traffic/${'0'.repeat(64)}`), 'INVALID_SIGNATURE');
   });
 
   test('an instance that asks for it in its message learns who the client is (PROXY protocol)', async () => {

@@ -120,6 +120,8 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
     log,
     sync: (acceptLoss) => sync.sync(acceptLoss),
     plane,
+    core: source,
+    now: Date.now,
     planeName,
     instancePorts: [config.upstreamHttpsPort, config.upstreamHttpPort],
   });

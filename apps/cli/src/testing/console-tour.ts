@@ -37,6 +37,8 @@ const viewsOf = ({ nodeId, machineId, owner }: Tour): Readonly<Record<string, st
   [`machines/${machineId}`]: '.timeline [data-mark=proven]',
   messages: '.rows tbody tr >> nth=5',
   [`messages/${machineId}`]: '.verdict[data-state=proven]',
+  names: '.rows [data-mark=proven]',
+  [`names/${machineId}`]: 'ol.chain',
   programs: 'textarea',
   files: 'input[type=file], .panel',
   create: 'form, .stale',

@@ -168,3 +168,34 @@ const chainTransaction = fields({
 });
 export type ChainTransaction = Read<typeof chainTransaction>;
 export const readChainTransactions = fields({ transactions: rows(chainTransaction), ...chainList });
+
+export const readGateway = fields({
+  instance_count: number,
+  route_count: number,
+  last_sync_time: number,
+  domain: text,
+  http_port: maybe(number),
+  https_port: maybe(number),
+});
+
+const namedRoute = fields({
+  instance_hash: text,
+  subdomain: text,
+  ipv6: maybe(text),
+  active: flag,
+  shared_by: number,
+});
+export type NamedRoute = Read<typeof namedRoute>;
+export const readNamedRoutes = fields({
+  routes: rows(namedRoute),
+  total: number,
+  next_position: maybe(number),
+});
+
+const collision = fields({
+  subdomain: text,
+  holder: text,
+  waiting: list(fields({ instance_hash: text, because: text })),
+});
+export type Collision = Read<typeof collision>;
+export const readCollisions = fields({ collisions: rows(collision), total: number });

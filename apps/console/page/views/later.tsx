@@ -7,6 +7,7 @@ export { Credits } from './credits.tsx';
 export { Indexer } from './indexer.tsx';
 export { MachineCost } from './machine-cost.tsx';
 export { MachinePorts } from './machine-ports.tsx';
+export { NamePage, Names } from './names.tsx';
 export { Create } from './owner/create.tsx';
 export { Files } from './owner/files.tsx';
 export { Follow } from './owner/follow.tsx';

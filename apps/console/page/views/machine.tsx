@@ -4,8 +4,6 @@ import {
   readExplanation,
   readInstance,
   readWholeMessages,
-  readWhy,
-  type Why,
 } from '../data/answers.ts';
 import { identity } from '../data/identity.ts';
 import { messageLink, nodeLink, useNetwork } from '../data/network.ts';
@@ -19,51 +17,7 @@ import { linkTo } from '../pure/route.ts';
 import { type Step, timelineOf } from '../pure/timeline.ts';
 import { MachineAddress } from './machine-address.tsx';
 import { PhaseBadge } from './machines.tsx';
-
-const STEPS: Readonly<Record<string, string>> = {
-  message: 'its message is known',
-  name: 'its name is its own',
-  desired: 'its owner wants it to run',
-  allocation: 'it has a node and an address',
-  phase: 'it runs',
-  connection: 'it answers',
-};
-
-/** Why its name answers, or the first thing that is missing. */
-const WhyChain = ({ why }: { readonly why: Why }) => (
-  <>
-    <ol class="chain">
-      {why.chain.map(({ step, ok, detail }) => (
-        <li key={step} class={ok === true ? 'good' : ok === false ? 'bad' : 'plain'}>
-          <span class="step">
-            <b>{STEPS[step] ?? step}</b>
-            <span class="muted">
-              <Safe text={detail} limit={300} />
-            </span>
-          </span>
-        </li>
-      ))}
-    </ol>
-    {why.missing === null ? null : (
-      <p class="stale">
-        First missing: <Safe text={why.missing.message} limit={300} /> <code>{why.missing.code}</code>
-      </p>
-    )}
-  </>
-);
-
-function WhyPanel({ id }: { readonly id: string }) {
-  const why = useService('gateway', `/api/why/${id}`, readWhy);
-  return (
-    <Panel title="Why its name answers, or not" aside={<Mark kind="said" label="gateway" />}>
-      {why.isKnown ? (
-        <Loaded from={why}>{(value) => <WhyChain why={value} />}</Loaded>
-      ) : (
-        <Unknown service="gateway" />
-      )}
-    </Panel>
-  );
-}
+import { WhyPanel } from './why.tsx';
 
 const Explained = ({ value }: { readonly value: Explanation }) => (
   <>
@@ -284,7 +238,7 @@ export function MachinePage({ id }: { readonly id: string }) {
               machine={machine}
               hostname={names.kind === 'proven' ? names.value[machine.instance_id] : undefined}
             />
-            <WhyPanel id={machine.instance_id} />
+            <WhyPanel subject={machine.instance_id} />
             <Lazy
               load={() => import('./later.tsx')}
               show={({ MachineCost, MachinePorts }) => (

@@ -12,6 +12,7 @@ import { type LogLine, readMachineLogs } from './machine-logs.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
+import { readTraffic, type Traffic, type TrafficOf } from './traffic.ts';
 import { type Uploaded, upload } from './upload.ts';
 import { askWebhooks, type WebhookAnswer, type WebhookQuestion } from './webhooks.ts';
 
@@ -71,6 +72,8 @@ export interface Tasks {
     readonly asked: MachineAt & { readonly action: CopyAction };
     readonly answer: Copies;
   };
+  /** Asked with `by`: the first time, the owner signs a pass for the gateway. */
+  readonly traffic: { readonly asked: TrafficOf; readonly answer: Traffic };
   /** Asked with `by`. It tells how far it is: hashed from 0 to 1, sent from 1 to 2. */
   readonly upload: {
     readonly asked: { readonly coreUrl: string; readonly file: File };
@@ -121,6 +124,7 @@ const HANDLERS: Handlers = {
   act: ({ coreUrl, action }, _onProgress, signer) => act(coreUrl, action, signer),
   machineLogs: (asked, _onProgress, signer) => readMachineLogs(asked, signer),
   machineCopies: ({ action, ...of }, _onProgress, signer) => workOnCopies(of, action, signer),
+  traffic: (of, _onProgress, signer) => readTraffic(of, signer),
   upload: ({ coreUrl, file }, onProgress, signer) => upload(coreUrl, file, signer, onProgress),
   webhook: ({ coreUrl, question }, _onProgress, signer) => askWebhooks(coreUrl, question, signer),
 };

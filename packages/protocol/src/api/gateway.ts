@@ -1,4 +1,5 @@
 import { type Static, Type } from '../type.ts';
+import { NAMES_API } from './gateway-names.ts';
 import { type Api, orNull, text } from './operation.ts';
 import { FRONT_API, REFERENCE_API } from './reference.ts';
 
@@ -155,6 +156,7 @@ export const GATEWAY_API = {
       },
     },
   },
+  ...NAMES_API,
   getGatewayStatus: {
     method: 'GET',
     path: '/api/status',

@@ -29,6 +29,20 @@ export interface Attempts {
   readonly failure: RouteFailure | null;
   /** TLS connections that are open now. */
   readonly open: number;
+  readonly traffic: Traffic;
+}
+
+/** What passed to and from an instance since its route was last set, as far as it is remembered. */
+export interface Traffic {
+  /** When what is counted began, Unix seconds; null where nothing came yet. */
+  readonly since: number | null;
+  /** TLS connections. */
+  readonly connections: number;
+  /** Of TLS connections that have ended. */
+  readonly bytesToInstance: number;
+  readonly bytesToClient: number;
+  /** HTTP requests on port 80 that the instance was asked. */
+  readonly requests: number;
 }
 
 /** What the access log tells of one connection, when it has ended. */

@@ -21,6 +21,7 @@ import { fullHostname } from '../table/compile.ts';
 import { explainWhy, isWorthProbing, parseWhySubject } from '../table/why.ts';
 import type { ApiKeys } from './keys.ts';
 import { createGatewayMetrics } from './metrics.ts';
+import { type NamesOptions, namesHandlers } from './names.ts';
 import { Prober } from './probe.ts';
 import { recordOfHash, recordOfName } from './records.ts';
 
@@ -31,6 +32,8 @@ export interface ApiOptions {
   readonly ports: ListenPorts;
   readonly log: Logger;
   readonly plane: DataPlane;
+  readonly core: NamesOptions['core'];
+  readonly now: () => number;
   readonly planeName: string;
   /** Ports of instances that `why` tries. */
   readonly instancePorts: readonly number[];
@@ -50,7 +53,7 @@ function statusOf({ routing, ports }: ApiOptions): GatewayStatus {
 
 const INFO = {
   title: 'Skerry gateway',
-  description: `Which host name leads to which instance, and why one does not answer. Reading needs no credential.
+  description: `Which host name leads to which instance, and why one does not answer. Reading needs no credential, but for\nwhat passed to an instance, which only its owner is told.
 Every error is \`{error, status: "error", code}\`.`,
 };
 
@@ -85,6 +88,7 @@ function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATE
     },
     getGatewayMetrics: async () =>
       answer(200, await metrics.text(), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
+    ...namesHandlers(options),
     ...frontHandlers(GATEWAY_API, INFO),
     ...referenceHandlers(GATEWAY_API, INFO),
   };

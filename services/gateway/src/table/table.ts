@@ -28,6 +28,8 @@ export class InstanceTable {
   readonly #instances = new Map<string, Instance>();
   /** By subdomain; the first has the name. Nearly always there is one. */
   readonly #named = new Map<string, readonly Instance[]>();
+  /** Those of them that several have. */
+  readonly #shared = new Set<string>();
   #routeCount = 0;
 
   constructor(domain: string) {
@@ -49,6 +51,24 @@ export class InstanceTable {
   /** Those that share a name, the one that has it first. */
   listNamed(subdomain: string): readonly Instance[] {
     return this.#named.get(subdomain) ?? [];
+  }
+
+  get nameCount(): number {
+    return this.#named.size;
+  }
+
+  get sharedCount(): number {
+    return this.#shared.size;
+  }
+
+  /** Every name with those that share it, in the order in which the names came. */
+  names(): Iterable<readonly [string, readonly Instance[]]> {
+    return this.#named.entries();
+  }
+
+  /** Names that several share. */
+  sharedNames(): Iterable<string> {
+    return this.#shared;
   }
 
   instances(): Iterable<Instance> {
@@ -93,6 +113,8 @@ export class InstanceTable {
     const after = routeFor(hostname, named);
     if (named.length === 0) this.#named.delete(subdomain);
     else this.#named.set(subdomain, named);
+    if (named.length > 1) this.#shared.add(subdomain);
+    else this.#shared.delete(subdomain);
     this.#routeCount += Number(after.ipv6 !== null) - Number(before.ipv6 !== null);
     return isSameRoute(before, after) ? [] : [after];
   }

@@ -99,6 +99,8 @@ export async function liveByClicks(core: string, place: Place): Promise<void> {
     const id = await makeMachine(page, core, await storeDisk(page, core, place));
     const client = new CoreClient({ url: core });
     await copyDisk(page);
+    await sign(page, 'Count traffic');
+    await page.locator('[data-state=counted] div', { hasText: 'HTTP requests' }).getByText('1').waitFor();
     // What only an owner of a running machine sees.
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });

@@ -8,6 +8,7 @@ import { Failed } from '../../parts/states.tsx';
 import type { Action } from '../../workers/actions.ts';
 import { MachineCopies } from './machine-copies.tsx';
 import { MachineLogs } from './machine-logs.tsx';
+import { MachineTraffic } from './machine-traffic.tsx';
 
 /** What its owner may do with a machine; nothing for anybody else. */
 export function MachineActions({ machine }: { readonly machine: Instance }) {
@@ -59,6 +60,7 @@ export function MachineActions({ machine }: { readonly machine: Instance }) {
       </Panel>
       <MachineLogs machine={machine} />
       <MachineCopies machine={machine} />
+      <MachineTraffic machine={machine} />
     </>
   );
 }

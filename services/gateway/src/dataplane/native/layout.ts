@@ -73,12 +73,19 @@ export const ACCESS_RECORD = new Layout({
   nameLength: 'u8',
 });
 
-/** What is known of a route: the answer to the question `id`. Times are Unix seconds, 0 for never; `failure` is an errno. */
+/**
+ * What is known of a route: the answer to the question `id`. Times are Unix seconds, 0 for never; `failure` is an errno; bytes are
+ * those of connections that have ended.
+ */
 export const ROUTE_ANSWER = new Layout({
   id: 'u32',
   open: 'u32',
   connectedAt: 'u32',
   failedAt: 'u32',
+  since: 'u32',
+  connections: 'u64',
+  bytesToInstance: 'u64',
+  bytesToClient: 'u64',
   isKnown: 'u8',
   failure: 'u8',
 });

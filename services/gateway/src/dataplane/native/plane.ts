@@ -57,6 +57,10 @@ function listenError(errno: number, address: string, port: number): Error {
   });
 }
 
+/** Of two moments, each of which may be none. */
+const earliest = (one: number | null, other: number | null) =>
+  one === null || other === null ? (one ?? other) : Math.min(one, other);
+
 /**
  * The data plane whose TLS side is a small program of its own (native/): it accepts, reads the name, connects and relays, with
  * the kernel doing the copying. This class decides: it keeps the program's table as the routes are, reads its figures, starts
@@ -225,13 +229,21 @@ export class NativeDataPlane implements DataPlane {
     if (this.#routes.get(hostname) === undefined) return undefined;
     const answer = await this.#ask(hostname);
     const http = this.#routes.attempts(hostname);
-    if (!answer?.isKnown) return { ...http, open: 0 };
+    const { since, requests } = this.#routes.traffic(hostname);
+    if (!answer?.isKnown) return { ...http, open: 0, traffic: this.#routes.traffic(hostname) };
     const later = (seconds: number, other: number | null) => Math.max(seconds, other ?? 0) || null;
     return {
       connectedAt: later(answer.connectedAt, http.connectedAt),
       failedAt: later(answer.failedAt, http.failedAt),
       failure: answer.failedAt > (http.failedAt ?? 0) ? failureOfNumber(answer.failure) : http.failure,
       open: answer.open,
+      traffic: {
+        since: earliest(answer.since || null, since),
+        connections: answer.connections,
+        bytesToInstance: answer.bytesToInstance,
+        bytesToClient: answer.bytesToClient,
+        requests,
+      },
     };
   }
 

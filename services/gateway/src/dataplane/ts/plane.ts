@@ -73,7 +73,11 @@ export class TsDataPlane implements DataPlane {
 
   async findAttempts(hostname: string): Promise<Attempts | undefined> {
     if (this.#routes.get(hostname) === undefined) return undefined;
-    return { ...this.#routes.attempts(hostname), open: this.#side.perInstance.get(hostname) };
+    return {
+      ...this.#routes.attempts(hostname),
+      open: this.#side.perInstance.get(hostname),
+      traffic: this.#routes.traffic(hostname),
+    };
   }
 
   async drain(timeoutMs: number): Promise<void> {

@@ -1,9 +1,19 @@
-import type { Attempts, Route, RouteChange, RouteFailure } from '../port.ts';
+import type { Attempts, Route, RouteChange, RouteFailure, Traffic } from '../port.ts';
 
 /** How many instances' last attempts are remembered. */
 const MAX_ATTEMPTS = 10_000;
 
-type Times = Omit<Attempts, 'open'>;
+/** How many instances' traffic is remembered: those that were busy last. */
+const MAX_TRAFFIC = 10_000;
+
+type Times = Omit<Attempts, 'open' | 'traffic'>;
+const NO_TRAFFIC: Traffic = {
+  since: null,
+  connections: 0,
+  bytesToInstance: 0,
+  bytesToClient: 0,
+  requests: 0,
+};
 const NO_ATTEMPT: Times = { connectedAt: null, failedAt: null, failure: null };
 
 /** Host name to address, as it is looked up once for each connection or request, and how attempts to connect went. */
@@ -12,6 +22,7 @@ export class RouteTable {
   /** Few ask for the header, so it costs the others nothing. */
   readonly #withProxyHeader = new Set<string>();
   readonly #attempts = new Map<string, Times>();
+  readonly #traffic = new Map<string, Traffic>();
 
   get size(): number {
     return this.#addresses.size;
@@ -38,6 +49,7 @@ export class RouteTable {
       if (proxyHeader && ipv6 !== null) this.#withProxyHeader.add(hostname);
       else this.#withProxyHeader.delete(hostname);
       this.#attempts.delete(hostname);
+      this.#traffic.delete(hostname);
     }
   }
 
@@ -57,6 +69,34 @@ export class RouteTable {
       failure === undefined ? { ...before, connectedAt: now } : { ...before, failedAt: now, failure },
     );
     if (this.#attempts.size > MAX_ATTEMPTS) this.#attempts.delete(this.#attempts.keys().next().value!);
+  }
+
+  #count(hostname: string, add: (before: Traffic) => Partial<Traffic>): void {
+    const before = this.#traffic.get(hostname) ?? { ...NO_TRAFFIC, since: Math.floor(Date.now() / 1000) };
+    this.#traffic.delete(hostname);
+    this.#traffic.set(hostname, { ...before, ...add(before) });
+    if (this.#traffic.size > MAX_TRAFFIC) this.#traffic.delete(this.#traffic.keys().next().value!);
+  }
+
+  countConnection(hostname: string): void {
+    this.#count(hostname, ({ connections }) => ({ connections: connections + 1 }));
+  }
+
+  countRequest(hostname: string): void {
+    this.#count(hostname, ({ requests }) => ({ requests: requests + 1 }));
+  }
+
+  /** Of a connection that has ended; nothing where its route is gone or forgotten. */
+  countBytes(hostname: string, toInstance: number, toClient: number): void {
+    if (!this.#traffic.has(hostname)) return;
+    this.#count(hostname, ({ bytesToInstance, bytesToClient }) => ({
+      bytesToInstance: bytesToInstance + toInstance,
+      bytesToClient: bytesToClient + toClient,
+    }));
+  }
+
+  traffic(hostname: string): Traffic {
+    return this.#traffic.get(hostname) ?? NO_TRAFFIC;
   }
 
   attempts(hostname: string): Times {

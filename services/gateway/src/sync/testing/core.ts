@@ -86,7 +86,16 @@ export class TestingCore implements AsyncDisposable {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '/', 'http://core');
     if (url.pathname === '/api/v0/events') this.#stream(url, response);
-    else this.#list(url, response);
+    else if (url.pathname === '/api/v0/instances') this.#list(url, response);
+    else this.#one(url.pathname.split('/').at(-1)!, response);
+  }
+
+  #one(id: string, response: ServerResponse): void {
+    const view = this.instances.get(id);
+    response.setHeader('content-type', 'application/json');
+    if (view) return void response.end(JSON.stringify({ ...SCHEDULED, ...view }));
+    response.statusCode = 404;
+    response.end(JSON.stringify({ error: 'none', status: 'error', code: 'INSTANCE_NOT_FOUND' }));
   }
 
   #list(url: URL, response: ServerResponse): void {

@@ -111,6 +111,25 @@ export function tlsLimitsSuite(create: CreateDataPlane): void {
       assert.equal(await world.plane.findAttempts(NAME_UNKNOWN), undefined);
     });
 
+    test('what passed to an instance is counted by its name, and not by others', async () => {
+      await using world = await openWorld(create);
+      world.tlsA.handle = echo;
+      const nothing = { since: null, connections: 0, bytesToInstance: 0, bytesToClient: 0, requests: 0 };
+      assert.deepEqual((await world.plane.findAttempts(NAME_A))!.traffic, nothing);
+      const begun = Math.floor(Date.now() / 1000);
+      for (let round = 0; round < 2; round++) {
+        const client = await speak(world.ports.https);
+        client.end();
+        await endingOf(client);
+      }
+      const sent = 2 * HELLO.length;
+      await until(async () => (await world.plane.findAttempts(NAME_A))!.traffic.bytesToClient >= sent);
+      const { since, ...counted } = (await world.plane.findAttempts(NAME_A))!.traffic;
+      assert.deepEqual(counted, { connections: 2, bytesToInstance: sent, bytesToClient: sent, requests: 0 });
+      assert.ok(since! >= begun && since! <= Date.now() / 1000);
+      assert.deepEqual((await world.plane.findAttempts(NAME_DEAD))!.traffic, nothing);
+    });
+
     test('several planes on one port share what comes, and what one leaves the other has', async () => {
       let first: DataPlaneOptions | undefined;
       await using world = await openWorld((options) => {

@@ -204,6 +204,7 @@ function bind(upstream: ClientRequest, exchange: Exchange, forwarding: Forwardin
   upstream.once('response', (answer) => {
     answered = true;
     forwarding.routes.noteAttempt(target.hostname);
+    forwarding.routes.countRequest(target.hostname);
     settleExpectation();
     passBack(answer, exchange);
   });

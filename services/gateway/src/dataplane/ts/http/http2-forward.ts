@@ -143,6 +143,7 @@ function passAnswer(
   upstream.on('headers', (headers) => inform(headers));
   upstream.once('response', (headers, flags) => {
     routes.noteAttempt(target.hostname);
+    routes.countRequest(target.hostname);
     if (stream.destroyed) return;
     const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     try {

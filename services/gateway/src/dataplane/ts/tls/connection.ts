@@ -91,10 +91,13 @@ export class TlsConnection implements WireOwner, Staged {
 
   #leave(): void {
     if (this.stage === undefined) return;
-    const { stages, side, counters } = this.#context;
+    const { stages, side, counters, routes } = this.#context;
     stages.leave(this);
     side.perClient.leave(this.#clientKey);
-    if (this.#hostname !== undefined) side.perInstance.leave(this.#hostname);
+    if (this.#hostname !== undefined) {
+      side.perInstance.leave(this.#hostname);
+      routes.countBytes(this.#hostname, this.#bytesToInstance, this.#bytesToClient);
+    }
     counters.figures.open--;
     counters.figures.bytesToInstances += this.#bytesToInstance;
     counters.figures.bytesToClients += this.#bytesToClient;
@@ -176,6 +179,7 @@ export class TlsConnection implements WireOwner, Staged {
     const hostname = this.#hostname!;
     this.#count('relayed');
     routes.noteAttempt(hostname);
+    routes.countConnection(hostname);
     stages.enter(this, 'open');
     let isTaken = true;
     if (routes.wantsProxyHeader(hostname)) isTaken = instance.write(proxyHeader(this.#client));
