@@ -214,6 +214,7 @@ describe('the contract', () => {
     getService: [one],
     listFailures: [one],
     listUptime: [one],
+    listDays: [one],
     getStatus: [{}],
     getPage: [{}],
     getDocument: [{}],

@@ -72,6 +72,7 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
       ...['--hour', HOUR, '--data-dir', join(home, 'net')],
       // The core node tells where they are, which the console learns from it.
       ...['--scheduler-port', String(await findFreePort()), '--status-port', String(await findFreePort())],
+      ...['--gateway-port', String(await findFreePort())],
     ]),
   );
   const first = net.urls.core!;

@@ -59,6 +59,18 @@ export const UptimeView = Type.Object(
 );
 export type UptimeView = Static<typeof UptimeView>;
 
+export const UptimeDayView = Type.Object(
+  {
+    date: Type.String({ format: 'date', description: 'the day, UTC' }),
+    amount: Percent('of its checks'),
+    hits: Type.Integer({ description: 'checks' }),
+    failures: Type.Integer({ description: 'of these' }),
+    avg_response: Microseconds('microseconds'),
+  },
+  { title: 'UptimeDay' },
+);
+export type UptimeDayView = Static<typeof UptimeDayView>;
+
 const StatusServiceView = Type.Object(
   {
     status: Type.Enum(['ok', 'degraded']),
@@ -143,6 +155,19 @@ export const STATUS_API = {
     example: {
       params: { id: 1 },
       answer: [{ timeframe: '2026-01-01T10:00:00.000Z', amount: 100, hits: 15, avg_response: 1_310 }],
+    },
+  },
+  listDays: {
+    method: 'GET',
+    path: '/api/services/:id/uptime_days',
+    summary: 'Get the last year of a service day by day, oldest first; days without a check are left out',
+    tag: 'services',
+    params: ServiceParams,
+    answers: { 200: Type.Array(UptimeDayView) },
+    errors: ['SERVICE_NOT_FOUND'],
+    example: {
+      params: { id: 1 },
+      answer: [{ date: '2026-01-01', amount: 99.93, hits: 1_440, failures: 1, avg_response: 1_310 }],
     },
   },
   getStatus: {

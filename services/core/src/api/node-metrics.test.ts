@@ -120,6 +120,32 @@ describe('the metrics lookup', () => {
     assert.deepEqual(left.item_hash, [other.item_hash]);
   });
 
+  test('its history: parts of equal length, with who answered and which versions were told', async () => {
+    const node = 'cd'.repeat(32);
+    const of = (measuredAt: number, more: object) => ({ ...recordOf(measuredAt, more), node_id: node });
+    const today = Math.floor(NOW / DAY) * DAY;
+    const rows = [
+      of(today - 1, { version: '1.1.0', base_latency: 0.75 }),
+      of(today - 2, { version: '1.0.0' }),
+      of(today - 3, { base_latency: null }),
+      of(today - 3 * DAY, { version: '1.0.0' }),
+    ];
+    await core.send(signers.monitor, draftOf({ crn: rows }));
+    const { body } = await core.get(`/compute/${node}/metrics/history?count=3`);
+    const yesterday = { measurements: 3, answered: 2, base_latency: 0.5, versions: ['1.0.0', '1.1.0'] };
+    assert.deepEqual(body, {
+      step: DAY,
+      from: today - 2 * DAY,
+      history: [{ start: today - DAY, ...yesterday }],
+    });
+    const minutes = await core.get(`/compute/${node}/metrics/history?step=60&count=400`);
+    const minute = { start: today - 60, ...yesterday };
+    // NOW is the first second of a day.
+    assert.deepEqual(minutes.body.history, [minute]);
+    const { status, body: none } = await core.get(`/core/${node}/metrics/history`);
+    assert.deepEqual([status, none.code], [404, 'NODE_NOT_FOUND']);
+  });
+
   test('a change of the trusted publishers is made up for', async () => {
     const all = await timesOf('?start_date=1');
     await deriveFor(core.rooms, { scoring_publishers: [signers.alice.address] });

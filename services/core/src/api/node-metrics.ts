@@ -1,7 +1,13 @@
 import type { Handlers } from '@skerry/kit';
 import { AppError, type NodeKind, parseItemHash } from '@skerry/protocol';
 import type { MEASUREMENTS_API } from '@skerry/protocol/api/core/measurements';
-import { columnsOf, type MetricsRow, readNodeMetrics, windowOf } from '../state/measurements/node-metrics.ts';
+import {
+  columnsOf,
+  type MetricsRow,
+  readNodeHistory,
+  readNodeMetrics,
+  windowOf,
+} from '../state/measurements/node-metrics.ts';
 import type { Rooms } from './rooms.ts';
 
 /** A year of one node, measured by five monitors every hour. */
@@ -39,5 +45,20 @@ export function nodeMetricsHandlers({
         );
       return { metrics: query.format === 'rows' ? asRows(rows) : asColumns(kind, rows) };
     };
-  return { getCoreMeasurements: handlerOf('core'), getComputeMeasurements: handlerOf('compute') };
+  const historyOf =
+    (kind: NodeKind): Handlers<typeof MEASUREMENTS_API>['getCoreHistory'] =>
+    async ({ params, query: { step, count } }) => {
+      const nodeId = parseItemHash(params.node_hash);
+      const from = (Math.floor(now() / 1000 / step) - count + 1) * step;
+      const parts = await readNodeHistory(db, kind, nodeId, { from, step });
+      if (parts.length === 0)
+        throw new AppError('NODE_NOT_FOUND', `there are no measurements of the ${kind} node ${nodeId} then`);
+      return { step, from, history: parts.map((part) => ({ ...part, versions: [...(part.versions ?? [])] })) };
+    };
+  return {
+    getCoreMeasurements: handlerOf('core'),
+    getComputeMeasurements: handlerOf('compute'),
+    getCoreHistory: historyOf('core'),
+    getComputeHistory: historyOf('compute'),
+  };
 }

@@ -64,6 +64,17 @@ test('a history is the same after it was written and read, and every window sums
   );
 });
 
+test('days are kept for a year, and those of the last week come from what an older version wrote', () => {
+  const history = new History();
+  for (let day = 400; day >= 0; day--) history.add((day === 3 ? bad : ok)(NOW - day * DAY_MS));
+  const days = history.listDays();
+  assert.deepEqual([days.length, days.at(-1)!.startMs], [366, Math.floor(NOW / DAY_MS) * DAY_MS]);
+  assert.deepEqual(days.at(-4)!.bucket, { hits: 1, failures: 1, latencyUs: 0 });
+  assert.deepEqual(History.fromRecord(history.toRecord()).listDays(), days);
+  const { days: _, ...older } = history.toRecord();
+  assert.deepEqual(History.fromRecord(older).listDays().slice(-8), days.slice(-8));
+});
+
 async function createDir() {
   const path = await mkdtemp(join(tmpdir(), 'skerry-status-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };

@@ -3,6 +3,9 @@ export const BUCKET_MS = 900_000;
 export const KEPT_MS = 7 * 86_400_000;
 const BUCKETS_KEPT = KEPT_MS / BUCKET_MS + 1;
 const FAILURES_KEPT = 100;
+const DAY_MS = 86_400_000;
+/** Days are kept for longer: people ask what a year was like. */
+const DAYS_KEPT = 366;
 
 export interface Result {
   /** Milliseconds since 1970. */
@@ -27,9 +30,14 @@ export interface FailedCheck {
   readonly statusCode: number | null;
 }
 
+/** A number of a bucket or a day, and what is in it. */
+type Row = readonly [number, number, number, number];
+
 /** A history as it is written to disk. */
 export interface HistoryRecord {
-  readonly buckets: readonly (readonly [number, number, number, number])[];
+  readonly buckets: readonly Row[];
+  /** Left out by versions before this field. */
+  readonly days?: readonly Row[];
   readonly failures: readonly FailedCheck[];
   readonly last: Result | null;
   readonly totals: Totals;
@@ -46,10 +54,35 @@ export interface Totals {
 const NOTHING: Totals = { hits: 0, failures: 0, firstMs: null, lastSuccessMs: null, lastFailureMs: null };
 
 const bucketOf = (timeMs: number) => Math.floor(timeMs / BUCKET_MS);
+const dayOf = (timeMs: number) => Math.floor(timeMs / DAY_MS);
+
+const rowOf = ([key, { hits, failures, latencyUs }]: readonly [number, Bucket]): Row =>
+  [key, hits, failures, latencyUs] as const;
+const bucketsOf = (rows: readonly Row[]) =>
+  new Map(rows.map(([key, hits, failures, latencyUs]) => [key, { hits, failures, latencyUs }]));
+
+/** Counts a check in its part. */
+function count(parts: Map<number, Bucket>, key: number, { isOnline, latencyUs }: Result): void {
+  const bucket = parts.get(key) ?? { hits: 0, failures: 0, latencyUs: 0 };
+  parts.set(key, bucket);
+  bucket.hits++;
+  if (isOnline) bucket.latencyUs += latencyUs ?? 0;
+  else bucket.failures++;
+}
+
+function prune(parts: Map<number, Bucket>, newest: number, kept: number): void {
+  if (parts.size <= kept) return;
+  for (const key of parts.keys()) if (key <= newest - kept) parts.delete(key);
+}
+
+/** What there is, oldest first, by the time at which each begins. */
+const listed = (parts: Map<number, Bucket>, lengthMs: number) =>
+  [...parts].sort(([a], [b]) => a - b).map(([key, bucket]) => ({ startMs: key * lengthMs, bucket }));
 
 /** What became of the checks of one service. */
 export class History {
   #buckets = new Map<number, Bucket>();
+  #days = new Map<number, Bucket>();
   #failures: FailedCheck[] = [];
   #totals: Totals = NOTHING;
   #last: Result | null = null;
@@ -68,16 +101,12 @@ export class History {
   }
 
   add(result: Result): void {
-    const { atMs, isOnline, latencyUs, issue, statusCode } = result;
-    const key = bucketOf(atMs);
-    const bucket = this.#buckets.get(key) ?? { hits: 0, failures: 0, latencyUs: 0 };
-    this.#buckets.set(key, bucket);
-    bucket.hits++;
-    if (isOnline) bucket.latencyUs += latencyUs ?? 0;
-    else {
-      bucket.failures++;
+    const { atMs, isOnline, issue, statusCode } = result;
+    const [key, day] = [bucketOf(atMs), dayOf(atMs)];
+    count(this.#buckets, key, result);
+    count(this.#days, day, result);
+    if (!isOnline)
       this.#failures = [...this.#failures, { atMs, issue: issue ?? '', statusCode }].slice(-FAILURES_KEPT);
-    }
     const { hits, failures, firstMs, lastSuccessMs, lastFailureMs } = this.#totals;
     this.#totals = {
       hits: hits + 1,
@@ -87,7 +116,8 @@ export class History {
       lastFailureMs: isOnline ? lastFailureMs : atMs,
     };
     this.#last = result;
-    if (this.#buckets.size > BUCKETS_KEPT) this.#prune(key);
+    prune(this.#buckets, key, BUCKETS_KEPT);
+    prune(this.#days, day, DAYS_KEPT);
   }
 
   /** All checks of the last `spanMs`, the quarter of an hour in which it began included. */
@@ -105,38 +135,47 @@ export class History {
 
   /** Quarters of an hour with checks, oldest first, by the time at which each begins. */
   list(): { startMs: number; bucket: Readonly<Bucket> }[] {
-    return [...this.#buckets]
-      .sort(([a], [b]) => a - b)
-      .map(([key, bucket]) => ({ startMs: key * BUCKET_MS, bucket }));
+    return listed(this.#buckets, BUCKET_MS);
+  }
+
+  /** Days (UTC) with checks, up to a year of them, oldest first. */
+  listDays(): { startMs: number; bucket: Readonly<Bucket> }[] {
+    return listed(this.#days, DAY_MS);
   }
 
   toRecord(): HistoryRecord {
     return {
-      buckets: [...this.#buckets].map(([key, { hits, failures, latencyUs }]) => [
-        key,
-        hits,
-        failures,
-        latencyUs,
-      ]),
+      buckets: [...this.#buckets].map(rowOf),
+      days: [...this.#days].map(rowOf),
       failures: this.#failures,
       last: this.#last,
       totals: this.#totals,
     };
   }
 
-  static fromRecord({ buckets, failures, last, totals }: HistoryRecord): History {
+  static fromRecord({ buckets, days, failures, last, totals }: HistoryRecord): History {
     const history = new History();
-    history.#buckets = new Map(
-      buckets.map(([key, hits, failed, latencyUs]) => [key, { hits, failures: failed, latencyUs }]),
-    );
+    history.#buckets = bucketsOf(buckets);
+    history.#days = days ? bucketsOf(days) : history.#daysOfBuckets();
     history.#failures = [...failures];
     history.#last = last;
     history.#totals = totals;
     return history;
   }
 
-  #prune(newest: number): void {
-    for (const key of this.#buckets.keys()) if (key <= newest - BUCKETS_KEPT) this.#buckets.delete(key);
+  /** What an older version kept: the days of the last week. */
+  #daysOfBuckets(): Map<number, Bucket> {
+    const days = new Map<number, Bucket>();
+    for (const [key, { hits, failures, latencyUs }] of this.#buckets) {
+      const day = dayOf(key * BUCKET_MS);
+      const sum = days.get(day) ?? { hits: 0, failures: 0, latencyUs: 0 };
+      days.set(day, {
+        hits: sum.hits + hits,
+        failures: sum.failures + failures,
+        latencyUs: sum.latencyUs + latencyUs,
+      });
+    }
+    return days;
   }
 }
 

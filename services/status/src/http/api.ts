@@ -13,7 +13,7 @@ import { AppError } from '@skerry/protocol';
 import { STATUS_API } from '@skerry/protocol/api/status';
 import type { Service } from '../history/store.ts';
 import { CONTENT_SECURITY_POLICY, renderPage } from './page.ts';
-import { failuresView, serviceView, uptimeView } from './views.ts';
+import { daysView, failuresView, serviceView, uptimeView } from './views.ts';
 
 export interface ApiSource {
   readonly services: () => readonly Service[];
@@ -26,7 +26,7 @@ export interface ApiSource {
 
 const INFO = {
   title: 'Skerry status service',
-  description: `Whether the services of the network answer, now and during the last week. Reading requires no credential.\nEvery error is \`{error, status: "error", code}\`.`,
+  description: `Whether the services of the network answer, now, during the last week, and day by day for a year. Reading requires no credential.\nEvery error is \`{error, status: "error", code}\`.`,
 };
 
 function handlersOf({ services, find, reasons, periodSeconds, now }: ApiSource): Handlers<typeof STATUS_API> {
@@ -41,6 +41,7 @@ function handlersOf({ services, find, reasons, periodSeconds, now }: ApiSource):
     getService: ({ params }) => serviceView(findOrThrow(params.id), now(), periodSeconds),
     listFailures: ({ params }) => failuresView(findOrThrow(params.id)),
     listUptime: ({ params }) => uptimeView(findOrThrow(params.id), now()),
+    listDays: ({ params }) => daysView(findOrThrow(params.id)),
     getStatus() {
       const all = services();
       return {

@@ -1,4 +1,4 @@
-import type { FailureView, ServiceView, UptimeView } from '@skerry/protocol/api/status';
+import type { FailureView, ServiceView, UptimeDayView, UptimeView } from '@skerry/protocol/api/status';
 import { BUCKET_MS, meanLatency, percentOnline } from '../history/history.ts';
 import type { Service } from '../history/store.ts';
 import { GROUPS } from '../registry.ts';
@@ -44,6 +44,15 @@ export const failuresView = ({ history }: Service): FailureView[] =>
     created_at: isoOf(atMs),
     issue,
     error_code: statusCode,
+  }));
+
+export const daysView = ({ history }: Service): UptimeDayView[] =>
+  history.listDays().map(({ startMs, bucket }) => ({
+    date: isoOf(startMs).slice(0, 10),
+    amount: percentOnline(bucket),
+    hits: bucket.hits,
+    failures: bucket.failures,
+    avg_response: meanLatency(bucket),
   }));
 
 export const uptimeView = ({ history }: Service, nowMs: number): UptimeView[] =>

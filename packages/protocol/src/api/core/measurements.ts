@@ -69,8 +69,55 @@ const measurementsOf = <const Kind extends NodeKind, A extends TSchema>(kind: Ki
     deployed: { differs: 'a setting says whose measurements count; there are more columns' },
   }) as const;
 
+const DAY_SECONDS = 86_400;
+const STEPS_MAX = 400;
+
+const HistoryQuery = Type.Object(
+  {
+    step: defaulted(
+      Type.Integer({ minimum: 60, maximum: DAY_SECONDS, description: 'how long a part is, seconds' }),
+      DAY_SECONDS,
+    ),
+    count: defaulted(
+      Type.Integer({ minimum: 1, maximum: STEPS_MAX, description: 'how many parts, up to the present one' }),
+      90,
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const MeasuredPart = Type.Object(
+  {
+    start: Type.Integer({ description: 'Unix seconds, a whole number of steps' }),
+    measurements: Type.Integer({ description: 'how often the node was measured' }),
+    answered: Type.Integer({ description: 'how often of these it answered at all' }),
+    base_latency: orNull(Type.Number({ description: 'mean, seconds' })),
+    versions: Type.Array(Type.String(), { description: 'that it told, each once' }),
+  },
+  { title: 'MeasuredPart' },
+);
+export type MeasuredPart = Static<typeof MeasuredPart>;
+
+const historyOf = <const Kind extends NodeKind>(kind: Kind) =>
+  ({
+    method: 'GET',
+    path: `/api/v0/${kind}/:node_hash/metrics/history`,
+    summary: `How often a ${kind} node was measured and answered, and its versions, part by part; parts without a measurement are left out`,
+    ...reads('INVALID_HASH', 'NODE_NOT_FOUND'),
+    params: NodeParams,
+    query: HistoryQuery,
+    answers: {
+      200: Type.Object(
+        { step: Type.Integer(), from: Type.Integer(), history: Type.Array(MeasuredPart) },
+        { title: 'MeasuredHistory' },
+      ),
+    },
+  }) as const;
+
 /** What trusted monitors measured of one node (specification, "Node metrics lookup"; docs/decisions.md 10). */
 export const MEASUREMENTS_API = {
   getCoreMeasurements: measurementsOf('core', CoreMetricsView),
   getComputeMeasurements: measurementsOf('compute', ComputeMetricsView),
+  getCoreHistory: historyOf('core'),
+  getComputeHistory: historyOf('compute'),
 } as const satisfies Api;

@@ -51,3 +51,31 @@ export async function readNodeMetrics(
     order by r.measured_at ${direction}, m.item_hash, r.place limit ${limit}`.execute(db);
   return rows;
 }
+
+/** A part of a node's history, as it is told. */
+interface PartRow {
+  readonly start: number;
+  readonly measurements: number;
+  readonly answered: number;
+  readonly base_latency: number | null;
+  readonly versions: readonly string[] | null;
+}
+
+/** Measurements of one node in parts of equal length, oldest first. Times are Unix seconds. */
+export async function readNodeHistory(
+  db: Kysely<Schema>,
+  kind: NodeKind,
+  nodeId: string,
+  { from, step }: { readonly from: number; readonly step: number },
+): Promise<PartRow[]> {
+  const { rows } = await sql<PartRow>`
+    select (floor(r.measured_at / ${step}::float8) * ${step}::float8)::float8 as start,
+      count(*)::float8 as measurements, count(r.base_latency)::float8 as answered,
+      avg(r.base_latency) as base_latency,
+      array_agg(distinct r.version order by r.version) filter (where r.version is not null) as versions
+    from node_metrics r
+    where r.node = (select id from metrics_nodes where kind = ${kind} and node_id = ${nodeId})
+      and r.measured_at >= ${from}::float8
+    group by 1 order by 1`.execute(db);
+  return rows;
+}
