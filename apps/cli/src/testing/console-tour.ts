@@ -32,7 +32,7 @@ async function recompute(page: Page): Promise<string | null> {
 const viewsOf = ({ nodeId, machineId, owner }: Tour): Readonly<Record<string, string>> => ({
   '': '.verdict[data-state]',
   'nodes?sort=score&order=down': 'table.rows tbody tr',
-  [`nodes/${nodeId}`]: 'figure.chart >> nth=1',
+  [`nodes/${nodeId}`]: '.bars .good',
   machines: '.rows [data-mark=proven]',
   [`machines/${machineId}`]: '.timeline [data-mark=proven]',
   messages: '.rows tbody tr >> nth=5',

@@ -199,3 +199,36 @@ const collision = fields({
 });
 export type Collision = Read<typeof collision>;
 export const readCollisions = fields({ collisions: rows(collision), total: number });
+
+/** A node that nobody measured has none: the answer is a refusal then. */
+export const readMeasuredHistory = fields({
+  from: maybe(number),
+  history: maybe(
+    list(
+      fields({
+        start: number,
+        measurements: number,
+        answered: number,
+        versions: list(text),
+      }),
+    ),
+  ),
+});
+
+export const readUptimeDays = rows(fields({ date: text, hits: number, failures: number }));
+
+export const readPeers = fields({
+  messages: number,
+  behind: number,
+  peers: rows(
+    fields({
+      name: text,
+      state: text,
+      messages: maybe(number),
+      taken: number,
+      given: number,
+      synced_ms: maybe(number),
+      failure: maybe(text),
+    }),
+  ),
+});

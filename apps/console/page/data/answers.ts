@@ -79,6 +79,7 @@ const service = fields({
   id: number,
   name: text,
   group_id: number,
+  permalink: text,
   online: flag,
   online_24_hours: number,
   online_7_days: number,

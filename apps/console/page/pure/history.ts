@@ -1,13 +1,26 @@
 import type { ScoresMessage } from '../data/answers.ts';
 import type { Point } from './chart.ts';
 
-/** A node's score in each of the messages that were published, oldest first. Times are Unix milliseconds. */
-export function scoreHistory(messages: readonly ScoresMessage[], nodeId: string): Point[] {
+type Score = ScoresMessage['content']['content']['scores']['ccn'][number];
+
+/** A score and what it is made of. */
+export const SCORE_PARTS = [
+  ['score', ({ total_score: total }: Score) => total],
+  ['before corrections', ({ measurements }: Score) => measurements.total_score],
+  ['decentralization', ({ decentralization }: Score) => decentralization],
+] as const;
+
+/** A part of a node's score in each of the messages that were published, oldest first. Times are Unix milliseconds. */
+export function scoreHistory(
+  messages: readonly ScoresMessage[],
+  nodeId: string,
+  partOf: (score: Score) => number,
+): Point[] {
   return messages
     .map(({ time, content }) => {
       const { ccn, crn } = content.content.scores;
       const own = [...ccn, ...crn].find((one) => one.node_id === nodeId);
-      return { x: time * 1_000, y: own?.total_score ?? null };
+      return { x: time * 1_000, y: own ? partOf(own) : null };
     })
     .sort((one, other) => one.x - other.x);
 }

@@ -49,7 +49,15 @@ test('room is what nodes that take machines may still give', () => {
 describe('what is wrong in a network', () => {
   const well = { health: undefined, nodes: [node('a')], services: [], schedulerReasons: [] };
   const service = {
-    ...{ id: 1, name: 'gateway', group_id: 3, online_24_hours: 1, online_7_days: 1, latency: 1 },
+    ...{
+      id: 1,
+      name: 'gateway',
+      permalink: 'service-gateway',
+      group_id: 3,
+      online_24_hours: 1,
+      online_7_days: 1,
+      latency: 1,
+    },
     ...{ last_success: '2026-01-02T03:04:05.000Z', last_error: null, issue: 'answered 503' },
   };
 

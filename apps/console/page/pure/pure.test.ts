@@ -6,7 +6,7 @@ import { compareLines } from './compare.ts';
 import { balanceOver, credits, dollars, rounded } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
 import { bytes, clock, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
-import { measuredHistory, scoreHistory } from './history.ts';
+import { measuredHistory, SCORE_PARTS, scoreHistory } from './history.ts';
 import { fields, list, maybe, number, record, rows, text, Unreadable } from './read.ts';
 import { linkTo, parseRoute } from './route.ts';
 import { sortBy } from './sort.ts';
@@ -117,11 +117,12 @@ describe('charts', () => {
         time,
         content: { content: { scores: { ccn: [], crn: [{ node_id: 'n', total_score: total }] } } },
       }) as never;
-    assert.deepEqual(scoreHistory([scored(2, 0.5), scored(1, 0.4)], 'n'), [
+    const [[, total]] = SCORE_PARTS;
+    assert.deepEqual(scoreHistory([scored(2, 0.5), scored(1, 0.4)], 'n', total), [
       { x: 1_000, y: 0.4 },
       { x: 2_000, y: 0.5 },
     ]);
-    assert.deepEqual(scoreHistory([scored(2, 0.5)], 'm'), [{ x: 2_000, y: null }]);
+    assert.deepEqual(scoreHistory([scored(2, 0.5)], 'm', total), [{ x: 2_000, y: null }]);
     const measured = [{ measured_at: 2, a: 'x' }, { measured_at: 1, a: 3 }, { a: 4 }];
     assert.deepEqual(measuredHistory(measured, 'a'), [
       { x: 1_000, y: 3 },

@@ -8,6 +8,7 @@ export { Indexer } from './indexer.tsx';
 export { MachineCost } from './machine-cost.tsx';
 export { MachinePorts } from './machine-ports.tsx';
 export { NamePage, Names } from './names.tsx';
+export { NodeHistory } from './node-history.tsx';
 export { Create } from './owner/create.tsx';
 export { Files } from './owner/files.tsx';
 export { Follow } from './owner/follow.tsx';

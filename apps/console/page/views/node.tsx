@@ -4,14 +4,17 @@ import { machineLink } from '../data/network.ts';
 import { useCore, useMeasurements, useSchedulerNodes, useScores } from '../data/questions.ts';
 import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Chart } from '../parts/chart.tsx';
+import { Lazy } from '../parts/lazy.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
 import { cores, latency, mebibytes, score } from '../pure/format.ts';
-import { LATENCIES, measuredHistory, scoreHistory } from '../pure/history.ts';
+import { LATENCIES, measuredHistory, SCORE_PARTS, scoreHistory } from '../pure/history.ts';
 import { meaningOfCode, mergeNodes, type NodeRow } from '../pure/nodes.ts';
 import { linkTo } from '../pure/route.ts';
 import { NodeState } from './nodes.tsx';
 import { Recompute } from './recompute.tsx';
 import { SignedScore } from './signed-score.tsx';
+
+const TONES = ['accent', 'second', 'third', 'plain'] as const;
 
 function ScorePanel({ nodeId }: { readonly nodeId: string }) {
   const scores = useScores();
@@ -19,15 +22,19 @@ function ScorePanel({ nodeId }: { readonly nodeId: string }) {
     <Panel title="Score over time" aside={<Mark kind="said" label="as its monitor published" />}>
       <Loaded from={scores} lines={6}>
         {({ messages }) => {
-          const points = scoreHistory(messages, nodeId);
-          return points.every(({ y }) => y === null) ? (
+          const series = SCORE_PARTS.map(([name, partOf], at) => ({
+            name,
+            tone: TONES[at]!,
+            points: scoreHistory(messages, nodeId, partOf),
+          }));
+          return series[0]!.points.every(({ y }) => y === null) ? (
             <Empty title="It has no score yet.">
               <p class="muted">A monitor measures each hour, and publishes scores after it.</p>
             </Empty>
           ) : (
             <Chart
-              label="score of the node in each message that was published"
-              series={[{ name: 'score', tone: 'accent', points }]}
+              label="score of the node in each message that was published, and what it is made of"
+              series={series}
               format={(value) => score(value)}
             />
           );
@@ -36,8 +43,6 @@ function ScorePanel({ nodeId }: { readonly nodeId: string }) {
     </Panel>
   );
 }
-
-const TONES = ['accent', 'second', 'third', 'plain'] as const;
 
 function LatencyPanel({ nodeId, kind }: { readonly nodeId: string; readonly kind: 'core' | 'compute' }) {
   const measured = useMeasurements(kind, nodeId);
@@ -200,6 +205,10 @@ export function NodePage({ nodeId }: { readonly nodeId: string }) {
         <div class="panels">
           <ScorePanel nodeId={nodeId} />
           <LatencyPanel nodeId={nodeId} kind={row.kind} />
+          <Lazy
+            load={() => import('./later.tsx')}
+            show={({ NodeHistory }) => <NodeHistory nodeId={nodeId} kind={row.kind} />}
+          />
           <Recompute nodeId={nodeId} kind={row.kind} scores={newest?.item_hash} />
           <AboutPanel row={row} scores={newest?.item_hash} />
           {row.kind === 'compute' ? <MachinesPanel nodeId={nodeId} /> : null}

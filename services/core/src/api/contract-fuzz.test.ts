@@ -102,6 +102,7 @@ const REQUESTS = {
   ],
   getCoreMeasurements: [measured],
   getComputeMeasurements: [measured, { params: measured.params }],
+  getCoreHistory: [{ params: measured.params }],
   getComputeHistory: [{ params: measured.params, query: { step: 3_600, count: 400 } }],
   getBalance: [{ params: { address }, query: { time: 4_000_000_000 } }],
   listCreditHistory: [{ params: { address }, query: { ...list.query, kind: 'expense' } }],

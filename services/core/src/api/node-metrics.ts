@@ -53,7 +53,11 @@ export function nodeMetricsHandlers({
       const parts = await readNodeHistory(db, kind, nodeId, { from, step });
       if (parts.length === 0)
         throw new AppError('NODE_NOT_FOUND', `there are no measurements of the ${kind} node ${nodeId} then`);
-      return { step, from, history: parts.map((part) => ({ ...part, versions: [...(part.versions ?? [])] })) };
+      return {
+        step,
+        from,
+        history: parts.map((part) => ({ ...part, versions: [...(part.versions ?? [])] })),
+      };
     };
   return {
     getCoreMeasurements: handlerOf('core'),

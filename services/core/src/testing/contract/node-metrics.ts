@@ -31,7 +31,19 @@ const casesOf = (kind: 'core' | 'compute'): Case[] => [
   ),
 ];
 
+const historyCasesOf = (kind: 'core' | 'compute'): Case[] => [
+  succeeds(async (core) => ({ path: `${await given(core, kind)}/history` })),
+  succeeds(async (core) => ({ path: `${await given(core, kind)}/history?step=60&count=400` })),
+  refuses('NODE_NOT_FOUND', `/api/v0/${kind}/${NO_HASH}/metrics/history`),
+  refuses('INVALID_HASH', `/api/v0/${kind}/abc/metrics/history`),
+  ...['step=59', 'step=86401', 'count=0', 'count=401', 'step=x'].map((query) =>
+    refuses('INVALID_PARAMETERS', `/api/v0/${kind}/${NO_HASH}/metrics/history?${query}`),
+  ),
+];
+
 export const nodeMetricsCases: Cases = {
   'GET /api/v0/core/{node_hash}/metrics': casesOf('core'),
   'GET /api/v0/compute/{node_hash}/metrics': casesOf('compute'),
+  'GET /api/v0/core/{node_hash}/metrics/history': historyCasesOf('core'),
+  'GET /api/v0/compute/{node_hash}/metrics/history': historyCasesOf('compute'),
 };
