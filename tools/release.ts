@@ -5,6 +5,7 @@ import { releaseImage } from './image/build.ts';
 import { releaseConsole } from './release/console.ts';
 import { releasePackages } from './release/npm.ts';
 import { CHECKSUMS, createRelease, type Release, writeChecksums } from './release/release.ts';
+import { signChecksums, verifyRelease } from './release/sign.ts';
 import { releaseSite } from './site/build.ts';
 import { ROOT } from './source.ts';
 import { parseCommand } from './usage.ts';
@@ -42,13 +43,21 @@ others stay as they are.
 
 ${list.join('\n')}
 
+  --sign FILE  sign ${CHECKSUMS} with the private key in FILE ("skerry key export" writes one)
+  --verify DIR check a release instead: who signed its checksums, and that its files are what they say
+  --by ADDRESS with --verify: who has to have signed it
   --json       what was made, as JSON
   -h, --help   this text
 
 The same commit gives the same bytes: file times are the commit's, or SOURCE_DATE_EPOCH.
 docs/contributing.md tells how a release is made.`;
 const { values, positionals } = parseCommand(USAGE, {
-  options: { json: { type: 'boolean', default: false } },
+  options: {
+    json: { type: 'boolean', default: false },
+    sign: { type: 'string' },
+    verify: { type: 'string' },
+    by: { type: 'string' },
+  },
   allowPositionals: true,
 });
 const unknown = positionals.filter((name) => !Object.hasOwn(PARTS, name));
@@ -56,6 +65,10 @@ const unknown = positionals.filter((name) => !Object.hasOwn(PARTS, name));
 if (unknown.length > 0) {
   console.error(`there is no part ${unknown.join(', ')}\n\n${USAGE}`);
   process.exitCode = 2;
+} else if (values.verify !== undefined) {
+  const address = verifyRelease(values.verify, values.by);
+  if (values.json) console.log(JSON.stringify({ directory: values.verify, signed_by: address }));
+  else console.log(`every file is what ${CHECKSUMS} says, which ${address} signed`);
 } else {
   const release = createRelease(join(ROOT, 'build'));
   if (positionals.length === 0) rmSync(release.files, { recursive: true, force: true });
@@ -67,6 +80,8 @@ if (unknown.length > 0) {
     made.push(...files);
   }
   writeChecksums(release);
-  if (values.json) console.log(JSON.stringify({ directory: release.files, files: [...made, CHECKSUMS] }));
-  else console.log(`in ${release.files}, with ${CHECKSUMS}`);
+  const signed = values.sign === undefined ? [] : [signChecksums(release, values.sign)];
+  if (values.json)
+    console.log(JSON.stringify({ directory: release.files, files: [...made, CHECKSUMS, ...signed] }));
+  else console.log(`in ${release.files}, with ${[CHECKSUMS, ...signed].join(' and ')}`);
 }

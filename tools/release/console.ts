@@ -1,12 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { buildConsole } from '@skerry/console';
+import { buildConsole, checksumsOf } from '@skerry/console';
 import { readManifest } from './manifests.ts';
 import type { Release } from './release.ts';
 import { stageMade } from './stage.ts';
 
-/** The console's files in a tarball: unpacked below any web server, the page begins at the core node that `?core=` names. */
+/**
+ * The console's files in a tarball: unpacked below any web server, the page begins at the core node that `?core=` names. Beside it, the
+ * checksum of each file, so that what somebody serves can be compared.
+ */
 export async function releaseConsole(release: Release): Promise<string[]> {
   const { files } = await buildConsole();
   const staged = join(dirname(release.staged), 'console');
@@ -24,5 +27,7 @@ export async function releaseConsole(release: Release): Promise<string[]> {
     join(release.files, name),
   ];
   execFileSync('tar', [...args, '--directory', staged, '.']);
-  return [name];
+  const sums = name.replace(/\.tgz$/, '.sha256');
+  writeFileSync(join(release.files, sums), checksumsOf(files));
+  return [name, sums];
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../source.ts';
 
@@ -15,6 +15,8 @@ export interface Release {
 }
 
 export const CHECKSUMS = 'SHA256SUMS';
+/** Who says that they are right. */
+export const SIGNATURE = 'SHA256SUMS.json';
 
 function epochOf(): number {
   const { SOURCE_DATE_EPOCH: given } = process.env;
@@ -37,6 +39,8 @@ export const versionOf = ({ staged }: Release) =>
 /** Of everything that is handed out, as sha256sum(1) writes and checks it. */
 export function writeChecksums({ files }: Release): void {
   mkdirSync(files, { recursive: true });
+  // It is of other checksums now.
+  rmSync(join(files, SIGNATURE), { force: true });
   const names = readdirSync(files).filter((name) => name !== CHECKSUMS);
   const lines = names.sort().map((name) => {
     const digest = createHash('sha256')

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { buildConsole } from './build.ts';
+import { namedBuild } from './console.ts';
 import { describeFile, PAGE_FILE, pagePolicy } from './files.ts';
+import { buildOf, checksumsOf } from './hashes.ts';
 
 /** What a browser loads before it shows a page: as gzip has it. */
 const FIRST_LOAD_BYTES_MAX = 80 * 1024;
@@ -25,6 +32,31 @@ describe('the files of the console', () => {
 
   test('the same sources give the same bytes', async () => {
     assert.deepEqual((await buildConsole()).files, build.files);
+  });
+
+  test('the build is the hash of the checksums, as sha256sum makes them, and a changed file is another one', () => {
+    assert.equal(namedBuild(page), buildOf(build.files));
+    const folder = mkdtempSync(join(tmpdir(), 'skerry-console-'));
+    try {
+      for (const [path, bytes] of build.files) {
+        mkdirSync(dirname(join(folder, path)), { recursive: true });
+        writeFileSync(join(folder, path), bytes);
+      }
+      const sums = execFileSync('sh', ['-c', 'find console -type f | LC_ALL=C sort | xargs sha256sum'], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+      assert.equal(createHash('sha256').update(sums).digest('hex'), buildOf(build.files));
+      execFileSync('sha256sum', ['--check', '--quiet', '--strict'], {
+        cwd: folder,
+        input: checksumsOf(build.files),
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+    const [path] = [...build.files.keys()].filter((one) => one.endsWith('.css'));
+    const changed = new Map([...build.files, [path!, new TextEncoder().encode('/* */')]]);
+    assert.notEqual(buildOf(changed), buildOf(build.files));
   });
 
   test('nothing is inline, and nothing comes from elsewhere', () => {

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildOptions, Metafile, OutputFile } from 'esbuild';
 import { PAGE_FILE } from './files.ts';
+import { buildOf } from './hashes.ts';
 
 /** The browser's sources: they are bundled, and not part of a package. */
 const PAGE = fileURLToPath(new URL('../page', import.meta.url));
@@ -104,12 +105,10 @@ export async function buildConsole(): Promise<Build> {
   const mark = readFileSync(join(PAGE, 'mark.svg'));
   const markHash = createHash('sha256').update(mark).digest('hex').slice(0, 8);
   files.set(`${FOLDER}/mark-${markHash}.svg`, mark);
-  const all = createHash('sha256');
-  for (const bytes of files.values()) all.update(bytes);
   const scripts = importedBy(find(main.outputFiles, 'app'), main.metafile);
   const style = find(main.outputFiles, 'style');
   const icon = `${FOLDER}/mark-${markHash}.svg`;
-  const text = page({ scripts, style, icon, build: all.digest('hex') });
+  const text = page({ scripts, style, icon, build: buildOf(files) });
   files.set(PAGE_FILE, new TextEncoder().encode(text));
   const sources = [workers, main].flatMap(({ metafile }) => Object.keys(metafile.inputs));
   const first = [PAGE_FILE, icon, style, find(workers.outputFiles, 'live'), ...scripts];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildConsole } from './build.ts';
 import { type ConsoleFile, type ConsoleFiles, describeFile, PAGE_FILE } from './files.ts';
+import { buildOf } from './hashes.ts';
 
 /** A package brings the files with it; a checkout has none, and bundles its sources. */
 const PACKAGED = fileURLToPath(new URL('../files', import.meta.url));
@@ -10,8 +11,10 @@ const PACKAGED = fileURLToPath(new URL('../files', import.meta.url));
 export interface Console {
   /** @param path below the page's own address; `''` is the page itself */
   find(path: string): Promise<ConsoleFile | undefined>;
-  /** The hash of all its files, which the page shows in its footer: the same for the same sources. */
+  /** The hash of all its files, computed of them. Throws where the page names another one: a file was changed. */
   build(): Promise<string>;
+  /** Every file by its path. */
+  all(): Promise<ReadonlyMap<string, Uint8Array>>;
 }
 
 const describeAll = (
@@ -26,6 +29,10 @@ function readPackaged(origins: readonly string[]): ConsoleFiles {
     origins,
   );
 }
+
+/** The build that a page says it is of; nothing where it says none. */
+export const namedBuild = (page: string) =>
+  /<meta name="build" content="([0-9a-f]{64})">/.exec(page)?.[1] ?? '';
 
 const newestOf = (sources: readonly string[]) =>
   Math.max(...sources.map((source) => statSync(source, { throwIfNoEntry: false })?.mtimeMs ?? Infinity));
@@ -58,16 +65,25 @@ function bundleOnDemand(origins: readonly string[]): () => Promise<ConsoleFiles>
 export function openConsole(origins: readonly string[] = []): Console {
   let files: ConsoleFiles | undefined;
   const bundle = bundleOnDemand(origins);
-  const find = async (path: string) => {
+  const load = async (isPage: boolean) => {
     if (existsSync(PACKAGED)) files ??= readPackaged(origins);
-    else if (path === '' || !files) files = await bundle();
-    return files.get(path === '' ? PAGE_FILE : path);
+    else if (isPage || !files) files = await bundle();
+    return files;
   };
+  const all = async () =>
+    new Map([...(await load(true))].map(([path, { bytes }]): [string, Uint8Array] => [path, bytes]));
   return {
-    find,
+    find: async (path) => (await load(path === '')).get(path === '' ? PAGE_FILE : path),
+    all,
     async build() {
-      const page = new TextDecoder().decode((await find(''))?.bytes);
-      return /<meta name="build" content="([0-9a-f]+)">/.exec(page)?.[1] ?? '';
+      const known = await all();
+      const computed = buildOf(known);
+      const named = namedBuild(new TextDecoder().decode(known.get(PAGE_FILE)));
+      if (named !== computed)
+        throw new Error(
+          `the page names the build ${named}, and its files are ${computed}: they were changed`,
+        );
+      return computed;
     },
   };
 }

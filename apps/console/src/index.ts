@@ -1,4 +1,5 @@
 export { answerWith } from './answer.ts';
 export { buildConsole } from './build.ts';
-export { type Console, openConsole } from './console.ts';
-export type { ConsoleFile } from './files.ts';
+export { type Console, namedBuild, openConsole } from './console.ts';
+export { type ConsoleFile, PAGE_FILE } from './files.ts';
+export { checksumsOf } from './hashes.ts';

@@ -15,13 +15,20 @@ function addConsole(program: Command, bind: Bind): void {
       'where the page is, on this machine alone (default: any that is free)',
       parseListenPort,
     )
+    .option('--check', 'serve nothing: compare what the core node serves with this console, and end')
     .addHelpText(
       'after',
-      examples('skerry console', 'skerry console --core https://core.example.org --port 8090'),
+      examples(
+        'skerry console',
+        'skerry console --core https://core.example.org --port 8090',
+        'skerry console --check --core https://core.example.org',
+      ),
     )
     .action(
-      bind<ConsoleOptions>(async (context, options) =>
-        (await import('../network/console.ts')).showConsole(context, options),
+      bind<ConsoleOptions & { readonly check?: boolean }>(async (context, { check, ...options }) =>
+        check
+          ? (await import('../network/console-check.ts')).checkConsole(context)
+          : (await import('../network/console.ts')).showConsole(context, options),
       ),
     );
 }
