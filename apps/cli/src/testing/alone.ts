@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
 import { SKERRY } from './shell.ts';
 
 async function run(command: string, ...args: string[]): Promise<void> {
@@ -13,13 +13,13 @@ async function run(command: string, ...args: string[]): Promise<void> {
 /** Names that a compute node gives to network namespaces, and that nobody takes back when it is killed, go with the scenario. */
 const OWN_NAMES = 'mkdir -p /run/netns && mount -t tmpfs none /run/netns && exec "$0" "$@"';
 
-/** A scenario of this directory in a network namespace of its own, so that ports and interfaces are nobody else's; takes root. */
+/** A scenario of this directory, or an absolute path, in a network namespace of its own, so that ports and interfaces are nobody else's; takes root. */
 export const runAlone = (scenario: string, ...args: string[]) =>
   run(
     'unshare',
     ...['--net', '--mount', '--', 'sh', '-c', OWN_NAMES],
     process.execPath,
-    fileURLToPath(new URL(`./${scenario}`, import.meta.url)),
+    resolve(import.meta.dirname, scenario),
     ...args,
   );
 

@@ -9,7 +9,6 @@ import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { skerryPaths } from '@skerry/kit';
 import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
-import { liveByClicks } from './console/by-clicks.ts';
 import { openByName } from './console/reach.ts';
 import { end, startNetwork, type Up } from './network.ts';
 import { findProcesses, killAll, listDescendants, residentMib } from './processes.ts';
@@ -227,11 +226,6 @@ async function scenario(): Promise<void> {
 
   await skerry('key', 'new');
   await checkProgram();
-  await liveByClicks(CORE, { cache, home });
-  await until('the clicked machine is off', SOON_MS, async () => findMachine() === undefined);
-  say(
-    'in the console, by clicks: a key, a disk, a machine, its page under its name, copies of its disk, its end',
-  );
   const web = await createWeb(core);
   const host = `${web.hostname}.${DOMAIN}`;
   assert.equal(await skerry('domain', 'name', 'web'), host);

@@ -5,9 +5,9 @@
 export { SignDialog } from '../keys/dialog.tsx';
 export { Credits } from './credits.tsx';
 export { Indexer } from './indexer.tsx';
-export { MachineCost } from './machine-cost.tsx';
-export { MachinePorts } from './machine-ports.tsx';
-export { NamePage, Names } from './names.tsx';
+export { MachineCost } from './machine/cost.tsx';
+export { MachinePorts } from './machine/ports.tsx';
+export { NamePage, Names } from './names/names.tsx';
 export { NodeHistory } from './node-history.tsx';
 export { Create } from './owner/create.tsx';
 export { Files } from './owner/files.tsx';

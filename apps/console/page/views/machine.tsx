@@ -17,7 +17,7 @@ import { linkTo } from '../pure/route.ts';
 import { type Step, timelineOf } from '../pure/timeline.ts';
 import { MachineAddress } from './machine-address.tsx';
 import { PhaseBadge } from './machines.tsx';
-import { WhyPanel } from './why.tsx';
+import { WhyPanel } from './names/why.tsx';
 
 const Explained = ({ value }: { readonly value: Explanation }) => (
   <>

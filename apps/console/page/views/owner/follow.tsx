@@ -7,7 +7,7 @@ import { Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
 import { Command } from '../../parts/command.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { linkTo } from '../../pure/route.ts';
-import { useMachineUrls } from '../machine-url.ts';
+import { useMachineUrls } from '../machine/urls.ts';
 
 const SOON_MS = 2_000;
 

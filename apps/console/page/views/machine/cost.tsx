@@ -1,18 +1,18 @@
-import type { Instance } from '../data/answers.ts';
+import type { Instance } from '../../data/answers.ts';
 import {
   type Cost,
   type HistoryLine,
   readAccount,
   readCosts,
   readHistory,
-} from '../data/answers-of-services.ts';
-import { useCore } from '../data/questions.ts';
-import { DateTime, Facts, Mark, Panel, Time } from '../parts/basic.tsx';
-import { Chart } from '../parts/chart.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
-import { credits, dollars, perDay, rounded, usedOver } from '../pure/credits.ts';
-import { count } from '../pure/format.ts';
-import { linkTo } from '../pure/route.ts';
+} from '../../data/answers-of-services.ts';
+import { useCore } from '../../data/questions.ts';
+import { DateTime, Facts, Mark, Panel, Time } from '../../parts/basic.tsx';
+import { Chart } from '../../parts/chart.tsx';
+import { Empty, Loaded } from '../../parts/states.tsx';
+import { credits, dollars, perDay, rounded, usedOver } from '../../pure/credits.ts';
+import { count } from '../../pure/format.ts';
+import { linkTo } from '../../pure/route.ts';
 
 const SELDOM_MS = 30_000;
 /** Charges that the chart is drawn from. */

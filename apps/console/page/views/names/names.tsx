@@ -4,17 +4,17 @@ import {
   readCollisions,
   readGateway,
   readNamedRoutes,
-} from '../data/answers-of-services.ts';
-import { machineLink, serviceUrl, useNetwork } from '../data/network.ts';
-import { route } from '../data/place.ts';
-import { useProof } from '../data/prove.ts';
-import { useService } from '../data/questions.ts';
-import { Badge, Facts, Hash, Mark, Panel, Safe, Time } from '../parts/basic.tsx';
-import { Field, Form } from '../parts/form.tsx';
-import { Empty, Loaded, Unknown } from '../parts/states.tsx';
-import { type Column, SortTable } from '../parts/table.tsx';
-import { count } from '../pure/format.ts';
-import { linkTo } from '../pure/route.ts';
+} from '../../data/answers-of-services.ts';
+import { machineLink, serviceUrl, useNetwork } from '../../data/network.ts';
+import { route } from '../../data/place.ts';
+import { useProof } from '../../data/prove.ts';
+import { useService } from '../../data/questions.ts';
+import { Badge, Facts, Hash, Mark, Panel, Safe, Time } from '../../parts/basic.tsx';
+import { Field, Form } from '../../parts/form.tsx';
+import { Empty, Loaded, Unknown } from '../../parts/states.tsx';
+import { type Column, SortTable } from '../../parts/table.tsx';
+import { count } from '../../pure/format.ts';
+import { linkTo } from '../../pure/route.ts';
 import { WhyPanel } from './why.tsx';
 
 const SELDOM_MS = 30_000;

@@ -1,7 +1,7 @@
-import { readWhy, type Why } from '../data/answers.ts';
-import { useService } from '../data/questions.ts';
-import { Mark, Panel, Safe } from '../parts/basic.tsx';
-import { Loaded, Unknown } from '../parts/states.tsx';
+import { readWhy, type Why } from '../../data/answers.ts';
+import { useService } from '../../data/questions.ts';
+import { Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Loaded, Unknown } from '../../parts/states.tsx';
 
 const STEPS: Readonly<Record<string, string>> = {
   message: 'its message is known',

@@ -1,5 +1,5 @@
-import { useService } from '../data/questions.ts';
-import { fields, maybe, number, text } from '../pure/read.ts';
+import { useService } from '../../data/questions.ts';
+import { fields, maybe, number, text } from '../../pure/read.ts';
 
 const SELDOM_MS = 60_000;
 const HTTP = 80;

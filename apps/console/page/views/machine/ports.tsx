@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
-import type { Instance } from '../data/answers.ts';
-import { ask } from '../data/ask.ts';
-import { useSchedulerNodes } from '../data/questions.ts';
-import { useResource } from '../data/resource.ts';
-import { Facts, Mark, Panel, Safe } from '../parts/basic.tsx';
-import { fields, maybe, number, record, text } from '../pure/read.ts';
-import { useMachineUrls } from './machine-url.ts';
+import type { Instance } from '../../data/answers.ts';
+import { ask } from '../../data/ask.ts';
+import { useSchedulerNodes } from '../../data/questions.ts';
+import { useResource } from '../../data/resource.ts';
+import { Facts, Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { fields, maybe, number, record, text } from '../../pure/read.ts';
+import { useMachineUrls } from './urls.ts';
 
 const SELDOM_MS = 30_000;
 const HTTPS = 443;
