@@ -5,6 +5,7 @@ import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
 import { soakBatches } from './soak/batches.ts';
 import { soakConsole } from './soak/console.ts';
+import { soakFailover } from './soak/failover.ts';
 import { soakFlights } from './soak/flights.ts';
 import { soakNativeFlights } from './soak/flights-native.ts';
 import { soakHellos } from './soak/hellos.ts';
@@ -21,6 +22,7 @@ import { parseCommand } from './usage.ts';
 const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
   batches: soakBatches,
   console: soakConsole,
+  failover: soakFailover,
   flights: soakFlights,
   'native-flights': soakNativeFlights,
   hellos: soakHellos,
@@ -59,7 +61,7 @@ const allFiles = globSync('{packages,services,apps,devnet,tools}/**/*.soak.test.
   cwd: ROOT,
   exclude: ['**/node_modules/**'],
 }).sort();
-const USAGE = `npm run soak [-- [NAME ...] [--seconds N] [--seed N] [--seeds N]]
+const USAGE = `npm run soak [-- [NAME ...] [--seconds N] [--seed N] [--seeds N] [--asynchronous]]
 
 What npm test does briefly, for as long as wanted. NAME is one of these, or a part of a file's path;
 without one, all run.
@@ -69,12 +71,14 @@ ${list([...Object.keys(FUZZERS), ...allFiles])}
   --seconds N   how long each of the first kind runs (default 60)
   --seed N      where it begins; a failure names its seed
   --seeds N     sim: so many seeds, however long they take
+  --asynchronous   failover: standbys may lack what was acknowledged
   -h, --help    this text`;
 const { values, positionals } = parseCommand(USAGE, {
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     seeds: { type: 'string' },
+    asynchronous: { type: 'boolean' },
   },
   allowPositionals: true,
 });
@@ -82,6 +86,7 @@ const options = {
   seconds: Number(values.seconds),
   seed: Number(values.seed ?? Date.now() % 2 ** 31),
   seeds: values.seeds === undefined ? undefined : Number(values.seeds),
+  isAsynchronous: values.asynchronous,
 };
 const isWanted = (name: string) =>
   positionals.length === 0 || positionals.some((part) => name.includes(part));

@@ -1,0 +1,100 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Cluster } from './cluster.ts';
+import type { Cores } from './cores.ts';
+import { NAMES, type Name } from './page.ts';
+
+/** Core processes on the database. */
+export const CORES = 2;
+/** A machine is away for so long. */
+const AWAY_MS = 12_000;
+const FROZEN_MS = 15_000;
+
+export interface Place {
+  readonly cluster: Cluster;
+  readonly cores: Cores;
+  /** A whole number below another. */
+  readonly random: (below: number) => number;
+}
+
+/** Something that breaks, and comes back. Resolves when it has come back; the cluster may still have to catch up. */
+interface Fault {
+  readonly name: string;
+  /** Whether writes may stop meanwhile at every process. */
+  readonly takesDatabase: boolean;
+  readonly play: (place: Place) => Promise<void>;
+}
+
+const oneOf = (random: Place['random']): Name => NAMES[random(NAMES.length)]!;
+
+async function freeze({ cluster }: Place, pids: readonly number[]): Promise<void> {
+  cluster.signal(pids, 'SIGSTOP');
+  await delay(FROZEN_MS);
+  cluster.signal(pids, 'SIGCONT');
+}
+
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'kill -9 of the primary server',
+    takesDatabase: true,
+    play: async ({ cluster }) => {
+      const name = await cluster.primary();
+      await cluster.killServer(name);
+      await delay(AWAY_MS);
+      cluster.patroni.get(name)!.start();
+    },
+  },
+  {
+    name: 'SIGSTOP of the primary server',
+    takesDatabase: true,
+    play: async (place) => {
+      const { cluster } = place;
+      const name = await cluster.primary();
+      await freeze(place, [cluster.patroni.get(name)!.pid, ...cluster.postgres(name)]);
+    },
+  },
+  {
+    name: 'kill -9 of the primary PostgreSQL only',
+    takesDatabase: true,
+    play: async ({ cluster }) =>
+      cluster.signal(cluster.postgres(await cluster.primary()).slice(0, 1), 'SIGKILL'),
+  },
+  {
+    name: 'kill -9 of the primary Patroni only',
+    takesDatabase: true,
+    play: async ({ cluster }) => {
+      const name = await cluster.primary();
+      await cluster.patroni.get(name)!.kill();
+      await delay(AWAY_MS);
+      cluster.patroni.get(name)!.start();
+    },
+  },
+  {
+    name: 'kill -9 of a core process',
+    takesDatabase: false,
+    play: async ({ cores, random }) => {
+      const index = random(CORES);
+      await cores.kill(index);
+      await cores.start(index);
+    },
+  },
+  {
+    name: 'SIGSTOP of a core process',
+    takesDatabase: false,
+    play: (place) => freeze(place, [place.cores.pidOf(place.random(CORES))]),
+  },
+  {
+    name: 'kill -9 of one of etcd',
+    takesDatabase: false,
+    play: async ({ cluster, random }) => {
+      const etcd = cluster.etcd.get(oneOf(random))!;
+      await etcd.kill();
+      await delay(AWAY_MS);
+      etcd.start();
+    },
+  },
+  {
+    name: 'SIGSTOP of one of etcd',
+    takesDatabase: false,
+    play: (place) => freeze(place, [place.cluster.etcd.get(oneOf(place.random))!.pid]),
+  },
+];

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../source.ts';
+
+const PAGE = 'docs/high-availability.md';
+/** Addresses of the page are for examples; in the soak each server has its own of the loopback. */
+const NETWORK = { page: '192.0.2.', here: '127.70.0.' };
+/** The packets of the loopback have an address of their own. */
+const SOURCES = { page: '192.0.2.0/24', here: '127.0.0.0/8' };
+
+export const NAMES = ['one', 'two', 'three'] as const;
+export type Name = (typeof NAMES)[number];
+export const addressOf = (name: Name) => `${NETWORK.here}${NAMES.indexOf(name) + 1}`;
+
+/** The page's block that has this line. */
+function blockWith(line: string): string {
+  const page = readFileSync(join(ROOT, PAGE), 'utf8');
+  const blocks = [...page.matchAll(/^```[a-z]+\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
+  const found = blocks.filter((text) => text.split('\n').includes(line));
+  assert.equal(found.length, 1, `${PAGE} has ${found.length} blocks with the line ${line}`);
+  return found[0]!.replaceAll(SOURCES.page, SOURCES.here).replaceAll(NETWORK.page, NETWORK.here);
+}
+
+/** What a block writes to a file of a server. */
+function fileOf(path: string, name: Name): string {
+  const line = `cat > ${path} <<END`;
+  const text = blockWith(line).split(`${line}\n`)[1]!.split('END\n')[0]!;
+  return text.replaceAll('$NAME', name).replaceAll('$HERE', addressOf(name));
+}
+
+/** The settings of etcd, as its environment. */
+export const etcdSettings = (name: Name, directory: string): Record<string, string> =>
+  Object.fromEntries(
+    fileOf('/etc/default/etcd', name)
+      .replace('/var/lib/etcd/skerry', directory)
+      .trim()
+      .split('\n')
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+
+/** The configuration of Patroni. @param directory of the server's data, sockets and passwords */
+export const patroniConfig = (name: Name, directory: string, isSynchronous: boolean): string =>
+  fileOf('/etc/patroni/config.yml', name)
+    .replaceAll(/(synchronous_mode\w*): true/g, `$1: ${isSynchronous}`)
+    .replace('/var/lib/postgresql/15/skerry', `${directory}/data`)
+    .replace('/var/lib/postgresql/pgpass', `${directory}/pgpass`)
+    .replace('/var/run/postgresql', directory);
+
+/** What makes the database. */
+export const databaseStatements = (): string[] =>
+  blockWith("create role skerry login password 'PASSWORD4';").trim().split('\n');
+
+export const databaseUrl = (): string => {
+  const line = 'DATABASE_URL=postgresql://skerry:PASSWORD4@192.0.2.1,192.0.2.2,192.0.2.3/skerry';
+  return blockWith(line).trim().slice('DATABASE_URL='.length);
+};

@@ -1,0 +1,29 @@
+import { openDatabase } from '@skerry/database';
+import { createLogger } from '@skerry/kit';
+import { databaseUrl } from './page.ts';
+
+/** What the primary says. */
+async function ask<T extends object>(query: string, values: readonly unknown[] = []): Promise<T[]> {
+  await using database = await openDatabase({
+    databaseUrl: databaseUrl(),
+    dataDir: '/nonexistent',
+    log: createLogger('soak', 'silent'),
+  });
+  const { rows } = await database.pool.query<T>(query, [...values]);
+  return rows;
+}
+
+/** Every event of the log, as it is now; the hash of those about a message. */
+export const readLog = () =>
+  ask<{ seq: number; hash: string | null }>(
+    "select seq, case when kind = 'message' then data->>'item_hash' end as hash from events order by seq",
+  );
+
+/** Those of the hashes that the database does not hold. */
+export async function findMissing(hashes: readonly string[]): Promise<string[]> {
+  const rows = await ask<{ hash: string }>(
+    'select hash from unnest($1::text[]) as hash where not exists (select from messages where item_hash = hash)',
+    [hashes],
+  );
+  return rows.map(({ hash }) => hash);
+}
