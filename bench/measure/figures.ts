@@ -11,13 +11,18 @@ interface More {
 const DIGITS = 4;
 const round = (value: number) => Number(value.toPrecision(DIGITS));
 
-/** The value below which a part of them lies; of an even number the upper middle is the median. */
+/** The value below which a part of them lies. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
 
-export const median = (values: readonly number[]): number => quantile(values, 0.5);
+/** Of an even number, between the two in the middle: two rounds favour neither. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [below = Number.NaN, above = below] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+  return (below + above) / 2;
+}
 
 /** @param values at least one */
 export function spreadOf(values: readonly number[]): Spread {

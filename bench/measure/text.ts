@@ -2,12 +2,12 @@ import type { Figure, Goal, Spread } from './figure.ts';
 
 const WHAT_CHARS = 60;
 
-/** A number with as many digits as say something: 12,345; 123; 12.3; 1.23; 0.12. */
+/** A number with as many digits as say something: 12,345; 123; 12.3; 1.23; 0.12. Whole ones stay whole. */
 export function formatNumber(value: number): string {
   const size = Math.abs(value);
-  if (size >= 100) return Math.round(value).toLocaleString('en');
+  if (size >= 100 || Number.isInteger(value)) return Math.round(value).toLocaleString('en');
   if (size >= 10) return value.toFixed(1);
-  if (size >= 0.1 || size === 0) return value.toFixed(2);
+  if (size >= 0.1) return value.toFixed(2);
   return String(Number(value.toPrecision(2)));
 }
 
