@@ -1,4 +1,4 @@
-import { TLS_OUTCOMES } from '../services/gateway/src/dataplane/figures.ts';
+import { QUIC_OUTCOMES, TLS_OUTCOMES } from '../services/gateway/src/dataplane/figures.ts';
 import {
   ACCESS_RECORD,
   COMMANDS,
@@ -69,6 +69,10 @@ export const describeNativeLayout = () =>
 enum outcome {
 ${TLS_OUTCOMES.map((outcome) => `  ${constant(outcome)},\n`).join('')}  OUTCOMES,
 };
+
+/* What became of a QUIC connection, or of a datagram that belongs to none. */
+enum quic_outcome {
+${QUIC_OUTCOMES.map((outcome) => `  QUIC_${constant(outcome)},\n`).join('')}};
 
 ${enumOf('command', COMMANDS)}
 ${enumOf('report', REPORTS)}

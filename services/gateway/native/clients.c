@@ -15,7 +15,7 @@ struct client {
   struct client *next;
   uint64_t prefix; /* of an IPv6 address the first 64 bits, of an IPv4 address all */
   bool is_ipv4;
-  uint32_t open;
+  uint32_t open[CLIENT_KINDS];
 };
 
 static struct client *buckets[BUCKETS];
@@ -40,6 +40,10 @@ struct client *client_enter(int fd, struct sockaddr_in6 *address) {
     memcpy(address->sin6_addr.s6_addr + 12, &four->sin_addr, 4);
     address->sin6_port = four->sin_port;
   }
+  return client_enter_from(address, CLIENT_TLS);
+}
+
+struct client *client_enter_from(const struct sockaddr_in6 *address, enum client_kind kind) {
   bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
   uint64_t prefix;
   memcpy(&prefix, address->sin6_addr.s6_addr + (is_ipv4 ? 8 : 0), sizeof prefix);
@@ -47,16 +51,18 @@ struct client *client_enter(int fd, struct sockaddr_in6 *address) {
   while (client && (client->prefix != prefix || client->is_ipv4 != is_ipv4)) client = client->next;
   if (!client) {
     if (!(client = memory_take(sizeof *client))) return NULL;
-    *client = (struct client){*bucket, prefix, is_ipv4, 0};
+    *client = (struct client){*bucket, prefix, is_ipv4, {0}};
     *bucket = client;
   }
-  if (client->open >= options.max_per_client) return NULL;
-  client->open++;
+  if (client->open[kind] >= options.max_per_client) return NULL;
+  client->open[kind]++;
   return client;
 }
 
-void client_leave(struct client *client) {
-  if (--client->open > 0) return;
+void client_leave(struct client *client, enum client_kind kind) {
+  client->open[kind]--;
+  for (unsigned i = 0; i < CLIENT_KINDS; i++)
+    if (client->open[i] > 0) return;
   struct client **link = bucket_of(client->prefix);
   while (*link != client) link = &(*link)->next;
   *link = client->next;

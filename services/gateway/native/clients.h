@@ -4,6 +4,11 @@
 
 struct client;
 
+/* Counted by itself: who sends from is not proven by a first packet of QUIC. */
+enum client_kind { CLIENT_TLS, CLIENT_QUIC, CLIENT_KINDS };
+
 /* Counts one more connection of the client at the other end, and tells its address; NULL where that is one too many. */
 struct client *client_enter(int fd, struct sockaddr_in6 *address);
-void client_leave(struct client *client);
+/* The same for a kind of connection that is known by the address alone. */
+struct client *client_enter_from(const struct sockaddr_in6 *address, enum client_kind kind);
+void client_leave(struct client *client, enum client_kind kind);

@@ -96,7 +96,7 @@ static void end(struct conn *conn) {
   stats->bytes_to_instances += conn->bytes[CLIENT];
   stats->bytes_to_clients += conn->bytes[INSTANCE];
   listen_left(conn->listener);
-  client_leave(conn->client);
+  client_leave(conn->client, CLIENT_TLS);
   if (conn->route) {
     conn->route->open--;
     route_add(conn->route, conn->bytes[CLIENT], conn->bytes[INSTANCE]);
@@ -202,7 +202,7 @@ static struct conn *create(int fd, unsigned listener) {
   if (!client) return NULL;
   struct conn *conn = memory_take(sizeof *conn);
   if (!conn) {
-    client_leave(client);
+    client_leave(client, CLIENT_TLS);
     return NULL;
   }
   *conn = (struct conn){.client = client, .fd = {fd, -1}, .state = UNDECIDED, .listener = (uint8_t)listener};

@@ -77,7 +77,7 @@ bool control_is_over(void) {
   return has_deadline && control_due_in_ms() == 0;
 }
 
-static uint64_t tag_of(unsigned which) { return which << 2 | TAG_CONTROL; }
+static uint64_t tag_of(unsigned which) { return which << TAG_BITS | TAG_CONTROL; }
 
 static void start_draining(uint32_t ms) {
   listen_stop();
@@ -221,7 +221,7 @@ struct route *control_find_route(const char *name, uint8_t length) {
 }
 
 static void serve_handover(void) {
-  int fds[MAX_LISTENERS];
+  int fds[MAX_HANDED];
   unsigned count = listen_descriptors(fds);
   if (!handover_give(fds, count, is_orphan)) return;
   control_tell(REPORT_HANDED_OVER, NULL, 0);

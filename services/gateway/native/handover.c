@@ -22,7 +22,7 @@ enum { ASK_REPLACE = 'R', ASK_ORPHAN = 'O', TAKEN = 'T', STOPPED = 'S' };
 /* Room for as many descriptors as can be sent (cmsg(3)). */
 union rights {
   struct cmsghdr header;
-  char room[CMSG_SPACE(sizeof(int) * MAX_LISTENERS)];
+  char room[CMSG_SPACE(sizeof(int) * MAX_HANDED)];
 };
 
 static int handover_fd = -1;
@@ -34,7 +34,7 @@ static struct sockaddr_un own_address(void) {
   return address;
 }
 
-static int receive_descriptors(int fd, int fds[MAX_LISTENERS]) {
+static int receive_descriptors(int fd, int fds[MAX_HANDED]) {
   char byte;
   union rights rights;
   struct iovec part = {&byte, 1};
@@ -77,7 +77,7 @@ static void stop_asking(void) {
   asking_fd = -1;
 }
 
-int handover_take(int fds[MAX_LISTENERS]) {
+int handover_take(int fds[MAX_HANDED]) {
   if (!options.handover_path) return 0;
   struct sockaddr_un address = own_address();
   int count = 0;

@@ -6,7 +6,7 @@
 #include "options.h"
 
 /* The listening sockets of the process that serves now, which goes on accepting until it hears that they are taken; returns how many. */
-int handover_take(int fds[MAX_LISTENERS]);
+int handover_take(int fds[MAX_HANDED]);
 /* Tells it whether they are. False where they were taken and it has not stopped: then they are not ours. */
 bool handover_finish(bool taken);
 /* Offers ours; events of the offer have `data`. */

@@ -60,6 +60,13 @@ static void make_nonce(const struct initial_keys *keys, uint32_t number, uint8_t
   for (unsigned i = 0; i < 4; i++) nonce[GCM_NONCE_BYTES - 1 - i] ^= (uint8_t)(number >> 8 * i);
 }
 
+void initial_mask(const struct initial_keys *keys, uint8_t *first_byte, uint8_t *number, uint32_t number_bytes) {
+  uint8_t mask[AES_BYTES];
+  aes_encrypt(&keys->header, number + SAMPLE_OFFSET, mask);
+  *first_byte ^= mask[0] & PROTECTED_BITS;
+  for (uint32_t i = 0; i < number_bytes; i++) number[i] ^= mask[1 + i];
+}
+
 int32_t initial_open(const struct initial_keys *keys, const uint8_t *bytes, const struct packet *packet, uint8_t *out) {
   static uint8_t header[MAX_DATAGRAM_BYTES];
   uint8_t mask[AES_BYTES], nonce[GCM_NONCE_BYTES];

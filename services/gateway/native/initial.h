@@ -13,5 +13,7 @@ struct initial_keys {
 
 /* `id` is the destination of the client's first Initial packet, of MAX_ID_BYTES at most. */
 void initial_derive(struct initial_keys *keys, uint32_t version, struct id id, enum side side);
+/* Protects or bares the head of a packet that is sealed: its first byte and the bytes of its number. */
+void initial_mask(const struct initial_keys *keys, uint8_t *first_byte, uint8_t *number, uint32_t number_bytes);
 /* The payload goes to `out`, which has room for the packet; its length, or -1 where it does not authenticate. */
 int32_t initial_open(const struct initial_keys *keys, const uint8_t *bytes, const struct packet *packet, uint8_t *out);

@@ -20,6 +20,24 @@ enum outcome {
   OUTCOMES,
 };
 
+/* What became of a QUIC connection, or of a datagram that belongs to none. */
+enum quic_outcome {
+  QUIC_FORWARDED,
+  QUIC_UNKNOWN_NAME,
+  QUIC_NO_SERVER_NAME,
+  QUIC_MALFORMED,
+  QUIC_HELLO_TIMEOUT,
+  QUIC_CROWDED_OUT,
+  QUIC_CONNECT_FAILED,
+  QUIC_UNANSWERED,
+  QUIC_TOO_MANY,
+  QUIC_CLIENT_LIMIT,
+  QUIC_INSTANCE_LIMIT,
+  QUIC_PROXY_PROTOCOL,
+  QUIC_UNKNOWN_VERSION,
+  QUIC_STRAY,
+};
+
 enum command {
   COMMAND_BEGIN = 'B',
   COMMAND_CHANGE = 'P',
@@ -44,16 +62,26 @@ struct shared_stats {
   uint64_t bytes_to_instances;
   uint64_t bytes_to_clients;
   uint64_t outcomes[12];
+  uint64_t quic_open;
+  uint64_t quic_bytes_to_instances;
+  uint64_t quic_bytes_to_clients;
+  uint64_t quic_held_back;
+  uint64_t quic_outcomes[14];
   uint64_t connection_bytes;
   uint64_t announced_bytes;
 };
-_Static_assert(sizeof(struct shared_stats) == 136, "");
+_Static_assert(sizeof(struct shared_stats) == 280, "");
 _Static_assert(offsetof(struct shared_stats, open) == 0, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_instances) == 8, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_clients) == 16, "");
 _Static_assert(offsetof(struct shared_stats, outcomes) == 24, "");
-_Static_assert(offsetof(struct shared_stats, connection_bytes) == 120, "");
-_Static_assert(offsetof(struct shared_stats, announced_bytes) == 128, "");
+_Static_assert(offsetof(struct shared_stats, quic_open) == 120, "");
+_Static_assert(offsetof(struct shared_stats, quic_bytes_to_instances) == 128, "");
+_Static_assert(offsetof(struct shared_stats, quic_bytes_to_clients) == 136, "");
+_Static_assert(offsetof(struct shared_stats, quic_held_back) == 144, "");
+_Static_assert(offsetof(struct shared_stats, quic_outcomes) == 152, "");
+_Static_assert(offsetof(struct shared_stats, connection_bytes) == 264, "");
+_Static_assert(offsetof(struct shared_stats, announced_bytes) == 272, "");
 
 struct access_record {
   uint64_t started_unix_ms;

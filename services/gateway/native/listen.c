@@ -10,6 +10,7 @@
 
 #include "handover.h"
 #include "loop.h"
+#include "quic_socket.h"
 #include "stats.h"
 
 enum { BACKLOG = 4096, ACCEPTS_PER_TURN = 64, PAUSE_MS = 50, KEEP_ALIVE_PROBE_S = 60 };
@@ -71,7 +72,10 @@ static int adopt(int fds[], int count, const char *host) {
   for (int i = 0; i < count; i++) {
     socklen_t has_length = sizeof has;
     memset(&has, 0, sizeof has);
-    if (fds[i] < 0 || getsockname(fds[i], (struct sockaddr *)&has, &has_length) < 0) continue;
+    int type = 0;
+    socklen_t type_length = sizeof type;
+    if (fds[i] < 0 || getsockopt(fds[i], SOL_SOCKET, SO_TYPE, &type, &type_length) < 0 || type != SOCK_STREAM) continue;
+    if (getsockname(fds[i], (struct sockaddr *)&has, &has_length) < 0) continue;
     if (has_length != length || memcmp(&wanted, &has, length) != 0) continue;
     int fd = fds[i];
     fds[i] = -1;
@@ -81,10 +85,11 @@ static int adopt(int fds[], int count, const char *host) {
 }
 
 static bool watch(unsigned index) {
-  return loop_watch(listeners[index].fd, EPOLLIN, (uint64_t)index << 2 | TAG_LISTENER);
+  return loop_watch(listeners[index].fd, EPOLLIN, (uint64_t)index << TAG_BITS | TAG_LISTENER);
 }
 
 void listen_stop(void) {
+  quic_socket_stop();
   for (unsigned i = 0; i < options.host_count; i++) {
     if (listeners[i].fd < 0) continue;
     /* Another process may have the same socket: closing alone would leave it watched. */
@@ -108,13 +113,19 @@ static bool open_all(uint16_t *port, int *error, unsigned *failed_host, int give
       return false;
     }
     *port = port_of(fd);
+    if (options.quic && !quic_socket_open(i, options.hosts[i], *port, given, given_count)) {
+      *error = errno;
+      *failed_host = i;
+      listen_stop();
+      return false;
+    }
   }
   return true;
 }
 
 bool listen_all(uint16_t *port, int *error, unsigned *failed_host) {
   enum { TRIES = 10 };
-  int given[MAX_LISTENERS], count = 0;
+  int given[MAX_HANDED], count = 0;
   if (options.port != 0) count = handover_take(given);
   bool opened = false;
   /* A port that the system chose for one address may be taken on another. */
@@ -175,9 +186,9 @@ void listen_accept(unsigned index, void (*accepted)(int fd, unsigned listener)) 
 void listen_entered(unsigned index) { listeners[index].open++; }
 void listen_left(unsigned index) { listeners[index].open--; }
 
-unsigned listen_descriptors(int fds[MAX_LISTENERS]) {
+unsigned listen_descriptors(int fds[MAX_HANDED]) {
   unsigned count = 0;
   for (unsigned i = 0; i < options.host_count; i++)
     if (listeners[i].fd >= 0) fds[count++] = listeners[i].fd;
-  return count;
+  return count + quic_socket_descriptors(fds + count);
 }

@@ -9,7 +9,7 @@
 bool listen_all(uint16_t *port, int *error, unsigned *failed_host);
 void listen_stop(void);
 /* The open ones; returns how many. */
-unsigned listen_descriptors(int fds[MAX_LISTENERS]);
+unsigned listen_descriptors(int fds[MAX_HANDED]);
 /* Accepts what has come, up to a turn's share, and hands it on. */
 void listen_accept(unsigned index, void (*accepted)(int fd, unsigned listener));
 /* A connection of the listener that counts from now on, and one that has ended. */

@@ -6,8 +6,9 @@
 
 extern uint32_t now_ms; /* since the start, as of this turn of the loop */
 
-/* What an event's data says: a connection's address with the side in its lowest bit, or one of these with a number above. */
-enum { TAG_MASK = 3, TAG_LISTENER = 2, TAG_CONTROL = 3 };
+/* What an event's data says: a connection's address with the side in its lowest bit, a QUIC flow's address with its tag, or one of
+ * the others with a number above. */
+enum { TAG_MASK = 7, TAG_BITS = 3, TAG_LISTENER = 2, TAG_CONTROL = 3, TAG_QUIC_SOCKET = 4, TAG_QUIC_FLOW = 5 };
 
 bool loop_open(void);
 bool loop_watch(int fd, uint32_t events, uint64_t data);

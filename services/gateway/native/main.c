@@ -7,6 +7,7 @@
 #include "listen.h"
 #include "loop.h"
 #include "options.h"
+#include "quic_flows.h"
 #include "relay.h"
 #include "stats.h"
 
@@ -24,15 +25,17 @@ static uint32_t least(uint32_t one, uint32_t other) { return one < other ? one :
 static int wait_ms(void) {
   if (conns_want_another_turn()) return 0;
   if (relay_is_coalescing()) return 1;
-  uint32_t due = least(least(conns_next_due_ms(), control_due_in_ms()), listen_resume_in_ms());
+  uint32_t due = least(least(conns_next_due_ms(), quic_flows_next_due_ms()), least(control_due_in_ms(), listen_resume_in_ms()));
   return due == UINT32_MAX ? -1 : (int)least(due, 60000);
 }
 
 static void dispatch(const struct epoll_event *event) {
   uint64_t data = event->data.u64;
   switch (data & TAG_MASK) {
-    case TAG_LISTENER: listen_accept((unsigned)(data >> 2), conns_accepted); break;
-    case TAG_CONTROL: control_event((unsigned)(data >> 2)); break;
+    case TAG_LISTENER: listen_accept((unsigned)(data >> TAG_BITS), conns_accepted); break;
+    case TAG_CONTROL: control_event((unsigned)(data >> TAG_BITS)); break;
+    case TAG_QUIC_SOCKET: quic_flows_heard((unsigned)(data >> TAG_BITS)); break;
+    case TAG_QUIC_FLOW: quic_flows_answered((struct quic_flow *)(uintptr_t)(data & ~(uint64_t)TAG_MASK), event->events); break;
     default: conns_event((struct conn *)(uintptr_t)(data & ~(uint64_t)TAG_MASK), (int)(data & TAG_MASK), event->events);
   }
 }
@@ -48,8 +51,10 @@ static void run(void) {
       ticked_ms = now_ms;
     }
     conns_expire();
+    quic_flows_expire();
     listen_resume_when_due();
     conns_turn_ended();
+    quic_flows_turn_ended();
   }
 }
 

@@ -3,13 +3,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAX_LISTENERS = 16, MAX_PATH_BYTES = 100 };
+/* Handed over are the listeners for TLS and as many sockets for QUIC. */
+enum { MAX_LISTENERS = 16, MAX_HANDED = 2 * MAX_LISTENERS, MAX_PATH_BYTES = 100 };
 
 struct options {
   const char *hosts[MAX_LISTENERS];
   unsigned host_count;
   uint16_t port, instance_port;
-  bool share_port, replace;
+  bool share_port, replace, quic;
   const char *handover_path; /* NULL for none */
   uint32_t max_connections, max_undecided, max_per_client, max_per_instance;
   uint32_t hello_timeout_ms, connect_timeout_ms, idle_timeout_ms;

@@ -12,6 +12,7 @@ struct traffic {
 struct route {
   uint32_t refs; /* the table and each open connection */
   uint32_t open; /* connections to the instance */
+  uint32_t flows; /* of QUIC */
   uint32_t connected_at, failed_at; /* Unix seconds of the last attempts, 0 for never */
   struct traffic *traffic; /* NULL before the first connection */
   uint8_t failure; /* errno of the last failed attempt */

@@ -44,6 +44,10 @@ export const gatewayConfig = defineConfig(
       'auto',
       'program that forwards TLS: native, TypeScript, or native if it can be built (auto)',
     ),
+    quic: settings.flag(
+      false,
+      'experimental: forward QUIC (HTTP/3) by server name on the HTTPS port over UDP (native data plane)',
+    ),
     cacheDir: settings.directory('cache', 'gateway', 'directory for the compiled native data plane'),
     sharePort: settings.flag(false, 'share the ports with other gateway processes'),
     replace: settings.flag(

@@ -66,6 +66,7 @@ async function createPlane(
         maxPerInstance: config.maxConnectionsPerInstance,
       },
       sharePort: config.sharePort,
+      quic: config.quic,
       ...accessOption(config.accessLog, log),
     },
     { ...config, kind: config.dataPlane, log, onReplaced },

@@ -27,13 +27,22 @@ export async function createDataPlane(
   choice: PlaneChoice,
 ): Promise<{ plane: DataPlane; name: 'native' | 'typescript' }> {
   const { kind, cacheDir, dataDir, replace, replacedDrainMs, onReplaced, log } = choice;
-  if (kind === 'typescript') return { plane: new TsDataPlane(options), name: 'typescript' };
+  if (options.quic && options.sharePort)
+    throw new AppError(
+      'INVALID_CONFIG',
+      'a port for QUIC cannot be shared: set SKERRY_GATEWAY_QUIC or SKERRY_GATEWAY_SHARE_PORT, not both',
+    );
+  const typescript = () => {
+    if (options.quic) log.warn('the TypeScript data plane does not forward QUIC; browsers use TCP');
+    return { plane: new TsDataPlane(options), name: 'typescript' } as const;
+  };
+  if (kind === 'typescript') return typescript();
   const built = await buildNativePlane(cacheDir);
   if ('missing' in built) {
     const message = `the native data plane cannot be built: ${built.missing}`;
     if (kind === 'native') throw new AppError('INVALID_CONFIG', message);
     log.warn(`${message}; using the TypeScript data plane`);
-    return { plane: new TsDataPlane(options), name: 'typescript' };
+    return typescript();
   }
   const path = join(dataDir, HANDOVER_SOCKET);
   await mkdir(dataDir, { recursive: true });

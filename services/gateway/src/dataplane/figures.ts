@@ -47,9 +47,54 @@ export interface TlsCounts {
   readonly outcomes: Readonly<Record<TlsOutcome, number>>;
 }
 
+/** What became of QUIC connections, and of datagrams that belong to none, since the start. */
+export const QUIC_OUTCOMES = [
+  'forwarded',
+  'unknown_name',
+  'no_server_name',
+  'malformed',
+  'hello_timeout',
+  'crowded_out',
+  'connect_failed',
+  'unanswered',
+  'too_many',
+  'client_limit',
+  'instance_limit',
+  'proxy_protocol',
+  'unknown_version',
+  'stray',
+] as const;
+export type QuicOutcome = (typeof QUIC_OUTCOMES)[number];
+
+const QUIC_BYTES = {
+  metric: 'quic_bytes_total',
+  type: 'counter',
+  help: 'Bytes of QUIC datagrams, by where they went; held_back went nowhere, since the client had not shown that it is there.',
+} as const;
+
+/** What else is counted of QUIC, by the native plane alone. */
+export const QUIC_FIGURES = {
+  quicOpen: { metric: 'quic_open_flows', type: 'gauge', help: 'QUIC connections that are followed.' },
+  quicBytesToInstances: { ...QUIC_BYTES, labels: { direction: 'to_instances' } },
+  quicBytesToClients: { ...QUIC_BYTES, labels: { direction: 'to_clients' } },
+  quicHeldBack: { ...QUIC_BYTES, labels: { direction: 'held_back' } },
+} as const satisfies Record<string, Figure>;
+export type QuicFigure = keyof typeof QUIC_FIGURES;
+
+export const QUIC_FIGURE_NAMES = Object.keys(QUIC_FIGURES) as QuicFigure[];
+
+export interface QuicCounts {
+  readonly figures: Readonly<Record<QuicFigure, number>>;
+  readonly outcomes: Readonly<Record<QuicOutcome, number>>;
+}
+
 const zeros = <Name extends string>(names: readonly Name[]) =>
   Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>;
 
 /** To count in. */
 export const newTlsCounts = () => ({ figures: zeros(TLS_FIGURE_NAMES), outcomes: zeros(TLS_OUTCOMES) });
+export const noQuicCounts = (): QuicCounts => ({
+  figures: zeros(QUIC_FIGURE_NAMES),
+  outcomes: zeros(QUIC_OUTCOMES),
+});
 export type TlsCounters = ReturnType<typeof newTlsCounts>;

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@skerry/protocol';
-import type { TlsCounts, TlsOutcome } from './figures.ts';
+import type { QuicCounts, TlsCounts, TlsOutcome } from './figures.ts';
 
 /**
  * What the gateway needs of a data plane: it accepts connections, finds the host name in each, and passes the traffic to the
@@ -132,6 +132,8 @@ export interface DataPlaneOptions {
   readonly limits?: Partial<DataPlaneLimits>;
   /** Whether other processes may listen on the same ports and share the connections. */
   readonly sharePort?: boolean;
+  /** Whether QUIC is forwarded on the HTTPS port over UDP; only the native plane can. */
+  readonly quic?: boolean;
   /** Told of one in `every` TLS connections, and of one in `every` HTTP requests, at the end of each. */
   readonly access?: {
     readonly every: number;
@@ -174,6 +176,7 @@ export const DEFAULT_LIMITS: DataPlaneLimits = {
 export interface DataPlaneStats {
   readonly routes: number;
   readonly tls: TlsCounts;
+  readonly quic: QuicCounts;
   readonly httpOpen: number;
   readonly httpRequests: number;
   readonly httpCounts: HttpCounts;

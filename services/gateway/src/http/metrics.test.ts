@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newTlsCounts, TLS_FIGURES, TLS_OUTCOMES } from '../dataplane/figures.ts';
+import {
+  newTlsCounts,
+  noQuicCounts,
+  QUIC_FIGURES,
+  QUIC_OUTCOMES,
+  TLS_FIGURES,
+  TLS_OUTCOMES,
+} from '../dataplane/figures.ts';
 import { HTTP_CLASSES, HTTP_OUTCOMES, type HttpCounts } from '../dataplane/port.ts';
 import { createGatewayMetrics } from './metrics.ts';
 
@@ -14,6 +21,9 @@ const METRICS = {
   skerry_gateway_tls_open_connections: 'gauge',
   skerry_gateway_tls_bytes_total: 'counter',
   skerry_gateway_tls_connections_total: 'counter',
+  skerry_gateway_quic_open_flows: 'gauge',
+  skerry_gateway_quic_bytes_total: 'counter',
+  skerry_gateway_quic_connections_total: 'counter',
   skerry_gateway_http_open_connections: 'gauge',
   skerry_gateway_http_requests_total: 'counter',
 };
@@ -24,6 +34,10 @@ test('every figure of the gateway is told under its name, with labels of closed 
   tls.figures.bytesToInstances = 1_000;
   tls.figures.bytesToClients = 2_000;
   for (const [index, outcome] of TLS_OUTCOMES.entries()) tls.outcomes[outcome] = 10 + index;
+  const quic = {
+    figures: { quicOpen: 6, quicBytesToInstances: 3_000, quicBytesToClients: 4_000, quicHeldBack: 5_000 },
+    outcomes: { ...noQuicCounts().outcomes, forwarded: 70, stray: 80 },
+  };
   const httpCounts = Object.fromEntries(
     HTTP_CLASSES.map((kind, row) => [
       kind,
@@ -31,7 +45,7 @@ test('every figure of the gateway is told under its name, with labels of closed 
     ]),
   ) as HttpCounts;
   const metrics = await createGatewayMetrics({
-    plane: { stats: () => ({ routes: 9, tls, httpOpen: 4, httpRequests: 5, httpCounts }) },
+    plane: { stats: () => ({ routes: 9, tls, quic, httpOpen: 4, httpRequests: 5, httpCounts }) },
     planeName: 'native',
     routing: { table: { instanceCount: 7, routeCount: 6 }, lastSyncTime: 1_700_000_000 },
   });
@@ -50,6 +64,13 @@ test('every figure of the gateway is told under its name, with labels of closed 
     'tls_bytes_total{direction="to_instances"} 1000',
     'tls_bytes_total{direction="to_clients"} 2000',
     ...TLS_OUTCOMES.map((outcome, index) => `tls_connections_total{outcome="${outcome}"} ${10 + index}`),
+    'quic_open_flows 6',
+    'quic_bytes_total{direction="to_instances"} 3000',
+    'quic_bytes_total{direction="to_clients"} 4000',
+    'quic_bytes_total{direction="held_back"} 5000',
+    ...QUIC_OUTCOMES.map(
+      (outcome) => `quic_connections_total{outcome="${outcome}"} ${quic.outcomes[outcome]}`,
+    ),
     'http_open_connections 4',
     ...HTTP_CLASSES.flatMap((kind, row) =>
       HTTP_OUTCOMES.map(
@@ -58,6 +79,6 @@ test('every figure of the gateway is told under its name, with labels of closed 
     ),
   ];
   for (const line of expected) assert.ok(lines.includes(`skerry_gateway_${line}`), line);
-  for (const { metric, type } of Object.values(TLS_FIGURES))
+  for (const { metric, type } of [...Object.values(TLS_FIGURES), ...Object.values(QUIC_FIGURES)])
     assert.ok(lines.includes(`# TYPE skerry_gateway_${metric} ${type}`), metric);
 });

@@ -1,5 +1,5 @@
 import { createMetrics, type Metrics } from '@skerry/kit';
-import { type Figure, TLS_FIGURES, type TlsFigure } from '../dataplane/figures.ts';
+import { type Figure, QUIC_FIGURES, TLS_FIGURES } from '../dataplane/figures.ts';
 import type { DataPlane } from '../dataplane/port.ts';
 import type { Routing } from '../sync/routing.ts';
 
@@ -19,6 +19,7 @@ export async function createGatewayMetrics(sources: MetricsSources): Promise<Met
   const metrics = await createMetrics({ service: 'gateway', isProcess: false });
   watchRouting(metrics, sources);
   watchTls(metrics, sources.plane);
+  watchQuic(metrics, sources.plane);
   watchHttp(metrics, sources.plane);
   return metrics;
 }
@@ -35,17 +36,36 @@ function watchRouting(metrics: Metrics, { planeName, routing }: MetricsSources):
   );
 }
 
-function watchTls(metrics: Metrics, plane: MetricsSources['plane']): void {
-  const figures = Object.entries(TLS_FIGURES) as [TlsFigure, Figure][];
+function watchFigures<Name extends string>(
+  metrics: Metrics,
+  figuresByName: Readonly<Record<Name, Figure>>,
+  readCounts: () => Readonly<Record<Name, number>>,
+): void {
+  const figures = Object.entries(figuresByName) as [Name, Figure][];
   for (const [metric, rows] of Map.groupBy(figures, ([, figure]) => figure.metric)) {
     const { type, help, labels = {} } = rows[0]![1];
     const read = () => {
-      const counts = plane.stats().tls.figures;
+      const counts = readCounts();
       return rows.map(([name, figure]) => ({ labels: figure.labels ?? {}, value: counts[name] }));
     };
     const watch = type === 'gauge' ? metrics.watch : metrics.watchCounter;
     watch(PREFIX + metric, help, read, Object.keys(labels));
   }
+}
+
+function watchQuic(metrics: Metrics, plane: MetricsSources['plane']): void {
+  watchFigures(metrics, QUIC_FIGURES, () => plane.stats().quic.figures);
+  metrics.watchCounter(
+    `${PREFIX}quic_connections_total`,
+    'QUIC connections by what became of them, and datagrams that belong to none (stray).',
+    () =>
+      Object.entries(plane.stats().quic.outcomes).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    ['outcome'],
+  );
+}
+
+function watchTls(metrics: Metrics, plane: MetricsSources['plane']): void {
+  watchFigures(metrics, TLS_FIGURES, () => plane.stats().tls.figures);
   metrics.watchCounter(
     `${PREFIX}tls_connections_total`,
     'TLS connections by what became of them.',

@@ -1,4 +1,11 @@
-import { TLS_FIGURE_NAMES, TLS_OUTCOMES, type TlsFigure } from '../figures.ts';
+import {
+  QUIC_FIGURE_NAMES,
+  QUIC_OUTCOMES,
+  type QuicFigure,
+  TLS_FIGURE_NAMES,
+  TLS_OUTCOMES,
+  type TlsFigure,
+} from '../figures.ts';
 
 /**
  * What passes between the TypeScript side and the native plane: memory that both have, and frames through a pipe. native/layout.h
@@ -51,12 +58,17 @@ export class Layout<F extends Fields> {
   }
 }
 
-const figures = Object.fromEntries(TLS_FIGURE_NAMES.map((name) => [name, 'u64'])) as Record<TlsFigure, 'u64'>;
+const counted = <Name extends string>(names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, 'u64'])) as Record<Name, 'u64'>;
+const figures: Record<TlsFigure, 'u64'> = counted(TLS_FIGURE_NAMES);
+const quicFigures: Record<QuicFigure, 'u64'> = counted(QUIC_FIGURE_NAMES);
 
 /** The memory. `announcedBytes` is what the TypeScript side writes: how much it has said so far; the rest is the plane's. */
 export const SHARED_STATS = new Layout({
   ...figures,
   outcomes: ['u64', TLS_OUTCOMES.length],
+  ...quicFigures,
+  quicOutcomes: ['u64', QUIC_OUTCOMES.length],
   connectionBytes: 'u64',
   announcedBytes: 'u64',
 });

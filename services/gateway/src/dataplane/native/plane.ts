@@ -109,13 +109,14 @@ export class NativeDataPlane implements DataPlane {
   }
 
   #settings(port: number): [string, string | number][] {
-    const { hosts, upstreamHttpsPort, sharePort, limits: given, handover, access } = this.#options;
+    const { hosts, upstreamHttpsPort, sharePort, quic, limits: given, handover, access } = this.#options;
     const limits = { ...DEFAULT_LIMITS, ...given };
     return [
       ...hosts.map((host): [string, string] => ['host', host]),
       ['port', port],
       ['instance_port', upstreamHttpsPort],
       ['share_port', Number(sharePort ?? false)],
+      ['quic', Number(quic ?? false)],
       ['max_connections', limits.maxConnections],
       ['max_undecided', limits.maxUndecided],
       ['max_per_client', limits.maxPerClient],
@@ -215,10 +216,11 @@ export class NativeDataPlane implements DataPlane {
   }
 
   stats(): DataPlaneStats {
-    const { figures, outcomes } = this.#stats.read();
+    const { tls, quic } = this.#stats.read();
     return {
       routes: this.#routes.size,
-      tls: { figures, outcomes },
+      tls,
+      quic,
       httpOpen: this.#http.open,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,

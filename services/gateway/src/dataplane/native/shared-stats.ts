@@ -2,13 +2,17 @@ import { closeSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  QUIC_FIGURE_NAMES,
+  QUIC_OUTCOMES,
+  type QuicCounts,
   TLS_FIGURE_NAMES,
   TLS_OUTCOMES,
   type TlsCounts,
-  type TlsFigure,
-  type TlsOutcome,
 } from '../figures.ts';
 import { SHARED_STATS } from './layout.ts';
+
+const byName = <Name extends string>(names: readonly Name[], counts: readonly number[]) =>
+  Object.fromEntries(names.map((name, index) => [name, counts[index]!])) as Record<Name, number>;
 
 /**
  * A nameless file that the native plane has in its memory and counts in. Reading it is one system call, needs no answer from
@@ -27,18 +31,14 @@ export class SharedStats implements Disposable {
   }
 
   /** With what the plane holds for connections. */
-  read(): TlsCounts & { readonly connectionBytes: number } {
+  read(): { readonly tls: TlsCounts; readonly quic: QuicCounts; readonly connectionBytes: number } {
     readSync(this.fd, this.#bytes, 0, this.#bytes.length, 0);
-    const { outcomes, connectionBytes, ...rest } = SHARED_STATS.read(this.#bytes);
+    const { outcomes, quicOutcomes, connectionBytes, ...rest } = SHARED_STATS.read(this.#bytes);
+    const figuresOf = <Name extends keyof typeof rest>(names: readonly Name[]) =>
+      Object.fromEntries(names.map((name) => [name, rest[name]])) as Record<Name, number>;
     return {
-      figures: Object.fromEntries(TLS_FIGURE_NAMES.map((name) => [name, rest[name]])) as Record<
-        TlsFigure,
-        number
-      >,
-      outcomes: Object.fromEntries(TLS_OUTCOMES.map((name, index) => [name, outcomes[index]!])) as Record<
-        TlsOutcome,
-        number
-      >,
+      tls: { figures: figuresOf(TLS_FIGURE_NAMES), outcomes: byName(TLS_OUTCOMES, outcomes) },
+      quic: { figures: figuresOf(QUIC_FIGURE_NAMES), outcomes: byName(QUIC_OUTCOMES, quicOutcomes) },
       connectionBytes,
     };
   }

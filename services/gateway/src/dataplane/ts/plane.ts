@@ -1,4 +1,4 @@
-import { newTlsCounts } from '../figures.ts';
+import { newTlsCounts, noQuicCounts } from '../figures.ts';
 import {
   type Attempts,
   type DataPlane,
@@ -65,6 +65,7 @@ export class TsDataPlane implements DataPlane {
     return {
       routes: this.#routes.size,
       tls: { figures: { ...this.#counters.figures }, outcomes: { ...this.#counters.outcomes } },
+      quic: noQuicCounts(),
       httpOpen: this.#http.open,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,

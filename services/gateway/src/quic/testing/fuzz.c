@@ -50,17 +50,13 @@ static void damage_inside(struct datagram *datagram) {
   if (length < 0) return;
   damage(payload, below(2) ? 40 : (uint32_t)length);
   uint32_t number_bytes = packet.end - packet.number_at - (uint32_t)length - GCM_TAG_BYTES;
-  uint8_t mask[AES_BYTES], nonce[GCM_NONCE_BYTES], *number = datagram->bytes + packet.number_at;
-  aes_encrypt(&keys.header, number + 4, mask);
-  datagram->bytes[0] ^= mask[0] & 0x0f;
-  for (uint32_t i = 0; i < number_bytes; i++) number[i] ^= mask[1 + i];
+  uint8_t nonce[GCM_NONCE_BYTES], *number = datagram->bytes + packet.number_at;
+  initial_mask(&keys, datagram->bytes, number, number_bytes);
   memcpy(nonce, keys.iv, sizeof nonce);
   for (uint32_t i = 0; i < number_bytes; i++) nonce[sizeof nonce - number_bytes + i] ^= number[i];
   struct gcm_message message = {nonce, datagram->bytes, payload, packet.number_at + number_bytes, (uint32_t)length};
   gcm_seal(&keys.key, &message, number + number_bytes);
-  aes_encrypt(&keys.header, number + 4, mask);
-  datagram->bytes[0] ^= mask[0] & 0x0f;
-  for (uint32_t i = 0; i < number_bytes; i++) number[i] ^= mask[1 + i];
+  initial_mask(&keys, datagram->bytes, number, number_bytes);
 }
 
 /* In memory of exactly its size, so that the sanitizer sees a read beyond what has come. */

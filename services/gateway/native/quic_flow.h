@@ -1,0 +1,53 @@
+/* One QUIC connection: a client, and once its name is known the instance behind it. It is known by the client and the ids. */
+#pragma once
+#include "flight.h"
+#include "quic_socket.h"
+
+enum quic_state {
+  FLOW_UNDECIDED,  /* its hello is not whole */
+  FLOW_UNANSWERED, /* the instance has not said anything */
+  FLOW_UNPROVEN,   /* nothing shows yet that the client is where it says */
+  FLOW_PROVEN,     /* it knows an id that only the instance's answer told */
+  FLOW_ENDED,
+  FLOW_STATES,
+};
+
+enum { MAX_LEARNT_IDS = 6, MAX_HELD_DATAGRAMS = 4, MAX_HELD_BYTES = 2048 };
+
+struct quic_id {
+  uint8_t length, bytes[MAX_ID_BYTES];
+};
+
+/* A datagram that waits for the name. */
+struct held {
+  uint16_t length;
+  uint8_t bytes[MAX_HELD_BYTES];
+};
+
+/* What is kept only until the name is known. */
+struct undecided {
+  uint32_t held_count;
+  struct held held[MAX_HELD_DATAGRAMS];
+  struct flight flight;
+};
+
+struct quic_flow {
+  struct quic_flow *previous, *next; /* of the same state, the one that was silent for longest first */
+  struct quic_flow *next_near;       /* in the index */
+  struct route *route;
+  struct client *client;
+  struct undecided *undecided;
+  uint64_t to_instance, to_client; /* bytes */
+  uint32_t touched_ms, unheard; /* bytes to the client since its last datagram */
+  uint32_t version;
+  int fd;
+  struct quic_peer peer;
+  uint8_t state, learnt_count;
+  struct quic_id first, source, learnt[MAX_LEARNT_IDS]; /* the client's first two, and those of the instance */
+};
+
+void quic_id_set(struct quic_id *id, struct id from);
+/* The source ids of the instance's long headers; the client answers with them. */
+void quic_flow_learn(struct quic_flow *flow, const uint8_t *bytes, uint32_t length);
+/* Whether a datagram of the client bears an id that the instance chose. */
+bool quic_flow_is_answered_by(const struct quic_flow *flow, const struct packet *packet, const uint8_t *bytes, uint32_t length);

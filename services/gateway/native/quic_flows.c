@@ -1,0 +1,330 @@
+#include "quic_flows.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clients.h"
+#include "control.h"
+#include "loop.h"
+#include "memory.h"
+#include "options.h"
+#include "quic_index.h"
+#include "refusal.h"
+#include "stats.h"
+
+enum {
+  DATAGRAMS_PER_TURN = 64,
+  MAX_UNDECIDED = 1024, /* each takes some 26 KB */
+  ANSWER_MS = 1000,
+  UNPROVEN_MS = 30 * 1000,
+  PROVEN_MS = 120 * 1000, /* RFC 4787 section 4.3 */
+  TOUCH_MS = 1000,
+  AMPLIFICATION = 3,              /* RFC 9000 section 8.1 */
+  MAX_UNHEARD_BYTES = 1024 * 1024, /* so that an instance cannot aim us at whoever once was a client */
+};
+
+struct list {
+  struct quic_flow *first, *last;
+  uint32_t count;
+};
+
+static struct list lists[FLOW_STATES];
+static struct quic_flow *ended;
+static uint8_t datagram[MAX_DATAGRAM_BYTES];
+
+static uint32_t timeout_of(enum quic_state state) {
+  switch (state) {
+    case FLOW_UNDECIDED: return options.hello_timeout_ms;
+    case FLOW_UNANSWERED: return ANSWER_MS;
+    case FLOW_UNPROVEN: return UNPROVEN_MS;
+    default: return PROVEN_MS;
+  }
+}
+
+static void count(enum quic_outcome outcome) { stats->quic_outcomes[outcome]++; }
+
+static void unlink_flow(struct quic_flow *flow) {
+  struct list *list = &lists[flow->state];
+  if (flow->previous) flow->previous->next = flow->next;
+  else list->first = flow->next;
+  if (flow->next) flow->next->previous = flow->previous;
+  else list->last = flow->previous;
+  list->count--;
+}
+
+static void append_flow(struct quic_flow *flow, enum quic_state state) {
+  struct list *list = &lists[state];
+  flow->state = (uint8_t)state;
+  flow->touched_ms = now_ms;
+  flow->previous = list->last;
+  flow->next = NULL;
+  if (list->last) list->last->next = flow;
+  else list->first = flow;
+  list->last = flow;
+  list->count++;
+}
+
+static void enter(struct quic_flow *flow, enum quic_state state) {
+  unlink_flow(flow);
+  append_flow(flow, state);
+}
+
+static void forget_undecided(struct quic_flow *flow) {
+  memory_give(flow->undecided);
+  flow->undecided = NULL;
+}
+
+static void end(struct quic_flow *flow) {
+  forget_undecided(flow);
+  quic_index_remove(flow);
+  unlink_flow(flow);
+  flow->state = FLOW_ENDED;
+  if (flow->fd >= 0) close(flow->fd);
+  client_leave(flow->client, CLIENT_QUIC);
+  if (flow->route) {
+    flow->route->flows--;
+    route_release(flow->route);
+  }
+  stats->quic_open--;
+  flow->next = ended;
+  ended = flow;
+}
+
+static void give_up(struct quic_flow *flow, enum quic_outcome outcome) {
+  count(outcome);
+  end(flow);
+}
+
+static struct id id_of(const struct quic_id *id) { return (struct id){id->length, id->bytes}; }
+
+/* Ends it, and tells the client, which else would wait. */
+static void refuse(struct quic_flow *flow, enum quic_outcome outcome, enum quic_error error) {
+  uint8_t answer[MAX_REFUSAL_BYTES];
+  const struct first_packet first = {flow->version, id_of(&flow->first), id_of(&flow->source)};
+  quic_answer(&flow->peer, answer, refusal_close(&first, error, answer));
+  give_up(flow, outcome);
+}
+
+static void forward(struct quic_flow *flow, const uint8_t *bytes, uint32_t length) {
+  ssize_t sent = send(flow->fd, bytes, length, MSG_NOSIGNAL);
+  /* That nobody takes an earlier one was told now, and only once: sent again, it is told by the socket's event. */
+  if (sent < 0 && errno == ECONNREFUSED) sent = send(flow->fd, bytes, length, MSG_NOSIGNAL);
+  /* What cannot be sent is lost, as datagrams are. */
+  if (sent < 0) return;
+  flow->to_instance += length;
+  stats->quic_bytes_to_instances += length;
+}
+
+static void open_flow(struct quic_flow *flow, struct route *route, const uint8_t *bytes, uint32_t length) {
+  flow->fd = quic_connect(route->address, options.instance_port);
+  if (flow->fd < 0 || !loop_watch(flow->fd, EPOLLIN, (uintptr_t)flow | TAG_QUIC_FLOW)) {
+    refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
+    return;
+  }
+  flow->route = route;
+  route->refs++;
+  route->flows++;
+  enter(flow, FLOW_UNANSWERED);
+  const struct undecided *undecided = flow->undecided;
+  for (uint32_t i = 0; undecided && i < undecided->held_count; i++)
+    forward(flow, undecided->held[i].bytes, undecided->held[i].length);
+  forward(flow, bytes, length);
+  forget_undecided(flow);
+}
+
+static void route_to(struct quic_flow *flow, struct route *route, const uint8_t *bytes, uint32_t length) {
+  if (!route) refuse(flow, QUIC_UNKNOWN_NAME, QUIC_UNRECOGNIZED_NAME);
+  else if (route->flags & ROUTE_FLAG_PROXY_HEADER) refuse(flow, QUIC_PROXY_PROTOCOL, QUIC_CONNECTION_REFUSED);
+  else if (route->flows >= options.max_per_instance) refuse(flow, QUIC_INSTANCE_LIMIT, QUIC_CONNECTION_REFUSED);
+  else open_flow(flow, route, bytes, length);
+}
+
+static void hold(struct quic_flow *flow, const uint8_t *bytes, uint32_t length) {
+  struct undecided *undecided = flow->undecided;
+  if (undecided->held_count == MAX_HELD_DATAGRAMS || length > MAX_HELD_BYTES) return;
+  struct held *held = &undecided->held[undecided->held_count++];
+  held->length = (uint16_t)length;
+  memcpy(held->bytes, bytes, length);
+}
+
+/* The bytes of its stream are copied only as far as they are there: mostly one page. */
+static bool keep(struct quic_flow *flow, const struct flight *flight) {
+  if (flow->undecided) return true;
+  struct undecided *undecided = memory_take(sizeof *undecided);
+  if (!undecided) return false;
+  uint32_t last = flight->piece_count > 0 ? flight->pieces[flight->piece_count - 1].end : 0;
+  undecided->held_count = 0;
+  memcpy(&undecided->flight, flight, offsetof(struct flight, bytes) + last);
+  flow->undecided = undecided;
+  return true;
+}
+
+static void decide(struct quic_flow *flow, struct flight *flight, const uint8_t *bytes, uint32_t length) {
+  struct hello_name name;
+  switch (flight_read(flight, bytes, length, &name)) {
+    case HELLO_NAME: route_to(flow, control_find_route(name.text, name.length), bytes, length); break;
+    case HELLO_NO_NAME: refuse(flow, QUIC_NO_SERVER_NAME, QUIC_UNRECOGNIZED_NAME); break;
+    case HELLO_MALFORMED: refuse(flow, QUIC_MALFORMED, QUIC_DECODE_ERROR); break;
+    default:
+      /* What does not authenticate leaves nothing behind. */
+      if (!flight->is_begun) give_up(flow, QUIC_STRAY);
+      else if (!keep(flow, flight)) give_up(flow, QUIC_CROWDED_OUT);
+      else hold(flow, bytes, length);
+  }
+}
+
+static struct quic_flow *create(const struct quic_peer *peer, const struct packet *packet) {
+  struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = peer->address};
+  if (stats->quic_open >= options.max_connections) return count(QUIC_TOO_MANY), NULL;
+  struct client *client = client_enter_from(&address, CLIENT_QUIC);
+  if (!client) return count(QUIC_CLIENT_LIMIT), NULL;
+  struct quic_flow *flow = memory_take(sizeof *flow);
+  if (flow) {
+    *flow = (struct quic_flow){.client = client, .fd = -1, .version = packet->version, .peer = *peer};
+    quic_id_set(&flow->first, packet->destination);
+    quic_id_set(&flow->source, packet->source);
+    if (quic_index_add(flow)) {
+      append_flow(flow, FLOW_UNDECIDED);
+      stats->quic_open++;
+      return flow;
+    }
+  }
+  memory_give(flow);
+  client_leave(client, CLIENT_QUIC);
+  count(QUIC_CLIENT_LIMIT);
+  return NULL;
+}
+
+/* Who is not proven to be where it says takes no place from those that are. */
+static void make_room(void) {
+  if (lists[FLOW_UNDECIDED].count > MAX_UNDECIDED) give_up(lists[FLOW_UNDECIDED].first, QUIC_CROWDED_OUT);
+  if (lists[FLOW_UNANSWERED].count + lists[FLOW_UNPROVEN].count <= options.max_undecided) return;
+  struct list *list = lists[FLOW_UNANSWERED].first ? &lists[FLOW_UNANSWERED] : &lists[FLOW_UNPROVEN];
+  /* What was answered is counted already. */
+  if (list->first->state == FLOW_UNANSWERED) give_up(list->first, QUIC_CROWDED_OUT);
+  else end(list->first);
+}
+
+static void begin(const struct quic_peer *peer, const struct packet *packet, uint32_t length) {
+  static struct flight flight;
+  if (length < MIN_CLIENT_DATAGRAM_BYTES || packet->destination.length < MIN_FIRST_ID_BYTES) {
+    count(QUIC_STRAY);
+    return;
+  }
+  struct quic_flow *flow = create(peer, packet);
+  if (!flow) return;
+  memset(&flight, 0, offsetof(struct flight, bytes));
+  decide(flow, &flight, datagram, length);
+  make_room();
+}
+
+static void negotiate(const struct quic_peer *peer, const struct packet *packet, uint32_t length) {
+  uint8_t answer[MAX_REFUSAL_BYTES];
+  const struct first_packet first = {packet->version, packet->destination, packet->source};
+  if (length < MIN_CLIENT_DATAGRAM_BYTES) {
+    count(QUIC_STRAY);
+    return;
+  }
+  quic_answer(peer, answer, refusal_negotiate(&first, answer));
+  count(QUIC_UNKNOWN_VERSION);
+}
+
+static void pass_on(struct quic_flow *flow, const struct packet *packet, uint32_t length) {
+  bool is_answer = quic_flow_is_answered_by(flow, packet, datagram, length);
+  flow->unheard = 0;
+  if (flow->state == FLOW_UNPROVEN && is_answer) enter(flow, FLOW_PROVEN);
+  else if (flow->state >= FLOW_UNPROVEN && now_ms - flow->touched_ms >= TOUCH_MS) enter(flow, flow->state);
+  forward(flow, datagram, length);
+}
+
+static void hear(const struct quic_peer *peer, uint32_t length) {
+  struct packet packet = packet_read(datagram, length);
+  struct quic_flow *flow = quic_index_find(peer, &packet, datagram, length);
+  if (flow && flow->state != FLOW_UNDECIDED) pass_on(flow, &packet, length);
+  else if (flow) decide(flow, &flow->undecided->flight, datagram, length);
+  else if (packet.type == PACKET_INITIAL) begin(peer, &packet, length);
+  else if (packet.type == PACKET_UNKNOWN_VERSION) negotiate(peer, &packet, length);
+  else count(QUIC_STRAY);
+}
+
+void quic_flows_heard(unsigned socket) {
+  struct quic_peer peer;
+  for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
+    ssize_t size = quic_receive(socket, &peer, datagram, sizeof datagram);
+    if (size < 0) return;
+    hear(&peer, (uint32_t)size);
+  }
+}
+
+/* Whether so much more may go to a client: nobody is to be flooded by an instance. */
+static bool may_answer(const struct quic_flow *flow, uint32_t length) {
+  if (flow->unheard + length > MAX_UNHEARD_BYTES) return false;
+  return flow->state == FLOW_PROVEN || flow->to_client + length <= flow->to_instance * AMPLIFICATION;
+}
+
+static void answer(struct quic_flow *flow, uint32_t length) {
+  if (flow->state == FLOW_UNANSWERED) {
+    count(QUIC_FORWARDED);
+    enter(flow, FLOW_UNPROVEN);
+  }
+  quic_flow_learn(flow, datagram, length);
+  if (!may_answer(flow, length)) {
+    stats->quic_held_back += length;
+    return;
+  }
+  flow->unheard += length;
+  flow->to_client += length;
+  stats->quic_bytes_to_clients += length;
+  quic_answer(&flow->peer, datagram, length);
+}
+
+void quic_flows_answered(struct quic_flow *flow, uint32_t events) {
+  for (int i = 0; i < DATAGRAMS_PER_TURN && flow->state != FLOW_ENDED; i++) {
+    ssize_t size = recv(flow->fd, datagram, sizeof datagram, 0);
+    if (size >= 0) {
+      answer(flow, (uint32_t)size);
+    } else if (errno == EAGAIN || errno == EINTR) {
+      if (!(events & EPOLLERR)) return;
+      events &= ~(uint32_t)EPOLLERR;
+    } else if (flow->state == FLOW_UNANSWERED) {
+      refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
+    } else if (errno == ECONNREFUSED) {
+      end(flow);
+    }
+  }
+}
+
+void quic_flows_expire(void) {
+  for (enum quic_state state = FLOW_UNDECIDED; state < FLOW_ENDED; state++) {
+    struct quic_flow *flow;
+    while ((flow = lists[state].first)) {
+      if (!quic_socket_is_open()) end(flow);
+      else if (now_ms - flow->touched_ms < timeout_of(state)) break;
+      else if (state == FLOW_UNDECIDED) give_up(flow, QUIC_HELLO_TIMEOUT);
+      else if (state == FLOW_UNANSWERED) refuse(flow, QUIC_UNANSWERED, QUIC_CONNECTION_REFUSED);
+      else end(flow);
+    }
+  }
+}
+
+uint32_t quic_flows_next_due_ms(void) {
+  uint32_t due = UINT32_MAX;
+  for (enum quic_state state = FLOW_UNDECIDED; state < FLOW_ENDED; state++) {
+    if (!lists[state].first) continue;
+    uint32_t passed = now_ms - lists[state].first->touched_ms, timeout = timeout_of(state);
+    uint32_t left = passed >= timeout ? 0 : timeout - passed;
+    if (left < due) due = left;
+  }
+  return due;
+}
+
+void quic_flows_turn_ended(void) {
+  while (ended) {
+    struct quic_flow *flow = ended;
+    ended = flow->next;
+    memory_give(flow);
+  }
+}

@@ -1,0 +1,26 @@
+/* The UDP sockets of QUIC: one beside each listener, where clients come, and one for each flow, towards its instance. */
+#pragma once
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Where a client is, and where its datagrams came to: answers must come from there. IPv4 is written as IPv6. */
+struct quic_peer {
+  struct in6_addr address, local;
+  uint16_t port; /* in the order of the network */
+  uint8_t socket;
+};
+
+/* Opens the socket of a listener, or takes it from those that are given; false with errno where that fails. */
+bool quic_socket_open(unsigned index, const char *host, uint16_t port, int given[], int given_count);
+void quic_socket_stop(void);
+bool quic_socket_is_open(void);
+/* Returns how many there are. */
+unsigned quic_socket_descriptors(int fds[]);
+
+/* The next datagram of a client; -1 where there is none now. */
+ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uint32_t capacity);
+void quic_answer(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length);
+/* A socket of its own for a flow, -1 with errno where there is none. */
+int quic_connect(const uint8_t address[16], uint16_t port);

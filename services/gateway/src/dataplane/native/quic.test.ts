@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { initialKeys } from '../../quic/keys.ts';
+import { openInitial } from '../../quic/open.ts';
+import { readPacket, VERSION_1, VERSION_2, type Version } from '../../quic/packet.ts';
+import { cutAt } from '../../quic/testing/flights.ts';
+import { cryptoFrame, initialDatagram, longHead, padded, sealInitial } from '../../quic/testing/initials.ts';
+import { helloMessage, joined } from '../../tls/testing/hello.ts';
+import type { QuicOutcome } from '../figures.ts';
+import type { DataPlaneLimits, DataPlaneOptions } from '../port.ts';
+import {
+  ADDRESS_A,
+  NAME_A,
+  NAME_B,
+  NAME_DEAD,
+  NAME_UNKNOWN,
+  openWorld,
+  until,
+  type World,
+} from '../testing/suite/world.ts';
+import { SANITIZER_FLAGS } from './build.ts';
+import { NativeDataPlane, type NativePlaneOptions } from './plane.ts';
+import { builtForTests } from './testing/built.ts';
+import { Datagrams } from './testing/datagrams.ts';
+
+const directory = await mkdtemp(join(tmpdir(), 'skerry-quic-'));
+after(() => assert.deepEqual(troubles, []));
+after(() => rm(directory, { recursive: true, force: true }));
+/** Under the sanitizers: what reads or writes where it must not ends the program, and the test. */
+const path = await builtForTests(SANITIZER_FLAGS);
+const troubles: string[] = [];
+
+/** Fits into any buffer of a socket. */
+const BATCH = 50;
+const CLIENT = Uint8Array.of(1, 1, 1);
+const INSTANCE = Uint8Array.of(7, 7, 7, 7);
+const id = (fill: number) => new Uint8Array(8).fill(fill);
+
+interface QuicWorld extends World {
+  readonly native: NativeDataPlane;
+  readonly again: DataPlaneOptions;
+  readonly instanceA: Datagrams;
+  readonly instanceB: Datagrams;
+  count(outcome: QuicOutcome): number;
+}
+
+function create(options: DataPlaneOptions, more: Partial<NativePlaneOptions> = {}): NativeDataPlane {
+  return new NativeDataPlane({
+    ...options,
+    path,
+    quic: true,
+    onTrouble: (details, text) => void troubles.push(`${text} ${JSON.stringify(details)}`),
+    ...more,
+  });
+}
+
+/** The gateway with two instances that take datagrams; each test says what they answer. */
+async function openQuicWorld(
+  limits: Partial<DataPlaneLimits> = {},
+  more: Partial<NativePlaneOptions> = {},
+): Promise<QuicWorld> {
+  await using stack = new AsyncDisposableStack();
+  let native: NativeDataPlane | undefined;
+  let again: DataPlaneOptions | undefined;
+  const world = stack.use(
+    await openWorld((options) => {
+      again = options;
+      native = create(options, more);
+      return native;
+    }, limits),
+  );
+  const instanceA = stack.use(await Datagrams.open('::1', world.upstreamHttpsPort));
+  const instanceB = stack.use(await Datagrams.open('127.0.0.2', world.upstreamHttpsPort));
+  const opened = stack.move();
+  return {
+    ...world,
+    native: native!,
+    again: again!,
+    instanceA,
+    instanceB,
+    count: (outcome) => native!.stats().quic.outcomes[outcome],
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+const hello = (serverName: string | undefined, destination = id(9), version: Version = VERSION_1) =>
+  initialDatagram([cryptoFrame(0, helloMessage({ serverName }))], { destination, source: CLIENT, version });
+
+/** What an instance says first to a client with this first id. */
+const instanceInitial = (first: Uint8Array, source = INSTANCE) =>
+  padded(
+    sealInitial({
+      ...{ destination: CLIENT, source, keysOf: first, side: 'server' },
+      payload: new Uint8Array(1100),
+    }),
+  );
+/** A packet of a connection that is open. */
+const short = (destination: Uint8Array, length = 60) =>
+  joined(Uint8Array.of(0x41), destination, new Uint8Array(length).fill(0x55));
+
+/** The error code of a CONNECTION_CLOSE in a server's Initial packet. */
+function closeCode(bytes: Uint8Array, first: Uint8Array): number {
+  const packet = readPacket(bytes);
+  assert.ok(packet.type === 'initial' && packet.end === bytes.length);
+  assert.deepEqual([packet.destination, packet.source], [CLIENT, first]);
+  const payload = openInitial(initialKeys(packet.version, first, 'server'), bytes, packet);
+  assert.ok(payload && payload[0] === 0x1c, 'it authenticates and closes');
+  return ((payload[1]! & 0x3f) << 8) | payload[2]!;
+}
+
+describe('QUIC by name', () => {
+  test('two names from one socket reach their instances, and answers the client, from where it asked', async () => {
+    await using world = await openQuicWorld();
+    for (const host of ['127.0.0.1', '::1']) {
+      await using client = await Datagrams.open(host);
+      const cases = [
+        [NAME_A, world.instanceA, id(10)],
+        [NAME_B, world.instanceB, id(11)],
+      ] as const;
+      for (const [name, instance, first] of cases) {
+        // In two datagrams, the later one first.
+        const pieces = cutAt(helloMessage({ serverName: name, keyShareBytes: 1216 }), [700]);
+        const flight = pieces
+          .reverse()
+          .map((piece, number) => initialDatagram([piece], { destination: first, source: CLIENT, number }));
+        for (const datagram of flight) client.send(datagram, world.ports.https, host);
+        await until(() => instance.heard.length === 2);
+        const { from } = instance.heard[0]!;
+        assert.deepEqual(await instance.take(2), flight, 'as they came');
+        const own = joined(INSTANCE, first);
+        instance.send(instanceInitial(first, own), from.port, from.address);
+        const [answer] = await client.take(1);
+        assert.deepEqual(answer, instanceInitial(first, own));
+      }
+      // What follows is told apart by the ids that the instances chose.
+      for (const [, instance, first] of cases) {
+        client.send(short(joined(INSTANCE, first)), world.ports.https, host);
+        assert.deepEqual(await instance.take(1), [short(joined(INSTANCE, first))]);
+      }
+    }
+    assert.equal(world.count('forwarded'), 4);
+    assert.equal(world.native.stats().quic.figures.quicOpen, 4);
+  });
+
+  test('who is not routed hears so at once, in both versions', async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    const codeOf = async (datagram: Uint8Array, first: Uint8Array) => {
+      client.send(datagram, world.ports.https, '127.0.0.1');
+      const [answer] = await client.take(1);
+      assert.ok(answer!.length < datagram.length / 3);
+      return closeCode(answer!, first);
+    };
+    assert.equal(await codeOf(hello(NAME_UNKNOWN), id(9)), 0x170);
+    assert.equal(await codeOf(hello(NAME_UNKNOWN, id(12), VERSION_2), id(12)), 0x170);
+    assert.equal(await codeOf(hello(undefined, id(13)), id(13)), 0x170);
+    const broken = initialDatagram([cryptoFrame(0, Uint8Array.of(2))], {
+      destination: id(14),
+      source: CLIENT,
+    });
+    assert.equal(await codeOf(broken, id(14)), 0x132);
+    assert.equal(await codeOf(hello(NAME_DEAD, id(15)), id(15)), 2);
+    world.plane.applyChanges([{ hostname: NAME_A, ipv6: ADDRESS_A, proxyHeader: true }]);
+    assert.equal(await codeOf(hello(NAME_A, id(16)), id(16)), 2);
+    // This one takes datagrams and says nothing.
+    assert.equal(await codeOf(hello(NAME_B, id(17)), id(17)), 2);
+    const outcomes = {
+      unknown_name: 2,
+      no_server_name: 1,
+      malformed: 1,
+      connect_failed: 1,
+      proxy_protocol: 1,
+      unanswered: 1,
+    };
+    for (const [outcome, times] of Object.entries(outcomes))
+      assert.equal(world.count(outcome as QuicOutcome), times, outcome);
+    assert.equal(world.native.stats().quic.figures.quicOpen, 0);
+    assert.equal(world.native.connectionBytes, 0);
+  });
+
+  test('another version is told which there are; what belongs to nothing is not answered', async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    const strays = [
+      short(id(1)),
+      new Uint8Array(0),
+      new Uint8Array(1200).fill(0xff).subarray(0, 1199),
+      longHead(0xc0, 0x1a2a3a4a, id(3), CLIENT),
+      hello(NAME_A).subarray(0, 1199),
+      hello(NAME_A, id(4).subarray(1)),
+      initialDatagram([], { destination: id(5), keysOf: id(6) }),
+      padded(joined(longHead(0xe0, VERSION_1, id(3), CLIENT), Uint8Array.of(30), new Uint8Array(30))),
+    ];
+    for (const stray of strays) client.send(stray, world.ports.https, '127.0.0.1');
+    await until(() => world.count('stray') === strays.length);
+    assert.equal(world.native.stats().quic.figures.quicOpen, 0);
+    assert.equal(world.native.connectionBytes, 0, 'they leave nothing behind');
+    client.send(padded(longHead(0xc0, 0x1a2a3a4a, id(3), CLIENT)), world.ports.https, '127.0.0.1');
+    const [answer] = await client.take(1);
+    assert.deepEqual(
+      answer,
+      joined(longHead(0xc0, 0, CLIENT, id(3)), Uint8Array.of(0, 0, 0, 1, 0x6b, 0x33, 0x43, 0xcf)),
+    );
+    assert.equal(client.heard.length, 0);
+  });
+
+  test('no more than three times what came goes to who has not shown an id of the instance, then 1 MiB', async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 1);
+    const { bytes, from } = world.instanceA.heard[0]!;
+    const answer = instanceInitial(id(9));
+    const held = () => world.native.stats().quic.figures.quicHeldBack;
+    const sent = () => world.native.stats().quic.figures.quicBytesToClients;
+    /** The instance says so much, in so many datagrams, a batch at a time. */
+    const say = async (count: number) => {
+      for (let left = count; left > 0; left -= BATCH) {
+        const batch = Math.min(left, BATCH);
+        const wanted = held() + sent() + batch * 1200;
+        for (let number = 0; number < batch; number++) world.instanceA.send(answer, from.port, from.address);
+        await until(() => held() + sent() === wanted);
+      }
+    };
+    await say(10);
+    const allowed = Math.floor((3 * bytes.length) / 1200) * 1200;
+    assert.deepEqual([sent(), held()], [allowed, 12_000 - allowed]);
+    client.send(short(INSTANCE), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 2);
+    await say(900);
+    const ceiling = Math.floor(2 ** 20 / 1200) * 1200;
+    assert.equal(sent(), allowed + ceiling, 'an instance cannot flood who is gone');
+    client.send(short(INSTANCE), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 3);
+    await say(1);
+    assert.equal(sent(), allowed + ceiling + 1200);
+  });
+
+  test('each client and each instance has its share, whatever TLS takes', async () => {
+    await using world = await openQuicWorld({ maxPerClient: 40, maxPerInstance: 20 });
+    await using client = await Datagrams.open('127.0.0.1');
+    const flow = async (number: number, isProven: boolean) => {
+      const before = world.instanceA.heard.length;
+      client.send(hello(NAME_A, id(number)), world.ports.https, '127.0.0.1');
+      await until(() => world.instanceA.heard.length > before);
+      const own = joined(INSTANCE, id(number));
+      const { from } = world.instanceA.heard.at(-1)!;
+      world.instanceA.send(instanceInitial(id(number), own), from.port, from.address);
+      await client.take(1);
+      if (!isProven) return;
+      client.send(short(own), world.ports.https, '127.0.0.1');
+      await until(() => world.instanceA.heard.length > before + 1);
+    };
+    for (let number = 100; number < 115; number++) await flow(number, true);
+    for (let number = 120; number < 125; number++) await flow(number, false);
+    assert.equal(world.native.stats().quic.figures.quicOpen, 20);
+    client.send(hello(NAME_A, id(130)), world.ports.https, '127.0.0.1');
+    await until(() => world.count('instance_limit') === 1);
+    // Half-open hellos: each is remembered until it is too old or there are too many.
+    const half = (number: number) =>
+      initialDatagram([cryptoFrame(5, new Uint8Array(9))], { destination: id(number), source: CLIENT });
+    for (let number = 131; number < 151; number++) client.send(half(number), world.ports.https, '127.0.0.1');
+    await until(() => world.native.stats().quic.figures.quicOpen === 40);
+    client.send(half(160), world.ports.https, '127.0.0.1');
+    await until(() => world.count('client_limit') === 1);
+  });
+
+  test('who is not proven takes no place from who is: the oldest makes room', async () => {
+    await using world = await openQuicWorld({ maxUndecided: 3 });
+    await using client = await Datagrams.open('127.0.0.1');
+    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 1);
+    const { from } = world.instanceA.heard[0]!;
+    world.instanceA.send(instanceInitial(id(9)), from.port, from.address);
+    await client.take(1);
+    client.send(short(INSTANCE), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 2);
+    for (let number = 20; number < 25; number++)
+      client.send(hello(NAME_B, id(number)), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceB.heard.length === 5);
+    await until(() => world.count('crowded_out') === 2);
+    client.send(short(INSTANCE, 70), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 3);
+    // So does the newest of the others.
+    client.send(
+      initialDatagram([], { destination: id(24), source: CLIENT, number: 1 }),
+      world.ports.https,
+      '127.0.0.1',
+    );
+    await until(() => world.instanceB.heard.length === 6);
+  });
+
+  test('a half hello is forgotten in time', async () => {
+    await using world = await openQuicWorld({ helloTimeoutMs: 50 });
+    await using client = await Datagrams.open('127.0.0.1');
+    client.send(initialDatagram([cryptoFrame(5, new Uint8Array(9))]), world.ports.https, '127.0.0.1');
+    await until(() => world.count('hello_timeout') === 1);
+    assert.equal(world.native.connectionBytes, 0);
+  });
+
+  test('a gateway that replaces another takes its socket over, and new connections', async () => {
+    const handover = {
+      ...{ path: join(directory, 'listeners.sock'), replace: false, drainMs: 600_000, onReplaced: () => {} },
+    };
+    await using world = await openQuicWorld({}, { handover });
+    await using client = await Datagrams.open('127.0.0.1');
+    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
+    await world.instanceA.take(1);
+    const { http: httpPort, https: httpsPort } = world.ports;
+    const options = { ...world.again, httpPort, httpsPort };
+    await using second = create(options, { handover: { ...handover, replace: true } });
+    second.replaceTable([{ hostname: NAME_B, ipv6: '::ffff:127.0.0.2' }]);
+    await second.listen();
+    for (let number = 20; number < 30; number++) {
+      client.send(hello(NAME_B, id(number)), httpsPort, '127.0.0.1');
+      await world.instanceB.take(1);
+    }
+    assert.equal(second.stats().quic.figures.quicOpen, 10);
+  });
+});

@@ -1,0 +1,42 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { until } from '../../testing/suite/world.ts';
+
+/** A UDP socket of a test, with what came to it. */
+export class Datagrams implements AsyncDisposable {
+  readonly #socket: Socket;
+  readonly heard: { readonly bytes: Uint8Array; readonly from: RemoteInfo }[] = [];
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('error', () => {});
+    socket.on('message', (bytes, from) => void this.heard.push({ bytes: new Uint8Array(bytes), from }));
+  }
+
+  static async open(host: string, port = 0): Promise<Datagrams> {
+    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    socket.bind(port, host);
+    await once(socket, 'listening');
+    return new Datagrams(socket);
+  }
+
+  get port(): number {
+    return (this.#socket.address() as AddressInfo).port;
+  }
+
+  send(bytes: Uint8Array, port: number, host: string): void {
+    this.#socket.send(bytes, port, host);
+  }
+
+  /** The next `count` that come, from the first on that was not taken. */
+  async take(count: number): Promise<Uint8Array[]> {
+    await until(() => this.heard.length >= count);
+    return this.heard.splice(0, count).map(({ bytes }) => bytes);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.close();
+    await once(this.#socket, 'close');
+  }
+}
