@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash, randomBytes, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+import { NativeDataPlane } from '../dataplane/native/plane.ts';
+import { builtForTests } from '../dataplane/native/testing/built.ts';
+import { type Certificate, createCertificate } from '../dataplane/testing/suite/certificate.ts';
+import { NAME_A, NAME_B, NAME_DEAD, NAME_UNKNOWN, ROUTES, until } from '../dataplane/testing/suite/world.ts';
+
+const EXECUTABLE = '/usr/bin/chromium';
+/** Without an answer Chromium waits for four seconds. */
+const REFUSED_MS = 3_000;
+const NOBODY = 9;
+
+type Say = (text: string) => void;
+
+interface Site {
+  readonly name: string;
+  readonly certificate: Certificate;
+  readonly data: Buffer;
+}
+
+interface Servers {
+  readonly process: ChildProcess;
+  readonly sites: readonly Site[];
+}
+
+const pinOf = ({ cert }: Certificate) =>
+  createHash('sha256')
+    .update(new X509Certificate(cert).publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64');
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '::');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Caddy in the place of two instances, each with a certificate of its own and a file. */
+async function startCaddy(directory: string, port: number, bytes: number): Promise<Servers> {
+  const sites = [
+    { name: NAME_A, bind: '::1' },
+    { name: NAME_B, bind: '127.0.0.2' },
+  ].map((site) => ({ ...site, certificate: createCertificate(site.name), data: randomBytes(bytes) }));
+  const blocks = await Promise.all(
+    sites.map(async ({ name, bind, certificate, data }) => {
+      const at = (file: string) => join(directory, `${name}-${file}`);
+      await mkdir(at('files'));
+      await Promise.all([
+        writeFile(at('cert.pem'), certificate.cert),
+        writeFile(at('key.pem'), certificate.key),
+        writeFile(join(at('files'), 'data'), data),
+        writeFile(join(at('files'), 'index.html'), `<title>${name}</title>`),
+      ]);
+      return `https://${name}:${port} {\n  bind ${bind}\n  tls ${at('cert.pem')} ${at('key.pem')}\n  root * ${at('files')}\n  file_server\n}\n`;
+    }),
+  );
+  const caddyfile = join(directory, 'Caddyfile');
+  await writeFile(caddyfile, `{\n  admin off\n  auto_https off\n}\n${blocks.join('')}`);
+  const process_ = spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', caddyfile], {
+    env: { ...process.env, HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  process_.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  await until(() => {
+    assert.equal(process_.exitCode, null, said);
+    return said.includes('serving initial configuration');
+  });
+  return { process: process_, sites };
+}
+
+async function endOf(child: ChildProcess): Promise<void> {
+  child.kill('SIGTERM');
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+
+/** The native plane with QUIC, with its routes. */
+async function startPlane(upstreamHttpsPort: number): Promise<{ plane: NativeDataPlane; port: number }> {
+  const plane = new NativeDataPlane({
+    hosts: ['127.0.0.1'],
+    httpPort: 0,
+    httpsPort: 0,
+    upstreamHttpPort: NOBODY,
+    upstreamHttpsPort,
+    quic: true,
+    explain: (hostname) => ({ code: 'HOSTNAME_NOT_FOUND', message: hostname }),
+    path: await builtForTests(),
+    onTrouble: (details, text) => assert.fail(`${text} ${JSON.stringify(details)}`),
+  });
+  plane.replaceTable(ROUTES);
+  return { plane, port: (await plane.listen()).https };
+}
+
+const startBrowser = (port: number, { sites }: Servers) =>
+  chromium.launch({
+    executablePath: EXECUTABLE,
+    args: [
+      '--no-sandbox',
+      // A private certificate is no reason for Chromium to try QUIC: tests have to ask for it.
+      `--origin-to-force-quic-on=${[NAME_A, NAME_B, NAME_DEAD, NAME_UNKNOWN].map((name) => `${name}:443`).join(',')}`,
+      `--ignore-certificate-errors-spki-list=${sites.map(({ certificate }) => pinOf(certificate)).join(',')}`,
+      `--host-resolver-rules=MAP * 127.0.0.1:${port}`,
+    ],
+  });
+
+async function checkFile(browser: Browser, { name, data }: Site, say: Say): Promise<void> {
+  const page = await browser.newPage();
+  await page.goto(`https://${name}/`);
+  assert.equal(await page.title(), name);
+  const sinceMs = performance.now();
+  const seen = await page.evaluate(async () => {
+    const body = await (await fetch('/data')).arrayBuffer();
+    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', body));
+    const entries = performance.getEntries() as (PerformanceEntry & { nextHopProtocol?: string })[];
+    return { hash: [...hash], protocols: entries.flatMap((entry) => entry.nextHopProtocol || []) };
+  });
+  assert.deepEqual(Buffer.from(seen.hash), createHash('sha256').update(data).digest());
+  assert.deepEqual([...new Set(seen.protocols)], ['h3']);
+  say(
+    `${name}: ${data.length} bytes over h3 in ${Math.round(performance.now() - sinceMs)} ms, the same hash`,
+  );
+}
+
+async function checkRefusal(browser: Browser, name: string, say: Say): Promise<void> {
+  const page = await browser.newPage();
+  const sinceMs = performance.now();
+  await assert.rejects(page.goto(`https://${name}/`), /ERR_QUIC_PROTOCOL_ERROR/);
+  const tookMs = Math.round(performance.now() - sinceMs);
+  say(`${name}: refused in ${tookMs} ms`);
+  assert.ok(tookMs < REFUSED_MS, `${tookMs} ms`);
+}
+
+/**
+ * Chromium fetches a page and a file over HTTP/3 from Caddy under two names through one gateway, and learns at once of a name
+ * that is not routed and an instance that is not there.
+ *
+ * @param bytes of each file
+ */
+export async function checkHttp3(bytes: number, say: Say): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-http3-'));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const upstream = await freePort();
+  const servers = await startCaddy(directory, upstream, bytes);
+  stack.defer(() => endOf(servers.process));
+  const { plane, port } = await startPlane(upstream);
+  stack.use(plane);
+  const browser = await startBrowser(port, servers);
+  stack.defer(() => browser.close());
+  for (const site of servers.sites) await checkFile(browser, site, say);
+  for (const name of [NAME_UNKNOWN, NAME_DEAD]) await checkRefusal(browser, name, say);
+  const { figures, outcomes } = plane.stats().quic;
+  assert.ok(figures.quicBytesToClients > 2 * bytes);
+  assert.ok(outcomes.forwarded >= 2 && outcomes.unknown_name > 0 && outcomes.connect_failed > 0);
+}
