@@ -87,9 +87,10 @@ const INT8 = 20;
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
   oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format);
 
-function createPool(
+/** @param options.waitMs how long a caller waits for a connection */
+export function createPool(
   connection: Reached,
-  options: Pick<OpenDatabaseOptions, 'log' | 'connectionsMax'>,
+  options: Pick<OpenDatabaseOptions, 'log' | 'connectionsMax'> & { readonly waitMs?: number },
 ): pg.Pool {
   const pool = new pg.Pool({
     ...connection,
@@ -97,7 +98,7 @@ function createPool(
     application_name: 'skerry-core',
     types: { getTypeParser },
     max: options.connectionsMax ?? POOL_CONNECTIONS_MAX,
-    connectionTimeoutMillis: CONNECTION_WAIT_MS,
+    connectionTimeoutMillis: options.waitMs ?? CONNECTION_WAIT_MS,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     allowExitOnIdle: true,
     keepAlive: true,

@@ -7,6 +7,7 @@ export { asDatabaseError, databaseAway } from './failure.ts';
 export { migrate } from './migrate.ts';
 export type { Page, TimedPage } from './page.ts';
 export { withClient } from './reach.ts';
+export { type ReadOutcome, Standby } from './standby.ts';
 export { BOUNDLESS, type DiskReserve, Reserve } from './reserve.ts';
 export { lockForStart } from './start-lock.ts';
 export { inTransaction } from './transaction.ts';

@@ -64,6 +64,10 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     'a PostgreSQL server to use instead of the embedded one (postgres://...); of several, the one that takes writes (postgres://one,two/...)',
     'DATABASE_URL',
   ),
+  databaseReadUrl: settings.optionalSecret(
+    'a standby of that server, or what spreads connections over several: it answers reads that say how fresh they have to be (docs/roles.md)',
+    'DATABASE_READ_URL',
+  ),
   schedulers: trusted('schedulers whose allocations count: addresses'),
   scoringPublishers: trusted('monitors whose measurements the metrics lookup returns: addresses'),
   creditPublishers: trusted('credit services whose purchases, charges and prices count: addresses'),

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { migrate, openDatabase, Reserve } from '@skerry/database';
+import { migrate, openDatabase, Reserve, Standby } from '@skerry/database';
 import { loadIndexerSettings, openIndexer } from '@skerry/indexer';
 import { type Host, listen, makeDirectory, persist, type RunningService, runLoop } from '@skerry/kit';
 import { createApi } from './api/api.ts';
@@ -104,6 +104,9 @@ async function openGround(
     now: Date.now,
     signal: stopping,
     isProcess: true,
+    ...(config.databaseReadUrl !== undefined && {
+      standby: stack.use(new Standby({ url: config.databaseReadUrl, log })),
+    }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { createSigner, type Signer } from '@skerry/client';
-import { createWrite, type Database, type DiskReserve } from '@skerry/database';
+import { createWrite, type Database, type DiskReserve, type Standby } from '@skerry/database';
 import { type Indexer, watchIndexer } from '@skerry/indexer';
 import {
   cached,
@@ -43,6 +43,7 @@ import { enforcementOf, orderedAddresses } from './peers/trust/decide.ts';
 import { type GivenTrust, Trust } from './peers/trust/trust.ts';
 import { deriveCredits } from './state/credits/derive.ts';
 import { readRunners } from './state/programs/runners.ts';
+import { createReads } from './store/reads.ts';
 import { createContentReader } from './store/content-reader.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import type { Claims } from './store/files/claims.ts';
@@ -76,6 +77,8 @@ export interface Ground {
   /** Whether the metrics of the process are this node's. */
   readonly isProcess: boolean;
   readonly healthTimeoutMs?: number;
+  /** Answers reads that it is fresh enough for; none where left out. */
+  readonly standby?: Standby;
   /** Whether this process does what one alone does; so where left out. */
   readonly isLeading?: () => boolean;
 }
@@ -313,6 +316,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
     ...{ nodeAddress, randomness, announce, onCommitted, reserve, now, signal, settings },
     identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
+    reads: createReads({ database, standby: ground.standby, metrics }),
     uploads: new Uploads(db, config),
     clientOf: createClientOf(settings.limits),
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
@@ -341,9 +345,11 @@ export const identityOf = (
 export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms {
   const { db, intake, events, files, uploads, clientOf, secrets, metrics, health, randomness } = rooms;
   const { nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings } = rooms;
+  const { pipeline, reads } = rooms;
   return {
     ...{ db, intake, events, files, uploads, clientOf, secrets, metrics, health, randomness },
     ...{ nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings },
-    network,
+    ...{ network, reads },
+    lastEvent: () => pipeline.lastEvent,
   };
 }

@@ -31,6 +31,7 @@ import { ipfsHandlers } from './ipfs/ipfs.ts';
 import { messageHandlers } from './messages/messages.ts';
 import { nodeMetricsHandlers } from './node-metrics.ts';
 import { programHandlers } from './programs/programs.ts';
+import { serveReading } from './reading.ts';
 import { reachabilityHandlers } from './reachability.ts';
 import type { Rooms } from './rooms.ts';
 import { socketHandlers } from './sockets/sockets.ts';
@@ -66,23 +67,26 @@ function contractHandlers(
   };
 }
 
+/** The same rooms, for handlers whose reads a standby may answer. */
+const reading = (rooms: Rooms): Rooms => ({ ...rooms, db: rooms.reads.db });
+
 const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({
-  ...messageHandlers(rooms),
-  ...networkListHandlers(rooms),
-  ...addressHandlers(rooms),
+  ...messageHandlers(reading(rooms)),
+  ...networkListHandlers(reading(rooms)),
+  ...addressHandlers(reading(rooms)),
   ...publishHandlers(rooms),
   ...storageHandlers(rooms),
   ...networkStorageHandlers(rooms),
   ...ipfsHandlers(rooms),
-  ...aggregateHandlers(rooms),
+  ...aggregateHandlers(reading(rooms)),
   ...programHandlers(rooms),
-  ...instanceHandlers(rooms),
+  ...instanceHandlers(reading(rooms)),
   ...webhookHandlers(rooms),
-  ...creditHandlers(rooms),
+  ...creditHandlers(reading(rooms)),
   ...costHandlers(rooms),
   ...syncHandlers(rooms),
   ...indexerHandlers(rooms),
-  ...nodeMetricsHandlers(rooms),
+  ...nodeMetricsHandlers(reading(rooms)),
   ...eventHandlers(rooms),
   ...socketHandlers(rooms, log),
   ...stateHandlers(rooms),
@@ -132,6 +136,7 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
           `this process has the roles ${roles.join(', ')}; ask one that has "answer"`,
         );
     });
+  serveReading(app, rooms);
   serveConsole(app, rooms.settings.services, log);
   expectAll(app, CORE_API);
   serveAll(app, CORE_API, handlersOf(rooms, log), (operation) => OPTIONS.get(operation) ?? {});

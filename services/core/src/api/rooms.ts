@@ -16,12 +16,17 @@ import type { Trust } from '../peers/trust/trust.ts';
 import type { Files } from '../store/files/files.ts';
 import type { UploadLimits, Uploads } from '../store/files/uploads.ts';
 import type { IpfsFiles } from '../store/ipfs/ipfs-files.ts';
+import type { Reads } from '../store/reads.ts';
 import type { Schema } from '../store/schema.ts';
 import type { ForwardOptions } from './programs/forward.ts';
 
 /** What the routes may use. */
 export interface Rooms {
   readonly db: Kysely<Schema>;
+  /** The same, for requests that a standby may answer: it does within `reads.run`. */
+  readonly reads: Reads;
+  /** The number of the last event that this process has written: what it has acknowledged is in the log by then. */
+  readonly lastEvent: () => number;
   readonly intake: Intake;
   readonly events: EventLog;
   readonly files: Files;

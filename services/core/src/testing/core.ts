@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import type { Database } from '@skerry/database';
-import { type DiskReserve, Reserve } from '@skerry/database';
+import { type DiskReserve, Reserve, type Standby } from '@skerry/database';
 import { createTestDatabase } from '@skerry/database/testing';
 import { type IndexerSettings, NO_NETWORKS, startIndexer } from '@skerry/indexer';
 import { createLogger, type HttpServer, type Logger, listen, rateLimitsOf, readConfig } from '@skerry/kit';
@@ -95,6 +95,7 @@ export interface TestCoreOptions {
   readonly blockSource?: BlockSource;
   readonly fileGraceMs?: number;
   readonly peers?: readonly PeerLink[];
+  readonly standby?: Standby;
   /** One that recovers each signature where left out. */
   readonly verifier?: Verifier;
 }
@@ -175,6 +176,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     ...{ database, blobs, indexer, reserve, log },
     verifier: options.verifier ?? inlineVerifier,
     links: options.peers ?? [],
+    ...(options.standby && { standby: options.standby }),
     // No time passes for the rate limits: however slow the machine, a rate is used up by its requests.
     limits: options.settings?.limits ?? { ...rateLimitsOf(config), now: () => 0 },
     now: options.now ?? Date.now,

@@ -26,6 +26,8 @@ export interface Applied {
   readonly moves: readonly Move[];
   /** Of the moves, where there are any. */
   readonly row: SetChange | undefined;
+  /** The number of the last event, of this batch or before: whoever has come to it has all that the batch says. */
+  readonly lastEvent: number;
   /** Messages that were not known. */
   readonly fresh: ReadonlySet<string>;
 }
@@ -84,7 +86,14 @@ export async function applyBatch(
       before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
   );
   if (changed.length === 0)
-    return { verdicts, moreInLine: false, moves: [], row: undefined, fresh: new Set() };
+    return {
+      verdicts,
+      moreInLine: false,
+      moves: [],
+      row: undefined,
+      lastEvent: lastSeq,
+      fresh: new Set(),
+    };
   const now = await writeSteps(writer, changed, schedulers, nowMs);
   await dropWants(
     trx,
@@ -107,8 +116,9 @@ export async function applyBatch(
     ),
   );
   const moves = movesOf(changed);
-  const row = moves.length === 0 ? undefined : await appendChange(trx, moves, lastSeq + events.length);
-  return { verdicts, moreInLine, moves, row, fresh };
+  const lastEvent = lastSeq + events.length;
+  const row = moves.length === 0 ? undefined : await appendChange(trx, moves, lastEvent);
+  return { verdicts, moreInLine, moves, row, lastEvent, fresh };
 }
 
 async function writeSteps(

@@ -68,6 +68,7 @@ interface Waiting {
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #queue: Waiting[] = [];
+  #lastEvent = 0;
   #draining: Promise<void> | undefined;
   /** The line outlives the process, so there may be one at the start. */
   #line = true;
@@ -88,6 +89,11 @@ export class Pipeline {
     const what = 'the reconsider queue is stalled; retrying';
     this.#failures = log && new Failures({ log, what, maxMs: RETRY_MAX_MS });
     this.#unreadable = new Rests({ now, ...UNREADABLE });
+  }
+
+  /** The number of the last event as of the last batch; 0 before the first. */
+  get lastEvent(): number {
+    return this.#lastEvent;
   }
 
   readonly queuedMax = MAX_QUEUED;
@@ -257,6 +263,7 @@ export class Pipeline {
   }
 
   #tell(applied: Applied): void {
+    this.#lastEvent = Math.max(this.#lastEvent, applied.lastEvent);
     this.#options.events.wake();
     if (applied.moreInLine) this.#line = true;
   }

@@ -1,0 +1,54 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Logger } from '@skerry/kit';
+import { readCluster } from '../backup/base-backup.ts';
+import { clusterDirectoryOf } from '../backup/running.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded/postgres.ts';
+import { urlOf } from './server.ts';
+
+/** No test cuts the power. The log is sent to a standby. */
+const PRIMARY = { fsync: 'off', wal_level: 'replica', max_wal_senders: '4', shared_buffers: '32MB' };
+
+export interface TestCluster extends AsyncDisposable {
+  readonly primaryUrl: string;
+  readonly standbyUrl: string;
+}
+
+async function copy(primary: EmbeddedPostgres, target: string): Promise<void> {
+  for await (const file of readCluster(primary)) {
+    const path = join(target, file.path);
+    await mkdir(file.kind === 'directory' ? path : dirname(path), { recursive: true, mode: 0o700 });
+    if (file.kind === 'file') await writeFile(path, file.content(), { mode: 0o600 });
+  }
+  await writeFile(join(target, 'standby.signal'), '');
+}
+
+/** A primary, and a standby that follows it: two real servers. Five CPU seconds. */
+export async function startTestCluster(log: Logger): Promise<TestCluster> {
+  await using stack = new AsyncDisposableStack();
+  const directory = async () => {
+    const path = await mkdtemp(join(tmpdir(), 'skerry-test-cluster-'));
+    stack.defer(() => rm(path, { recursive: true, force: true }));
+    return path;
+  };
+  const primary = stack.use(
+    await startEmbeddedPostgres({ dataDir: await directory(), log, settings: PRIMARY }),
+  );
+  const { host, port, user } = primary.connection;
+  const dataDir = await directory();
+  await copy(primary, await clusterDirectoryOf(dataDir));
+  const standby = stack.use(
+    await startEmbeddedPostgres({
+      dataDir,
+      log,
+      settings: { ...PRIMARY, primary_conninfo: `host=${host} port=${port} user=${user}` },
+    }),
+  );
+  const owned = stack.move();
+  return {
+    primaryUrl: urlOf(primary.connection),
+    standbyUrl: urlOf(standby.connection),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openPool, Standby } from '@skerry/database';
+import { createTestDatabase, databaseUrlOf, startTestCluster } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import type { Schema } from '../store/schema.ts';
+import { createTestCore, MIGRATIONS, signers, type TestCore } from '../testing/core.ts';
+
+const log = createLogger('test', 'silent');
+const { alice } = signers;
+
+/** How often a standby answered a query, was behind, failed. */
+async function outcomes(core: TestCore): Promise<number[]> {
+  const text = await core.rooms.metrics.own.registry.metrics();
+  return ['standby', 'behind', 'failed'].map((outcome) =>
+    Number(new RegExp(`skerry_standby_reads_total{outcome="${outcome}"} (\\d+)`).exec(text)?.[1] ?? 0),
+  );
+}
+
+// 9 CPU seconds.
+test('a read that names an event is answered by a standby that has it, else by the primary; one that names none always is', async () => {
+  await using cluster = await startTestCluster(log);
+  await using database = await createTestDatabase<Schema>({
+    serverUrl: cluster.primaryUrl,
+    migrations: MIGRATIONS,
+    log,
+  });
+  const url = databaseUrlOf(cluster.standbyUrl, database.name);
+  await using replaying = await openPool({ connectionString: cluster.standbyUrl }, { log, connectionsMax: 1 });
+  await until('the standby has the database', async () => {
+    const { rowCount } = await replaying.pool.query('select from pg_database where datname = $1', [
+      database.name,
+    ]);
+    return rowCount === 1;
+  });
+  await using standby = new Standby({ url, log });
+  await using core = await createTestCore({ database, standby });
+  const post = (n: number) => core.send(alice, { type: 'POST', content: { type: 'note', content: { n } } });
+  const read = (hash: string, after?: string) =>
+    core.get(`/messages/${hash}`, after === undefined ? {} : { 'x-after-event': after });
+
+  const first = await post(1);
+  const event = String(first.headers['x-last-event']);
+  assert.match(event, /^[1-9][0-9]*$/);
+  await until('the standby has the message', async () => {
+    assert.equal((await read(first.body.item_hash, event)).status, 200);
+    return (await outcomes(core))[0]! > 0;
+  });
+
+  await replaying.pool.query('select pg_wal_replay_pause()');
+  const second = await post(2);
+  const later = String(second.headers['x-last-event']);
+  assert.ok(Number(later) > Number(event));
+  const before = await outcomes(core);
+  assert.equal((await read(second.body.item_hash)).status, 200, 'the primary answers who names no event');
+  assert.deepEqual(await outcomes(core), before);
+  assert.equal((await read(second.body.item_hash, later)).status, 200, 'read after write');
+  const [, behind] = await outcomes(core);
+  assert.ok(behind! > before[1]!, 'the standby was asked, and is behind');
+  assert.equal((await read(second.body.item_hash, event)).status, 404, 'what is named is enough');
+
+  await replaying.pool.query('select pg_wal_replay_resume()');
+  await until('the standby has come so far', async () => {
+    assert.equal((await read(second.body.item_hash, later)).status, 200);
+    return (await outcomes(core))[0]! > before[0]! + 1;
+  });
+  assert.equal((await read(first.body.item_hash, 'soon')).body.code, 'INVALID_CURSOR');
+
+  // Its connections end in the middle of whatever they do.
+  await replaying.pool.query(
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()',
+    [database.name],
+  );
+  assert.equal((await read(second.body.item_hash, later)).status, 200, 'the primary answers for it');
+});
