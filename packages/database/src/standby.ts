@@ -60,7 +60,9 @@ export class Standby implements AsyncDisposable {
     const pool = {
       connect: async (): Promise<Connection> => {
         const place = this.#wanted.getStore();
-        return (place === undefined ? undefined : await this.#find(place, primary, options)) ?? primary.connect();
+        return (
+          (place === undefined ? undefined : await this.#find(place, primary, options)) ?? primary.connect()
+        );
       },
       end: async () => {},
     };

@@ -119,6 +119,12 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     heavy: 'expensive requests',
     exempt: 'clients without limits: addresses and ranges, comma-separated; "none" for none',
   }),
+  rateProcesses: settings.integer(
+    0,
+    1_000,
+    0,
+    'processes that the requests of one client are spread over: each allows its part; 0 for all that answer, 1 where a balancer keeps a client with one process',
+  ),
   drainMs: settings.integer(
     0,
     12_000,

@@ -15,10 +15,11 @@ import { watchProcesses } from './node/metrics/metrics.ts';
 import { lead } from './node/processes/lead.ts';
 import { Member } from './node/processes/member.ts';
 import type { LedRole, Role } from './node/processes/roles.ts';
+import { LOOK_MS } from './notify/events/log.ts';
 import { createDispatchObserver, startDeliverer } from './notify/webhooks/delivery/deliverer.ts';
 import { type GossipDoor, NO_GOSSIP, startGossip } from './peers/p2p/start.ts';
 import { createHttpLink } from './peers/sync/link.ts';
-import { LOOK_MS } from './peers/sync/set-follower.ts';
+import { LOOK_MS as SET_LOOK_MS } from './peers/sync/set-follower.ts';
 import type { Sync } from './peers/sync/sync.ts';
 import { type CoreRooms, type Ground, identityOf, openRooms, routeRoomsOf, urlsOf } from './rooms.ts';
 import { openBlobStore } from './store/files/choose-store.ts';
@@ -154,12 +155,24 @@ async function beginIndexing(
 
 function startWebhooks(
   rooms: Pick<CoreRooms, 'db' | 'events' | 'secrets' | 'sender' | 'metrics' | 'reserve' | 'now'>,
+  member: Member,
   { stack, log }: Life,
 ): void {
   const { db, events, secrets, sender, metrics, reserve, now } = rooms;
   const observer = createDispatchObserver(metrics.own);
-  stack.use(startDeliverer({ db, events, secrets, sender, observer, now, reserve, log }));
+  const deliverers = () => member.countOf('deliver');
+  stack.use(startDeliverer({ db, events, secrets, sender, observer, deliverers, now, reserve, log }));
 }
+
+/** Whoever waits for events hears of those of other processes, too. */
+const followOthers = (
+  { events }: Pick<CoreRooms, 'events'>,
+  member: Member,
+  { signal, log }: Host,
+): Promise<void> =>
+  runLoop({ name: 'events of other processes', intervalMs: LOOK_MS, signal, log }, async () => {
+    if (member.hasOthers) await events.look();
+  });
 
 /** Between tries to read what is kept, while the database is away. */
 const LOAD_RETRY_MS = { baseMs: 500, maxMs: 15_000 };
@@ -170,7 +183,7 @@ async function keepInStep(sync: Sync, { signal, log }: Host): Promise<void> {
   await persist({ name: 'reading the keys of all messages', ...options }, () => sync.load());
   await Promise.all([
     persist({ name: 'keeping in step with peers', ...options }, () => sync.syncer.run(signal)),
-    runLoop({ name: 'what other processes wrote', intervalMs: LOOK_MS, signal, log }, () => sync.look()),
+    runLoop({ name: 'what other processes wrote', intervalMs: SET_LOOK_MS, signal, log }, () => sync.look()),
   ]);
 }
 
@@ -182,10 +195,12 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   const { roles } = config;
   const ground = await openGround(config, life, host);
   const { database, blobs, anchors } = ground;
-  let leads = () => false;
-  const rooms = await openRooms(config, { ...ground, isLeading: () => leads() });
+  const known: { member?: Member } = {};
+  const leads = () => known.member?.leads('write') ?? false;
+  const countOf = (role: Role) => known.member?.countOf(role) ?? 1;
+  const rooms = await openRooms(config, { ...ground, isLeading: leads, countOf });
   const member = await joinOthers(config, rooms, ground.storeId, life);
-  leads = () => member.leads('write');
+  known.member = member;
   stack.defer(() => rooms.pipeline.close());
   await standFor('index', member, life, () => beginIndexing(rooms, ground));
   const leading = new Leading({
@@ -199,7 +214,8 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   });
   await standFor('write', member, life, (led) => leading.begin(led));
   keep(followTrust(rooms, leads, life));
-  if (roles.includes('deliver')) startWebhooks(rooms, life);
+  keep(followOthers(rooms, member, life));
+  if (roles.includes('deliver')) startWebhooks(rooms, member, life);
   if (takesMessages(roles)) keep(keepInStep(rooms.sync, { signal, log }));
   const gossip: GossipDoor = roles.includes('answer')
     ? stack.use(await startGossip(rooms, config, { signal, log }))

@@ -43,7 +43,6 @@ import { enforcementOf, orderedAddresses } from './peers/trust/decide.ts';
 import { type GivenTrust, Trust } from './peers/trust/trust.ts';
 import { deriveCredits } from './state/credits/derive.ts';
 import { readRunners } from './state/programs/runners.ts';
-import { createReads } from './store/reads.ts';
 import { createContentReader } from './store/content-reader.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import type { Claims } from './store/files/claims.ts';
@@ -52,6 +51,7 @@ import { Uploads } from './store/files/uploads.ts';
 import { chooseIpfs } from './store/ipfs/choose-ipfs.ts';
 import type { BlockSource } from './store/ipfs/gateways.ts';
 import { IpfsFiles } from './store/ipfs/ipfs-files.ts';
+import { createReads } from './store/reads.ts';
 import type { Schema } from './store/schema.ts';
 
 /** What the rooms stand on; it is started before them. */
@@ -79,6 +79,8 @@ export interface Ground {
   readonly healthTimeoutMs?: number;
   /** Answers reads that it is fresh enough for; none where left out. */
   readonly standby?: Standby;
+  /** How many processes of the node have a role; one where left out. */
+  readonly countOf?: (role: Role) => number;
   /** Whether this process does what one alone does; so where left out. */
   readonly isLeading?: () => boolean;
 }
@@ -275,6 +277,7 @@ export type RoomConfig = TrustConfig &
     | 'pendingHorizonSeconds'
     | 'vrfKeyEpoch'
     | 'syncIntervalSeconds'
+    | 'rateProcesses'
     | 'allowPrivate'
   >;
 
@@ -283,7 +286,10 @@ export type CoreRooms = Awaited<ReturnType<typeof openRooms>>;
 /** Everything behind the doors: each room is given its settings and what it uses of those above it. */
 export async function openRooms(config: RoomConfig, ground: Ground) {
   const { database, blobs, verifier, indexer, reserve, signal, log } = ground;
-  const settings: RouteSettings = { ...config, limits: ground.limits ?? rateLimitsOf(config) };
+  const { countOf = () => 1 } = ground;
+  const processes = () => config.rateProcesses || countOf('answer');
+  const limits = ground.limits ?? { ...rateLimitsOf(config), processes };
+  const settings: RouteSettings = { ...config, limits };
   const db = database.kysely;
   const clock = new NetworkClock({ machineNow: ground.now, uptime: ground.uptime, log });
   const { now } = clock;

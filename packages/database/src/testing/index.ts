@@ -1,5 +1,5 @@
 export { createTestDatabase, databaseUrlOf, type TestDatabase } from './database.ts';
 export { startTestPooler } from './pooler.ts';
-export { startTestCluster, type TestCluster } from './standby.ts';
 export { startTestServer, type TestServer, urlOf } from './server.ts';
+export { startTestCluster, type TestCluster } from './standby.ts';
 export { startTcpTestServer } from './tcp-server.ts';

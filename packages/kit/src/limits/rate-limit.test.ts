@@ -58,6 +58,18 @@ async function server(options: Partial<RateLimitOptions> = {}) {
   return { app, call, allowed, [Symbol.asyncDispose]: () => app.close() };
 }
 
+test('of several processes each allows its part, as many as there are at the moment', async () => {
+  let processes = 2;
+  await using one = await server({ processes: () => processes });
+  assert.equal(await one.allowed('/authenticated', 10, () => []), 4);
+  processes = 1;
+  assert.equal(await one.allowed('/authenticated', 10, () => []), 4);
+  processes = 4;
+  const { statusCode, headers } = await one.call('/authenticated');
+  assert.deepEqual([statusCode, headers.ratelimit], [429, '"authenticated";r=0;t=60']);
+  assert.equal(await one.allowed('/heavy', 5, () => ['198.51.100.7']), 1, 'one at least');
+});
+
 describe('the limit of a server', () => {
   test('each class has its own rate; the refusal says how long to wait, also to pages of other origins', async () => {
     await using one = await server();

@@ -20,6 +20,8 @@ export interface RateLimitOptions extends ClientOptions {
   readonly isEnabled: boolean;
   /** Requests of one client in a minute. */
   readonly perMinute: Readonly<Record<LimitedClass, number>>;
+  /** Over how many processes a client's requests are spread evenly; each allows its part. One where left out. */
+  readonly processes?: () => number;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
@@ -73,9 +75,10 @@ export class ClientTable {
     return this.#clients.size;
   }
 
-  take(key: string, nowMs: number): Taken {
+  /** @param perMinute of this request's client, where that changes */
+  take(key: string, nowMs: number, perMinute = this.#perMinute): Taken {
     const recent = this.#clients.get(key) ?? nothingRecent();
-    const taken = takeOne(recent, this.#perMinute, nowMs);
+    const taken = takeOne(recent, perMinute, nowMs);
     this.#clients.delete(key);
     this.#clients.set(key, recent);
     if (this.#clients.size > this.#maxClients) this.#clients.delete(this.#clients.keys().next().value!);
@@ -104,7 +107,7 @@ function headersOf(rateClass: LimitedClass, perMinute: number, taken: Taken): Re
 
 /** Counts per class and client, in the memory of this process (docs/operating.md, "Limits"). */
 export function createRateLimiter(options: RateLimitOptions, events: LimiterEvents = {}): RateLimiter {
-  const { isEnabled, perMinute, now = () => performance.now() } = options;
+  const { isEnabled, perMinute, processes = () => 1, now = () => performance.now() } = options;
   const clientOf = createClientOf(options);
   const tables: Record<LimitedClass, ClientTable> = {
     general: new ClientTable(perMinute.general),
@@ -120,16 +123,17 @@ export function createRateLimiter(options: RateLimitOptions, events: LimiterEven
       const { key, isExempt, isRelayed } = clientOf(request);
       if (isRelayed) events.onRelay?.(request.socket.remoteAddress ?? '');
       if (isExempt) return;
-      const taken = tables[rateClass].take(key, now());
-      reply.headers(headersOf(rateClass, perMinute[rateClass], taken));
+      const part = Math.ceil(perMinute[rateClass] / Math.max(1, processes()));
+      const taken = tables[rateClass].take(key, now(), part);
+      reply.headers(headersOf(rateClass, part, taken));
       if (taken.isAllowed) return;
       throw new AppError(
         'RATE_LIMITED',
-        `more than ${perMinute[rateClass]} ${rateClass} requests a minute; try again in ${taken.retryAfterSeconds} s`,
+        `more than ${part} ${rateClass} requests a minute; try again in ${taken.retryAfterSeconds} s`,
         {
           details: {
             rate_class: rateClass,
-            per_minute: perMinute[rateClass],
+            per_minute: part,
             retry_after: taken.retryAfterSeconds,
           },
         },

@@ -66,7 +66,8 @@ export function takeOne(recent: Recent, perMinute: number, nowMs: number): Taken
   const secondsUntilGone = (lastMs: number) => Math.max(1, Math.ceil((lastMs + WINDOW_MS - nowMs) / 1000));
   return {
     isAllowed,
-    remaining: perMinute - recent.total,
+    // What is allowed may have become less.
+    remaining: Math.max(0, perMinute - recent.total),
     retryAfterSeconds: secondsUntilGone(recent.lastMs[0]!),
     resetSeconds: secondsUntilGone(recent.lastMs.at(-1)!),
   };

@@ -27,7 +27,10 @@ test('a read that names an event is answered by a standby that has it, else by t
     log,
   });
   const url = databaseUrlOf(cluster.standbyUrl, database.name);
-  await using replaying = await openPool({ connectionString: cluster.standbyUrl }, { log, connectionsMax: 1 });
+  await using replaying = await openPool(
+    { connectionString: cluster.standbyUrl },
+    { log, connectionsMax: 1 },
+  );
   await until('the standby has the database', async () => {
     const { rowCount } = await replaying.pool.query('select from pg_database where datname = $1', [
       database.name,

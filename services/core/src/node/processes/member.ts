@@ -48,7 +48,7 @@ export class Member {
   readonly id = randomUUID();
   readonly #options: MemberOptions;
   readonly #leases: ReadonlyMap<Role, Lease>;
-  #counts: ReadonlyMap<string, number> = new Map();
+  #living: readonly { readonly roles: readonly string[] }[] = [];
 
   private constructor(options: MemberOptions) {
     this.#options = options;
@@ -110,14 +110,17 @@ export class Member {
       values (${this.id}, ${hostname()}, ${process.pid}, ${[...roles]}, ${JSON.stringify(identity)})
       on conflict (id) do update set seen_at = clock_timestamp()`.execute(db);
     for (const lease of this.#leases.values()) await lease.renew();
-    const { rows } = await sql<{ role: string; count: number }>`
-      select role, count(*) from processes, unnest(roles) as role where ${living} group by role`.execute(db);
-    this.#counts = new Map(rows.map(({ role, count }) => [role, count]));
+    this.#living = await db.selectFrom('processes').select('roles').where(living).execute();
   }
 
   /** How many processes that live have the role, this one included where it has it. */
   countOf(role: Role): number {
-    return this.#counts.get(role) ?? 0;
+    return this.#living.filter(({ roles }) => roles.includes(role)).length;
+  }
+
+  /** Whether another process may write to the database. */
+  get hasOthers(): boolean {
+    return this.#living.length > 1;
   }
 
   leads(role: LedRole): boolean {

@@ -3,8 +3,10 @@ import type { EventKind } from '@skerry/protocol/api/core/events';
 import type { Kysely, Selectable } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
-/** Readers also look by themselves this often, since another process may have written. */
+/** Readers also look by themselves this often, whatever happens. */
 const POLL_MS = 1_000;
+/** Between two looks for what another process has written. */
+export const LOOK_MS = 100;
 
 /** Events that are looked through for those of some kinds, in one page. */
 const SCANNED_EVENTS = 10_000;
@@ -29,6 +31,8 @@ export interface EventLog {
   readonly seen: number;
   /** Tells waiting readers to look. */
   wake(): void;
+  /** Wakes those who wait where another process has written since the last look. Costs nothing while nobody waits. */
+  look(): Promise<void>;
   /** How often that was. */
   readonly wakes: number;
 }
@@ -72,8 +76,20 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
   let waiting = new Set<() => void>();
   let wakes = 0;
   let seen = 0;
+  let lookedAt = 0;
   const note = (seq: number) => {
     seen = Math.max(seen, seq);
+  };
+  const readLast = async () => {
+    const row = await db.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
+    note(row.last_seq);
+    return row.last_seq;
+  };
+  const wake = () => {
+    wakes++;
+    const readers = waiting;
+    waiting = new Set();
+    for (const done of readers) done();
   };
   return {
     get seen() {
@@ -83,9 +99,13 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
       return wakes;
     },
     async lastCursor() {
-      const row = await db.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
-      note(row.last_seq);
-      return String(row.last_seq);
+      return String(await readLast());
+    },
+    async look() {
+      if (waiting.size === 0) return;
+      const last = await readLast();
+      if (last !== lookedAt) wake();
+      lookedAt = last;
     },
     async read(cursor, limit) {
       const rows = await db
@@ -117,11 +137,6 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
         if (signal.aborted) done();
       });
     },
-    wake() {
-      wakes++;
-      const readers = waiting;
-      waiting = new Set();
-      for (const done of readers) done();
-    },
+    wake,
   };
 }

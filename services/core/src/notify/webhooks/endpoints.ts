@@ -11,6 +11,7 @@ export interface Endpoint {
   readonly url: URL;
   readonly events: readonly string[];
   readonly filters: WebhookFilters;
+  /** Deliveries at once by this process: its part of what the webhook allows, and one at least. */
   readonly concurrency: number;
   readonly status: WebhookStatus;
   readonly behindSeq: number | null;
@@ -36,14 +37,16 @@ interface Row {
   old_secret_until_ms: number | null;
 }
 
-function endpointOf(row: Row, box: SealedBox): Endpoint {
+function endpointOf(row: Row, box: SealedBox, deliverers: () => number): Endpoint {
   return {
     number: row.number,
     webhookId: row.webhook_id,
     url: new URL(row.url),
     events: row.events,
     filters: row.filters,
-    concurrency: row.concurrency,
+    get concurrency() {
+      return Math.max(1, Math.floor(row.concurrency / Math.max(1, deliverers())));
+    },
     status: row.status,
     behindSeq: row.behind_seq,
     failingSinceMs: row.failing_since_ms,
@@ -61,14 +64,16 @@ function endpointOf(row: Row, box: SealedBox): Endpoint {
 /** The webhooks of this node in memory. Rows that changed carry a greater version, so that only they are read again. */
 export class EndpointBook {
   readonly #box: SealedBox;
+  readonly #deliverers: () => number;
   readonly #endpoints = new Map<number, Endpoint>();
   #version = -1;
   #find: FindSubscribers = () => [];
   #liveCount = 0;
   #hasBehind = false;
 
-  constructor(box: SealedBox) {
+  constructor(box: SealedBox, deliverers: () => number = () => 1) {
     this.#box = box;
+    this.#deliverers = deliverers;
   }
 
   /** Webhooks that events are planned for as they come. */
@@ -97,7 +102,7 @@ export class EndpointBook {
       from webhooks where version > ${this.#version}`.execute(db);
     for (const row of rows) {
       if (row.status === 'deleted') this.#endpoints.delete(row.number);
-      else this.#endpoints.set(row.number, endpointOf(row, this.#box));
+      else this.#endpoints.set(row.number, endpointOf(row, this.#box, this.#deliverers));
     }
     const active = [...this.#endpoints.values()].filter(({ status }) => status === 'active');
     const live = active.filter(({ behindSeq }) => behindSeq === null);

@@ -29,6 +29,8 @@ export interface DelivererOptions {
   readonly reserve?: DiskReserve | undefined;
   readonly log: Logger;
   readonly backlogMax?: number;
+  /** How many processes deliver; one where left out. */
+  readonly deliverers?: () => number;
 }
 
 const DELAY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600];
@@ -58,7 +60,7 @@ export function createDispatchObserver(own: Metrics): DispatchObserver {
 /** Plans and delivers until it is disposed of. */
 export function startDeliverer(options: DelivererOptions): AsyncDisposable {
   const { db, events, secrets, sender, now, log, backlogMax = BACKLOG_MAX, reserve = BOUNDLESS } = options;
-  const book = new EndpointBook(secrets);
+  const book = new EndpointBook(secrets, options.deliverers);
   const settler = new Settler({ db, now, log });
   const dispatcher = new Dispatcher({ ...options, book, settler });
   const planner = new DeliveryPlanner({ db, book, capacity: dispatcher, now });
