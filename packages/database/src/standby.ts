@@ -5,7 +5,8 @@ import { Kysely, PostgresDialect } from 'kysely';
 import type pg from 'pg';
 import { createPool } from './connect.ts';
 import { asDatabaseError } from './failure.ts';
-import { reachOf } from './hosts.ts';
+import { type Reached, reachOf } from './hosts.ts';
+import { findLimits } from './limits.ts';
 import { Watch } from './watch.ts';
 
 /** Nobody waits longer for a standby: the primary answers. */
@@ -36,18 +37,22 @@ export class Standby implements AsyncDisposable {
   /** Where a standby has to be that answers what is asked now. */
   readonly #wanted = new AsyncLocalStorage<number>();
 
-  /** Throws INVALID_CONFIG where the connection string names several hosts. */
-  constructor({ url, log }: { readonly url: string; readonly log: Logger }) {
+  private constructor(connection: Reached, log: Logger) {
+    this.#pool = createPool(connection, { log, waitMs: CONNECTION_WAIT_MS });
+    this.#watch = new Watch(connection, this.#pool, log);
+    const what = 'the standby cannot be read from; the primary answers in its place';
+    this.#failures = new Failures({ log, what, maxMs: REST_MAX_MS });
+  }
+
+  /** Throws INVALID_CONFIG where the connection string names several hosts. One that does not answer is no failure. */
+  static async open({ url, log }: { readonly url: string; readonly log: Logger }): Promise<Standby> {
     const connection = reachOf(url);
     if (connection.primary)
       throw new AppError(
         'INVALID_CONFIG',
         'DATABASE_READ_URL names one host: put a balancer in front of several standbys',
       );
-    this.#pool = createPool(connection, { log, waitMs: CONNECTION_WAIT_MS });
-    this.#watch = new Watch(connection, this.#pool, log);
-    const what = 'the standby cannot be read from; the primary answers in its place';
-    this.#failures = new Failures({ log, what, maxMs: REST_MAX_MS });
+    return new Standby({ ...connection, ...(await findLimits(connection, log)) }, log);
   }
 
   /** Queries within `body` may be answered by a standby that has come to `place`. */
@@ -56,7 +61,7 @@ export class Standby implements AsyncDisposable {
   }
 
   /** A database whose queries go to the primary, or within `run` to a standby that is far enough. Transactions within it only read. */
-  open<Schema>(primary: pg.Pool, options: ReadingOptions): Kysely<Schema> {
+  createDatabase<Schema>(primary: pg.Pool, options: ReadingOptions): Kysely<Schema> {
     const pool = {
       connect: async (): Promise<Connection> => {
         const place = this.#wanted.getStore();

@@ -106,7 +106,7 @@ async function openGround(
     signal: stopping,
     isProcess: true,
     ...(config.databaseReadUrl !== undefined && {
-      standby: stack.use(new Standby({ url: config.databaseReadUrl, log })),
+      standby: stack.use(await Standby.open({ url: config.databaseReadUrl, log })),
     }),
   };
 }

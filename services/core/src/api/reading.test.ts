@@ -37,7 +37,7 @@ test('a read that names an event is answered by a standby that has it, else by t
     ]);
     return rowCount === 1;
   });
-  await using standby = new Standby({ url, log });
+  await using standby = await Standby.open({ url, log });
   await using core = await createTestCore({ database, standby });
   const post = (n: number) => core.send(alice, { type: 'POST', content: { type: 'note', content: { n } } });
   const read = (hash: string, after?: string) =>

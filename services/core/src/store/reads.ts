@@ -30,7 +30,7 @@ export function createReads({ database, standby, metrics }: ReadsOptions): Reads
   );
   const note = (outcome: ReadOutcome) => counter.inc({ outcome });
   return {
-    db: standby.open<Schema>(database.pool, { readPlace, note }),
+    db: standby.createDatabase<Schema>(database.pool, { readPlace, note }),
     run: (event, body) => standby.run(event, body),
   };
 }
