@@ -228,6 +228,7 @@ export interface Schema {
     started_at: Generated<Date>;
     seen_at: Generated<Date>;
   };
+  doomed_blobs: { hash: string; doomed_ms: number };
   leases: { name: string; holder: string; until: Date };
   credit_publishers: { address: string };
   metrics_publishers: { address: string };

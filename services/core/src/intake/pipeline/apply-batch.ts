@@ -51,6 +51,8 @@ const fetchable = (decided: readonly Decided[], fits: (one: Decided) => boolean)
   ),
 ];
 
+const UNCHANGED = { moreInLine: false, moves: [], row: undefined, fresh: new Set<string>() } as const;
+
 /**
  * Decides and writes a batch in one transaction: message rows, their effects on the state, what is to be decided again
  * because of them, and the events that tell of it all.
@@ -85,15 +87,7 @@ export async function applyBatch(
     ({ accepted, before, verdict, isRedated, tagsBefore }) =>
       before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
   );
-  if (changed.length === 0)
-    return {
-      verdicts,
-      moreInLine: false,
-      moves: [],
-      row: undefined,
-      lastEvent: lastSeq,
-      fresh: new Set(),
-    };
+  if (changed.length === 0) return { ...UNCHANGED, verdicts, lastEvent: lastSeq };
   const now = await writeSteps(writer, changed, schedulers, nowMs);
   await dropWants(
     trx,

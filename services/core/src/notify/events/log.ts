@@ -72,9 +72,40 @@ async function readKinds(db: Kysely<Schema>, { from, end, limit, kinds }: Stretc
   return { events: rows.map(eventOf), cursor: String(looked) };
 }
 
+/** Those who wait for events. */
+class Waiting {
+  #readers = new Set<() => void>();
+  wakes = 0;
+
+  get isEmpty(): boolean {
+    return this.#readers.size === 0;
+  }
+
+  wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        this.#readers.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, POLL_MS);
+      signal.addEventListener('abort', done);
+      this.#readers.add(done);
+      if (signal.aborted) done();
+    });
+  }
+
+  wake(): void {
+    this.wakes++;
+    const readers = this.#readers;
+    this.#readers = new Set();
+    for (const done of readers) done();
+  }
+}
+
 export function createEventLog(db: Kysely<Schema>): EventLog {
-  let waiting = new Set<() => void>();
-  let wakes = 0;
+  const waiting = new Waiting();
   let seen = 0;
   let lookedAt = 0;
   const note = (seq: number) => {
@@ -85,26 +116,20 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
     note(row.last_seq);
     return row.last_seq;
   };
-  const wake = () => {
-    wakes++;
-    const readers = waiting;
-    waiting = new Set();
-    for (const done of readers) done();
-  };
   return {
     get seen() {
       return seen;
     },
     get wakes() {
-      return wakes;
+      return waiting.wakes;
     },
     async lastCursor() {
       return String(await readLast());
     },
     async look() {
-      if (waiting.size === 0) return;
+      if (waiting.isEmpty) return;
       const last = await readLast();
-      if (last !== lookedAt) wake();
+      if (last !== lookedAt) waiting.wake();
       lookedAt = last;
     },
     async read(cursor, limit) {
@@ -123,20 +148,7 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
       const end = Number(await this.lastCursor());
       return readKinds(db, { from: parseCursor(cursor), end, limit, kinds });
     },
-    waitForMore(signal) {
-      return new Promise((resolve) => {
-        const done = () => {
-          clearTimeout(timer);
-          signal.removeEventListener('abort', done);
-          waiting.delete(done);
-          resolve();
-        };
-        const timer = setTimeout(done, POLL_MS);
-        signal.addEventListener('abort', done);
-        waiting.add(done);
-        if (signal.aborted) done();
-      });
-    },
-    wake,
+    waitForMore: (signal) => waiting.wait(signal),
+    wake: () => waiting.wake(),
   };
 }

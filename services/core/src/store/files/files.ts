@@ -9,6 +9,7 @@ import type { UploadFields } from '../../intake/upload.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
 import { Claims } from './claims.ts';
+import { spare } from './doomed.ts';
 
 export interface StoredFile {
   /** SHA-256, or a CID. */
@@ -51,8 +52,7 @@ export class Files {
   ): Promise<{ messageHash: string; verdict: Verdict }> {
     const { client } = this.#options.intake;
     const accepted = client.readUpload(fields, { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType });
-    using _claim = await this.claims.take(blob.hash);
-    await blob.keep();
+    using _claim = await this.#keep(blob);
     const verdict = await client.keep(accepted);
     return { messageHash: accepted.message.itemHash, verdict };
   }
@@ -60,8 +60,7 @@ export class Files {
   /** Keeps a received file together with a STORE message that names it. */
   async storeFor(blob: ReceivedBlob, contentType: string, accepted: Accepted): Promise<Verdict> {
     const file = { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType };
-    using _claim = await this.claims.take(blob.hash);
-    await blob.keep();
+    using _claim = await this.#keep(blob);
     return this.#options.intake.client.keep({
       ...accepted,
       changes: [fileEffect.change(file), ...accepted.changes],
@@ -71,14 +70,22 @@ export class Files {
 
   /** Keeps a file that no message speaks of yet. It is readable at once, and goes after the grace period unless one does. */
   async storeUnpinned(blob: ReceivedBlob, contentType: string): Promise<void> {
-    using _claim = await this.claims.take(blob.hash);
-    await blob.keep();
+    using _claim = await this.#keep(blob);
     await this.#options.db
       .insertInto('files')
       .values({ hash: blob.hash, size_bytes: blob.sizeBytes, content_type: contentType })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
     await this.#options.pipeline.touch([`file:${blob.hash}`]);
+  }
+
+  /** Keeps the bytes; while it is held the sweep leaves them alone, and those of other processes do anyway. */
+  async #keep(blob: ReceivedBlob): Promise<Disposable> {
+    using stack = new DisposableStack();
+    stack.use(await this.claims.take(blob.hash));
+    await spare(this.#options.db, [blob.hash]);
+    await blob.keep();
+    return stack.move();
   }
 
   /** Throws FILE_NOT_FOUND. */

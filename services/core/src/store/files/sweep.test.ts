@@ -10,6 +10,7 @@ import fc from 'fast-check';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { Claims } from './claims.ts';
 import { createDirectoryBlobStore } from './directory-store.ts';
+import { Files } from './files.ts';
 import { decideSweep, type Reference, Sweep, type SweepOptions } from './sweep.ts';
 
 const GRACE_MS = 3_600_000;
@@ -25,6 +26,7 @@ function createSweep(core: TestCore, ageMs = 2 * GRACE_MS, limits?: SweepOptions
     claims: core.rooms.files.claims,
     graceMs: GRACE_MS,
     now: () => Date.now() + ageMs,
+    doomedMs: 0,
     log,
   });
 }
@@ -172,6 +174,42 @@ test('sweeps and uploads of the same few files at once: what was acknowledged is
   t.diagnostic(`${removed} removed between ${contents.length * 26} uploads or more`);
   assert.ok(removed > 0);
   for (const bytes of contents) assert.deepEqual((await core.get(`/storage/${hashOf(bytes)}`)).body, bytes);
+});
+
+test('what another process stores while it is about to go stays; what nobody stores goes after a while', async (t) => {
+  const core = await createTestCore();
+  t.after(() => core[Symbol.asyncDispose]());
+  // Claims of one process do not hold in another one.
+  const { db, intake, pipeline } = core.rooms;
+  const options = { db, blobs: core.blobs, intake, pipeline, uploadLimitBytes: 10_000 };
+  const elsewhere = new Files(options);
+  let nowMs = Date.now() + 2 * GRACE_MS;
+  const { claims } = core.rooms.files;
+  const sweep = new Sweep({ db, blobs: core.blobs, claims, graceMs: GRACE_MS, now: () => nowMs, log });
+  const [again, gone] = [randomBytes(1000), randomBytes(1000)];
+  for (const bytes of [again, gone])
+    await core.rooms.files.storeUnpinned(await receive(core, bytes), 'text/plain');
+  assert.equal(await sweep.round(), 0, 'found, and not removed yet');
+  assert.equal((await core.get(`/storage/raw/${hashOf(again)}`)).status, 200, 'it can be read until it goes');
+
+  // Its bytes are there, and its message is about to be written, when the other one goes on.
+  const submit = intake.client.keep.bind(intake.client);
+  const arrived = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  intake.client.keep = async (accepted) => {
+    arrived.resolve();
+    await goOn.promise;
+    return submit(accepted);
+  };
+  const storing = elsewhere.store(await receive(core, again), 'text/plain', fieldsFor(again));
+  await arrived.promise;
+  const age = 3 * GRACE_MS;
+  nowMs += age;
+  assert.equal(await sweep.round(), 1);
+  goOn.resolve();
+  await storing;
+  assert.deepEqual((await core.get(`/storage/raw/${hashOf(again)}`)).body, again);
+  assert.equal((await core.get(`/storage/raw/${hashOf(gone)}`)).status, 404);
 });
 
 test('the limit of a round holds, and rounds together go through everything', async (t) => {

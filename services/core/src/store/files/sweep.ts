@@ -5,6 +5,7 @@ import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import type { Claims } from './claims.ts';
+import { doom, listDoomed, spare, takeDoomed } from './doomed.ts';
 
 const INTERVAL_MS = 60_000;
 /** Blobs of one round. A million of them are gone through in seventeen hours. */
@@ -12,6 +13,9 @@ const ROUND = { examined: 1_000, removed: 200 } as const;
 
 /** What the database knows of a blob. */
 export type Reference = 'pinned' | 'unpinned';
+
+/** So long a blob is on the list of those that go: storing the same bytes, from the look at the list to the blob, takes less. */
+const DOOMED_MS = 3_600_000;
 
 /** The blobs that nobody asked to keep, and that were not kept again since `cutoffMs`; at most `limit` of them, in order. */
 export function decideSweep(
@@ -44,6 +48,8 @@ export interface SweepOptions {
   readonly log: Logger;
   /** Blobs that one round may look at and remove; ROUND by default. */
   readonly limits?: { readonly examined: number; readonly removed: number };
+  /** Between finding a blob and removing it; DOOMED_MS by default. */
+  readonly doomedMs?: number;
 }
 
 /**
@@ -60,42 +66,56 @@ export class Sweep {
 
   /** One round; resolves with the number of blobs removed. */
   async round(): Promise<number> {
-    const { blobs, log, limits = ROUND } = this.#options;
+    const { db, blobs, log, now, graceMs, limits = ROUND } = this.#options;
     const examined = await blobs.list(this.#after, limits.examined);
-    const cutoffMs = this.#options.now() - this.#options.graceMs;
-    const removed = await this.#removeAmong(examined, cutoffMs, limits.removed);
+    const cutoffMs = now() - graceMs;
+    const old = examined.filter((blob) => blob.keptAtMs < cutoffMs);
+    const found = decideSweep(old, await this.#loadReferences(db, old), cutoffMs, limits.removed);
+    await doom(db, found, now());
+    const removed = await this.#removeDoomed(cutoffMs, limits.removed);
     // Where there may be more to remove than one round does, the next round looks at the same blobs again.
-    if (removed < limits.removed)
+    if (found.length < limits.removed)
       this.#after = examined.length < limits.examined ? undefined : examined.at(-1)!.hash;
     if (removed > 0) log.info({ removed }, 'removed files that no message keeps');
     return removed;
   }
 
-  async #removeAmong(examined: readonly KeptBlob[], cutoffMs: number, limit: number): Promise<number> {
-    const { blobs, claims } = this.#options;
-    const old = examined.filter((blob) => blob.keptAtMs < cutoffMs);
-    const before = decideSweep(old, await this.#loadReferences(old), cutoffMs, limit);
+  async #removeDoomed(cutoffMs: number, limit: number): Promise<number> {
+    const { db, claims, now, doomedMs = DOOMED_MS } = this.#options;
+    const nowMs = now();
+    const due = await listDoomed(db, { beforeMs: nowMs - doomedMs, afterMs: nowMs, limit });
     let removed = 0;
-    for (const hash of before) {
+    for (const hash of due as ItemHash[]) {
       // Whoever stores this blob now has the claim, or waits for ours to end and then stores it anew.
       using claim = claims.tryTake(hash);
-      const blob = claim && (await blobs.find(hash));
-      if (!blob) continue;
-      const [doomed] = decideSweep([blob], await this.#loadReferences([blob]), cutoffMs, 1);
-      if (doomed === undefined || !(await this.#forget(doomed))) continue;
-      await blobs.remove(doomed);
-      removed++;
+      if (!claim) continue;
+      if (!(await this.#forget(hash))) await spare(db, [hash]);
+      else if (await this.#remove(hash, cutoffMs)) removed++;
     }
     return removed;
   }
 
-  async #loadReferences(examined: readonly KeptBlob[]): Promise<Map<string, Reference>> {
+  /** Removes a blob, unless it was stored again since it was found. Other processes that store it wait meanwhile. */
+  #remove(hash: ItemHash, cutoffMs: number): Promise<boolean> {
+    const { db, blobs } = this.#options;
+    return db.transaction().execute(async (trx) => {
+      if (!(await takeDoomed(trx, hash))) return false;
+      const blob = await blobs.find(hash);
+      if (!blob) return false;
+      const [doomed] = decideSweep([blob], await this.#loadReferences(trx, [blob]), cutoffMs, 1);
+      if (doomed === undefined) return false;
+      await blobs.remove(doomed);
+      return true;
+    });
+  }
+
+  async #loadReferences(db: Kysely<Schema>, examined: readonly KeptBlob[]): Promise<Map<string, Reference>> {
     if (examined.length === 0) return new Map();
     const hashes = examined.map((blob) => blob.hash);
     const { rows } = await sql<{ hash: string; pinned: boolean }>`
       select hash, exists (select from file_pins where file_hash = hash)
         or exists (select from ipfs_blocks where block = decode(hash, 'hex')) as pinned
-      from unnest(${hashes}::text[]) as hash`.execute(this.#options.db);
+      from unnest(${hashes}::text[]) as hash`.execute(db);
     return new Map(rows.map(({ hash, pinned }) => [hash, pinned ? 'pinned' : 'unpinned']));
   }
 

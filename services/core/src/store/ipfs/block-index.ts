@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { spare } from '../files/doomed.ts';
 import type { Schema } from '../schema.ts';
 
 /** Rows in one statement. */
@@ -29,11 +30,14 @@ export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIn
         .execute();
     },
     async add(root, digests) {
-      for (let at = 0; at < digests.length; at += ROWS)
+      for (let at = 0; at < digests.length; at += ROWS) {
+        const some = digests.slice(at, at + ROWS);
         await sql`
           insert into ipfs_blocks (block, root)
-          select block, ${root} from unnest(${bytesOf(digests.slice(at, at + ROWS))}::bytea[]) as block
+          select block, ${root} from unnest(${bytesOf(some)}::bytea[]) as block
           on conflict do nothing`.execute(db);
+        await spare(db, some);
+      }
     },
     async complete(root, cid) {
       await db.transaction().execute(async (trx) => {
