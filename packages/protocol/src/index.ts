@@ -12,6 +12,23 @@ export {
   recoverPersonalSigner,
 } from './evm/personal-sign.ts';
 export * from './forms.ts';
+export {
+  foldAll,
+  foldAllocation,
+  foldControl,
+  foldInstance,
+  foldStatus,
+  foldUpdate,
+  type InstanceFold,
+} from './instances/fold.ts';
+export {
+  type InstanceDifference,
+  type InstanceVerdict,
+  proveInstance,
+  type ToldInstance,
+} from './instances/prove.ts';
+export type { InstanceStamps, InstanceState } from './instances/state.ts';
+export { instanceViewOf } from './instances/view.ts';
 export type { NetworkAggregateContent } from './network-form/content/aggregate.ts';
 export type { NetworkForgetContent } from './network-form/content/forget.ts';
 export type { NetworkInstanceContent } from './network-form/content/instance.ts';

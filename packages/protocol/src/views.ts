@@ -50,6 +50,7 @@ export const MessageView = Type.Object(
     confirmations: Type.Array(
       Type.Object({ chain: Type.String(), height: Type.Integer(), hash: Type.String() }),
     ),
+    shared: SharedBody,
   },
   { title: 'Message' },
 );

@@ -7,6 +7,7 @@ import {
   number,
   oneOf,
   type Read,
+  type Reader,
   record,
   rows,
   text,
@@ -117,6 +118,15 @@ const instance = fields({
 });
 export type Instance = Read<typeof instance>;
 export const readInstance = instance;
+/** With all that it follows from. */
+const provableInstance: Reader<Instance & { readonly whole: unknown }> = (value, at) => ({
+  ...instance(value, at),
+  whole: value,
+});
+export const readProvableInstances = fields({
+  instances: rows(provableInstance),
+  pagination: fields({ total: number }),
+});
 export const readInstances = fields({
   instances: rows(instance),
   pagination: fields({ total: number }),
@@ -165,7 +175,7 @@ const listed = {
   time: number,
   channel: maybe(text),
 };
-const messageHeader = fields(listed);
+const messageHeader = fields({ ...listed, shared: maybe(text) });
 export type MessageHeader = Read<typeof messageHeader>;
 export const readMessageHeaders = fields({ messages: rows(messageHeader) });
 

@@ -5,6 +5,7 @@ import {
   readInstances,
   readMeasurements,
   readMetrics,
+  readProvableInstances,
   readSchedulerNodes,
   readSchedulerStatus,
   readScoresMessages,
@@ -61,6 +62,9 @@ export const useInfo = () => useCore('/api/v0/info/public.json', readInfo, SELDO
 export const useHealth = () => useCore('/api/v0/health', readHealth, OFTEN_MS, [503]);
 export const useMetrics = () => useCore('/metrics.json', readMetrics);
 export const useInstances = (limit = 100) => useCore(`/api/v0/instances?limit=${limit}`, readInstances);
+/** With what they follow from. */
+export const useProvableInstances = () =>
+  useCore('/api/v0/instances?limit=100&bodies=shared', readProvableInstances, SELDOM_MS);
 export const useSchedulerNodes = () => useService('scheduler', '/api/v0/nodes', readSchedulerNodes);
 export const useSchedulerStatus = () => useService('scheduler', '/status', readSchedulerStatus);
 export const useServices = () => useService('status', '/api/services', readServices);

@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Check, checkedCount, useChecks } from '../data/checks.ts';
 import { useLive, wantRows } from '../data/live.ts';
 import { messageLink } from '../data/network.ts';
 import { zone } from '../data/settings.ts';
 import { clock, count, short } from '../pure/format.ts';
 import type { LiveFilter, LiveMessage, LiveState } from '../workers/live.ts';
-import { Badge, Safe } from './basic.tsx';
+import { Badge, Mark, Safe } from './basic.tsx';
 import { Empty } from './states.tsx';
 
 /** Rows have one height, so that those that are seen are known without asking the browser. */
@@ -13,9 +14,16 @@ const SPARE_ROWS = 6;
 
 const timeOf = (atMs: number) => clock(atMs, zone.value).split(' ')[1];
 
-const Row = ({ row, top }: { readonly row: LiveMessage; readonly top: number }) => (
-  <li style={{ transform: `translateY(${top}px)` }}>
+interface RowProps {
+  readonly row: LiveMessage;
+  readonly check: Check;
+  readonly top: number;
+}
+
+const Row = ({ row, check, top }: RowProps) => (
+  <li style={{ transform: `translateY(${top}px)` }} title={check.failure}>
     <a href={messageLink(row.item_hash)}>
+      <Mark kind={check.mark} />
       <span class="number muted">{timeOf(row.atMs)}</span>
       <span class="type">
         <Safe text={row.content_type ?? row.type} limit={32} />
@@ -46,6 +54,7 @@ function Bar({ state, isHeld, missed, onFollow }: BarProps) {
         </Badge>
       )}
       <span class="number">{count(perSecond.at(-1) ?? 0)} a second</span>
+      <span class="muted number">{count(checkedCount.value)} lines checked</span>
       {lagMs !== null && lagMs > 10_000 ? (
         <span class="muted">{Math.round(lagMs / 1_000)} s behind</span>
       ) : null}
@@ -65,6 +74,7 @@ function Bar({ state, isHeld, missed, onFollow }: BarProps) {
  */
 export function LiveList({ filter }: { readonly filter: LiveFilter }) {
   const state = useLive();
+  const checkOf = useChecks(state.rows);
   const box = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
   const [held, setHeld] = useState<number | null>(null);
@@ -108,7 +118,7 @@ export function LiveList({ filter }: { readonly filter: LiveFilter }) {
         ) : (
           <ul style={{ height: `${kept * ROW_PX}px` }}>
             {state.rows.map((row) => (
-              <Row key={row.number} row={row} top={(top - row.number) * ROW_PX} />
+              <Row key={row.number} row={row} check={checkOf(row)} top={(top - row.number) * ROW_PX} />
             ))}
           </ul>
         )}

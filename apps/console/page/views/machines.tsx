@@ -1,12 +1,13 @@
 import type { Instance } from '../data/answers.ts';
-import { machineLink, nodeLink } from '../data/network.ts';
+import { machineLink, nodeLink, useNetwork } from '../data/network.ts';
 import { useProof } from '../data/prove.ts';
-import { useInstances } from '../data/questions.ts';
+import { useProvableInstances } from '../data/questions.ts';
 import { Badge, Hash, Mark, Panel, Safe, Time, type Tone } from '../parts/basic.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
 import { cores, mebibytes } from '../pure/format.ts';
 import { linkTo } from '../pure/route.ts';
+import type { JudgedMachine } from '../workers/listed.ts';
 
 const PHASES: Readonly<Record<string, Tone>> = {
   running: 'good',
@@ -21,6 +22,8 @@ export const PhaseBadge = ({ phase }: { readonly phase: string }) => (
 interface Row extends Instance {
   /** Undefined until it was computed here. */
   readonly hostname: string | undefined;
+  /** Undefined until it was checked here. */
+  readonly judged: JudgedMachine | undefined;
 }
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -78,12 +81,31 @@ const COLUMNS: readonly Column<Row>[] = [
     sort: ({ created_at: at }) => -at,
     cell: ({ created_at: at }) => <Time ms={at * 1_000} />,
   },
+  {
+    name: 'proof',
+    title: 'Signed',
+    sort: ({ judged }) => judged?.kind ?? '',
+    cell: ({ judged }) => (
+      <span class="stack">
+        <Mark kind={judged?.kind ?? 'waiting'} />
+        {judged === undefined ? null : (
+          <span class={judged.kind === 'wrong' ? 'wrong' : 'muted'}>
+            <Safe text={judged.why} limit={200} />
+          </span>
+        )}
+      </span>
+    ),
+  },
 ];
 
 /** Every machine that somebody asked for. */
 export function Machines() {
-  const listed = useInstances();
+  const listed = useProvableInstances();
+  const { info } = useNetwork();
   const ids = listed.value?.instances.map((one) => one.instance_id);
+  const schedulers = info?.trust.schedulers.value;
+  const rows = listed.value?.instances.map(({ whole }) => whole);
+  const proof = useProof('machines', rows && schedulers ? { rows, schedulers } : undefined);
   const names = useProof('hostnames', ids ? { ids } : undefined);
   return (
     <>
@@ -107,8 +129,9 @@ export function Machines() {
                 <SortTable
                   label="machines"
                   columns={COLUMNS}
-                  rows={instances.map((one) => ({
+                  rows={instances.map((one, at) => ({
                     ...one,
+                    judged: proof.kind === 'proven' ? proof.value[at] : undefined,
                     hostname: names.kind === 'proven' ? names.value[one.instance_id] : undefined,
                   }))}
                   keyOf={(row) => row.instance_id}

@@ -1,9 +1,10 @@
 import type { MessageHeader } from '../data/answers.ts';
 import { readMessageHeaders } from '../data/answers.ts';
+import { type Check, type TellableMessage, useChecks } from '../data/checks.ts';
 import { messageLink } from '../data/network.ts';
 import { route } from '../data/place.ts';
 import { useCore } from '../data/questions.ts';
-import { Hash, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Hash, Mark, Panel, Safe, Time } from '../parts/basic.tsx';
 import { LiveList } from '../parts/live-list.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
@@ -13,7 +14,25 @@ const TYPES = ['POST', 'AGGREGATE', 'STORE', 'FORGET', 'PROGRAM', 'INSTANCE'];
 const SHOWN = 50;
 const HASH = /^[0-9a-f]{64}$/i;
 
-const COLUMNS: readonly Column<MessageHeader>[] = [
+const columnsOf = (checkOf: (row: TellableMessage) => Check): readonly Column<MessageHeader>[] => [
+  {
+    name: 'proof',
+    title: 'Signed',
+    sort: (row) => checkOf(row).mark,
+    cell: (row) => {
+      const { mark, failure } = checkOf(row);
+      return (
+        <span class="stack">
+          <Mark kind={mark} />
+          {failure === undefined ? null : (
+            <span class="wrong">
+              <Safe text={failure} limit={200} />
+            </span>
+          )}
+        </span>
+      );
+    },
+  },
   { name: 'time', title: 'When', sort: ({ time }) => -time, cell: ({ time }) => <Time ms={time * 1_000} /> },
   {
     name: 'type',
@@ -109,11 +128,13 @@ function Earlier({ query }: { readonly query: Readonly<Record<string, string>> }
   const asked = new URLSearchParams({
     pagination: String(SHOWN),
     contentFormat: 'none',
+    bodies: 'shared',
     ...(type ? { msgTypes: type } : {}),
     ...(channel ? { channels: channel } : {}),
     ...(sender ? { addresses: sender } : {}),
   });
   const listed = useCore(`/api/v0/messages.json?${asked}`, readMessageHeaders);
+  const checkOf = useChecks(listed.value?.messages ?? []);
   return (
     <Panel title="The newest in force" wide aside={`at most ${SHOWN}`}>
       <Loaded from={listed} lines={6}>
@@ -123,7 +144,7 @@ function Earlier({ query }: { readonly query: Readonly<Record<string, string>> }
           ) : (
             <SortTable
               label="messages"
-              columns={COLUMNS}
+              columns={columnsOf(checkOf)}
               rows={messages}
               keyOf={(row) => row.item_hash}
               first="time"

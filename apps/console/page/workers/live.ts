@@ -6,7 +6,7 @@ import { EventText, Rate, Ring } from '../pure/stream.ts';
  * a few times a second.
  */
 
-const readEvent = fields({ cursor: text, kind: text, time_ms: number, data: anything });
+const readEvent = fields({ cursor: text, kind: text, time_ms: number, data: anything, shared: maybe(text) });
 const readHeader = fields({
   item_hash: text,
   type: text,
@@ -15,7 +15,14 @@ const readHeader = fields({
   timestamp: number,
   content_type: maybe(text),
 });
-export type LiveMessage = Read<typeof readHeader> & { readonly number: number; readonly atMs: number };
+export type LiveMessage = Read<typeof readHeader> & {
+  readonly number: number;
+  readonly atMs: number;
+  /** Unix seconds. */
+  readonly time: number;
+  /** What proves it; null where it is not told, or too long to be kept for every row. */
+  readonly shared: string | null;
+};
 
 export interface LiveState {
   readonly status: 'connecting' | 'live' | 'lost';
@@ -51,6 +58,8 @@ export interface LiveFilter {
 }
 
 const KEPT = 5_000;
+/** Of each row that is kept. */
+const BODY_CHARS_MAX = 3_000;
 const RATE_SECONDS = 61;
 const TELL_MS = 200;
 const SILENCE_MS = 35_000;
@@ -79,7 +88,9 @@ function take(data: string): void {
   const header = readHeader(event.data, 'the message');
   rate.add(nowMs);
   if (!isWanted(header, wish!.filter)) return;
-  ring.push({ ...header, number: ring.total, atMs: event.time_ms });
+  const shared = event.shared !== null && event.shared.length <= BODY_CHARS_MAX ? event.shared : null;
+  const { timestamp: time } = header;
+  ring.push({ ...header, time, shared, number: ring.total, atMs: event.time_ms });
 }
 
 function takeAll(texts: readonly string[]): void {
@@ -96,7 +107,7 @@ async function readConnection({ url }: LiveWish): Promise<void> {
   const silence = new AbortController();
   let watchdog = setTimeout(() => silence.abort(), SILENCE_MS);
   try {
-    const asked = `${url}/api/v0/events?kinds=message&cursor=${encodeURIComponent(cursor)}`;
+    const asked = `${url}/api/v0/events?kinds=message&bodies=shared&cursor=${encodeURIComponent(cursor)}`;
     const headers = { accept: 'text/event-stream' };
     const response = await fetch(asked, { headers, signal: silence.signal, credentials: 'omit' });
     if (!response.ok || !response.body) throw new Error(`the core node answered ${response.status}`);

@@ -9,6 +9,7 @@ import { type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import type { MachineAt } from './machine.ts';
 import { type Copies, type CopyAction, workOnCopies } from './machine-copies.ts';
 import { type LogLine, readMachineLogs } from './machine-logs.ts';
+import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from './listed.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
@@ -33,6 +34,15 @@ export interface Tasks {
   readonly messages: {
     readonly asked: { readonly coreUrl: string; readonly rows: readonly ListedMessage[] };
     readonly answer: readonly Judged[];
+  };
+  /** Lines that come with what proves them. */
+  readonly listed: {
+    readonly asked: { readonly rows: readonly ToldMessage[] };
+    readonly answer: readonly Judged[];
+  };
+  readonly machines: {
+    readonly asked: { readonly rows: readonly unknown[]; readonly schedulers: readonly string[] };
+    readonly answer: readonly JudgedMachine[];
   };
   readonly account: {
     readonly asked: {
@@ -115,6 +125,8 @@ const HANDLERS: Handlers = {
   hostnames: ({ ids }) => Object.fromEntries(ids.map((id) => [id, hostnameOf(id)])),
   message: ({ coreUrl, hash }) => proveMessage(coreUrl, hash),
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
+  listed: ({ rows }) => judgeListed(rows),
+  machines: ({ rows, schedulers }) => judgeMachines(rows, schedulers),
   account: (asked, onProgress) => addUp(asked, onProgress),
   address: judgeAddress,
   score: judgeScore,

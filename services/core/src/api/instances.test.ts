@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
-import { nodeIdOf } from '@skerry/protocol';
+import { nodeIdOf, proveInstance } from '@skerry/protocol';
 import { createTestCore, instanceContent, SSH_KEY, signers, type TestCore } from '../testing/core.ts';
 
 const nodeOf = (address: string) => ({ node_id: nodeIdOf(address), node_address: address });
@@ -78,6 +78,44 @@ describe('instances', () => {
     assert.equal(body.ipv6, '');
     const { body: view } = await core.get(`/instances/${body.instance_id}`);
     assert.deepEqual([view.phase, view.reason.code, view.node_id], ['scheduled', 'NO_CAPACITY', null]);
+  });
+
+  test('bodies=shared: whoever reads can fold the instance anew, and sees what does not follow', async () => {
+    const id = (await create()).body.instance_id;
+    await core.send(signers.node, status(id, 'preparing', 5));
+    await core.send(signers.node, status(id, 'running', 10));
+    await core.send(signers.alice, { type: 'INSTANCE_UPDATE', content: { instance_id: id, name: 'a' } });
+    await core.send(signers.alice, {
+      type: 'INSTANCE_CONTROL',
+      content: { instance_id: id, action: 'stop' },
+    });
+    const schedulers = new Set([signers.scheduler.address]);
+    const { shared, ...view } = (await core.get(`/instances/${id}?bodies=shared`)).body;
+    assert.equal(shared.length, 5, 'the last word on each part alone');
+    const whole = { verified: 5, isWhole: true, differences: [], onBehalf: [] };
+    assert.deepEqual(proveInstance({ view, shared }, schedulers), whole);
+    const listed = (await core.get('/instances?bodies=shared')).body.instances;
+    assert.deepEqual(
+      listed.find((one: { instance_id: string }) => one.instance_id === id),
+      { ...view, shared },
+    );
+    assert.deepEqual((await core.get(`/instances/${id}`)).body, view);
+
+    const lie = { ...view, phase: 'failed', name: 'b' };
+    assert.deepEqual(proveInstance({ view: lie, shared }, schedulers).differences, [
+      { name: 'name', said: '"b"', computed: '"a"' },
+      { name: 'phase', said: '"failed"', computed: '"running"' },
+    ]);
+    assert.ok(
+      proveInstance({ view, shared }, new Set()).differences.some(({ name }) => name === 'node_id'),
+      'an allocation counts by whom the reader believes',
+    );
+    const changed = shared.map((text: string) => text.replace('"phase":"running"', '"phase":"stopped"'));
+    assert.throws(() => proveInstance({ view, shared: changed }, schedulers), { code: 'INVALID_SIGNATURE' });
+    assert.throws(() => proveInstance({ view, shared: shared.slice(1) }, schedulers), {
+      code: 'INVALID_CONTENT',
+    });
+    assert.equal(proveInstance({ view, shared: [null, ...shared] }, schedulers).isWhole, false);
   });
 
   test('a status counts only by the allocated node, an allocation only by a trusted scheduler', async () => {

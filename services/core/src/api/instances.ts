@@ -1,7 +1,7 @@
 import type { Handlers } from '@skerry/kit';
 import {
   AppError,
-  type InstanceView,
+  type InstanceState,
   type NetworkEvent,
   parseItemHash,
   type VerifiedMessage,
@@ -9,7 +9,8 @@ import {
 import type { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import type { Kysely } from 'kysely';
 import { waitForEvent } from '../notify/events/wait.ts';
-import { findInstance, listInstances } from '../state/instances/instances.ts';
+import { findInstance, findInstanceState, listInstances } from '../state/instances/instances.ts';
+import { instanceViewsOf } from '../state/instances/provable.ts';
 import { normalizeAddress } from '../state/lists/parameters.ts';
 import type { Schema } from '../store/schema.ts';
 import { answerOf, submitBody } from './messages/submit.ts';
@@ -29,11 +30,11 @@ const checkPathId =
 type Used = Pick<Rooms, 'db' | 'intake' | 'events' | 'settings' | 'signal'>;
 type InstanceHandlers = Handlers<typeof INSTANCES_API>;
 
-async function getInstance(db: Kysely<Schema>, text: string): Promise<InstanceView> {
+async function getState(db: Kysely<Schema>, text: string): Promise<InstanceState> {
   const instanceId = parseItemHash(text);
-  const instance = await findInstance(db, instanceId);
-  if (!instance) throw new AppError('INSTANCE_NOT_FOUND', `there is no instance ${instanceId}`);
-  return instance;
+  const state = await findInstanceState(db, instanceId);
+  if (!state) throw new AppError('INSTANCE_NOT_FOUND', `there is no instance ${instanceId}`);
+  return state;
 }
 
 /** Creates an instance. The scheduler usually decides within milliseconds; the caller then has the address at once. */
@@ -62,7 +63,8 @@ const listInstancesOf =
       status: query.status,
       nodeId: query.node_id === undefined ? undefined : parseItemHash(query.node_id),
     };
-    const { instances, total } = await listInstances(db, filter, timedPageOf(query));
+    const { states, total } = await listInstances(db, filter, timedPageOf(query));
+    const instances = await instanceViewsOf(db, states, query.bodies === 'shared');
     return {
       instances,
       pagination: paginationOf(query, total),
@@ -79,12 +81,16 @@ export function instanceHandlers(rooms: Used): InstanceHandlers {
   const { db, intake } = rooms;
   /** Whoever changes an instance by its path is told when there is none, instead of waiting for it to come. */
   const change = async (type: string, pathId: string, body: Uint8Array) => {
-    await getInstance(db, pathId);
+    await getState(db, pathId);
     return answerOf(await submitBody({ intake }, body, { type, check: checkPathId(pathId) }), {});
   };
   return {
     createInstance: createInstance(rooms),
-    getInstance: ({ params }) => getInstance(db, params.instance_id),
+    async getInstance({ params, query }) {
+      const state = await getState(db, params.instance_id);
+      const [view] = await instanceViewsOf(db, [state], query.bodies === 'shared');
+      return view!;
+    },
     listInstances: listInstancesOf(rooms),
     updateInstance: ({ params, body }) => change('INSTANCE_UPDATE', params.instance_id, body),
     controlInstance: ({ params, body }) => change('INSTANCE_CONTROL', params.instance_id, body),

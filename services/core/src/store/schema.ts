@@ -2,6 +2,7 @@ import type {
   CreditState,
   ErrorCode,
   Firewall,
+  InstanceStamps,
   MessageForm,
   MessageStatus,
   NetworkEvent,
@@ -13,24 +14,6 @@ import type {
   WebhookFilters,
 } from '@skerry/protocol';
 import type { ColumnType, Generated } from 'kysely';
-
-/** Which message a part of the state was taken from: [when, item hash]. The greater stamp wins, whatever arrived first. */
-export type Stamp = readonly [number, string];
-
-/** null: still as the INSTANCE message said. Whatever names an instance comes after it, also within the same second. */
-export interface InstanceStamps {
-  readonly name: Stamp | null;
-  readonly description: Stamp | null;
-  readonly firewall: Stamp | null;
-  readonly desired: Stamp | null;
-  readonly restart: Stamp | null;
-  /** Milliseconds, as the scheduler wrote them. */
-  readonly allocation: Stamp | null;
-  /** Milliseconds, as the node wrote them. */
-  readonly status: Stamp | null;
-  /** Of the first allocation that gave it an address. */
-  readonly address: Stamp | null;
-}
 
 /** Why a message is pending, rejected or forgotten. */
 export interface VerdictReason {

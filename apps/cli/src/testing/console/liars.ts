@@ -9,6 +9,10 @@ interface Lie {
   /** Which answers it changes. */
   readonly answers: string;
   readonly change: (body: string) => string;
+  /** Where the truth is asked for, if elsewhere. */
+  readonly ask?: (url: string) => string;
+  /** What the changed answer is made into. */
+  readonly wrap?: (body: string) => { readonly body: string; readonly contentType: string };
   /** What the reader does to see it. */
   readonly act?: (page: Page) => Promise<void>;
   /** Where the page says so. */
@@ -27,6 +31,13 @@ export interface Told {
 
 /** Another digit in its place. */
 const otherDigit = (digit: string) => (digit === '1' ? '2' : '1');
+/** A page of events as the stream tells them. */
+const asStream = (body: string) => ({
+  contentType: 'text/event-stream',
+  body: (JSON.parse(body) as { events: { cursor: string; kind: string }[] }).events
+    .map((event) => `id: ${event.cursor}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`)
+    .join(''),
+});
 const press = (name: string) => (page: Page) => page.getByRole('button', { name, exact: true }).click();
 
 const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<string, Lie>> => ({
@@ -64,6 +75,48 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
     change: (body) => body.replaceAll('"decided_at_ms":1', '"decided_at_ms":2'),
     mark: '.timeline [data-mark=wrong]',
   },
+  'a line of the list of messages': {
+    view: 'messages',
+    answers: '**/api/v0/messages.json?pagination=50*',
+    change: (body) =>
+      body.replace(
+        /"sender":"(0x[0-9a-f]{39})([0-9a-f])"/,
+        (_, head, digit) => `"sender":"${head}${otherDigit(digit)}"`,
+      ),
+    mark: '.rows [data-mark=wrong]',
+  },
+  'a message in the list of messages': {
+    view: 'messages',
+    answers: '**/api/v0/messages.json?pagination=50*',
+    change: (body) =>
+      body.replace(/(\\"time(?:stamp)?\\":\d*)(\d)/, (_, head, digit) => head + otherDigit(digit)),
+    mark: '.rows [data-mark=wrong]',
+  },
+  'a live message': {
+    view: 'messages',
+    answers: '**/api/v0/events?kinds=message&*',
+    // A stream has no end to wait for: a page of the same events stands in its place.
+    ask: (url) => url.replace(/cursor=[^&]*/, 'cursor=0'),
+    change: (body) =>
+      body.replaceAll(
+        /"sender":"(0x[0-9a-f]{39})([0-9a-f])"/g,
+        (_, head, digit) => `"sender":"${head}${otherDigit(digit)}"`,
+      ),
+    wrap: asStream,
+    mark: '.live [data-mark=wrong]',
+  },
+  'a machine in the list of machines': {
+    view: 'machines',
+    answers: '**/api/v0/instances?limit=100&bodies=shared',
+    change: (body) => body.replaceAll('"cpu":1,', '"cpu":2,'),
+    mark: '.rows [data-mark=wrong]',
+  },
+  'a message that a machine follows from': {
+    view: 'machines',
+    answers: '**/api/v0/instances?limit=100&bodies=shared',
+    change: (body) => body.replaceAll('\\"cpu\\":1,', '\\"cpu\\":2,'),
+    mark: '.rows [data-mark=wrong]',
+  },
   'a score': {
     view: `nodes/${nodeId}`,
     answers: '**/api/v0/messages.json?*net-scoring-scores*',
@@ -94,14 +147,16 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
 export async function catchLies(browser: Browsing, told: Told): Promise<void> {
   const lies = Object.entries(liesAbout(told));
   await browser.look(`${told.core}/`, { width: 1_600, theme: 'dark' }, async (page) => {
-    for (const [what, { view, answers, change, act, mark }] of lies) {
+    for (const [what, { view, answers, change, ask, wrap, act, mark }] of lies) {
       let changed = 0;
       await page.route(answers, async (route) => {
-        const response = await route.fetch();
+        const url = route.request().url();
+        const headers = ask ? { accept: 'application/json' } : route.request().headers();
+        const response = await route.fetch({ url: ask?.(url) ?? url, headers });
         const truth = await response.text();
         const body = change(truth);
         if (body !== truth) changed++;
-        await route.fulfill({ response, body });
+        await route.fulfill({ response, ...(wrap?.(body) ?? { body }) });
       });
       await page.goto(`${told.core}/#/${view}`);
       await page.reload();

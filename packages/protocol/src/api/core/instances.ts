@@ -1,7 +1,9 @@
 import { InstanceContent, InstanceControlContent, InstanceUpdateContent } from '../../content/instance.ts';
+import { LIMITS } from '../../limits.ts';
 import { Type } from '../../type.ts';
 import { InstanceStatus, InstanceView, PaginationView } from '../../views.ts';
-import type { Api } from '../operation.ts';
+import { type Api, orNull } from '../operation.ts';
+import { bodiesQuery } from './common/bodies.ts';
 import { reads, takesSigned } from './common/declare.ts';
 import { NextCursor, pageQuery } from './common/pagination.ts';
 import { SUBMISSION_ANSWERS, submissionAnswers } from './common/submission.ts';
@@ -11,9 +13,21 @@ const IdParams = Type.Object({
   instance_id: Type.String({ description: 'item hash of the INSTANCE message' }),
 });
 
+const ListedInstanceView = Type.Object(
+  {
+    ...InstanceView.properties,
+    shared: Type.Optional(
+      Type.Array(orNull(Type.String()), {
+        description: `the signed messages that the instance follows from, as nodes pass them on; null where a text is gone, or has more than ${LIMITS.listedBodyBytes} bytes`,
+      }),
+    ),
+  },
+  { title: 'ListedInstance' },
+);
+
 const InstanceListView = Type.Object(
   {
-    instances: Type.Array(InstanceView),
+    instances: Type.Array(ListedInstanceView),
     pagination: PaginationView,
     next_cursor: NextCursor,
     cursor: Type.String({ description: 'events after it are not in the list yet' }),
@@ -46,7 +60,8 @@ export const INSTANCES_API = {
     summary: 'Get an instance',
     ...reads('INVALID_HASH', 'INSTANCE_NOT_FOUND'),
     params: IdParams,
-    answers: { 200: InstanceView },
+    query: Type.Object({ bodies: bodiesQuery }, { additionalProperties: false }),
+    answers: { 200: ListedInstanceView },
   },
   listInstances: {
     method: 'GET',
@@ -56,6 +71,7 @@ export const INSTANCES_API = {
     query: Type.Object(
       {
         ...pageQuery,
+        bodies: bodiesQuery,
         address: Type.Optional(Type.String({ description: 'owner' })),
         status: Type.Optional(
           Type.Union(InstanceStatus.anyOf, { description: 'only resources with this status' }),

@@ -2,6 +2,7 @@ import { EnvelopeShape } from '../../content/envelope-shape.ts';
 import { type Static, Type } from '../../type.ts';
 import { MessageStatus, MessageStatusView, MessageView, PaginationView } from '../../views.ts';
 import { type Api, type Operation, orNull } from '../operation.ts';
+import { bodiesQuery } from './common/bodies.ts';
 import { reads } from './common/declare.ts';
 import { MESSAGE_FILTERS, queryOf } from './common/filters.ts';
 import { NextCursor, pageQuery } from './common/pagination.ts';
@@ -42,7 +43,7 @@ export const RefusalView = Type.Object(
 );
 export type RefusalView = Static<typeof RefusalView>;
 
-const { channel, confirmations } = MessageView.properties;
+const { channel, confirmations, shared } = MessageView.properties;
 
 /** A message in the field names and forms of deployed nodes. What readers do without is optional. */
 export const NetworkMessageView = Type.Object(
@@ -64,6 +65,7 @@ export const NetworkMessageView = Type.Object(
     ),
     confirmations: Type.Optional(confirmations),
     confirmed: Type.Optional(Type.Boolean()),
+    shared,
   },
   { title: 'NetworkMessage' },
 );
@@ -206,7 +208,10 @@ export const MESSAGES_API = {
     path: '/api/v0/messages',
     summary: 'List messages in force, newest first',
     ...reads(...LIST_ERRORS),
-    query: Type.Object({ ...queryOf(MESSAGE_FILTERS, '/messages'), ...pageQuery }, strict),
+    query: Type.Object(
+      { ...queryOf(MESSAGE_FILTERS, '/messages'), ...pageQuery, bodies: bodiesQuery },
+      strict,
+    ),
     answers: {
       200: Type.Object({
         messages: Type.Array(MessageView),

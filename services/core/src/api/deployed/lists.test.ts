@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildNetworkMessage, type NetworkDraft, type Signer } from '@skerry/client';
+import { verifyShared } from '@skerry/protocol';
 import { MESSAGE_FILTERS, namesIn } from '@skerry/protocol/api/core/common/filters';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
@@ -257,6 +258,25 @@ describe('lists of deployed nodes', () => {
     for (const query of ['contentFormat=none', 'excludeContent=True', 'excludeContent=true'])
       assert.equal('content' in (await one(query)), false, query);
     assert.ok('content' in (await one('excludeContent=False')));
+  });
+
+  test('bodies=shared: each row can be proven by whoever reads the list', async () => {
+    for (const list of ['/messages.json?contentFormat=none&pagination=100', '/messages?limit=100']) {
+      const rows = (await core.get(`${list}&bodies=shared`)).body.messages;
+      assert.ok(rows.length > 20, list);
+      for (const { item_hash: hash, sender, shared } of rows) {
+        const proven = verifyShared(shared, Number.MAX_SAFE_INTEGER);
+        assert.equal(proven.itemHash, hash);
+        assert.equal((proven.signedSender ?? proven.sender).toLowerCase(), sender.toLowerCase());
+      }
+      const plain = (await core.get(list)).body.messages;
+      assert.deepEqual(
+        plain,
+        rows.map(({ shared: _, ...row }: { shared: string }) => row),
+      );
+    }
+    const tooMany = await core.get('/messages.json?pagination=101&bodies=shared');
+    assert.equal(tooMany.body.code, 'INVALID_PARAMETERS');
   });
 
   test('posts in both of their forms, by pages', async () => {

@@ -1,5 +1,5 @@
 import type { Handlers } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, LIMITS } from '@skerry/protocol';
 import { MESSAGE_FILTERS, POST_FILTERS } from '@skerry/protocol/api/core/common/filters';
 import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
@@ -12,6 +12,7 @@ import { readFilters } from '../../state/lists/parameters.ts';
 import { type MessageFilter, PROPERTIES } from '../../state/lists/properties.ts';
 import { loadConfirmations } from '../../state/messages/confirmations.ts';
 import { type ContentFormat, networkListViewOf } from '../../state/messages/list-view.ts';
+import { addProvable } from '../../state/messages/shared.ts';
 import { listPosts, listPostsByConfirmation, totalPosts } from '../../state/posts/posts.ts';
 import { POST_PROPERTIES, type PostFilter } from '../../state/posts/properties.ts';
 import { briefPostViewOf, postViewOf } from '../../state/posts/view.ts';
@@ -90,6 +91,10 @@ async function readMessages(db: Kysely<Schema>, filter: MessageFilter, query: Li
   return { rows, next_cursor };
 }
 
+interface BodiesQuery {
+  readonly bodies?: 'shared' | undefined;
+}
+
 interface FormatQuery {
   readonly contentFormat?: ContentFormat | undefined;
   readonly excludeContent: boolean | string;
@@ -99,13 +104,29 @@ interface FormatQuery {
 export const contentFormatOf = ({ contentFormat, excludeContent }: FormatQuery): ContentFormat =>
   contentFormat ?? (isYes(excludeContent) ? 'none' : 'full');
 
-async function answerMessages(db: Kysely<Schema>, query: ListQuery & FormatQuery) {
+/** Pages of deployed nodes may be long; with the messages themselves they are as long as other lists. */
+function checkBodies(query: ListQuery & BodiesQuery): boolean {
+  if (query.bodies === undefined) return false;
+  if (networkPageOf(query).limit > LIMITS.pageSizeMax)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `query.bodies goes with pages of at most ${LIMITS.pageSizeMax} messages`,
+    );
+  return true;
+}
+
+async function answerMessages(db: Kysely<Schema>, query: ListQuery & FormatQuery & BodiesQuery) {
+  const isProvable = checkBodies(query);
   const filter = await resolveFilter(db, messageFilterOf(query));
   const format = contentFormatOf(query);
   const { rows, next_cursor } = await readMessages(db, filter, query);
   const confirmations = await loadConfirmations(db, rows);
   return {
-    messages: rows.map((row) => networkListViewOf(row, confirmations, format)),
+    messages: await addProvable(
+      db,
+      rows.map((row) => networkListViewOf(row, confirmations, format)),
+      isProvable,
+    ),
     ...(await networkPaginationOf(query, 'messages', () => totalMessages(db, filter))),
     next_cursor,
   };

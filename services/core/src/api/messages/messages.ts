@@ -10,6 +10,7 @@ import { readFilters } from '../../state/lists/parameters.ts';
 import { PROPERTIES } from '../../state/lists/properties.ts';
 import { loadConfirmations } from '../../state/messages/confirmations.ts';
 import { findMessage, listForgetting } from '../../state/messages/find.ts';
+import { addProvable } from '../../state/messages/shared.ts';
 import { viewOf } from '../../state/messages/view.ts';
 import { listMessagesOfFile } from '../../store/files/references.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -92,7 +93,11 @@ const lists = ({ db }: Used): Pick<MessageHandlers, 'listMessages'> => ({
     ]);
     const confirmations = await loadConfirmations(db, rows);
     return {
-      messages: rows.map((row) => viewOf(row, confirmations)),
+      messages: await addProvable(
+        db,
+        rows.map((row) => viewOf(row, confirmations)),
+        query.bodies === 'shared',
+      ),
       pagination: paginationOf(query, total),
       next_cursor: nextTimedCursorOf(rows, query.limit, placeOfMessage),
     };

@@ -1,9 +1,6 @@
-import { NETWORK_POST } from '@skerry/protocol';
+import { foldAll, type InstanceFold, type InstanceState, instanceViewOf, NETWORK_POST } from '@skerry/protocol';
 import { sql } from 'kysely';
-import { foldAll, type InstanceFold } from '../../state/instances/fold.ts';
 import { rowOf, stateOf } from '../../state/instances/rows.ts';
-import type { InstanceState } from '../../state/instances/state.ts';
-import { viewOf } from '../../state/instances/view.ts';
 import type { Schema } from '../../store/schema.ts';
 import { type Change, Effect, type Step, type Writing } from '../effect.ts';
 
@@ -82,7 +79,7 @@ async function writeInstances(steps: readonly Step<InstanceChange>[], writing: W
     if (state === old) continue;
     if (state) {
       changed.push(state);
-      events.push({ kind: 'instance', data: viewOf(state) });
+      events.push({ kind: 'instance', data: instanceViewOf(state) });
     } else {
       removed.push(instanceId);
       events.push({ kind: 'instance_removed', data: { instance_id: instanceId } });

@@ -1,5 +1,4 @@
-import { effectiveTime, type VerifiedMessage } from '@skerry/protocol';
-import type { InstanceFold } from '../../state/instances/fold.ts';
+import { effectiveTime, type InstanceFold, type VerifiedMessage } from '@skerry/protocol';
 import { type Facts, forgotten, type Own, PROCESSED, pending, rejected, type Verdict } from '../accepted.ts';
 import { instanceEffect } from '../effects/instances.ts';
 import { whyNotPermitted } from '../pipeline/decide.ts';

@@ -1,5 +1,4 @@
-import { parseInstanceControlContent } from '@skerry/protocol';
-import { foldControl } from '../../state/instances/fold.ts';
+import { foldControl, parseInstanceControlContent } from '@skerry/protocol';
 import { defineKind } from '../accepted.ts';
 import { instanceEffect } from '../effects/instances.ts';
 import { changeOfInstance } from './instance-change.ts';

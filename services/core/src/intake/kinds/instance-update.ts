@@ -1,5 +1,4 @@
-import { parseInstanceUpdateContent } from '@skerry/protocol';
-import { foldUpdate } from '../../state/instances/fold.ts';
+import { foldUpdate, parseInstanceUpdateContent } from '@skerry/protocol';
 import { defineKind } from '../accepted.ts';
 import { instanceEffect } from '../effects/instances.ts';
 import { changeOfInstance } from './instance-change.ts';

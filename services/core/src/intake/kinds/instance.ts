@@ -1,5 +1,4 @@
-import { checkImage, instanceNeeds, ownerOf, parseInstanceContent } from '@skerry/protocol';
-import { foldInstance } from '../../state/instances/fold.ts';
+import { checkImage, foldInstance, instanceNeeds, ownerOf, parseInstanceContent } from '@skerry/protocol';
 import { defineKind } from '../accepted.ts';
 import { resourceEffect } from '../effects/credits.ts';
 import { instanceEffect } from '../effects/instances.ts';

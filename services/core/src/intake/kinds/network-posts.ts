@@ -1,6 +1,8 @@
 import {
   CREDIT_POST,
   expensesOf,
+  foldAllocation,
+  foldStatus,
   NETWORK_POST,
   parseAllocationContent,
   parseCoreNodeContent,
@@ -14,7 +16,6 @@ import {
   purchasesOf,
   type VerifiedMessage,
 } from '@skerry/protocol';
-import { foldAllocation, foldStatus } from '../../state/instances/fold.ts';
 import type { Own } from '../accepted.ts';
 import { creditEffect, noticeEffect } from '../effects/credits.ts';
 import { instanceEffect } from '../effects/instances.ts';

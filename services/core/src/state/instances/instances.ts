@@ -1,9 +1,8 @@
 import type { TimedPage } from '@skerry/database';
-import type { InstanceView } from '@skerry/protocol';
+import { type InstanceState, type InstanceView, instanceViewOf } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { stateOf } from './rows.ts';
-import { viewOf } from './view.ts';
 
 export interface InstanceFilter {
   readonly address?: string | undefined;
@@ -11,16 +10,24 @@ export interface InstanceFilter {
   readonly nodeId?: string | undefined;
 }
 
-export async function findInstance(
+export async function findInstanceState(
   db: Kysely<Schema>,
   instanceId: string,
-): Promise<InstanceView | undefined> {
+): Promise<InstanceState | undefined> {
   const row = await db
     .selectFrom('instances')
     .selectAll()
     .where('instance_id', '=', instanceId)
     .executeTakeFirst();
-  return row && viewOf(stateOf(row));
+  return row && stateOf(row);
+}
+
+export async function findInstance(
+  db: Kysely<Schema>,
+  instanceId: string,
+): Promise<InstanceView | undefined> {
+  const state = await findInstanceState(db, instanceId);
+  return state && instanceViewOf(state);
 }
 
 /** Newest first; equal times by id. */
@@ -28,7 +35,7 @@ export async function listInstances(
   db: Kysely<Schema>,
   filter: InstanceFilter,
   page: TimedPage,
-): Promise<{ instances: InstanceView[]; total: number }> {
+): Promise<{ states: InstanceState[]; total: number }> {
   let query = db.selectFrom('instances');
   if (filter.address !== undefined) query = query.where('owner', '=', filter.address);
   if (filter.nodeId !== undefined) query = query.where('node_id', '=', filter.nodeId);
@@ -48,5 +55,5 @@ export async function listInstances(
     .offset(page.offset)
     .execute();
   const counted = await query.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
-  return { instances: rows.map((row) => viewOf(stateOf(row))), total: Number(counted.total) };
+  return { states: rows.map(stateOf), total: Number(counted.total) };
 }

@@ -1,6 +1,6 @@
+import type { InstanceState } from '@skerry/protocol';
 import type { Insertable, Selectable } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
-import type { InstanceState } from './state.ts';
 
 export function stateOf(row: Selectable<Schema['instances']>): InstanceState {
   return {

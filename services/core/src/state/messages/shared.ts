@@ -59,6 +59,20 @@ export async function readSharedTexts(
   return new Map([...envelopes, ...others]);
 }
 
+/** Rows with what proves them. @param isWanted whether that was asked for */
+export async function addProvable<Row extends { readonly item_hash: string }>(
+  db: Kysely<Schema>,
+  rows: readonly Row[],
+  isWanted: boolean,
+): Promise<(Row & { shared?: string | null })[]> {
+  if (!isWanted) return [...rows];
+  const texts = await readProvable(
+    db,
+    rows.map((row) => row.item_hash),
+  );
+  return rows.map((row) => ({ ...row, shared: texts.get(row.item_hash) ?? null }));
+}
+
 /**
  * The same for readers who check what they are told. What was erased has nothing to check, and a long text is told by the
  * message itself: neither is among them.

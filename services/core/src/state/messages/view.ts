@@ -65,7 +65,7 @@ function networkContentOf(row: StoredMessage): unknown {
 export function networkViewOf(
   row: StoredMessage,
   confirmations: Confirmations = NONE,
-): Required<NetworkMessageView> {
+): Required<Omit<NetworkMessageView, 'shared'>> {
   const content = networkContentOf(row);
   const itemType = itemTypeOf(row);
   const text = row.form === 'network' ? row.source_text : JSON.stringify(content);

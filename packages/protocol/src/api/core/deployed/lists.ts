@@ -1,6 +1,7 @@
 import { LIMITS } from '../../../limits.ts';
 import { type Static, Type } from '../../../type.ts';
 import { type Api, defaulted } from '../../operation.ts';
+import { bodiesQuery } from '../common/bodies.ts';
 import { asDeployed, reads } from '../common/declare.ts';
 import { MESSAGE_FILTERS, POST_FILTERS, queryOf } from '../common/filters.ts';
 import { flag } from '../common/flag.ts';
@@ -66,7 +67,7 @@ export const NETWORK_LISTS_API = {
     ...list,
     path: '/api/v0/messages.json',
     summary: 'List messages in the network form',
-    query: Type.Object({ ...messageQuery, ...networkPageQuery }, strict),
+    query: Type.Object({ ...messageQuery, ...networkPageQuery, bodies: bodiesQuery }, strict),
     answers: { 200: Messages },
     deployed: {
       differs:

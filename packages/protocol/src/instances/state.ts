@@ -1,7 +1,25 @@
-import type { Firewall, Phase, Reason } from '@skerry/protocol';
-import type { InstanceStamps, Stamp } from '../../store/schema.ts';
+import type { Firewall } from '../content/instance.ts';
+import type { Phase, Reason } from '../content/network.ts';
 
-/** An instance as the core node keeps it: the fold of its messages. */
+/** Which message a part of the state was taken from: [when, item hash]. The greater stamp wins, whatever arrived first. */
+export type Stamp = readonly [number, string];
+
+/** null: still as the INSTANCE message said. Whatever names an instance comes after it, also within the same second. */
+export interface InstanceStamps {
+  readonly name: Stamp | null;
+  readonly description: Stamp | null;
+  readonly firewall: Stamp | null;
+  readonly desired: Stamp | null;
+  readonly restart: Stamp | null;
+  /** Milliseconds, as the scheduler wrote them. */
+  readonly allocation: Stamp | null;
+  /** Milliseconds, as the node wrote them. */
+  readonly status: Stamp | null;
+  /** Of the first allocation that gave it an address. */
+  readonly address: Stamp | null;
+}
+
+/** An instance as core nodes keep it: the fold of its messages. */
 export interface InstanceState {
   readonly instanceId: string;
   readonly owner: string;

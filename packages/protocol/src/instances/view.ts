@@ -1,8 +1,8 @@
-import type { InstanceView } from '@skerry/protocol';
+import type { InstanceView } from '../views.ts';
 import type { InstanceState } from './state.ts';
 
 /** An instance as the network sees it (specification, "Instance", and docs/api.md). */
-export function viewOf(state: InstanceState): InstanceView {
+export function instanceViewOf(state: InstanceState): InstanceView {
   return {
     instance_id: state.instanceId,
     owner: state.owner,

@@ -1,16 +1,13 @@
 import {
-  type AllocationContent,
   DEFAULT_FIREWALL,
-  effectiveTime,
   type InstanceContent,
   type InstanceControlContent,
-  type InstanceStatusContent,
   type InstanceUpdateContent,
-  type Reason,
-  type VerifiedMessage,
-} from '@skerry/protocol';
-import type { InstanceStamps, Stamp } from '../../store/schema.ts';
-import { type InstanceState, isLater } from './state.ts';
+} from '../content/instance.ts';
+import type { AllocationContent, InstanceStatusContent, Reason } from '../content/network.ts';
+import { effectiveTime } from '../effective-time.ts';
+import type { VerifiedMessage } from '../envelope.ts';
+import { type InstanceStamps, type InstanceState, isLater, type Stamp } from './state.ts';
 
 /**
  * The fold of an instance (docs/decisions.md 3): each function takes the state and one valid message and gives the next

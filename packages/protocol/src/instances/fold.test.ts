@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type {
-  AllocationContent,
-  InstanceControlContent,
-  InstanceStatusContent,
-  InstanceUpdateContent,
-} from '@skerry/protocol';
 import fc from 'fast-check';
+import type { InstanceControlContent, InstanceUpdateContent } from '../content/instance.ts';
+import type { AllocationContent, InstanceStatusContent } from '../content/network.ts';
 import {
   foldAll,
   foldAllocation,
