@@ -36,6 +36,13 @@ export {
 } from './network-message.ts';
 export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
 export { type NodeNames, type OperationToSign, OwnerPass } from './owner-pass.ts';
+export {
+  type RecomputedDigest,
+  type RecomputedInstances,
+  type RecomputeOptions,
+  recomputeInstancesDigest,
+  recomputeMessagesDigest,
+} from './recompute-digest.ts';
 export { type RequestOptions, readRefusal, request } from './request.ts';
 export {
   type ComputedScores,

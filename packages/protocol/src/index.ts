@@ -77,6 +77,7 @@ export {
   uncoveredText,
 } from './sync/key.ts';
 export * from './sync/ranges.ts';
+export { instanceElement, messageElement, type SetDigest, SetSum } from './sync/set-digest.ts';
 export * from './sync/shared.ts';
 export { verifyUpload } from './upload.ts';
 export type { Ecvrf, VrfProver } from './vrf/ecvrf.ts';

@@ -1,5 +1,10 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
+import type { VerifyOptions } from '../nodes/verify.ts';
+import { parsePositive } from '../options.ts';
+
+/** What takes a minute or so to read. */
+const RECOMPUTED_MAX = 200_000;
 
 export function addNodeCommands(program: Command, bind: Bind): void {
   const node = program.command('node').description('core nodes: are they up to date, do they agree?');
@@ -22,6 +27,23 @@ export function addNodeCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (context, _options, [first, second]) =>
         (await import('../nodes/core-node.ts')).showNodeDiff(context, first!, second!),
+      ),
+    );
+
+  node
+    .command('verify')
+    .description(
+      'fold all instances anew from signed messages, and compute the digests anew from what the core node lists; exit code 1 if something differs',
+    )
+    .option('--max <count>', 'messages and instances to read at most', parsePositive, RECOMPUTED_MAX)
+    .option(
+      '--schedulers <list>',
+      'addresses whose allocations count, comma-separated (default: those that the core node trusts)',
+    )
+    .addHelpText('after', examples('skerry node verify', 'skerry node verify --schedulers ADDRESS --json'))
+    .action(
+      bind<VerifyOptions>(async (context, options) =>
+        (await import('../nodes/verify.ts')).verifyNode(context, options),
       ),
     );
 }

@@ -1,14 +1,10 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { instanceElement, instanceViewOf, type SetDigest, SetSum } from '@skerry/protocol';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { EFFECTS } from '../intake/kinds.ts';
 import { TRUST_MARK } from '../peers/trust/store.ts';
 import type { Schema } from '../store/schema.ts';
+import { stateOf } from './instances/rows.ts';
 import { MESSAGES } from './message-set.ts';
-
-export interface SetDigest {
-  readonly count: number;
-  /** 64 hexadecimal digits. */
-  readonly digest: string;
-}
 
 export interface StateDigest {
   /** Events up to here are in it. */
@@ -48,27 +44,63 @@ export async function readMark(db: Kysely<Schema>): Promise<string> {
   return rows[0]!.mark;
 }
 
-/** One look at everything: reads each derived table once. */
-export function digestState(db: Kysely<Schema>): Promise<StateDigest> {
+/** What is read of one moment, and the cursor of that moment. */
+function readAt<T extends object>(
+  db: Kysely<Schema>,
+  read: (trx: Transaction<Schema>) => Promise<T>,
+): Promise<T & Pick<StateDigest, 'cursor'>> {
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => {
       const counter = await trx.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
-      const sum = await trx.selectFrom('digests').selectAll().where('name', '=', MESSAGES).executeTakeFirst();
-      const derived: Record<string, SetDigest> = {};
-      for (const [part, compared] of DERIVED) {
-        const rows = sql.join(
-          compared.map((one) => one.rows),
-          sql` union all `,
-        );
-        derived[part] = await digestRows(trx, rows);
-      }
-      return {
-        cursor: String(counter.last_seq),
-        messages: { count: sum?.count ?? 0, digest: sum?.sum ?? '0'.repeat(64) },
-        derived,
-      };
+      return { cursor: String(counter.last_seq), ...(await read(trx)) };
     });
 }
+
+async function readMessages(trx: Transaction<Schema>): Promise<SetDigest> {
+  const row = await trx.selectFrom('digests').selectAll().where('name', '=', MESSAGES).executeTakeFirst();
+  return row ? { count: row.count, digest: row.sum } : new SetSum().digest();
+}
+
+/** One look at everything: reads each derived table once. */
+export const digestState = (db: Kysely<Schema>): Promise<StateDigest> =>
+  readAt(db, async (trx) => {
+    const derived: Record<string, SetDigest> = {};
+    for (const [part, compared] of DERIVED) {
+      const rows = sql.join(
+        compared.map((one) => one.rows),
+        sql` union all `,
+      );
+      derived[part] = await digestRows(trx, rows);
+    }
+    return { messages: await readMessages(trx), derived };
+  });
+
+/** The digest of a set, and the events that are in it. */
+export type DigestAt = SetDigest & Pick<StateDigest, 'cursor'>;
+
+/** The digest of all messages alone: it is kept, and costs nothing. */
+export const digestMessages = (db: Kysely<Schema>): Promise<DigestAt> => readAt(db, readMessages);
+
+/** Instances that are read at once: between them others have their turn. */
+const INSTANCES_AT_ONCE = 500;
+
+/** A digest of all instances that whoever has their messages can compute as well. */
+export const digestInstances = (db: Kysely<Schema>): Promise<DigestAt> =>
+  readAt(db, async (trx) => {
+    const sum = new SetSum();
+    for (let after = ''; ; ) {
+      const rows = await trx
+        .selectFrom('instances')
+        .selectAll()
+        .where('instance_id', '>', after)
+        .orderBy('instance_id')
+        .limit(INSTANCES_AT_ONCE)
+        .execute();
+      for (const row of rows) sum.add(instanceElement(instanceViewOf(stateOf(row))));
+      if (rows.length < INSTANCES_AT_ONCE) return sum.digest();
+      after = rows.at(-1)!.instance_id;
+    }
+  });

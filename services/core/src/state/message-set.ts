@@ -1,15 +1,6 @@
-import type { MessageStatus } from '@skerry/protocol';
-import { sha256Hex } from '@skerry/protocol';
+import { type MessageStatus, messageElement, type SetDigest, SetSum } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
 import type { Schema } from '../store/schema.ts';
-
-/** Only what every node must agree on: pending and rejected are what one node happens to know or lack. */
-const AGREED: readonly (MessageStatus | null)[] = ['processed', 'forgotten'];
-
-const MODULUS = 1n << 256n;
-
-const elementOf = (itemHash: string, status: MessageStatus) =>
-  BigInt(`0x${sha256Hex(`${itemHash} ${status}`)}`);
 
 /** A message's step from one status to another; null: it was not known. */
 export interface Step {
@@ -18,21 +9,15 @@ export interface Step {
   readonly to: MessageStatus;
 }
 
-/** The sum of the elements' hashes modulo 2^256: the same for the same set, in whatever order it grew. */
-export function addSteps(sum: bigint, steps: readonly Step[]): { sum: bigint; count: number } {
-  let count = 0;
-  let next = sum;
+/** The digest of a set after its messages went from one status to another. @param before undefined: of an empty set */
+export function addSteps(before: SetDigest | undefined, steps: readonly Step[]): SetDigest {
+  const sum = new SetSum(before);
   for (const { itemHash, from, to } of steps) {
-    if (from !== null && AGREED.includes(from)) {
-      next -= elementOf(itemHash, from);
-      count--;
-    }
-    if (AGREED.includes(to)) {
-      next += elementOf(itemHash, to);
-      count++;
-    }
+    const [gone, come] = [messageElement(itemHash, from), messageElement(itemHash, to)];
+    if (gone !== undefined) sum.remove(gone);
+    if (come !== undefined) sum.add(come);
   }
-  return { sum: ((next % MODULUS) + MODULUS) % MODULUS, count };
+  return sum.digest();
 }
 
 export const MESSAGES = 'messages';
@@ -40,8 +25,8 @@ export const MESSAGES = 'messages';
 /** Keeps the sum over all messages, in the transaction that changes their statuses. */
 export async function sumSteps(trx: Transaction<Schema>, steps: readonly Step[]): Promise<void> {
   const row = await trx.selectFrom('digests').selectAll().where('name', '=', MESSAGES).executeTakeFirst();
-  const { sum, count } = addSteps(BigInt(`0x${row?.sum ?? '0'}`), steps);
-  const values = { sum: sum.toString(16).padStart(64, '0'), count: (row?.count ?? 0) + count };
+  const { digest: sum, count } = addSteps(row && { count: row.count, digest: row.sum }, steps);
+  const values = { sum, count };
   await trx
     .insertInto('digests')
     .values({ name: MESSAGES, ...values })

@@ -65,12 +65,12 @@ export async function killUnderLoad(core: NodeProcess, events: number): Promise<
 /** What is kept beside the messages is what follows from them, and the event log has no gap. */
 async function checkBooks(db: Kysely<Schema>): Promise<void> {
   const rows = await db.selectFrom('messages').select(['item_hash', 'status']).execute();
-  const { sum, count } = addSteps(
-    0n,
+  const recomputed = addSteps(
+    undefined,
     rows.map(({ item_hash, status }) => ({ itemHash: item_hash, from: null, to: status })),
   );
   const { messages } = await digestState(db);
-  assert.deepEqual(messages, { count, digest: sum.toString(16).padStart(64, '0') });
+  assert.deepEqual(messages, recomputed);
   const counted = await sql<{ label: string; kept: number; there: number }>`
     with there as (
       select '' as label, count(*) as n from messages where status = 'processed'

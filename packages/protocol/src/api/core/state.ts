@@ -3,20 +3,21 @@ import { type Static, Type } from '../../type.ts';
 import type { Api } from '../operation.ts';
 import { reads } from './common/declare.ts';
 
-const SetDigest = Type.Object(
-  {
-    count: Type.Integer(),
-    digest: Type.String({
-      pattern: HASH64_PATTERN,
-      description: 'the same for the same set, in whatever order it grew',
-    }),
-  },
-  { title: 'SetDigest' },
-);
+const setDigest = {
+  count: Type.Integer(),
+  digest: Type.String({
+    pattern: HASH64_PATTERN,
+    description: 'the same for the same set, in whatever order it grew',
+  }),
+};
+const SetDigest = Type.Object(setDigest, { title: 'SetDigest' });
+
+const cursor = Type.String({ description: 'events up to here are in it' });
+const DigestAtView = Type.Object({ cursor, ...setDigest }, { title: 'DigestAt' });
 
 export const StateDigestView = Type.Object(
   {
-    cursor: Type.String({ description: 'events up to here are in it' }),
+    cursor,
     messages: SetDigest,
     derived: Type.Record(Type.String(), SetDigest, { description: 'by table' }),
   },
@@ -36,5 +37,23 @@ export const STATE_API = {
     rateClass: 'heavy',
     answers: { 200: StateDigestView },
     example: { answer: { cursor: '0', messages: EMPTY, derived: { aggregates: EMPTY } } },
+  },
+  getMessagesDigest: {
+    method: 'GET',
+    path: '/api/v0/state/digest/messages',
+    summary:
+      'Get a digest of all messages in force and forgotten, by hash and status, that anybody can compute',
+    ...reads(),
+    answers: { 200: DigestAtView },
+    example: { answer: { cursor: '0', ...EMPTY } },
+  },
+  getInstancesDigest: {
+    method: 'GET',
+    path: '/api/v0/state/digest/instances',
+    summary: 'Get a digest of all instances, as they are listed, that anybody can compute',
+    ...reads(),
+    rateClass: 'heavy',
+    answers: { 200: DigestAtView },
+    example: { answer: { cursor: '0', ...EMPTY } },
   },
 } as const satisfies Api;

@@ -1,4 +1,10 @@
-import { foldAll, type InstanceFold, type InstanceState, instanceViewOf, NETWORK_POST } from '@skerry/protocol';
+import {
+  foldAll,
+  type InstanceFold,
+  type InstanceState,
+  instanceViewOf,
+  NETWORK_POST,
+} from '@skerry/protocol';
 import { sql } from 'kysely';
 import { rowOf, stateOf } from '../../state/instances/rows.ts';
 import type { Schema } from '../../store/schema.ts';

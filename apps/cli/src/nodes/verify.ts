@@ -1,0 +1,58 @@
+import {
+  type RecomputedDigest,
+  type RecomputedInstances,
+  recomputeInstancesDigest,
+  recomputeMessagesDigest,
+} from '@skerry/client';
+import type { Context } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { plainText, renderFields } from '../output/text.ts';
+import { readTrust } from './trust.ts';
+
+export interface VerifyOptions {
+  readonly max: number;
+  readonly schedulers?: string;
+}
+
+const REFUSED_SHOWN = 10;
+
+function verdictOf({ isSame, isCut, said, computed }: RecomputedDigest): string {
+  if (isCut) return `not compared: there are ${said.count}, which is more than --max`;
+  return isSame
+    ? `${said.count}, as it says: ${said.digest}`
+    : `it says ${said.count} (${said.digest}), its list gives ${computed.count} (${computed.digest})`;
+}
+
+const refusedFields = ({ refused }: RecomputedInstances): [string, string][] =>
+  refused.slice(0, REFUSED_SHOWN).map(({ itemHash, message }) => [plainText(itemHash), plainText(message)]);
+
+/** Whether a core node's digests are those of what it lists, and its instances follow from signed messages. */
+export async function verifyNode(
+  { coreUrl, output }: Context,
+  { max, schedulers: own }: VerifyOptions,
+): Promise<number> {
+  using progress = output.progress();
+  const onProgress = (what: string) => (read: number) => progress.show(`read ${read} ${what}`);
+  const schedulers = own?.split(',').map((one) => one.trim().toLowerCase());
+  const believed = schedulers ?? (await readTrust(coreUrl)).schedulers.value;
+  const messages = await recomputeMessagesDigest({ coreUrl }, { max, onProgress: onProgress('messages') });
+  const instances = await recomputeInstancesDigest({ coreUrl }, new Set(believed), {
+    max,
+    onProgress: onProgress('instances'),
+  });
+  const { refused, verified, unproven } = instances;
+  const isRight = messages.isSame && instances.isSame && refused.length === 0;
+  const text = renderFields([
+    ['verdict', isRight ? 'as it says' : 'not as it says'],
+    ['messages', verdictOf(messages)],
+    ['instances', verdictOf(instances)],
+    ['signed messages checked', verified],
+    ['instances that do not follow', refused.length],
+    ...refusedFields(instances),
+    ['instances not proven', unproven > 0 ? `${unproven}: too long, or acted on by others` : undefined],
+    ['schedulers', believed.map(plainText).join(', ') || 'nobody'],
+    ['not shown', 'that the lists are those of the network: compare nodes (skerry node diff)'],
+  ]);
+  output.result({ url: coreUrl, same: isRight, schedulers: believed, messages, instances }, text);
+  return isRight ? EXIT.ok : EXIT.failed;
+}

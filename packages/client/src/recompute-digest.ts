@@ -1,0 +1,204 @@
+import {
+  AppError,
+  type InstanceView,
+  instanceElement,
+  type MessageStatus,
+  messageElement,
+  proveInstance,
+  type SetDigest,
+  SetSum,
+} from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { EVENTS_API } from '@skerry/protocol/api/core/events';
+import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
+import { STATE_API } from '@skerry/protocol/api/core/state';
+import { NETWORK_EVENTS } from '@skerry/protocol/forms';
+import { call, createAnswerParser } from './call.ts';
+import type { RefusedMessage } from './scoring/published.ts';
+import type { SignedMessageSource } from './signed-message.ts';
+
+/** A core node's digest of a set beside that of what it lists. */
+export interface RecomputedDigest {
+  readonly said: SetDigest;
+  readonly computed: SetDigest;
+  readonly isSame: boolean;
+  /** Whether the node has more than was read: then nothing was compared. */
+  readonly isCut: boolean;
+}
+
+export interface RecomputeOptions {
+  /** What is read at most. */
+  readonly max: number;
+  /** Told how many were read. */
+  readonly onProgress?: ((read: number) => void) | undefined;
+}
+
+/** While the set goes on changing, it is read again so often. */
+const TRIES = 3;
+const HASHES_PER_PAGE = 10_000;
+const EVENTS_PER_PAGE = 100;
+/** Events that came while the list was read: with more of them the list is read anew. */
+const EVENTS_MAX = 5_000;
+
+type Statuses = Map<string, MessageStatus>;
+
+const parseMessage = createAnswerParser(NETWORK_EVENTS.message, 'the event message');
+const parseRemoved = createAnswerParser(NETWORK_EVENTS.message_removed, 'the event message_removed');
+const STATUSES: readonly string[] = ['pending', 'processed', 'rejected', 'forgotten'];
+const isStatus = (text: string): text is MessageStatus => STATUSES.includes(text);
+
+/** Every message and its status; undefined where there are more than wanted. */
+async function listStatuses(
+  { coreUrl, signal }: SignedMessageSource,
+  { max, onProgress }: RecomputeOptions,
+): Promise<Statuses | undefined> {
+  const statuses: Statuses = new Map();
+  for (let page = 1; ; page++) {
+    const query = { page, pagination: HASHES_PER_PAGE, sortOrder: 1, hash_only: false } as const;
+    const answer = await call(coreUrl, NETWORK_LISTS_API.listMessageHashes, { query }, { signal });
+    for (const one of answer.hashes)
+      if (typeof one !== 'string' && isStatus(one.status)) statuses.set(one.item_hash, one.status);
+    onProgress?.(statuses.size);
+    if (statuses.size > max) return undefined;
+    if (answer.hashes.length < HASHES_PER_PAGE) return statuses;
+  }
+}
+
+/**
+ * Puts back what changed after the digest was taken: the first event of a message tells how it was before. A message that
+ * came into force is taken to be unknown before, which nearly all are.
+ * @returns whether all events were read
+ */
+async function undoLater(
+  { coreUrl, signal }: SignedMessageSource,
+  statuses: Statuses,
+  from: string,
+): Promise<boolean> {
+  const seen = new Set<string>();
+  let cursor = from;
+  for (let read = 0; read < EVENTS_MAX; read += EVENTS_PER_PAGE) {
+    const query = { cursor, limit: EVENTS_PER_PAGE, kinds: 'message,message_removed' };
+    const page = await call(coreUrl, EVENTS_API.listEvents, { query }, { signal });
+    for (const event of page.events) {
+      const isNew = event.kind === 'message';
+      const { item_hash: hash } = (isNew ? parseMessage(event) : parseRemoved(event)).data;
+      if (seen.has(hash)) continue;
+      seen.add(hash);
+      if (isNew) statuses.delete(hash);
+      else statuses.set(hash, 'processed');
+    }
+    if (page.events.length === 0 && page.next_cursor === cursor) return true;
+    cursor = page.next_cursor;
+  }
+  return false;
+}
+
+async function compareMessages(
+  source: SignedMessageSource,
+  options: RecomputeOptions,
+): Promise<RecomputedDigest & { readonly isSettled: boolean }> {
+  const { coreUrl, signal } = source;
+  const { cursor, ...said } = await call(coreUrl, STATE_API.getMessagesDigest, {}, { signal });
+  const sum = new SetSum();
+  const statuses = said.count > options.max ? undefined : await listStatuses(source, options);
+  if (!statuses) return { said, computed: sum.digest(), isSame: false, isCut: true, isSettled: true };
+  const isSettled = await undoLater(source, statuses, cursor);
+  for (const [hash, status] of statuses) {
+    const element = messageElement(hash, status);
+    if (element !== undefined) sum.add(element);
+  }
+  const computed = sum.digest();
+  return { said, computed, isSame: computed.digest === said.digest, isCut: false, isSettled };
+}
+
+/**
+ * Computes the digest of all messages anew from the hashes and statuses that a core node lists. It shows that the node's digest is
+ * of its list; that each message was signed, or that the list is the network's, it does not show. Throws what `call` throws.
+ */
+export async function recomputeMessagesDigest(
+  source: SignedMessageSource,
+  options: RecomputeOptions,
+): Promise<RecomputedDigest> {
+  for (let attempt = 1; ; attempt++) {
+    const { isSettled, ...compared } = await compareMessages(source, options);
+    if (compared.isSame || compared.isCut || (isSettled && attempt > 1) || attempt === TRIES) return compared;
+  }
+}
+
+/** The same of instances, each folded anew. */
+export interface RecomputedInstances extends RecomputedDigest {
+  /** Signed messages that were checked. */
+  readonly verified: number;
+  /** Instances that do not follow from their messages, each with the first reason. */
+  readonly refused: readonly RefusedMessage[];
+  /** Instances whose messages are too long for a list, or spoken for by others than their owner: the node's word. */
+  readonly unproven: number;
+}
+
+const INSTANCES_PER_PAGE = 100;
+
+interface Folding {
+  readonly sum: SetSum;
+  readonly refused: RefusedMessage[];
+  verified: number;
+  unproven: number;
+}
+
+type Listed = InstanceView & { readonly shared?: readonly (string | null)[] };
+
+function foldOne(folding: Folding, { shared = [null], ...view }: Listed, schedulers: ReadonlySet<string>) {
+  folding.sum.add(instanceElement(view));
+  const refuse = (code: RefusedMessage['code'], message: string) =>
+    folding.refused.push({ itemHash: view.instance_id, code, message });
+  try {
+    const verdict = proveInstance({ view, shared }, schedulers);
+    const [first] = verdict.differences;
+    folding.verified += verdict.verified;
+    if (first) refuse('HASH_MISMATCH', `${first.name} is ${first.said}, signed was ${first.computed}`);
+    else if (!verdict.isWhole || verdict.onBehalf.length > 0) folding.unproven++;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    refuse(error.code, error.message);
+  }
+}
+
+async function compareInstances(
+  { coreUrl, signal }: SignedMessageSource,
+  schedulers: ReadonlySet<string>,
+  { max, onProgress }: RecomputeOptions,
+): Promise<RecomputedInstances> {
+  const { cursor: _, ...said } = await call(coreUrl, STATE_API.getInstancesDigest, {}, { signal });
+  const folding: Folding = { sum: new SetSum(), refused: [], verified: 0, unproven: 0 };
+  const toResult = (isCut: boolean): RecomputedInstances => {
+    const { sum, ...found } = folding;
+    const computed = sum.digest();
+    return { said, computed, isSame: !isCut && computed.digest === said.digest, isCut, ...found };
+  };
+  if (said.count > max) return toResult(true);
+  let cursor: string | undefined;
+  for (let read = 0; read <= max; ) {
+    const query = { limit: INSTANCES_PER_PAGE, bodies: 'shared', cursor } as const;
+    const page = await call(coreUrl, INSTANCES_API.listInstances, { query }, { signal });
+    for (const one of page.instances) foldOne(folding, one, schedulers);
+    read += page.instances.length;
+    onProgress?.(read);
+    if (page.next_cursor === null) return toResult(false);
+    cursor = page.next_cursor;
+  }
+  return toResult(true);
+}
+
+/**
+ * Folds every instance of a core node anew out of signed messages, and computes the digest of all of them. What does not follow is
+ * named. Throws what `call` throws. @param schedulers addresses whose allocations count
+ */
+export async function recomputeInstancesDigest(
+  source: SignedMessageSource,
+  schedulers: ReadonlySet<string>,
+  options: RecomputeOptions,
+): Promise<RecomputedInstances> {
+  for (let attempt = 1; ; attempt++) {
+    const compared = await compareInstances(source, schedulers, options);
+    if (compared.isSame || compared.isCut || attempt === TRIES) return compared;
+  }
+}
