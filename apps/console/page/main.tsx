@@ -4,6 +4,7 @@ import { type Failure, failureOf } from './data/failure.ts';
 import { CORE_URL, NetworkContext } from './data/network.ts';
 import { route } from './data/place.ts';
 import { useInfo } from './data/questions.ts';
+import { withBeliefs } from './data/trust/believed.ts';
 import { Lazy } from './parts/lazy.tsx';
 import { Empty, Failed } from './parts/states.tsx';
 import { linkTo } from './pure/route.ts';
@@ -100,6 +101,11 @@ const VIEWS: readonly View[] = [
     ),
   },
   {
+    part: 'trust',
+    title: 'Trust',
+    show: () => <Lazy load={() => import('./views/later.tsx')} show={({ Trust }) => <Trust />} />,
+  },
+  {
     part: 'create',
     title: 'Create a machine',
     isAside: true,
@@ -144,7 +150,8 @@ class Guard extends Component<
 }
 
 function App() {
-  const { value: info, failure } = useInfo();
+  const { value, failure } = useInfo();
+  const info = value && withBeliefs(value);
   const network = { coreUrl: CORE_URL, info };
   const [part = '', ...rest] = route.value.parts;
   const view = VIEWS.find((one) => one.part === part);

@@ -81,6 +81,7 @@ const Footer = () => (
           label={
             {
               proven: 'proven in this tab',
+              agreed: 'nodes agree',
               said: "one node's word",
               waiting: 'being checked',
               wrong: 'contradicted here',

@@ -18,6 +18,7 @@ import {
 import { findFreePort } from '@skerry/devnet';
 import { sha256Hex } from '@skerry/protocol';
 import { actInConsole } from '../testing/console/deeds.ts';
+import { compareNodes } from '../testing/console/trust.ts';
 import { catchLiar, tourConsole } from '../testing/console-tour.ts';
 import { skerryHere } from '../testing/here.ts';
 import { startDaemon, startUp } from '../testing/parts.ts';
@@ -120,6 +121,24 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
   assert.equal(granted.code, 0, granted.err);
 
   await t.test(
+    'a core node is as its signed messages say, and not by those of other schedulers',
+    async () => {
+      const { code, err, body } = await skerry(first, 'node', 'verify');
+      assert.equal(code, 0, err || JSON.stringify(body));
+      assert.equal(body.instances.said.count, 1);
+      assert.ok(body.instances.verified > 1);
+      await until('it has a node, which only a scheduler gives it', TIMEOUT_MS, async () => {
+        await setTimeout(ASK_AGAIN_MS);
+        return (await client.getInstance(machine.instance_id)).node_id !== null;
+      });
+      const stranger = createSigner(generatePrivateKey()).address;
+      const other = await skerry(first, 'node', 'verify', '--schedulers', stranger);
+      assert.equal(other.code, 1);
+      assert.equal(other.body.instances.refused[0].itemHash, machine.instance_id);
+    },
+  );
+
+  await t.test(
     'the console shows the network in a browser, to everybody, and marks what a core node changes',
     async () => {
       let ipv6 = '';
@@ -194,6 +213,10 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
     const verified = await skerry(second.url, 'score', 'verify', published.item_hash);
     assert.deepEqual([verified.code, verified.body.isSame, verified.body.refused], [0, true, []]);
   });
+
+  await t.test('the console says whether nodes agree, and goes by the lists of its reader', () =>
+    compareNodes({ core: second.url, peer: first, machineId: machine.instance_id }),
+  );
 
   await t.test('M13: a core node that changes one byte, or makes up who measured, is caught', async () => {
     const lies: Record<string, (row: Record<string, unknown>) => unknown> = {

@@ -44,6 +44,7 @@ const viewsOf = ({ nodeId, machineId, owner }: Tour): Readonly<Record<string, st
   files: 'input[type=file], .panel',
   create: 'form, .stale',
   keys: 'button',
+  trust: '[data-agreement]',
   webhooks: '.stale',
   credits: 'table.rows tbody tr',
   [`credits/${owner}`]: 'figure.chart',

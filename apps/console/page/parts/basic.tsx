@@ -142,6 +142,7 @@ export function Hash(props: { readonly value: string; readonly href?: string }) 
 
 const MARKS = {
   proven: { sign: '✓', tone: 'good', meaning: 'proven in this tab' },
+  agreed: { sign: '≈', tone: 'accent', meaning: 'nodes agree' },
   said: { sign: '○', tone: 'plain', meaning: "one node's word" },
   waiting: { sign: '…', tone: 'plain', meaning: 'being checked' },
   wrong: { sign: '✗', tone: 'bad', meaning: 'contradicted here' },

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Check, checkedCount, useChecks } from '../data/checks.ts';
 import { useLive, wantRows } from '../data/live.ts';
 import { messageLink } from '../data/network.ts';
 import { zone } from '../data/settings.ts';
+import { type Check, checkedCount, useChecks } from '../data/trust/checks.ts';
 import { clock, count, short } from '../pure/format.ts';
 import type { LiveFilter, LiveMessage, LiveState } from '../workers/live.ts';
 import { Badge, Mark, Safe } from './basic.tsx';
@@ -87,7 +87,7 @@ export function LiveList({ filter }: { readonly filter: LiveFilter }) {
   useEffect(() => wantRows({ from, size, filter }), [wish]);
   useEffect(() => () => wantRows(), []);
   useEffect(() => setHeight(box.current?.clientHeight ?? 600), []);
-  const hold = () => setHeld((before) => before ?? state.total - 1);
+  const hold = () => setHeld((before) => before ?? (state.total === 0 ? null : state.total - 1));
   const follow = () => {
     box.current?.scrollTo(0, 0);
     setHeld(null);

@@ -17,4 +17,5 @@ export { MachineActions } from './owner/machine-actions.tsx';
 export { ProgramPage } from './owner/program.tsx';
 export { Programs } from './owner/programs.tsx';
 export { RandomValues } from './random.tsx';
+export { Trust } from './trust/trust.tsx';
 export { Webhooks } from './webhooks/webhooks.tsx';

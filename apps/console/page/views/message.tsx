@@ -2,6 +2,8 @@ import { type Message, readMessage } from '../data/answers.ts';
 import { machineLink, messageLink, useNetwork } from '../data/network.ts';
 import { type Proof, useProof } from '../data/prove.ts';
 import { useCore } from '../data/questions.ts';
+import { useStatusAgreement } from '../data/trust/agree.ts';
+import { Agreed } from '../parts/agreed.tsx';
 import { Badge, DateTime, Facts, Hash, Mark, type MarkKind, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Json } from '../parts/json.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -111,11 +113,24 @@ const Confirmations = ({ message }: { readonly message: Message }) =>
   );
 
 function WordPanel({ message }: { readonly message: Message }) {
+  const { agreement } = useStatusAgreement(message.item_hash);
   return (
     <Panel title="What the core node says of it" aside={<Mark kind="said" />}>
       <Facts
         rows={[
-          ['status', <Badge tone={toneOf(message.status)}>{message.status}</Badge>],
+          [
+            'status',
+            <span class="stack">
+              <span>
+                <Badge tone={toneOf(message.status)}>{message.status}</Badge> <Agreed agreement={agreement} />
+              </span>
+              {agreement?.others.map(({ url, said }) => (
+                <span key={url} class="wrong">
+                  <Safe text={url} limit={80} />: <Safe text={said ?? ''} limit={32} />
+                </span>
+              ))}
+            </span>,
+          ],
           ...(message.reason
             ? [
                 [

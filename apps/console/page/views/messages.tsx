@@ -1,9 +1,9 @@
 import type { MessageHeader } from '../data/answers.ts';
 import { readMessageHeaders } from '../data/answers.ts';
-import { type Check, type TellableMessage, useChecks } from '../data/checks.ts';
 import { messageLink } from '../data/network.ts';
 import { route } from '../data/place.ts';
 import { useCore } from '../data/questions.ts';
+import { type Check, type TellableMessage, useChecks } from '../data/trust/checks.ts';
 import { Hash, Mark, Panel, Safe, Time } from '../parts/basic.tsx';
 import { LiveList } from '../parts/live-list.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';

@@ -299,16 +299,20 @@ const Believed = ({
       )}
       {all.length > 4 ? <span class="muted">and {all.length - 4} more</span> : null}
     </span>
-    <span class="muted">
-      {source === 'setting' ? 'by its setting' : source === 'peers' ? 'as its peers' : 'unset'}
-    </span>
+    <span class="muted">{SOURCES[source] ?? 'unset'}</span>
   </li>
 );
+
+const SOURCES: Readonly<Record<string, string>> = {
+  setting: 'by its setting',
+  peers: 'as its peers',
+  reader: 'by your list',
+};
 
 function TrustPanel() {
   const { info } = useNetwork();
   return (
-    <Panel title="Whom it believes">
+    <Panel title="Whom it believes" aside={<a href={linkTo(['trust'])}>Trust</a>}>
       {info ? (
         <ul class="lines">
           <Believed

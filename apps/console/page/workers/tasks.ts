@@ -4,6 +4,7 @@ import type { Cost } from '../pure/owner/cost.ts';
 import { type AddedUp, addUp } from './account.ts';
 import { type Action, act, type Done } from './actions.ts';
 import { signerThatAsks, type ToSign } from './ask-owner.ts';
+import { type RecomputedState, recomputeState } from './digests.ts';
 import { type Owner, type Priced, quote } from './explain.ts';
 import { type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import type { MachineAt } from './machine.ts';
@@ -43,6 +44,10 @@ export interface Tasks {
   readonly machines: {
     readonly asked: { readonly rows: readonly unknown[]; readonly schedulers: readonly string[] };
     readonly answer: readonly JudgedMachine[];
+  };
+  readonly state: {
+    readonly asked: { readonly coreUrl: string; readonly schedulers: readonly string[] };
+    readonly answer: RecomputedState;
   };
   readonly account: {
     readonly asked: {
@@ -127,6 +132,7 @@ const HANDLERS: Handlers = {
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
   listed: ({ rows }) => judgeListed(rows),
   machines: ({ rows, schedulers }) => judgeMachines(rows, schedulers),
+  state: ({ coreUrl, schedulers }, onProgress) => recomputeState(coreUrl, schedulers, onProgress),
   account: (asked, onProgress) => addUp(asked, onProgress),
   address: judgeAddress,
   score: judgeScore,

@@ -89,7 +89,7 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
     view: 'messages',
     answers: '**/api/v0/messages.json?pagination=50*',
     change: (body) =>
-      body.replace(/(\\"time(?:stamp)?\\":\d*)(\d)/, (_, head, digit) => head + otherDigit(digit)),
+      body.replace(/(\\"signature\\":\\"0x)([0-9a-f])/, (_, head, digit) => head + otherDigit(digit)),
     mark: '.rows [data-mark=wrong]',
   },
   'a live message': {
@@ -116,6 +116,27 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
     answers: '**/api/v0/instances?limit=100&bodies=shared',
     change: (body) => body.replaceAll('\\"cpu\\":1,', '\\"cpu\\":2,'),
     mark: '.rows [data-mark=wrong]',
+  },
+  'the digest of all messages': {
+    view: 'trust',
+    answers: '**/api/v0/state/digest/messages',
+    change: (body) => body.replace(/"digest":"([0-9a-f])/, (_, digit) => `"digest":"${otherDigit(digit)}`),
+    act: press('Compute anew'),
+    mark: '.verdict[data-state=different]',
+  },
+  'the digest of all machines': {
+    view: 'trust',
+    answers: '**/api/v0/state/digest/instances',
+    change: (body) => body.replace(/"digest":"([0-9a-f])/, (_, digit) => `"digest":"${otherDigit(digit)}`),
+    act: press('Compute anew'),
+    mark: '.verdict[data-state=different]',
+  },
+  'the status of a message, where all are listed': {
+    view: 'trust',
+    answers: '**/api/v0/messages/hashes*',
+    change: (body) => body.replace('"status":"processed"', '"status":"forgotten"'),
+    act: press('Compute anew'),
+    mark: '.verdict[data-state=different]',
   },
   'a score': {
     view: `nodes/${nodeId}`,

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import { useEffect, useId } from 'preact/hooks';
-import type { ToldMessage } from '../workers/listed.ts';
-import type { Judged } from '../workers/messages.ts';
-import { verify } from './workers.ts';
+import type { ToldMessage } from '../../workers/listed.ts';
+import type { Judged } from '../../workers/messages.ts';
+import { verify } from '../workers.ts';
 
 /**
  * Lines that are shown are checked beside the page, some at a time with a pause between: what goes by faster than that is not

@@ -1,0 +1,94 @@
+import { type Agreement, type Answered, agreementOf, otherNodes } from '../../pure/agree.ts';
+import { fields, type Reader, rows, text } from '../../pure/read.ts';
+import { ask } from '../ask.ts';
+import { failureOf } from '../failure.ts';
+import { useNetwork } from '../network.ts';
+import { useCore } from '../questions.ts';
+import { type Resource, useResource } from '../resource.ts';
+import { believed } from './believed.ts';
+
+/** The same question to several core nodes of the network. */
+
+/** Nodes that are asked beside the one that everything begins at. */
+const OTHERS_MAX = 5;
+const EVERY_MS = 30_000;
+/** Nodes take a moment to have the same: those that differ are asked again. */
+const TRIES = 3;
+const AGAIN_MS = 2_000;
+
+const readSync = fields({ peers: rows(fields({ name: text, state: text })) });
+const NOT_ASKED = ['self', 'banned'];
+
+/** Other core nodes: the reader's own, and the peers of this one, by its word. */
+function useOtherNodes(): readonly string[] | undefined {
+  const { coreUrl } = useNetwork();
+  const sync = useCore('/api/v0/sync/status', readSync, EVERY_MS);
+  const own = believed.value.core_nodes ?? [];
+  if (!sync.value && !sync.failure) return undefined;
+  const peers = sync.value?.peers.filter(({ state }) => !NOT_ASKED.includes(state)) ?? [];
+  return otherNodes(coreUrl, [...own, ...peers.map(({ name }) => name)], OTHERS_MAX);
+}
+
+interface Question<T> {
+  readonly path: string;
+  readonly reader: Reader<T>;
+  /** What is compared of an answer. */
+  readonly say: (answer: T) => string;
+  readonly accepts?: readonly number[];
+}
+
+async function askOne<T>(
+  url: string,
+  { path, reader, say, accepts = [] }: Question<T>,
+  signal: AbortSignal,
+): Promise<Answered> {
+  try {
+    return { url, said: say(await ask(`${url}${path}`, reader, signal, { accepts })), why: null };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { url, said: null, why: failureOf(error).message };
+  }
+}
+
+async function askAll<T>(
+  urls: readonly string[],
+  question: Question<T>,
+  signal: AbortSignal,
+): Promise<readonly Answered[]> {
+  for (let attempt = 1; ; attempt++) {
+    const answers = await Promise.all(urls.map((url) => askOne(url, question, signal)));
+    if (agreementOf(answers).kind !== 'differ' || attempt === TRIES) return answers;
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    signal.throwIfAborted();
+  }
+}
+
+export interface Asked extends Resource<readonly Answered[]> {
+  /** Undefined while nobody has answered. */
+  readonly agreement: Agreement | undefined;
+}
+
+/** What this core node and others say. */
+export function useAgreement<T>(question: Question<T>): Asked {
+  const { coreUrl } = useNetwork();
+  const others = useOtherNodes();
+  const urls = others && [coreUrl, ...others];
+  const asked = useResource<readonly Answered[] | undefined>(
+    urls ? `${question.path} ${urls.join(' ')}` : '',
+    (signal) => (urls ? askAll(urls, question, signal) : Promise.resolve(undefined)),
+    urls ? EVERY_MS : Number.POSITIVE_INFINITY,
+  );
+  return { ...asked, agreement: asked.value && agreementOf(asked.value) };
+}
+
+const readStatus = fields({ status: text });
+
+/** What becomes of a message, by several nodes. */
+export const useStatusAgreement = (hash: string) =>
+  useAgreement({
+    path: `/api/v0/messages/${encodeURIComponent(hash)}/status`,
+    reader: readStatus,
+    // A refusal has this status.
+    say: ({ status }) => (status === 'error' ? 'not known' : status),
+    accepts: [404],
+  });
