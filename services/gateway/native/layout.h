@@ -34,6 +34,7 @@ enum quic_outcome {
   QUIC_CLIENT_LIMIT,
   QUIC_INSTANCE_LIMIT,
   QUIC_PROXY_PROTOCOL,
+  QUIC_MOVED,
   QUIC_UNKNOWN_VERSION,
   QUIC_STRAY,
 };
@@ -66,11 +67,11 @@ struct shared_stats {
   uint64_t quic_bytes_to_instances;
   uint64_t quic_bytes_to_clients;
   uint64_t quic_held_back;
-  uint64_t quic_outcomes[14];
+  uint64_t quic_outcomes[15];
   uint64_t connection_bytes;
   uint64_t announced_bytes;
 };
-_Static_assert(sizeof(struct shared_stats) == 280, "");
+_Static_assert(sizeof(struct shared_stats) == 288, "");
 _Static_assert(offsetof(struct shared_stats, open) == 0, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_instances) == 8, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_clients) == 16, "");
@@ -80,8 +81,8 @@ _Static_assert(offsetof(struct shared_stats, quic_bytes_to_instances) == 128, ""
 _Static_assert(offsetof(struct shared_stats, quic_bytes_to_clients) == 136, "");
 _Static_assert(offsetof(struct shared_stats, quic_held_back) == 144, "");
 _Static_assert(offsetof(struct shared_stats, quic_outcomes) == 152, "");
-_Static_assert(offsetof(struct shared_stats, connection_bytes) == 264, "");
-_Static_assert(offsetof(struct shared_stats, announced_bytes) == 272, "");
+_Static_assert(offsetof(struct shared_stats, connection_bytes) == 272, "");
+_Static_assert(offsetof(struct shared_stats, announced_bytes) == 280, "");
 
 struct access_record {
   uint64_t started_unix_ms;

@@ -4,28 +4,20 @@
 
 void quic_id_set(struct quic_id *id, struct id from) {
   id->length = from.length;
-  memcpy(id->bytes, from.bytes, from.length);
+  if (from.length > 0) memcpy(id->bytes, from.bytes, from.length);
 }
 
-static bool is_same(const struct quic_id *id, struct id other) {
+bool quic_id_is(const struct quic_id *id, struct id other) {
   return id->length == other.length && memcmp(id->bytes, other.bytes, id->length) == 0;
-}
-
-void quic_flow_learn(struct quic_flow *flow, const uint8_t *bytes, uint32_t length) {
-  struct packet packet = packet_read(bytes, length);
-  if (packet.type > PACKET_RETRY || flow->learnt_count == MAX_LEARNT_IDS) return;
-  for (unsigned i = 0; i < flow->learnt_count; i++)
-    if (is_same(&flow->learnt[i], packet.source)) return;
-  quic_id_set(&flow->learnt[flow->learnt_count++], packet.source);
 }
 
 bool quic_flow_is_answered_by(const struct quic_flow *flow, const struct packet *packet, const uint8_t *bytes, uint32_t length) {
   for (unsigned i = 0; i < flow->learnt_count; i++) {
-    const struct quic_id *id = &flow->learnt[i];
+    const struct quic_id *id = &flow->learnt[i].id;
     if (packet->type == PACKET_SHORT) {
       /* The id follows at once; how long it is, only who chose it knows. */
       if (length - 1 >= id->length && memcmp(bytes + 1, id->bytes, id->length) == 0) return true;
-    } else if (is_same(id, packet->destination)) {
+    } else if (quic_id_is(id, packet->destination)) {
       return true;
     }
   }

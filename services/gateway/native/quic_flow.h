@@ -7,15 +7,23 @@ enum quic_state {
   FLOW_UNDECIDED,  /* its hello is not whole */
   FLOW_UNANSWERED, /* the instance has not said anything */
   FLOW_UNPROVEN,   /* nothing shows yet that the client is where it says */
+  FLOW_MOVED,      /* it came from elsewhere; only the instance can find out whether the client is there */
   FLOW_PROVEN,     /* it knows an id that only the instance's answer told */
   FLOW_ENDED,
   FLOW_STATES,
 };
 
-enum { MAX_LEARNT_IDS = 6, MAX_HELD_DATAGRAMS = 4, MAX_HELD_BYTES = 2048 };
+enum { MAX_LEARNT_IDS = 4, MAX_HELD_DATAGRAMS = 4, MAX_HELD_BYTES = 2048 };
 
 struct quic_id {
   uint8_t length, bytes[MAX_ID_BYTES];
+};
+
+/* An id that the instance chose, in the index of all of them. */
+struct quic_known {
+  struct quic_known *next;
+  struct quic_flow *flow;
+  struct quic_id id;
 };
 
 /* A datagram that waits for the name. */
@@ -33,7 +41,7 @@ struct undecided {
 
 struct quic_flow {
   struct quic_flow *previous, *next; /* of the same state, the one that was silent for longest first */
-  struct quic_flow *next_near;       /* in the index */
+  struct quic_flow *next_near, *next_here; /* in the index: by address and port, by address */
   struct route *route;
   struct client *client;
   struct undecided *undecided;
@@ -43,11 +51,11 @@ struct quic_flow {
   int fd;
   struct quic_peer peer;
   uint8_t state, learnt_count;
-  struct quic_id first, source, learnt[MAX_LEARNT_IDS]; /* the client's first two, and those of the instance */
+  struct quic_id first, source; /* of the client's first packet */
+  struct quic_known learnt[MAX_LEARNT_IDS];
 };
 
 void quic_id_set(struct quic_id *id, struct id from);
-/* The source ids of the instance's long headers; the client answers with them. */
-void quic_flow_learn(struct quic_flow *flow, const uint8_t *bytes, uint32_t length);
+bool quic_id_is(const struct quic_id *id, struct id other);
 /* Whether a datagram of the client bears an id that the instance chose. */
 bool quic_flow_is_answered_by(const struct quic_flow *flow, const struct packet *packet, const uint8_t *bytes, uint32_t length);

@@ -24,6 +24,7 @@ enum {
   TOUCH_MS = 1000,
   AMPLIFICATION = 3,              /* RFC 9000 section 8.1 */
   MAX_UNHEARD_BYTES = 1024 * 1024, /* so that an instance cannot aim us at whoever once was a client */
+  MAX_MOVED_UNHEARD_BYTES = 64 * 1024, /* nor at whom a client says it is */
 };
 
 struct list {
@@ -201,11 +202,28 @@ static struct quic_flow *create(const struct quic_peer *peer, const struct packe
 /* Who is not proven to be where it says takes no place from those that are. */
 static void make_room(void) {
   if (lists[FLOW_UNDECIDED].count > MAX_UNDECIDED) give_up(lists[FLOW_UNDECIDED].first, QUIC_CROWDED_OUT);
-  if (lists[FLOW_UNANSWERED].count + lists[FLOW_UNPROVEN].count <= options.max_undecided) return;
-  struct list *list = lists[FLOW_UNANSWERED].first ? &lists[FLOW_UNANSWERED] : &lists[FLOW_UNPROVEN];
-  /* What was answered is counted already. */
-  if (list->first->state == FLOW_UNANSWERED) give_up(list->first, QUIC_CROWDED_OUT);
-  else end(list->first);
+  if (lists[FLOW_UNANSWERED].count + lists[FLOW_UNPROVEN].count + lists[FLOW_MOVED].count <= options.max_undecided) return;
+  for (enum quic_state state = FLOW_UNANSWERED; state <= FLOW_MOVED; state++) {
+    if (!lists[state].first) continue;
+    /* What was answered is counted already. */
+    if (state == FLOW_UNANSWERED) give_up(lists[state].first, QUIC_CROWDED_OUT);
+    else end(lists[state].first);
+    return;
+  }
+}
+
+/* The client goes on from another place: as another flow, so that the instance sees so, and nobody takes over the old one. */
+static void move(const struct quic_peer *peer, const struct quic_flow *old, const struct packet *packet, uint32_t length) {
+  struct quic_flow *flow = create(peer, packet);
+  if (!flow) return;
+  flow->version = old->version;
+  flow->first = old->first;
+  flow->source = old->source;
+  quic_index_share(flow, old);
+  count(QUIC_MOVED);
+  open_flow(flow, old->route, datagram, length);
+  if (flow->state == FLOW_UNANSWERED) enter(flow, FLOW_MOVED);
+  make_room();
 }
 
 static void begin(const struct quic_peer *peer, const struct packet *packet, uint32_t length) {
@@ -243,8 +261,10 @@ static void pass_on(struct quic_flow *flow, const struct packet *packet, uint32_
 static void hear(const struct quic_peer *peer, uint32_t length) {
   struct packet packet = packet_read(datagram, length);
   struct quic_flow *flow = quic_index_find(peer, &packet, datagram, length);
+  const struct quic_flow *moved;
   if (flow && flow->state != FLOW_UNDECIDED) pass_on(flow, &packet, length);
   else if (flow) decide(flow, &flow->undecided->flight, datagram, length);
+  else if ((moved = quic_index_find_moved(peer, &packet, datagram, length))) move(peer, moved, &packet, length);
   else if (packet.type == PACKET_INITIAL) begin(peer, &packet, length);
   else if (packet.type == PACKET_UNKNOWN_VERSION) negotiate(peer, &packet, length);
   else count(QUIC_STRAY);
@@ -261,8 +281,8 @@ void quic_flows_heard(unsigned socket) {
 
 /* Whether so much more may go to a client: nobody is to be flooded by an instance. */
 static bool may_answer(const struct quic_flow *flow, uint32_t length) {
-  if (flow->unheard + length > MAX_UNHEARD_BYTES) return false;
-  return flow->state == FLOW_PROVEN || flow->to_client + length <= flow->to_instance * AMPLIFICATION;
+  if (flow->unheard + length > (flow->state == FLOW_MOVED ? MAX_MOVED_UNHEARD_BYTES : MAX_UNHEARD_BYTES)) return false;
+  return flow->state >= FLOW_MOVED || flow->to_client + length <= flow->to_instance * AMPLIFICATION;
 }
 
 static void answer(struct quic_flow *flow, uint32_t length) {
@@ -270,7 +290,7 @@ static void answer(struct quic_flow *flow, uint32_t length) {
     count(QUIC_FORWARDED);
     enter(flow, FLOW_UNPROVEN);
   }
-  quic_flow_learn(flow, datagram, length);
+  if (flow->state != FLOW_MOVED) quic_index_learn(flow, datagram, length);
   if (!may_answer(flow, length)) {
     stats->quic_held_back += length;
     return;

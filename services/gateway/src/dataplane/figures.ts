@@ -61,6 +61,7 @@ export const QUIC_OUTCOMES = [
   'client_limit',
   'instance_limit',
   'proxy_protocol',
+  'moved',
   'unknown_version',
   'stray',
 ] as const;

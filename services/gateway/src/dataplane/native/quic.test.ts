@@ -239,6 +239,48 @@ describe('QUIC by name', () => {
     assert.equal(sent(), allowed + ceiling + 1200);
   });
 
+  test('a client that moves goes on: by an id that the instance chose, or where all from its address go to one', async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    await using elsewhere = await Datagrams.open('::1');
+    await using again = await Datagrams.open('127.0.0.1');
+    const { https } = world.ports;
+    client.send(hello(NAME_A), https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 1);
+    const { from } = world.instanceA.heard[0]!;
+    world.instanceA.send(instanceInitial(id(9)), from.port, from.address);
+    await client.take(1);
+    elsewhere.send(short(INSTANCE), https, '::1');
+    await until(() => world.instanceA.heard.length === 2);
+    const moved = world.instanceA.heard[1]!.from;
+    assert.notEqual(moved.port, from.port, 'the instance sees that it moved');
+    // An answer goes where the client is now, and no more than a little to where it only says it is.
+    for (let number = 0; number < 60; number++) {
+      const before = world.native.stats().quic.figures;
+      world.instanceA.send(short(CLIENT, 1196), moved.port, moved.address);
+      await until(() => {
+        const { quicBytesToClients, quicHeldBack } = world.native.stats().quic.figures;
+        return quicBytesToClients + quicHeldBack > before.quicBytesToClients + before.quicHeldBack;
+      });
+    }
+    assert.equal((await elsewhere.take(54)).length, 54);
+    assert.equal(world.native.stats().quic.figures.quicHeldBack, 6 * 1200);
+    again.send(short(id(77)), https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 3);
+    assert.equal(world.count('moved'), 2);
+    // A second name at the same address, and nobody can tell which of them an unknown id is of.
+    again.send(hello(NAME_B, id(31)), https, '127.0.0.1');
+    await until(() => world.instanceB.heard.length === 1);
+    const other = world.instanceB.heard[0]!.from;
+    world.instanceB.send(instanceInitial(id(31), id(66)), other.port, other.address);
+    await again.take(1);
+    await using third = await Datagrams.open('127.0.0.1');
+    third.send(short(id(78)), https, '127.0.0.1');
+    await until(() => world.count('stray') === 1);
+    third.send(short(id(66)), https, '127.0.0.1');
+    await until(() => world.instanceB.heard.length === 2);
+  });
+
   test('each client and each instance has its share, whatever TLS takes', async () => {
     await using world = await openQuicWorld({ maxPerClient: 40, maxPerInstance: 20 });
     await using client = await Datagrams.open('127.0.0.1');
