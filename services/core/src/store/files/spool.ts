@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { AppError, type ItemHash } from '@skerry/protocol';
+import { createYoungCollector } from './young-memory.ts';
 
 /** Bytes gathered for one write: a system call of this size costs little beside the copy that it makes. */
 const WRITE_BYTES = 1024 * 1024;
@@ -46,6 +47,7 @@ async function copy(
   handle: FileHandle,
   limitBytes: number,
   reserve: DiskReserve,
+  letGo: (bytes: number) => void,
 ): Promise<Omit<SpooledFile, 'path'>> {
   const digest = createHash('sha256');
   let sizeBytes = 0;
@@ -66,6 +68,7 @@ async function copy(
       writing = writeAll(handle, gathered);
       // A failure is met at the next `await`; until then nobody else may call it unhandled.
       writing.catch(() => {});
+      letGo(gatheredBytes);
       gathered = [];
       gatheredBytes = 0;
     }
@@ -88,6 +91,7 @@ export async function openSpool(
 ): Promise<Spool> {
   await mkdir(directory, { recursive: true });
   if (isAlone) for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
+  const letGo = createYoungCollector();
   return {
     async receive(source, limitBytes) {
       // The source may fail while the file is being opened, when nobody reads it yet; the copy then meets the failure.
@@ -97,7 +101,7 @@ export async function openSpool(
       try {
         reserve.take();
         handle = await open(path, 'wx', 0o644);
-        const copied = await copy(source, handle, limitBytes, reserve);
+        const copied = await copy(source, handle, limitBytes, reserve, letGo);
         await handle.sync();
         await handle.close();
         return { path, ...copied };
