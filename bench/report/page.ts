@@ -3,7 +3,7 @@ import { formatNumber, formatRange, formatValue, goalText, reaches } from '../me
 import { BUSY_MAX } from '../quiet.ts';
 import type { Run, Runs } from './record.ts';
 
-/** `<!-- figures: NAME ARGUMENTS -->`, what is generated, `<!-- /figures -->` */
+/** `<!-- figures: NAME ARGUMENTS -->`, what is generated, `<!-- /figures -->`. */
 const BLOCK = /<!-- figures: ([^\n]+?) -->\n.*?<!-- \/figures -->/gs;
 
 const cell = (text: string) => text.replaceAll('|', '\\|');
@@ -55,13 +55,13 @@ function blockOf(run: Run): string {
 }
 
 /**
- * The page of figures with its tables as runs have them; what is not between marks stays.
- * @throws Error where a mark names no run
+ * The page of figures with its tables as runs have them. What is not between marks stays, and what was written between marks
+ * before there was a run.
  */
 export function fillTables(page: string, runs: Runs): string {
-  return page.replace(BLOCK, (_, key: string) => {
+  return page.replace(BLOCK, (block, key: string) => {
     const run = runs[key];
-    if (!run) throw new Error(`there are no figures of ${key}: npm run bench -- ${key} --write`);
+    if (!run) return block;
     return `<!-- figures: ${key} -->\n\n${blockOf(run)}\n\n<!-- /figures -->`;
   });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { constants, PerformanceObserver } from 'node:perf_hooks';
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { openSpool } from './spool.ts';
@@ -11,13 +11,16 @@ const MIB = 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 const SIZE_BYTES = 64 * MIB;
 
+/** Which kind of collection it was; the types leave it out. */
+const kindOf = (entry: PerformanceEntry) => (entry as unknown as { detail: { kind: number } }).detail.kind;
+
 /** Takes 0.3 CPU s. */
 test('what a large upload let go of is collected young, as it comes', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-spool-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const kinds: number[] = [];
   const observer = new PerformanceObserver((list) => {
-    for (const { detail } of list.getEntries()) kinds.push((detail as { kind: number }).kind);
+    kinds.push(...list.getEntries().map(kindOf));
   });
   observer.observe({ entryTypes: ['gc'] });
   t.after(() => observer.disconnect());
@@ -27,7 +30,7 @@ test('what a large upload let go of is collected young, as it comes', async (t) 
   const spool = await openSpool(directory);
   const { sizeBytes } = await spool.receive(Readable.from(chunks()), SIZE_BYTES);
   assert.equal(sizeBytes, SIZE_BYTES);
-  for (const { detail } of observer.takeRecords()) kinds.push((detail as { kind: number }).kind);
+  kinds.push(...observer.takeRecords().map(kindOf));
   const young = kinds.filter((kind) => kind === constants.NODE_PERFORMANCE_GC_MINOR).length;
   assert.ok(young >= 5, `kinds of collections: ${kinds.join(' ')}`);
 });
