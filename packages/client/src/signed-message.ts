@@ -5,6 +5,7 @@ import {
   readContentHead,
   sha256Hex,
   type VerifiedMessage,
+  verifyShared,
   verifySubmission,
 } from '@skerry/protocol';
 import {
@@ -18,7 +19,7 @@ import { call, callRaw } from './call.ts';
 /** A message as a core node lists it in the network form. */
 export type ListedMessage = Pick<
   NetworkMessageView,
-  'item_hash' | 'sender' | 'signature' | 'item_type' | 'item_content' | 'content'
+  'item_hash' | 'sender' | 'signature' | 'item_type' | 'item_content' | 'content' | 'shared'
 >;
 
 export interface SignedMessageSource {
@@ -76,11 +77,16 @@ async function findMessage(
   }
 }
 
-/** Signed as an envelope: lists do not carry the text, the message itself does. */
+/** Signed as an envelope: lists carry the text where they were asked with `bodies=shared`, else the message itself does. */
 async function verifyEnvelopeRow(
   source: SignedMessageSource,
-  { item_hash: hash }: ListedMessage,
+  { item_hash: hash, shared }: ListedMessage,
 ): Promise<VerifiedMessage> {
+  if (typeof shared === 'string') {
+    const told = verifyShared(shared, ANY_TIME);
+    if (told.form === 'envelope' && told.itemHash === hash) return told;
+    throw new AppError('HASH_MISMATCH', `the core node gave another message with ${hash}`);
+  }
   const view = await findMessage(source, hash);
   if (!view?.signed_text?.startsWith('{'))
     throw new AppError(

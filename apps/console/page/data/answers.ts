@@ -185,6 +185,7 @@ const wholeMessage = fields({
   item_type: maybe(oneOf('inline', 'storage', 'ipfs')),
   item_content: maybe(text),
   content: anything,
+  shared: maybe(text),
 });
 export type WholeMessage = Read<typeof wholeMessage>;
 export const readWholeMessages = fields({ messages: rows(wholeMessage) });

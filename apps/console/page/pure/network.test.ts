@@ -90,7 +90,7 @@ describe('what is wrong in a network', () => {
 test("a machine's history, newest first, in words", () => {
   const told = (type: string, content: unknown, time = 1): WholeMessage => ({
     ...{ item_hash: 'h', type, chain: 'ETH', sender: '0x1', signature: '0x', time, channel: null },
-    ...{ item_type: 'inline', item_content: null, content },
+    ...{ item_type: 'inline', item_content: null, shared: null, content },
   });
   const post = (type: string, content: unknown) => told('POST', { type, content });
   const steps = timelineOf([

@@ -122,20 +122,20 @@ const StepLine = ({ step, marked }: { readonly step: Step; readonly marked: Mark
 );
 
 const TOLD_MAX = 100;
-/** Each may be asked for by itself: more would use up what a node lets one client ask. */
-const CHECKED_MAX = 20;
 
 /** What was told of it, each signed by who tells it. */
 function TimelinePanel({ id }: { readonly id: string }) {
   const { coreUrl } = useNetwork();
-  const told = useCore(`/api/v0/messages.json?refs=${id}&pagination=${TOLD_MAX}`, readWholeMessages);
-  const asked = useCore(`/api/v0/messages.json?hashes=${id}`, readWholeMessages, 60_000);
+  const told = useCore(
+    `/api/v0/messages.json?refs=${id}&pagination=${TOLD_MAX}&bodies=shared`,
+    readWholeMessages,
+  );
+  const asked = useCore(`/api/v0/messages.json?hashes=${id}&bodies=shared`, readWholeMessages, 60_000);
   const steps = timelineOf([...(asked.value?.messages ?? []), ...(told.value?.messages ?? [])]);
-  const checked = steps.slice(0, CHECKED_MAX).map(({ message }) => message);
-  const proof = useProof('messages', checked.length === 0 ? undefined : { coreUrl, rows: checked });
-  const isChecked = new Set(checked.map((one) => one.item_hash));
+  const rows = steps.map(({ message }) => message);
+  const proof = useProof('messages', rows.length === 0 ? undefined : { coreUrl, rows });
   const markedOf = (hash: string): Marked => {
-    if (proof.kind === 'failed' || !isChecked.has(hash)) return { mark: 'said' };
+    if (proof.kind === 'failed') return { mark: 'said' };
     const judged =
       proof.kind === 'proven' ? proof.value.find(({ itemHash }) => itemHash === hash) : undefined;
     if (judged === undefined) return { mark: 'waiting' };

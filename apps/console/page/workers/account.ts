@@ -1,4 +1,4 @@
-import { call, type RefusedMessage, verifyListed } from '@skerry/client';
+import { call, type ListedMessage, type RefusedMessage, verifyListed } from '@skerry/client';
 import {
   AppError,
   balancesAt,
@@ -12,6 +12,7 @@ import {
   type StampedEntry,
 } from '@skerry/protocol';
 import { CREDITS_API } from '@skerry/protocol/api/core/credits';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 
 /** A balance beside what the signed messages add up to. */
@@ -32,6 +33,7 @@ export interface AddedUp {
 }
 
 const LINES_PER_PAGE = 200;
+const HASHES_PER_PAGE = 50;
 /** Each line may be a message of its own: more would take minutes. */
 const LINES_MAX = 2_000;
 
@@ -71,17 +73,35 @@ function entriesOf(content: unknown): LedgerEntry[] {
 /** The entries that a publisher signed. Throws AppError for what none of them signed. */
 async function readEntries(
   coreUrl: string,
-  hash: string,
+  row: ListedMessage,
   publishers: ReadonlySet<string>,
 ): Promise<StampedEntry[]> {
-  const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } });
-  const row = view.message ?? { ...view, item_type: 'inline' as const, item_content: null };
   const { itemHash, sender, time, content } = await verifyListed({ coreUrl }, row);
-  if (itemHash !== hash)
-    throw new AppError('HASH_MISMATCH', `the core node returned another message for ${hash}`);
+  if (itemHash !== row.item_hash)
+    throw new AppError('HASH_MISMATCH', `the core node returned another message for ${row.item_hash}`);
   if (!publishers.has(sender))
     throw new AppError('INVALID_SIGNATURE', `it was signed by ${sender}, who is no credit publisher`);
   return entriesOf(content).map((entry) => ({ ...entry, time, itemHash }));
+}
+
+/** The messages of these hashes, with what proves them: a page for many, not a question for each. */
+async function* readListed(
+  coreUrl: string,
+  hashes: readonly string[],
+): AsyncGenerator<{ readonly hash: string; readonly listed: ListedMessage | undefined }> {
+  for (let at = 0; at < hashes.length; at += HASHES_PER_PAGE) {
+    const asked = hashes.slice(at, at + HASHES_PER_PAGE);
+    const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, {
+      query: { hashes: asked.join(','), pagination: HASHES_PER_PAGE, bodies: 'shared' },
+    });
+    for (const hash of asked) yield { hash, listed: messages.find(({ item_hash: one }) => one === hash) };
+  }
+}
+
+/** A message that the list lacks: asked for by itself, the core node says what became of it. */
+async function readAlone(coreUrl: string, hash: string): Promise<ListedMessage> {
+  const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } });
+  return view.message ?? { ...view, item_type: 'inline', item_content: null };
 }
 
 /**
@@ -99,12 +119,12 @@ export async function addUp(
   const refused: RefusedMessage[] = [];
   const entries: StampedEntry[] = [];
   let verified = 0;
-  for (const itemHash of hashes) {
+  for await (const { hash, listed: row } of readListed(coreUrl, [...hashes])) {
     try {
-      entries.push(...(await readEntries(coreUrl, itemHash, trusted)));
+      entries.push(...(await readEntries(coreUrl, row ?? (await readAlone(coreUrl, hash)), trusted)));
     } catch (error) {
       if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
-      refused.push({ itemHash, code: error.code, message: error.message });
+      refused.push({ itemHash: hash, code: error.code, message: error.message });
     }
     onProgress(++verified);
   }

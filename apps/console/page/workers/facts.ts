@@ -45,7 +45,12 @@ interface AddressQuestion {
 
 async function findAllocation({ coreUrl, id, schedulers }: AddressQuestion): Promise<Allocation | undefined> {
   const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, {
-    query: { refs: id, contentTypes: NETWORK_POST.allocation, pagination: ALLOCATIONS_READ },
+    query: {
+      refs: id,
+      contentTypes: NETWORK_POST.allocation,
+      pagination: ALLOCATIONS_READ,
+      bodies: 'shared',
+    },
   });
   const allocations: Allocation[] = [];
   for (const row of messages) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { signMessage } from '@skerry/client';
+import { signMessage, verifyListed } from '@skerry/client';
 import { LIMITS } from '@skerry/protocol';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 
@@ -13,6 +13,20 @@ describe('messages', () => {
     core = await createTestCore();
   });
   after(() => core[Symbol.asyncDispose]());
+
+  test('an envelope in a list with bodies=shared is proven without another question', async () => {
+    const draft = { type: 'POST', content: { type: 'note', content: 'in a list' } };
+    const { item_hash: hash } = (await core.send(signers.alice, draft)).body;
+    const listed = (await core.get(`/messages.json?hashes=${hash}&bodies=shared`)).body.messages[0];
+    // Nothing listens there.
+    const nowhere = { coreUrl: 'http://127.0.0.1:9' };
+    const { itemHash, sender } = await verifyListed(nowhere, listed);
+    assert.deepEqual([itemHash, sender], [hash, signers.alice.address]);
+    const other = (await core.send(signers.bob, draft)).body.item_hash;
+    await assert.rejects(verifyListed(nowhere, { ...listed, item_hash: other }), { code: 'HASH_MISMATCH' });
+    const { shared: _, ...bare } = listed;
+    await assert.rejects(verifyListed(nowhere, bare), { code: 'UPSTREAM_UNAVAILABLE' });
+  });
 
   test('a signed message is kept, can be read by its hash and re-verified, and is applied once', async () => {
     const { body, itemHash } = signMessage(post('hello'), signers.alice);
