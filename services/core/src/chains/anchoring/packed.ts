@@ -57,37 +57,52 @@ export async function loadPackedSeq(db: Db, network: string): Promise<number> {
   return row?.packed_seq ?? 0;
 }
 
-/** Notes how far is packed, with the archive that came of it, if one did. */
-export async function notePacked(
+/** A part of the log of events, by their numbers: after the first up to the last. */
+export interface PackedPart {
+  readonly after: number;
+  readonly seq: number;
+}
+
+/**
+ * Notes how far is packed, with the archive that came of it, if one did.
+ * @returns false where another process has packed this part meanwhile: nothing is noted
+ */
+export function notePacked(
   db: Kysely<Schema>,
   network: string,
-  seq: number,
+  { after, seq }: PackedPart,
   archive: { readonly cid: string; readonly messages: number } | undefined,
   nowMs: number,
-): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    await sql`insert into anchor_networks (network, packed_seq) values (${network}, ${seq})
-      on conflict (network) do update set packed_seq = greatest(anchor_networks.packed_seq, excluded.packed_seq)`.execute(
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    await sql`insert into anchor_networks (network) values (${network}) on conflict do nothing`.execute(trx);
+    const { numAffectedRows } = await sql`
+      update anchor_networks set packed_seq = ${seq} where network = ${network} and packed_seq = ${after}`.execute(
       trx,
     );
-    if (!archive) return;
+    if ((numAffectedRows ?? 0n) === 0n) return false;
+    if (!archive) return true;
     await trx
       .insertInto('packed_archives')
       .values({ network, cid: archive.cid, messages: archive.messages, made_ms: nowMs })
       .execute();
+    return true;
   });
 }
 
+/** @returns false where another process has sent it since it was read: nothing is noted, and nothing is to be sent */
 export async function noteSent(
   db: Db,
-  id: number,
+  { id, sends }: Pick<PackedArchive, 'id' | 'sends'>,
   sent: { readonly hash: string; readonly nonce: number; readonly maxFee: bigint },
   nowMs: number,
-): Promise<void> {
-  await sql`update packed_archives set tx_hash = ${sent.hash}, nonce = ${sent.nonce},
-      max_fee = ${sent.maxFee.toString()}, sends = sends + 1, sent_ms = ${nowMs} where id = ${id}`.execute(
-    db,
-  );
+): Promise<boolean> {
+  const { numAffectedRows } =
+    await sql`update packed_archives set tx_hash = ${sent.hash}, nonce = ${sent.nonce},
+      max_fee = ${sent.maxFee.toString()}, sends = sends + 1, sent_ms = ${nowMs} where id = ${id} and sends = ${sends}`.execute(
+      db,
+    );
+  return (numAffectedRows ?? 0n) > 0n;
 }
 
 /** A place in the log of events, and the message that it speaks of where that is to be packed. */

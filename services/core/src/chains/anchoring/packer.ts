@@ -13,6 +13,7 @@ import {
   notePacked,
   noteSent,
   type PackedArchive,
+  type PackedPart,
   settlePacked,
 } from './packed.ts';
 import { decidePlace } from './place.ts';
@@ -64,9 +65,9 @@ export class Packer {
   /** @returns whether an archive was made */
   async #pack(): Promise<boolean> {
     const { db, files, network, now, signal, log } = this.#options;
-    const { texts, seq } = await this.#gather();
+    const { texts, after, seq } = await this.#gather();
     if (texts.length === 0) {
-      if (seq > (await loadPackedSeq(db, network))) await notePacked(db, network, seq, undefined, now());
+      if (seq > after) await notePacked(db, network, { after, seq }, undefined, now());
       return false;
     }
     const bytes = archiveOf(texts);
@@ -75,20 +76,23 @@ export class Packer {
       limitBytes: ARCHIVE_LIMITS.readBytes,
       signal,
     });
-    await notePacked(db, network, seq, { cid: id.text, messages: texts.length }, now());
+    const archive = { cid: id.text, messages: texts.length };
+    // A process that was frozen may believe for a moment that it leads: what another one has packed is not packed twice.
+    if (!(await notePacked(db, network, { after, seq }, archive, now()))) return false;
     log.info({ network, cid: id.text, messages: texts.length, bytes: bytes.length }, 'created an archive');
     await this.#sendAll(await listOpen(db, network));
     return true;
   }
 
   /** Messages for one archive, and how far the log was looked at. */
-  async #gather(): Promise<{ texts: string[]; seq: number }> {
+  async #gather(): Promise<PackedPart & { readonly texts: string[] }> {
     const { db, network, settings } = this.#options;
     const { last_seq: upTo } = await db
       .selectFrom('event_counter')
       .select('last_seq')
       .executeTakeFirstOrThrow();
-    let seq = await loadPackedSeq(db, network);
+    const after = await loadPackedSeq(db, network);
+    let seq = after;
     const texts = new Map<string, string>();
     let bytes = 0;
     for (let look = 0; look < LOOKS_MAX && seq < upTo; look++) {
@@ -99,13 +103,13 @@ export class Packer {
           const text = archivedTextOf(row);
           bytes += Buffer.byteLength(text);
           if (texts.size >= settings.messagesMax || (bytes > ARCHIVE_LIMITS.madeBytes && texts.size > 0))
-            return { texts: [...texts.values()], seq };
+            return { texts: [...texts.values()], after, seq };
           texts.set(row.item_hash, text);
         }
         seq = row.seq;
       }
     }
-    return { texts: [...texts.values()], seq };
+    return { texts: [...texts.values()], after, seq };
   }
 
   /** Sends what is in no block. Each archive keeps clear of the nonces of the others. */
@@ -122,7 +126,7 @@ export class Packer {
   /** Sends an archive that is in no block, at first or again. @returns the nonce that it was sent with */
   async #send(archive: PackedArchive, others: ReadonlySet<number>): Promise<number | undefined> {
     const { db, emitter, settings, now, network, log } = this.#options;
-    const { id, cid, transactionHash, nonce, maxFee, sentMs } = archive;
+    const { cid, transactionHash, nonce, maxFee, sentMs } = archive;
     // A clock that was set back holds nothing up.
     if (sentMs !== null && Math.abs(now() - sentMs) < settings.resendMs) return undefined;
     const place = decidePlace(nonce, others, await emitter.look(transactionHash));
@@ -131,7 +135,7 @@ export class Packer {
       place.isTaken && maxFee !== null ? BigInt(maxFee) + BigInt(maxFee) / RAISE_DIVISOR + 1n : 0n;
     const made = await emitter.prepare(syncContentOf(cid), { minimumFee, nonce: place.nonce });
     if (!made) return undefined;
-    await noteSent(db, id, made, now());
+    if (!(await noteSent(db, archive, made, now()))) return undefined;
     await emitter.send(made.raw);
     log.info(
       { network, cid, transaction: made.hash, again: archive.sends > 0 },
