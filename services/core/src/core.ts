@@ -113,13 +113,15 @@ async function openGround(
 
 /** Takes this process's place among those of the node; the last to be left. */
 async function joinOthers(
-  { roles }: Pick<CoreConfig, 'roles'>,
+  { roles, databaseUrl }: Pick<CoreConfig, 'roles' | 'databaseUrl'>,
   rooms: Pick<CoreRooms, 'db' | 'identity' | 'metrics'>,
   storeId: string,
   { stack, keep, signal, log }: Life,
 ): Promise<Member> {
   const identity = identityOf(roles, rooms.identity, storeId);
-  const member = await Member.join({ db: rooms.db, roles, identity, log, signal });
+  // The embedded database has one user at a time.
+  const isAlone = databaseUrl === undefined;
+  const member = await Member.join({ db: rooms.db, roles, identity, isAlone, log, signal });
   stack.defer(() => member.leave());
   keep(member.run(signal));
   watchProcesses(rooms.metrics, member);

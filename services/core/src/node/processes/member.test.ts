@@ -84,6 +84,15 @@ describe('processes of one node', () => {
     assert.deepEqual(differences({ a: '1', b: '2' }, { a: '1', b: '3', c: '4' }), ['b']);
   });
 
+  test('where nobody else can be, one that was killed a moment ago holds nothing up', async () => {
+    await using where = await place();
+    await where.join();
+    const { db, stop } = where;
+    const identity = { ...KEYS, node: 'x' };
+    const next = await Member.join({ db, roles: ROLES, identity, isAlone: true, log, signal: stop.signal });
+    assert.equal(next.leads('write'), true);
+  });
+
   test('of two that start at the same moment with different keys one serves', async () => {
     await using where = await place();
     const ends = await Promise.allSettled([where.join(), where.join(ROLES, { ...KEYS, node: 'x' })]);

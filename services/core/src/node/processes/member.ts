@@ -27,6 +27,8 @@ export interface MemberOptions {
   readonly identity: Identity;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Nobody else can use the database: whatever it says of others is of processes that were killed. */
+  readonly isAlone?: boolean;
   /** How long others with another identity may take to be gone, in milliseconds. */
   readonly patienceMs?: number;
 }
@@ -77,10 +79,14 @@ export class Member {
 
   /** @returns one that this process cannot work beside */
   #enter(): Promise<Other | undefined> {
-    const { db, roles, identity } = this.#options;
+    const { db, roles, identity, isAlone = false } = this.#options;
     return db.transaction().execute(async (trx) => {
       // Of several that start at the same moment the first says what holds.
       await sql`lock table processes in share row exclusive mode`.execute(trx);
+      if (isAlone) {
+        await trx.deleteFrom('processes').execute();
+        await trx.deleteFrom('leases').execute();
+      }
       const others = await trx
         .selectFrom('processes')
         .select(['host', 'pid', 'identity'])
