@@ -13,7 +13,12 @@ import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
 import { type JudgedMessageView, MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { type InfoView, NODE_API } from '@skerry/protocol/api/core/node';
 import { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
-import { STORAGE_API, type StoredFileView } from '@skerry/protocol/api/core/storage';
+import {
+  STORAGE_API,
+  type StoredFileView,
+  UPLOADS_API,
+  type UploadView,
+} from '@skerry/protocol/api/core/storage';
 import { VRF_API } from '@skerry/protocol/api/core/vrf';
 import { WEBHOOKS_API, type WebhookAnswers } from '@skerry/protocol/api/core/webhooks';
 import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/api/operation';
@@ -274,6 +279,12 @@ export class CoreClient<S extends AskedSigner = Signer> {
     if (options.tags && options.tags.length > 0) form.set('tags', options.tags.join(','));
     form.set('file', file, name);
     return call(this.url, STORAGE_API.storeFile, { body: form }, this.#fileOptions);
+  }
+
+  /** How much of a file of this signer's the node has that is sent in parts. Throws ROUTE_NOT_FOUND where it takes none. */
+  getUpload(hash: string, size: number): Promise<UploadView> {
+    const query = { address: this.signer.address, size };
+    return this.#call(UPLOADS_API.getUpload, { params: { hash }, query });
   }
 
   /**

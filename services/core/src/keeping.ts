@@ -22,6 +22,7 @@ export const coreKeeping: Keeping<CoreConfig> = {
     { path: 'postgres/', kind: 'passing', what: 'lock, socket and programs of the embedded PostgreSQL' },
     { path: 'files.lock', kind: 'passing', what: 'which processes work in files/' },
     { path: 'files/incoming/', kind: 'passing', what: 'uploads that are not complete' },
+    { path: 'parts/', kind: 'passing', what: 'files that come in parts and are not complete' },
     { path: 'files/', kind: 'files', what: 'files and blocks of IPFS, by SHA-256' },
   ],
   elsewhere: async (config) =>

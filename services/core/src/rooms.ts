@@ -47,6 +47,7 @@ import { createContentReader } from './store/content-reader.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import type { Claims } from './store/files/claims.ts';
 import { Files } from './store/files/files.ts';
+import { Parts } from './store/files/parts.ts';
 import { Uploads } from './store/files/uploads.ts';
 import { chooseIpfs } from './store/ipfs/choose-ipfs.ts';
 import type { BlockSource } from './store/ipfs/gateways.ts';
@@ -324,6 +325,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
     reads: createReads({ database, standby: ground.standby, metrics }),
     uploads: new Uploads(db, config),
+    parts: new Parts({ directory: join(config.dataDir, 'parts'), reserve, now }),
     clientOf: createClientOf(settings.limits),
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
     /** Makes what is stored that of those who are trusted now; resolves when nothing is left. */
@@ -349,11 +351,11 @@ export const identityOf = (
 
 /** What the routes may use. */
 export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms {
-  const { db, intake, events, files, uploads, clientOf, secrets, metrics, health, randomness } = rooms;
+  const { db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness } = rooms;
   const { nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings } = rooms;
   const { pipeline, reads } = rooms;
   return {
-    ...{ db, intake, events, files, uploads, clientOf, secrets, metrics, health, randomness },
+    ...{ db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness },
     ...{ nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings },
     ...{ network, reads },
     lastEvent: () => pipeline.lastEvent,

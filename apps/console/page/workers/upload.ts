@@ -1,6 +1,6 @@
-import { type AskedSigner, CoreClient, createAnswerParser, readRefusal } from '@skerry/client';
+import { type AskedSigner, CoreClient, createAnswerParser, readRefusal, urlOfCall } from '@skerry/client';
 import { AppError, sha256HexOf } from '@skerry/protocol';
-import { STORAGE_API, StoredFileView } from '@skerry/protocol/api/core/storage';
+import { STORAGE_API, StoredFileView, UPLOADS_API, UploadView } from '@skerry/protocol/api/core/storage';
 
 export interface Uploaded {
   /** Of the STORE message. */
@@ -14,6 +14,12 @@ export interface Uploaded {
 /** How far a file is: hashed from 0 to 1, since the signature covers the hash; sent from 1 to 2. */
 type Tell = (done: number) => void;
 
+/** A smaller one is sent as a whole: what breaks off is soon sent again. */
+const PARTS_FROM_BYTES = 1024 ** 2;
+/** More are no upload that goes on. */
+const PARTS_MAX = 10;
+
+const parseUpload = createAnswerParser(UploadView, 'the answer');
 const parseStored = createAnswerParser(StoredFileView, 'the answer');
 /** A sender that gets nothing away for so long has lost the node. */
 const SILENCE_MS = 60_000;
@@ -38,8 +44,16 @@ async function hashOf(file: Blob, tell: Tell): Promise<string> {
   return sha256HexOf(chunks);
 }
 
+interface Sending {
+  readonly method: 'POST' | 'PUT';
+  readonly url: string;
+  readonly body: FormData | Blob;
+  /** How much of the body is sent, from 0 to 1. */
+  readonly tell: (part: number) => void;
+}
+
 /** A request that tells how much of it is sent, which `fetch` does not. Throws AppError. */
-function send(url: string, form: FormData, tell: Tell): Promise<{ status: number; text: string }> {
+function send({ method, url, body, tell }: Sending): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const asked = new XMLHttpRequest();
     const lost = () => {
@@ -52,7 +66,7 @@ function send(url: string, form: FormData, tell: Tell): Promise<{ status: number
     asked.upload.onprogress = ({ loaded, total }) => {
       clearTimeout(silence);
       silence = setTimeout(lost, SILENCE_MS);
-      tell(1 + loaded / Math.max(total, 1));
+      tell(loaded / Math.max(total, 1));
     };
     asked.onload = () => {
       clearTimeout(silence);
@@ -62,8 +76,9 @@ function send(url: string, form: FormData, tell: Tell): Promise<{ status: number
       clearTimeout(silence);
       lost();
     };
-    asked.open('POST', url);
-    asked.send(form);
+    asked.open(method, url);
+    if (method === 'PUT') asked.setRequestHeader('content-type', 'application/octet-stream');
+    asked.send(body);
   });
 }
 
@@ -77,23 +92,75 @@ async function isThere(core: CoreClient<AskedSigner>, hash: string, bytes: numbe
   }
 }
 
+/** What is sent: the file, its hash, and the hash signed. */
+interface Signed {
+  readonly core: CoreClient<AskedSigner>;
+  readonly file: File;
+  readonly hash: string;
+  readonly signature: string;
+}
+
+async function sendWhole({ core, file, hash, signature }: Signed, tell: Tell): Promise<string> {
+  const body = new FormData();
+  body.set('address', core.signer.address);
+  body.set('signature', signature);
+  body.set('file', file, file.name);
+  const url = `${core.url}${STORAGE_API.storeFile.path}`;
+  const { status, text } = await send({ method: 'POST', url, body, tell: (part) => tell(1 + part) });
+  if (status !== 200) throw readRefusal(text, { status, url });
+  const stored = parseStored(JSON.parse(text));
+  if (stored.file_hash !== hash)
+    throw new AppError('HASH_MISMATCH', `the node says that it stored ${stored.file_hash}, not ${hash}`);
+  return stored.item_hash;
+}
+
+/** How much of a file the node has of an earlier try; undefined where it takes no parts. */
+async function receivedOf({ core, file, hash }: Signed): Promise<number | undefined> {
+  try {
+    return (await core.getUpload(hash, file.size)).received;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'ROUTE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** Sends what the node does not have yet. What arrives before a connection breaks stays there, and the next try begins behind it. */
+async function sendRest(signed: Signed, offset: number, tell: Tell): Promise<UploadView> {
+  const { core, file, hash, signature } = signed;
+  const query = { address: core.signer.address, signature, size: file.size, offset };
+  const type = file.type === '' ? {} : { content_type: file.type };
+  const input = { params: { hash }, query: { ...query, ...type } };
+  const url = urlOfCall(core.url, UPLOADS_API.sendPart, input);
+  const toldOf = (part: number) => tell(1 + (offset + part * (file.size - offset)) / file.size);
+  const { status, text } = await send({ method: 'PUT', url, body: file.slice(offset), tell: toldOf });
+  if (status !== 200) throw readRefusal(text, { status, url });
+  return parseUpload(JSON.parse(text));
+}
+
+/** From where the node is; where it has come further meanwhile, from there. */
+async function sendInParts(signed: Signed, received: number, tell: Tell): Promise<string> {
+  let offset = received;
+  for (let part = 0; part < PARTS_MAX; part++) {
+    const told = await sendRest(signed, offset, tell);
+    if (told.item_hash !== null) return told.item_hash;
+    if (told.received <= offset) break;
+    offset = told.received;
+  }
+  throw new AppError(
+    'UPSTREAM_UNAVAILABLE',
+    `the node has ${offset} of ${signed.file.size} bytes; try again`,
+  );
+}
+
 async function sendFile(
   core: CoreClient<AskedSigner>,
   file: File,
   hash: string,
   tell: Tell,
 ): Promise<string> {
-  const form = new FormData();
-  form.set('address', core.signer.address);
-  form.set('signature', await core.signer.sign(hash));
-  form.set('file', file, file.name);
-  const url = `${core.url}${STORAGE_API.storeFile.path}`;
-  const { status, text } = await send(url, form, tell);
-  if (status !== 200) throw readRefusal(text, { status, url });
-  const stored = parseStored(JSON.parse(text));
-  if (stored.file_hash !== hash)
-    throw new AppError('HASH_MISMATCH', `the node says that it stored ${stored.file_hash}, not ${hash}`);
-  return stored.item_hash;
+  const signed = { core, file, hash, signature: await core.signer.sign(hash) };
+  const offset = file.size < PARTS_FROM_BYTES ? undefined : await receivedOf(signed);
+  return offset === undefined ? sendWhole(signed, tell) : sendInParts(signed, offset, tell);
 }
 
 /** Hashes a file, has it signed and sends it, unless the node has its bytes. Throws AppError. */

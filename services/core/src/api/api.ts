@@ -38,8 +38,9 @@ import { socketHandlers } from './sockets/sockets.ts';
 import { stateHandlers } from './state.ts';
 import { networkStorageHandlers } from './storage/network-storage.ts';
 import { storageHandlers } from './storage/storage.ts';
-import { FORM_OPTIONS, FORM_OR_FILE_OPTIONS } from './storage/storage-form.ts';
+import { FILE_OPTIONS, FORM_OPTIONS, FORM_OR_FILE_OPTIONS } from './storage/storage-form.ts';
 import { READ_OPTIONS } from './storage/storage-read.ts';
+import { uploadHandlers } from './storage/upload-parts.ts';
 import { syncHandlers } from './sync.ts';
 import { vrfHandlers } from './vrf.ts';
 import { webhookHandlers } from './webhooks/webhooks.ts';
@@ -76,6 +77,7 @@ const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({
   ...addressHandlers(reading(rooms)),
   ...publishHandlers(rooms),
   ...storageHandlers(rooms),
+  ...uploadHandlers(rooms),
   ...networkStorageHandlers(rooms),
   ...ipfsHandlers(rooms),
   ...aggregateHandlers(reading(rooms)),
@@ -100,6 +102,7 @@ const handlersOf = (rooms: Rooms, log: Logger): Handlers<typeof CORE_API> => ({
 const OPTIONS = new Map<Operation, ServeOptions>([
   [CORE_API.listChainEvents, { preValidation: gatherArgs }],
   [CORE_API.storeFile, FORM_OPTIONS],
+  [CORE_API.sendPart, FILE_OPTIONS],
   [CORE_API.addFile, FORM_OR_FILE_OPTIONS],
   [CORE_API.addIpfsFile, FORM_OPTIONS],
   [CORE_API.addIpfsCar, FORM_OPTIONS],

@@ -15,9 +15,9 @@ import { createTestCore, instanceContent, signers, type TestCore } from '../test
 
 type Core = typeof CORE_API;
 type Varied = { readonly query: object } | { readonly body: { readonly kind: 'json' } };
-/** What is asked with a query or with JSON. Programs, which run in a sandbox, and WebSockets have tests of their own. */
+/** What is asked with a query or with JSON. Programs, which run in a sandbox, parts of files and WebSockets have tests of their own. */
 type Fuzzed = {
-  [Id in Exclude<keyof Core, 'runProgram' | 'watchMessages'> as Core[Id] extends Varied
+  [Id in Exclude<keyof Core, 'runProgram' | 'sendPart' | 'watchMessages'> as Core[Id] extends Varied
     ? Id
     : never]: Core[Id];
 };
@@ -88,6 +88,7 @@ const REQUESTS = {
   ],
   listGranted: [{ params: { address }, query: { grantee: monitor.address, types: 'POST', pagination: 2 } }],
   listReceived: [{ params: { address }, query: { granter: monitor.address, channels: 'a', page: 1 } }],
+  getUpload: [{ params: { hash: '0'.repeat(64) }, query: { address, size: 5 } }],
   publishMessage: [{ body: published }, { body: { ...published, data: message } }],
   publishIpfsMessage: [{ body: published }],
   listInstances: [{ query: { ...list.query, address, status: 'running' } }],

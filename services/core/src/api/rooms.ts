@@ -14,6 +14,7 @@ import type { SealedBox } from '../notify/webhooks/sealed-box.ts';
 import type { Sync } from '../peers/sync/sync.ts';
 import type { Trust } from '../peers/trust/trust.ts';
 import type { Files } from '../store/files/files.ts';
+import type { Parts } from '../store/files/parts.ts';
 import type { UploadLimits, Uploads } from '../store/files/uploads.ts';
 import type { IpfsFiles } from '../store/ipfs/ipfs-files.ts';
 import type { Reads } from '../store/reads.ts';
@@ -32,6 +33,7 @@ export interface Rooms {
   readonly files: Files;
   /** What clients may have this node receive. */
   readonly uploads: Uploads;
+  readonly parts: Parts;
   /** Who asks, for whatever is shared among clients. */
   readonly clientOf: (request: {
     readonly socket: { readonly remoteAddress?: string | undefined };

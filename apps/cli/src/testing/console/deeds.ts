@@ -5,6 +5,7 @@ import { hostnameOf } from '@skerry/protocol';
 import type { Page } from 'playwright-core';
 import { type Browsing, startBrowser } from '../browser.ts';
 import { until } from '../shell.ts';
+import { resumeUpload } from './upload.ts';
 
 /** What is done in the console by clicking: with a wallet, and with a key that a passkey guards. */
 
@@ -222,6 +223,7 @@ export interface Deeds {
 export async function actInConsole(deeds: Deeds): Promise<void> {
   await using browser = await startBrowser();
   await useWallet(browser, deeds);
+  await resumeUpload(browser, deeds.core);
   // A passkey belongs to a name.
   const core = deeds.core.replace('127.0.0.1', 'localhost');
   await browser.look('about:blank', { width: 1_600, theme: 'dark' }, async (page) => {

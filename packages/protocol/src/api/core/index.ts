@@ -18,7 +18,7 @@ import { PROGRAMS_API } from './programs.ts';
 import { REACHABILITY_API } from './reachability.ts';
 import { SOCKETS_API } from './sockets.ts';
 import { STATE_API } from './state.ts';
-import { STORAGE_API } from './storage.ts';
+import { STORAGE_API, UPLOADS_API } from './storage.ts';
 import { SYNC_API } from './sync.ts';
 import { VRF_API } from './vrf.ts';
 import { WEBHOOKS_API } from './webhooks.ts';
@@ -30,6 +30,7 @@ export const CORE_API = {
   ...ADDRESSES_API,
   ...PUBLISH_API,
   ...STORAGE_API,
+  ...UPLOADS_API,
   ...NETWORK_STORAGE_API,
   ...IPFS_API,
   ...AGGREGATES_API,

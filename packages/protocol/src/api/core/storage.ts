@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../errors.ts';
 import { LIMITS } from '../../limits.ts';
 import { type Static, Type } from '../../type.ts';
 import { SubmitView } from '../../views.ts';
-import { type Api, Bytes, content, defaulted } from '../operation.ts';
+import { type Api, Bytes, content, defaulted, orNull } from '../operation.ts';
 import { answersFromMemory, reads } from './common/declare.ts';
 
 /** What reading by CID may be answered with. */
@@ -190,5 +190,103 @@ export const STORAGE_API = {
       },
     },
     deployed: { differs: 'limits are those of this node' },
+  },
+} as const satisfies Api;
+
+const WholeParams = Type.Object({
+  hash: Type.String({ description: 'SHA-256 of the whole file, 64 hexadecimal digits' }),
+});
+const whole = {
+  address: Type.String({ maxLength: 128, description: 'who signs the hash' }),
+  size: Type.Integer({
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'bytes of the whole file',
+  }),
+};
+
+/** How far a file is that comes in parts. */
+export const UploadView = Type.Object(
+  {
+    file_hash: Type.String(),
+    size: Type.Integer({ description: 'bytes of the whole file' }),
+    received: Type.Integer({ description: 'bytes that are here: where the next part begins' }),
+    item_hash: orNull(Type.String(), {
+      description: 'the STORE message that keeps the file; null until all of it is here',
+    }),
+  },
+  { title: 'Upload' },
+);
+export type UploadView = Static<typeof UploadView>;
+
+const UPLOADER = '0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed';
+
+/** Files in parts: what was sent before a connection broke is not sent again. */
+export const UPLOADS_API = {
+  getUpload: {
+    method: 'GET',
+    path: '/api/v0/storage/uploads/:hash',
+    summary: 'How much of a file is here that is sent in parts; 0 where it was not begun',
+    tag: 'storage',
+    rateClass: 'general',
+    params: WholeParams,
+    query: Type.Object(whole, { additionalProperties: false }),
+    answers: { 200: UploadView },
+    errors: ['INVALID_HASH', 'INVALID_ADDRESS'],
+    example: {
+      params: { hash: HASH },
+      query: { address: UPLOADER, size: 1_048_576 },
+      answer: { file_hash: HASH, size: 1_048_576, received: 65_536, item_hash: null },
+    },
+  },
+  sendPart: {
+    method: 'PUT',
+    path: '/api/v0/storage/uploads/:hash',
+    summary:
+      'Send a file, or the rest of it: what comes is kept also where the connection breaks. A part that does not begin where the last one ended is left unread; `received` tells where to go on',
+    tag: 'storage',
+    rateClass: 'authenticated',
+    params: WholeParams,
+    query: Type.Object(
+      {
+        ...whole,
+        signature: Type.String({
+          maxLength: 1_024,
+          description: "over the file's SHA-256 as 64 hexadecimal digits",
+        }),
+        offset: Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: 'where the part begins',
+        }),
+        content_type: defaulted(
+          Type.String({ maxLength: 255, description: 'of the whole file' }),
+          'application/octet-stream',
+        ),
+        channel: defaulted(
+          Type.String({ maxLength: 256, description: 'of the message that keeps the file' }),
+          FILE_CHANNEL_DEFAULT,
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    body: {
+      kind: 'stream',
+      limitBytes: Number.MAX_SAFE_INTEGER,
+      content: { 'application/octet-stream': Bytes },
+    },
+    answers: { 200: UploadView },
+    errors: [
+      'DATABASE_UNAVAILABLE',
+      'INVALID_HASH',
+      'INVALID_ADDRESS',
+      'INVALID_SIGNATURE',
+      'HASH_MISMATCH',
+      'FILE_TOO_LARGE',
+      'MESSAGE_FORGOTTEN',
+      'STORAGE_FULL',
+      'STORAGE_UNAVAILABLE',
+      'OVERLOADED',
+    ],
   },
 } as const satisfies Api;

@@ -59,6 +59,14 @@ export const FORM_OR_FILE_OPTIONS: ServeOptions = {
   },
 };
 
+/** How a file is served that comes alone. */
+export const FILE_OPTIONS: ServeOptions = {
+  config: UPLOAD,
+  async parsers(scope) {
+    scope.addContentTypeParser(FILE_BODY_TYPE, (_request, payload, done) => done(null, payload));
+  },
+};
+
 /** What a form's file became. */
 export interface FormFile<Received> {
   readonly blob: Received;
@@ -119,6 +127,10 @@ function noteField(
   form.fields.set(fieldname, String(value));
 }
 
+/** The type that an uploader names, if it is one. */
+export const asContentType = (text: string) =>
+  CONTENT_TYPE.test(text) ? text.toLowerCase() : DEFAULT_CONTENT_TYPE;
+
 async function receiveFile<Received>(
   part: MultipartFile,
   form: Form<Received>,
@@ -128,7 +140,7 @@ async function receiveFile<Received>(
     const blob = await reader.receive(part.file, form.fields);
     return {
       blob,
-      contentType: CONTENT_TYPE.test(part.mimetype) ? part.mimetype.toLowerCase() : DEFAULT_CONTENT_TYPE,
+      contentType: asContentType(part.mimetype),
     };
   } catch (error) {
     // The parser ends the file with an error where the form breaks off within it.
@@ -214,31 +226,46 @@ export const withForm = <T>(
   act: (form: Form) => Promise<T>,
 ): Promise<T> => withFormOf(request, reply, rooms, uploadReader(rooms), act);
 
-/** The same for a form of other fields, or with another place for its file. */
-export async function withFormOf<Received, T>(
+/** Takes a place among the uploads for a body that `act` reads, watches over it, and reads on for a while what is not wanted. */
+export async function withPlace<T>(
   request: FastifyRequest,
   reply: FastifyReply,
-  { settings, uploads, clientOf }: FormRooms,
-  reader: FormReader<Received>,
-  act: (form: Form<Received>) => Promise<T>,
+  { uploads, clientOf }: Pick<FormRooms, 'uploads' | 'clientOf'>,
+  act: () => Promise<T>,
 ): Promise<T> {
   const { raw } = request;
-  const form: Form<Received> = { fields: new Map(), file: undefined };
-  const { uploadLimitBytes } = settings;
   const stopWatching = watchBody(raw);
   let place: Held | undefined;
   try {
     place = uploads.begin(clientOf(request));
-    if (!request.isMultipart())
-      throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
-    if (Number(raw.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
-      throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
-    await readParts(request, form, reader);
-    return await act(form);
+    return await act();
   } finally {
     stopWatching();
     place?.release();
     linger(raw, reply.raw);
+  }
+}
+
+/** The same for a form of other fields, or with another place for its file. */
+export async function withFormOf<Received, T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { settings, ...rooms }: FormRooms,
+  reader: FormReader<Received>,
+  act: (form: Form<Received>) => Promise<T>,
+): Promise<T> {
+  const form: Form<Received> = { fields: new Map(), file: undefined };
+  const { uploadLimitBytes } = settings;
+  try {
+    return await withPlace(request, reply, rooms, async () => {
+      if (!request.isMultipart())
+        throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
+      if (Number(request.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
+        throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
+      await readParts(request, form, reader);
+      return await act(form);
+    });
+  } finally {
     if (form.file) await reader.discard(form.file.blob);
   }
 }

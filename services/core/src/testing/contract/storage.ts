@@ -1,3 +1,4 @@
+import { sha256Hex } from '@skerry/protocol';
 import { signers } from '../core.ts';
 import {
   answers,
@@ -16,7 +17,31 @@ import {
 const ADD = '/api/v0/storage/add_file';
 const STORE = '/api/v0/storage/store';
 
+const UPLOAD = `/api/v0/storage/uploads/${sha256Hex(FILE_BYTES)}`;
+
+/** The file of the tests as one part. */
+const partCall = (change: Readonly<Record<string, string>> = {}, body = FILE_BYTES) => {
+  const signature = signers.alice.sign(sha256Hex(FILE_BYTES));
+  const whole = { address: signers.alice.address, size: String(FILE_BYTES.length) };
+  const query = new URLSearchParams({ ...whole, signature, offset: '0', ...change });
+  return { path: `${UPLOAD}?${query}`, headers: { 'content-type': 'application/octet-stream' }, body };
+};
+
 export const storageCases: Cases = {
+  'GET /api/v0/storage/uploads/{hash}': [
+    succeeds(`${UPLOAD}?address=${signers.alice.address}&size=5`),
+    refuses('INVALID_HASH', `/api/v0/storage/uploads/abc?address=${signers.alice.address}&size=5`),
+    refuses('INVALID_ADDRESS', `${UPLOAD}?address=0x1&size=5`),
+    refuses('INVALID_PARAMETERS', `${UPLOAD}?address=${signers.alice.address}&size=0`),
+  ],
+  'PUT /api/v0/storage/uploads/{hash}': [
+    succeeds(() => partCall()),
+    refuses('INVALID_SIGNATURE', () => partCall({ signature: `0x${'11'.repeat(65)}` })),
+    refuses('INVALID_PARAMETERS', () => partCall({ offset: '-1' })),
+    refuses('HASH_MISMATCH', () => partCall({}, Buffer.alloc(FILE_BYTES.length))),
+    refuses('FILE_TOO_LARGE', () => partCall({ size: String(1024 ** 4) })),
+    refuses('UNSUPPORTED_MEDIA_TYPE', () => ({ ...partCall(), headers: { 'content-type': 'text/plain' } })),
+  ],
   'POST /api/v0/storage/store': [
     succeeds(() => uploadCall()),
     refuses('SIGNATURE_REQUIRED', () => formCall(STORE, { address: signers.alice.address }, FILE_BYTES)),

@@ -1,0 +1,69 @@
+import type { Handlers } from '@skerry/kit';
+import { AppError, normaliseAddress, parseEvmAddress, parseItemHash, verifyUpload } from '@skerry/protocol';
+import type { UPLOADS_API, UploadView } from '@skerry/protocol/api/core/storage';
+import type { Whole } from '../../store/files/parts.ts';
+import type { Rooms } from '../rooms.ts';
+import { asContentType, fieldsOf, withPlace } from './storage-form.ts';
+
+type Used = Pick<Rooms, 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings'>;
+
+const viewOf = ({ hash, sizeBytes }: Whole, received: number, itemHash: string | null): UploadView => ({
+  file_hash: hash,
+  size: sizeBytes,
+  received,
+  item_hash: itemHash,
+});
+
+interface Sent {
+  readonly address: string;
+  readonly signature: string;
+  readonly channel: string;
+  readonly content_type: string;
+}
+
+/** All of a file is here: it is kept if it is what was signed, and its parts go in any case. */
+async function complete({ files, parts }: Used, whole: Whole, sent: Sent): Promise<string> {
+  const blob = await files.receive(parts.read(whole));
+  try {
+    if (blob.hash !== whole.hash)
+      throw new AppError('HASH_MISMATCH', `what came has the hash ${blob.hash}, not ${whole.hash}`);
+    const { address, signature, channel } = sent;
+    const fields = fieldsOf(new Map(Object.entries({ address, signature, channel })));
+    const { messageHash, verdict } = await files.store(blob, asContentType(sent.content_type), fields);
+    if (verdict.status === 'forgotten')
+      throw new AppError('MESSAGE_FORGOTTEN', `its owner forgot this file: ${verdict.reason?.message ?? ''}`);
+    await parts.remove(whole);
+    return messageHash;
+  } catch (error) {
+    // What is not what was signed will never be; what the disk or the database refused may be tried again.
+    if (error instanceof AppError && error.code === 'HASH_MISMATCH') await parts.remove(whole);
+    throw error;
+  } finally {
+    await blob.discard();
+  }
+}
+
+/** Files in parts (docs/storage.md). */
+export const uploadHandlers = (rooms: Used): Handlers<typeof UPLOADS_API> => ({
+  async getUpload({ params, query: { address, size } }) {
+    const whole = {
+      hash: parseItemHash(params.hash),
+      address: normaliseAddress(parseEvmAddress(address)),
+      sizeBytes: size,
+    };
+    return viewOf(whole, await rooms.parts.received(whole), null);
+  },
+  sendPart: ({ params, query, request, reply }) =>
+    withPlace(request, reply, rooms, async () => {
+      const hash = parseItemHash(params.hash);
+      // Whose it is stands fast before a byte is kept.
+      const { sender } = verifyUpload(hash, query);
+      const whole = { hash, address: normaliseAddress(sender), sizeBytes: query.size };
+      const { uploadLimitBytes } = rooms.settings;
+      if (query.size > uploadLimitBytes)
+        throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
+      const received = await rooms.parts.append(whole, query.offset, request.raw);
+      const isWhole = received === query.size;
+      return viewOf(whole, received, isWhole ? await complete(rooms, whole, query) : null);
+    }),
+});
