@@ -15,6 +15,7 @@ Makes the pictures of the console in docs/pictures/, of a network that runs: npm
 --hour 20s for scores, and with a machine in it.
 
   --core URL   its core node (default http://127.0.0.1:4024)
+  --only A,B   make these pictures alone, and leave the others as they are
   -h, --help   this text`;
 
 /** Debian's. */
@@ -74,6 +75,7 @@ async function listPictures(core: string): Promise<Picture[]> {
         ] as const)
       : []),
     { name: 'messages', view: 'messages' },
+    { name: 'names', view: 'names' },
     { name: 'create', view: 'create' },
     { name: 'programs', view: 'programs', theme: 'dark' },
     { name: 'files', view: 'files' },
@@ -97,13 +99,15 @@ async function capture(page: Page): Promise<Buffer> {
 }
 
 const { values } = parseCommand(USAGE, {
-  options: { core: { type: 'string', default: 'http://127.0.0.1:4024' } },
+  options: { core: { type: 'string', default: 'http://127.0.0.1:4024' }, only: { type: 'string' } },
 });
 const core = String(values.core).replace(/\/+$/, '');
+const only = values.only?.split(',');
 await mkdir(FOLDER, { recursive: true });
 const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] });
 try {
   for (const { name, view, theme = 'light', act } of await listPictures(core)) {
+    if (only && !only.includes(name)) continue;
     const page = await browser.newPage({
       ...{ viewport: SIZE, colorScheme: theme, reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'UTC' },
     });

@@ -138,6 +138,13 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
     act: press('Compute anew'),
     mark: '.verdict[data-state=different]',
   },
+  'a name': {
+    view: 'names',
+    answers: '**/api/routes?*',
+    change: (body) =>
+      body.replace(/"subdomain":"(.)/, (_, letter) => `"subdomain":"${letter === 'a' ? 'b' : 'a'}`),
+    mark: '.rows [data-mark=wrong]',
+  },
   'a score': {
     view: `nodes/${nodeId}`,
     answers: '**/api/v0/messages.json?*net-scoring-scores*',

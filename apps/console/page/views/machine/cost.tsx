@@ -85,7 +85,7 @@ export function MachineCost({ machine }: { readonly machine: Instance }) {
     SELDOM_MS,
   );
   return (
-    <Panel title="What it costs" aside={<Mark kind="said" label="core node" />}>
+    <Panel title="What it costs, in credits" aside={<Mark kind="said" label="core node" />}>
       <Loaded from={costs} lines={5}>
         {({ resources }) => {
           const [cost] = resources ?? [];
