@@ -101,11 +101,15 @@ static void give_up(struct quic_flow *flow, enum quic_outcome outcome) {
 
 static struct id id_of(const struct quic_id *id) { return (struct id){id->length, id->bytes}; }
 
+static void answer_with(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length) {
+  quic_answer(peer, (struct quic_batch){bytes, length, length});
+}
+
 /* Ends it, and tells the client, which else would wait. */
 static void refuse(struct quic_flow *flow, enum quic_outcome outcome, enum quic_error error) {
   uint8_t answer[MAX_REFUSAL_BYTES];
   const struct first_packet first = {flow->version, id_of(&flow->first), id_of(&flow->source)};
-  quic_answer(&flow->peer, answer, refusal_close(&first, error, answer));
+  answer_with(&flow->peer, answer, refusal_close(&first, error, answer));
   give_up(flow, outcome);
 }
 
@@ -246,7 +250,7 @@ static void negotiate(const struct quic_peer *peer, const struct packet *packet,
     count(QUIC_STRAY);
     return;
   }
-  quic_answer(peer, answer, refusal_negotiate(&first, answer));
+  answer_with(peer, answer, refusal_negotiate(&first, answer));
   count(QUIC_UNKNOWN_VERSION);
 }
 
@@ -279,42 +283,76 @@ void quic_flows_heard(unsigned socket) {
   }
 }
 
-/* Whether so much more may go to a client: nobody is to be flooded by an instance. */
-static bool may_answer(const struct quic_flow *flow, uint32_t length) {
-  if (flow->unheard + length > (flow->state == FLOW_MOVED ? MAX_MOVED_UNHEARD_BYTES : MAX_UNHEARD_BYTES)) return false;
-  return flow->state >= FLOW_MOVED || flow->to_client + length <= flow->to_instance * AMPLIFICATION;
+static uint32_t at_most(uint64_t one, uint64_t other) { return (uint32_t)(one < other ? one : other); }
+
+/* How much more may go to a client: nobody is to be flooded by an instance. */
+static uint32_t allowance_of(const struct quic_flow *flow) {
+  uint32_t ceiling = flow->state == FLOW_MOVED ? MAX_MOVED_UNHEARD_BYTES : MAX_UNHEARD_BYTES;
+  uint32_t left = ceiling - flow->unheard;
+  if (flow->state >= FLOW_MOVED) return left;
+  uint64_t may = flow->to_instance * AMPLIFICATION;
+  return at_most(left, may > flow->to_client ? may - flow->to_client : 0);
 }
 
-static void answer(struct quic_flow *flow, uint32_t length) {
+/* What the instance says before the client is proven has long headers, with the ids that it chooses. */
+static void learn_from(struct quic_flow *flow, struct quic_batch batch) {
   if (flow->state == FLOW_UNANSWERED) {
     count(QUIC_FORWARDED);
     enter(flow, FLOW_UNPROVEN);
   }
-  if (flow->state != FLOW_MOVED) quic_index_learn(flow, datagram, length);
-  if (!may_answer(flow, length)) {
-    stats->quic_held_back += length;
-    return;
-  }
-  flow->unheard += length;
-  flow->to_client += length;
-  stats->quic_bytes_to_clients += length;
-  quic_answer(&flow->peer, datagram, length);
+  if (flow->state != FLOW_UNPROVEN) return;
+  for (uint32_t at = 0; at < batch.length; at += batch.segment)
+    quic_index_learn(flow, batch.bytes + at, at_most(batch.segment, batch.length - at));
+}
+
+static void answer(struct quic_flow *flow, struct quic_batch batch) {
+  uint32_t allowance = allowance_of(flow), length = batch.length;
+  if (length > allowance) batch.length = allowance - allowance % batch.segment;
+  stats->quic_held_back += length - batch.length;
+  if (batch.length == 0) return;
+  flow->unheard += batch.length;
+  flow->to_client += batch.length;
+  stats->quic_bytes_to_clients += batch.length;
+  quic_answer(&flow->peer, batch);
+}
+
+/* Whether more of the same size may follow: all but the last are of one size. */
+static bool takes_more(struct quic_batch batch, uint32_t length, uint32_t segment) {
+  return segment == batch.segment && batch.length % segment == 0 && batch.length + length <= MAX_BATCH_BYTES &&
+         (batch.length + length) / segment < MAX_BATCH_SEGMENTS;
+}
+
+static void failed(struct quic_flow *flow, int error) {
+  if (flow->state == FLOW_UNANSWERED) refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
+  else if (error == ECONNREFUSED) end(flow);
 }
 
 void quic_flows_answered(struct quic_flow *flow, uint32_t events) {
+  static uint8_t joined[2 * MAX_DATAGRAM_BYTES];
+  struct quic_batch batch = {joined, 0, 0};
   for (int i = 0; i < DATAGRAMS_PER_TURN && flow->state != FLOW_ENDED; i++) {
-    ssize_t size = recv(flow->fd, datagram, sizeof datagram, 0);
-    if (size >= 0) {
-      answer(flow, (uint32_t)size);
-    } else if (errno == EAGAIN || errno == EINTR) {
-      if (!(events & EPOLLERR)) return;
-      events &= ~(uint32_t)EPOLLERR;
-    } else if (flow->state == FLOW_UNANSWERED) {
-      refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
-    } else if (errno == ECONNREFUSED) {
-      end(flow);
+    uint32_t segment;
+    ssize_t size = quic_receive_joined(flow->fd, joined + batch.length, MAX_DATAGRAM_BYTES, &segment);
+    int error = errno;
+    if (size == 0) continue;
+    if (size > 0 && takes_more(batch, (uint32_t)size, segment)) {
+      batch.length += (uint32_t)size;
+      continue;
     }
+    /* What came now is another batch; it lies behind what is sent first. */
+    answer(flow, batch);
+    if (size > 0) {
+      memmove(joined, joined + batch.length, (size_t)size);
+      batch = (struct quic_batch){joined, (uint32_t)size, segment};
+      learn_from(flow, batch);
+      continue;
+    }
+    batch = (struct quic_batch){joined, 0, 0};
+    if (error != EAGAIN && error != EINTR) failed(flow, error);
+    else if (events & EPOLLERR) events &= ~(uint32_t)EPOLLERR;
+    else return;
   }
+  if (flow->state != FLOW_ENDED) answer(flow, batch);
 }
 
 void quic_flows_expire(void) {

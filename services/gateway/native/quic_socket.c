@@ -12,7 +12,7 @@
 #include "loop.h"
 #include "options.h"
 
-enum { RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024 };
+enum { BUFFER_BYTES = 4 * 1024 * 1024 };
 
 static int sockets[MAX_LISTENERS];
 static unsigned socket_count;
@@ -45,10 +45,11 @@ static int close_with_errno(int fd) {
 }
 
 static int open_bound(const struct sockaddr_in6 *address) {
-  int fd = open_datagrams(), on = 1, bytes = RECEIVE_BUFFER_BYTES;
+  int fd = open_datagrams(), on = 1, bytes = BUFFER_BYTES;
   if (fd < 0) return -1;
   setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   if (bind(fd, (const struct sockaddr *)address, sizeof *address) == 0) return fd;
   return close_with_errno(fd);
 }
@@ -120,26 +121,69 @@ ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uin
   return size;
 }
 
-void quic_answer(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length) {
-  if (peer->socket >= socket_count) return;
+/* Room for that and the size of datagrams that are joined. */
+union outgoing {
+  struct cmsghdr header;
+  char room[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t))];
+};
+
+static bool send_joined(const struct quic_peer *peer, struct quic_batch batch) {
   struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_addr = peer->address, .sin6_port = peer->port};
-  union origin origin = {0};
+  union outgoing outgoing = {0};
   struct in6_pktinfo info = {.ipi6_addr = peer->local};
-  struct iovec part = {(void *)bytes, length};
+  uint16_t segment = (uint16_t)batch.segment;
+  bool is_joined = batch.length > batch.segment;
+  struct iovec part = {(void *)batch.bytes, batch.length};
   struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &part, .msg_iovlen = 1,
-                           .msg_control = &origin, .msg_controllen = sizeof origin};
+                           .msg_control = &outgoing, .msg_controllen = sizeof outgoing};
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
   *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof info), .cmsg_level = IPPROTO_IPV6, .cmsg_type = IPV6_PKTINFO};
   memcpy(CMSG_DATA(header), &info, sizeof info);
-  /* What cannot be sent is lost, as datagrams are. */
-  if (sendmsg(sockets[peer->socket], &message, MSG_NOSIGNAL) < 0) return;
+  if (is_joined) {
+    header = CMSG_NXTHDR(&message, header);
+    *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof segment), .cmsg_level = SOL_UDP, .cmsg_type = UDP_SEGMENT};
+    memcpy(CMSG_DATA(header), &segment, sizeof segment);
+  } else {
+    message.msg_controllen = CMSG_SPACE(sizeof info);
+  }
+  return sendmsg(sockets[peer->socket], &message, MSG_NOSIGNAL) >= 0 || errno == EAGAIN;
+}
+
+void quic_answer(const struct quic_peer *peer, struct quic_batch batch) {
+  if (peer->socket >= socket_count || send_joined(peer, batch)) return;
+  /* One is too large, or the way takes none that are joined: each by itself. What cannot be sent is lost, as datagrams are. */
+  for (uint32_t at = 0; batch.length > batch.segment && at < batch.length; at += batch.segment) {
+    uint32_t left = batch.length - at, size = left < batch.segment ? left : batch.segment;
+    send_joined(peer, (struct quic_batch){batch.bytes + at, size, size});
+  }
+}
+
+ssize_t quic_receive_joined(int fd, uint8_t *bytes, uint32_t capacity, uint32_t *segment) {
+  union {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+  } joined;
+  struct iovec part = {bytes, capacity};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &joined, .msg_controllen = sizeof joined};
+  ssize_t size = recvmsg(fd, &message, 0);
+  if (size < 0) return -1;
+  *segment = (uint32_t)size;
+  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    int joined_size;
+    if (at->cmsg_level != SOL_UDP || at->cmsg_type != UDP_GRO) continue;
+    memcpy(&joined_size, CMSG_DATA(at), sizeof joined_size);
+    if (joined_size > 0) *segment = (uint32_t)joined_size;
+  }
+  return size;
 }
 
 int quic_connect(const uint8_t address[16], uint16_t port) {
   struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
   memcpy(&to.sin6_addr, address, sizeof to.sin6_addr);
-  int fd = open_datagrams();
+  int fd = open_datagrams(), on = 1, bytes = BUFFER_BYTES;
   if (fd < 0) return -1;
+  setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on);
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   if (connect(fd, (const struct sockaddr *)&to, sizeof to) == 0) return fd;
   return close_with_errno(fd);
 }

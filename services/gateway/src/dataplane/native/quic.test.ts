@@ -239,6 +239,23 @@ describe('QUIC by name', () => {
     assert.equal(sent(), allowed + ceiling + 1200);
   });
 
+  test('datagrams of any sizes come out as they went in, though those of one size travel together', async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 1);
+    const { from } = world.instanceA.heard[0]!;
+    world.instanceA.send(instanceInitial(id(9)), from.port, from.address);
+    await client.take(1);
+    client.send(short(INSTANCE), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 2);
+    const runs = [1, 1, 1, 1200, 1200, 1200, 1200, 40, 1200, 900, 900, 1201, 30, 30, 30, 29, 1452, 1452, 7];
+    const sizes = Array.from({ length: 6 }, () => runs).flat();
+    const sent = sizes.map((size, number) => new Uint8Array(size).fill(number % 128));
+    for (const bytes of sent) world.instanceA.send(bytes, from.port, from.address);
+    assert.deepEqual(await client.take(sent.length), sent);
+  });
+
   test('a client that moves goes on: by an id that the instance chose, or where all from its address go to one', async () => {
     await using world = await openQuicWorld();
     await using client = await Datagrams.open('127.0.0.1');
