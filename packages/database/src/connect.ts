@@ -108,7 +108,5 @@ export function createPool(
   pool.on('error', ({ message }) => {
     if (!pool.ending) options.log.warn({ reason: message }, 'a database connection was lost');
   });
-  // The pool listens to idle connections only; an error of one in use would otherwise end the process.
-  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }

@@ -3,10 +3,10 @@ import { AppError } from '@skerry/protocol';
 /** SQLSTATE classes that waiting can cure: connection exceptions, insufficient resources, operator intervention. */
 const PASSING_CLASSES = ['08', '53', '57'];
 /**
- * And single ones: a server that is read-only (a standby that is being promoted), a transaction that lost against
+ * And single ones: a server that is read-only (a standby that is being promoted), a transaction that stood still for too long or lost against
  * another, a commit that may not last, a deadlock, a lock that was not had in time, the server's own disk.
  */
-const PASSING_STATES = ['25006', '40001', '40003', '40P01', '55P03', '58030'];
+const PASSING_STATES = ['25006', '25P03', '40001', '40003', '40P01', '55P03', '58030'];
 const PASSING_SYSTEM_CODES = [
   'ECONNREFUSED',
   'ECONNRESET',

@@ -4,7 +4,7 @@ import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { openDatabase, openPool } from './connect.ts';
 import { asDatabaseError } from './failure.ts';
-import { reachOf } from './hosts.ts';
+import { PrimaryClient, reachOf } from './hosts.ts';
 import type { TestServer } from './testing/server.ts';
 import { startTcpTestServer } from './testing/tcp-server.ts';
 
@@ -49,6 +49,10 @@ describe('a connection string', () => {
           error.code === 'INVALID_CONFIG' && !error.message.includes('hunter2'),
       );
   });
+});
+
+test('a connection that breaks while nobody waits for it does not end the process', () => {
+  assert.doesNotThrow(() => new PrimaryClient().emit('error', new Error('read ECONNRESET')));
 });
 
 test('of several servers the one is found that takes writes, and found again after a failover', async () => {

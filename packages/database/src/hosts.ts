@@ -48,16 +48,29 @@ const READ_ONLY = '25006';
 
 const nameOf = ({ host, port }: Host) => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-async function assertTakesWrites(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as is');
-  if (rows[0]?.is !== false) throw Object.assign(new Error('a standby'), { code: READ_ONLY });
+/** Grows with each promotion; of one length, so that texts compare as the numbers do. */
+type Timeline = string;
+
+const ASK = `
+  select case when pg_is_in_recovery() then null else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`;
+
+async function readTimeline(client: pg.Client): Promise<Timeline> {
+  const { rows } = await client.query<{ timeline: Timeline | null }>(ASK);
+  const timeline = rows[0]?.timeline ?? null;
+  if (timeline === null) throw Object.assign(new Error('a standby'), { code: READ_ONLY });
+  return timeline;
+}
+
+interface Found {
+  readonly host: Host;
+  readonly timeline: Timeline;
 }
 
 /** Which of several servers takes writes: found when it is needed, and sought again when it turns out to be another one. */
 class Primary {
   readonly #connection: pg.ClientConfig;
   readonly #hosts: readonly Host[];
-  #found: Promise<Host> | undefined;
+  #found: Promise<Found> | undefined;
 
   constructor(connection: pg.ClientConfig, hosts: readonly Host[]) {
     this.#connection = connection;
@@ -65,13 +78,13 @@ class Primary {
   }
 
   /** The server that takes writes. Those who ask meanwhile share the search. Throws an AggregateError that says why each is not it. */
-  find(): Promise<Host> {
+  async find(): Promise<Host> {
     this.#found ??= this.#search();
     const search = this.#found;
     search.catch(() => {
       if (this.#found === search) this.#found = undefined;
     });
-    return search;
+    return (await search).host;
   }
 
   /** It did not answer, or does not take writes: it is sought again. */
@@ -79,7 +92,26 @@ class Primary {
     this.#found = undefined;
   }
 
-  async #search(): Promise<Host> {
+  /**
+   * Looks whether another server was promoted after the one that was found. That one may answer still, and lose what it is told, when what
+   * should have stopped it was killed.
+   * @returns the server to leave
+   */
+  async findReplaced(): Promise<Host | undefined> {
+    const search = this.#found;
+    const found = await search?.catch(() => undefined);
+    if (!found) return undefined;
+    const others = this.#hosts.filter((host) => host !== found.host);
+    const answers = await Promise.allSettled(others.map((host) => this.#probe(host)));
+    const isReplaced = answers.some(
+      (answer) => answer.status === 'fulfilled' && answer.value.timeline > found.timeline,
+    );
+    if (!isReplaced) return undefined;
+    if (this.#found === search) this.doubt();
+    return found.host;
+  }
+
+  async #search(): Promise<Found> {
     try {
       return await Promise.any(this.#hosts.map((host) => this.#probe(host)));
     } catch (error) {
@@ -91,14 +123,17 @@ class Primary {
     }
   }
 
-  async #probe(host: Host): Promise<Host> {
-    const client = new pg.Client({ ...this.#connection, connectionTimeoutMillis: PROBE_TIMEOUT_MS });
+  async #probe(host: Host): Promise<Found> {
+    const client = new pg.Client({
+      ...this.#connection,
+      connectionTimeoutMillis: PROBE_TIMEOUT_MS,
+      query_timeout: PROBE_TIMEOUT_MS,
+    });
     lead(client, host);
     client.on('error', () => {});
     try {
       await client.connect();
-      await assertTakesWrites(client);
-      return host;
+      return { host, timeline: await readTimeline(client) };
     } finally {
       client.end().catch(() => {});
     }
@@ -127,6 +162,8 @@ export class PrimaryClient extends pg.Client {
     super(config);
     const primary = typeof config === 'object' ? config.primary : undefined;
     const query = this.query as Call;
+    // An error that no query waits for would otherwise end the process; the next query reports it.
+    this.on('error', () => {});
     let isUnsure = false;
     this.on('notice', ({ routine }) => {
       isUnsure ||= routine === STANDBY_WAIT;
@@ -161,7 +198,7 @@ export class PrimaryClient extends pg.Client {
       try {
         await connect.call(this);
         // The one that was found may have come back as a standby.
-        await assertTakesWrites(this);
+        await readTimeline(this);
       } catch (error) {
         leave();
         throw error;

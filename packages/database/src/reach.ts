@@ -59,8 +59,6 @@ export async function withClient<T>(
   body: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   const client = new PrimaryClient({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...connection });
-  // An error that no query is waiting for would otherwise end the process; the next query reports it.
-  client.on('error', () => {});
   try {
     await client.connect();
     return await body(client);

@@ -81,6 +81,29 @@ describe('a frozen server', () => {
   });
 });
 
+test('a server that goes on after another one was promoted is left', async () => {
+  await using first = await startTcpTestServer(log, { password: 'same' });
+  await using second = await startTcpTestServer(log, { password: 'same', isStandby: true });
+  const [one, two] = [first, second].map(({ url }) => new URL(url).host);
+  await using database = await openDatabase({
+    databaseUrl: `postgresql://operator:same@${one},${two}/postgres`,
+    dataDir: '/nonexistent',
+    log,
+  });
+  await using administrator = await openPool({ connectionString: second.url }, { log });
+  const inUse = await database.pool.connect();
+  await inUse.query('create table written (n int)');
+  await administrator.pool.query('select pg_promote()');
+  await until(
+    'it is left also where it is in use',
+    () => codeOf(inUse.query('insert into written values (1)')),
+    (code) => code !== 'answered',
+  );
+  inUse.release();
+  const { rows } = await database.pool.query("select current_setting('port') as port");
+  assert.equal(rows[0].port, new URL(second.url).port);
+});
+
 describe('a living server', () => {
   const delays = async ({ pool }: Database<unknown>, seconds: number) =>
     (await pool.query('select pg_sleep($1)', [seconds])).rowCount;

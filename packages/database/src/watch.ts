@@ -6,6 +6,8 @@ import { cutOff, processIdOf, readState } from './wire.ts';
 
 /** Between two looks at the connections. A look costs nothing where nobody is silent. */
 const LOOK_MS = 1_000;
+/** Between two looks whether another server has been promoted. */
+const PROMOTED_LOOK_MS = 2_000;
 /** A server that does not let us in and answer within this is not there. */
 const ANSWER_TIMEOUT_MS = 3_000;
 
@@ -29,19 +31,23 @@ export class Watch implements Disposable {
   readonly #connection: Reached;
   readonly #log: Logger;
   readonly #seen = new Map<pg.Client, Sighting>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   #asking = false;
+  #seeking = false;
 
   constructor(connection: Reached, pool: pg.Pool, log: Logger) {
     this.#connection = connection;
     this.#log = log;
     pool.on('connect', (client) => this.#seen.set(client, sight(undefined, STILL, 0)));
     pool.on('remove', (client) => this.#seen.delete(client));
-    this.#timer = setInterval(() => void this.#look(), LOOK_MS).unref();
+    this.#timers = [
+      setInterval(() => void this.#look(), LOOK_MS).unref(),
+      ...(connection.primary ? [setInterval(() => void this.#leave(), PROMOTED_LOOK_MS).unref()] : []),
+    ];
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
   }
 
   async #look(): Promise<void> {
@@ -56,6 +62,21 @@ export class Watch implements Disposable {
         await this.#ask(group);
     } finally {
       this.#asking = false;
+    }
+  }
+
+  /** Leaves a server that was replaced while it goes on. */
+  async #leave(): Promise<void> {
+    if (this.#seeking) return;
+    this.#seeking = true;
+    try {
+      const replaced = await this.#connection.primary?.findReplaced();
+      if (!replaced) return;
+      for (const [client] of this.#seen)
+        if (client.host === replaced.host && client.port === replaced.port)
+          this.#end(client, 'another server of the database has been promoted');
+    } finally {
+      this.#seeking = false;
     }
   }
 

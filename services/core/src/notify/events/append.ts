@@ -1,17 +1,25 @@
 import type { Writer } from '@skerry/database';
 import type { NetworkEvent } from '@skerry/protocol';
-import type { Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
 type Draft<E> = E extends NetworkEvent ? Pick<E, 'kind' | 'data'> : never;
 export type EventDraft = Readonly<Draft<NetworkEvent>>;
+
+/** All who write wait for whoever holds the lock: a process that is frozen with it loses it after this. */
+const HOLD_IDLE_MS = 10_000;
+const HOLD = sql`set_config('idle_in_transaction_session_timeout', ${sql.lit(String(HOLD_IDLE_MS))}, true)`;
 
 /**
  * Takes the one row that numbers events, until the transaction ends, and gives the last number used. A plain sequence
  * would let a reader see number 8 while the transaction of number 7 is still open, and miss 7 for ever.
  */
 export async function lockEvents(trx: Transaction<Schema>): Promise<number> {
-  const row = await trx.selectFrom('event_counter').select('last_seq').forUpdate().executeTakeFirstOrThrow();
+  const row = await trx
+    .selectFrom('event_counter')
+    .select(['last_seq', HOLD.as('hold')])
+    .forUpdate()
+    .executeTakeFirstOrThrow();
   return row.last_seq;
 }
 
