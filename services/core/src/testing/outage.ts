@@ -12,17 +12,17 @@ import { until } from '@skerry/kit/testing/until';
 import { signers } from './core.ts';
 import { startNode } from './node.ts';
 
-const WRITERS = 4;
+export const WRITERS = 4;
 /** Between two tries of a writer that was refused. */
 const PAUSE_MS = 20;
 
 /** What writers saw. */
-interface Seen {
+export interface Seen {
   readonly acknowledged: string[];
   readonly refused: { writer: number; code: string; status: number; retryAfter: string | null }[];
 }
 
-async function write(url: string, writer: number, seen: Seen, signal: AbortSignal): Promise<void> {
+export async function write(url: string, writer: number, seen: Seen, signal: AbortSignal): Promise<void> {
   for (let n = 0; !signal.aborted; n++) {
     const { body, itemHash } = signMessage(
       { type: 'POST', channel: 'outage', content: { type: 'note', content: n } },
