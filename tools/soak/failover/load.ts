@@ -34,7 +34,15 @@ export class Ledger {
   /** Answers other than success, and connections that broke, by what was said. */
   readonly refused = new Map<string, number>();
 
+  #awaySinceMs = -Infinity;
+
+  /** Whether somebody was lately refused for want of the database, and nothing acknowledged since. */
+  get isAway(): boolean {
+    return this.#awaySinceMs > (this.acknowledged.at(-1)?.atMs ?? 0);
+  }
+
   refuse(said: string): void {
+    if (said.includes('DATABASE_UNAVAILABLE')) this.#awaySinceMs = performance.now();
     this.refused.set(said, (this.refused.get(said) ?? 0) + 1);
   }
 
@@ -95,6 +103,30 @@ export const startWriters = (
   Promise.all(
     Array.from({ length: nodes * WRITERS_PER_NODE }, (_, n) => write(urlOf, n % nodes, ledger, signal)),
   );
+
+const HEALTH_MS = 500;
+const HEALTH_TIMEOUT_MS = 5_000;
+
+/** What `/health` of a process said while writers of that process were refused for want of the database, and otherwise; by status. */
+export async function watchHealth(
+  url: string,
+  isAway: () => boolean,
+  signal: AbortSignal,
+): Promise<Map<string, number>> {
+  const said = new Map<string, number>();
+  while (!signal.aborted) {
+    const wasAway = isAway();
+    const limit = AbortSignal.timeout(HEALTH_TIMEOUT_MS);
+    const status = await fetch(`${url}/health`, { signal: limit }).then(
+      async (answer) => ((await answer.json()) as { status: string }).status,
+      () => 'no answer',
+    );
+    const key = `${status}${wasAway && isAway() ? ' while the database was away' : ''}`;
+    said.set(key, (said.get(key) ?? 0) + 1);
+    await delay(HEALTH_MS);
+  }
+  return said;
+}
 
 /** Follows the events of one process, also when it is another one at the same address. */
 export class Stream {

@@ -1,11 +1,16 @@
 import { openDatabase } from '@skerry/database';
 import { createLogger } from '@skerry/kit';
-import { databaseUrl } from './page.ts';
+import { addressOf, databaseUrl, type Name } from './page.ts';
 
-/** What the primary says. */
-async function ask<T extends object>(query: string, values: readonly unknown[] = []): Promise<T[]> {
+/** What the primary says, or a server by name. */
+async function ask<T extends object>(
+  query: string,
+  values: readonly unknown[] = [],
+  name?: Name,
+): Promise<T[]> {
+  const url = databaseUrl();
   await using database = await openDatabase({
-    databaseUrl: databaseUrl(),
+    databaseUrl: name ? url.replace(/@[^/]+/, `@${addressOf(name)}`) : url,
     dataDir: '/nonexistent',
     log: createLogger('soak', 'silent'),
   });
@@ -19,11 +24,12 @@ export const readLog = () =>
     "select seq, case when kind = 'message' then data->>'item_hash' end as hash from events order by seq",
   );
 
-/** Those of the hashes that the database does not hold. */
-export async function findMissing(hashes: readonly string[]): Promise<string[]> {
+/** Those of the hashes that the database does not hold. @param name asks this server, where there may be two primaries */
+export async function findMissing(hashes: readonly string[], name?: Name): Promise<string[]> {
   const rows = await ask<{ hash: string }>(
     'select hash from unnest($1::text[]) as hash where not exists (select from messages where item_hash = hash)',
     [hashes],
+    name,
   );
   return rows.map(({ hash }) => hash);
 }

@@ -8,7 +8,7 @@ import { randomFrom } from '../../../services/gateway/src/tls/testing/fuzz.ts';
 import { Cluster } from './cluster.ts';
 import { Cores } from './cores.ts';
 import { CORES, FAULTS } from './faults.ts';
-import { Ledger, Stream, startWriters, Webhook } from './load.ts';
+import { Ledger, Stream, startWriters, Webhook, watchHealth } from './load.ts';
 import { databaseUrl } from './page.ts';
 import { readLog } from './rows.ts';
 import { say } from './say.ts';
@@ -89,6 +89,9 @@ async function play(): Promise<void> {
   const ledger = new Ledger();
   const written = startWriters(cores.urlOf, CORES, ledger, stop.signal);
   await until('the first acknowledgements', () => ledger.acknowledged.length > 20);
+  const health = Array.from({ length: CORES }, (_, index) =>
+    watchHealth(cores.urlOf(index), () => ledger.isAway, stop.signal),
+  );
 
   const gaps = await breakThings(cluster, cores, ledger);
   stop.abort();
@@ -111,6 +114,8 @@ async function play(): Promise<void> {
   const manyIds = [...ids.values()].filter((own) => own.size > 1).length;
 
   tellGaps(gaps);
+  for (const said of await Promise.all(health))
+    say(`/health: ${[...said].map(([status, count]) => `${count} x ${status}`).join(', ')}`);
   say(`refused: ${[...ledger.refused].map(([said, count]) => `${count} x ${said}`).join(', ')}`);
   say(
     `${ledger.acknowledged.length} acknowledged, ${lost.length} lost; streams: ${streams.map((stream) => `${stream.cursors.length} of ${cursors.length} events, ${stream.misplaced} twice or out of order`).join('; ')}; webhook: ${ids.size} events in ${webhook.attempts} calls, ${manyIds} under more than one id`,
