@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createSigner, generatePrivateKey, signMessage } from '@skerry/client';
 import { answerWith, openConsole } from '@skerry/console';
 
 /** A core node that never was: the console's files, and events as core nodes stream them, as many a second as wanted. */
@@ -17,6 +18,12 @@ const TICK_MS = 20;
 const PIECE_EVENTS = 5_000;
 const TYPES = ['POST', 'AGGREGATE', 'STORE', 'INSTANCE'];
 
+/** A signed message: what the page checks of each row that is seen. Of the same sender all the time, and so another one than the row says. */
+const SHARED = signMessage(
+  { type: 'POST', content: { type: 'soak', content: 'x'.repeat(300) } },
+  createSigner(generatePrivateKey()),
+).body;
+
 /** The event of a number, in the wire form of docs/api.md. Its hash is its number, so that a reader can be looked through for gaps. */
 function eventOf(number: number, timeMs: number): string {
   const data = {
@@ -28,7 +35,8 @@ function eventOf(number: number, timeMs: number): string {
     timestamp: Math.floor(timeMs / 1_000),
     content_type: number % 3 === 0 ? 'net-instance-status' : null,
   };
-  const body = JSON.stringify({ cursor: String(number), kind: 'message', time_ms: timeMs, data });
+  const event = { cursor: String(number), kind: 'message', time_ms: timeMs, data, shared: SHARED };
+  const body = JSON.stringify(event);
   return `id: ${number}\nevent: message\ndata: ${body}\n\n`;
 }
 
