@@ -24,7 +24,7 @@ enum {
   TOUCH_MS = 1000,
   AMPLIFICATION = 3,              /* RFC 9000 section 8.1 */
   MAX_UNHEARD_BYTES = 1024 * 1024, /* so that an instance cannot aim us at whoever once was a client */
-  MAX_MOVED_UNHEARD_BYTES = 64 * 1024, /* nor at whom a client says it is */
+  MAX_MOVED_UNHEARD_BYTES = 256 * 1024, /* nor at whom a client says it is */
 };
 
 struct list {

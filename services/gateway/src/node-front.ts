@@ -45,6 +45,7 @@ export async function startNodeFront(
         maxPerInstance: config.maxConnectionsPerInstance,
       },
       sharePort: config.sharePort,
+      quic: config.quic,
     },
     {
       ...config,

@@ -35,6 +35,12 @@ export class Datagrams implements AsyncDisposable {
     return this.heard.splice(0, count).map(({ bytes }) => bytes);
   }
 
+  /** Waits until something comes here or there; what came here is dropped. */
+  async takeOr(there: Datagrams): Promise<void> {
+    await until(() => this.heard.length + there.heard.length > 0);
+    this.heard.length = 0;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#socket.close();
     await once(this.#socket, 'close');
