@@ -203,17 +203,18 @@ static struct quic_flow *create(const struct quic_peer *peer, const struct packe
   return NULL;
 }
 
-/* Who is not proven to be where it says takes no place from those that are. */
+/* Who is not proven to be where it says takes no place from those that are: of these, who was silent for longest goes. */
 static void make_room(void) {
   if (lists[FLOW_UNDECIDED].count > MAX_UNDECIDED) give_up(lists[FLOW_UNDECIDED].first, QUIC_CROWDED_OUT);
   if (lists[FLOW_UNANSWERED].count + lists[FLOW_UNPROVEN].count + lists[FLOW_MOVED].count <= options.max_undecided) return;
+  struct quic_flow *silent = NULL;
   for (enum quic_state state = FLOW_UNANSWERED; state <= FLOW_MOVED; state++) {
-    if (!lists[state].first) continue;
-    /* What was answered is counted already. */
-    if (state == FLOW_UNANSWERED) give_up(lists[state].first, QUIC_CROWDED_OUT);
-    else end(lists[state].first);
-    return;
+    struct quic_flow *first = lists[state].first;
+    if (first && (!silent || now_ms - first->touched_ms > now_ms - silent->touched_ms)) silent = first;
   }
+  /* What was answered is counted already. */
+  if (silent->state == FLOW_UNANSWERED) give_up(silent, QUIC_CROWDED_OUT);
+  else end(silent);
 }
 
 /* The client goes on from another place: as another flow, so that the instance sees so, and nobody takes over the old one. */

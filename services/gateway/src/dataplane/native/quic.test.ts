@@ -356,6 +356,20 @@ describe('QUIC by name', () => {
     await until(() => world.instanceB.heard.length === 6);
   });
 
+  test('a crowd whose flows an instance answered keeps no newcomer out: who was silent for longest goes', async () => {
+    await using world = await openQuicWorld({ maxUndecided: 3 });
+    await using client = await Datagrams.open('127.0.0.1');
+    for (let number = 40; number < 46; number++) {
+      client.send(hello(NAME_A, id(number)), world.ports.https, '127.0.0.1');
+      await until(() => world.instanceA.heard.length === 1);
+      const { from } = world.instanceA.heard.pop()!;
+      world.instanceA.send(instanceInitial(id(number), id(number + 100)), from.port, from.address);
+      assert.deepEqual(await client.take(1), [instanceInitial(id(number), id(number + 100))]);
+    }
+    assert.equal(world.native.stats().quic.figures.quicOpen, 3);
+    assert.equal(world.count('crowded_out'), 0);
+  });
+
   test('a half hello is forgotten in time', async () => {
     await using world = await openQuicWorld({ helloTimeoutMs: 50 });
     await using client = await Datagrams.open('127.0.0.1');
