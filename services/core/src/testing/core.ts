@@ -96,6 +96,8 @@ export interface TestCoreOptions {
   readonly fileGraceMs?: number;
   readonly peers?: readonly PeerLink[];
   readonly standby?: Standby;
+  /** Whether it does what one process of several does alone; so unless said otherwise. */
+  readonly isLeading?: () => boolean;
   /** One that recovers each signature where left out. */
   readonly verifier?: Verifier;
 }
@@ -177,6 +179,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     verifier: options.verifier ?? inlineVerifier,
     links: options.peers ?? [],
     ...(options.standby && { standby: options.standby }),
+    ...(options.isLeading && { isLeading: options.isLeading }),
     // No time passes for the rate limits: however slow the machine, a rate is used up by its requests.
     limits: options.settings?.limits ?? { ...rateLimitsOf(config), now: () => 0 },
     now: options.now ?? Date.now,

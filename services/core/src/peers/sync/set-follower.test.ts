@@ -50,6 +50,28 @@ describe('several processes on one database', () => {
     assert.deepEqual(fingerprintOf(one), fingerprintOf(two));
   });
 
+  test('one that does not lead compares with peers and fetches nothing; what the other one fetched makes it synced', async () => {
+    await using peer = await createTestCore({ log });
+    await send(peer, 1, 2, 3);
+    await using database = await makeDatabase();
+    const peers = [linkTo('peer', () => peer)];
+    await using leading = await createTestCore({ database, peers, log });
+    let leads = false;
+    await using standing = await createTestCore({ database, peers, isLeading: () => leads, log });
+    const round = ({ rooms }: TestCore) => rooms.sync.syncer.round(new AbortController().signal);
+    const stateOf = ({ rooms }: TestCore) => rooms.sync.syncer.view().state;
+    assert.equal(await round(standing), false);
+    assert.deepEqual([stateOf(standing), sizeOf(standing)], ['syncing', 0]);
+    assert.equal(await round(leading), true);
+    await standing.rooms.sync.look();
+    assert.equal(await round(standing), true);
+    assert.deepEqual([stateOf(standing), sizeOf(standing)], ['synced', 3]);
+    await send(peer, 4);
+    leads = true;
+    assert.equal(await round(standing), true);
+    assert.equal(sizeOf(standing), 4, 'now it leads');
+  });
+
   test('one that was away for so long that its rows are deleted reads the set anew, and has lost nothing', async () => {
     await using database = await makeDatabase();
     await using one = await createTestCore({ database, log });
