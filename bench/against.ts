@@ -66,10 +66,15 @@ function checkOut(commit: string): string {
   return directory;
 }
 
+/** What `--json` of some commit printed. */
 function parseFigures(text: string): Figure[] {
-  const { figures } = JSON.parse(text) as { figures?: Figure[] };
-  if (!Array.isArray(figures)) throw new BenchError('a bench printed no figures');
-  return figures;
+  try {
+    const { figures } = JSON.parse(text) as { figures?: Figure[] };
+    if (Array.isArray(figures)) return figures;
+  } catch {
+    // It is said below.
+  }
+  throw new BenchError(`a bench printed no figures, but: ${text.slice(0, 200)}`);
 }
 
 /** A figure of both, and its ratio in each pair of runs. */
