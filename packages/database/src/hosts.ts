@@ -1,3 +1,4 @@
+import { within } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import pg from 'pg';
 import { cutOff } from './wire.ts';
@@ -6,6 +7,8 @@ import { cutOff } from './wire.ts';
 const HOSTS_MAX = 16;
 /** How long one of them may take to say whether it is the primary. */
 const PROBE_TIMEOUT_MS = 5_000;
+/** How long the others are waited for once one has said so. */
+const SLOWER_MS = 500;
 const DEFAULT_PORT = 5432;
 
 interface Host {
@@ -112,8 +115,15 @@ class Primary {
   }
 
   async #search(): Promise<Found> {
+    const found: Found[] = [];
+    const probes = this.#hosts.map(async (host) => {
+      found.push(await this.#probe(host));
+    });
     try {
-      return await Promise.any(this.#hosts.map((host) => this.#probe(host)));
+      await Promise.any(probes);
+      // One that was replaced may answer before the one that was promoted after it.
+      await within(SLOWER_MS, Promise.allSettled(probes), undefined);
+      return found.toSorted((a, b) => (a.timeline < b.timeline ? 1 : -1))[0]!;
     } catch (error) {
       const { errors } = error as AggregateError;
       const reasons = this.#hosts.map(

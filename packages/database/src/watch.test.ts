@@ -74,8 +74,9 @@ describe('a frozen server', () => {
     await using administrator = await openPool({ connectionString: second.url }, { log });
     await database.pool.query('select 1');
     await using _frozen = await freeze(first);
+    const stuck = codeOf(database.pool.query('select 1'));
     await administrator.pool.query('select pg_promote()');
-    assert.equal(await codeOf(database.pool.query('select 1')), 'DATABASE_UNAVAILABLE');
+    assert.equal(await stuck, 'DATABASE_UNAVAILABLE');
     const { rows } = await database.pool.query("select current_setting('port') as port");
     assert.equal(rows[0].port, new URL(second.url).port);
   });

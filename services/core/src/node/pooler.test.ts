@@ -8,19 +8,24 @@ import { startTcpTestServer, startTestPooler } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { signers } from '../testing/core.ts';
-import { startNode } from '../testing/node.ts';
+import { type NodeProcess, startNode } from '../testing/node.ts';
 
 const MESSAGES = 40;
+const NODES = 2;
 
-test('two core nodes share a database through PgBouncer in transaction mode', async (t) => {
+test('two processes of a core node share a database through PgBouncer in transaction mode', async (t) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-pooler-'));
   t.after(() => rm(home, { recursive: true, force: true }));
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTcpTestServer(createLogger('test', 'silent')));
   // Fewer connections to the server than either node has to the pooler.
   const { url } = stack.use(await startTestPooler(server.url, { default_pool_size: '6' }));
-  const nodes = await Promise.all(['a', 'b'].map((name) => startNode(join(home, name), url)));
-  for (const node of nodes) stack.defer(() => node.end('SIGKILL'));
+  const nodes: NodeProcess[] = [];
+  for (let index = 0; index < NODES; index++) {
+    const node = await startNode(home, url);
+    stack.defer(() => node.end('SIGKILL'));
+    nodes.push(node);
+  }
   const post = async (draft: { type: string; content: object }, to: number) => {
     const { body, itemHash } = signMessage({ channel: 'pooler', ...draft }, signers.alice);
     const send = async () => {
