@@ -37,7 +37,9 @@ export const nodeCases: Cases = {
       return { path: '/api/v0/events?cursor=0&limit=100' };
     }),
     refuses('INVALID_CURSOR', '/api/v0/events?cursor=x'),
+    succeeds('/api/v0/events?kinds=message,instance&bodies=shared'),
     refuses('INVALID_PARAMETERS', '/api/v0/events?limit=0'),
+    refuses('INVALID_PARAMETERS', '/api/v0/events?kinds=none'),
   ],
   'GET /api/ws0/messages': [
     refuses('UPGRADE_REQUIRED', '/api/ws0/messages'),
@@ -52,6 +54,21 @@ export const nodeCases: Cases = {
     }),
     refusesTooMany('/api/v0/state/digest', 10),
     refusesWithoutDatabase('/api/v0/state/digest'),
+  ],
+  'GET /api/v0/state/digest/messages': [
+    succeeds(async (core) => {
+      await given.aggregate(core);
+      return { path: '/api/v0/state/digest/messages' };
+    }),
+    refusesWithoutDatabase('/api/v0/state/digest/messages'),
+  ],
+  'GET /api/v0/state/digest/instances': [
+    succeeds(async (core) => {
+      await given.instance(core);
+      return { path: '/api/v0/state/digest/instances' };
+    }),
+    refusesTooMany('/api/v0/state/digest/instances', 10),
+    refusesWithoutDatabase('/api/v0/state/digest/instances'),
   ],
   'GET /api/v0/info/public.json': fromMemory('/api/v0/info/public.json'),
   'POST /api/v0/reachability': [
