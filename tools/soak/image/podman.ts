@@ -105,11 +105,17 @@ async function tryImage(server: Server): Promise<void> {
     console.log(await operator.do('cat deploy/.env'));
   });
   await clock.step('every service is healthy', () => operator.waitUntilHealthy());
-  await clock.step('the network counts scheduler, gateway and credit service', async () => {
-    const seen = await operator.do('curl -s http://127.0.0.1:4031/status');
-    const { services } = JSON.parse(seen) as { services: { online: number; total: number } };
-    assert.deepEqual(services, { ...services, online: 4, total: 4 }, seen);
-  });
+  await clock.step('the network counts scheduler, gateway and credit service', () =>
+    until(
+      'all are online',
+      () => operator.do('curl -s http://127.0.0.1:4031/status'),
+      (seen) => {
+        const { services } = JSON.parse(seen) as { services: { online: number; total: number } };
+        return services.total === 4 && services.online === 4;
+      },
+      SLOW,
+    ),
+  );
   const posted = await clock.step('a message is posted with the command in the image', () =>
     operator.do(blockOf('podman exec skerry-core skerry key new')),
   );
