@@ -14,11 +14,15 @@ const EXPLICIT_0 = 0xa0;
 const ECDSA_WITH_SHA256 = Buffer.from('2a8648ce3d040302', 'hex');
 const COMMON_NAME = Buffer.from('550403', 'hex');
 
+/** In the fewest bytes, as DER has it (X.690 §10.1); of a length below 2^16. */
+function lengthOf(bytes: number): number[] {
+  if (bytes < 0x80) return [bytes];
+  return bytes < 0x100 ? [0x81, bytes] : [0x82, bytes >> 8, bytes & 0xff];
+}
+
 function der(tag: number, ...contents: Uint8Array[]): Buffer {
   const content = Buffer.concat(contents);
-  const length =
-    content.length < 0x80 ? [content.length] : [0x82, (content.length >> 8) & 0xff, content.length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...length]), content]);
+  return Buffer.concat([Buffer.from([tag, ...lengthOf(content.length)]), content]);
 }
 
 const nameOf = (commonName: string) =>
