@@ -1,9 +1,8 @@
-import { useAction } from '../data/action.ts';
 import { useNetwork } from '../data/network.ts';
 import { verify } from '../data/workers.ts';
-import { Facts, Hash, Mark, Panel } from '../parts/basic.tsx';
+import { Facts, Hash, Mark } from '../parts/basic.tsx';
+import { CheckedHere } from '../parts/checked-here.tsx';
 import { RefusedList } from '../parts/refused-list.tsx';
-import { Failed } from '../parts/states.tsx';
 import { credits } from '../pure/credits.ts';
 import { count } from '../pure/format.ts';
 import type { AddedUp } from '../workers/account.ts';
@@ -67,30 +66,16 @@ function Result({ result }: { readonly result: AddedUp }) {
 export function AddUp({ address }: { readonly address: string }) {
   const { coreUrl, info } = useNetwork();
   const publishers = info?.trust.credit_publishers.value ?? [];
-  const { state, run } = useAction<undefined, AddedUp>((_, _signal, onProgress) =>
-    verify('account', { coreUrl, address, publishers }, { onProgress }),
-  );
-  const isRunning = state.kind === 'running';
   return (
-    <Panel title="Do not take its word" wide>
-      <p class="prose">
-        Every change of a balance is a message that a credit publisher signed. This tab can check each of them
-        and add them up, by the rules that core nodes follow.
-      </p>
-      <p class="actions">
-        <button type="button" class="primary" disabled={isRunning} onClick={() => run(undefined)}>
-          {isRunning ? 'Adding up' : 'Add up'}
-        </button>
-        <span class="muted" role="status">
-          {!isRunning
-            ? ''
-            : state.progress === null
-              ? 'loading the verifier'
-              : `${count(state.progress)} signatures checked`}
-        </span>
-      </p>
-      {state.kind === 'failed' ? <Failed failure={state.failure} /> : null}
-      {state.kind === 'done' ? <Result result={state.value} /> : null}
-    </Panel>
+    <CheckedHere<AddedUp>
+      title="Do not take its word"
+      about="Every change of a balance is a message that a credit publisher signed. This tab can check each of them and add them up, by the rules that core nodes follow."
+      action="Add up"
+      acting="Adding up"
+      counted="signatures checked"
+      check={(onProgress) => verify('account', { coreUrl, address, publishers }, { onProgress })}
+    >
+      {(result) => <Result result={result} />}
+    </CheckedHere>
   );
 }

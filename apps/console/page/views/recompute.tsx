@@ -1,21 +1,17 @@
-import { useEffect, useState } from 'preact/hooks';
-import { type Failure, failureOf } from '../data/failure.ts';
 import { messageLink, useNetwork } from '../data/network.ts';
 import { verify } from '../data/workers.ts';
-import { Badge, DateTime, Facts, Hash, Mark, Panel, Safe } from '../parts/basic.tsx';
+import { Badge, DateTime, Facts, Hash, Mark, Safe } from '../parts/basic.tsx';
+import { CheckedHere } from '../parts/checked-here.tsx';
 import { RefusedList } from '../parts/refused-list.tsx';
-import { Failed } from '../parts/states.tsx';
 import type { ComparedLine } from '../pure/compare.ts';
 import { count, latency, score } from '../pure/format.ts';
 import { LATENCIES } from '../pure/history.ts';
 import type { Recomputed } from '../workers/recompute.ts';
 
-/** What the reader pressed the button for. */
-type State =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'running'; readonly verified: number | null }
-  | { readonly kind: 'done'; readonly result: Recomputed; readonly elapsedMs: number }
-  | { readonly kind: 'failed'; readonly failure: Failure };
+interface Timed {
+  readonly result: Recomputed;
+  readonly elapsedMs: number;
+}
 
 const Line = ({ line }: { readonly line: ComparedLine }) => (
   <tr class={line.isEqual ? '' : 'differs'}>
@@ -52,7 +48,7 @@ const Lines = ({ lines }: { readonly lines: readonly ComparedLine[] }) => (
   </div>
 );
 
-function Verdict({ result, elapsedMs }: { readonly result: Recomputed; readonly elapsedMs: number }) {
+function Verdict({ result, elapsedMs }: Timed) {
   const { isSame, lines, nodes, refused, verified } = result;
   const different = nodes.filter(({ isEqual }) => !isEqual).length;
   const own = lines.filter(({ isEqual }) => !isEqual).length;
@@ -134,15 +130,7 @@ function Hours({ result, kind }: { readonly result: Recomputed; readonly kind: '
   );
 }
 
-function Result({
-  result,
-  elapsedMs,
-  kind,
-}: {
-  readonly result: Recomputed;
-  readonly elapsedMs: number;
-  readonly kind: 'core' | 'compute';
-}) {
+function Result({ result, elapsedMs, kind }: Timed & { readonly kind: 'core' | 'compute' }) {
   return (
     <>
       <Verdict result={result} elapsedMs={elapsedMs} />
@@ -175,50 +163,23 @@ interface RecomputeProps {
 /** Does the scoring in this tab, from measurements whose signatures it checks, and compares. */
 export function Recompute({ nodeId, kind, scores }: RecomputeProps) {
   const { coreUrl } = useNetwork();
-  const [state, setState] = useState<State>({ kind: 'idle' });
-  useEffect(() => setState({ kind: 'idle' }), [nodeId]);
-  const run = async () => {
-    if (!scores) return;
-    setState({ kind: 'running', verified: null });
+  const check = async (onProgress: (checked: number) => void): Promise<Timed> => {
     const startMs = performance.now();
-    try {
-      const result = await verify(
-        'recompute',
-        { coreUrl, scores, nodeId },
-        {
-          onProgress: (verified) => setState({ kind: 'running', verified }),
-        },
-      );
-      setState({ kind: 'done', result, elapsedMs: performance.now() - startMs });
-    } catch (error) {
-      setState({ kind: 'failed', failure: failureOf(error) });
-    }
+    const result = await verify('recompute', { coreUrl, scores: scores!, nodeId }, { onProgress });
+    return { result, elapsedMs: performance.now() - startMs };
   };
-  const isRunning = state.kind === 'running';
   return (
-    <Panel title="Do not take its word" wide>
-      <p class="prose">
-        A monitor published this score and signed it. This tab can do the same scoring from the signed
-        measurements, with the code that monitors run, and compare every line.
-      </p>
-      <p class="actions">
-        <button type="button" class="primary" disabled={!scores || isRunning} onClick={() => void run()}>
-          {isRunning ? 'Recomputing' : state.kind === 'done' ? 'Recompute again' : 'Recompute'}
-        </button>
-        <span class="muted" role="status">
-          {!scores
-            ? 'No scores were published yet.'
-            : state.kind !== 'running'
-              ? ''
-              : state.verified === null
-                ? 'loading the verifier'
-                : `${count(state.verified)} signatures checked`}
-        </span>
-      </p>
-      {state.kind === 'failed' ? <Failed failure={state.failure} /> : null}
-      {state.kind === 'done' ? (
-        <Result result={state.result} elapsedMs={state.elapsedMs} kind={kind} />
-      ) : null}
-    </Panel>
+    <CheckedHere<Timed>
+      key={nodeId}
+      title="Do not take its word"
+      about="A monitor published this score and signed it. This tab can do the same scoring from the signed measurements, with the code that monitors run, and compare every line."
+      action="Recompute"
+      acting="Recomputing"
+      counted="signatures checked"
+      hindrance={scores === undefined ? 'No scores were published yet.' : undefined}
+      check={check}
+    >
+      {(timed) => <Result {...timed} kind={kind} />}
+    </CheckedHere>
   );
 }

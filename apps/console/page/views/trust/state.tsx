@@ -1,10 +1,9 @@
 import type { RecomputedDigest } from '@skerry/client';
-import { useAction } from '../../data/action.ts';
 import { useNetwork } from '../../data/network.ts';
 import { verify } from '../../data/workers.ts';
-import { Facts, Hash, Mark, Panel } from '../../parts/basic.tsx';
+import { Facts, Hash, Mark } from '../../parts/basic.tsx';
+import { CheckedHere } from '../../parts/checked-here.tsx';
 import { RefusedList } from '../../parts/refused-list.tsx';
-import { Failed } from '../../parts/states.tsx';
 import { count } from '../../pure/format.ts';
 import type { RecomputedState } from '../../workers/digests.ts';
 
@@ -85,30 +84,16 @@ function Result({ state }: { readonly state: RecomputedState }) {
 export function StatePanel() {
   const { coreUrl, info } = useNetwork();
   const schedulers = info?.trust.schedulers.value ?? [];
-  const { state, run } = useAction<undefined, RecomputedState>((_, _signal, onProgress) =>
-    verify('state', { coreUrl, schedulers }, { onProgress }),
-  );
-  const isRunning = state.kind === 'running';
   return (
-    <Panel title="All that it has" wide>
-      <p class="prose">
-        A digest stands for all messages, another one for all machines. This tab reads the lists, folds every
-        machine out of its signed messages, and computes both anew.
-      </p>
-      <p class="actions">
-        <button type="button" class="primary" disabled={isRunning} onClick={() => run(undefined)}>
-          {isRunning ? 'Computing' : 'Compute anew'}
-        </button>
-        <span class="muted" role="status">
-          {!isRunning
-            ? ''
-            : state.progress === null
-              ? 'loading the verifier'
-              : `${count(state.progress)} lines read`}
-        </span>
-      </p>
-      {state.kind === 'failed' ? <Failed failure={state.failure} /> : null}
-      {state.kind === 'done' ? <Result state={state.value} /> : null}
-    </Panel>
+    <CheckedHere<RecomputedState>
+      title="All that it has"
+      about="A digest stands for all messages, another one for all machines. This tab reads the lists, folds every machine out of its signed messages, and computes both anew."
+      action="Compute anew"
+      acting="Computing"
+      counted="lines read"
+      check={(onProgress) => verify('state', { coreUrl, schedulers }, { onProgress })}
+    >
+      {(state) => <Result state={state} />}
+    </CheckedHere>
   );
 }
