@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { fork } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { run } from '../host/run.ts';
 import { until } from '../testing/wait.ts';
+import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
 import { wasmCommand } from './testing/attacks.ts';
 import { callOf, TestPrograms } from './testing/setup.ts';
 import { storedZip } from './testing/zip.ts';
@@ -17,6 +18,8 @@ import { storedZip } from './testing/zip.ts';
 
 /** Only what hangs takes as long. */
 const HANG_MS = 100_000;
+/** Enough that they are not all dead at once. */
+const DYING = 16;
 
 let room: TestPrograms;
 before(async () => {
@@ -333,6 +336,20 @@ describe('the room', () => {
     assert.equal((await again.outcomeOf(again.add('python3', 'print(1)'))).code, '200');
     assert.deepEqual(
       own.filter((name) => existsSync(join(groups, name))),
+      [],
+    );
+  });
+
+  test('groups are gone once they are cleared, though what is in them is still dying then', async () => {
+    const groups = new ControlGroups(findTrees()!, `skerry-test-${process.pid}`);
+    groups.prepare();
+    const { directories } = groups.create('one', { memoryBytes: 64 * 1024 ** 2, tasks: 64, cpus: 1 });
+    const children = Array.from({ length: DYING }, () => spawn('sleep', ['infinity'], { stdio: 'ignore' }));
+    for (const directory of directories)
+      for (const { pid } of children) writeFileSync(join(directory, 'cgroup.procs'), String(pid));
+    await groups.clear();
+    assert.deepEqual(
+      directories.filter((directory) => existsSync(join(directory, '..'))),
       [],
     );
   });

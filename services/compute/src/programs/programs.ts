@@ -199,7 +199,7 @@ export class Programs implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pool[Symbol.asyncDispose]();
-    this.#groups.clear();
+    await this.#groups.clear();
   }
 }
 

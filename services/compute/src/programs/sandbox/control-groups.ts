@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 
 /** What is needed of the kernel: without one of these a program could not be held to its limits. */
 const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
@@ -107,6 +108,9 @@ const STILL_PERIOD_US = 1_000_000;
 const STILL_QUOTA_US = 1_000;
 const RUN_BYTES = 4;
 const MOVES_MAX = 10;
+/** Processes that were killed are dead within milliseconds, on a machine that is busy within seconds. */
+const CLEAR_TURNS_MAX = 250;
+const CLEAR_PAUSE_MS = 20;
 
 /** All groups of one compute node. What an earlier process of it left is cleared first. */
 export class ControlGroups {
@@ -188,16 +192,22 @@ export class ControlGroups {
     return group;
   }
 
-  /** Removes what no sandbox uses any more. */
-  clear(): void {
-    for (const home of this.#homes()) {
+  /** Removes what no sandbox uses any more. What is dying holds its group until it is dead; the next start clears the rest. */
+  async clear(): Promise<void> {
+    for (let turn = 1; !this.#tryClear() && turn < CLEAR_TURNS_MAX; turn++) await setTimeout(CLEAR_PAUSE_MS);
+  }
+
+  /** Whether all of it is gone. */
+  #tryClear(): boolean {
+    for (const home of this.#homes().filter((one) => existsSync(one))) {
       try {
         this.#removeChildren(home);
         rmdirSync(home);
       } catch {
-        // A process that is dying still holds it; the next start clears it.
+        return false;
       }
     }
+    return true;
   }
 }
 
