@@ -204,6 +204,7 @@ test('what nothing keeps goes after its grace, what a message or another directo
     blobs: core.blobs,
     claims: core.rooms.files.claims,
     graceMs: 3_600_000,
+    doomedMs: 0,
     now: () => nowMs,
     log: createLogger('test', 'silent'),
   });
