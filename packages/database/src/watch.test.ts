@@ -33,6 +33,24 @@ async function signalServer(pid: number, signal: NodeJS.Signals): Promise<void> 
   for (const one of [pid, ...pids.filter((_, index) => parents[index] === pid)]) process.kill(one, signal);
 }
 
+/** A primary and its standby, a database that knows both, and somebody who can promote the standby. */
+async function startPair() {
+  await using stack = new AsyncDisposableStack();
+  const first = stack.use(await startTcpTestServer(log, { password: 'same' }));
+  const second = stack.use(await startTcpTestServer(log, { password: 'same', isStandby: true }));
+  const [one, two] = [first, second].map(({ url }) => new URL(url).host);
+  const database = stack.use(
+    await openDatabase({
+      databaseUrl: `postgresql://operator:same@${one},${two}/postgres`,
+      dataDir: '/nonexistent',
+      log,
+    }),
+  );
+  const administrator = stack.use(await openPool({ connectionString: second.url }, { log }));
+  const owned = stack.move();
+  return { first, second, database, administrator, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
 describe('a frozen server', () => {
   test('holds no query for ever, and is used again when it goes on', async () => {
     await using server = await startTcpTestServer(log);
@@ -63,15 +81,8 @@ describe('a frozen server', () => {
   });
 
   test('keeps nobody waiting where another one has taken over', async () => {
-    await using first = await startTcpTestServer(log, { password: 'same' });
-    await using second = await startTcpTestServer(log, { password: 'same', isStandby: true });
-    const [one, two] = [first, second].map(({ url }) => new URL(url).host);
-    await using database = await openDatabase({
-      databaseUrl: `postgresql://operator:same@${one},${two}/postgres`,
-      dataDir: '/nonexistent',
-      log,
-    });
-    await using administrator = await openPool({ connectionString: second.url }, { log });
+    await using pair = await startPair();
+    const { first, second, database, administrator } = pair;
     await database.pool.query('select 1');
     await using _frozen = await freeze(first);
     const stuck = codeOf(database.pool.query('select 1'));
@@ -83,15 +94,8 @@ describe('a frozen server', () => {
 });
 
 test('a server that goes on after another one was promoted is left', async () => {
-  await using first = await startTcpTestServer(log, { password: 'same' });
-  await using second = await startTcpTestServer(log, { password: 'same', isStandby: true });
-  const [one, two] = [first, second].map(({ url }) => new URL(url).host);
-  await using database = await openDatabase({
-    databaseUrl: `postgresql://operator:same@${one},${two}/postgres`,
-    dataDir: '/nonexistent',
-    log,
-  });
-  await using administrator = await openPool({ connectionString: second.url }, { log });
+  await using pair = await startPair();
+  const { second, database, administrator } = pair;
   const inUse = await database.pool.connect();
   await inUse.query('create table written (n int)');
   await administrator.pool.query('select pg_promote()');

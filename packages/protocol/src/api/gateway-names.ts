@@ -4,7 +4,7 @@ import { type Api, defaulted, orNull } from './operation.ts';
 const LIST_MAX = 500;
 const LIST_USUAL = 100;
 /** Beyond it, the gateway would spend longer on a stranger's page than on a connection. */
-const POSITION_MAX = 100_000;
+export const POSITION_MAX = 100_000;
 
 const pageQuery = Type.Object(
   {

@@ -1,7 +1,7 @@
 import type { CoreClient } from '@skerry/client';
 import type { Handlers } from '@skerry/kit';
 import { AppError, normaliseAddress, OWNER_HEADERS, parseItemHash, verifyOwnerPass } from '@skerry/protocol';
-import type { NAMES_API } from '@skerry/protocol/api/gateway-names';
+import { type NAMES_API, POSITION_MAX } from '@skerry/protocol/api/gateway-names';
 import type { DataPlane } from '../dataplane/port.ts';
 import { fullHostname } from '../table/compile.ts';
 import { isRoutable, whyHolder } from '../table/instance.ts';
@@ -20,9 +20,6 @@ interface Page {
   readonly position: number;
   readonly limit: number;
 }
-
-/** The furthest place that a page may begin at (packages/protocol/src/api/gateway-names.ts). */
-const POSITION_MAX = 100_000;
 
 function pageOf<T>(all: Iterable<T>, { position, limit }: Page): T[] {
   const page: T[] = [];
