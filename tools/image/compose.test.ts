@@ -15,6 +15,7 @@ interface Service {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly ports?: readonly string[];
+  readonly network_mode?: string;
   readonly volumes: readonly string[];
   readonly healthcheck: { readonly test: readonly string[] };
   readonly [more: string]: unknown;
@@ -81,12 +82,29 @@ describe('deploy/compose.yaml', () => {
     assert.deepEqual(roles.toSorted(), expected.toSorted());
   });
 
-  test('is heard on both families of its network: busybox wget tries one of them', () => {
-    const hosts = Object.values(services).flatMap(({ environment }) =>
-      Object.entries(environment).filter(([name]) => name.endsWith('_HOST')),
-    );
+  test('on the network of containers each is heard on both families: busybox wget tries one of them', () => {
+    const hosts = Object.values(services)
+      .filter(({ network_mode }) => network_mode === undefined)
+      .flatMap(({ environment }) => Object.entries(environment).filter(([name]) => name.endsWith('_HOST')));
     assert.ok(hosts.length > 0);
     assert.deepEqual(new Set(hosts.map(([, host]) => host)), new Set(['::']));
+  });
+
+  test("on the machine's network, where the gateway reaches instances over IPv6, it alone is open to others", () => {
+    const there = Object.values(services).filter(({ network_mode }) => network_mode === 'host');
+    assert.deepEqual(
+      there.map((service) => daemonOf(service).name),
+      ['gateway', 'status'],
+    );
+    const hosts = there.flatMap(({ environment }) =>
+      Object.entries(environment).filter(([name]) => name.endsWith('_HOST')),
+    );
+    assert.deepEqual(Object.fromEntries(hosts), {
+      SKERRY_GATEWAY_HOST: '::',
+      SKERRY_GATEWAY_API_HOST: '127.0.0.1',
+      SKERRY_STATUS_HOST: '127.0.0.1',
+    });
+    assert.ok(there.every(({ ports }) => ports === undefined));
   });
 
   for (const [what, wrong] of [
@@ -130,11 +148,12 @@ describe('deploy/compose.yaml', () => {
 
   test('each is asked how it is, at a port where it listens; the page names every port', () => {
     for (const [index, config] of checkSettings(TEXT).entries()) {
-      const [name, { ports = [], healthcheck }] = Object.entries(services)[index]!;
-      const inside = ports.map((port) => Number(port.split(':').at(-1)));
+      const [name, { ports, network_mode, healthcheck }] = Object.entries(services)[index]!;
       const listens = Object.entries(config)
-        .filter(([key]) => /port$/i.test(key))
-        .map(([, port]) => port);
+        .filter(([key]) => /^(\w+P|p)ort$/.test(key) && !key.startsWith('upstream'))
+        .map(([, port]) => Number(port));
+      const published = (ports ?? []).map((port) => Number(port.split(':').at(-1)));
+      const inside = network_mode === 'host' ? listens : published;
       for (const port of inside) assert.ok(listens.includes(port), `${name} does not listen at ${port}`);
       const asked = /http:\/\/(?:127\.0\.0\.1|core):(\d+)\//.exec(healthcheck.test.join(' '))?.[1];
       assert.ok(name === 'monitor' ? asked === '4024' : inside.includes(Number(asked)), `${name}: ${asked}`);

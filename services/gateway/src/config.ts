@@ -20,6 +20,9 @@ export const gatewayConfig = defineConfig(
     httpPort: settings.port(8080, 'port for plain HTTP to instances'),
     httpsPort: settings.port(8443, 'port for TLS to instances'),
     apiPort: settings.port(8081, "port of the gateway's own API"),
+    apiHost: settings.optionalText(
+      "address at which the gateway's own API listens, where it is not that of the other ports",
+    ),
     domain,
     coreUrl: settings.coreUrl('core node to read instances from'),
     nodeUrl: settings.optionalText(

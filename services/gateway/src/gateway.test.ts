@@ -265,6 +265,19 @@ describe('gateway', () => {
     assert.equal((status as { route_count: number }).route_count, 1);
   });
 
+  test('its own API can listen for this machine alone while the other ports are open to everybody', async () => {
+    await using scene = await Scene.open({
+      SKERRY_GATEWAY_HOST: '::',
+      SKERRY_GATEWAY_API_HOST: '127.0.0.2',
+    });
+    await scene.start();
+    assert.equal((await scene.api('/api/status')).status, 200);
+    const api = new URL(scene.urls[2]!);
+    assert.equal(api.hostname, '127.0.0.2');
+    await assert.rejects(fetch(`http://127.0.0.1:${api.port}/api/status`));
+    assert.equal((await fetch(`http://127.0.0.3:${new URL(scene.urls[0]!).port}/`)).status, 404);
+  });
+
   test('a port that is taken is said, and nothing is left open', async () => {
     await using scene = await Scene.open();
     await scene.start();

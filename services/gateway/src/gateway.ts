@@ -37,8 +37,8 @@ function accessOption(kind: GatewayConfig['accessLog'], log: Logger): Pick<DataP
 }
 
 /** A gateway that is being replaced shares the API's port with its successor. Throws PORT_IN_USE where somebody else has it. */
-async function checkApiPort({ host, apiPort, replace }: GatewayConfig): Promise<void> {
-  const failure = await findListenFailure(apiPort, host, replace);
+async function checkApiPort({ host, apiHost = host, apiPort, replace }: GatewayConfig): Promise<void> {
+  const failure = await findListenFailure(apiPort, apiHost, replace);
   if (failure) throw explainListenFailure(failure);
 }
 
@@ -127,7 +127,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
     instancePorts: [config.upstreamHttpsPort, config.upstreamHttpPort],
   });
   stack.defer(() => api.close());
-  const apiUrl = await listen(api, config.host, config.apiPort, true);
+  const apiUrl = await listen(api, config.apiHost ?? config.host, config.apiPort, true);
   stack.defer(() => stop.abort());
   sync.start();
 
