@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,9 +20,12 @@ const run = promisify(execFile);
 /** An address of this machine can be given and taken by root on Linux only. */
 export const canHoldAddresses = process.platform === 'linux' && process.geteuid?.() === 0;
 
+/** A random group of an address as it is printed everywhere: without a zero in front. */
+const randomGroup = () => randomInt(0x1000, 0x1_0000).toString(16);
+
 /** A random private network of this machine. */
 export const randomPrefix = () =>
-  `fd${randomBytes(1).toString('hex')}:${randomBytes(2).toString('hex')}:${randomBytes(2).toString('hex')}:1::/64`;
+  `fd${randomBytes(1).toString('hex')}:${randomGroup()}:${randomGroup()}:1::/64`;
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
