@@ -10,7 +10,7 @@ import {
 import type { WebhookAnswers, WebhookView } from '@skerry/protocol/api/core/webhooks';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
-import { lockPlanner, raiseVersion } from './endpoints.ts';
+import { raiseVersion } from './endpoints.ts';
 import { parseEventId } from './event-id.ts';
 import { findFirstSeq } from './log-time.ts';
 import {
@@ -80,12 +80,11 @@ type Action<A extends WebhookAction> = (
 async function change(
   { db, now }: ActionRooms,
   { number }: WebhookRow,
-  apply: (trx: Transaction<Schema>, lastSeq: number) => Promise<unknown>,
+  apply: (trx: Transaction<Schema>) => Promise<unknown>,
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const { last_seq } = await lockPlanner(trx);
     const version = await raiseVersion(trx);
-    await apply(trx, last_seq);
+    await apply(trx);
     await trx
       .updateTable('webhooks')
       .set({ version, updated_ms: now() })
@@ -114,10 +113,11 @@ const pause: Action<'pause'> = async (rooms, row) => {
 };
 
 const resume: Action<'resume'> = async (rooms, row, { missed = 'deliver' }) => {
-  await change(rooms, row, (trx, lastSeq) =>
+  // What is skipped ends with the log and not where the planner is, which may have to read some of it yet.
+  await change(rooms, row, (trx) =>
     sql`
       update webhooks set status = 'active', reason = null, failing_since_ms = null, hold_until_ms = 0,
-        behind_seq = case when ${missed === 'skip'} then ${lastSeq}::bigint else behind_seq end
+        behind_seq = case when ${missed === 'skip'} then (select last_seq from event_counter) else behind_seq end
       where number = ${row.number} and status in ('paused', 'disabled')`.execute(trx),
   );
   return reload(rooms, row);
