@@ -250,6 +250,7 @@ describe('gateway', () => {
     scene.core.putQuietly(running);
     await scene.start();
     await scene.untilActive();
+    await scene.untilStored();
     const [http, https, api] = scene.urls.map((url) => new URL(url).port);
     const config = readConfig(gatewayService.config, {
       ...scene.settings,

@@ -9,6 +9,7 @@ import { TEST_CACHE } from '../dataplane/native/testing/built.ts';
 import { ask } from '../dataplane/testing/suite/http-client.ts';
 import { until } from '../dataplane/testing/suite/world.ts';
 import { gatewayService } from '../index.ts';
+import { readState } from '../sync/store.ts';
 import { TestingCore } from '../sync/testing/core.ts';
 
 export const HASH = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
@@ -88,6 +89,15 @@ export class Scene implements AsyncDisposable {
 
   async untilActive(active = true): Promise<void> {
     await until(async () => (await this.api(`/api/hash/${HASH}`)).body.active === active);
+  }
+
+  /** Until the route is kept for whoever starts on the same data directory. */
+  async untilStored(): Promise<void> {
+    const policy = { allowLocal: true, allowPrivate: true };
+    await until(async () => {
+      const stored = await readState(this.dataDir, policy, log);
+      return stored?.instances.some(({ hash, ipv6 }) => hash === HASH && ipv6 !== null) === true;
+    });
   }
 
   sync(body?: object, key = KEY) {
