@@ -143,6 +143,8 @@ async function runTogether(paths: readonly string[], limitMs: number): Promise<F
   const title = `\n${paths.join('\n')} (${(outcome.elapsedMs / 1000).toFixed(1)} s, ${outcome.cpuSeconds.toFixed(1)} CPU s)`;
   if (!isCounted) {
     say(`${title}\nfailed in one process; each runs again in its own: ${outcome.failed.join('; ')}`);
+    // It may pass by itself: then this is all that is ever told of it.
+    for (const error of outcome.errors) say(`  ${error}`);
     return outcome;
   }
   tally.passed += outcome.passed;

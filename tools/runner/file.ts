@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ROOT } from '../source.ts';
 import type { CpuAccounts } from './cpu.ts';
+import { busyFactor } from './limits.ts';
 import { type Descendant, markedEnvironment, newMark, ProcessTree, readLastWords } from './processes.ts';
 import type { Report } from './reporter.ts';
 
@@ -13,6 +14,8 @@ export interface FileOutcome {
   readonly passed: number;
   /** A line each. */
   readonly failed: readonly string[];
+  /** What failed tests said. */
+  readonly errors: readonly string[];
   readonly skipped: readonly string[];
   /** What the file and its children printed, and what the runner says about it. */
   readonly output: string;
@@ -167,7 +170,7 @@ async function endEarly(child: ChildProcess, ended: Promise<unknown>, tree: Proc
   const over = new AbortController();
   await Promise.race([ended, delay(FAREWELL_MS, undefined, { signal: over.signal }).catch(() => {})]);
   over.abort();
-  await tree.end(KILL_LIMIT_MS);
+  await tree.end(KILL_LIMIT_MS * busyFactor());
 }
 
 /** Runs test files in a process of their own. When it resolves nothing that they started runs any more. */
@@ -184,7 +187,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
   const looking = setInterval(() => tree.look(), LOOK_MS);
   const why = await waitForEnd(ended, record, options);
   if (why === undefined) {
-    const left = await tree.waitForEnd(LEFT_BEHIND_MS);
+    const left = await tree.waitForEnd(LEFT_BEHIND_MS * busyFactor());
     if (left.length > 0) {
       record.failed.push(`${path} left ${left.length} processes behind`);
       record.print(`\nThe file ended and left these behind:\n${describeProcesses(left)}\n`);
@@ -199,7 +202,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
     await endEarly(child, ended, tree);
   }
   clearInterval(looking);
-  const stuck = await tree.end(KILL_LIMIT_MS);
+  const stuck = await tree.end(KILL_LIMIT_MS * busyFactor());
   if (stuck.length > 0) {
     record.failed.push(
       `${path} started processes that cannot be ended: ${stuck.map(({ pid }) => pid).join(', ')}`,
@@ -219,6 +222,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
     failed: record.failed.map((what) =>
       what.startsWith(path) || options.paths.length > 1 ? what : `${what} (${path})`,
     ),
+    errors: record.errors,
     skipped: record.skipped,
     output: record.output,
     elapsedMs: performance.now() - startMs,
