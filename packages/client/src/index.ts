@@ -56,6 +56,7 @@ export { publishScores } from './scoring/publish.ts';
 export {
   type RefusedMessage,
   readMetricsMessages,
+  readNewestMetrics,
   readRegistrations,
   readVersionTable,
   type ScoringSource,

@@ -31,7 +31,7 @@ async function recompute(page: Page): Promise<string | null> {
 
 /** What is there when a view has everything, by the address of the view. */
 const viewsOf = ({ nodeId, machineId, owner }: Tour): Readonly<Record<string, string>> => ({
-  '': '.verdict[data-state]',
+  '': '.wide-row [data-mark=proven]',
   'nodes?sort=score&order=down': 'table.rows tbody tr',
   [`nodes/${nodeId}`]: '.bars .good',
   machines: '.rows [data-mark=proven]',

@@ -16,6 +16,7 @@ export { Keys } from './owner/keys.tsx';
 export { MachineActions } from './owner/machine-actions.tsx';
 export { ProgramPage } from './owner/program.tsx';
 export { Programs } from './owner/programs.tsx';
+export { Providers } from './providers.tsx';
 export { RandomValues } from './random.tsx';
 export { Trust } from './trust/trust.tsx';
 export { Webhooks } from './webhooks/webhooks.tsx';

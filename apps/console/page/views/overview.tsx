@@ -11,6 +11,7 @@ import {
 } from '../data/questions.ts';
 import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Stat, Time } from '../parts/basic.tsx';
 import { Spark } from '../parts/chart.tsx';
+import { Lazy } from '../parts/lazy.tsx';
 import { Empty, Failed, Loaded, Loading, Unknown } from '../parts/states.tsx';
 import { count, mebibytes, score } from '../pure/format.ts';
 import { type Room, roomOf } from '../pure/nodes.ts';
@@ -344,6 +345,9 @@ export const Overview = () => (
     <h1 class="unseen">Overview</h1>
     <Verdict />
     <Stats />
+    <div class="wide-row">
+      <Lazy load={() => import('./later.tsx')} show={({ Providers }) => <Providers />} />
+    </div>
     <div class="flow">
       <RoomPanel />
       <ServicesPanel />

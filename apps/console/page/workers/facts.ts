@@ -1,5 +1,11 @@
-import { call, type ListedMessage, readPublishedScores, verifyListed } from '@skerry/client';
-import { AppError, fieldsOf, isInstanceAddress, NETWORK_POST } from '@skerry/protocol';
+import {
+  call,
+  type ListedMessage,
+  readNewestMetrics,
+  readPublishedScores,
+  verifyListed,
+} from '@skerry/client';
+import { AppError, fieldsOf, isInstanceAddress, NETWORK_POST, type NodeRecord } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 
 /** One thing that the core node says, beside what was signed. */
@@ -101,5 +107,40 @@ export async function judgeScore(question: {
       : { kind: 'wrong', why: `the monitor ${publisher} signed ${signed ?? 'none'}`, itemHash: scores };
   } catch (error) {
     return judgeFailure(error, scores);
+  }
+}
+
+/** The autonomous system that a monitor found a node in. */
+export type Found = Pick<NodeRecord, 'nodeId' | 'asn' | 'asName'>;
+
+export interface FoundSystems {
+  readonly fact: JudgedFact;
+  /** Unix seconds; null where nothing was measured. */
+  readonly measuredAt: number | null;
+  readonly found: readonly Found[];
+}
+
+const NONE = { measuredAt: null, found: [] };
+
+/** Which networks nodes are in, by the newest measurements, whose signature is checked. @param publishers whose measurements count */
+export async function findSystems(question: {
+  readonly coreUrl: string;
+  readonly publishers: readonly string[];
+}): Promise<FoundSystems> {
+  const { coreUrl, publishers } = question;
+  const nobody = { kind: 'said' as const, why: 'no monitor measured the nodes', itemHash: null };
+  if (publishers.length === 0) return { ...NONE, fact: nobody };
+  try {
+    const newest = await readNewestMetrics({ coreUrl }, publishers);
+    if (!newest) return { ...NONE, fact: nobody };
+    const { itemHash, time, report } = newest;
+    const found = [...report.core, ...report.compute];
+    return {
+      fact: { kind: 'proven', why: 'signed by a monitor', itemHash },
+      measuredAt: time,
+      found: found.map(({ nodeId, asn, asName }) => ({ nodeId, asn, asName })),
+    };
+  } catch (error) {
+    return { ...NONE, fact: judgeFailure(error, null) };
   }
 }

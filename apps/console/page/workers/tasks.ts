@@ -6,7 +6,7 @@ import { type Action, act, type Done } from './actions.ts';
 import { signerThatAsks, type ToSign } from './ask-owner.ts';
 import { type RecomputedState, recomputeState } from './digests.ts';
 import { type Owner, type Priced, quote } from './explain.ts';
-import { type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
+import { type FoundSystems, findSystems, type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from './listed.ts';
 import type { MachineAt } from './machine.ts';
 import { type Copies, type CopyAction, workOnCopies } from './machine-copies.ts';
@@ -64,6 +64,13 @@ export interface Tasks {
   readonly score: {
     readonly asked: Parameters<typeof judgeScore>[0];
     readonly answer: JudgedFact;
+  };
+  readonly systems: {
+    readonly asked: Parameters<typeof findSystems>[0] & {
+      /** The newest scores: with others there are other measurements. */
+      readonly scores: string | undefined;
+    };
+    readonly answer: FoundSystems;
   };
   readonly random: {
     readonly asked: { readonly coreUrl: string; readonly claim: unknown };
@@ -136,6 +143,7 @@ const HANDLERS: Handlers = {
   account: (asked, onProgress) => addUp(asked, onProgress),
   address: judgeAddress,
   score: judgeScore,
+  systems: findSystems,
   random: ({ coreUrl, claim }) => judgeDraw(coreUrl, claim),
   images: () => IMAGES,
   quote: ({ coreUrl, priced }) => quote(coreUrl, priced),

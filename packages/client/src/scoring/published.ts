@@ -14,7 +14,7 @@ import {
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
 import { readAggregate } from '../aggregate.ts';
-import { callRows, type UnreadableRow } from '../call.ts';
+import { call, callRows, type UnreadableRow } from '../call.ts';
 import { readPages } from '../pages.ts';
 import { type SignedMessageSource, verifyListed } from '../signed-message.ts';
 
@@ -70,6 +70,35 @@ const refusalOfRow = ({ row, error }: UnreadableRow) => {
   return refusalOf(typeof itemHash === 'string' ? itemHash : 'a row without a hash', error);
 };
 
+const metricsOf = (publishers: readonly string[]) => ({
+  msgTypes: 'POST',
+  contentTypes: METRICS_POST_TYPES.join(','),
+  channels: SCORING_CHANNEL,
+  owners: publishers.join(','),
+});
+
+/**
+ * The newest metrics message of these publishers; undefined where there is none. Throws AppError where it is not what its
+ * publisher signed.
+ */
+export async function readNewestMetrics(
+  source: SignedMessageSource,
+  publishers: readonly string[],
+): Promise<MetricsMessage | undefined> {
+  const query = { ...metricsOf(publishers), pagination: 1 };
+  const { messages } = await call(
+    source.coreUrl,
+    NETWORK_LISTS_API.listNetworkMessages,
+    { query },
+    {
+      signal: source.signal,
+      timeoutMs: TIMEOUT_MS,
+    },
+  );
+  const [row] = messages;
+  return row && verifyMetrics(source, row, new Set(publishers));
+}
+
 /**
  * The metrics messages of these publishers, newest first, a page at a time. Every signature and hash is verified here;
  * what the core node gives without one does not count, and `onRefused` is told.
@@ -83,10 +112,7 @@ export async function* readMetricsMessages(
   const trusted = new Set(publishers);
   let verified = 0;
   const filter = {
-    msgTypes: 'POST',
-    contentTypes: METRICS_POST_TYPES.join(','),
-    channels: SCORING_CHANNEL,
-    owners: publishers.join(','),
+    ...metricsOf(publishers),
     startDate: period.from,
     endDate: period.to,
     pagination: MESSAGES_PER_PAGE,

@@ -145,6 +145,12 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
       body.replace(/"subdomain":"(.)/, (_, letter) => `"subdomain":"${letter === 'a' ? 'b' : 'a'}`),
     mark: '.rows [data-mark=wrong]',
   },
+  'a measurement of where nodes are': {
+    view: '',
+    answers: '**/api/v0/messages.json?*net-scoring-metrics*',
+    change: (body) => body.replace(/(\\"asn\\":)(\d)/, (_, head, digit) => head + otherDigit(digit)),
+    mark: '.wide-row [data-mark=wrong]',
+  },
   'a score': {
     view: `nodes/${nodeId}`,
     answers: '**/api/v0/messages.json?*net-scoring-scores*',
