@@ -61,7 +61,7 @@ const allFiles = globSync('{packages,services,apps,devnet,tools}/**/*.soak.test.
   cwd: ROOT,
   exclude: ['**/node_modules/**'],
 }).sort();
-const USAGE = `npm run soak [-- [NAME ...] [--seconds N] [--seed N] [--seeds N] [--asynchronous]]
+const USAGE = `npm run soak [-- [NAME ...] [--seconds N] [--seed N] [--seeds N] [--only TEXT] [--asynchronous]]
 
 What npm test does briefly, for as long as wanted. NAME is one of these, or a part of a file's path;
 without one, all run.
@@ -71,6 +71,7 @@ ${list([...Object.keys(FUZZERS), ...allFiles])}
   --seconds N   how long each of the first kind runs (default 60)
   --seed N      where it begins; a failure names its seed
   --seeds N     sim: so many seeds, however long they take
+  --only TEXT   failover: breaks only what has this in its name, such as 'SIGSTOP of the primary'
   --asynchronous   failover: standbys may lack what was acknowledged
   -h, --help    this text`;
 const { values, positionals } = parseCommand(USAGE, {
@@ -78,6 +79,7 @@ const { values, positionals } = parseCommand(USAGE, {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     seeds: { type: 'string' },
+    only: { type: 'string' },
     asynchronous: { type: 'boolean' },
   },
   allowPositionals: true,
@@ -86,6 +88,7 @@ const options = {
   seconds: Number(values.seconds),
   seed: Number(values.seed ?? Date.now() % 2 ** 31),
   seeds: values.seeds === undefined ? undefined : Number(values.seeds),
+  only: values.only,
   isAsynchronous: values.asynchronous,
 };
 const isWanted = (name: string) =>

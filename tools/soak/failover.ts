@@ -1,19 +1,26 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod } from 'node:fs/promises';
+import { chmod, cp, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensurePrograms } from '../prerequisites.ts';
+import { logsOf } from './failover/logs.ts';
 import { type SoakOptions, withDirectory } from './options.ts';
 
 /** What the page installs. */
-const PROGRAMS = { etcd: 'etcd-server', patroni: 'patroni', pg_ctlcluster: 'postgresql-15' };
+const PROGRAMS = {
+  etcd: 'etcd-server',
+  haproxy: 'haproxy',
+  patroni: 'patroni',
+  pg_ctlcluster: 'postgresql-15',
+};
 /** A network and processes of its own: whatever it leaves ends with it. */
 const APART = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
 const SCENARIOS = join(import.meta.dirname, 'failover');
 
 /** A core node on the database of docs/high-availability.md, of which parts are killed and frozen. */
-export async function soakFailover({ seconds, seed, isAsynchronous }: SoakOptions): Promise<void> {
+export async function soakFailover({ seconds, seed, only, isAsynchronous }: SoakOptions): Promise<void> {
   assert.equal(
     process.geteuid?.(),
     0,
@@ -24,11 +31,14 @@ export async function soakFailover({ seconds, seed, isAsynchronous }: SoakOption
     // Of PostgreSQL's user, too.
     await chmod(directory, 0o755);
     const scenario = join(SCENARIOS, isAsynchronous ? 'asynchronous.ts' : 'run.ts');
-    const program = [process.execPath, scenario, directory, String(seconds), String(seed)];
+    const program = [process.execPath, scenario, directory, String(seconds), String(seed), only ?? ''];
     // The shell stays, and takes the ends of processes whose parent was killed.
     const begin = ['sh', '-c', 'ip link set lo up; "$@"; exit $?', 'sh', ...program];
     const child = spawn('unshare', [...APART, ...begin], { stdio: ['ignore', 'inherit', 'inherit'] });
     const [code] = (await once(child, 'exit')) as [number | null];
-    assert.equal(code, 0, 'the scenario failed; its last words are above');
+    if (code === 0) return;
+    const kept = await mkdtemp(join(tmpdir(), 'skerry-failover-logs-'));
+    await cp(logsOf(directory), kept, { recursive: true });
+    assert.fail(`the scenario failed; its last words are above, and the logs of all parts in ${kept}`);
   });
 }

@@ -3,14 +3,15 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '@skerry/kit/testing/until';
-import { Cluster } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 import { Cores } from './cores.ts';
 import { Ledger, startWriters } from './load.ts';
-import { databaseUrl, type Name } from './page.ts';
+import { ANSWERING, openNode, WRITING } from './node.ts';
+import type { Name } from './page.ts';
 import { findMissing } from './rows.ts';
 import { say } from './say.ts';
+import { playOn } from './scenario.ts';
 
-const CORES = 2;
 const PEER_PORT = 4_140;
 /** How far the standbys lag behind when the primary goes. */
 const LAG_MS = 2_000;
@@ -54,7 +55,7 @@ async function loseSome(
 ): Promise<number> {
   const name = await cluster.primary();
   const countLosses = async () => {
-    const losses = Array.from({ length: CORES }, (_, index) => readMetric(cores.urlOf(index), LOSSES));
+    const losses = [...ANSWERING, ...WRITING].map((index) => readMetric(cores.urlOf(index), LOSSES));
     return (await Promise.all(losses)).reduce((sum, one) => sum + one, 0);
   };
   const before = await countLosses();
@@ -80,23 +81,17 @@ async function loseSome(
   return lost;
 }
 
-async function play(): Promise<void> {
-  await using stack = new AsyncDisposableStack();
-  const cluster = new Cluster(directory, false);
-  await cluster.open();
-  say('three servers are in step');
+async function play(cluster: Cluster, stack: AsyncDisposableStack): Promise<void> {
   const common = { SKERRY_CORE_SYNC_INTERVAL_SECONDS: '5' };
   const peerUrl = `http://127.0.0.1:${PEER_PORT}`;
-  const cores = stack.use(new Cores(directory, databaseUrl(), { ...common, SKERRY_CORE_PEERS: peerUrl }));
-  const peer = stack.use(
-    new Cores(directory, undefined, { ...common, SKERRY_CORE_PEERS: cores.urlOf(0) }, PEER_PORT),
-  );
-  await peer.start(0);
-  for (let index = 0; index < CORES; index++) await cores.start(index);
-  say('two core processes and a peer serve');
+  const cores = await openNode(directory, stack, { ...common, SKERRY_CORE_PEERS: peerUrl });
+  const settings = { ...common, SKERRY_CORE_PEERS: cores.urlOf(0) };
+  const peer = stack.use(new Cores(directory, PEER_PORT, [{ name: 'peer', settings }]));
+  await peer.open();
+  say('two core processes answer, two are candidates for writing; a peer serves');
   const ledger = new Ledger();
   const stop = new AbortController();
-  const written = startWriters(cores.urlOf, CORES, ledger, stop.signal);
+  const written = startWriters(cores.urlOf, ANSWERING.length, ledger, stop.signal);
   const endMs = performance.now() + Number(seconds) * 1_000;
   let lost = 0;
   for (let n = 0; performance.now() < endMs; n++) {
@@ -121,5 +116,4 @@ async function play(): Promise<void> {
   assert.ok(lost > 0, 'the standbys lagged');
 }
 
-await play();
-process.exit(0);
+await playOn(directory, false, play);

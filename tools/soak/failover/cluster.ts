@@ -1,14 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '@skerry/kit/testing/until';
 import pg from 'pg';
 import { run } from '../../../services/compute/src/host/run.ts';
+import { logOf } from './logs.ts';
 import { addressOf, databaseStatements, etcdSettings, NAMES, type Name, patroniConfig } from './page.ts';
+import { Program } from './program.ts';
 
 const AS_POSTGRES = ['setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--init-groups', '--'];
 const ASK_TIMEOUT_MS = 2_000;
+const LOOK_MS = 250;
+/** A server may have to be rewound first. */
+const WHOLE_LIMIT_MS = 180_000;
+/** Of three. */
+const MOST = 2;
 
 interface Member {
   readonly name: string;
@@ -17,37 +22,7 @@ interface Member {
   readonly lag?: number | string;
 }
 
-/** A program of a server, which is started again after it was killed. */
-class Program {
-  readonly #command: readonly string[];
-  readonly #env: Readonly<Record<string, string>>;
-  readonly #log: string;
-  #child: ChildProcess | undefined;
-
-  constructor(command: readonly string[], env: Readonly<Record<string, string>>, log: string) {
-    this.#command = command;
-    this.#env = env;
-    this.#log = log;
-  }
-
-  get pid(): number {
-    return this.#child!.pid!;
-  }
-
-  start(): void {
-    const log = openSync(this.#log, 'a');
-    const [program, ...args] = this.#command as [string, ...string[]];
-    const env = { PATH: process.env.PATH, LANG: 'C.UTF-8', ...this.#env };
-    this.#child = spawn(program, args, { stdio: ['ignore', log, log], env });
-    closeSync(log);
-  }
-
-  async kill(): Promise<void> {
-    const ended = once(this.#child!, 'exit');
-    this.#child!.kill('SIGKILL');
-    await ended;
-  }
-}
+const leaderOf = (members: readonly Member[]) => members.find(({ role }) => role === 'leader')?.name;
 
 /** Three servers with etcd, Patroni and PostgreSQL, as the page makes them. */
 export class Cluster {
@@ -67,7 +42,10 @@ export class Cluster {
     };
     this.etcd = new Map(
       NAMES.map((name) =>
-        make(name, (own) => new Program(['etcd'], etcdSettings(name, `${own}/etcd`), `${own}/etcd.log`)),
+        make(
+          name,
+          (own) => new Program(['etcd'], etcdSettings(name, `${own}/etcd`), logOf(directory, `etcd-${name}`)),
+        ),
       ),
     );
     this.patroni = new Map(
@@ -75,7 +53,7 @@ export class Cluster {
         make(name, (own) => {
           const path = `${own}/patroni.yml`;
           writeFileSync(path, patroniConfig(name, own, isSynchronous));
-          return new Program([...AS_POSTGRES, 'patroni', path], {}, `${own}/patroni.log`);
+          return new Program([...AS_POSTGRES, 'patroni', path], {}, logOf(directory, `patroni-${name}`));
         }),
       ),
     );
@@ -95,36 +73,40 @@ export class Cluster {
     await client.end();
   }
 
-  /** As any of them tells it; empty where none answers. */
-  async members(): Promise<readonly Member[]> {
-    for (const name of NAMES) {
-      try {
-        const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
-        const answer = await fetch(`http://${addressOf(name)}:8008/cluster`, { signal });
-        const { members } = (await answer.json()) as { members: Member[] };
-        if (members.some(({ role }) => role === 'leader')) return members;
-      } catch {
-        // Killed or frozen: another one is asked.
-      }
+  /** As the Patroni of one server tells it; empty where it does not answer, as one that was killed or is frozen. */
+  async membersBy(name: Name): Promise<readonly Member[]> {
+    try {
+      const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
+      const answer = await fetch(`http://${addressOf(name)}:8008/cluster`, { signal });
+      return ((await answer.json()) as { members: Member[] }).members;
+    } catch {
+      return [];
     }
-    return [];
   }
 
+  #views = (): Promise<(readonly Member[])[]> => Promise.all(NAMES.map((name) => this.membersBy(name)));
+
+  /** The server that most of them take for the primary: one that was frozen may not have heard yet. */
   async primary(): Promise<Name> {
-    const find = async () => (await this.members()).find(({ role }) => role === 'leader')?.name;
-    return (await until('a primary', find)) as Name;
+    const find = async () => {
+      const leaders = (await this.#views()).map(leaderOf);
+      return NAMES.find((name) => leaders.filter((leader) => leader === name).length >= MOST);
+    };
+    return (await until('a primary', find, Boolean, { everyMs: LOOK_MS, limitMs: WHOLE_LIMIT_MS }))!;
   }
 
-  /** Resolves when all three run, and one of them is the synchronous standby where there is to be one. */
+  /** Resolves when every Patroni says that all three run, and that one of them is the synchronous standby where there is to be one. */
   async whole(): Promise<void> {
     const standby = this.#isSynchronous ? 'sync_standby' : 'replica';
+    const isWhole = (members: readonly Member[]) =>
+      members.filter(({ state }) => state === 'running' || state === 'streaming').length === NAMES.length &&
+      members.some(({ role }) => role === standby) &&
+      members.every(({ role, lag }) => role === 'leader' || lag === 0);
     await until(
       'all servers are in step',
-      () => this.members(),
-      (members) =>
-        members.filter(({ state }) => state === 'running' || state === 'streaming').length === NAMES.length &&
-        members.some(({ role }) => role === standby) &&
-        members.every(({ role, lag }) => role === 'leader' || lag === 0),
+      () => this.#views(),
+      (views) => views.every(isWhole) && new Set(views.map(leaderOf)).size === 1,
+      { everyMs: LOOK_MS, limitMs: WHOLE_LIMIT_MS },
     );
   }
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
 import type { Cores } from './cores.ts';
+import type { Leads } from './leads.ts';
+import { ANSWERING } from './node.ts';
 import { NAMES, type Name } from './page.ts';
 
-/** Core processes on the database. */
-export const CORES = 2;
 /** A machine is away for so long. */
 const AWAY_MS = 12_000;
 const FROZEN_MS = 15_000;
@@ -12,15 +12,16 @@ const FROZEN_MS = 15_000;
 export interface Place {
   readonly cluster: Cluster;
   readonly cores: Cores;
+  readonly leads: Leads;
   /** A whole number below another. */
   readonly random: (below: number) => number;
 }
 
 /** Something that breaks, and comes back. Resolves when it has come back; the cluster may still have to catch up. */
-interface Fault {
+export interface Fault {
   readonly name: string;
-  /** Whether writes may stop meanwhile at every process. */
-  readonly takesDatabase: boolean;
+  /** What stands still meanwhile: the database for everybody, a process that answers, who leads, or nothing. */
+  readonly takes: 'database' | 'process' | 'lead' | 'nothing';
   readonly play: (place: Place) => Promise<void>;
 }
 
@@ -35,7 +36,7 @@ async function freeze({ cluster }: Place, pids: readonly number[]): Promise<void
 export const FAULTS: readonly Fault[] = [
   {
     name: 'kill -9 of the primary server',
-    takesDatabase: true,
+    takes: 'database',
     play: async ({ cluster }) => {
       const name = await cluster.primary();
       await cluster.killServer(name);
@@ -45,7 +46,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'SIGSTOP of the primary server',
-    takesDatabase: true,
+    takes: 'database',
     play: async (place) => {
       const { cluster } = place;
       const name = await cluster.primary();
@@ -54,13 +55,13 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'kill -9 of the primary PostgreSQL only',
-    takesDatabase: true,
+    takes: 'database',
     play: async ({ cluster }) =>
       cluster.signal(cluster.postgres(await cluster.primary()).slice(0, 1), 'SIGKILL'),
   },
   {
     name: 'kill -9 of the primary Patroni only',
-    takesDatabase: true,
+    takes: 'database',
     play: async ({ cluster }) => {
       const name = await cluster.primary();
       await cluster.patroni.get(name)!.kill();
@@ -69,22 +70,37 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'kill -9 of a core process',
-    takesDatabase: false,
+    name: 'kill -9 of a core process that answers',
+    takes: 'process',
     play: async ({ cores, random }) => {
-      const index = random(CORES);
+      const index = ANSWERING[random(ANSWERING.length)]!;
       await cores.kill(index);
       await cores.start(index);
     },
   },
   {
-    name: 'SIGSTOP of a core process',
-    takesDatabase: false,
-    play: (place) => freeze(place, [place.cores.pidOf(place.random(CORES))]),
+    name: 'SIGSTOP of a core process that answers',
+    takes: 'process',
+    play: (place) => freeze(place, [place.cores.pidOf(ANSWERING[place.random(ANSWERING.length)]!)]),
+  },
+  {
+    name: 'kill -9 of the core process that leads',
+    takes: 'lead',
+    play: async ({ cores, leads }) => {
+      const index = await leads.find();
+      await cores.kill(index);
+      await leads.find((other) => other !== index);
+      await cores.start(index);
+    },
+  },
+  {
+    name: 'SIGSTOP of the core process that leads',
+    takes: 'lead',
+    play: async (place) => freeze(place, [place.cores.pidOf(await place.leads.find())]),
   },
   {
     name: 'kill -9 of one of etcd',
-    takesDatabase: false,
+    takes: 'nothing',
     play: async ({ cluster, random }) => {
       const etcd = cluster.etcd.get(oneOf(random))!;
       await etcd.kill();
@@ -94,7 +110,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'SIGSTOP of one of etcd',
-    takesDatabase: false,
+    takes: 'nothing',
     play: (place) => freeze(place, [place.cluster.etcd.get(oneOf(place.random))!.pid]),
   },
 ];

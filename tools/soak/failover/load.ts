@@ -55,7 +55,8 @@ export class Ledger {
   }
 }
 
-async function writeOne(url: string, body: string): Promise<string> {
+/** @returns what was said instead of an acknowledgement; nothing where it was acknowledged */
+export async function postMessage(url: string, body: string): Promise<string> {
   try {
     const headers = { 'content-type': 'application/json' };
     const signal = AbortSignal.timeout(POST_TIMEOUT_MS);
@@ -81,7 +82,7 @@ async function write(
     const draft = { type: 'POST', channel: CHANNEL, content: { type: 'note', content: { n } } };
     const { body, itemHash } = signMessage(draft, signer);
     while (!signal.aborted) {
-      const said = await writeOne(urlOf(node), body);
+      const said = await postMessage(urlOf(node), body);
       if (said === '') {
         ledger.acknowledged.push({ hash: itemHash, node, atMs: performance.now() });
         break;

@@ -13,21 +13,25 @@ export const NAMES = ['one', 'two', 'three'] as const;
 export type Name = (typeof NAMES)[number];
 export const addressOf = (name: Name) => `${NETWORK.here}${NAMES.indexOf(name) + 1}`;
 
+const readPage = () => readFileSync(join(ROOT, PAGE), 'utf8');
+
 /** The page's block that has this line. */
 function blockWith(line: string): string {
-  const page = readFileSync(join(ROOT, PAGE), 'utf8');
-  const blocks = [...page.matchAll(/^```[a-z]+\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
+  const blocks = [...readPage().matchAll(/^```[a-z]+\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
   const found = blocks.filter((text) => text.split('\n').includes(line));
   assert.equal(found.length, 1, `${PAGE} has ${found.length} blocks with the line ${line}`);
   return found[0]!.replaceAll(SOURCES.page, SOURCES.here).replaceAll(NETWORK.page, NETWORK.here);
 }
 
-/** What a block writes to a file of a server. */
-function fileOf(path: string, name: Name): string {
+/** What a block writes to a file. */
+function fileIn(path: string): string {
   const line = `cat > ${path} <<END`;
-  const text = blockWith(line).split(`${line}\n`)[1]!.split('END\n')[0]!;
-  return text.replaceAll('$NAME', name).replaceAll('$HERE', addressOf(name));
+  return blockWith(line).split(`${line}\n`)[1]!.split('END\n')[0]!;
 }
+
+/** The same of a server. */
+const fileOf = (path: string, name: Name): string =>
+  fileIn(path).replaceAll('$NAME', name).replaceAll('$HERE', addressOf(name));
 
 /** The settings of etcd, as its environment. */
 export const etcdSettings = (name: Name, directory: string): Record<string, string> =>
@@ -51,7 +55,28 @@ export const patroniConfig = (name: Name, directory: string, isSynchronous: bool
 export const databaseStatements = (): string[] =>
   blockWith("create role skerry login password 'PASSWORD4';").trim().split('\n');
 
-export const databaseUrl = (): string => {
-  const line = 'DATABASE_URL=postgresql://skerry:PASSWORD4@192.0.2.1,192.0.2.2,192.0.2.3/skerry';
-  return blockWith(line).trim().slice('DATABASE_URL='.length);
+/** The configuration of HAProxy. */
+export const haproxyConfig = (): string => fileIn('/etc/haproxy/haproxy.cfg');
+
+/** How a core process reaches the database: all servers named, or the HAProxy of its machine. */
+export const WAYS = ['hosts', 'HAProxy'] as const;
+export type Way = (typeof WAYS)[number];
+
+const URLS: Readonly<Record<Way, string>> = {
+  hosts: 'DATABASE_URL=postgresql://skerry:PASSWORD4@192.0.2.1,192.0.2.2,192.0.2.3/skerry',
+  HAProxy: 'DATABASE_URL=postgresql://skerry:PASSWORD4@127.0.0.1:5000/skerry',
 };
+
+export const databaseUrl = (way: Way = 'hosts'): string =>
+  blockWith(URLS[way]).trim().slice('DATABASE_URL='.length);
+
+/** What the page gives the core processes to do; those that answer first. */
+export function coreRoles(): { readonly answer: string; readonly write: string } {
+  const lists = [...readPage().matchAll(/SKERRY_CORE_ROLES=([a-z,]+)/g)].map(([, list]) => list!);
+  const find = (role: string) => {
+    const found = new Set(lists.filter((list) => list.split(',').includes(role)));
+    assert.equal(found.size, 1, `${PAGE} gives ${role} in ${found.size} ways`);
+    return [...found][0]!;
+  };
+  return { answer: find('answer'), write: find('write') };
+}

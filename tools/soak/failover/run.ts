@@ -1,23 +1,28 @@
-// A core node of two processes on three PostgreSQL servers, as docs/high-availability.md sets them up, while parts of it are killed and
-// frozen. Run by ../failover.ts in namespaces of its own: run.ts DIRECTORY SECONDS SEED
+// A core node of four processes on three PostgreSQL servers, as docs/high-availability.md sets them up, while parts of it are killed and
+// frozen. Run by ../failover.ts in namespaces of its own: run.ts DIRECTORY SECONDS SEED [ONLY]
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { randomFrom } from '../../../services/gateway/src/tls/testing/fuzz.ts';
-import { Cluster } from './cluster.ts';
-import { Cores } from './cores.ts';
-import { CORES, FAULTS } from './faults.ts';
+import type { Cluster } from './cluster.ts';
+import type { Cores } from './cores.ts';
+import { FAULTS, type Fault } from './faults.ts';
+import { Files, findLost, findWaiting, storeFiles } from './files.ts';
+import { type Gap, tellGaps } from './gaps.ts';
+import { Leads } from './leads.ts';
 import { Ledger, Stream, startWriters, Webhook, watchHealth } from './load.ts';
-import { databaseUrl } from './page.ts';
+import { ANSWERING, openNode } from './node.ts';
 import { readLog } from './rows.ts';
 import { say } from './say.ts';
+import { playOn } from './scenario.ts';
 
 /** Between the end of one fault and the next. */
 const CALM_MS = 4_000;
 
-const [directory = '', seconds = '', seed = ''] = process.argv.slice(2);
+const [directory = '', seconds = '', seed = '', only = ''] = process.argv.slice(2);
 const random = randomFrom(Number(seed));
+const faults = FAULTS.filter(({ name }) => name.includes(only));
 
 const shuffled = <T>(items: readonly T[]) =>
   items
@@ -25,107 +30,128 @@ const shuffled = <T>(items: readonly T[]) =>
     .sort((a, b) => a.place - b.place)
     .map(({ item }) => item);
 
-interface Gap {
-  readonly name: string;
-  readonly takesDatabase: boolean;
-  /** The longest time without an acknowledgement, of the worst core process and of the best, in ms. */
-  readonly worst: number;
-  readonly best: number;
+interface Parts {
+  readonly cluster: Cluster;
+  readonly cores: Cores;
+  readonly leads: Leads;
+  readonly ledger: Ledger;
 }
 
-async function breakThings(cluster: Cluster, cores: Cores, ledger: Ledger): Promise<Gap[]> {
+async function breakThings({ cluster, cores, leads, ledger }: Parts): Promise<Gap[]> {
+  assert.ok(faults.length > 0, `no fault is called ${only}`);
   const gaps: Gap[] = [];
   const endMs = performance.now() + Number(seconds) * 1_000;
-  let line: (typeof FAULTS)[number][] = [];
+  let line: Fault[] = [];
   while (performance.now() < endMs) {
     // Each of them once, in any order, and again.
-    if (line.length === 0) line = shuffled(FAULTS);
+    if (line.length === 0) line = shuffled(faults);
     const fault = line.pop()!;
     const fromMs = performance.now();
-    await fault.play({ cluster, cores, random });
+    say(`${fault.name}: begins`);
+    await fault.play({ cluster, cores, leads, random });
     await cluster.whole();
     const count = ledger.acknowledged.length;
-    await until('both core processes acknowledge again', () => {
+    await until('both processes that answer acknowledge again', () => {
       const since = ledger.acknowledged.slice(count);
-      return new Set(since.map(({ node }) => node)).size === CORES;
+      return new Set(since.map(({ node }) => node)).size === ANSWERING.length;
     });
+    await leads.find();
     await delay(CALM_MS);
-    const each = Array.from({ length: CORES }, (_, node) =>
-      ledger.longestGap(node, fromMs, performance.now()),
-    );
-    const gap = { ...fault, worst: Math.max(...each), best: Math.min(...each) };
+    const toMs = performance.now();
+    const gap = {
+      ...fault,
+      each: ANSWERING.map((node) => ledger.longestGap(node, fromMs, toMs)),
+      lead: leads.longestWithout(fromMs, toMs),
+    };
     gaps.push(gap);
-    say(`${fault.name}: no acknowledgement for ${each.map((ms) => (ms / 1_000).toFixed(1)).join(' and ')} s`);
+    const times = gap.each.map((ms, node) => `${(ms / 1_000).toFixed(1)} s by ${cores.nameOf(node)}`);
+    say(
+      `${fault.name}: no acknowledgement for ${times.join(', ')}; nobody led for ${(gap.lead / 1_000).toFixed(1)} s`,
+    );
   }
   return gaps;
 }
 
-const percentile = (values: readonly number[], part: number) =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? 0;
-
-function tellGaps(gaps: readonly Gap[]): void {
-  for (const name of new Set(gaps.map((gap) => gap.name))) {
-    const worst = gaps.filter((gap) => gap.name === name).map((gap) => gap.worst / 1_000);
-    say(
-      `${name}: ${worst.length} times, unavailable for ${percentile(worst, 0.5).toFixed(1)} s (p50), ${Math.max(...worst).toFixed(1)} s (max)`,
+/** Everything that was acknowledged is there, and was told as it should be. Gives what it found out. */
+async function compare(
+  { cores, ledger, cursor }: { cores: Cores; ledger: Ledger; cursor: string },
+  { streams, webhook, files }: { streams: readonly Stream[]; webhook: Webhook; files: Files },
+) {
+  for (const index of ANSWERING)
+    await until(
+      'whoever leads rejects what lacks its file',
+      () => findWaiting(cores.urlOf(index), files.lacking),
+      (waiting) => waiting.length === 0,
     );
-  }
-}
-
-async function play(): Promise<void> {
-  await using stack = new AsyncDisposableStack();
-  const cluster = new Cluster(directory);
-  await cluster.open();
-  say('three servers are in step');
-  const cores = stack.use(new Cores(directory, databaseUrl(), {}));
-  for (let index = 0; index < CORES; index++) await cores.start(index);
-  say('two core processes serve');
-  const webhook = stack.use(await Webhook.open(cores.urlOf(0), createSigner(generatePrivateKey())));
-  const cursor = String((await new CoreClient({ url: cores.urlOf(0) }).listInstances()).cursor);
-  const stop = new AbortController();
-  const reading = new AbortController();
-  const streams = Array.from({ length: CORES }, () => new Stream());
-  const followed = streams.map((stream, index) => stream.follow(cores.urlOf(index), cursor, reading.signal));
-  const ledger = new Ledger();
-  const written = startWriters(cores.urlOf, CORES, ledger, stop.signal);
-  await until('the first acknowledgements', () => ledger.acknowledged.length > 20);
-  const health = Array.from({ length: CORES }, (_, index) =>
-    watchHealth(cores.urlOf(index), () => ledger.isAway, stop.signal),
-  );
-
-  const gaps = await breakThings(cluster, cores, ledger);
-  stop.abort();
-  await written;
-
   const log = (await readLog()).filter(({ seq }) => seq > Number(cursor));
   const kept = new Set(log.map(({ hash }) => hash));
-  const lost = ledger.acknowledged.filter(({ hash }) => !kept.has(hash));
+  const lost = ledger.acknowledged.filter(({ hash }) => !kept.has(hash)).map(({ hash }) => hash);
   const cursors = log.map(({ seq }) => seq);
   for (const stream of streams)
     await until('the streams are at the end', () => stream.cursors.at(-1) === cursors.at(-1));
-  reading.abort();
-  await Promise.all(followed);
   const events = log.filter(({ hash }) => hash !== null).map(({ seq }) => seq);
   await until('every event came to the webhook', () => {
     const ids = webhook.idsByCursor();
     return events.every((seq) => ids.has(seq));
   });
+  const lostFiles = await Promise.all(ANSWERING.map((index) => findLost(cores.urlOf(index), files.kept)));
   const ids = webhook.idsByCursor();
   const manyIds = [...ids.values()].filter((own) => own.size > 1).length;
+  const ofStreams = streams.map(
+    (stream) =>
+      `${stream.cursors.length} of ${cursors.length} events, ${stream.misplaced} twice or out of order`,
+  );
+  say(
+    `${ledger.acknowledged.length} acknowledged, ${lost.length} lost; streams: ${ofStreams.join('; ')}; webhook: ${ids.size} events in ${webhook.attempts} calls, ${manyIds} under more than one id`,
+  );
+  say(
+    `${files.kept.length} files acknowledged, ${lostFiles.flat().length} lost; ${files.lacking.length} messages without a file, all rejected`,
+  );
+  return { lost, cursors, lostFiles: lostFiles.flat(), manyIds };
+}
 
-  tellGaps(gaps);
+async function play(cluster: Cluster, stack: AsyncDisposableStack): Promise<void> {
+  const cores = await openNode(directory, stack);
+  say('two core processes answer, two are candidates for writing');
+  const webhook = stack.use(await Webhook.open(cores.urlOf(0), createSigner(generatePrivateKey())));
+  const cursor = String((await new CoreClient({ url: cores.urlOf(0) }).listInstances()).cursor);
+  const stop = new AbortController();
+  const reading = new AbortController();
+  const streams = ANSWERING.map(() => new Stream());
+  const followed = streams.map((stream, index) => stream.follow(cores.urlOf(index), cursor, reading.signal));
+  const ledger = new Ledger();
+  const leads = new Leads();
+  const files = new Files();
+  const written = [
+    startWriters(cores.urlOf, ANSWERING.length, ledger, stop.signal),
+    ...ANSWERING.map((index) => storeFiles(cores.urlOf(index), files, ledger, stop.signal)),
+    leads.watch(cores, stop.signal),
+  ];
+  await until('the first acknowledgements', () => ledger.acknowledged.length > 20);
+  const health = ANSWERING.map((index) => watchHealth(cores.urlOf(index), () => ledger.isAway, stop.signal));
+
+  const gaps = await breakThings({ cluster, cores, leads, ledger });
+  stop.abort();
+  await Promise.all(written);
+  tellGaps(gaps, ANSWERING.map(cores.nameOf));
   for (const said of await Promise.all(health))
     say(`/health: ${[...said].map(([status, count]) => `${count} x ${status}`).join(', ')}`);
   say(`refused: ${[...ledger.refused].map(([said, count]) => `${count} x ${said}`).join(', ')}`);
-  say(
-    `${ledger.acknowledged.length} acknowledged, ${lost.length} lost; streams: ${streams.map((stream) => `${stream.cursors.length} of ${cursors.length} events, ${stream.misplaced} twice or out of order`).join('; ')}; webhook: ${ids.size} events in ${webhook.attempts} calls, ${manyIds} under more than one id`,
-  );
-  assert.deepEqual(lost, []);
-  for (const stream of streams) assert.deepEqual(stream.cursors, cursors);
-  assert.equal(manyIds, 0);
-  const unforeseen = [...ledger.refused.keys()].filter((said) => said.startsWith('500'));
+
+  const found = await compare({ cores, ledger, cursor }, { streams, webhook, files });
+  reading.abort();
+  await Promise.all(followed);
+  assert.deepEqual(found.lost.length, 0, 'messages that were acknowledged are lost');
+  for (const stream of streams)
+    assert.ok(
+      stream.cursors.length === found.cursors.length &&
+        stream.cursors.every((one, place) => one === found.cursors[place]),
+      'the streams have every event in order and once',
+    );
+  assert.equal(found.manyIds, 0, 'a webhook gets an event under one id');
+  assert.deepEqual(found.lostFiles, [], 'files that were acknowledged are lost');
+  const unforeseen = [...ledger.refused.keys()].filter((said) => /500|INTERNAL/.test(said));
   assert.deepEqual(unforeseen, []);
 }
 
-await play();
-process.exit(0);
+await playOn(directory, true, play);
