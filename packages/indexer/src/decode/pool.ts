@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { endThread } from '@skerry/kit/threads';
 import { type RangeResult, type RangeTask, readRange } from './range.ts';
 
 /** A small answer is read here: handing it over would take longer. */
@@ -42,7 +43,7 @@ export class DecodePool implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const threads = this.#threads;
     this.#threads = [];
-    await Promise.all(threads.map(({ worker }) => worker.terminate()));
+    await Promise.all(threads.map(({ worker }) => endThread(worker)));
   }
 
   #choose(): Thread {

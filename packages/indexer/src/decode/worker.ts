@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import { endWhenTold } from '@skerry/kit/threads';
 import { type RangeResult, type RangeTask, readRange } from './range.ts';
 
 /** What is handed back instead of being copied: the rows, and the body where it has to be read again. */
@@ -9,6 +10,7 @@ const transferOf = (result: RangeResult): ArrayBuffer[] =>
       )
     : [];
 
+endWhenTold(parentPort!);
 /** A worker thread of DecodePool: one task in, one result out. */
 parentPort!.on('message', ({ id, task }: { id: number; task: RangeTask }) => {
   try {

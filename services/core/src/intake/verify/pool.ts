@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '@skerry/kit';
+import { endThread } from '@skerry/kit/threads';
 import { AppError, type VerifiedMessage } from '@skerry/protocol';
 import { Suspects } from './batch/suspects.ts';
 import {
@@ -204,6 +205,7 @@ export class VerifierPool implements Verifier {
   }
 
   #giveOut(): void {
+    if (this.#closed) return;
     const nowMs = performance.now();
     for (const seat of this.#seats) {
       if (seat.busy) continue;
@@ -222,7 +224,7 @@ export class VerifierPool implements Verifier {
     this.#closed = true;
     this.#closing.abort();
     await this.#preparing;
-    await Promise.all(this.#seats.map(({ worker }) => worker.terminate()));
+    await Promise.all(this.#seats.map(({ worker }) => endThread(worker)));
     const stopped = new AppError('SHUTTING_DOWN', 'the node is stopping');
     for (const one of this.#waiting.splice(0)) one.reject(stopped);
     for (const job of [...this.#frames.splice(0), ...this.#seats.map(({ busy }) => busy)]) job?.fail(stopped);

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { endWhenTold } from '@skerry/kit/threads';
 import { loadBatchCheck } from './batch/addon.ts';
 import { SignatureBatch } from './batch/batch.ts';
 import { runTask, type Task } from './verifier.ts';
@@ -13,6 +14,7 @@ const loadBatch = (addon: string) => new SignatureBatch(loadBatchCheck(addon));
 const known = (workerData as Partial<UseBatches>).addon;
 let batch = known === undefined ? undefined : loadBatch(known);
 
+endWhenTold(parentPort!);
 parentPort!.on('message', (given: Task | UseBatches) => {
   if ('addon' in given) batch = loadBatch(given.addon);
   else parentPort!.postMessage(runTask(given, batch));

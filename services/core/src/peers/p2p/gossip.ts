@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { backoffMs, type Logger } from '@skerry/kit';
+import { endThread } from '@skerry/kit/threads';
 import { sharedText } from '@skerry/protocol';
 import type { Accepted } from '../../intake/accepted.ts';
 import type { PassedOn, ReadFrame } from '../../intake/passed-on.ts';
@@ -157,6 +158,6 @@ export class Gossip implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#restart);
-    await this.#worker?.terminate();
+    if (this.#worker) await endThread(this.#worker);
   }
 }

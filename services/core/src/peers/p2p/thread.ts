@@ -7,6 +7,7 @@ import { noise } from '@libp2p/noise';
 import { tcp } from '@libp2p/tcp';
 import { yamux } from '@libp2p/yamux';
 import { multiaddr } from '@multiformats/multiaddr';
+import { endWhenTold } from '@skerry/kit/threads';
 import { createLibp2p } from 'libp2p';
 import {
   type FromThread,
@@ -137,6 +138,7 @@ async function ban(peer: string): Promise<void> {
   );
 }
 
+endWhenTold(port);
 port.on('message', (message: ToThread) => {
   switch (message.kind) {
     case 'publish':

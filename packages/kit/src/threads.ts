@@ -1,0 +1,31 @@
+import type { MessagePort, Worker } from 'node:worker_threads';
+
+/** The last word that a thread hears. */
+const END = 'end';
+/** A thread that does not end by itself is stuck. */
+const END_LIMIT_MS = 10_000;
+
+/** For a thread, when all of its modules are loaded: it ends as soon as `endThread` asks for it. */
+export function endWhenTold(port: MessagePort): void {
+  port.on('message', (word: unknown) => {
+    // Here it ends the thread alone.
+    if (word === END) process.exit();
+  });
+}
+
+/**
+ * Ends a thread that calls `endWhenTold`, after what it was told before; one that still loads its modules ends right after that.
+ * `terminate` would do it at once, but where it meets a module that awaits at its top and goes on, V8 aborts the whole
+ * process ("Check failed: !is_null()" in AsyncModuleExecutionFulfilled; Node 26).
+ */
+export async function endThread(worker: Worker): Promise<void> {
+  // It has ended already.
+  if (worker.threadId === -1) return;
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  worker.once('exit', () => resolve());
+  worker.ref();
+  worker.postMessage(END);
+  const limit = setTimeout(() => void worker.terminate(), END_LIMIT_MS);
+  await ended;
+  clearTimeout(limit);
+}
