@@ -76,3 +76,11 @@ test('the ports of further core nodes are tried before anything starts, too', as
   server.close();
   await once(server, 'close');
 });
+
+test('no free port is given twice while whoever asked lives', {
+  skip: process.platform === 'linux' ? false : 'chance has to do',
+}, async () => {
+  // By chance alone some of so many would be the same.
+  const ports = await Promise.all(Array.from({ length: 400 }, findFreePort));
+  assert.equal(new Set(ports).size, ports.length);
+});
