@@ -8,6 +8,7 @@ import { listDue, wantFiles } from './wanted.ts';
 
 const { alice, bob } = signers;
 const log = createLogger('test', 'silent');
+const HOUR_MS = 3_600_000;
 const signal = new AbortController().signal;
 const store = (hash: string) => ({ type: 'STORE', content: { item_type: 'storage', item_hash: hash } });
 
@@ -38,12 +39,14 @@ test('files of IPFS that nobody has delay only those of who names them', async (
   // Whatever their names are, they wait as files of IPFS do.
   for (const hash of many) await core.send(alice, store(hash));
   await core.send(bob, store(one));
+  // Not due yet for the node itself, which would take them, and put them off.
+  const dueMs = Date.now() + HOUR_MS;
   await db.transaction().execute(async (trx) => {
-    await wantFiles(trx, many, 1_000);
-    await wantFiles(trx, [one], 2_000);
+    await wantFiles(trx, many, dueMs);
+    await wantFiles(trx, [one], dueMs + 1_000);
   });
   const due = async (limit: number, begun: readonly string[] = []) =>
-    (await listDue(db, 3_000, limit, begun)).map(({ hash }) => hash);
+    (await listDue(db, dueMs + 2_000, limit, begun)).map(({ hash }) => hash);
   assert.ok((await due(2)).includes(one));
   // Places come free one at a time, and the other's have been due for longer.
   const [first] = (await due(1)) as [string];
