@@ -17,6 +17,7 @@ import {
 } from '@skerry/client';
 import { findFreePort } from '@skerry/devnet';
 import { sha256Hex } from '@skerry/protocol';
+import { startBrowser } from '../testing/browser.ts';
 import { actInConsole } from '../testing/console/deeds.ts';
 import { compareNodes } from '../testing/console/trust.ts';
 import { catchLiar, tourConsole } from '../testing/console-tour.ts';
@@ -110,6 +111,7 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
     assert.equal(told.score.total_score, row.total_score);
   });
 
+  const browser = stack.use(await startBrowser());
   const noDisk = sha256Hex('no disk');
   await client.storeFile(new Blob(['no disk']), 'disk', noDisk);
   const machine = await client.createInstance({
@@ -149,7 +151,8 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
         return ipv6 !== '' && body.credit_balance > 0;
       });
       const nodeId: string = published.scores.crn[0].node_id;
-      await tourConsole({ core: first, nodeId, machineId: machine.instance_id, ipv6, owner: owner.address });
+      const machineId = machine.instance_id;
+      await tourConsole(browser, { core: first, nodeId, machineId, ipv6, owner: owner.address });
     },
   );
 
@@ -157,7 +160,7 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
     'in the console, a program, a file and a machine by clicking: with a wallet, and with a passkey',
     async () => {
       const { ok: isRunning } = await fetch(`${net.urls.compute}/status/check/fastapi`);
-      await actInConsole({ core: first, isRunning });
+      await actInConsole(browser, { core: first, isRunning });
     },
   );
 
@@ -215,7 +218,7 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
   });
 
   await t.test('the console says whether nodes agree, and goes by the lists of its reader', () =>
-    compareNodes({ core: second.url, peer: first, machineId: machine.instance_id }),
+    compareNodes(browser, { core: second.url, peer: first, machineId: machine.instance_id }),
   );
 
   await t.test('M13: a core node that changes one byte, or makes up who measured, is caught', async () => {
@@ -231,7 +234,7 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
       const { code, body } = await skerry(liar.url, 'score', 'verify', published.item_hash);
       assert.deepEqual([code, body.isSame], [1, false], what);
       assert.ok(body.refused.length > 0, what);
-      await catchLiar(second.url, liar.url, published.scores.crn[0].node_id);
+      await catchLiar(browser, second.url, liar.url, published.scores.crn[0].node_id);
     }
   });
 

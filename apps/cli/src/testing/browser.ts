@@ -3,6 +3,10 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core';
 
 /** Looking at the console as people do: in Debian's Chromium, which the tests' prerequisites install. */
 const EXECUTABLE = '/usr/bin/chromium';
+/** Nobody looks at what is drawn: emulating a graphics card for it costs more than all the rest of the browser. */
+const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-gpu-rasterization'];
+/** Only what hangs takes as long. */
+const HANG_MS = 120_000;
 
 interface Look {
   readonly width: number;
@@ -36,7 +40,7 @@ export async function assertFits(page: Page, where: string): Promise<void> {
 }
 
 export async function startBrowser(): Promise<Browsing> {
-  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] });
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS });
   return {
     async look(url, { width, theme, takesAnyCertificate = false, expects }, act) {
       const context: BrowserContext = await browser.newContext({
@@ -47,6 +51,7 @@ export async function startBrowser(): Promise<Browsing> {
         timezoneId: 'UTC',
         ignoreHTTPSErrors: takesAnyCertificate,
       });
+      context.setDefaultTimeout(HANG_MS);
       try {
         const page = await context.newPage();
         const errors = listenForErrors(page);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { assertFits, type Browsing, startBrowser } from './browser.ts';
+import { assertFits, type Browsing } from './browser.ts';
 import { assertAccessible, assertReachable } from './console/access.ts';
 import { catchLies, type Told } from './console/liars.ts';
 import { clickWebhook } from './console/webhook.ts';
@@ -78,9 +78,8 @@ async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
 export type Tour = Told;
 
 /** Every view, narrow and wide, light and dark; a score computed again, with the keyboard; a message that was changed on its way. */
-export async function tourConsole(tour: Tour): Promise<void> {
+export async function tourConsole(browser: Browsing, tour: Tour): Promise<void> {
   const { core, nodeId } = tour;
-  await using browser = await startBrowser();
   await lookAtAll(browser, tour);
   await catchLies(browser, tour);
   await clickWebhook(browser, core);
@@ -94,8 +93,12 @@ export async function tourConsole(tour: Tour): Promise<void> {
 }
 
 /** A core node that lies about measurements is told from one that does not. @param core serves the console, and tells the truth */
-export async function catchLiar(core: string, liar: string, nodeId: string): Promise<void> {
-  await using browser = await startBrowser();
+export async function catchLiar(
+  browser: Browsing,
+  core: string,
+  liar: string,
+  nodeId: string,
+): Promise<void> {
   const url = `${core}/?core=${encodeURIComponent(liar)}#/nodes/${nodeId}`;
   await browser.look(url, { width: 1_600, theme: 'dark' }, async (page) => {
     assert.equal(await recompute(page), 'different');

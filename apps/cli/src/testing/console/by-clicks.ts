@@ -40,7 +40,7 @@ async function makeMachine(page: Page, core: string, image: string): Promise<str
   const name = (await page.locator('.hostname').textContent())!;
   const link = page.getByRole('link', { name: new RegExp(`^http://${name}`) });
   const [opened] = await Promise.all([page.waitForEvent('popup'), link.click()]);
-  assert.equal(await opened.innerText('body'), PAGE);
+  await opened.getByText(PAGE, { exact: true }).waitFor();
   assert.ok(new URL(opened.url()).hostname.startsWith(`${name}.`), opened.url());
   await opened.close();
   const id = new URL(page.url()).hash.split('/').at(-1)!;

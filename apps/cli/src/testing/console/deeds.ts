@@ -3,14 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import { hostnameOf } from '@skerry/protocol';
 import type { Page } from 'playwright-core';
-import { type Browsing, startBrowser } from '../browser.ts';
+import type { Browsing } from '../browser.ts';
 import { until } from '../shell.ts';
 import { resumeUpload } from './upload.ts';
 
 /** What is done in the console by clicking: with a wallet, and with a key that a passkey guards. */
 
 /** Only what hangs takes as long. */
-const SOON_MS = 60_000;
+const SOON_MS = 120_000;
 const WALLET = 'Wallet of the test';
 /** Ports that the form opens by itself. */
 const OPEN = '22, 80, 443';
@@ -220,8 +220,7 @@ export interface Deeds {
 }
 
 /** The main jobs by clicking: a wallet and a program; a key, a file and a machine. */
-export async function actInConsole(deeds: Deeds): Promise<void> {
-  await using browser = await startBrowser();
+export async function actInConsole(browser: Browsing, deeds: Deeds): Promise<void> {
   await useWallet(browser, deeds);
   await resumeUpload(browser, deeds.core);
   // A passkey belongs to a name.

@@ -180,7 +180,7 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
 /** Tells each lie, and fails where the page does not mark it, or marks it where the truth is told. */
 export async function catchLies(browser: Browsing, told: Told): Promise<void> {
   const lies = Object.entries(liesAbout(told));
-  await browser.look(`${told.core}/`, { width: 1_600, theme: 'dark' }, async (page) => {
+  await browser.look('about:blank', { width: 1_600, theme: 'dark' }, async (page) => {
     for (const [what, { view, answers, change, ask, wrap, act, mark }] of lies) {
       let changed = 0;
       await page.route(answers, async (route) => {
@@ -192,8 +192,9 @@ export async function catchLies(browser: Browsing, told: Told): Promise<void> {
         if (body !== truth) changed++;
         await route.fulfill({ response, ...(wrap?.(body) ?? { body }) });
       });
+      // Once and anew: nothing is left of what was told before.
+      await page.goto('about:blank');
       await page.goto(`${told.core}/#/${view}`);
-      await page.reload();
       await act?.(page);
       await page
         .locator(mark)

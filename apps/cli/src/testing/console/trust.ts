@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createSigner, generatePrivateKey } from '@skerry/client';
 import type { Page } from 'playwright-core';
-import { startBrowser } from '../browser.ts';
+import type { Browsing } from '../browser.ts';
 
 interface Nodes {
   /** Serves the console; the other one is its peer. */
@@ -30,8 +30,7 @@ async function useOwnScheduler(page: Page, core: string): Promise<void> {
 }
 
 /** Two nodes agree, until one of them is made to say something else; the reader's own lists count, and stay. */
-export async function compareNodes({ core, peer, machineId }: Nodes): Promise<void> {
-  await using browser = await startBrowser();
+export async function compareNodes(browser: Browsing, { core, peer, machineId }: Nodes): Promise<void> {
   await browser.look(`${core}/#/trust`, { width: 1_600, theme: 'dark' }, async (page) => {
     await shown(page, '[data-agreement=agree]');
     assert.equal(await page.getByText(peer).first().isVisible(), true);
@@ -48,8 +47,8 @@ export async function compareNodes({ core, peer, machineId }: Nodes): Promise<vo
       const body = (await response.text()).replace(/"count":(\d)/, '"count":1$1');
       await route.fulfill({ response, body });
     });
+    await page.goto('about:blank');
     await page.goto(`${core}/#/trust`);
-    await page.reload();
     await shown(page, '[data-agreement=differ]');
     await useOwnScheduler(page, core);
   });

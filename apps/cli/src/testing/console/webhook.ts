@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import type { Browsing } from '../browser.ts';
 import { until } from '../shell.ts';
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 
 /** Takes deliveries, and keeps their ids. */
 async function startReceiver() {
