@@ -9,6 +9,7 @@ import {
 } from '@skerry/protocol/api/operation';
 import { AppError, createParser, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 import { type TArray, type TObject, type TSchema, Type } from '@skerry/protocol/type';
+import type { ReadPlace } from './read-place.ts';
 import { type RequestOptions, readRefusal, request } from './request.ts';
 
 type Part<Name extends string, Has, T> = Has extends object
@@ -22,7 +23,10 @@ export type CallInput<O extends Operation> = Part<'params', O['params'], ParamsO
   Part<'query', O['query'], SentQuery<O>> &
   Part<'body', O['body'], SentBody<O>>;
 
-export type CallOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs'>;
+export interface CallOptions extends Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs'> {
+  /** Kept up to date with what is answered, and sent along. */
+  readonly place?: ReadPlace;
+}
 
 interface Sending {
   readonly params?: Readonly<Record<string, unknown>>;
@@ -51,12 +55,17 @@ export function urlOfCall<O extends Operation>(
 const isMade = (body: unknown): body is NonNullable<RequestOptions['body']> =>
   typeof body === 'string' || body instanceof Uint8Array || body instanceof Blob || body instanceof FormData;
 
-function requestOptionsOf(operation: Operation, { body }: Sending, options: CallOptions): RequestOptions {
+function requestOptionsOf(
+  operation: Operation,
+  { body }: Sending,
+  { place, ...options }: CallOptions,
+): RequestOptions {
   const isBytes = operation.body?.kind === 'bytes' && body instanceof Uint8Array;
   return {
     ...options,
     method: operation.method,
     headers: {
+      ...place?.headersOf(operation),
       ...(isBytes ? { 'content-type': (operation.body as { contentType: string }).contentType } : {}),
       ...options.headers,
     },
@@ -69,16 +78,22 @@ function requestOptionsOf(operation: Operation, { body }: Sending, options: Call
  * Asks for an operation, and leaves the reading of its answer to the caller: for bytes and streams. Throws what the service refuses
  * with, or UPSTREAM_UNAVAILABLE.
  */
-export function callRaw<O extends Operation>(
+export async function callRaw<O extends Operation>(
   baseUrl: string,
   operation: O,
   input: CallInput<O>,
   options: CallOptions = {},
 ): Promise<Response> {
-  return request(
-    urlOfCall(baseUrl, operation, input),
-    requestOptionsOf(operation, input as Sending, options),
-  );
+  const { place } = options;
+  let headers: Headers | undefined;
+  try {
+    const url = urlOfCall(baseUrl, operation, input);
+    const response = await request(url, requestOptionsOf(operation, input as Sending, options));
+    ({ headers } = response);
+    return response;
+  } finally {
+    place?.noteAnswer(operation, headers);
+  }
 }
 
 /** A schema that lets fields through which it does not name: a newer service may answer more. */

@@ -26,6 +26,7 @@ import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
 import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
 import { type MessageDraft, requestMessage } from './message.ts';
+import { ReadPlace } from './read-place.ts';
 import { request } from './request.ts';
 import type { AskedSigner, Signer } from './signer.ts';
 
@@ -83,9 +84,13 @@ const WEBHOOK_ACTIONS = {
 } as const;
 type OwnWebhookAction = keyof typeof WEBHOOK_ACTIONS;
 
-/** A core node's public API (docs/openapi.json). Every failure is an AppError with the node's code. */
+/**
+ * A core node's public API (docs/openapi.json). Every failure is an AppError with the node's code. What one client has written, its
+ * later reads know of, also where a node reads from standbys of its database.
+ */
 export class CoreClient<S extends AskedSigner = Signer> {
   readonly url: string;
+  readonly #place = new ReadPlace();
   readonly #signer: S | undefined;
   readonly #signal: AbortSignal | undefined;
 
@@ -100,13 +105,17 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return this.#signer;
   }
 
+  get #options() {
+    return { signal: this.#signal, place: this.#place };
+  }
+
   /** A file may take long. */
   get #fileOptions() {
-    return { signal: this.#signal, timeoutMs: FILE_TIMEOUT_MS };
+    return { ...this.#options, timeoutMs: FILE_TIMEOUT_MS };
   }
 
   #call<O extends Operation>(operation: O, input: CallInput<O>): Promise<AnswerOf<O>> {
-    return call(this.url, operation, input, { signal: this.#signal });
+    return call(this.url, operation, input, this.#options);
   }
 
   async #sign(draft: MessageDraft): Promise<string> {
@@ -217,8 +226,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
 
   /** One page. */
   listInstances(query: InstanceQuery = {}) {
-    const options = { signal: this.#signal };
-    return callRows(this.url, INSTANCES_API.listInstances, 'instances', { query }, options);
+    return callRows(this.url, INSTANCES_API.listInstances, 'instances', { query }, this.#options);
   }
 
   /** Every instance that a query fits, page after page. */
@@ -331,7 +339,10 @@ export class CoreClient<S extends AskedSigner = Signer> {
   }
 
   /** Changes from a cursor on, then live (see watchEvents). */
-  events(options: WatchOptions): AsyncGenerator<NetworkEvent> {
-    return watchEvents(this.url, options);
+  async *events(options: WatchOptions): AsyncGenerator<NetworkEvent> {
+    for await (const event of watchEvents(this.url, options)) {
+      this.#place.noteEvent(event.cursor);
+      yield event;
+    }
   }
 }

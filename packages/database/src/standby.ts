@@ -60,6 +60,11 @@ export class Standby implements AsyncDisposable {
     return this.#wanted.run(place, body);
   }
 
+  /** The place, within `run`. */
+  get wanted(): number | undefined {
+    return this.#wanted.getStore();
+  }
+
   /** A database whose queries go to the primary, or within `run` to a standby that is far enough. Transactions within it only read. */
   createDatabase<Schema>(primary: pg.Pool, options: ReadingOptions): Kysely<Schema> {
     const pool = {

@@ -358,6 +358,6 @@ export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms
     ...{ db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness },
     ...{ nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings },
     ...{ network, reads },
-    lastEvent: () => pipeline.lastEvent,
+    lastEvent: () => Math.max(pipeline.lastEvent, events.seen),
   };
 }

@@ -27,7 +27,7 @@ const checkPathId =
     throw new AppError('ID_MISMATCH', `the path says ${instanceId}, the signed content ${String(signedId)}`);
   };
 
-type Used = Pick<Rooms, 'db' | 'intake' | 'events' | 'settings' | 'signal'>;
+type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'events' | 'settings' | 'signal'>;
 type InstanceHandlers = Handlers<typeof INSTANCES_API>;
 
 async function getState(db: Kysely<Schema>, text: string): Promise<InstanceState> {
@@ -55,9 +55,10 @@ const createInstance =
   };
 
 const listInstancesOf =
-  ({ db, events }: Used): InstanceHandlers['listInstances'] =>
+  ({ db, reads, events }: Used): InstanceHandlers['listInstances'] =>
   async ({ query }) => {
-    const eventCursor = await events.lastCursor();
+    // A standby's list may lack what came after the number that it was asked for: whoever follows the list must hear of that.
+    const eventCursor = String(reads.after() ?? (await events.lastCursor()));
     const filter = {
       address: query.address === undefined ? undefined : normalizeAddress(query.address),
       status: query.status,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CoreClient } from '@skerry/client';
 import { openPool, Standby } from '@skerry/database';
 import { createTestDatabase, databaseUrlOf, startTestCluster } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
@@ -16,6 +17,22 @@ async function outcomes(core: TestCore): Promise<number[]> {
   return ['standby', 'behind', 'failed'].map((outcome) =>
     Number(new RegExp(`skerry_standby_reads_total{outcome="${outcome}"} (\\d+)`).exec(text)?.[1] ?? 0),
   );
+}
+
+const note = { type: 'POST', content: { type: 'note', content: {} } };
+
+/** An app reads what it has written, and knows nothing of standbys; the replay is paused. */
+async function writeAndRead(client: CoreClient, core: TestCore): Promise<string> {
+  const primary = await client.listInstances();
+  const before = await outcomes(core);
+  const { item_hash: hash } = await client.postMessage(note);
+  assert.equal((await client.getMessage(hash)).item_hash, hash);
+  const after = await outcomes(core);
+  assert.ok(after[1]! > before[1]!, 'it asks for what it has written');
+  assert.equal(after[0], before[0]);
+  const { cursor } = await client.listInstances();
+  assert.ok(Number(cursor) > Number(primary.cursor));
+  return hash;
 }
 
 // 9 CPU seconds.
@@ -62,11 +79,20 @@ test('a read that names an event is answered by a standby that has it, else by t
   const [, behind] = await outcomes(core);
   assert.ok(behind! > before[1]!, 'the standby was asked, and is behind');
   assert.equal((await read(second.body.item_hash, event)).status, 404, 'what is named is enough');
+  const list = await core.get('/instances', { 'x-after-event': event });
+  assert.equal(list.body.cursor, event, 'what a list may lack comes after its cursor');
+  const client = new CoreClient({ url: await core.listen(), signer: alice });
+  const own = await writeAndRead(client, core);
 
   await replaying.pool.query('select pg_wal_replay_resume()');
   await until('the standby has come so far', async () => {
     assert.equal((await read(second.body.item_hash, later)).status, 200);
     return (await outcomes(core))[0]! > before[0]! + 1;
+  });
+  const caughtUp = await outcomes(core);
+  await until('the standby answers the client', async () => {
+    await client.getMessage(own);
+    return (await outcomes(core))[0]! > caughtUp[0]!;
   });
   assert.equal((await read(first.body.item_hash, 'soon')).body.code, 'INVALID_CURSOR');
 

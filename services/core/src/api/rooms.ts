@@ -26,7 +26,7 @@ export interface Rooms {
   readonly db: Kysely<Schema>;
   /** The same, for requests that a standby may answer: it does within `reads.run`. */
   readonly reads: Reads;
-  /** The number of the last event that this process has written: what it has acknowledged is in the log by then. */
+  /** The number of the last event that this process has written or heard of: what it has told anybody is in the log by then. */
   readonly lastEvent: () => number;
   readonly intake: Intake;
   readonly events: EventLog;

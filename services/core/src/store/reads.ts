@@ -9,6 +9,8 @@ export interface Reads {
   readonly db: Kysely<Schema>;
   /** Within `body`, what is read from `db` may come from a standby that has all events up to this number. */
   run<T>(event: number, body: () => T): T;
+  /** The number, within `run` with a standby: what is read may know of nothing after it. */
+  after(): number | undefined;
 }
 
 export interface ReadsOptions {
@@ -22,7 +24,7 @@ const readPlace = async (client: PoolClient) =>
 
 /** Without a standby everything is read from the primary. */
 export function createReads({ database, standby, metrics }: ReadsOptions): Reads {
-  if (!standby) return { db: database.kysely, run: (_event, body) => body() };
+  if (!standby) return { db: database.kysely, run: (_event, body) => body(), after: () => undefined };
   const counter = metrics.own.counter(
     'skerry_standby_reads_total',
     'queries that a standby might answer: it did, or the primary since it was behind or failed',
@@ -32,5 +34,6 @@ export function createReads({ database, standby, metrics }: ReadsOptions): Reads
   return {
     db: standby.createDatabase<Schema>(database.pool, { readPlace, note }),
     run: (event, body) => standby.run(event, body),
+    after: () => standby.wanted,
   };
 }
