@@ -51,6 +51,12 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     limitMinutes: 15,
     load: async () => (await import('./messages/ingest.ts')).benchIngest,
   },
+  processes: {
+    measures: 'several processes of one core node beside one; what commits that wait for a standby cost',
+    minutes: 5,
+    limitMinutes: 30,
+    load: async () => (await import('./processes/processes.ts')).benchProcesses,
+  },
   storage: {
     measures: 'upload and download of files, beside a bare Node server',
     minutes: 5,

@@ -5,6 +5,7 @@ import type { Logger } from '@skerry/kit';
 import { readCluster } from '../backup/base-backup.ts';
 import { clusterDirectoryOf } from '../backup/running.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded/postgres.ts';
+import type { ServerSettings } from '../embedded/settings.ts';
 import { urlOf } from './server.ts';
 
 /** No test cuts the power. The log is sent to a standby. */
@@ -24,17 +25,19 @@ async function copy(primary: EmbeddedPostgres, target: string): Promise<void> {
   await writeFile(join(target, 'standby.signal'), '');
 }
 
-/** A primary, and a standby that follows it: two real servers. Five CPU seconds. */
-export async function startTestCluster(log: Logger): Promise<TestCluster> {
+/**
+ * A primary, and a standby that follows it: two real servers. Five CPU seconds.
+ * @param changed settings of both that are not those of tests
+ */
+export async function startTestCluster(log: Logger, changed: ServerSettings = {}): Promise<TestCluster> {
   await using stack = new AsyncDisposableStack();
   const directory = async () => {
     const path = await mkdtemp(join(tmpdir(), 'skerry-test-cluster-'));
     stack.defer(() => rm(path, { recursive: true, force: true }));
     return path;
   };
-  const primary = stack.use(
-    await startEmbeddedPostgres({ dataDir: await directory(), log, settings: PRIMARY }),
-  );
+  const settings = { ...PRIMARY, ...changed };
+  const primary = stack.use(await startEmbeddedPostgres({ dataDir: await directory(), log, settings }));
   const { host, port, user } = primary.connection;
   const dataDir = await directory();
   await copy(primary, await clusterDirectoryOf(dataDir));
@@ -42,7 +45,7 @@ export async function startTestCluster(log: Logger): Promise<TestCluster> {
     await startEmbeddedPostgres({
       dataDir,
       log,
-      settings: { ...PRIMARY, primary_conninfo: `host=${host} port=${port} user=${user}` },
+      settings: { ...settings, primary_conninfo: `host=${host} port=${port} user=${user}` },
     }),
   );
   const owned = stack.move();

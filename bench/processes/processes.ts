@@ -1,0 +1,154 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startTestServer } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { createBodies } from '../data-set/signed-bodies.ts';
+import { type Figures, quantile, tell } from '../measure/figures.ts';
+import { benchCommits } from './commits.ts';
+import { postAll, readWhile, spend } from './load.ts';
+import { Processes } from './nodes.ts';
+
+const ROUNDS = 3;
+const FILLED = 2_000;
+const SENDERS = 64;
+const MESSAGES = 2_000;
+const READERS = 50;
+const READ_EVERY_MS = 100;
+const RATE = 500;
+const SECONDS = 5;
+const READ_GOAL_MS = 5;
+const ALL = 'answer,write,deliver,index';
+const REST = 'write,deliver,index';
+/** As a node's own server has them. */
+const DURABLE = {
+  ...{ fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on', autovacuum: 'on' },
+  shared_buffers: '128MB',
+};
+
+interface Subject {
+  readonly name: string;
+  readonly urls: readonly string[];
+}
+
+/** One round of all subjects, another one first each time; the first round warms up and is thrown away. */
+async function inTurns<T>(subjects: readonly Subject[], run: (subject: Subject, tag: string) => Promise<T>) {
+  const found = subjects.map((): T[] => []);
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (let i = 0; i < subjects.length; i++) {
+      const index = (i + round) % subjects.length;
+      const one = await run(subjects[index]!, `${round}-${index}-${subjects.length}`);
+      if (round > 0) found[index]!.push(one);
+    }
+    tell(`round ${round} of ${ROUNDS}`);
+  }
+  return found;
+}
+
+async function benchReads(
+  figures: Figures,
+  subjects: readonly Subject[],
+  hashes: readonly string[],
+): Promise<void> {
+  const reading = { hashes, readers: READERS, everyMs: READ_EVERY_MS };
+  const found = await inTurns(subjects, async ({ urls }, tag) => {
+    const bodies = createBodies(RATE * SECONDS, `reads-${tag}`);
+    let timesMs: number[] = [];
+    const spent = await spend(async () => {
+      timesMs = await readWhile(urls, reading, { bodies, rate: RATE });
+    });
+    return { ...spent, timesMs, count: bodies.length };
+  });
+  figures.group(
+    `${READERS} readers, each asking for a message by hash every ${READ_EVERY_MS} ms, while ${RATE} messages a second are sent`,
+  );
+  const [first] = subjects;
+  subjects.forEach(({ name }, index) => {
+    const rounds = found[index]!;
+    const toFirst = (pick: (one: (typeof rounds)[number]) => number) => ({
+      to: `the same of ${first!.name}`,
+      values: rounds.map((one, round) => pick(one) / pick(found[0]![round]!)),
+    });
+    const p99 = ({ timesMs }: { timesMs: readonly number[] }) => quantile(timesMs, 0.99);
+    const cpuOf = ({ cpu, count }: { cpu: number; count: number }) => (cpu / count) * 1e3;
+    figures.addTimes(
+      `${name}: a read`,
+      rounds.flatMap(({ timesMs }) => timesMs),
+      { ratio: toFirst(p99), goal: { of: 'p99', most: READ_GOAL_MS } },
+    );
+    figures.add(
+      `${name}: messages taken`,
+      '/s',
+      rounds.map(({ count, seconds }) => count / seconds),
+    );
+    figures.add(
+      `${name}: CPU time of all servers for a message and the reads meanwhile`,
+      'ms',
+      rounds.map(cpuOf),
+      { ratio: toFirst(cpuOf) },
+    );
+  });
+}
+
+async function benchIngest(figures: Figures, subjects: readonly Subject[]): Promise<void> {
+  const found = await inTurns(subjects, async ({ urls }, tag) => {
+    const bodies = createBodies(MESSAGES, `ingest-${tag}`);
+    return spend(() => postAll(urls, bodies, SENDERS));
+  });
+  figures.group(`${MESSAGES} messages over HTTP, ${SENDERS} senders`);
+  const [first] = subjects;
+  subjects.forEach(({ name }, index) => {
+    const toFirst = (pick: (one: { seconds: number; cpu: number }) => number) => ({
+      to: `the same of ${first!.name}`,
+      values: found[index]!.map((one, round) => pick(one) / pick(found[0]![round]!)),
+    });
+    const rateOf = ({ seconds }: { seconds: number }) => MESSAGES / seconds;
+    const cpuOf = ({ cpu }: { cpu: number }) => (cpu / MESSAGES) * 1e6;
+    figures.add(`${name}: taken`, '/s', found[index]!.map(rateOf), { ratio: toFirst(rateOf) });
+    figures.add(`${name}: CPU time of all servers for a message`, 'µs', found[index]!.map(cpuOf), {
+      ratio: toFirst(cpuOf),
+    });
+  });
+}
+
+async function benchServing(figures: Figures, directory: string): Promise<void> {
+  await using server = await startTestServer(createLogger('bench', 'error'), DURABLE);
+  await using processes = new Processes(directory, server.url);
+  const whole = await processes.start(ALL);
+  await processes.start(REST);
+  const answering = [await processes.start('answer'), await processes.start('answer')];
+  tell('four processes serve');
+  const { hashes } = await postAll([whole], createBodies(FILLED, 'filled'), SENDERS);
+  const one = { name: 'one process', urls: [whole] };
+  const two = { name: 'two answering processes', urls: answering };
+  await benchReads(
+    figures,
+    [one, two, { name: 'three answering processes', urls: [whole, ...answering] }],
+    hashes,
+  );
+  await benchIngest(figures, [
+    one,
+    { name: 'one that answers, the other roles apart', urls: [answering[0]!] },
+    two,
+  ]);
+}
+
+const PARTS: Readonly<Record<string, (figures: Figures, directory: string) => Promise<void>>> = {
+  serving: benchServing,
+  commits: (figures, directory) => benchCommits(figures, directory, DURABLE),
+};
+
+/** Several processes of one core node on one database, beside one; what a standby costs that commits wait for. `serving` or `commits` for one part. */
+export async function benchProcesses(figures: Figures, [wanted]: readonly string[]): Promise<void> {
+  const parts = Object.entries(PARTS).filter(([name]) => wanted === undefined || name === wanted);
+  if (parts.length === 0)
+    throw new Error(`processes has no part "${wanted}": its parts are ${Object.keys(PARTS).join(', ')}`);
+  for (const [name, bench] of parts) {
+    const directory = await mkdtemp(join(tmpdir(), `skerry-bench-${name}-`));
+    try {
+      await bench(figures, directory);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+}
