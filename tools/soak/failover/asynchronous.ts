@@ -15,6 +15,9 @@ import { playOn } from './scenario.ts';
 const PEER_PORT = 4_140;
 /** How far the standbys lag behind when the primary goes. */
 const LAG_MS = 2_000;
+/** After this every process has left a primary that was replaced. */
+const LEAVING_MS = 15_000;
+const LOOK_MS = 250;
 
 const LOSSES = 'skerry_database_losses';
 
@@ -46,39 +49,54 @@ const WAYS = [
   },
 ];
 
-/** One failover. Gives what the new primary lacked when the core processes used it. */
+const ALL = [...ANSWERING, ...WRITING];
+
+/** How many losses each process has noticed since it began. */
+const readLosses = (cores: Cores): Promise<number[]> =>
+  Promise.all(ALL.map((index) => readMetric(cores.urlOf(index), LOSSES)));
+
+interface Loss {
+  /** What the new primary lacked when the core processes used it. */
+  readonly messages: number;
+  /** Names of the processes that say so: one that had not yet followed what is gone has nothing to say. */
+  readonly noticed: readonly string[];
+}
+
+/** One failover. */
 async function loseSome(
   { play }: (typeof WAYS)[number],
   cluster: Cluster,
   cores: Cores,
   ledger: Ledger,
-): Promise<number> {
+): Promise<Loss> {
   const name = await cluster.primary();
-  const countLosses = async () => {
-    const losses = [...ANSWERING, ...WRITING].map((index) => readMetric(cores.urlOf(index), LOSSES));
-    return (await Promise.all(losses)).reduce((sum, one) => sum + one, 0);
-  };
-  const before = await countLosses();
+  const before = await readLosses(cores);
+  const findNoticed = async () =>
+    (await readLosses(cores)).flatMap((losses, place) =>
+      losses > before[place]! ? [cores.nameOf(ALL[place]!)] : [],
+    );
   await play(cluster, name);
   const next = await until(
     'another primary',
     () => cluster.primary(),
     (now) => now !== name,
   );
-  const findLost = async () =>
-    (
-      await findMissing(
-        ledger.acknowledged.map(({ hash }) => hash),
-        next,
-      )
-    ).length;
-  const atOnce = await findLost();
-  // Writers never rest, so something is always lost.
-  await until('the node noticed', countLosses, (losses) => losses > before);
-  const lost = Math.max(atOnce, await findLost());
+  const endMs = performance.now() + LEAVING_MS;
+  let messages = 0;
+  await until(
+    'the node noticed what it lost, or lost nothing',
+    async () => {
+      const hashes = ledger.acknowledged.map(({ hash }) => hash);
+      messages = Math.max(messages, (await findMissing(hashes, next)).length);
+      if (messages === 0) return performance.now() > endMs;
+      return (await findNoticed()).length > 0;
+    },
+    Boolean,
+    { everyMs: LOOK_MS },
+  );
   cluster.patroni.get(name)!.start();
   await cluster.whole();
-  return lost;
+  return { messages, noticed: await findNoticed() };
 }
 
 async function play(cluster: Cluster, stack: AsyncDisposableStack): Promise<void> {
@@ -98,9 +116,11 @@ async function play(cluster: Cluster, stack: AsyncDisposableStack): Promise<void
     const way = WAYS[n % WAYS.length]!;
     const count = ledger.acknowledged.length + 200;
     await until('more acknowledgements', () => ledger.acknowledged.length > count);
-    const missing = await loseSome(way, cluster, cores, ledger);
-    lost += missing;
-    say(`${way.name}: the new primary lacked ${missing} acknowledged messages`);
+    const { messages, noticed } = await loseSome(way, cluster, cores, ledger);
+    lost += messages;
+    say(
+      `${way.name}: the new primary lacked ${messages} acknowledged messages; noticed by ${noticed.join(', ') || 'none'}`,
+    );
   }
   stop.abort();
   await written;
