@@ -34,7 +34,7 @@ export interface RecomputeOptions {
 }
 
 /** While the set goes on changing, it is read again so often. */
-const TRIES = 3;
+export const TRIES = 3;
 const HASHES_PER_PAGE = 10_000;
 const EVENTS_PER_PAGE = 100;
 /** Events that came while the list was read: with more of them the list is read anew. */
@@ -64,17 +64,15 @@ async function listStatuses(
   }
 }
 
-/**
- * Puts back what changed after the digest was taken: the first event of a message tells how it was before. A message that
- * came into force is taken to be unknown before, which nearly all are.
- * @returns whether all events were read
- */
-async function undoLater(
-  { coreUrl, signal }: SignedMessageSource,
-  statuses: Statuses,
-  from: string,
-): Promise<boolean> {
-  const seen = new Set<string>();
+/** The first event of each message after a digest was taken: whether it came into force. */
+interface Later {
+  readonly byHash: ReadonlyMap<string, 'came' | 'went'>;
+  /** Whether all events were read. */
+  readonly isWhole: boolean;
+}
+
+export async function readLater({ coreUrl, signal }: SignedMessageSource, from: string): Promise<Later> {
+  const byHash = new Map<string, 'came' | 'went'>();
   let cursor = from;
   for (let read = 0; read < EVENTS_MAX; read += EVENTS_PER_PAGE) {
     const query = { cursor, limit: EVENTS_PER_PAGE, kinds: 'message,message_removed' };
@@ -82,15 +80,26 @@ async function undoLater(
     for (const event of page.events) {
       const isNew = event.kind === 'message';
       const { item_hash: hash } = (isNew ? parseMessage(event) : parseRemoved(event)).data;
-      if (seen.has(hash)) continue;
-      seen.add(hash);
-      if (isNew) statuses.delete(hash);
-      else statuses.set(hash, 'processed');
+      if (!byHash.has(hash)) byHash.set(hash, isNew ? 'came' : 'went');
     }
-    if (page.events.length === 0 && page.next_cursor === cursor) return true;
+    if (page.events.length === 0 && page.next_cursor === cursor) return { byHash, isWhole: true };
     cursor = page.next_cursor;
   }
-  return false;
+  return { byHash, isWhole: false };
+}
+
+/**
+ * Puts back what changed after the digest was taken: the first event of a message tells how it was before. A message that
+ * came into force is taken to be unknown before, which nearly all are.
+ * @returns whether all events were read
+ */
+async function undoLater(source: SignedMessageSource, statuses: Statuses, from: string): Promise<boolean> {
+  const { byHash, isWhole } = await readLater(source, from);
+  for (const [hash, step] of byHash) {
+    if (step === 'came') statuses.delete(hash);
+    else statuses.set(hash, 'processed');
+  }
+  return isWhole;
 }
 
 async function compareMessages(

@@ -29,7 +29,7 @@ export interface SignedMessageSource {
 }
 
 /** A message's time was judged when it came; here only what was signed is asked. */
-const ANY_TIME = Number.MAX_SAFE_INTEGER;
+export const ANY_TIME = Number.MAX_SAFE_INTEGER;
 
 /** The whole of a content that is a file: as it is listed, where that makes the same bytes, or as it is stored. */
 async function readContentOf(

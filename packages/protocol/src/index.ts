@@ -58,6 +58,14 @@ export * from './scoring/versions.ts';
 export { verifySubmission } from './submission.ts';
 export * from './sync/codec.ts';
 export {
+  DERIVED_KINDS,
+  type DerivedDigests,
+  type DerivedKind,
+  type DerivedTrust,
+  derivedDigestsOf,
+  derivedFactsOf,
+} from './sync/derived.ts';
+export {
   type Bound,
   boundBetween,
   compareBounds,

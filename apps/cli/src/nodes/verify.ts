@@ -1,9 +1,12 @@
 import {
+  type RecomputedDerived,
   type RecomputedDigest,
   type RecomputedInstances,
+  recomputeDerivedDigests,
   recomputeInstancesDigest,
   recomputeMessagesDigest,
 } from '@skerry/client';
+import { DERIVED_KINDS } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { plainText, renderFields } from '../output/text.ts';
@@ -23,7 +26,7 @@ function verdictOf({ isSame, isCut, said, computed }: RecomputedDigest): string 
     : `it says ${said.count} (${said.digest}), its list gives ${computed.count} (${computed.digest})`;
 }
 
-const refusedFields = ({ refused }: RecomputedInstances): [string, string][] =>
+const refusedFields = ({ refused }: RecomputedInstances | RecomputedDerived): [string, string][] =>
   refused.slice(0, REFUSED_SHOWN).map(({ itemHash, message }) => [plainText(itemHash), plainText(message)]);
 
 /** Whether a core node's digests are those of what it lists, and its instances follow from signed messages. */
@@ -34,25 +37,43 @@ export async function verifyNode(
   using progress = output.progress();
   const onProgress = (what: string) => (read: number) => progress.show(`read ${read} ${what}`);
   const schedulers = own?.split(',').map((one) => one.trim().toLowerCase());
-  const believed = schedulers ?? (await readTrust(coreUrl)).schedulers.value;
+  const trust = await readTrust(coreUrl);
+  const believed = schedulers ?? trust.schedulers.value;
   const messages = await recomputeMessagesDigest({ coreUrl }, { max, onProgress: onProgress('messages') });
   const instances = await recomputeInstancesDigest({ coreUrl }, new Set(believed), {
     max,
     onProgress: onProgress('instances'),
   });
+  const publishers = {
+    creditPublishers: new Set(trust.credit_publishers.value),
+    scoringPublishers: new Set(trust.scoring_publishers.value),
+  };
+  const derived = await recomputeDerivedDigests({ coreUrl }, publishers, {
+    max,
+    onProgress: onProgress('messages that state is derived from'),
+  });
   const { refused, verified, unproven } = instances;
-  const isRight = messages.isSame && instances.isSame && refused.length === 0;
+  const isDerivedRight = DERIVED_KINDS.every((kind) => derived.kinds[kind].isSame);
+  const isRight =
+    messages.isSame && instances.isSame && isDerivedRight && refused.length + derived.refused.length === 0;
   const text = renderFields([
     ['verdict', isRight ? 'as it says' : 'not as it says'],
     ['messages', verdictOf(messages)],
     ['instances', verdictOf(instances)],
-    ['signed messages checked', verified],
+    ...DERIVED_KINDS.map((kind): [string, string] => [kind, verdictOf(derived.kinds[kind])]),
+    ['signed messages checked', verified + derived.verified],
     ['instances that do not follow', refused.length],
     ...refusedFields(instances),
+    ['messages that do not verify', derived.refused.length],
+    ...refusedFields(derived),
+    [
+      'signed for others',
+      derived.onBehalf > 0 ? `${derived.onBehalf}, which their owners may permit` : undefined,
+    ],
     ['instances not proven', unproven > 0 ? `${unproven}: too long, or acted on by others` : undefined],
     ['schedulers', believed.map(plainText).join(', ') || 'nobody'],
     ['not shown', 'that the lists are those of the network: compare nodes (skerry node diff)'],
   ]);
-  output.result({ url: coreUrl, same: isRight, schedulers: believed, messages, instances }, text);
+  output.result({ url: coreUrl, same: isRight, schedulers: believed, messages, instances, derived }, text);
   return isRight ? EXIT.ok : EXIT.failed;
 }

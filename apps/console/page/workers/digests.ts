@@ -1,6 +1,8 @@
 import {
+  type RecomputedDerived,
   type RecomputedDigest,
   type RecomputedInstances,
+  recomputeDerivedDigests,
   recomputeInstancesDigest,
   recomputeMessagesDigest,
 } from '@skerry/client';
@@ -9,18 +11,28 @@ import {
 export interface RecomputedState {
   readonly messages: RecomputedDigest;
   readonly instances: RecomputedInstances;
+  readonly derived: RecomputedDerived;
   readonly schedulers: readonly string[];
+}
+
+/** Whose messages count. */
+export interface StateTrust {
+  readonly schedulers: readonly string[];
+  readonly creditPublishers: readonly string[];
+  readonly scoringPublishers: readonly string[];
 }
 
 /** Lists that a tab reads: longer ones are left to `skerry node verify`. */
 const MAX = 50_000;
 /** Each takes several signatures. */
 const INSTANCES_MAX = 2_000;
+/** Messages of each type that state is derived from: each has a signature. */
+const SIGNED_MAX = 5_000;
 
-/** Computes the digests of all messages and all instances anew. Throws AppError. @param onProgress told how many lines were read */
+/** Computes the digests of all messages, all instances and what is derived from messages anew. Throws AppError. @param onProgress told how many lines were read */
 export async function recomputeState(
   coreUrl: string,
-  schedulers: readonly string[],
+  { schedulers, creditPublishers, scoringPublishers }: StateTrust,
   onProgress: (read: number) => void,
 ): Promise<RecomputedState> {
   const messages = await recomputeMessagesDigest({ coreUrl }, { max: MAX, onProgress });
@@ -29,5 +41,14 @@ export async function recomputeState(
     max: INSTANCES_MAX,
     onProgress: (read) => onProgress(before + read),
   });
-  return { messages, instances, schedulers };
+  const trust = {
+    creditPublishers: new Set(creditPublishers),
+    scoringPublishers: new Set(scoringPublishers),
+  };
+  const folded = before + instances.computed.count;
+  const derived = await recomputeDerivedDigests({ coreUrl }, trust, {
+    max: SIGNED_MAX,
+    onProgress: (read) => onProgress(folded + read),
+  });
+  return { messages, instances, derived, schedulers };
 }

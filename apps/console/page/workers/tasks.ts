@@ -4,7 +4,7 @@ import type { Cost } from '../pure/owner/cost.ts';
 import { type AddedUp, addUp } from './account.ts';
 import { type Action, act, type Done } from './actions.ts';
 import { signerThatAsks, type ToSign } from './ask-owner.ts';
-import { type RecomputedState, recomputeState } from './digests.ts';
+import { type RecomputedState, recomputeState, type StateTrust } from './digests.ts';
 import { type Owner, type Priced, quote } from './explain.ts';
 import { type FoundSystems, findSystems, type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from './listed.ts';
@@ -46,7 +46,7 @@ export interface Tasks {
     readonly answer: readonly JudgedMachine[];
   };
   readonly state: {
-    readonly asked: { readonly coreUrl: string; readonly schedulers: readonly string[] };
+    readonly asked: { readonly coreUrl: string; readonly trust: StateTrust };
     readonly answer: RecomputedState;
   };
   readonly account: {
@@ -139,7 +139,7 @@ const HANDLERS: Handlers = {
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
   listed: ({ rows }) => judgeListed(rows),
   machines: ({ rows, schedulers }) => judgeMachines(rows, schedulers),
-  state: ({ coreUrl, schedulers }, onProgress) => recomputeState(coreUrl, schedulers, onProgress),
+  state: ({ coreUrl, trust }, onProgress) => recomputeState(coreUrl, trust, onProgress),
   account: (asked, onProgress) => addUp(asked, onProgress),
   address: judgeAddress,
   score: judgeScore,

@@ -1,7 +1,7 @@
 import type { Handlers } from '@skerry/kit';
 import type { STATE_API } from '@skerry/protocol/api/core/state';
 import type { Kysely } from 'kysely';
-import { digestInstances, digestMessages, digestState, readMark } from '../state/digest.ts';
+import { digestDerived, digestInstances, digestMessages, digestState, readMark } from '../state/digest.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Rooms } from './rooms.ts';
 
@@ -26,6 +26,7 @@ export function stateHandlers({ db }: Pick<Rooms, 'db'>): Handlers<typeof STATE_
   return {
     getStateDigest: shareReading(db, digestState),
     getMessagesDigest: () => digestMessages(db),
+    getDerivedDigests: shareReading(db, digestDerived),
     getInstancesDigest: shareReading(db, digestInstances),
   };
 }

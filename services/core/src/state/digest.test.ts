@@ -3,12 +3,26 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { recomputeInstancesDigest, recomputeMessagesDigest } from '@skerry/client';
-import { nodeIdOf } from '@skerry/protocol';
+import {
+  buildNetworkMessage,
+  CoreClient,
+  recomputeDerivedDigests,
+  recomputeInstancesDigest,
+  recomputeMessagesDigest,
+} from '@skerry/client';
+import { DERIVED_KINDS, type DerivedTrust, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { sql } from 'kysely';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
 
 const OPTIONS = { max: 1_000 };
 const SCHEDULERS = new Set([signers.scheduler.address]);
+const TRUST: DerivedTrust = {
+  creditPublishers: new Set([signers.credit.address]),
+  scoringPublishers: new Set([signers.monitor.address]),
+};
+const NOBODY: DerivedTrust = { creditPublishers: new Set(), scoringPublishers: new Set() };
+
+const PROGRAM = { name: 'a', code: 'x', runtime: 'nodejs', memory: 64, timeout: 1 };
 
 /** Stands before a core node, and does something before it passes a question on. */
 async function startBefore(target: string, path: string, act: () => Promise<void>) {
@@ -125,5 +139,101 @@ describe('digests that anybody can compute', () => {
     );
     const others = await recomputeInstancesDigest({ coreUrl }, new Set(), OPTIONS);
     assert.equal(others.refused.length, 2, 'whom the reader does not believe places nothing');
+  });
+
+  const sendPost = async (signer: Parameters<TestCore['send']>[0], channel: string, content: object) =>
+    (await core.send(signer, { type: 'POST', channel, content })).body.item_hash as string;
+  const grant = (ref: string) => ({
+    type: 'net-credit-distribution',
+    content: { distribution: { credits: [{ address: signers.alice.address, amount: 5, ref }] } },
+  });
+  const measured = { type: 'net-scoring-metrics', content: { metrics: { ccn: [], crn: [] } } };
+
+  /** Something of every kind, and what must count nowhere. */
+  async function fillEveryKind(): Promise<void> {
+    const { alice, bob, credit, monitor } = signers;
+    const post = await note(20);
+    for (const content of [21, 22])
+      await core.send(alice, { type: 'POST', content: { type: 'amend', ref: post, content } });
+    for (const fields of [{ a: 1, 'b"\\\u2028': 2 }, { a: 3 }, {}])
+      await core.send(alice, { type: 'AGGREGATE', content: { key: 'k "é', content: fields } });
+    for (const ref of ['one', 'one', 'two']) await sendPost(credit, 'net-credit', grant(ref));
+    await sendPost(bob, 'net-credit', grant('three'));
+    await sendPost(monitor, 'net-scoring', measured);
+    // In the network form a content has more fields.
+    const network = { type: 'POST', channel: 'net-scoring', content: measured };
+    await core.post('/messages', buildNetworkMessage(network, monitor).body);
+    await sendPost(monitor, 'elsewhere', measured);
+    await sendPost(bob, 'net-scoring', measured);
+    const file = new Blob(['kept']);
+    await new CoreClient({ url: coreUrl, signer: alice }).storeFile(file, 'kept', sha256Hex('kept'));
+    await core.send(alice, { type: 'PROGRAM', content: PROGRAM });
+  }
+
+  test('of what follows from messages: each kind is folded anew out of what was signed', async () => {
+    await fillEveryKind();
+    const { kinds, refused, verified } = await recomputeDerivedDigests({ coreUrl }, TRUST, OPTIONS);
+    for (const kind of DERIVED_KINDS) assert.deepEqual(kinds[kind].computed, kinds[kind].said, kind);
+    assert.deepEqual(refused, []);
+    assert.ok(verified >= 13);
+    const { posts, ...counts } = Object.fromEntries(
+      DERIVED_KINDS.map((kind) => [kind, kinds[kind].said.count]),
+    );
+    assert.deepEqual(counts, { aggregates: 2, credits: 2, files: 1, measurements: 2, programs: 1 });
+    assert.ok(posts! >= 8);
+
+    const others = await recomputeDerivedDigests({ coreUrl }, NOBODY, OPTIONS);
+    assert.equal(others.kinds.credits.isSame, false, 'whom the reader does not believe gives nothing');
+    const cut = await recomputeDerivedDigests({ coreUrl }, TRUST, { max: 1 });
+    assert.deepEqual([cut.kinds.posts.isCut, cut.kinds.posts.isSame], [true, false]);
+    assert.equal(cut.kinds.files.isSame, true);
+  });
+
+  test('of what follows from messages: what comes meanwhile is taken out, and what goes is read anew', async () => {
+    const going = await note(30);
+    const read = async () => (await core.get('/state/digest/derived')).body.kinds.posts.count;
+    const before = await read();
+    await using moving = await startBefore(coreUrl, 'msgTypes=POST', async () => {
+      await note(31);
+      await core.send(signers.alice, { type: 'AGGREGATE', content: { key: 'later', content: { a: 1 } } });
+    });
+    const came = await recomputeDerivedDigests({ coreUrl: moving.url }, TRUST, OPTIONS);
+    for (const kind of DERIVED_KINDS)
+      assert.deepEqual(came.kinds[kind].computed, came.kinds[kind].said, kind);
+    assert.equal(came.kinds.posts.said.count, before);
+    await using leaving = await startBefore(coreUrl, 'msgTypes=POST', async () => {
+      await core.send(signers.alice, { type: 'FORGET', content: { hashes: [going] } });
+    });
+    const went = await recomputeDerivedDigests({ coreUrl: leaving.url }, TRUST, OPTIONS);
+    assert.equal(went.kinds.posts.isSame, true);
+    assert.equal(went.kinds.posts.said.count, before);
+  });
+
+  test('of what follows from messages: a table that does not follow from them is noticed, kind by kind', async () => {
+    const { db } = core.rooms;
+    const lies: Readonly<Record<string, () => Promise<unknown>>> = {
+      posts: () =>
+        db
+          .updateTable('amended_posts')
+          .set({ latest_hash: '0'.repeat(64) })
+          .execute(),
+      aggregates: () =>
+        db
+          .updateTable('aggregate_entries')
+          .set({ item_hash: '0'.repeat(64) })
+          .execute(),
+      credits: () => db.updateTable('credit_entries').set({ nano: '1' }).execute(),
+      files: () => db.deleteFrom('file_pins').execute(),
+      measurements: () => sql`update metrics_messages set owner = 'x'`.execute(db),
+      programs: () => db.updateTable('programs').set({ owner: 'x' }).execute(),
+    };
+    for (const [kind, lie] of Object.entries(lies)) {
+      await lie();
+      // A table that is written past the node leaves its mark as it was: a message moves it.
+      await note(40 + Object.keys(lies).indexOf(kind));
+      const { kinds } = await recomputeDerivedDigests({ coreUrl }, TRUST, OPTIONS);
+      const wrong = DERIVED_KINDS.filter((one) => !kinds[one].isSame);
+      assert.ok(wrong.includes(kind as (typeof DERIVED_KINDS)[number]), `${kind}: ${wrong}`);
+    }
   });
 });

@@ -1,8 +1,16 @@
-import { instanceElement, instanceViewOf, type SetDigest, SetSum } from '@skerry/protocol';
+import {
+  type DerivedDigests,
+  type DerivedKind,
+  instanceElement,
+  instanceViewOf,
+  type SetDigest,
+  SetSum,
+} from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { EFFECTS } from '../intake/kinds.ts';
 import { TRUST_MARK } from '../peers/trust/store.ts';
 import type { Schema } from '../store/schema.ts';
+import { ELEMENTS } from './derived-elements.ts';
 import { stateOf } from './instances/rows.ts';
 import { MESSAGES } from './message-set.ts';
 
@@ -21,19 +29,21 @@ const DERIVED = Map.groupBy(
   ({ part }) => part,
 );
 
-/** Four numbers of 60 bits of each row's SHA-256, summed: the same for the same rows in any order, at constant memory. */
-const LIMBS = [0, 1, 2, 3];
-const LIMB_BITS = 60n;
-const limbOf = (index: number) =>
-  sql`coalesce(sum(('x' || substr(h, ${sql.lit(index * 15 + 1)}, 15))::bit(60)::bigint::numeric), 0)::text`;
+/** Eight numbers of 32 bits of each row's SHA-256: their sums make the sum of all (SetSum), at constant memory. */
+const LIMB_BITS = 32;
+const LIMB_DIGITS = LIMB_BITS / 4;
+const LIMBS = Array.from({ length: 256 / LIMB_BITS }, (_, at) => at);
+const limbOf = (at: number) =>
+  sql`coalesce(sum(('x' || substr(h, ${sql.lit(at * LIMB_DIGITS + 1)}, ${sql.lit(LIMB_DIGITS)}))::bit(32)::bigint), 0)::text`;
 
+/** The digest of rows, each a text `r`. */
 async function digestRows(db: Kysely<Schema>, rows: RawBuilder<unknown>): Promise<SetDigest> {
   const found = await sql<{ count: number; limbs: string[] }>`
     select count(*) as count, array[${sql.join(LIMBS.map(limbOf))}] as limbs
     from (select encode(sha256(convert_to(r, 'UTF8')), 'hex') as h from (${rows}) rows) hashed`.execute(db);
   const { count, limbs } = found.rows[0]!;
-  const words = limbs.map((limb) => (BigInt(limb) & ((1n << LIMB_BITS) - 1n)).toString(16).padStart(15, '0'));
-  return { count, digest: words.join('').padStart(64, '0') };
+  const sum = limbs.reduce((total, limb) => (total << BigInt(LIMB_BITS)) + BigInt(limb), 0n);
+  return { count, digest: BigInt.asUintN(256, sum).toString(16).padStart(64, '0') };
 }
 
 /** Changes whenever the digest does: not every step of a message is an event, nor is what is derived again for others. */
@@ -103,4 +113,22 @@ export const digestInstances = (db: Kysely<Schema>): Promise<DigestAt> =>
       if (rows.length < INSTANCES_AT_ONCE) return sum.digest();
       after = rows.at(-1)!.instance_id;
     }
+  });
+
+export type DerivedDigestsAt = Pick<StateDigest, 'cursor'> & { readonly kinds: DerivedDigests };
+
+/** Digests of derived state that whoever has the messages can compute as well. Reads every message in force once. */
+export const digestDerived = (db: Kysely<Schema>): Promise<DerivedDigestsAt> =>
+  readAt(db, async (trx) => {
+    const read = (kind: DerivedKind) => digestRows(trx, ELEMENTS[kind]);
+    return {
+      kinds: {
+        posts: await read('posts'),
+        aggregates: await read('aggregates'),
+        credits: await read('credits'),
+        files: await read('files'),
+        measurements: await read('measurements'),
+        programs: await read('programs'),
+      },
+    };
   });

@@ -131,6 +131,13 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
     act: press('Compute anew'),
     mark: '.verdict[data-state=different]',
   },
+  'a digest of what follows from messages': {
+    view: 'trust',
+    answers: '**/api/v0/state/digest/derived',
+    change: (body) => body.replace(/"digest":"([0-9a-f])/, (_, digit) => `"digest":"${otherDigit(digit)}`),
+    act: press('Compute anew'),
+    mark: '.verdict[data-state=different]',
+  },
   'the status of a message, where all are listed': {
     view: 'trust',
     answers: '**/api/v0/messages/hashes*',

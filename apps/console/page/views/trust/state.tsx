@@ -29,13 +29,15 @@ const Compared = ({ compared }: { readonly compared: RecomputedDigest }) => {
   );
 };
 
-const isRight = ({ messages, instances }: RecomputedState) =>
-  (messages.isSame || messages.isCut) &&
-  (instances.isSame || instances.isCut) &&
-  instances.refused.length === 0;
+const KINDS = ['posts', 'aggregates', 'credits', 'files', 'measurements', 'programs'] as const;
+
+const isRight = ({ messages, instances, derived }: RecomputedState) =>
+  [messages, instances, ...KINDS.map((kind) => derived.kinds[kind])].every(
+    ({ isSame, isCut }) => isSame || isCut,
+  ) && instances.refused.length + derived.refused.length === 0;
 
 function Result({ state }: { readonly state: RecomputedState }) {
-  const { messages, instances, schedulers } = state;
+  const { messages, instances, derived, schedulers } = state;
   const isGood = isRight(state);
   return (
     <>
@@ -45,15 +47,25 @@ function Result({ state }: { readonly state: RecomputedState }) {
           {isGood ? 'As it says.' : 'Not as it says.'}
         </p>
         <p>
-          {count(instances.verified)} signed messages were checked and {count(instances.computed.count)}{' '}
-          {instances.computed.count === 1 ? 'machine' : 'machines'} folded anew in this tab.
+          {count(instances.verified + derived.verified)} signed messages were checked and{' '}
+          {count(instances.computed.count)} {instances.computed.count === 1 ? 'machine' : 'machines'} folded
+          anew in this tab.
         </p>
       </div>
-      <RefusedList refused={instances.refused} />
+      <RefusedList refused={[...instances.refused, ...derived.refused]} />
       <Facts
         rows={[
           ['messages', <Compared compared={messages} />],
           ['machines', <Compared compared={instances} />],
+          ...KINDS.map((kind) => [kind, <Compared compared={derived.kinds[kind]} />] as const),
+          ...(derived.onBehalf > 0
+            ? [
+                [
+                  'signed for others',
+                  `${count(derived.onBehalf)} messages, which their owners may permit`,
+                ] as const,
+              ]
+            : []),
           ...(instances.unproven > 0
             ? [
                 [
@@ -72,7 +84,7 @@ function Result({ state }: { readonly state: RecomputedState }) {
           ],
           [
             'not proven',
-            'that each message of the list was signed, and that the lists are those of the network: other nodes say whether they have the same',
+            'that the lists are those of the network: other nodes say whether they have the same',
           ],
         ]}
       />
@@ -83,15 +95,19 @@ function Result({ state }: { readonly state: RecomputedState }) {
 /** Computes in this tab what the core node says of all that it has. */
 export function StatePanel() {
   const { coreUrl, info } = useNetwork();
-  const schedulers = info?.trust.schedulers.value ?? [];
+  const trust = {
+    schedulers: info?.trust.schedulers.value ?? [],
+    creditPublishers: info?.trust.credit_publishers.value ?? [],
+    scoringPublishers: info?.trust.scoring_publishers.value ?? [],
+  };
   return (
     <CheckedHere<RecomputedState>
       title="All that it has"
-      about="A digest stands for all messages, another one for all machines. This tab reads the lists, folds every machine out of its signed messages, and computes both anew."
+      about="Digests stand for all messages, all machines, and what posts, aggregates, credits, files, measurements and programs follow from. This tab reads the lists, checks signatures, folds all of it anew, and computes the digests."
       action="Compute anew"
       acting="Computing"
       counted="lines read"
-      check={(onProgress) => verify('state', { coreUrl, schedulers }, { onProgress })}
+      check={(onProgress) => verify('state', { coreUrl, trust }, { onProgress })}
     >
       {(state) => <Result state={state} />}
     </CheckedHere>

@@ -15,6 +15,17 @@ const SetDigest = Type.Object(setDigest, { title: 'SetDigest' });
 const cursor = Type.String({ description: 'events up to here are in it' });
 const DigestAtView = Type.Object({ cursor, ...setDigest }, { title: 'DigestAt' });
 
+const DerivedDigestsView = Type.Object(
+  {
+    cursor,
+    kinds: Type.Object({
+      ...{ posts: SetDigest, aggregates: SetDigest, credits: SetDigest },
+      ...{ files: SetDigest, measurements: SetDigest, programs: SetDigest },
+    }),
+  },
+  { title: 'DerivedDigests' },
+);
+
 export const StateDigestView = Type.Object(
   {
     cursor,
@@ -55,5 +66,23 @@ export const STATE_API = {
     rateClass: 'heavy',
     answers: { 200: DigestAtView },
     example: { answer: { cursor: '0', ...EMPTY } },
+  },
+  getDerivedDigests: {
+    method: 'GET',
+    path: '/api/v0/state/digest/derived',
+    summary:
+      'Get digests of posts, aggregates, credits, files, measurements and programs, that anybody can compute from the messages',
+    ...reads(),
+    rateClass: 'heavy',
+    answers: { 200: DerivedDigestsView },
+    example: {
+      answer: {
+        cursor: '0',
+        kinds: {
+          ...{ posts: EMPTY, aggregates: EMPTY, credits: EMPTY },
+          ...{ files: EMPTY, measurements: EMPTY, programs: EMPTY },
+        },
+      },
+    },
   },
 } as const satisfies Api;

@@ -70,6 +70,14 @@ export const nodeCases: Cases = {
     refusesTooMany('/api/v0/state/digest/instances', 10),
     refusesWithoutDatabase('/api/v0/state/digest/instances'),
   ],
+  'GET /api/v0/state/digest/derived': [
+    succeeds(async (core) => {
+      await given.aggregate(core);
+      return { path: '/api/v0/state/digest/derived' };
+    }),
+    refusesTooMany('/api/v0/state/digest/derived', 10),
+    refusesWithoutDatabase('/api/v0/state/digest/derived'),
+  ],
   'GET /api/v0/info/public.json': fromMemory('/api/v0/info/public.json'),
   'POST /api/v0/reachability': [
     succeeds(() => reach({ url: 'http://127.0.0.1:9' })),
