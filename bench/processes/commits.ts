@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { startTestCluster } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
@@ -9,18 +10,17 @@ import { Processes } from './nodes.ts';
 
 const ROUNDS = 3;
 /** One after the other. */
-const ALONE = 100;
-const TOGETHER = 1_000;
+const ALONE = 40;
+const TOGETHER = 500;
 const SENDERS = 64;
 
 /** What a commit waits for, and how PostgreSQL calls it. */
 const WAYS = [
-  { name: 'the own disk', commit: 'on', standbys: '' },
-  { name: 'nothing (off)', commit: 'off', standbys: '' },
-  { name: 'both disks (on)', commit: 'on', standbys: '*' },
-  { name: 'the replay (remote_apply)', commit: 'remote_apply', standbys: '*' },
+  { name: 'its own disk (local)', commit: 'local' },
+  { name: 'nothing (off)', commit: 'off' },
+  { name: 'both disks (on)', commit: 'on' },
+  { name: 'the replay (remote_apply)', commit: 'remote_apply' },
 ] as const;
-type Way = (typeof WAYS)[number];
 
 async function ask(url: string, ...statements: string[]): Promise<pg.QueryResultRow[]> {
   const client = new pg.Client({ connectionString: url });
@@ -34,41 +34,44 @@ async function ask(url: string, ...statements: string[]): Promise<pg.QueryResult
   }
 }
 
-async function choose(url: string, { commit, standbys }: Way): Promise<void> {
-  await ask(
-    url,
-    `alter system set synchronous_commit = '${commit}'`,
-    `alter system set synchronous_standby_names = '${standbys}'`,
-    'select pg_reload_conf()',
-  );
-  const wanted = standbys === '' ? 'async' : 'sync';
-  await until(`commits wait as ${commit}`, async () => {
-    const [row] = await ask(
-      url,
-      "select current_setting('synchronous_commit') as commit, (select sync_state from pg_stat_replication) as state",
-    );
-    return row?.commit === commit && row.state === wanted;
-  });
+/** A connection whose commits wait as one of them says. */
+async function reach(url: string, commit: string): Promise<string> {
+  const reached = `${url}?options=${encodeURIComponent(`-c synchronous_commit=${commit}`)}`;
+  const [row] = await ask(reached, "select current_setting('synchronous_commit') as commit");
+  assert.equal(row?.commit, commit);
+  return reached;
 }
 
-/** What synchronous commit costs: one core process, a primary and a standby on one machine. */
+/** What synchronous commit costs: a core process for each way, a primary and a standby on one machine. */
 export async function benchCommits(
   figures: Figures,
   directory: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<void> {
   await using cluster = await startTestCluster(createLogger('bench', 'error'), settings);
-  await using processes = new Processes(directory, cluster.primaryUrl);
-  const urls = [await processes.start('answer,write,deliver,index')];
+  await ask(
+    cluster.primaryUrl,
+    "alter system set synchronous_standby_names = '*'",
+    'select pg_reload_conf()',
+  );
+  await until('the standby is waited for', async () => {
+    const [row] = await ask(cluster.primaryUrl, 'select sync_state from pg_stat_replication');
+    return row?.sync_state === 'sync';
+  });
+  await using stack = new AsyncDisposableStack();
+  const urls: string[] = [];
+  for (const { commit } of WAYS) {
+    const processes = stack.use(new Processes(directory, await reach(cluster.primaryUrl, commit)));
+    urls.push(await processes.start('answer'));
+  }
   const found = WAYS.map((): { timesMs: number[]; rate: number }[] => []);
   for (let round = 0; round <= ROUNDS; round++) {
     for (let i = 0; i < WAYS.length; i++) {
       const index = (i + round) % WAYS.length;
-      await choose(cluster.primaryUrl, WAYS[index]!);
-      const { timesMs } = await postAll(urls, createBodies(ALONE, `alone-${round}-${index}`), 1);
+      const { timesMs } = await postAll([urls[index]!], createBodies(ALONE, `alone-${round}-${index}`), 1);
       const bodies = createBodies(TOGETHER, `together-${round}-${index}`);
       const startMs = performance.now();
-      await postAll(urls, bodies, SENDERS);
+      await postAll([urls[index]!], bodies, SENDERS);
       const rate = TOGETHER / ((performance.now() - startMs) / 1_000);
       // The first round warms up.
       if (round > 0) found[index]!.push({ timesMs, rate });

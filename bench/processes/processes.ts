@@ -10,13 +10,13 @@ import { postAll, readWhile, spend } from './load.ts';
 import { Processes } from './nodes.ts';
 
 const ROUNDS = 3;
-const FILLED = 2_000;
+const FILLED = 1_000;
 const SENDERS = 64;
-const MESSAGES = 2_000;
+const MESSAGES = 1_000;
 const READERS = 50;
 const READ_EVERY_MS = 100;
 const RATE = 500;
-const SECONDS = 5;
+const SECONDS = 4;
 const READ_GOAL_MS = 5;
 const ALL = 'answer,write,deliver,index';
 const REST = 'write,deliver,index';
