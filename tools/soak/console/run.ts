@@ -33,7 +33,8 @@ const EXECUTABLE = '/usr/bin/chromium';
 const STEP_MS = 500;
 /** Before this the page is still being loaded. */
 const SETTLED_STEPS = 4;
-const CATCH_UP_MS = 60_000;
+/** Only what hangs takes as long. */
+const HANG_MS = 120_000;
 
 /** As far as it is looked at here. */
 interface State {
@@ -77,14 +78,22 @@ function listen(): void {
 
 const readSeen = (page: Page) => page.evaluate(() => (globalThis as unknown as { seen: Seen }).seen);
 
+/** Nothing of a process that has ended meanwhile. */
+function readResident(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024;
+  } catch {
+    return 0;
+  }
+}
+
 async function readMemory(browser: Browser): Promise<number> {
   const session = await browser.newBrowserCDPSession();
   try {
     const { processInfo } = await session.send('SystemInfo.getProcessInfo');
     return processInfo
       .filter(({ type }) => type === 'renderer')
-      .map(({ id }) => /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${id}/status`, 'utf8'))?.[1])
-      .reduce((sum, kib) => sum + Number(kib ?? 0) * 1_024, 0);
+      .reduce((sum, { id }) => sum + readResident(id), 0);
   } finally {
     await session.detach();
   }
@@ -113,13 +122,15 @@ export async function watchConsole({ perSecond, seconds, cuts, onProgress }: Wat
   const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] });
   try {
     const page = await browser.newPage({ viewport: { width: 1_600, height: 900 } });
+    page.setDefaultTimeout(HANG_MS);
     await page.addInitScript(listen);
     await page.goto(`${node.url}#/messages`);
     await page.locator('section.live li').first().waitFor();
     const startMs = Date.now();
     const elapsed = () => (Date.now() - startMs) / 1_000;
     let [memoryBefore, memoryMost, done] = [0, 0, 0];
-    for (let step = 0; elapsed() < seconds; step++) {
+    // On a busy machine the time may be over before the last cut.
+    for (let step = 0; elapsed() < seconds || done < cuts; step++) {
       await pause(STEP_MS);
       await move(page, step);
       if (done < cuts && elapsed() >= ((done + 1) * seconds) / (cuts + 1)) {
@@ -146,7 +157,7 @@ export async function watchConsole({ perSecond, seconds, cuts, onProgress }: Wat
 
 /** Once the page has what there was; it may have more by then. */
 async function caughtUp(page: Page, sent: number): Promise<Seen> {
-  const untilMs = Date.now() + CATCH_UP_MS;
+  const untilMs = Date.now() + HANG_MS;
   for (;;) {
     const seen = await readSeen(page);
     if (seen.total >= sent || Date.now() > untilMs) return seen;

@@ -11,7 +11,7 @@ import { findFreePorts } from '../testing/ports.ts';
 import { run, SKERRY, until } from '../testing/shell.ts';
 
 /** Only what hangs takes as long. */
-const TIMEOUT_MS = 90_000;
+const TIMEOUT_MS = 300_000;
 const SMALL_FILE = 'kept by a message';
 
 /** Of processes of their own are those of which somebody else's process must be told apart: the first backup and the restore. */

@@ -13,6 +13,8 @@ import type { Answer, Ask } from './foreign.ts';
 
 /** A process: libp2p, its DHT and helia's Bitswap over blocks in memory, and nothing of ours. */
 
+/** Only what hangs takes as long. */
+const HANG_MS = 120_000;
 const kept = new Map<string, Uint8Array>();
 const keyOf = (cid: CID) => Buffer.from(cid.multihash.digest).toString('hex');
 const node = await createLibp2p({
@@ -82,11 +84,11 @@ const ACTS: Readonly<Record<Ask['act'], (text: string) => Promise<string>>> = {
     return '';
   },
   async provide(cid) {
-    await node.contentRouting.provide(CID.parse(cid), { signal: AbortSignal.timeout(30_000) });
+    await node.contentRouting.provide(CID.parse(cid), { signal: AbortSignal.timeout(HANG_MS) });
     return '';
   },
   async get(cid) {
-    const signal = AbortSignal.timeout(30_000);
+    const signal = AbortSignal.timeout(HANG_MS);
     return Buffer.from(await broker!.retrieve(CID.parse(cid), { signal })).toString('base64');
   },
 };

@@ -26,7 +26,7 @@ describe('gossip', () => {
     const { port } = taken.address() as AddressInfo;
     const environment = { SKERRY_CORE_P2P_PORT: `${port}`, SKERRY_CORE_HOST: '127.0.0.1' };
     const config = { ...readConfig(coreConfig, environment), dataDir: core.filesDir };
-    const host = { signal: AbortSignal.timeout(60_000), log: createLogger('core', 'silent') };
+    const host = { signal: AbortSignal.timeout(240_000), log: createLogger('core', 'silent') };
     await assert.rejects(startGossip(core.rooms, config, host), { code: 'PORT_IN_USE', details: { port } });
   });
 
