@@ -2,4 +2,4 @@ export { createTestDatabase, databaseUrlOf, type TestDatabase } from './database
 export { startTestPooler } from './pooler.ts';
 export { startTestServer, type TestServer, urlOf } from './server.ts';
 export { startTestCluster, type TestCluster } from './standby.ts';
-export { startTcpStandby, startTcpTestServer } from './tcp-server.ts';
+export { findFreePort, ownAddress, startTcpStandby, startTcpTestServer } from './tcp-server.ts';

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { decode } from '@ipld/dag-pb';
+import { findFreePort, ownAddress } from '@skerry/database/testing';
 import { createLogger, readConfig } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { Dag } from '../store/ipfs/testing/dags.ts';
@@ -19,25 +18,18 @@ import { ForeignPeer } from './testing/foreign.ts';
 const DHT = '/test/kad/1.0.0';
 const log = createLogger('ipfs', 'silent');
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** A core node with its IPFS peer. */
 async function startPair(stack: AsyncDisposableStack, bootstrap: string) {
-  const port = await freePort();
-  const core = stack.use(await createTestCore({ ipfs: { gateways: [`http://127.0.0.1:${port}`] } }));
+  const host = ownAddress();
+  const port = await findFreePort(host);
+  const core = stack.use(await createTestCore({ ipfs: { gateways: [`http://${host}:${port}`] } }));
   const dataDir = await mkdtemp(join(tmpdir(), 'skerry-ipfs-'));
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   const config = {
     ...readConfig(ipfsPeerConfig, {}),
     coreUrl: await core.listen(),
     dataDir,
-    host: '127.0.0.1',
+    host,
     port,
     listen: ['/ip4/127.0.0.1/tcp/0'],
     bootstrap: [bootstrap],

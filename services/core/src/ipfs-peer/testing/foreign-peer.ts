@@ -15,6 +15,8 @@ import type { Answer, Ask } from './foreign.ts';
 
 /** Only what hangs takes as long. */
 const HANG_MS = 120_000;
+/** One try of a block that may not be announced yet. */
+const TRY_MS = 30_000;
 const kept = new Map<string, Uint8Array>();
 const keyOf = (cid: CID) => Buffer.from(cid.multihash.digest).toString('hex');
 const node = await createLibp2p({
@@ -88,7 +90,7 @@ const ACTS: Readonly<Record<Ask['act'], (text: string) => Promise<string>>> = {
     return '';
   },
   async get(cid) {
-    const signal = AbortSignal.timeout(HANG_MS);
+    const signal = AbortSignal.timeout(TRY_MS);
     return Buffer.from(await broker!.retrieve(CID.parse(cid), { signal })).toString('base64');
   },
 };
