@@ -6,7 +6,8 @@ import { until } from '@skerry/kit/testing/until';
 import type { Cluster } from './cluster.ts';
 import { Cores } from './cores.ts';
 import { Ledger, startWriters } from './load.ts';
-import { ANSWERING, openNode, WRITING } from './node.ts';
+import { readLosses } from './losses.ts';
+import { ANSWERING, openNode } from './node.ts';
 import type { Name } from './page.ts';
 import { findMissing } from './rows.ts';
 import { say } from './say.ts';
@@ -19,14 +20,7 @@ const LAG_MS = 2_000;
 const LEAVING_MS = 15_000;
 const LOOK_MS = 250;
 
-const LOSSES = 'skerry_database_losses';
-
 const [directory = '', seconds = ''] = process.argv.slice(2);
-
-async function readMetric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(new RegExp(`^${name} (\\d+)`, 'm').exec(text)?.[1]);
-}
 
 const readDigest = async (url: string) =>
   (await (await fetch(`${url}/api/v0/state/digest`)).json()) as {
@@ -49,12 +43,6 @@ const WAYS = [
   },
 ];
 
-const ALL = [...ANSWERING, ...WRITING];
-
-/** How many losses each process has noticed since it began. */
-const readLosses = (cores: Cores): Promise<number[]> =>
-  Promise.all(ALL.map((index) => readMetric(cores.urlOf(index), LOSSES)));
-
 interface Loss {
   /** What the new primary lacked when the core processes used it. */
   readonly messages: number;
@@ -72,8 +60,8 @@ async function loseSome(
   const name = await cluster.primary();
   const before = await readLosses(cores);
   const findNoticed = async () =>
-    (await readLosses(cores)).flatMap((losses, place) =>
-      losses > before[place]! ? [cores.nameOf(ALL[place]!)] : [],
+    [...(await readLosses(cores))].flatMap(([process, count]) =>
+      count > before.get(process)! ? [process] : [],
     );
   await play(cluster, name);
   const next = await until(

@@ -76,13 +76,18 @@ export async function findLost(url: string, hashes: readonly string[]): Promise<
   return lost;
 }
 
-/** Those of the messages without a file that nobody has rejected yet. */
-export async function findWaiting(url: string, hashes: readonly string[]): Promise<string[]> {
+/** What became of messages without a file: nobody has rejected these yet, and the node knows nothing of those. */
+export async function findUnrejected(
+  url: string,
+  hashes: readonly string[],
+): Promise<{ readonly waiting: readonly string[]; readonly lost: readonly string[] }> {
   const waiting: string[] = [];
+  const lost: string[] = [];
   for (const hash of hashes) {
     const answer = await fetch(`${url}/api/v0/messages/${hash}/status`);
-    const { status } = (await answer.json()) as { status?: string };
-    if (status !== 'rejected') waiting.push(hash);
+    const { status } = (await answer.json()) as { status?: unknown };
+    if (answer.status === 404) lost.push(hash);
+    else if (status !== 'rejected') waiting.push(hash);
   }
-  return waiting;
+  return { waiting, lost };
 }
