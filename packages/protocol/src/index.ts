@@ -1,4 +1,17 @@
 export { CHAINS, familyOf, type PersonalCheck, type SignatureFamily, type SigningContext } from './chains.ts';
+export {
+  type Act,
+  aggregateKeyOf,
+  aggregateSubject,
+  authorizationsAt,
+  findRefusal,
+  isAuthorized,
+  parseAuthorizations,
+  type Refusal,
+  SECURITY_KEY,
+  type SecurityElement,
+  securityAt,
+} from './content/permissions.ts';
 export * from './credit/estimate.ts';
 export * from './credit/ledger.ts';
 export { DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programAddress } from './diagnostic.ts';

@@ -55,6 +55,37 @@ function Verdict({ message, proof }: { readonly message: Message; readonly proof
   );
 }
 
+const DelegationFact = ({ of }: { readonly of: NonNullable<ProvenMessage['delegation']> }) => {
+  const { owner, grantedBy, refusal, refused } = of;
+  const [first] = refused;
+  return (
+    <span class="stack">
+      <span>
+        <Mark kind={refusal || first ? 'wrong' : 'proven'} />{' '}
+        <Hash value={owner} href={linkTo(['messages'], { sender: owner })} />
+      </span>
+      {refusal ? (
+        <span class="wrong">
+          {refusal.kind === 'revoked'
+            ? 'the owner took the permission back within ten minutes'
+            : 'nothing that the owner signed, and this core node lists, permits it'}
+        </span>
+      ) : null}
+      {first ? (
+        <span class="wrong">
+          <Safe text={first.message} limit={200} />
+        </span>
+      ) : null}
+      {grantedBy === null ? null : (
+        <span class="muted">
+          <a href={messageLink(grantedBy)}>what the owner signed of who may</a>; that nothing newer says
+          otherwise is the core node's word
+        </span>
+      )}
+    </span>
+  );
+};
+
 function SaidPanel({ message, proof }: { readonly message: Message; readonly proof: Proof<ProvenMessage> }) {
   const proven = proof.kind === 'proven' ? proof.value : undefined;
   const isWrong = (name: string) => proven?.contradictions.some((one) => one.name === name);
@@ -81,6 +112,7 @@ function SaidPanel({ message, proof }: { readonly message: Message; readonly pro
               />,
             ),
           ],
+          ...(proven?.delegation ? [['signed for', <DelegationFact of={proven.delegation} />] as const] : []),
           ['type', marked('type', <Safe text={proven?.type ?? message.type} limit={64} />)],
           ['time', marked('time', <DateTime ms={(proven?.time ?? message.timestamp) * 1_000} />)],
           [

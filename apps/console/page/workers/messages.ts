@@ -1,4 +1,4 @@
-import { call, type ListedMessage, verifyListed } from '@skerry/client';
+import { call, type Delegation, type ListedMessage, proveDelegation, verifyListed } from '@skerry/client';
 import { AppError, canonicalJson, fieldsOf, type VerifiedMessage } from '@skerry/protocol';
 import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 
@@ -23,6 +23,8 @@ export interface ProvenMessage {
   /** The text that the hash or the signature covers; null where it is a file. */
   readonly text: string | null;
   readonly contradictions: readonly Contradiction[];
+  /** By what right it was signed for somebody else; null where its owner signed it. */
+  readonly delegation: Delegation | null;
 }
 
 const asText = (value: unknown) => (typeof value === 'string' ? value : canonicalJson(value ?? null));
@@ -46,7 +48,19 @@ export async function proveMessage(coreUrl: string, hash: string): Promise<Prove
     type: [view.type, type],
     content: [form === 'envelope' ? view.content : (view.message?.content ?? view.content), content],
   });
-  return { form, itemHash, sender, type, time, channel, content, text: sourceText, contradictions };
+  const delegation = (await proveDelegation({ coreUrl }, proven)) ?? null;
+  return {
+    form,
+    itemHash,
+    sender,
+    type,
+    time,
+    channel,
+    content,
+    text: sourceText,
+    contradictions,
+    delegation,
+  };
 }
 
 /** Of each message whether its sender signed it as it is listed. */

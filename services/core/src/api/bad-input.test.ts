@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildNetworkMessage, signMessage } from '@skerry/client';
-import { ERRORS, isErrorCode } from '@skerry/protocol';
+import { ERRORS, isAuthorized, isErrorCode, parseAuthorizations } from '@skerry/protocol';
 import fc from 'fast-check';
 import { MESSAGE_TYPES, PRIVATE_TYPES } from '../intake/kinds.ts';
-import { isAuthorized, parseAuthorizations } from '../intake/permissions.ts';
 import { parseJsonPath } from '../state/lists/json-path.ts';
 import { parseListFilter } from '../state/lists/parameters.ts';
 import { SHAPE_PATHS_MAX, shapeOf } from '../state/lists/shape.ts';

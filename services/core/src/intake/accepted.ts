@@ -1,7 +1,12 @@
-import { type ErrorCode, type MessageStatus, ownerOf, type VerifiedMessage } from '@skerry/protocol';
+import {
+  type ErrorCode,
+  type MessageStatus,
+  ownerOf,
+  type SecurityElement,
+  type VerifiedMessage,
+} from '@skerry/protocol';
 import type { VerdictReason } from '../store/schema.ts';
 import type { Change, Effect } from './effect.ts';
-import type { SecurityElement } from './permissions.ts';
 
 /** What a message must know of the world before it can be decided. */
 export interface Needs {

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
-import { effectiveTime, LIMITS, verifySubmission } from '@skerry/protocol';
+import {
+  authorizationsAt,
+  effectiveTime,
+  findRefusal,
+  isAuthorized,
+  LIMITS,
+  type SecurityElement,
+  verifySubmission,
+} from '@skerry/protocol';
 import fc from 'fast-check';
 import { digestState } from '../state/digest.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
 import { acceptMessage } from './accept.ts';
-import { authorizationsAt, findRefusal, isAuthorized, type SecurityElement } from './permissions.ts';
 
 const { alice, bob } = signers;
 /** When the node is, in the tests of one message after another. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { createSigner, type MessageDraft, type Signer } from '@skerry/client';
+import { createSigner, type MessageDraft, proveDelegation, type Signer, signMessage } from '@skerry/client';
+import { verifySubmission } from '@skerry/protocol';
+import { sql } from 'kysely';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 
 /** A second of the tests is longer than a revocation reaches back. */
@@ -131,5 +133,43 @@ describe('delegation', () => {
     await core.rooms.pipeline.idle();
     assert.equal((await core.get(`/messages/${post.item_hash}`)).body.status, 'forgotten');
     assert.equal((await core.get(`/messages/${own.item_hash}`)).body.status, 'processed');
+  });
+
+  test('readers check by themselves what permits a message, and that the owner signed it', async () => {
+    const source = { coreUrl: await core.listen() };
+    const messageAt = (at: number, by: Signer) => {
+      const content = { type: 'note', content: {}, address: owner.address };
+      const timestamp = T0 + at * STEP_SECONDS;
+      return verifySubmission(signMessage({ type: 'POST', content, timestamp }, by).body, timestamp);
+    };
+    const hashOf = async (sent: ReturnType<typeof grant>) => (await sent).body.item_hash as string;
+    const granted = await hashOf(grant(10, { address: bob.address, types: ['POST'] }));
+    const revoked = await hashOf(grant(20));
+    assert.equal(await proveDelegation(source, messageAt(15, owner)), undefined);
+    const proven = { owner: owner.address, refused: [], verified: 2 };
+    assert.deepEqual(await proveDelegation(source, messageAt(15, bob)), {
+      ...{ ...proven, grantedBy: granted, refusal: undefined },
+    });
+    assert.deepEqual(await proveDelegation(source, messageAt(9, bob)), {
+      ...{ ...proven, grantedBy: null, refusal: { kind: 'unpermitted' } },
+    });
+    assert.deepEqual(await proveDelegation(source, messageAt(25, bob)), {
+      ...{ ...proven, grantedBy: revoked, refusal: { kind: 'unpermitted' } },
+    });
+    assert.deepEqual(await proveDelegation(source, messageAt(19.7, bob)), {
+      ...{ ...proven, grantedBy: granted },
+      refusal: { kind: 'revoked', at: T0 + 20 * STEP_SECONDS },
+    });
+    assert.equal((await proveDelegation(source, messageAt(15, alice)))?.refusal?.kind, 'unpermitted');
+
+    // A core node that makes up whom the owner permits.
+    await sql`update messages set source_text = replace(source_text, ${bob.address}, ${alice.address}),
+      content = replace(content::text, ${bob.address}, ${alice.address})::jsonb
+      where item_hash = ${granted}`.execute(core.rooms.db);
+    const lie = await proveDelegation(source, messageAt(15, alice));
+    assert.deepEqual(
+      [lie?.refusal?.kind, lie?.refused.map(({ itemHash }) => itemHash)],
+      ['unpermitted', [granted]],
+    );
   });
 });

@@ -1,6 +1,6 @@
+import { aggregateSubject, SECURITY_KEY } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { Effect, hashOf, made, type Step, undone, type Writing } from '../effect.ts';
-import { aggregateSubject, SECURITY_KEY } from '../permissions.ts';
 
 interface Element {
   readonly key: string;

@@ -1,8 +1,14 @@
-import { AppError, ownerOf, PRICING_KEY, parseAggregateContent } from '@skerry/protocol';
+import {
+  AppError,
+  aggregateSubject,
+  ownerOf,
+  PRICING_KEY,
+  parseAggregateContent,
+  SECURITY_KEY,
+} from '@skerry/protocol';
 import { defineKind } from '../accepted.ts';
 import { aggregateEffect } from '../effects/aggregates.ts';
 import { priceEffect } from '../effects/credits.ts';
-import { aggregateSubject, SECURITY_KEY } from '../permissions.ts';
 
 /** AGGREGATE: fields of one of the owner's aggregates; each field belongs to the latest element that has it. */
 export const aggregate = defineKind({

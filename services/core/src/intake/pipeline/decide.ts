@@ -1,4 +1,12 @@
-import { effectiveTime, isLate, type VerifiedMessage } from '@skerry/protocol';
+import {
+  aggregateKeyOf,
+  effectiveTime,
+  findRefusal,
+  isLate,
+  type Refusal,
+  SECURITY_KEY,
+  type VerifiedMessage,
+} from '@skerry/protocol';
 import { creditKey } from '../../state/credits/afford.ts';
 import {
   type Accepted,
@@ -9,7 +17,6 @@ import {
   type Verdict,
 } from '../accepted.ts';
 import { resourceEffect } from '../effects/credits.ts';
-import { aggregateKeyOf, findRefusal, type Refusal, SECURITY_KEY } from '../permissions.ts';
 
 export const headOf = ({ message, owner, subject, contentType }: Accepted): MessageHead => ({
   itemHash: message.itemHash,

@@ -1,4 +1,10 @@
-import { effectiveTime } from '@skerry/protocol';
+import {
+  aggregateSubject,
+  effectiveTime,
+  parseAuthorizations,
+  SECURITY_KEY,
+  type SecurityElement,
+} from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { loadAffordance, loadStoppable } from '../../state/credits/afford.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -6,7 +12,6 @@ import type { Accepted, Facts, MessageHead, Verdict } from '../accepted.ts';
 import { aggregateEffect } from '../effects/aggregates.ts';
 import { resourceEffect } from '../effects/credits.ts';
 import { fileEffect } from '../effects/files.ts';
-import { aggregateSubject, parseAuthorizations, SECURITY_KEY, type SecurityElement } from '../permissions.ts';
 import { headOf } from './decide.ts';
 
 /** The facts of a batch: read once, then kept up to date as the batch's messages are decided one after another. */

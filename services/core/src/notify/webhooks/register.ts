@@ -1,13 +1,13 @@
 import {
   AppError,
   effectiveTime,
+  findRefusal,
   normaliseAddress,
   ownerOf,
   parseWebhookContent,
   type VerifiedMessage,
 } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { findRefusal } from '../../intake/permissions.ts';
 import { loadSecurity } from '../../intake/pipeline/load-facts.ts';
 import type { Schema } from '../../store/schema.ts';
 import { lockPlanner, raiseVersion } from './endpoints.ts';

@@ -1,9 +1,9 @@
+import { SECURITY_KEY } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { SECURITY_KEY } from '../../intake/permissions.ts';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
 
-/** Who may act on whose behalf, as the owners wrote it (intake/permissions.ts says what it permits). */
+/** Who may act on whose behalf, as the owners wrote it (protocol's permissions.ts says what it permits). */
 
 const FIELD = 'authorizations';
 

@@ -1,6 +1,5 @@
-import type { MessageStatus } from '@skerry/protocol';
+import { aggregateSubject, type MessageStatus } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
-import { aggregateSubject } from '../../intake/permissions.ts';
 import type { Schema } from '../../store/schema.ts';
 import { INDEXES, LABELLED, type Letter, type MessageFilter } from './properties.ts';
 import { findShapes } from './shapes.ts';

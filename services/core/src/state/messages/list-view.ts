@@ -1,5 +1,5 @@
+import { aggregateKeyOf } from '@skerry/protocol';
 import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
-import { aggregateKeyOf } from '../../intake/permissions.ts';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Confirmations } from './confirmations.ts';
 import { networkViewOf } from './view.ts';

@@ -1,6 +1,5 @@
-import type { MessageStatus } from '@skerry/protocol';
+import { aggregateSubject, type MessageStatus } from '@skerry/protocol';
 import fc from 'fast-check';
-import { aggregateSubject } from '../../../intake/permissions.ts';
 import { DAY_SECONDS } from '../labels.ts';
 import { type MessageFilter, PROPERTY_NAMES, type PropertyName } from '../properties.ts';
 import { shapeOf } from '../shape.ts';

@@ -1,4 +1,4 @@
-import { LIMITS } from '@skerry/protocol';
+import { LIMITS } from '../limits.ts';
 
 /**
  * Delegation (docs/decisions.md 6): an owner's aggregate `security` lists who may sign on the owner's behalf.
@@ -69,13 +69,10 @@ export function parseAuthorizations(value: unknown): Authorization[] {
 }
 
 /**
- * What held at a time: the latest, as the owner dated them, of the elements that counted by then.
+ * The element that held at a time: the latest, as the owner dated them, of those that counted by then.
  * @param history in any order
  */
-export function authorizationsAt(
-  history: readonly SecurityElement[],
-  time: number,
-): readonly Authorization[] {
+export function securityAt(history: readonly SecurityElement[], time: number): SecurityElement | undefined {
   let latest: SecurityElement | undefined;
   for (const element of history) {
     if (element.since > time) continue;
@@ -86,8 +83,14 @@ export function authorizationsAt(
     )
       latest = element;
   }
-  return latest?.authorizations ?? [];
+  return latest;
 }
+
+/** What was permitted at a time. */
+export const authorizationsAt = (
+  history: readonly SecurityElement[],
+  time: number,
+): readonly Authorization[] => securityAt(history, time)?.authorizations ?? [];
 
 const allows = (list: readonly string[] | undefined, value: string | null) =>
   list === undefined || list.length === 0 || (value !== null && list.includes(value));
