@@ -36,6 +36,11 @@ export {
 } from './network-message.ts';
 export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
 export { type NodeNames, type OperationToSign, OwnerPass } from './owner-pass.ts';
+export {
+  type ChainedConfirmation,
+  type Confirmation,
+  proveConfirmation,
+} from './proofs/confirmation.ts';
 export { type Delegation, proveDelegation } from './proofs/delegation.ts';
 export { type RecomputedDerived, recomputeDerivedDigests } from './recompute-derived.ts';
 export {

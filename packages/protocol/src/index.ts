@@ -42,6 +42,7 @@ export {
 } from './instances/prove.ts';
 export type { InstanceStamps, InstanceState } from './instances/state.ts';
 export { instanceViewOf } from './instances/view.ts';
+export { cidOfBlock } from './network-form/block-cid.ts';
 export type { NetworkAggregateContent } from './network-form/content/aggregate.ts';
 export type { NetworkForgetContent } from './network-form/content/forget.ts';
 export type { NetworkInstanceContent } from './network-form/content/instance.ts';

@@ -15,13 +15,15 @@ interface CheckedHereProps<T> {
   readonly counted: string;
   /** Why it cannot be done. */
   readonly hindrance?: string | undefined;
+  /** What the reader chooses first. */
+  readonly before?: ComponentChildren;
   readonly check: (onProgress: (checked: number) => void) => Promise<T>;
   readonly children: (result: T) => ComponentChildren;
 }
 
 /** Something that this tab checks when its reader asks for that: by a verifier that is loaded then. */
 export function CheckedHere<T>(props: CheckedHereProps<T>) {
-  const { title, about, action, acting, counted, hindrance, check, children } = props;
+  const { title, about, action, acting, counted, hindrance, before, check, children } = props;
   const { state, run } = useAction<undefined, T>((_, _signal, onProgress) => check(onProgress));
   const isRunning = state.kind === 'running';
   const meanwhile = () =>
@@ -33,6 +35,7 @@ export function CheckedHere<T>(props: CheckedHereProps<T>) {
   return (
     <Panel title={title} wide>
       <p class="prose">{about}</p>
+      {before}
       <p class="actions">
         <button
           type="button"

@@ -6,6 +6,7 @@ import { useStatusAgreement } from '../data/trust/agree.ts';
 import { Agreed } from '../parts/agreed.tsx';
 import { Badge, DateTime, Facts, Hash, Mark, type MarkKind, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Json } from '../parts/json.tsx';
+import { Lazy } from '../parts/lazy.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { namedIn } from '../pure/named.ts';
 import { linkTo } from '../pure/route.ts';
@@ -236,6 +237,12 @@ export function MessagePage({ hash }: { readonly hash: string }) {
               <div class="panels">
                 <SaidPanel message={message} proof={proof} />
                 <WordPanel message={message} />
+                {message.confirmations.length === 0 ? null : (
+                  <Lazy
+                    load={() => import('./later.tsx')}
+                    show={({ OnChain }) => <OnChain message={message} />}
+                  />
+                )}
                 <Panel title="Content" wide>
                   <Json value={content} />
                   {text === null ? null : (

@@ -1,4 +1,13 @@
-import { call, type Delegation, type ListedMessage, proveDelegation, verifyListed } from '@skerry/client';
+import {
+  type ChainedConfirmation,
+  type Confirmation,
+  call,
+  type Delegation,
+  type ListedMessage,
+  proveConfirmation,
+  proveDelegation,
+  verifyListed,
+} from '@skerry/client';
 import { AppError, canonicalJson, fieldsOf, type VerifiedMessage } from '@skerry/protocol';
 import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 
@@ -35,13 +44,30 @@ function compare(pairs: Readonly<Record<string, readonly [unknown, unknown]>>): 
   );
 }
 
-/** A message with everything that its signature covers. Throws AppError for what nobody signed. */
-export async function proveMessage(coreUrl: string, hash: string): Promise<ProvenMessage> {
+/** What the core node says of a message, and what was signed. Throws AppError for what nobody signed. */
+async function readProven(coreUrl: string, hash: string) {
   const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } });
   const row: ListedMessage = view.message ?? { ...view, item_type: 'inline', item_content: null };
   const proven = await verifyListed({ coreUrl }, row);
   if (proven.itemHash !== hash)
     throw new AppError('HASH_MISMATCH', `the core node returned another message for ${hash}`);
+  return { view, proven };
+}
+
+/** Whether a chain has a confirmation of a message, as an endpoint of the chain tells. Throws AppError. */
+export async function proveOnChain(asked: {
+  readonly coreUrl: string;
+  readonly rpcUrl: string;
+  readonly hash: string;
+  readonly confirmation: Confirmation;
+}): Promise<ChainedConfirmation> {
+  const { proven } = await readProven(asked.coreUrl, asked.hash);
+  return proveConfirmation(asked, asked.confirmation, proven);
+}
+
+/** A message with everything that its signature covers. Throws AppError for what nobody signed. */
+export async function proveMessage(coreUrl: string, hash: string): Promise<ProvenMessage> {
+  const { view, proven } = await readProven(coreUrl, hash);
   const { form, itemHash, sender, type, time, channel, content, sourceText } = proven;
   const contradictions = compare({
     sender: [view.sender.toLowerCase(), sender.toLowerCase()],

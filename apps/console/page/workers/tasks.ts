@@ -11,7 +11,7 @@ import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from
 import type { MachineAt } from './machine.ts';
 import { type Copies, type CopyAction, workOnCopies } from './machine-copies.ts';
 import { type LogLine, readMachineLogs } from './machine-logs.ts';
-import { type Judged, judgeMessages, type ProvenMessage, proveMessage } from './messages.ts';
+import { type Judged, judgeMessages, type ProvenMessage, proveMessage, proveOnChain } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';
 import { readTraffic, type Traffic, type TrafficOf } from './traffic.ts';
@@ -31,6 +31,10 @@ export interface Tasks {
   readonly message: {
     readonly asked: { readonly coreUrl: string; readonly hash: string };
     readonly answer: ProvenMessage;
+  };
+  readonly onChain: {
+    readonly asked: Parameters<typeof proveOnChain>[0];
+    readonly answer: Awaited<ReturnType<typeof proveOnChain>>;
   };
   readonly messages: {
     readonly asked: { readonly coreUrl: string; readonly rows: readonly ListedMessage[] };
@@ -136,6 +140,7 @@ const HANDLERS: Handlers = {
   recompute: ({ coreUrl, scores, nodeId }, onProgress) => recompute(coreUrl, scores, nodeId, onProgress),
   hostnames: ({ ids }) => Object.fromEntries(ids.map((id) => [id, hostnameOf(id)])),
   message: ({ coreUrl, hash }) => proveMessage(coreUrl, hash),
+  onChain: proveOnChain,
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
   listed: ({ rows }) => judgeListed(rows),
   machines: ({ rows, schedulers }) => judgeMachines(rows, schedulers),
