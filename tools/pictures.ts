@@ -38,6 +38,12 @@ const press = (name: string, then: string) => async (page: Page) => {
   await page.locator(then).first().waitFor();
 };
 
+/** The result is below the lists of the page. */
+async function computeState(page: Page): Promise<void> {
+  await press('Compute anew', '.panel .verdict[data-state]')(page);
+  await page.getByText('All that it has').evaluate((heading) => heading.scrollIntoView());
+}
+
 /** What there is to show in the network. */
 async function findPlaces(core: string) {
   const { instances } = await call(core, INSTANCES_API.listInstances, { query: { limit: 1 } });
@@ -87,6 +93,7 @@ async function listPictures(core: string): Promise<Picture[]> {
     ...(chain ? [{ name: 'indexer', view: `indexer/${chain}` }] : []),
     { name: 'random', view: random, theme: 'dark' },
     { name: 'keys', view: 'keys' },
+    { name: 'trust', view: 'trust', act: computeState },
   ];
 }
 
