@@ -73,7 +73,9 @@ test('skerry gateway replace ends when the new gateway serves, and fails where i
   const complaint = listenTo(wrong);
   assert.equal(await end(wrong), 1);
   await until('the reason', complaint, (said) => /SKERRY_GATEWAY_SYNC_INTERVAL_MS/.test(said));
-  assert.match(complaint(), /ended before it served.*goes on.*DAEMON_FAILED/);
+  await until('what follows', complaint, (said) =>
+    /ended before it served.*goes on.*DAEMON_FAILED/.test(said),
+  );
   assert.equal(await answers(), 200);
   assert.equal(first.exitCode, null);
 
@@ -81,7 +83,9 @@ test('skerry gateway replace ends when the new gateway serves, and fails where i
   const right = start('replace');
   const report = listenTo(right);
   assert.equal(await end(right), 0, report());
-  const { pid } = JSON.parse(report()) as { pid: number };
+  // What it said may come after its end.
+  const said = await until('its report', report, (text) => text.endsWith('\n'));
+  const { pid } = JSON.parse(said) as { pid: number };
   assert.equal(await firstEnds, 0);
   assert.equal(await answers(), 200);
   // It is nobody's child, and ends as it is told.
