@@ -9,18 +9,18 @@ import { findCacheDir } from '../../../services/compute/src/testing/play.ts';
 
 /** Podman as Debian has it, rootless, with what it only recommends. */
 const PODMAN: readonly string[] = [
-  ...['podman', 'podman-compose', 'netavark', 'aardvark-dns', 'iptables'],
-  ...['dbus-user-session', 'fuse-overlayfs', 'slirp4netns', 'uidmap'],
+  ...['podman', 'podman-compose', 'netavark', 'aardvark-dns', 'nftables'],
+  ...['dbus-user-session', 'fuse-overlayfs', 'passt', 'uidmap'],
 ];
 const DISK_MIB = 2_048;
 const MADE = 'image.json';
 
-/** A Debian 12 with podman, of our own making: built once, and kept in the project's cache. */
+/** A Debian 13 with podman, of our own making: built once, and kept in the project's cache. */
 export async function ensureGuest(say: (what: string) => void): Promise<Image> {
-  const debian = findRecipe('debian:12', readConfig(computeConfig, {}));
+  const debian = findRecipe('debian:13', readConfig(computeConfig, {}));
   const recipe = {
     ...debian,
-    name: 'debian:12-podman',
+    name: 'debian:13-podman',
     packages: [...debian.packages, ...PODMAN],
     diskMib: DISK_MIB,
   };
