@@ -66,6 +66,8 @@ describe('steps of a guide', () => {
     const rows: [expected: string, printed: string, is: boolean][] = [
       ['one', 'one\n', true],
       ['one', 'one\ntwo', false],
+      ['two\nthree', 'asking the network\ntwo\nthree', true],
+      ['two', 'not two', false],
       ['…\ntwo', 'zero\none\ntwo', true],
       ['…\ntwo', 'two', true],
       ['one\n…', 'one\ntwo\nthree', true],
