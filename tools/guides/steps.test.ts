@@ -68,6 +68,8 @@ describe('steps of a guide', () => {
       ['one', 'one\ntwo', false],
       ['two\nthree', 'asking the network\ntwo\nthree', true],
       ['two', 'not two', false],
+      ['two', 'One\ntwo', false],
+      ['two', '  ✗ one\ntwo', false],
       ['…\ntwo', 'zero\none\ntwo', true],
       ['…\ntwo', 'two', true],
       ['one\n…', 'one\ntwo\nthree', true],

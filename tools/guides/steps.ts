@@ -88,8 +88,8 @@ const escapeRegExp = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&
 const patternOf = (line: string) =>
   line.trim() === '…' ? '(?:.*\\n)*?' : `${line.trimEnd().split('…').map(escapeRegExp).join('.*')}[ \\t]*\\n`;
 
-/** Whether something prints what a guide says, after whatever it says of its progress where it takes long. */
+/** Whether something prints what a guide says, after what it says of its progress where it takes long: lines that begin in lower case. */
 export const isPrinted = (expected: string, printed: string): boolean =>
-  new RegExp(`^(?:.*\\n)*?${expected.trimEnd().split('\n').map(patternOf).join('')}$`).test(
+  new RegExp(`^(?:[a-z].*\\n)*?${expected.trimEnd().split('\n').map(patternOf).join('')}$`).test(
     `${printed.trimEnd()}\n`,
   );

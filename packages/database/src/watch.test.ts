@@ -16,6 +16,7 @@ const codeOf = (query: Promise<unknown>) =>
     () => 'answered',
     (error: unknown) => asDatabaseError(error)?.code ?? String(error),
   );
+const causeOf = (query: Promise<unknown>) => query.then(() => 'answered', String);
 
 /** Stops it, and lets it go on at the end, since a frozen one does not end. */
 async function freeze({ pid }: TestServer): Promise<AsyncDisposable & { thaw(): Promise<void> }> {
@@ -70,13 +71,16 @@ describe('a frozen server', () => {
     await copying.query('begin');
     for (const client of idle) client.release();
     await using frozen = await freeze(server);
+    const inserted = pool.query('insert into written values (1)');
     const answers = await Promise.all([
-      codeOf(pool.query('insert into written values (1)')),
+      codeOf(inserted),
       codeOf(copying.query('commit')),
       codeOf(write((writer) => writer.copy('written', ['n'], [[2]]))),
     ]);
     copying.release();
     assert.deepEqual(answers, Array(3).fill('DATABASE_UNAVAILABLE'));
+    // We gave it up, not the kernel after many minutes.
+    assert.match(await causeOf(inserted), /the database has not answered for \d+ s, and lets nobody in/);
     await frozen.thaw();
     await until(
       'it is used again',
