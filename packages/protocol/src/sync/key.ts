@@ -51,10 +51,19 @@ export function uncoveredText(fields: Omit<SyncFields, 'itemHash'>): string {
 /** The hash part of an id, in hexadecimal: the item hash itself, or the SHA-256 of a CID. */
 export const syncHashOf = (itemHash: string) => (HEX.test(itemHash) ? itemHash : sha256Hex(itemHash));
 
+/**
+ * The 4 bytes are of the hash and the text together: fingerprints are sums of ids, and where the same is said of two
+ * messages, two nodes that have it each of the other one would have equal sums.
+ */
+function variantOf(hash: string, uncovered: string): string {
+  return uncovered === ''
+    ? '00'.repeat(VARIANT_BYTES)
+    : sha256Hex(hash + uncovered).slice(0, VARIANT_BYTES * 2);
+}
+
 export function syncKeyOf(fields: SyncFields): SyncKey {
-  const uncovered = uncoveredText(fields);
-  const variant = uncovered === '' ? '00000000' : sha256Hex(uncovered).slice(0, VARIANT_BYTES * 2);
-  return { time: fields.time, id: hexToBytes(syncHashOf(fields.itemHash) + variant)! };
+  const hash = syncHashOf(fields.itemHash);
+  return { time: fields.time, id: hexToBytes(hash + variantOf(hash, uncoveredText(fields)))! };
 }
 
 /** What stands for a key between nodes: enough of the hash that nobody finds two messages with the same. */

@@ -33,3 +33,8 @@ test('seeds that once had messages that nothing confirmed, for ever', { timeout:
     assert.deepEqual(result.faults, [], `seed ${seed}`);
   }
 });
+
+test('a seed whose nodes once had equal sums of unequal dates', { timeout: HOUR_MS }, async () => {
+  const { faults } = await simulate({ seed: 700634, nodes: 5, steps: 60, isHostile: false });
+  assert.deepEqual(faults, []);
+});

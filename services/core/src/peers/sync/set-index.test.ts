@@ -15,6 +15,7 @@ import {
   START,
   type SyncKey,
   shortKeyOf,
+  syncKeyOf,
   textOfShortKey,
 } from '@skerry/protocol';
 import fc from 'fast-check';
@@ -105,6 +106,20 @@ describe('the index of messages', () => {
       }),
       { numRuns: 40, endOnFailure: true },
     );
+  });
+
+  test('the same word of one message here and of another one there is a difference', () => {
+    const keyOf = (n: number, notedMs: number | null) =>
+      syncKeyOf({
+        form: 'envelope',
+        itemHash: String(n).repeat(64),
+        ...{ sender: '', channel: null, time: 0, sentTime: null, tags: [], notedMs },
+      });
+    const lateMs = 3_600_000;
+    const mine = SetIndex.of([keyOf(1, lateMs), keyOf(2, null), keyOf(3, null)]);
+    const theirs = SetIndex.of([keyOf(1, null), keyOf(2, lateMs), keyOf(3, null)]);
+    const { lacks, has } = reconcile(mine, theirs);
+    assert.deepEqual([lacks.length, has.length], [2, 2]);
   });
 
   test('traffic follows the difference, not the size', (t) => {
