@@ -12,6 +12,8 @@ void control_event(unsigned which);
 void control_tell(enum report type, const void *payload, uint32_t length);
 /* As of all that was said before now: a connection that was opened after a change shall see it. */
 struct route *control_find_route(const char *name, uint8_t length);
+/* The same as of what was heard: while a command is obeyed. */
+struct route *control_known_route(const char *name, uint8_t length);
 /* Whether the program has come to its end. */
 bool control_is_over(void);
 uint32_t control_due_in_ms(void);

@@ -25,6 +25,7 @@ union rights {
   char room[CMSG_SPACE(sizeof(int) * MAX_HANDED)];
 };
 
+static void (*give_more)(int fd), (*take_more)(int fd);
 static int handover_fd = -1;
 static int asking_fd = -1;
 
@@ -59,9 +60,15 @@ static bool send_descriptors(int fd, const int fds[], unsigned count) {
   return sendmsg(fd, &message, MSG_NOSIGNAL) == 1;
 }
 
+void handover_carries(void (*give)(int fd), void (*take)(int fd)) {
+  give_more = give;
+  take_more = take;
+}
+
 static void set_timeout(int fd, long seconds) {
   struct timeval timeout = {seconds, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 }
 
 static bool say(int fd, char word) { return send(fd, &word, 1, MSG_NOSIGNAL) == 1; }
@@ -93,6 +100,7 @@ int handover_take(int fds[MAX_HANDED]) {
 
 bool handover_finish(bool taken) {
   bool alone = asking_fd < 0 || (taken && say(asking_fd, TAKEN) && hear(asking_fd) == STOPPED);
+  if (asking_fd >= 0 && alone) take_more(asking_fd);
   stop_asking();
   return alone;
 }
@@ -129,6 +137,7 @@ bool handover_give(const int fds[], unsigned count, bool is_orphan) {
   set_timeout(fd, GIVING_TIMEOUT_S);
   bool taken = count > 0 && may_ask(fd, is_orphan) && send_descriptors(fd, fds, count) && hear(fd) == TAKEN &&
                say(fd, STOPPED);
+  if (taken) give_more(fd);
   close(fd);
   return taken;
 }

@@ -9,6 +9,8 @@
 int handover_take(int fds[MAX_HANDED]);
 /* Tells it whether they are. False where they were taken and it has not stopped: then they are not ours. */
 bool handover_finish(bool taken);
+/* What passes once the listeners have: it is written to a socket by who gives, and read from it by who takes. */
+void handover_carries(void (*give)(int fd), void (*take)(int fd));
 /* Offers ours; events of the offer have `data`. */
 void handover_serve(uint64_t data);
 void handover_stop(void);

@@ -4,10 +4,13 @@
 
 #include "connections.h"
 #include "control.h"
+#include "handover.h"
 #include "listen.h"
 #include "loop.h"
 #include "options.h"
 #include "quic_flows.h"
+#include "quic_handover.h"
+#include "quic_lists.h"
 #include "relay.h"
 #include "stats.h"
 
@@ -54,7 +57,7 @@ static void run(void) {
     quic_flows_expire();
     listen_resume_when_due();
     conns_turn_ended();
-    quic_flows_turn_ended();
+    quic_lists_turn_ended();
   }
 }
 
@@ -66,6 +69,7 @@ int main(int count, char **arguments) {
   signal(SIGTERM, SIG_IGN);
   signal(SIGHUP, SIG_IGN);
   raise_descriptor_limit();
+  handover_carries(quic_handover_give, quic_handover_take);
   if (!stats_map() || !loop_open() || !control_open()) return 1;
   run();
   conns_end_all();

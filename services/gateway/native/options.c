@@ -10,7 +10,8 @@ static bool read_option(const char *key, const char *value) {
       {"max_connections", &options.max_connections}, {"max_undecided", &options.max_undecided},
       {"max_per_client", &options.max_per_client}, {"max_per_instance", &options.max_per_instance},
       {"hello_timeout_ms", &options.hello_timeout_ms}, {"connect_timeout_ms", &options.connect_timeout_ms},
-      {"idle_timeout_ms", &options.idle_timeout_ms}, {"orphan_ms", &options.orphan_ms},
+      {"answer_timeout_ms", &options.answer_timeout_ms}, {"idle_timeout_ms", &options.idle_timeout_ms},
+      {"orphan_ms", &options.orphan_ms},
       {"upgrade_drain_ms", &options.upgrade_drain_ms}, {"access_every", &options.access_every},
   };
   unsigned long number = strtoul(value, NULL, 10);

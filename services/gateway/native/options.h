@@ -13,7 +13,7 @@ struct options {
   bool share_port, replace, quic;
   const char *handover_path; /* NULL for none */
   uint32_t max_connections, max_undecided, max_per_client, max_per_instance;
-  uint32_t hello_timeout_ms, connect_timeout_ms, idle_timeout_ms;
+  uint32_t hello_timeout_ms, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms;
   uint32_t orphan_ms, upgrade_drain_ms;
   uint32_t access_every; /* one of so many connections has its line in the access log; 0 for none */
 };

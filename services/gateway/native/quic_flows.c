@@ -12,13 +12,13 @@
 #include "memory.h"
 #include "options.h"
 #include "quic_index.h"
+#include "quic_lists.h"
 #include "refusal.h"
 #include "stats.h"
 
 enum {
   DATAGRAMS_PER_TURN = 64,
   MAX_UNDECIDED = 1024, /* each takes some 26 KB */
-  ANSWER_MS = 1000,
   UNPROVEN_MS = 30 * 1000,
   PROVEN_MS = 120 * 1000, /* RFC 4787 section 4.3 */
   TOUCH_MS = 1000,
@@ -27,19 +27,12 @@ enum {
   MAX_MOVED_UNHEARD_BYTES = 256 * 1024, /* nor at whom a client says it is */
 };
 
-struct list {
-  struct quic_flow *first, *last;
-  uint32_t count;
-};
-
-static struct list lists[FLOW_STATES];
-static struct quic_flow *ended;
 static uint8_t datagram[MAX_DATAGRAM_BYTES];
 
 static uint32_t timeout_of(enum quic_state state) {
   switch (state) {
     case FLOW_UNDECIDED: return options.hello_timeout_ms;
-    case FLOW_UNANSWERED: return ANSWER_MS;
+    case FLOW_UNANSWERED: return options.answer_timeout_ms;
     case FLOW_UNPROVEN: return UNPROVEN_MS;
     default: return PROVEN_MS;
   }
@@ -47,56 +40,9 @@ static uint32_t timeout_of(enum quic_state state) {
 
 static void count(enum quic_outcome outcome) { stats->quic_outcomes[outcome]++; }
 
-static void unlink_flow(struct quic_flow *flow) {
-  struct list *list = &lists[flow->state];
-  if (flow->previous) flow->previous->next = flow->next;
-  else list->first = flow->next;
-  if (flow->next) flow->next->previous = flow->previous;
-  else list->last = flow->previous;
-  list->count--;
-}
-
-static void append_flow(struct quic_flow *flow, enum quic_state state) {
-  struct list *list = &lists[state];
-  flow->state = (uint8_t)state;
-  flow->touched_ms = now_ms;
-  flow->previous = list->last;
-  flow->next = NULL;
-  if (list->last) list->last->next = flow;
-  else list->first = flow;
-  list->last = flow;
-  list->count++;
-}
-
-static void enter(struct quic_flow *flow, enum quic_state state) {
-  unlink_flow(flow);
-  append_flow(flow, state);
-}
-
-static void forget_undecided(struct quic_flow *flow) {
-  memory_give(flow->undecided);
-  flow->undecided = NULL;
-}
-
-static void end(struct quic_flow *flow) {
-  forget_undecided(flow);
-  quic_index_remove(flow);
-  unlink_flow(flow);
-  flow->state = FLOW_ENDED;
-  if (flow->fd >= 0) close(flow->fd);
-  client_leave(flow->client, CLIENT_QUIC);
-  if (flow->route) {
-    flow->route->flows--;
-    route_release(flow->route);
-  }
-  stats->quic_open--;
-  flow->next = ended;
-  ended = flow;
-}
-
 static void give_up(struct quic_flow *flow, enum quic_outcome outcome) {
   count(outcome);
-  end(flow);
+  quic_lists_end(flow);
 }
 
 static struct id id_of(const struct quic_id *id) { return (struct id){id->length, id->bytes}; }
@@ -124,20 +70,16 @@ static void forward(struct quic_flow *flow, const uint8_t *bytes, uint32_t lengt
 }
 
 static void open_flow(struct quic_flow *flow, struct route *route, const uint8_t *bytes, uint32_t length) {
-  flow->fd = quic_connect(route->address, options.instance_port);
-  if (flow->fd < 0 || !loop_watch(flow->fd, EPOLLIN, (uintptr_t)flow | TAG_QUIC_FLOW)) {
+  if (!quic_lists_connect(flow, quic_connect(route->address, options.instance_port), route)) {
     refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
     return;
   }
-  flow->route = route;
-  route->refs++;
-  route->flows++;
-  enter(flow, FLOW_UNANSWERED);
+  quic_lists_enter(flow, FLOW_UNANSWERED);
   const struct undecided *undecided = flow->undecided;
   for (uint32_t i = 0; undecided && i < undecided->held_count; i++)
     forward(flow, undecided->held[i].bytes, undecided->held[i].length);
   forward(flow, bytes, length);
-  forget_undecided(flow);
+  quic_lists_forget_undecided(flow);
 }
 
 static void route_to(struct quic_flow *flow, struct route *route, const uint8_t *bytes, uint32_t length) {
@@ -186,18 +128,8 @@ static struct quic_flow *create(const struct quic_peer *peer, const struct packe
   if (stats->quic_open >= options.max_connections) return count(QUIC_TOO_MANY), NULL;
   struct client *client = client_enter_from(&address, CLIENT_QUIC);
   if (!client) return count(QUIC_CLIENT_LIMIT), NULL;
-  struct quic_flow *flow = memory_take(sizeof *flow);
-  if (flow) {
-    *flow = (struct quic_flow){.client = client, .fd = -1, .version = packet->version, .peer = *peer};
-    quic_id_set(&flow->first, packet->destination);
-    quic_id_set(&flow->source, packet->source);
-    if (quic_index_add(flow)) {
-      append_flow(flow, FLOW_UNDECIDED);
-      stats->quic_open++;
-      return flow;
-    }
-  }
-  memory_give(flow);
+  struct quic_flow *flow = quic_lists_add(client, peer, packet->version, packet->destination, packet->source);
+  if (flow) return flow;
   client_leave(client, CLIENT_QUIC);
   count(QUIC_CLIENT_LIMIT);
   return NULL;
@@ -205,16 +137,18 @@ static struct quic_flow *create(const struct quic_peer *peer, const struct packe
 
 /* Who is not proven to be where it says takes no place from those that are: of these, who was silent for longest goes. */
 static void make_room(void) {
-  if (lists[FLOW_UNDECIDED].count > MAX_UNDECIDED) give_up(lists[FLOW_UNDECIDED].first, QUIC_CROWDED_OUT);
-  if (lists[FLOW_UNANSWERED].count + lists[FLOW_UNPROVEN].count + lists[FLOW_MOVED].count <= options.max_undecided) return;
+  if (quic_lists_count(FLOW_UNDECIDED) > MAX_UNDECIDED) give_up(quic_lists_first(FLOW_UNDECIDED), QUIC_CROWDED_OUT);
+  uint32_t unproven = 0;
+  for (enum quic_state state = FLOW_UNANSWERED; state <= FLOW_MOVED; state++) unproven += quic_lists_count(state);
+  if (unproven <= options.max_undecided) return;
   struct quic_flow *silent = NULL;
   for (enum quic_state state = FLOW_UNANSWERED; state <= FLOW_MOVED; state++) {
-    struct quic_flow *first = lists[state].first;
+    struct quic_flow *first = quic_lists_first(state);
     if (first && (!silent || now_ms - first->touched_ms > now_ms - silent->touched_ms)) silent = first;
   }
   /* What was answered is counted already. */
   if (silent->state == FLOW_UNANSWERED) give_up(silent, QUIC_CROWDED_OUT);
-  else end(silent);
+  else quic_lists_end(silent);
 }
 
 /* The client goes on from another place: as another flow, so that the instance sees so, and nobody takes over the old one. */
@@ -227,7 +161,7 @@ static void move(const struct quic_peer *peer, const struct quic_flow *old, cons
   quic_index_share(flow, old);
   count(QUIC_MOVED);
   open_flow(flow, old->route, datagram, length);
-  if (flow->state == FLOW_UNANSWERED) enter(flow, FLOW_MOVED);
+  if (flow->state == FLOW_UNANSWERED) quic_lists_enter(flow, FLOW_MOVED);
   make_room();
 }
 
@@ -258,8 +192,8 @@ static void negotiate(const struct quic_peer *peer, const struct packet *packet,
 static void pass_on(struct quic_flow *flow, const struct packet *packet, uint32_t length) {
   bool is_answer = quic_flow_is_answered_by(flow, packet, datagram, length);
   flow->unheard = 0;
-  if (flow->state == FLOW_UNPROVEN && is_answer) enter(flow, FLOW_PROVEN);
-  else if (flow->state >= FLOW_UNPROVEN && now_ms - flow->touched_ms >= TOUCH_MS) enter(flow, flow->state);
+  if (flow->state == FLOW_UNPROVEN && is_answer) quic_lists_enter(flow, FLOW_PROVEN);
+  else if (flow->state >= FLOW_UNPROVEN && now_ms - flow->touched_ms >= TOUCH_MS) quic_lists_enter(flow, flow->state);
   forward(flow, datagram, length);
 }
 
@@ -299,7 +233,7 @@ static uint32_t allowance_of(const struct quic_flow *flow) {
 static void learn_from(struct quic_flow *flow, struct quic_batch batch) {
   if (flow->state == FLOW_UNANSWERED) {
     count(QUIC_FORWARDED);
-    enter(flow, FLOW_UNPROVEN);
+    quic_lists_enter(flow, FLOW_UNPROVEN);
   }
   if (flow->state != FLOW_UNPROVEN) return;
   for (uint32_t at = 0; at < batch.length; at += batch.segment)
@@ -325,7 +259,7 @@ static bool takes_more(struct quic_batch batch, uint32_t length, uint32_t segmen
 
 static void failed(struct quic_flow *flow, int error) {
   if (flow->state == FLOW_UNANSWERED) refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
-  else if (error == ECONNREFUSED) end(flow);
+  else if (error == ECONNREFUSED) quic_lists_end(flow);
 }
 
 void quic_flows_answered(struct quic_flow *flow, uint32_t events) {
@@ -359,12 +293,12 @@ void quic_flows_answered(struct quic_flow *flow, uint32_t events) {
 void quic_flows_expire(void) {
   for (enum quic_state state = FLOW_UNDECIDED; state < FLOW_ENDED; state++) {
     struct quic_flow *flow;
-    while ((flow = lists[state].first)) {
-      if (!quic_socket_is_open()) end(flow);
+    while ((flow = quic_lists_first(state))) {
+      if (!quic_socket_is_open()) quic_lists_end(flow);
       else if (now_ms - flow->touched_ms < timeout_of(state)) break;
       else if (state == FLOW_UNDECIDED) give_up(flow, QUIC_HELLO_TIMEOUT);
       else if (state == FLOW_UNANSWERED) refuse(flow, QUIC_UNANSWERED, QUIC_CONNECTION_REFUSED);
-      else end(flow);
+      else quic_lists_end(flow);
     }
   }
 }
@@ -372,18 +306,11 @@ void quic_flows_expire(void) {
 uint32_t quic_flows_next_due_ms(void) {
   uint32_t due = UINT32_MAX;
   for (enum quic_state state = FLOW_UNDECIDED; state < FLOW_ENDED; state++) {
-    if (!lists[state].first) continue;
-    uint32_t passed = now_ms - lists[state].first->touched_ms, timeout = timeout_of(state);
+    const struct quic_flow *first = quic_lists_first(state);
+    if (!first) continue;
+    uint32_t passed = now_ms - first->touched_ms, timeout = timeout_of(state);
     uint32_t left = passed >= timeout ? 0 : timeout - passed;
     if (left < due) due = left;
   }
   return due;
-}
-
-void quic_flows_turn_ended(void) {
-  while (ended) {
-    struct quic_flow *flow = ended;
-    ended = flow->next;
-    memory_give(flow);
-  }
 }

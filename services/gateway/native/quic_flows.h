@@ -11,5 +11,3 @@ void quic_flows_answered(struct quic_flow *flow, uint32_t events);
 /* Ends what has been silent for too long, and all where the sockets are gone. */
 void quic_flows_expire(void);
 uint32_t quic_flows_next_due_ms(void);
-/* What ended in this turn is let go: events of the turn may still have pointed to it. */
-void quic_flows_turn_ended(void);

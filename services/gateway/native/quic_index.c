@@ -65,7 +65,7 @@ void quic_index_remove(struct quic_flow *flow) {
   }
 }
 
-static void learn(struct quic_flow *flow, struct id id) {
+void quic_index_learn_id(struct quic_flow *flow, struct id id) {
   struct quic_known *added = &flow->learnt[flow->learnt_count++], **bucket = &known[known_of(id)];
   quic_id_set(&added->id, id);
   added->flow = flow;
@@ -79,11 +79,11 @@ void quic_index_learn(struct quic_flow *flow, const uint8_t *bytes, uint32_t len
   if (packet.type > PACKET_RETRY || flow->learnt_count == MAX_LEARNT_IDS) return;
   for (unsigned i = 0; i < flow->learnt_count; i++)
     if (quic_id_is(&flow->learnt[i].id, packet.source)) return;
-  learn(flow, packet.source);
+  quic_index_learn_id(flow, packet.source);
 }
 
 void quic_index_share(struct quic_flow *flow, const struct quic_flow *moved) {
-  for (unsigned i = 0; i < moved->learnt_count; i++) learn(flow, id_of(&moved->learnt[i].id));
+  for (unsigned i = 0; i < moved->learnt_count; i++) quic_index_learn_id(flow, id_of(&moved->learnt[i].id));
 }
 
 static bool has_first_id(const struct quic_flow *flow, const struct packet *packet) {

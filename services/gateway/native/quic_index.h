@@ -12,6 +12,8 @@ bool quic_index_add(struct quic_flow *flow);
 void quic_index_remove(struct quic_flow *flow);
 /* Keeps the source id of the instance's long header; the client answers with it. */
 void quic_index_learn(struct quic_flow *flow, const uint8_t *bytes, uint32_t length);
+/* One that is known already. */
+void quic_index_learn_id(struct quic_flow *flow, struct id id);
 /* The ids of a flow are those of one that moved, too. */
 void quic_index_share(struct quic_flow *flow, const struct quic_flow *moved);
 /* The flow that moved here, where no other is found: one whose id it bears, or one of the address, whose flows all lead to one

@@ -15,6 +15,7 @@
 enum { BUFFER_BYTES = 4 * 1024 * 1024 };
 
 static int sockets[MAX_LISTENERS];
+static struct in6_addr addresses[MAX_LISTENERS];
 static unsigned socket_count;
 
 /* Of both families in the form of IPv6, so that one kind of socket serves both. */
@@ -77,6 +78,7 @@ bool quic_socket_open(unsigned index, const char *host, uint16_t port, int given
   if (fd < 0) return false;
   if (!loop_watch(fd, EPOLLIN, (uint64_t)index << TAG_BITS | TAG_QUIC_SOCKET)) return close_with_errno(fd) >= 0;
   sockets[index] = fd;
+  addresses[index] = address.sin6_addr;
   socket_count = index + 1;
   return true;
 }
@@ -90,6 +92,14 @@ void quic_socket_stop(void) {
 }
 
 bool quic_socket_is_open(void) { return socket_count > 0; }
+
+struct in6_addr quic_socket_address(unsigned index) { return addresses[index]; }
+
+int quic_socket_find(const struct in6_addr *address) {
+  for (unsigned i = 0; i < socket_count; i++)
+    if (memcmp(&addresses[i], address, sizeof *address) == 0) return (int)i;
+  return -1;
+}
 
 unsigned quic_socket_descriptors(int fds[]) {
   memcpy(fds, sockets, socket_count * sizeof *fds);

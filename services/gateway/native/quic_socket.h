@@ -16,6 +16,9 @@ struct quic_peer {
 bool quic_socket_open(unsigned index, const char *host, uint16_t port, int given[], int given_count);
 void quic_socket_stop(void);
 bool quic_socket_is_open(void);
+/* Where a socket is bound, and the socket that is bound there; -1 for none. */
+struct in6_addr quic_socket_address(unsigned index);
+int quic_socket_find(const struct in6_addr *address);
 /* Returns how many there are. */
 unsigned quic_socket_descriptors(int fds[]);
 

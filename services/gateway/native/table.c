@@ -142,15 +142,19 @@ void table_share(struct table *table, struct route *route) {
   table->count++;
 }
 
-void table_put(struct table *table, const char *name, uint8_t length, const uint8_t address[16], uint8_t flags) {
-  /* A new record each time: open connections keep the one that they began with. */
-  table_remove(table, name, length);
+struct route *route_make(const char *name, uint8_t length, const uint8_t address[16], uint8_t flags) {
   struct route *route = must(calloc(1, sizeof *route + length));
   memcpy(route->name, name, length);
   memcpy(route->address, address, 16);
   route->length = length;
   route->flags = flags;
-  table_share(table, route);
+  return route;
+}
+
+void table_put(struct table *table, const char *name, uint8_t length, const uint8_t address[16], uint8_t flags) {
+  /* A new record each time: open connections keep the one that they began with. */
+  table_remove(table, name, length);
+  table_share(table, route_make(name, length, address, flags));
 }
 
 void table_clear(struct table *table) {

@@ -42,6 +42,8 @@ void table_put(struct table *table, const char *name, uint8_t length, const uint
 void table_share(struct table *table, struct route *route);
 void table_remove(struct table *table, const char *name, uint8_t length);
 void table_clear(struct table *table);
+/* One that no table has, and that nobody holds. */
+struct route *route_make(const char *name, uint8_t length, const uint8_t address[16], uint8_t flags);
 void route_release(struct route *route);
 /* A connection came about. */
 void route_count(struct route *route, uint32_t now);

@@ -156,6 +156,8 @@ export interface DataPlaneLimits {
   /** From the connection to a complete ClientHello or HTTP request head. */
   readonly helloTimeoutMs: number;
   readonly connectTimeoutMs: number;
+  /** From the first datagram of a QUIC connection to an instance until the instance answers. */
+  readonly answerTimeoutMs: number;
   /** Without a byte in either direction. */
   readonly idleTimeoutMs: number;
   /** Between two requests of one HTTP connection. */
@@ -169,6 +171,7 @@ export const DEFAULT_LIMITS: DataPlaneLimits = {
   maxPerInstance: 16_384,
   helloTimeoutMs: 10_000,
   connectTimeoutMs: 5_000,
+  answerTimeoutMs: 1_000,
   idleTimeoutMs: 300_000,
   keepAliveTimeoutMs: 60_000,
 };

@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { NativeDataPlane } from '../dataplane/native/plane.ts';
 import { builtForTests } from '../dataplane/native/testing/built.ts';
 import { type Certificate, createCertificate } from '../dataplane/testing/suite/certificate.ts';
@@ -85,17 +85,34 @@ async function endOf(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
+interface PlaneOptions {
+  readonly upstreamHttpsPort: number;
+  readonly handoverPath: string;
+  /** Of a plane that it replaces. */
+  readonly replacedPort?: number;
+}
+
 /** The native plane with QUIC, with its routes. */
-async function startPlane(upstreamHttpsPort: number): Promise<{ plane: NativeDataPlane; port: number }> {
+async function startPlane({
+  upstreamHttpsPort,
+  handoverPath,
+  replacedPort,
+}: PlaneOptions): Promise<{ plane: NativeDataPlane; port: number }> {
   const plane = new NativeDataPlane({
     hosts: ['127.0.0.1'],
     httpPort: 0,
-    httpsPort: 0,
+    httpsPort: replacedPort ?? 0,
     upstreamHttpPort: NOBODY,
     upstreamHttpsPort,
     quic: true,
     explain: (hostname) => ({ code: 'HOSTNAME_NOT_FOUND', message: hostname }),
     path: await builtForTests(),
+    handover: {
+      path: handoverPath,
+      replace: replacedPort !== undefined,
+      drainMs: 0,
+      onReplaced: () => {},
+    },
     onTrouble: (details, text) => assert.fail(`${text} ${JSON.stringify(details)}`),
   });
   plane.replaceTable(ROUTES);
@@ -114,13 +131,17 @@ const startBrowser = (port: number, { sites }: Servers) =>
     ],
   });
 
-async function checkFile(browser: Browser, { name, data }: Site, say: Say): Promise<void> {
+async function openSite(browser: Browser, { name }: Site): Promise<Page> {
   const page = await browser.newPage();
   await page.goto(`https://${name}/`);
   assert.equal(await page.title(), name);
+  return page;
+}
+
+async function checkFile(page: Page, { name, data }: Site, say: Say): Promise<void> {
   const sinceMs = performance.now();
   const seen = await page.evaluate(async () => {
-    const body = await (await fetch('/data')).arrayBuffer();
+    const body = await (await fetch('/data', { cache: 'no-store' })).arrayBuffer();
     const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', body));
     const entries = performance.getEntries() as (PerformanceEntry & { nextHopProtocol?: string })[];
     return { hash: [...hash], protocols: entries.flatMap((entry) => entry.nextHopProtocol || []) };
@@ -142,8 +163,8 @@ async function checkRefusal(browser: Browser, name: string, say: Say): Promise<v
 }
 
 /**
- * Chromium fetches a page and a file over HTTP/3 from Caddy under two names through one gateway, and learns at once of a name
- * that is not routed and an instance that is not there.
+ * Chromium fetches a page and a file over HTTP/3 from Caddy under two names through one gateway, fetches the file again
+ * on the same connections while another gateway replaces it, and learns at once of a name that is not routed and an instance that is not there.
  *
  * @param bytes of each file
  */
@@ -154,13 +175,24 @@ export async function checkHttp3(bytes: number, say: Say): Promise<void> {
   const upstream = await freePort();
   const servers = await startCaddy(directory, upstream, bytes);
   stack.defer(() => endOf(servers.process));
-  const { plane, port } = await startPlane(upstream);
+  const options = { upstreamHttpsPort: upstream, handoverPath: join(directory, 'listeners.sock') };
+  const { plane, port } = await startPlane(options);
   stack.use(plane);
   const browser = await startBrowser(port, servers);
   stack.defer(() => browser.close());
-  for (const site of servers.sites) await checkFile(browser, site, say);
+  const pages = await Promise.all(servers.sites.map((site) => openSite(browser, site)));
+  for (const [index, site] of servers.sites.entries()) await checkFile(pages[index]!, site, say);
+  const before = plane.stats().quic;
+  assert.ok(before.figures.quicBytesToClients > 2 * bytes && before.outcomes.forwarded >= 2);
+  const going = Promise.all(servers.sites.map((site, index) => checkFile(pages[index]!, site, say)));
+  await until(() => plane.stats().quic.figures.quicBytesToClients > 2.5 * bytes);
+  const { plane: next } = await startPlane({ ...options, replacedPort: port });
+  stack.use(next);
+  say('another gateway has taken over');
+  await going;
+  assert.ok(next.stats().quic.figures.quicBytesToClients > 0);
+  assert.equal(next.stats().quic.outcomes.forwarded, 0, 'on the connections that there were');
   for (const name of [NAME_UNKNOWN, NAME_DEAD]) await checkRefusal(browser, name, say);
-  const { figures, outcomes } = plane.stats().quic;
-  assert.ok(figures.quicBytesToClients > 2 * bytes);
-  assert.ok(outcomes.forwarded >= 2 && outcomes.unknown_name > 0 && outcomes.connect_failed > 0);
+  const { outcomes } = next.stats().quic;
+  assert.ok(outcomes.unknown_name > 0 && outcomes.connect_failed > 0);
 }

@@ -123,6 +123,7 @@ export class NativeDataPlane implements DataPlane {
       ['max_per_instance', limits.maxPerInstance],
       ['hello_timeout_ms', limits.helloTimeoutMs],
       ['connect_timeout_ms', limits.connectTimeoutMs],
+      ['answer_timeout_ms', limits.answerTimeoutMs],
       ['idle_timeout_ms', limits.idleTimeoutMs],
       ['orphan_ms', ORPHAN_MS],
       ['upgrade_drain_ms', handover?.drainMs ?? 0],

@@ -1,105 +1,18 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { initialKeys } from '../../quic/keys.ts';
 import { openInitial } from '../../quic/open.ts';
-import { readPacket, VERSION_1, VERSION_2, type Version } from '../../quic/packet.ts';
+import { readPacket, VERSION_1, VERSION_2 } from '../../quic/packet.ts';
 import { cutAt } from '../../quic/testing/flights.ts';
-import { cryptoFrame, initialDatagram, longHead, padded, sealInitial } from '../../quic/testing/initials.ts';
+import { cryptoFrame, initialDatagram, longHead, padded } from '../../quic/testing/initials.ts';
 import { helloMessage, joined } from '../../tls/testing/hello.ts';
 import type { QuicOutcome } from '../figures.ts';
-import type { DataPlaneLimits, DataPlaneOptions } from '../port.ts';
-import {
-  ADDRESS_A,
-  NAME_A,
-  NAME_B,
-  NAME_DEAD,
-  NAME_UNKNOWN,
-  openWorld,
-  until,
-  type World,
-} from '../testing/suite/world.ts';
-import { SANITIZER_FLAGS } from './build.ts';
-import { NativeDataPlane, type NativePlaneOptions } from './plane.ts';
-import { builtForTests } from './testing/built.ts';
+import { ADDRESS_A, NAME_A, NAME_B, NAME_DEAD, NAME_UNKNOWN, until } from '../testing/suite/world.ts';
 import { Datagrams } from './testing/datagrams.ts';
-
-const directory = await mkdtemp(join(tmpdir(), 'skerry-quic-'));
-after(() => assert.deepEqual(troubles, []));
-after(() => rm(directory, { recursive: true, force: true }));
-/** Under the sanitizers: what reads or writes where it must not ends the program, and the test. */
-const path = await builtForTests(SANITIZER_FLAGS);
-const troubles: string[] = [];
+import { CLIENT, hello, INSTANCE, id, instanceInitial, openQuicWorld, short } from './testing/quic-world.ts';
 
 /** Fits into any buffer of a socket. */
 const BATCH = 50;
-const CLIENT = Uint8Array.of(1, 1, 1);
-const INSTANCE = Uint8Array.of(7, 7, 7, 7);
-const id = (fill: number) => new Uint8Array(8).fill(fill);
-
-interface QuicWorld extends World {
-  readonly native: NativeDataPlane;
-  readonly again: DataPlaneOptions;
-  readonly instanceA: Datagrams;
-  readonly instanceB: Datagrams;
-  count(outcome: QuicOutcome): number;
-}
-
-function create(options: DataPlaneOptions, more: Partial<NativePlaneOptions> = {}): NativeDataPlane {
-  return new NativeDataPlane({
-    ...options,
-    path,
-    quic: true,
-    onTrouble: (details, text) => void troubles.push(`${text} ${JSON.stringify(details)}`),
-    ...more,
-  });
-}
-
-/** The gateway with two instances that take datagrams; each test says what they answer. */
-async function openQuicWorld(
-  limits: Partial<DataPlaneLimits> = {},
-  more: Partial<NativePlaneOptions> = {},
-): Promise<QuicWorld> {
-  await using stack = new AsyncDisposableStack();
-  let native: NativeDataPlane | undefined;
-  let again: DataPlaneOptions | undefined;
-  const world = stack.use(
-    await openWorld((options) => {
-      again = options;
-      native = create(options, more);
-      return native;
-    }, limits),
-  );
-  const instanceA = stack.use(await Datagrams.open('::1', world.upstreamHttpsPort));
-  const instanceB = stack.use(await Datagrams.open('127.0.0.2', world.upstreamHttpsPort));
-  const opened = stack.move();
-  return {
-    ...world,
-    native: native!,
-    again: again!,
-    instanceA,
-    instanceB,
-    count: (outcome) => native!.stats().quic.outcomes[outcome],
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
-  };
-}
-
-const hello = (serverName: string | undefined, destination = id(9), version: Version = VERSION_1) =>
-  initialDatagram([cryptoFrame(0, helloMessage({ serverName }))], { destination, source: CLIENT, version });
-
-/** What an instance says first to a client with this first id. */
-const instanceInitial = (first: Uint8Array, source = INSTANCE) =>
-  padded(
-    sealInitial({
-      ...{ destination: CLIENT, source, keysOf: first, side: 'server' },
-      payload: new Uint8Array(1100),
-    }),
-  );
-/** A packet of a connection that is open. */
-const short = (destination: Uint8Array, length = 60) =>
-  joined(Uint8Array.of(0x41), destination, new Uint8Array(length).fill(0x55));
 
 /** The error code of a CONNECTION_CLOSE in a server's Initial packet. */
 function closeCode(bytes: Uint8Array, first: Uint8Array): number {
@@ -146,7 +59,7 @@ describe('QUIC by name', () => {
   });
 
   test('who is not routed hears so at once, in both versions', async () => {
-    await using world = await openQuicWorld();
+    await using world = await openQuicWorld({ answerTimeoutMs: 1_000 });
     await using client = await Datagrams.open('127.0.0.1');
     const codeOf = async (datagram: Uint8Array, first: Uint8Array) => {
       client.send(datagram, world.ports.https, '127.0.0.1');
@@ -377,25 +290,5 @@ describe('QUIC by name', () => {
     client.send(initialDatagram([cryptoFrame(5, new Uint8Array(9))]), world.ports.https, '127.0.0.1');
     await until(() => world.count('hello_timeout') === 1);
     await until(() => world.native.connectionBytes === 0);
-  });
-
-  test('a gateway that replaces another takes its socket over, and new connections', async () => {
-    const handover = {
-      ...{ path: join(directory, 'listeners.sock'), replace: false, drainMs: 600_000, onReplaced: () => {} },
-    };
-    await using world = await openQuicWorld({}, { handover });
-    await using client = await Datagrams.open('127.0.0.1');
-    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
-    await world.instanceA.take(1);
-    const { http: httpPort, https: httpsPort } = world.ports;
-    const options = { ...world.again, httpPort, httpsPort };
-    await using second = create(options, { handover: { ...handover, replace: true } });
-    second.replaceTable([{ hostname: NAME_B, ipv6: '::ffff:127.0.0.2' }]);
-    await second.listen();
-    for (let number = 20; number < 30; number++) {
-      client.send(hello(NAME_B, id(number)), httpsPort, '127.0.0.1');
-      await world.instanceB.take(1);
-    }
-    assert.equal(second.stats().quic.figures.quicOpen, 10);
   });
 });

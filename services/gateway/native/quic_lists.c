@@ -1,0 +1,96 @@
+#include "quic_lists.h"
+
+#include <unistd.h>
+
+#include "loop.h"
+#include "memory.h"
+#include "quic_index.h"
+#include "stats.h"
+
+struct list {
+  struct quic_flow *first, *last;
+  uint32_t count;
+};
+
+static struct list lists[FLOW_STATES];
+static struct quic_flow *ended;
+
+static void unlink_flow(struct quic_flow *flow) {
+  struct list *list = &lists[flow->state];
+  if (flow->previous) flow->previous->next = flow->next;
+  else list->first = flow->next;
+  if (flow->next) flow->next->previous = flow->previous;
+  else list->last = flow->previous;
+  list->count--;
+}
+
+static void append_flow(struct quic_flow *flow, enum quic_state state) {
+  struct list *list = &lists[state];
+  flow->state = (uint8_t)state;
+  flow->touched_ms = now_ms;
+  flow->previous = list->last;
+  flow->next = NULL;
+  if (list->last) list->last->next = flow;
+  else list->first = flow;
+  list->last = flow;
+  list->count++;
+}
+
+struct quic_flow *quic_lists_add(struct client *client, const struct quic_peer *peer, uint32_t version, struct id first,
+                                 struct id source) {
+  struct quic_flow *flow = memory_take(sizeof *flow);
+  if (!flow) return NULL;
+  *flow = (struct quic_flow){.client = client, .fd = -1, .version = version, .peer = *peer};
+  quic_id_set(&flow->first, first);
+  quic_id_set(&flow->source, source);
+  if (!quic_index_add(flow)) return memory_give(flow), NULL;
+  append_flow(flow, FLOW_UNDECIDED);
+  stats->quic_open++;
+  return flow;
+}
+
+void quic_lists_enter(struct quic_flow *flow, enum quic_state state) {
+  unlink_flow(flow);
+  append_flow(flow, state);
+}
+
+bool quic_lists_connect(struct quic_flow *flow, int fd, struct route *route) {
+  flow->fd = fd;
+  if (fd < 0 || !loop_watch(fd, EPOLLIN, (uintptr_t)flow | TAG_QUIC_FLOW)) return false;
+  flow->route = route;
+  route->refs++;
+  route->flows++;
+  return true;
+}
+
+void quic_lists_forget_undecided(struct quic_flow *flow) {
+  memory_give(flow->undecided);
+  flow->undecided = NULL;
+}
+
+void quic_lists_end(struct quic_flow *flow) {
+  quic_lists_forget_undecided(flow);
+  quic_index_remove(flow);
+  unlink_flow(flow);
+  flow->state = FLOW_ENDED;
+  if (flow->fd >= 0) close(flow->fd);
+  client_leave(flow->client, CLIENT_QUIC);
+  if (flow->route) {
+    flow->route->flows--;
+    route_release(flow->route);
+  }
+  stats->quic_open--;
+  flow->next = ended;
+  ended = flow;
+}
+
+void quic_lists_turn_ended(void) {
+  while (ended) {
+    struct quic_flow *flow = ended;
+    ended = flow->next;
+    memory_give(flow);
+  }
+}
+
+struct quic_flow *quic_lists_first(enum quic_state state) { return lists[state].first; }
+uint32_t quic_lists_count(enum quic_state state) { return lists[state].count; }
