@@ -100,3 +100,31 @@ test('stopping between two lives ends it for good', async () => {
   assert.equal(seenUrls.length, 1);
   assert.equal(daemon.pid, undefined);
 });
+
+test('one that has settings to hear begins when it is told to, also after an end before that', async () => {
+  const { daemon, events, seenUrls } = supervise(undefined, {
+    settings: (urls) => ({ SKERRY_CORE_TOLD: String(urls?.length ?? 'first'), SKERRY_CORE_PORT: '0' }),
+  });
+  process.kill(daemon.pid!, 'SIGKILL');
+  await until('another process', () => seenUrls.length === 2);
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['ended'],
+  );
+  daemon.begin();
+  const [url] = await daemon.ready;
+  assert.deepEqual(await (await fetch(url!)).json(), { SKERRY_CORE_PORT: '0', SKERRY_CORE_TOLD: 'first' });
+  process.kill(daemon.pid!, 'SIGKILL');
+  await until('a second readiness', () => events.filter(({ kind }) => kind === 'ready').length === 2);
+  const again = (await (await fetch(daemon.urls![0]!)).json()) as Record<string, string>;
+  assert.equal(again.SKERRY_CORE_TOLD, '1');
+  await daemon.stop();
+});
+
+test('one that was not told to begin stops at once', async () => {
+  const { daemon, events } = supervise(undefined, { settings: () => ({}) });
+  const pid = daemon.pid!;
+  await daemon.stop();
+  assert.ok(!isAlive(pid));
+  assert.deepEqual(events, []);
+});

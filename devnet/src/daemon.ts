@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { describeLastWords } from '@skerry/kit';
+import { AWAIT_SETTINGS, describeLastWords, type SettingsWord } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { decideRestart, RESTART_LIMITS, type RestartLimits } from './restart.ts';
 
@@ -27,6 +27,11 @@ export interface DaemonOptions {
   readonly name: string;
   /** @param urls where it served last, or undefined at the first start */
   readonly command: (urls: readonly string[] | undefined) => DaemonCommand;
+  /**
+   * What it is told once it may begin, beside its environment; until then it loads its code. Without it, it begins at once.
+   * @param urls as for the command
+   */
+  readonly settings?: (urls: readonly string[] | undefined) => SettingsWord['settings'];
   /** An open file that the process inherits as descriptor 4, so that a lock on it lives as long as the process. */
   readonly lockFd: number;
   readonly onLine: (line: string, stream: 'stdout' | 'stderr') => void;
@@ -45,6 +50,8 @@ export interface Daemon {
    * ended too often may still come to serve.
    */
   readonly ready: Promise<readonly string[]>;
+  /** Lets one that has settings to hear begin; each later process begins at once. */
+  begin(): void;
   /** Ends the process, kindly at first; resolves when it is gone. */
   stop(): Promise<void>;
   /** Ends the process at once. */
@@ -56,7 +63,8 @@ const STOP_DEADLINE_MS = 20_000;
 
 interface Run {
   readonly child: ChildProcess;
-  readonly startedMs: number;
+  /** When it was started, or told to begin. */
+  startedMs: number;
   readyMs: number | undefined;
   readonly ended: Promise<void>;
 }
@@ -81,10 +89,12 @@ class SupervisedDaemon implements Daemon {
   #failures = 0;
   #restart: NodeJS.Timeout | undefined;
   #isStopping = false;
+  #hasBegun: boolean;
 
   constructor(options: DaemonOptions) {
     this.#options = options;
     this.#limits = options.limits ?? RESTART_LIMITS;
+    this.#hasBegun = options.settings === undefined;
     // Whoever does not wait for it learns of a failure by the event.
     this.#first.promise.catch(() => {});
   }
@@ -121,6 +131,22 @@ class SupervisedDaemon implements Daemon {
       },
     });
     this.#current = run;
+    if (this.#hasBegun) this.#tellSettings(run);
+  }
+
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    // Between two processes there is none; the next one is told when it starts.
+    if (this.#current !== undefined) this.#tellSettings(this.#current);
+  }
+
+  #tellSettings(run: Run): void {
+    const settings = this.#options.settings?.(this.#urls);
+    if (settings === undefined) return;
+    run.startedMs = Date.now();
+    // One that has ended meanwhile is started again, and told then.
+    run.child.send({ settings } satisfies SettingsWord, () => {});
   }
 
   kill(): void {
@@ -183,7 +209,7 @@ interface RunEvents {
 
 function spawnRun(options: DaemonOptions, urls: readonly string[] | undefined, events: RunEvents): Run {
   const { file, args, environment } = options.command(urls);
-  const child = spawn(file, args, {
+  const child = spawn(file, options.settings === undefined ? args : [...args, AWAIT_SETTINGS], {
     env: environment as NodeJS.ProcessEnv,
     // A session of its own: Ctrl-C in the terminal reaches only the devnet, which then stops its daemons in order.
     detached: true,

@@ -4,7 +4,7 @@ import { createSigner } from '@skerry/client';
 import { type Lock, loadOrCreateKeyFile, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type DevnetChain, startChain } from './chain.ts';
-import { type Daemon, type DaemonEvent, superviseDaemon } from './daemon.ts';
+import { type Daemon, type DaemonEvent, type DaemonOptions, superviseDaemon } from './daemon.ts';
 import { lockDataDir } from './locks.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import {
@@ -63,25 +63,27 @@ export interface Devnet extends AsyncDisposable {
   kill(): void;
 }
 
+type SettingsOf = NonNullable<DaemonOptions['settings']>;
+
 /** The variables of the daemons themselves win over whatever the person's shell has. */
 function createDaemon(
   name: DaemonName,
   options: DevnetOptions,
-  plan: Plan,
+  settings: SettingsOf,
   lock: Lock,
   log: LogFile,
-  known: Partial<DevnetUrls>,
   onEvent: (event: DaemonEvent) => void,
 ): Daemon {
   const [file, ...args] = options.command;
   return superviseDaemon({
     name,
     lockFd: lock.fd,
-    command: (urls) => ({
+    command: () => ({
       file,
       args: [...nodeFlagsOf(kindOf(name)), ...args, ...(COMMANDS[kindOf(name)] ?? [kindOf(name)])],
-      environment: { ...options.environment, ...settingsOf(name, plan, known, urls) },
+      environment: options.environment,
     }),
+    settings,
     onLine: (line) => {
       log.write(line);
       options.onLine?.(name, line);
@@ -104,7 +106,7 @@ function urlsOf(processes: ReadonlyMap<DaemonName, Daemon>): Partial<DevnetUrls>
 /** Resolves when every daemon of the row serves or is not waited for any more. */
 async function startRow(
   row: readonly DaemonName[],
-  start: (name: DaemonName) => Daemon,
+  processes: ReadonlyMap<DaemonName, Daemon>,
   failures: Map<DaemonName, AppError>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
@@ -115,7 +117,9 @@ async function startRow(
     if (signal?.aborted) onAbort();
     const all = row.map(async (name) => {
       try {
-        await start(name).ready;
+        const daemon = processes.get(name)!;
+        daemon.begin();
+        await daemon.ready;
       } catch (error) {
         failures.set(name, error as AppError);
       }
@@ -167,31 +171,32 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const corePorts = await chooseCorePorts(ports.core, cores);
   await checkPorts(ports, corePorts);
   const order = startOrderOf(cores);
-  const chain = options.chain === true ? await tryChain(options) : undefined;
-  if (chain) stack.use(chain);
-  const plan = await makePlan(options, corePorts, chain);
-  await writeFile(systemsFile(dataDir), SYSTEMS);
-
   const processes = new Map<DaemonName, Daemon>();
   const failures = new Map<DaemonName, AppError>();
   const logs = new Map(
     order.flat().map((name) => [name, stack.use(openLogFile(join(logDir, `${name}.log`)))] as const),
   );
-  const start = (name: DaemonName): Daemon => {
-    const log = logs.get(name)!;
-    const daemon = createDaemon(name, options, plan, locks.daemons, log, urlsOf(processes), ({ kind }) => {
-      if (kind === 'ready') failures.delete(name);
-    });
-    processes.set(name, daemon);
-    return daemon;
-  };
+  const starting = options.chain === true ? tryChain(options) : Promise.resolve(undefined);
+  stack.defer(async () => (await starting)?.[Symbol.asyncDispose]());
   // One row after the other, the last first; those of one row together.
   stack.defer(async () => {
     for (const row of order.toReversed()) await Promise.all(row.map((name) => processes.get(name)?.stop()));
   });
+  // All load their code at once, since that is most of a start's work; each begins when its row does.
+  const told: { plan?: Plan } = {};
+  for (const name of order.flat()) {
+    const settings: SettingsOf = (urls) => settingsOf(name, told.plan!, urlsOf(processes), urls);
+    const onEvent = ({ kind }: DaemonEvent) => {
+      if (kind === 'ready') failures.delete(name);
+    };
+    processes.set(name, createDaemon(name, options, settings, locks.daemons, logs.get(name)!, onEvent));
+  }
+  const chain = await starting;
+  told.plan = await makePlan(options, corePorts, chain);
+  await writeFile(systemsFile(dataDir), SYSTEMS);
   for (const row of order) {
     for (const name of row) await makeDirectory(daemonDataDir(dataDir, name));
-    await startRow(row, start, failures, options.signal);
+    await startRow(row, processes, failures, options.signal);
     const failed = failures.get('core');
     if (failed !== undefined) throw failed;
   }

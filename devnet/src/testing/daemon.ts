@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 
 /**
@@ -14,8 +15,18 @@ if (behaviour[name] === 'crash') {
   process.exit(1);
 }
 
+/** Without the kit, which takes longer to load than all of this. */
+async function awaitSettings(): Promise<Record<string, string>> {
+  process.once('disconnect', () => process.exit(0));
+  const [{ settings }] = (await once(process, 'message')) as [{ settings: Record<string, string> }];
+  return settings;
+}
+
+const told = process.argv.includes('--await-settings') ? await awaitSettings() : {};
 const settings = Object.fromEntries(
-  Object.entries(process.env).filter(([key]) => key.startsWith(`SKERRY_${name.toUpperCase()}_`)),
+  Object.entries({ ...process.env, ...told }).filter(([key]) =>
+    key.startsWith(`SKERRY_${name.toUpperCase()}_`),
+  ),
 );
 const portVariables = Object.keys(settings).filter((key) => key.endsWith('_PORT'));
 

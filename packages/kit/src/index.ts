@@ -38,6 +38,7 @@ export { backoffMs, Failures } from './daemon/failures.ts';
 export { createLogger, type Logger } from './daemon/log.ts';
 export { describeLastWords, formatLogLine } from './daemon/log-line.ts';
 export { pause, persist, runLoop } from './daemon/loop.ts';
+export { AWAIT_SETTINGS, awaitSettings, type SettingsWord } from './daemon/parent-settings.ts';
 export { type SkerryPaths, skerryPaths } from './daemon/paths.ts';
 export { takeDataDir } from './daemon/presence.ts';
 export { Rests } from './daemon/rests.ts';

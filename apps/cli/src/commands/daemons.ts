@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { DaemonName, DaemonOptions } from '../network/daemon.ts';
 import { addCreditCommands } from './credit.ts';
@@ -22,6 +22,9 @@ const SETTINGS_OPTION = [
   'file of settings, NAME=value a line; the environment comes before it',
 ] as const;
 
+/** A devnet's word to its daemons (kit's AWAIT_SETTINGS): nothing that a person says. */
+const awaitOption = () => new Option('--await-settings').hideHelp();
+
 /** Each daemon by name, in the foreground, until a signal. Settings come from the environment. */
 export function addDaemonCommands(program: Command, bind: Bind): void {
   for (const name of Object.keys(SUMMARIES) as (keyof typeof SUMMARIES)[]) {
@@ -29,6 +32,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
       .command(name)
       .description(SUMMARIES[name])
       .option(...SETTINGS_OPTION)
+      .addOption(awaitOption())
       .addHelpText(
         'after',
         examples(
@@ -52,6 +56,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
     .command('serve')
     .description('run the status service: checks every service of the network')
     .option(...SETTINGS_OPTION)
+    .addOption(awaitOption())
     .addHelpText(
       'after',
       examples('skerry status serve', 'SKERRY_STATUS_PORT=8031 skerry status serve', 'skerry status config'),

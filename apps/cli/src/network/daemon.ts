@@ -1,4 +1,4 @@
-import { listEffective, readConfig, runService, type Service, settingText } from '@skerry/kit';
+import { awaitSettings, listEffective, readConfig, runService, type Service, settingText } from '@skerry/kit';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { withSettings } from './settings-file.ts';
@@ -34,15 +34,19 @@ export const loadService = async (name: DaemonName) => (await LOADERS[name]()) a
 
 export interface DaemonOptions {
   readonly settings?: string;
+  /** Whether the rest of the environment comes from whoever started it. */
+  readonly awaitSettings?: boolean;
 }
 
 export async function runDaemon(
   { environment }: Context,
   name: DaemonName,
-  { settings }: DaemonOptions,
+  { settings, awaitSettings: isAwaiting }: DaemonOptions,
 ): Promise<number> {
-  const variables = withoutCommandVariables(await withSettings(environment, settings));
-  const exitCode = await runService(await loadService(name), variables);
+  const service = await loadService(name);
+  const own = await withSettings(environment, settings);
+  const all = isAwaiting ? { ...own, ...(await awaitSettings()) } : own;
+  const exitCode = await runService(service, withoutCommandVariables(all));
   // The service is over; nothing that it left behind may hold the process.
   process.exit(exitCode);
 }
