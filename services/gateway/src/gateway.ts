@@ -124,7 +124,10 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
     core: source,
     now: Date.now,
     planeName,
-    instancePorts: [config.upstreamHttpsPort, config.upstreamHttpPort],
+    instancePorts: {
+      tcp: [config.upstreamHttpsPort, config.upstreamHttpPort],
+      quic: config.quic && planeName === 'native' ? config.upstreamHttpsPort : undefined,
+    },
   });
   stack.defer(() => api.close());
   const apiUrl = await listen(api, config.apiHost ?? config.host, config.apiPort, true);

@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { readConfig } from '@skerry/kit';
 import { Datagrams } from './dataplane/native/testing/datagrams.ts';
+import { until } from './dataplane/testing/suite/world.ts';
 import { gatewayService } from './index.ts';
-import { cryptoFrame, initialDatagram } from './quic/testing/initials.ts';
+import { cryptoFrame, initialDatagram, listVersions } from './quic/testing/initials.ts';
 import { HOST, log, running, Scene } from './testing/scene.ts';
 import { helloMessage } from './tls/testing/hello.ts';
 
@@ -32,9 +33,29 @@ describe('a gateway with QUIC', () => {
     assert.match(metrics, /^skerry_gateway_quic_bytes_total\{direction="to_instances"\} [1-9][0-9]+$/m);
   });
 
+  test('tells whether HTTP/3 reaches an instance', async () => {
+    await using instance = await Datagrams.open('::1');
+    await using scene = await Scene.open({
+      SKERRY_GATEWAY_QUIC: 'yes',
+      SKERRY_GATEWAY_UPSTREAM_HTTPS_PORT: String(instance.port),
+    });
+    scene.core.putQuietly(running);
+    await scene.start();
+    await scene.untilActive();
+    instance.answer(listVersions);
+    // An answer may come late on a busy machine.
+    const isTold = async () => {
+      const { body } = await scene.api(`/api/why/${HOST}`);
+      return JSON.stringify(body.http3) === `{"ok":true,"detail":"UDP port ${instance.port}: answers"}`;
+    };
+    await until(isTold);
+  });
+
   test('is off where nobody asks for it', async () => {
     await using scene = await Scene.open();
     await scene.start();
+    const { body } = await scene.api(`/api/why/${HOST}`);
+    assert.deepEqual(body.http3, { ok: null, detail: 'this gateway does not forward QUIC' });
     // The port is free for datagrams.
     await using _other = await Datagrams.open('127.0.0.1', portOf(scene.urls[1]));
   });

@@ -45,7 +45,11 @@ export async function whyDomain(context: Context, reference: string): Promise<vo
   const { findService, output } = context;
   const subject = await subjectOf(context, reference);
   const why = await explainDomain(await findService('gateway'), subject);
-  const lines = why.chain.map(({ step, ok, detail }) => `  ${MARKS[`${ok}`]}  ${step.padEnd(10)}  ${detail}`);
+  const line = (step: string, ok: boolean | null, detail: string) =>
+    `  ${MARKS[`${ok}`]}  ${step.padEnd(10)}  ${detail}`;
+  const lines = why.chain.map(({ step, ok, detail }) => line(step, ok, detail));
+  // Browsers use TCP where it does not work: nothing is missing.
+  if (why.http3) lines.push(line('http3', why.http3.ok || null, why.http3.detail));
   const verdict = why.missing ? `does not answer: ${why.missing.message}` : 'answers';
   output.result(why, [`${why.hostname} ${verdict}`, ...lines].join('\n'));
 }

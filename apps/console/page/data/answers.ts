@@ -211,6 +211,7 @@ export const readWhy = fields({
   ipv6: maybe(text),
   chain: list(fields({ step: text, ok: maybe(flag), detail: text })),
   missing: maybe(reason),
+  http3: maybe(fields({ ok: maybe(flag), detail: text })),
 });
 export type Why = Read<typeof readWhy>;
 

@@ -72,6 +72,18 @@ export const WhyRecord = Type.Object(
     missing: orNull(Type.Object({ code: Type.String(), message: Type.String() }), {
       description: 'the first thing that is missing; null where nothing is',
     }),
+    http3: Type.Optional(
+      Type.Object(
+        {
+          ok: orNull(Type.Boolean(), { description: 'null: unknown, or not forwarded' }),
+          detail: Type.String(),
+        },
+        {
+          description:
+            'whether HTTP/3 reaches the instance over UDP; without it, browsers use TCP, so it is never what is missing',
+        },
+      ),
+    ),
   },
   { title: 'Why' },
 );
@@ -153,6 +165,7 @@ export const GATEWAY_API = {
           { step: 'allocation', ok: false, detail: 'no node was chosen' },
         ],
         missing: { code: 'NO_CAPACITY', message: 'no node was chosen' },
+        http3: { ok: null, detail: 'this gateway does not forward QUIC' },
       },
     },
   },

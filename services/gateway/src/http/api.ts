@@ -18,11 +18,11 @@ import type { DataPlane, ListenPorts } from '../dataplane/port.ts';
 import type { Routing } from '../sync/routing.ts';
 import type { SyncReport } from '../sync/synchroniser.ts';
 import { fullHostname } from '../table/compile.ts';
-import { explainWhy, isWorthProbing, parseWhySubject } from '../table/why.ts';
+import { explainHttp3, explainWhy, isWorthProbing, NOT_PROBED, parseWhySubject } from '../table/why.ts';
 import type { ApiKeys } from './keys.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { type NamesOptions, namesHandlers } from './names.ts';
-import { Prober } from './probe.ts';
+import { type ProbedPorts, Prober } from './probe.ts';
 import { recordOfHash, recordOfName } from './records.ts';
 
 export interface ApiOptions {
@@ -36,7 +36,7 @@ export interface ApiOptions {
   readonly now: () => number;
   readonly planeName: string;
   /** Ports of instances that `why` tries. */
-  readonly instancePorts: readonly number[];
+  readonly instancePorts: ProbedPorts;
 }
 
 function statusOf({ routing, ports }: ApiOptions): GatewayStatus {
@@ -69,11 +69,17 @@ function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATE
       const subject = parseWhySubject(params.subject, table.domain);
       const instance = isWorthProbing(table, subject);
       const [probes, attempts] = await Promise.all([
-        instance ? prober.probe(instance.ipv6!) : [],
+        instance ? prober.probe(instance.ipv6!) : NOT_PROBED,
         plane.findAttempts(fullHostname(subject.subdomain, table.domain)),
       ]);
-      const { hostname, instanceHash, ipv6, steps, missing } = explainWhy(table, subject, probes, attempts);
-      return { hostname, instance_hash: instanceHash, ipv6, chain: [...steps], missing };
+      const { hostname, instanceHash, ipv6, steps, missing } = explainWhy(
+        table,
+        subject,
+        probes.tcp,
+        attempts,
+      );
+      const http3 = explainHttp3(options.instancePorts.quic !== undefined, instance, probes.quic);
+      return { hostname, instance_hash: instanceHash, ipv6, chain: [...steps], missing, http3 };
     },
     async syncGateway({ body }) {
       const { added, removed, changed, heldBack, durationMs } = await sync(body?.accept_loss === true);

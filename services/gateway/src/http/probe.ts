@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { RouteFailure } from '../dataplane/port.ts';
 import { connectInstance, failureOf } from '../dataplane/ts/connect.ts';
-import type { Probe } from '../table/why.ts';
+import { probeQuic } from '../quic/probe.ts';
+import { NOT_PROBED, type Probe, type Probes } from '../table/why.ts';
 
 const TIMEOUT_MS = 2_000;
 /** So long an answer stands: asking again and again shall not knock on an instance's door each time. */
@@ -22,24 +23,40 @@ async function tryPort(ipv6: string, port: number): Promise<RouteFailure | null>
   }
 }
 
-/** Connects to an instance's ports to see whether they answer; sends nothing. */
+/** The ports of instances that are tried. */
+export interface ProbedPorts {
+  readonly tcp: readonly number[];
+  /** Undefined where the gateway forwards no QUIC. */
+  readonly quic: number | undefined;
+}
+
+/** Connects to an instance's TCP ports to see whether they answer, and sends nothing; asks for QUIC's versions at its UDP port. */
 export class Prober {
-  readonly #ports: readonly number[];
-  readonly #kept = new Map<string, { atMs: number; probes: Promise<Probe[]> }>();
+  readonly #ports: ProbedPorts;
+  readonly #kept = new Map<string, { atMs: number; probes: Promise<Probes> }>();
   #underWay = 0;
 
-  constructor(ports: readonly number[]) {
+  constructor(ports: ProbedPorts) {
     this.#ports = ports;
   }
 
-  async probe(ipv6: string): Promise<readonly Probe[]> {
+  async #try(ipv6: string): Promise<Probes> {
+    const { tcp, quic } = this.#ports;
+    const [tried, http3] = await Promise.all([
+      Promise.all(tcp.map(async (port): Promise<Probe> => ({ port, failure: await tryPort(ipv6, port) }))),
+      quic === undefined
+        ? undefined
+        : probeQuic(ipv6, quic, TIMEOUT_MS).then((failure): Probe => ({ port: quic, failure })),
+    ]);
+    return { tcp: tried, quic: http3 };
+  }
+
+  async probe(ipv6: string): Promise<Probes> {
     const kept = this.#kept.get(ipv6);
     if (kept && performance.now() - kept.atMs < KEPT_MS) return await kept.probes;
-    if (this.#underWay >= MAX_UNDER_WAY) return [];
+    if (this.#underWay >= MAX_UNDER_WAY) return NOT_PROBED;
     this.#underWay++;
-    const probes = Promise.all(
-      this.#ports.map(async (port) => ({ port, failure: await tryPort(ipv6, port) })),
-    ).finally(() => {
+    const probes = this.#try(ipv6).finally(() => {
       this.#underWay--;
     });
     this.#kept.delete(ipv6);

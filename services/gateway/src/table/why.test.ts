@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Instance } from './instance.ts';
 import { InstanceTable } from './table.ts';
 import { hashOf, instance } from './testing/setup.ts';
-import { explainWhy, isWorthProbing, type Probe, parseWhySubject } from './why.ts';
+import { explainHttp3, explainWhy, isWorthProbing, type Probe, parseWhySubject } from './why.ts';
 
 const DOMAIN = 'skerry.example';
 const NAME = 'farm-manage-desk-seek';
@@ -63,6 +63,19 @@ describe('why a name answers or does not', () => {
     assert.equal(lost.isWorthProbing, undefined);
     assert.equal(why([later, earlier]).instanceHash, earlier.hash);
     assert.equal(why([later, earlier]).isWorthProbing?.hash, earlier.hash);
+  });
+
+  test('HTTP/3: forwarded or not, asked for or not, answered or not', () => {
+    const plain = instance();
+    const told = (...args: Parameters<typeof explainHttp3>) => {
+      const { ok, detail } = explainHttp3(...args);
+      return `${ok}: ${detail}`;
+    };
+    assert.equal(told(false, plain, OPEN), 'null: this gateway does not forward QUIC');
+    assert.match(told(true, instance({ proxyHeader: true }), OPEN), /^false: .*PROXY protocol/);
+    assert.equal(told(true, undefined, undefined), 'null: not tried');
+    assert.equal(told(true, plain, OPEN), 'true: UDP port 443: answers');
+    assert.match(told(true, plain, CLOSED), /^false: UDP port 443: refused; .*udp:443/);
   });
 
   test('a name is taken with or without the domain, in any case; anything else is refused', () => {

@@ -1,5 +1,5 @@
 import { type ErrorCode, hostnameOf, type ItemHash, parseItemHash, prefixOfHostname } from '@skerry/protocol';
-import { WHY_STEPS } from '@skerry/protocol/api/gateway';
+import { WHY_STEPS, type WhyRecord } from '@skerry/protocol/api/gateway';
 import type { Attempts, RouteFailure } from '../dataplane/port.ts';
 import { fullHostname } from './compile.ts';
 import { explainNoAddress, type Instance, isBarred, isRoutable, sinceOf, whyHolder } from './instance.ts';
@@ -47,6 +47,13 @@ export interface Probe {
   readonly port: number;
   readonly failure: RouteFailure | null;
 }
+
+/** Of the ports that were tried; `quic` is undefined where it was not. */
+export interface Probes {
+  readonly tcp: readonly Probe[];
+  readonly quic: Probe | undefined;
+}
+export const NOT_PROBED: Probes = { tcp: [], quic: undefined };
 
 const iso = (seconds: number) => new Date(seconds * 1000).toISOString();
 
@@ -136,6 +143,25 @@ export function explainWhy(
     first?.step === 'phase' && isBarred(instance) ? 'INSTANCE_NOT_ROUTED' : CODES[first?.step ?? 'phase'];
   const missing = first ? { code, message: `${first.detail}` } : null;
   return { hostname, instanceHash: instance.hash, ipv6: instance.ipv6, steps, missing };
+}
+
+/** Whether HTTP/3 reaches an instance. Nothing is missing where it does not: browsers use TCP. */
+export function explainHttp3(
+  isForwarded: boolean,
+  instance: Pick<Instance, 'proxyHeader'> | undefined,
+  probe: Probe | undefined,
+): NonNullable<WhyRecord['http3']> {
+  if (!isForwarded) return { ok: null, detail: 'this gateway does not forward QUIC' };
+  if (instance?.proxyHeader)
+    return {
+      ok: false,
+      detail: 'the instance asks for the PROXY protocol, which servers do not read over UDP',
+    };
+  if (probe === undefined) return { ok: null, detail: 'not tried' };
+  const { port, failure } = probe;
+  if (failure === null) return { ok: true, detail: `UDP port ${port}: answers` };
+  const hint = `the instance needs a server for HTTP/3, and udp:${port} among its ports`;
+  return { ok: false, detail: `UDP port ${port}: ${failure.replaceAll('_', ' ')}; ${hint}` };
 }
 
 /** Whether there is any sense in trying to connect. */

@@ -26,6 +26,16 @@ const WhyChain = ({ why }: { readonly why: Why }) => (
           </span>
         </li>
       ))}
+      {why.http3 === null ? null : (
+        <li class={why.http3.ok === true ? 'good' : 'plain'}>
+          <span class="step">
+            <b>HTTP/3 reaches it</b>
+            <span class="muted">
+              <Safe text={why.http3.detail} limit={300} />
+            </span>
+          </span>
+        </li>
+      )}
     </ol>
     {why.missing === null ? null : (
       <p class="stale">

@@ -1,10 +1,11 @@
 /** Datagrams of QUIC clients for tests, made byte by byte. */
+import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { joined } from '../../tls/testing/hello.ts';
 import { FRAME } from '../frames.ts';
 import { initialKeys } from '../keys.ts';
 import { headerMask, nonceOf, TAG_BYTES } from '../open.ts';
-import { MIN_DATAGRAM_BYTES, VERSION_1, VERSION_2, type Version } from '../packet.ts';
+import { MIN_DATAGRAM_BYTES, readPacket, VERSION_1, VERSION_2, type Version } from '../packet.ts';
 
 const UINT32_BYTES = 4;
 
@@ -97,3 +98,10 @@ export function initialDatagram(frames: readonly Uint8Array[], shape: Omit<Initi
 /** With zeros behind it: no packet begins with one. */
 export const padded = (packet: Uint8Array) =>
   joined(packet, new Uint8Array(Math.max(0, MIN_DATAGRAM_BYTES - packet.length)));
+
+/** How a server answers a packet of a version that it does not speak (RFC 8999 §6). */
+export function listVersions(asked: Uint8Array): Uint8Array {
+  const packet = readPacket(asked);
+  assert.ok('source' in packet);
+  return joined(longHead(0x80, 0, packet.source, packet.destination), Uint8Array.of(0, 0, 0, 1));
+}

@@ -25,6 +25,13 @@ export class Datagrams implements AsyncDisposable {
     return (this.#socket.address() as AddressInfo).port;
   }
 
+  /** Answers each that comes, from now on, with what this makes of it. */
+  answer(reply: (bytes: Uint8Array) => Uint8Array): void {
+    this.#socket.on('message', (bytes, from) =>
+      this.send(reply(new Uint8Array(bytes)), from.port, from.address),
+    );
+  }
+
   send(bytes: Uint8Array, port: number, host: string): void {
     this.#socket.send(bytes, port, host);
   }
