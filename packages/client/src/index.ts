@@ -18,6 +18,7 @@ export {
   type InstanceList,
 } from './core-client.ts';
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
+export { PARTS_FROM_BYTES, type SendRest, storeInParts } from './files/upload.ts';
 export { GatewayClient } from './gateway-client.ts';
 export {
   DEFAULT_CHANNEL,

@@ -13,7 +13,13 @@ export function addFileCommands(program: Command, bind: Bind): void {
     .argument('<path>')
     .option('--tags <list>', 'comma-separated', parseTags)
     .option('--channel <name>', 'channel to publish in')
-    .addHelpText('after', examples('skerry file put photo.jpg', 'skerry file put site.tar --tags site,v2'))
+    .addHelpText(
+      'after',
+      `${examples('skerry file put photo.jpg', 'skerry file put site.tar --tags site,v2')}
+
+A mebibyte or more goes on where it broke off: by itself while the node answers, and where
+the same command is run again within a day. A file that the node keeps for you already is not sent again.`,
+    )
     .action(
       bind<FilePutOptions>(async (context, options, [path]) =>
         (await import('../files/put.ts')).putFile(context, path!, options),

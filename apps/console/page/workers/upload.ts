@@ -1,6 +1,13 @@
-import { type AskedSigner, CoreClient, createAnswerParser, readRefusal, urlOfCall } from '@skerry/client';
+import {
+  type AskedSigner,
+  CoreClient,
+  createAnswerParser,
+  PARTS_FROM_BYTES,
+  readRefusal,
+  storeInParts,
+} from '@skerry/client';
 import { AppError, sha256HexOf } from '@skerry/protocol';
-import { STORAGE_API, StoredFileView, UPLOADS_API, UploadView } from '@skerry/protocol/api/core/storage';
+import { STORAGE_API, StoredFileView, UploadView } from '@skerry/protocol/api/core/storage';
 
 export interface Uploaded {
   /** Of the STORE message. */
@@ -13,11 +20,6 @@ export interface Uploaded {
 
 /** How far a file is: hashed from 0 to 1, since the signature covers the hash; sent from 1 to 2. */
 type Tell = (done: number) => void;
-
-/** A smaller one is sent as a whole: what breaks off is soon sent again. */
-const PARTS_FROM_BYTES = 1024 ** 2;
-/** More are no upload that goes on. */
-const PARTS_MAX = 10;
 
 const parseUpload = createAnswerParser(UploadView, 'the answer');
 const parseStored = createAnswerParser(StoredFileView, 'the answer');
@@ -77,7 +79,6 @@ function send({ method, url, body, tell }: Sending): Promise<{ status: number; t
       lost();
     };
     asked.open(method, url);
-    if (method === 'PUT') asked.setRequestHeader('content-type', 'application/octet-stream');
     asked.send(body);
   });
 }
@@ -114,42 +115,11 @@ async function sendWhole({ core, file, hash, signature }: Signed, tell: Tell): P
   return stored.item_hash;
 }
 
-/** How much of a file the node has of an earlier try; undefined where it takes no parts. */
-async function receivedOf({ core, file, hash }: Signed): Promise<number | undefined> {
-  try {
-    return (await core.getUpload(hash, file.size)).received;
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'ROUTE_NOT_FOUND') return undefined;
-    throw error;
-  }
-}
-
-/** Sends what the node does not have yet. What arrives before a connection breaks stays there, and the next try begins behind it. */
-async function sendRest(signed: Signed, offset: number, tell: Tell): Promise<UploadView> {
-  const { core, file, hash, signature } = signed;
-  const query = { address: core.signer.address, signature, size: file.size, offset };
-  const type = file.type === '' ? {} : { content_type: file.type };
-  const input = { params: { hash }, query: { ...query, ...type } };
-  const url = urlOfCall(core.url, UPLOADS_API.sendPart, input);
-  const toldOf = (part: number) => tell(1 + (offset + part * (file.size - offset)) / file.size);
-  const { status, text } = await send({ method: 'PUT', url, body: file.slice(offset), tell: toldOf });
+/** Sends the rest of a file, and tells how much of the whole is there. */
+async function sendRest(url: string, body: Blob, tell: (part: number) => void): Promise<UploadView> {
+  const { status, text } = await send({ method: 'PUT', url, body, tell });
   if (status !== 200) throw readRefusal(text, { status, url });
   return parseUpload(JSON.parse(text));
-}
-
-/** From where the node is; where it has come further meanwhile, from there. */
-async function sendInParts(signed: Signed, received: number, tell: Tell): Promise<string> {
-  let offset = received;
-  for (let part = 0; part < PARTS_MAX; part++) {
-    const told = await sendRest(signed, offset, tell);
-    if (told.item_hash !== null) return told.item_hash;
-    if (told.received <= offset) break;
-    offset = told.received;
-  }
-  throw new AppError(
-    'UPSTREAM_UNAVAILABLE',
-    `the node has ${offset} of ${signed.file.size} bytes; try again`,
-  );
 }
 
 async function sendFile(
@@ -158,9 +128,14 @@ async function sendFile(
   hash: string,
   tell: Tell,
 ): Promise<string> {
-  const signed = { core, file, hash, signature: await core.signer.sign(hash) };
-  const offset = file.size < PARTS_FROM_BYTES ? undefined : await receivedOf(signed);
-  return offset === undefined ? sendWhole(signed, tell) : sendInParts(signed, offset, tell);
+  if (file.size >= PARTS_FROM_BYTES) {
+    const itemHash = await storeInParts(core, file, hash, {
+      send: (url, rest, offset) =>
+        sendRest(url, rest, (part) => tell(1 + (offset + part * rest.size) / file.size)),
+    });
+    if (itemHash !== undefined) return itemHash;
+  }
+  return sendWhole({ core, file, hash, signature: await core.signer.sign(hash) }, tell);
 }
 
 /** Hashes a file, has it signed and sends it, unless the node has its bytes. Throws AppError. */

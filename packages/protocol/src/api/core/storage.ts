@@ -267,6 +267,10 @@ export const UPLOADS_API = {
           Type.String({ maxLength: 256, description: 'of the message that keeps the file' }),
           FILE_CHANNEL_DEFAULT,
         ),
+        tags: defaulted(
+          Type.String({ maxLength: 16_384, description: 'of that message, separated by commas' }),
+          '',
+        ),
       },
       { additionalProperties: false },
     ),

@@ -18,6 +18,7 @@ interface Sent {
   readonly address: string;
   readonly signature: string;
   readonly channel: string;
+  readonly tags: string;
   readonly content_type: string;
 }
 
@@ -27,8 +28,8 @@ async function complete({ files, parts }: Used, whole: Whole, sent: Sent): Promi
   try {
     if (blob.hash !== whole.hash)
       throw new AppError('HASH_MISMATCH', `what came has the hash ${blob.hash}, not ${whole.hash}`);
-    const { address, signature, channel } = sent;
-    const fields = fieldsOf(new Map(Object.entries({ address, signature, channel })));
+    const { address, signature, channel, tags } = sent;
+    const fields = fieldsOf(new Map(Object.entries({ address, signature, channel, tags })));
     const { messageHash, verdict } = await files.store(blob, asContentType(sent.content_type), fields);
     if (verdict.status === 'forgotten')
       throw new AppError('MESSAGE_FORGOTTEN', `its owner forgot this file: ${verdict.reason?.message ?? ''}`);

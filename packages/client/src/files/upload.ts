@@ -1,0 +1,136 @@
+import { UPLOADS_API, type UploadView } from '@skerry/protocol/api/core/storage';
+import { AppError, itemHashOf } from '@skerry/protocol/forms';
+import { call, urlOfCall } from '../call.ts';
+import type { CoreClient } from '../core-client.ts';
+import type { AskedSigner } from '../signer.ts';
+
+/** A smaller file is sent as a whole: what breaks off is soon sent again. */
+export const PARTS_FROM_BYTES = 1024 ** 2;
+/** A file that breaks off more often is left to its sender. */
+const PARTS_MAX = 10;
+/** How often a node is asked again that still reads a part whose connection broke, with a pause before each. */
+const BUSY_PAUSES_MS = [200, 1_000, 2_000, 4_000, 8_000, 16_000];
+const PART_TIMEOUT_MS = 3_600_000;
+const AGAIN = 'send the same file again: it goes on where the node is';
+const PART_TYPE = 'application/octet-stream';
+
+/** Sends the rest of a file to an address, and gives the node's answer. Throws UPSTREAM_UNAVAILABLE where the connection breaks. */
+export type SendRest = (url: string, rest: Blob, offset: number) => Promise<UploadView>;
+
+export interface PartsOptions {
+  readonly channel?: string;
+  readonly tags?: readonly string[];
+  /** In the place of `fetch`, which does not tell how much it has sent. */
+  readonly send?: SendRest;
+  /** How many bytes the node has, before each part. */
+  readonly onPart?: (receivedBytes: number) => void;
+}
+
+/** A file on its way, by the SHA-256 that its owner signed. */
+interface Going extends PartsOptions {
+  readonly core: CoreClient<AskedSigner>;
+  readonly file: Blob;
+  readonly hash: string;
+  readonly signature: string;
+}
+
+type Place = Pick<UploadView, 'received' | 'item_hash'>;
+
+const codeOf = (error: unknown) => (error instanceof AppError ? error.code : undefined);
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The STORE message of this upload if the node has it: all had arrived, and only the answer was lost. */
+async function findKept({ core, hash }: Pick<Going, 'core' | 'hash'>): Promise<string | undefined> {
+  const itemHash = itemHashOf(core.signer.chain, core.signer.address, hash);
+  try {
+    return (await core.getMessageStatus(itemHash)).status === 'processed' ? itemHash : undefined;
+  } catch (error) {
+    if (codeOf(error) === 'MESSAGE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+async function findPlace({ core, file, hash }: Pick<Going, 'core' | 'file' | 'hash'>): Promise<Place> {
+  const kept = await findKept({ core, hash });
+  return kept === undefined ? core.getUpload(hash, file.size) : { received: file.size, item_hash: kept };
+}
+
+async function sendRest(going: Going, offset: number): Promise<UploadView> {
+  const { core, file, hash, signature, channel, tags = [], send } = going;
+  const query = {
+    ...{ address: core.signer.address, signature, size: file.size, offset },
+    ...(file.type === '' ? {} : { content_type: file.type }),
+    ...(channel === undefined ? {} : { channel }),
+    ...(tags.length === 0 ? {} : { tags: tags.join(',') }),
+  };
+  const input = { params: { hash }, query };
+  const rest = file.slice(offset, file.size, PART_TYPE);
+  if (send) return send(urlOfCall(core.url, UPLOADS_API.sendPart, input), rest, offset);
+  return call(core.url, UPLOADS_API.sendPart, { ...input, body: rest }, { timeoutMs: PART_TIMEOUT_MS });
+}
+
+/** The same of a node that may still read an earlier part, until it notices that nobody sends it any more. */
+async function sendToBusy(going: Going, offset: number): Promise<UploadView> {
+  for (const ms of BUSY_PAUSES_MS) {
+    try {
+      return await sendRest(going, offset);
+    } catch (error) {
+      if (codeOf(error) !== 'OVERLOADED') throw error;
+      await pause(ms);
+    }
+  }
+  return sendRest(going, offset);
+}
+
+/** Where the node is after a part, also after one that broke off. */
+async function sendPart(going: Going, offset: number): Promise<Place & { readonly isLost?: true }> {
+  try {
+    return await sendToBusy(going, offset);
+  } catch (error) {
+    if (codeOf(error) !== 'UPSTREAM_UNAVAILABLE') throw error;
+    const place = await findPlace(going).catch(() => undefined);
+    if (place) return { ...place, isLost: true };
+    const { message } = error as AppError;
+    throw new AppError('UPSTREAM_UNAVAILABLE', `${message}; ${AGAIN}`, { cause: error });
+  }
+}
+
+/** A node without parts, or without room for one more file in parts, may take the file as a whole all the same. */
+const isForWhole = (error: unknown, offset: number) =>
+  offset === 0 && ['RATE_LIMITED', 'OVERLOADED', 'ROUTE_NOT_FOUND'].includes(codeOf(error) ?? '');
+
+/**
+ * Sends what a node does not have yet of a file. What arrives before a connection breaks stays there, for a day: this goes on behind
+ * it by itself while the node answers, and later where it is called again (docs/storage.md).
+ * @param hash the SHA-256 of the file, which the signer of `core` signs
+ * @returns the item hash of the STORE message; undefined where the node takes the file only as a whole (`CoreClient.storeFile`)
+ * @throws AppError UPSTREAM_UNAVAILABLE where the node was lost or takes no more; what the node refuses with
+ */
+export async function storeInParts(
+  core: CoreClient<AskedSigner>,
+  file: Blob,
+  hash: string,
+  options: PartsOptions = {},
+): Promise<string | undefined> {
+  let offset = 0;
+  try {
+    let place = await findPlace({ core, file, hash });
+    if (place.item_hash !== null) return place.item_hash;
+    const going = { ...options, core, file, hash, signature: await core.signer.sign(hash) };
+    for (let part = 0; part < PARTS_MAX; part++) {
+      offset = place.received;
+      options.onPart?.(offset);
+      const told = await sendPart(going, offset);
+      if (told.item_hash !== null) return told.item_hash;
+      if (told.received <= offset && !told.isLost) break;
+      place = told;
+    }
+  } catch (error) {
+    if (isForWhole(error, offset)) return undefined;
+    throw error;
+  }
+  throw new AppError(
+    'UPSTREAM_UNAVAILABLE',
+    `the node has ${offset} of ${file.size} bytes after ${PARTS_MAX} tries; ${AGAIN}`,
+  );
+}
