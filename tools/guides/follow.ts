@@ -23,7 +23,7 @@ export function readGuide(page: string, section?: string): Step[] {
 }
 
 /** One text in the place of another, the longest first: an address may be a part of a URL. */
-function replaceAll(text: string, pairs: readonly (readonly [string, string])[]): string {
+export function replaceAll(text: string, pairs: readonly (readonly [string, string])[]): string {
   const ordered = pairs.toSorted(([one], [other]) => other.length - one.length);
   return ordered.reduce((given, [from, to]) => given.replaceAll(from, to), text);
 }

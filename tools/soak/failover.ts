@@ -14,6 +14,7 @@ const PROGRAMS = {
   haproxy: 'haproxy',
   patroni: 'patroni',
   pg_ctlcluster: 'postgresql-15',
+  pgbackrest: 'pgbackrest',
 };
 /** A network and processes of its own: whatever it leaves ends with it. */
 const APART = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];

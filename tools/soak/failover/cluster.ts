@@ -1,10 +1,18 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '@skerry/kit/testing/until';
 import pg from 'pg';
 import { run } from '../../../services/compute/src/host/run.ts';
 import { logOf } from './logs.ts';
-import { addressOf, databaseStatements, etcdSettings, NAMES, type Name, patroniConfig } from './page.ts';
+import {
+  addressOf,
+  archiveSettings,
+  databaseStatements,
+  etcdSettings,
+  NAMES,
+  type Name,
+  patroniConfig,
+} from './page.ts';
 import { Program } from './program.ts';
 
 const AS_POSTGRES = ['setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--init-groups', '--'];
@@ -24,6 +32,8 @@ interface Member {
 
 const leaderOf = (members: readonly Member[]) => members.find(({ role }) => role === 'leader')?.name;
 
+const isGone = (pid: number) => !existsSync(`/proc/${pid}`);
+
 /** Three servers with etcd, Patroni and PostgreSQL, as the page makes them. */
 export class Cluster {
   readonly #directory: string;
@@ -36,7 +46,7 @@ export class Cluster {
     this.#directory = directory;
     this.#isSynchronous = isSynchronous;
     const make = (name: Name, of: (own: string) => Program): [Name, Program] => {
-      const own = join(directory, name);
+      const own = this.directoryOf(name);
       mkdirSync(own, { recursive: true });
       return [name, of(own)];
     };
@@ -53,14 +63,18 @@ export class Cluster {
         make(name, (own) => {
           const path = `${own}/patroni.yml`;
           writeFileSync(path, patroniConfig(name, own, isSynchronous));
-          return new Program([...AS_POSTGRES, 'patroni', path], {}, logOf(directory, `patroni-${name}`));
+          const env = archiveSettings(own);
+          return new Program([...AS_POSTGRES, 'patroni', path], env, logOf(directory, `patroni-${name}`));
         }),
       ),
     );
   }
 
+  /** A server's own directory, or what is below it. */
+  directoryOf = (name: Name, below = ''): string => join(this.#directory, name, below);
+
   async open(): Promise<void> {
-    for (const name of NAMES) await run('chown', ['postgres:postgres', join(this.#directory, name)]);
+    for (const name of NAMES) await run('chown', ['postgres:postgres', this.directoryOf(name)]);
     for (const name of NAMES) this.etcd.get(name)!.start();
     for (const name of NAMES) this.patroni.get(name)!.start();
     await this.whole();
@@ -85,6 +99,9 @@ export class Cluster {
   }
 
   #views = (): Promise<(readonly Member[])[]> => Promise.all(NAMES.map((name) => this.membersBy(name)));
+
+  /** Whether a server takes itself for the primary, whatever the others say. */
+  leads = async (name: Name): Promise<boolean> => leaderOf(await this.membersBy(name)) === name;
 
   /** The server that most of them take for the primary: one that was frozen may not have heard yet. */
   async primary(): Promise<Name> {
@@ -112,7 +129,7 @@ export class Cluster {
 
   /** The postmaster, and the processes that it began. */
   postgres(name: Name): number[] {
-    const file = join(this.#directory, name, 'data/postmaster.pid');
+    const file = this.directoryOf(name, 'data/postmaster.pid');
     let postmaster: number;
     try {
       postmaster = Number(readFileSync(file, 'utf8').split('\n')[0]);
@@ -149,6 +166,13 @@ export class Cluster {
     const pids = this.postgres(name);
     await this.patroni.get(name)!.kill();
     this.signal(pids, 'SIGKILL');
+  }
+
+  /** All three are gone, with their disks; Patroni does not run. */
+  async lose(): Promise<void> {
+    for (const name of NAMES) await this.killServer(name);
+    await until('PostgreSQL has ended', () => NAMES.every((name) => this.postgres(name).every(isGone)));
+    for (const name of NAMES) rmSync(this.directoryOf(name, 'data'), { recursive: true });
   }
 
   /** Of a primary: the processes that send its log to the standbys. */

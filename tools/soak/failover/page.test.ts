@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { Ledger } from './load.ts';
 import {
   addressOf,
+  archivingConfig,
   coreRoles,
   databaseStatements,
   databaseUrl,
@@ -39,6 +40,22 @@ describe('the page on high availability can be followed by a program', () => {
       assert.deepEqual([synchronous_mode, synchronous_mode_strict], [true, true]);
       assert.ok(loop_wait + 2 * retry_timeout <= ttl, 'a primary gives up before its lock ends');
     }
+  });
+
+  test('an archive changes the last line of the configuration alone', () => {
+    const config = patroniConfig('one', '/data', true);
+    const { postgresql, ...rest } = parse(config);
+    const archiving = parse(archivingConfig(config, '/data'));
+    assert.deepEqual({ ...archiving, postgresql: { ...postgresql } }, { postgresql, ...rest });
+    const { parameters, ...others } = archiving.postgresql;
+    assert.deepEqual({ ...others, parameters: postgresql.parameters }, postgresql);
+    assert.deepEqual(Object.keys(parameters), [
+      'unix_socket_directories',
+      'archive_mode',
+      'archive_command',
+      'archive_timeout',
+    ]);
+    assert.equal(parameters.unix_socket_directories, '/data');
   });
 
   test('only both settings of synchronous replication change where it is left out', () => {

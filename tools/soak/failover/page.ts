@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceAll } from '../../guides/follow.ts';
 import { ROOT } from '../../source.ts';
 
-const PAGE = 'docs/high-availability.md';
+export const GUIDE = 'high-availability.md';
+const PAGE = `docs/${GUIDE}`;
+/** What the soak follows. */
+export const SECTIONS = {
+  save: 'Save the database',
+  restore: 'Restore it after the loss of all three',
+} as const;
 /** Addresses of the page are for examples; in the soak each server has its own of the loopback. */
 const NETWORK = { page: '192.0.2.', here: '127.70.0.' };
 /** The packets of the loopback have an address of their own. */
@@ -43,13 +50,37 @@ export const etcdSettings = (name: Name, directory: string): Record<string, stri
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
 
+/** The paths of the page that belong to a server, and what has their place below its directory. */
+export const pathsOf = (directory: string): Record<string, string> => ({
+  '/var/lib/postgresql/15/skerry': `${directory}/data`,
+  '/var/lib/postgresql/pgpass': `${directory}/pgpass`,
+  '/var/lib/postgresql/restore.log': `${directory}/restore.log`,
+  '/var/run/postgresql': directory,
+  '/run/postgresql': directory,
+  '/etc/patroni/config.yml': `${directory}/patroni.yml`,
+  '/etc/pgbackrest.conf': `${directory}/pgbackrest.conf`,
+});
+
 /** The configuration of Patroni. @param directory of the server's data, sockets and passwords */
-export const patroniConfig = (name: Name, directory: string, isSynchronous: boolean): string =>
-  fileOf('/etc/patroni/config.yml', name)
-    .replaceAll(/(synchronous_mode\w*): true/g, `$1: ${isSynchronous}`)
-    .replace('/var/lib/postgresql/15/skerry', `${directory}/data`)
-    .replace('/var/lib/postgresql/pgpass', `${directory}/pgpass`)
-    .replace('/var/run/postgresql', directory);
+export function patroniConfig(name: Name, directory: string, isSynchronous: boolean): string {
+  const config = fileOf('/etc/patroni/config.yml', name).replaceAll(
+    /(synchronous_mode\w*): true/g,
+    `$1: ${isSynchronous}`,
+  );
+  return replaceAll(config, Object.entries(pathsOf(directory)));
+}
+
+/** The same with an archive. */
+export function archivingConfig(config: string, directory: string): string {
+  const block = replaceAll(blockWith("    archive_mode: 'on'"), Object.entries(pathsOf(directory)));
+  return config.replace(/^ {2}parameters: .*\n$/m, () => block);
+}
+
+/** Where the programs of a server find their configuration of pgBackRest; it writes no log of its own. @param directory of the server */
+export const archiveSettings = (directory: string): Record<string, string> => ({
+  PGBACKREST_CONFIG: `${directory}/pgbackrest.conf`,
+  PGBACKREST_LOG_LEVEL_FILE: 'off',
+});
 
 /** What makes the database. */
 export const databaseStatements = (): string[] =>

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { randomFrom } from '../../../services/gateway/src/tls/testing/fuzz.ts';
+import type { Archive } from './backup.ts';
 import type { Cluster } from './cluster.ts';
 import type { Cores } from './cores.ts';
 import { FAULTS, type Fault } from './faults.ts';
@@ -14,7 +15,7 @@ import { Leads } from './leads.ts';
 import { Ledger, Stream, startWriters, Webhook, watchHealth } from './load.ts';
 import { readLosses } from './losses.ts';
 import { ANSWERING, openNode } from './node.ts';
-import { readLog } from './rows.ts';
+import { findMissing, readLog } from './rows.ts';
 import { say } from './say.ts';
 import { playOn } from './scenario.ts';
 
@@ -38,6 +39,10 @@ interface Parts {
   readonly ledger: Ledger;
 }
 
+/** Whether every process that answers acknowledged something after so many. */
+const isAcknowledgedByAll = ({ acknowledged }: Ledger, count: number): boolean =>
+  new Set(acknowledged.slice(count).map(({ node }) => node)).size === ANSWERING.length;
+
 async function breakThings({ cluster, cores, leads, ledger }: Parts): Promise<Gap[]> {
   assert.ok(faults.length > 0, `no fault is called ${only}`);
   const gaps: Gap[] = [];
@@ -52,10 +57,7 @@ async function breakThings({ cluster, cores, leads, ledger }: Parts): Promise<Ga
     await fault.play({ cluster, cores, leads, random });
     await cluster.whole();
     const count = ledger.acknowledged.length;
-    await until('both processes that answer acknowledge again', () => {
-      const since = ledger.acknowledged.slice(count);
-      return new Set(since.map(({ node }) => node)).size === ANSWERING.length;
-    });
+    await until('both processes that answer acknowledge again', () => isAcknowledgedByAll(ledger, count));
     await leads.find();
     await delay(CALM_MS);
     const toMs = performance.now();
@@ -116,7 +118,36 @@ async function compare(
   return { lost: [...lost, ...lostLacking], cursors, lostFiles: lostFiles.flat(), manyIds, noticed };
 }
 
-async function play(cluster: Cluster, stack: AsyncDisposableStack): Promise<void> {
+/** All three servers are lost; everything that was acknowledged comes back from the archive, and the node goes on. */
+async function loseServers(
+  { cluster, cores, ledger }: Omit<Parts, 'leads'>,
+  archive: Archive,
+): Promise<void> {
+  const before = (await readLog()).map(({ seq }) => seq);
+  await archive.keepAll();
+  await cluster.lose();
+  say('all three servers are lost, with their disks');
+  const fromMs = performance.now();
+  await archive.restore();
+  const seconds = ((performance.now() - fromMs) / 1_000).toFixed(1);
+  const missing = await findMissing(ledger.acknowledged.map(({ hash }) => hash));
+  const after = new Set((await readLog()).map(({ seq }) => seq));
+  const gone = before.filter((seq) => !after.has(seq));
+  say(
+    `restored in ${seconds} s; of ${ledger.acknowledged.length} acknowledged ${missing.length} are missing, of ${before.length} events ${gone.length}`,
+  );
+  assert.deepEqual([missing, gone], [[], []], 'what the archive has is restored');
+  const stop = new AbortController();
+  const count = ledger.acknowledged.length;
+  const written = startWriters(cores.urlOf, ANSWERING.length, ledger, stop.signal);
+  await until('both processes that answer acknowledge again', () => isAcknowledgedByAll(ledger, count));
+  stop.abort();
+  await written;
+  const next = (await readLog()).find(({ seq }) => !after.has(seq));
+  assert.ok(next && next.seq > before.at(-1)!, 'events go on above every number that readers remember');
+}
+
+async function play(cluster: Cluster, stack: AsyncDisposableStack, archive: Archive): Promise<void> {
   const cores = await openNode(directory, stack);
   say('two core processes answer, two are candidates for writing');
   const webhook = stack.use(await Webhook.open(cores.urlOf(0), createSigner(generatePrivateKey())));
@@ -134,6 +165,8 @@ async function play(cluster: Cluster, stack: AsyncDisposableStack): Promise<void
     leads.watch(cores, stop.signal),
   ];
   await until('the first acknowledgements', () => ledger.acknowledged.length > 20);
+  await archive.save();
+  say('the database is saved');
   const health = ANSWERING.map((index) => watchHealth(cores.urlOf(index), () => ledger.isAway, stop.signal));
 
   const gaps = await breakThings({ cluster, cores, leads, ledger });
@@ -159,6 +192,7 @@ async function play(cluster: Cluster, stack: AsyncDisposableStack): Promise<void
   assert.deepEqual(found.lostFiles, [], 'files that were acknowledged are lost');
   const unforeseen = [...ledger.refused.keys()].filter((said) => /500|INTERNAL/.test(said));
   assert.deepEqual(unforeseen, []);
+  await loseServers({ cluster, cores, ledger }, archive);
 }
 
 await playOn(directory, true, play);

@@ -1,3 +1,4 @@
+import { Archive } from './backup.ts';
 import { Cluster } from './cluster.ts';
 import { observe, writeEnd } from './observe.ts';
 import { say } from './say.ts';
@@ -9,7 +10,7 @@ import { say } from './say.ts';
 export async function playOn(
   directory: string,
   isSynchronous: boolean,
-  play: (cluster: Cluster, stack: AsyncDisposableStack) => Promise<void>,
+  play: (cluster: Cluster, stack: AsyncDisposableStack, archive: Archive) => Promise<void>,
 ): Promise<never> {
   await using stack = new AsyncDisposableStack();
   const cluster = new Cluster(directory, isSynchronous);
@@ -18,7 +19,10 @@ export async function playOn(
   try {
     await cluster.open();
     say('three servers are in step');
-    await play(cluster, stack);
+    const archive = new Archive(directory, cluster);
+    await archive.open();
+    say('their archive is set up');
+    await play(cluster, stack, archive);
   } catch (error) {
     say(`failed: ${(error as Error).message}`);
     await writeEnd(directory, cluster);
