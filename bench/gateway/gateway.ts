@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { helloWire } from '../../services/gateway/src/tls/testing/hello.ts';
 import type { Goal } from '../measure/figure.ts';
 import { type Figures, tell } from '../measure/figures.ts';
+import { cpuSeconds } from '../measure/processor-time.ts';
+import { benchQuic } from './quic.ts';
 import {
   INSTANCE_PORT,
   NAMES,
@@ -62,15 +64,6 @@ const MEASURES: readonly Measure[] = [
   { title: 'download, 1 stream', unit: 's/GB', args: ['down', 500, 1], scale: 1 / 0.5 },
   { title: 'download, 32 streams', unit: 's/GB', args: ['down', 500, 32], scale: 1 / 0.5 },
 ];
-
-/** CPU seconds of all threads of some processes, to the nanosecond (sched/schedstat). */
-function cpuSeconds(pids: readonly number[]): number {
-  let nanoseconds = 0;
-  for (const pid of pids)
-    for (const task of readdirSync(`/proc/${pid}/task`))
-      nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
-  return nanoseconds / 1e9;
-}
 
 interface Load {
   readonly p50Us: number;
@@ -194,6 +187,7 @@ async function measureIdle(figures: Figures, subjects: readonly Subject[]): Prom
 const BUSY_TITLE = 'busy JavaScript';
 const IDLE_TITLE = 'idle memory';
 const TLS_TITLE = 'TLS records';
+const QUIC_TITLE = 'quic';
 const BUSY_MS = 30;
 const PERIOD_MS = 100;
 
@@ -223,6 +217,8 @@ export async function benchGateway(figures: Figures, [wanted = '']: readonly str
   const dir = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(dir, { recursive: true, force: true }));
+  if (QUIC_TITLE.includes(wanted)) await benchQuic(figures, dir);
+  if (wanted === QUIC_TITLE) return;
   const path = join(dir, 'load');
   const source = new URL('load.c', import.meta.url).pathname;
   const [code] = (await once(spawn('cc', ['-O2', source, '-o', path], { stdio: 'inherit' }), 'close')) as [
@@ -234,7 +230,7 @@ export async function benchGateway(figures: Figures, [wanted = '']: readonly str
   await once(instance.stdout!, 'data');
   const peers = (await openPeers(dir)).map((one) => stack.use(one));
   const native = stack.use(await openNative(dir));
-  const large = stack.use(await openNative(dir, 1_000_000, 'native-1M'));
+  const large = stack.use(await openNative(dir, { routes: 1_000_000, name: 'native-1M' }));
   const typescript = stack.use(await openTypeScript());
   const all = [...peers, native, typescript];
   for (const measure of MEASURES.filter(({ title }) => title.includes(wanted))) {

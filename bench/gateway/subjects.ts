@@ -27,7 +27,7 @@ export interface Subject extends AsyncDisposable {
   readonly plane?: DataPlane;
 }
 
-const isThere = (path: string) => {
+export const isThere = (path: string) => {
   try {
     accessSync(path, constants.X_OK);
     return true;
@@ -157,10 +157,18 @@ export function* benchRoutes(count = NAMES) {
 }
 
 /** With all product features on: its limits, timeouts and figures are those of a gateway. */
-export async function openNative(dir: string, routes = NAMES, name = 'native'): Promise<Subject> {
+export async function openNative(
+  dir: string,
+  { routes = NAMES, name = 'native', quic = false } = {},
+): Promise<Subject> {
   const built = await buildNativePlane(join(dir, 'planes'));
   if ('missing' in built) throw new Error(`the native data plane cannot be built: ${built.missing}`);
-  const plane = new NativeDataPlane({ ...planeOptions(0), path: built.path, onTrouble: console.error });
+  const plane = new NativeDataPlane({
+    ...planeOptions(0),
+    quic,
+    path: built.path,
+    onTrouble: console.error,
+  });
   plane.replaceTable(benchRoutes(routes));
   const { https } = await plane.listen();
   spawn('taskset', ['-pc', '0', String(plane.pid)], { stdio: 'ignore' });

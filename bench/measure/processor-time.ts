@@ -48,3 +48,12 @@ export function readProcessorSeconds(roots: readonly number[]): number {
   const ticks = [...readBelow(roots).values()].reduce((sum, one) => sum + one.ticks, 0);
   return ticks / TICKS_PER_SECOND;
 }
+
+/** CPU seconds of all threads of some processes, to the nanosecond (sched/schedstat). */
+export function cpuSeconds(pids: readonly number[]): number {
+  let nanoseconds = 0;
+  for (const pid of pids)
+    for (const task of readdirSync(`/proc/${pid}/task`))
+      nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+  return nanoseconds / 1e9;
+}
