@@ -42,7 +42,6 @@ export {
 } from './instances/prove.ts';
 export type { InstanceStamps, InstanceState } from './instances/state.ts';
 export { instanceViewOf } from './instances/view.ts';
-export { cidOfBlock } from './network-form/block-cid.ts';
 export type { NetworkAggregateContent } from './network-form/content/aggregate.ts';
 export type { NetworkForgetContent } from './network-form/content/forget.ts';
 export type { NetworkInstanceContent } from './network-form/content/instance.ts';
@@ -53,6 +52,7 @@ export type { NetworkStoreContent } from './network-form/content/store.ts';
 export * from './network-form/content.ts';
 export * from './network-form/convert.ts';
 export * from './network-form/estimate.ts';
+export { cidOfFile } from './network-form/file-cid.ts';
 export * from './network-form/message.ts';
 export * from './node-proof.ts';
 export {

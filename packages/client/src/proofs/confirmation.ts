@@ -1,11 +1,4 @@
-import {
-  AppError,
-  bytesToHex,
-  cidOfBlock,
-  fieldsOf,
-  keccak256,
-  type VerifiedMessage,
-} from '@skerry/protocol';
+import { AppError, bytesToHex, cidOfFile, fieldsOf, keccak256, type VerifiedMessage } from '@skerry/protocol';
 import { STORAGE_API } from '@skerry/protocol/api/core/storage';
 import { callRaw } from '../call.ts';
 import { request } from '../request.ts';
@@ -27,7 +20,7 @@ export interface ChainedConfirmation {
   readonly emitter: string;
   /** The archive; null where the event has the messages itself. */
   readonly cid: string | null;
-  /** Whether the bytes that hold the message have this CID: of archives of more than one block that is not checked here. */
+  /** Whether the bytes that hold the message have this CID: of an archive under a CID of version 1 that is not checked here. */
   readonly isArchiveProven: boolean;
 }
 
@@ -36,6 +29,8 @@ const WORD_DIGITS = 64;
 const CALLDATA_BYTES_MAX = 128 * 1024;
 const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
 const TIMEOUT_MS = 60_000;
+/** CIDs of version 0, under which nodes of networks pack: IPFS cuts a file in one way only where it gives these by default. */
+const COMPUTABLE = 'Qm';
 
 const wrong = (what: string) => new AppError('HASH_MISMATCH', what);
 const textOf = (value: unknown, what: string): string => {
@@ -144,10 +139,11 @@ export async function proveConfirmation(
   }
   const cid = textOf(content, 'archive');
   const bytes = await readArchive(coreUrl, cid);
-  const computed = cidOfBlock(bytes);
-  if (computed !== undefined && computed !== cid)
-    throw wrong(`what the core node gives as the archive is ${computed}`);
+  const isComputable = cid.startsWith(COMPUTABLE);
+  const computed = isComputable ? cidOfFile(bytes) : undefined;
+  if (isComputable && computed !== cid)
+    throw wrong(`what the core node gives as the archive is ${computed ?? 'empty'}`);
   if (!holds(parseJson(new TextDecoder().decode(bytes), `the archive ${cid}`), message))
     throw wrong(`the message is not in the archive ${cid}`);
-  return { ...event, depth, cid, isArchiveProven: computed === cid };
+  return { ...event, depth, cid, isArchiveProven: isComputable };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createCipheriv, createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { cidOfFile } from '@skerry/protocol';
 import fc from 'fast-check';
 import { importer, importFile } from 'ipfs-unixfs-importer';
 import type { CID } from 'multiformats/cid';
@@ -38,7 +39,13 @@ test('files have the CIDs that kubo gives them, at and beyond each border', asyn
     await cidOf(Buffer.from('hello world'), 1),
     'bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e',
   );
-  for (const [size, seed, cid] of FILES) assert.equal(await cidOf(draw(size, seed)), cid, `${size} bytes`);
+  for (const [size, seed, cid] of FILES) {
+    const bytes = draw(size, seed);
+    assert.equal(await cidOf(bytes), cid, `${size} bytes`);
+    assert.equal(cidOfFile(bytes), cid, `${size} bytes, as a reader computes it`);
+  }
+  assert.equal(cidOfFile(Buffer.from('hello world')), 'Qmf412jQZiuVUtdgnB36FXFX7xg5V6KEbSJ4dpQuhkLyfD');
+  assert.equal(cidOfFile(new Uint8Array()), undefined);
 });
 
 test('directories too, also where they are so large that kubo shards them', async () => {
