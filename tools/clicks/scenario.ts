@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { liveByClicks, PAGE } from '../../apps/cli/src/testing/console/by-clicks.ts';
 import { end, startNetwork } from '../../apps/cli/src/testing/network.ts';
-import { killAll, listDescendants } from '../../apps/cli/src/testing/processes.ts';
+import { endAllOf } from '../../apps/cli/src/testing/processes.ts';
 import { say, succeed } from '../../apps/cli/src/testing/shell.ts';
 import { IMAGE_FILES } from '../../services/compute/src/images/image.ts';
 import { findCacheDir, openCache } from '../../services/compute/src/testing/play.ts';
@@ -44,6 +44,7 @@ try {
   console.error(error);
   process.exitCode = 1;
 } finally {
-  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
+  // The compute node may end before it hears that the machine is deleted; machines outlive their node.
+  endAllOf(home);
   await rm(home, { recursive: true, force: true });
 }

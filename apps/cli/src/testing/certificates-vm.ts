@@ -20,7 +20,7 @@ import {
   startAcme,
 } from './acme.ts';
 import { end, startNetwork } from './network.ts';
-import { findProcesses, killAll, listDescendants } from './processes.ts';
+import { endAllOf, findProcesses } from './processes.ts';
 import { say, skerry, succeed, until } from './shell.ts';
 
 const DOMAIN = 'apps.test';
@@ -37,7 +37,6 @@ Object.assign(process.env, {
   SKERRY_GATEWAY_DOMAIN: DOMAIN,
 });
 const sshKey = join(home, 'ssh-key');
-const findMachine = () => findProcesses(new RegExp(`^qemu-system.*${home}`))[0]?.pid;
 
 /** Another network, one hop away. Gives what starts a program in it. */
 async function openFarNetwork(): Promise<string[]> {
@@ -142,8 +141,6 @@ try {
   console.error(await readFile(join(home, 'pebble.log'), 'utf8').catch(() => ''));
   process.exitCode = 1;
 } finally {
-  const machine = findMachine();
-  if (machine !== undefined) killAll([{ pid: machine }]);
-  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
+  endAllOf(home);
   await rm(home, { recursive: true, force: true });
 }

@@ -11,7 +11,7 @@ import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
 import { openByName } from './console/reach.ts';
 import { end, startNetwork, type Up } from './network.ts';
-import { findProcesses, killAll, listDescendants, residentMib } from './processes.ts';
+import { endAllOf, findProcesses, listDescendants, residentMib } from './processes.ts';
 import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
 
 const CORE = 'http://127.0.0.1:4024';
@@ -295,8 +295,6 @@ try {
   console.error(error);
   process.exitCode = 1;
 } finally {
-  const machine = findMachine();
-  if (machine !== undefined) killAll([{ pid: machine }]);
-  killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
+  endAllOf(home);
   await rm(home, { recursive: true, force: true });
 }
