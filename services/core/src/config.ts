@@ -167,6 +167,9 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   s3Region: settings.text('us-east-1', 'its region'),
   s3AccessKeyId: settings.optionalText('access key of the bucket'),
   s3SecretAccessKey: settings.optionalSecret('secret access key of the bucket'),
+  s3PublicEndpoint: settings.optionalText(
+    'where those who download reach the object store, http(s)://host[:port]: GET /storage/raw sends them there for files from 4 MiB on. Without it the node sends every file itself',
+  ),
   ipfsRpcUrl: settings.optionalText(
     'RPC address of a kubo daemon that stores IPFS files (http://127.0.0.1:5001); by default the node stores them itself',
   ),

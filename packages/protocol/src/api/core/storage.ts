@@ -157,8 +157,13 @@ export const STORAGE_API = {
     summary: 'Download a file',
     ...readsBytes(),
     params: HashParams,
-    answers: bytesAnswers,
-    deployed: { differs: 'also takes ranges and conditions' },
+    answers: {
+      ...bytesAnswers,
+      307: { description: 'where the object store gives the bytes out, for ten minutes', content: {} },
+    },
+    deployed: {
+      differs: 'also takes ranges and conditions; may name the object store as the place of a large file',
+    },
   },
   getFileMetadata: {
     method: 'GET',

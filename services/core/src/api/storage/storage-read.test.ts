@@ -11,6 +11,7 @@ import { createS3BlobStore } from '../../store/files/s3-store.ts';
 import { startTestS3 } from '../../store/files/testing/s3-server.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { encodeAsJson, JSON_FILE_BYTES_MAX, jsonLength } from './storage-json.ts';
+import { LINKED_BYTES_MIN } from './storage-read.ts';
 
 const bytes = randomBytes(700_001);
 const hashOf = (content: Buffer) => createHash('sha256').update(content).digest('hex');
@@ -24,12 +25,18 @@ async function store(core: TestCore, content: Buffer, contentType: string): Prom
   return blob.hash;
 }
 
-async function createS3Core(): Promise<TestCore> {
+/** @param isPublic whether those who download reach the object store */
+async function createS3Core(isPublic = false): Promise<TestCore> {
   await using stack = new AsyncDisposableStack();
-  const { settings } = stack.use(await startTestS3());
+  const server = stack.use(await startTestS3());
+  const settings = {
+    ...server.settings,
+    ...(isPublic ? { publicEndpoint: server.settings.endpoint } : {}),
+  };
   const spool = await mkdtemp(join(tmpdir(), 'skerry-spool-'));
   stack.defer(() => rm(spool, { recursive: true, force: true }));
-  const core = await createTestCore({ blobs: await createS3BlobStore(settings, spool) });
+  const blobs = await createS3BlobStore(settings, spool);
+  const core = await createTestCore({ blobs, ...(isPublic ? { uploadLimitBytes: LINKED_BYTES_MIN } : {}) });
   stack.use(core);
   const owned = stack.move();
   return { ...core, [Symbol.asyncDispose]: () => owned.disposeAsync() };
@@ -37,7 +44,7 @@ async function createS3Core(): Promise<TestCore> {
 
 for (const [name, create] of [
   ['a directory', () => createTestCore()],
-  ['an object store', createS3Core],
+  ['an object store', () => createS3Core()],
 ] as const) {
   describe(`reading files of ${name}`, () => {
     let core: TestCore;
@@ -196,4 +203,30 @@ test('a file that is too large for JSON says where it is to be had', async (t) =
   const { status, body, headers } = await core.get(`/storage/${large}`, { accept: 'application/json' });
   assert.deepEqual([status, body.code, headers.etag], [413, 'FILE_TOO_LARGE', undefined]);
   assert.match(body.error, /storage\/raw/);
+});
+
+test('a large file is fetched from an object store that callers reach; whatever hangs on our tag, and what peers ask, is answered here', async () => {
+  await using core = await createS3Core(true);
+  const large = randomBytes(LINKED_BYTES_MIN);
+  const [largeHash, smallHash] = [
+    await store(core, large, 'text/html'),
+    await store(core, large.subarray(1), 'text/html'),
+  ];
+  const at = core.get;
+  const path = `/storage/raw/${largeHash}`;
+  const sent = await at(path);
+  assert.deepEqual([sent.status, sent.headers['cache-control']], [307, 'no-store']);
+  const whole = await fetch(String(sent.headers.location));
+  assert.equal(hashOf(Buffer.from(await whole.arrayBuffer())), largeHash);
+  // A stranger's page is not run as one of the object store.
+  assert.equal(whole.headers.get('content-type'), 'application/octet-stream');
+  assert.equal(whole.headers.get('content-disposition'), 'attachment');
+  const range = { range: 'bytes=10-19' };
+  const part = await fetch(String((await at(path, range)).headers.location), { headers: range });
+  assert.deepEqual([part.status, Buffer.from(await part.arrayBuffer())], [206, large.subarray(10, 20)]);
+  assert.equal((await at(path, {}, 'HEAD')).status, 200);
+  assert.equal((await at(path, { 'if-none-match': `"${largeHash}"` })).status, 304);
+  assert.equal((await at(path, { ...range, 'if-range': `"${largeHash}"` })).status, 206);
+  assert.equal((await at(`/storage/${largeHash}`)).status, 200);
+  assert.equal((await at(`/storage/raw/${smallHash}`)).status, 200);
 });

@@ -20,6 +20,8 @@ export const unsignedLimitOf = ({ uploadLimitBytes }: RouteSettings) =>
 
 const RAW_CONTENT_TYPE = 'application/octet-stream';
 
+const FOR_EVER = 'public, max-age=31536000, immutable';
+
 /** A file may take long to go out. */
 export const READ_OPTIONS: ServeOptions = { config: { slowAfterMs: Infinity } };
 
@@ -29,7 +31,7 @@ export const downloadPathOf = (hash: string) => STORAGE_API.getRawFile.path.repl
 /** Bytes of strangers: never run as a page of this origin, cached for ever since their name is their hash. */
 const safeHeaders = (etag: string, contentType: string) => ({
   etag,
-  'cache-control': 'public, max-age=31536000, immutable',
+  'cache-control': FOR_EVER,
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; sandbox",
   'content-disposition': dispositionOf(contentType),
@@ -43,6 +45,29 @@ export function closing(reply: Pick<FastifyReply, 'raw'>): AbortSignal {
 }
 
 type Asking = Pick<FastifyRequest, 'headers' | 'method'>;
+
+/** Below it a second connection costs the caller more than it spares the node. */
+export const LINKED_BYTES_MIN = 4 * 1024 * 1024;
+/** They name our entity tag, which whoever holds the bytes does not know: he would answer them wrongly. */
+const CONDITIONS = ['if-match', 'if-none-match', 'if-range', 'if-modified-since', 'if-unmodified-since'];
+
+/** Where the caller is sent for the bytes, if he is: a Range goes with him. */
+function linkOf(file: StoredFile, { method, headers }: Asking): string | undefined {
+  if (method !== 'GET' || file.sizeBytes < LINKED_BYTES_MIN) return undefined;
+  if (CONDITIONS.some((name) => headers[name] !== undefined)) return undefined;
+  return file.link?.({
+    contentType: RAW_CONTENT_TYPE,
+    contentDisposition: 'attachment',
+    cacheControl: FOR_EVER,
+  });
+}
+
+async function sendRaw(file: StoredFile, request: Asking, reply: FastifyReply): Promise<FastifyReply> {
+  const link = linkOf(file, request);
+  if (link === undefined) return sendBytes(file, RAW_CONTENT_TYPE, request, reply);
+  // The link is good for minutes: nobody may keep the answer that has it.
+  return reply.status(307).headers({ location: link, 'cache-control': 'no-store' }).send();
+}
 
 export async function sendBytes(
   file: StoredFile,
@@ -161,7 +186,7 @@ export function storageReadHandlers(
         : sendBytes(file, file.contentType, request, reply);
     },
     getRawFile: async ({ params, request, reply }) =>
-      sendBytes(await find(rooms, params.hash, reply), RAW_CONTENT_TYPE, request, reply),
+      sendRaw(await find(rooms, params.hash, reply), request, reply),
     async getFileMetadata({ params, reply }) {
       const { hash, sizeBytes } = await find(rooms, params.hash, reply);
       return { file_hash: hash, type: 'file', size: sizeBytes, download_url: downloadPathOf(hash) };

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { ItemHash } from '@skerry/protocol';
+import type { LinkedAnswer } from './s3-request.ts';
 
 /** A blob that was received whole and hashed, not yet kept. */
 export interface ReceivedBlob {
@@ -42,6 +43,8 @@ export interface BlobStore {
    * (reusing-reader.ts). @param range within the blob, not empty
    */
   readToSend?(hash: ItemHash, range: ByteRange): Promise<Readable>;
+  /** A URL where the bytes can be had from whoever holds them, for some minutes, where the store has one that others reach. */
+  linkTo?(hash: ItemHash, answer: LinkedAnswer): string;
   /** Up to `limit` blobs in the order of their hashes, from the one that follows `after` on. */
   list(after: ItemHash | undefined, limit: number): Promise<readonly KeptBlob[]>;
   /** Harmless where there is none. Who is reading it reads on. */

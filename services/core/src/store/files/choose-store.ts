@@ -15,12 +15,23 @@ export interface StoreSettings {
   readonly s3Region: string;
   readonly s3AccessKeyId: string | undefined;
   readonly s3SecretAccessKey: string | undefined;
+  readonly s3PublicEndpoint: string | undefined;
   readonly uploadLimitBytes: number;
 }
 
+const isEndpoint = (text: string) => URL.canParse(text) && /^https?:\/\/[^/]+\/?$/.test(text);
+
 /** The object store that the settings name, or undefined where they name none. Throws INVALID_CONFIG for half of one. */
 export function parseS3Settings(settings: StoreSettings): S3Settings | undefined {
-  const { s3Endpoint, s3Bucket, s3Region, s3AccessKeyId, s3SecretAccessKey, uploadLimitBytes } = settings;
+  const {
+    s3Endpoint,
+    s3Bucket,
+    s3Region,
+    s3AccessKeyId,
+    s3SecretAccessKey,
+    s3PublicEndpoint,
+    uploadLimitBytes,
+  } = settings;
   const needed = {
     SKERRY_CORE_S3_ENDPOINT: s3Endpoint,
     SKERRY_CORE_S3_BUCKET: s3Bucket,
@@ -28,14 +39,13 @@ export function parseS3Settings(settings: StoreSettings): S3Settings | undefined
     SKERRY_CORE_S3_SECRET_ACCESS_KEY: s3SecretAccessKey,
   };
   const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []));
-  if (missing.length === Object.keys(needed).length) return undefined;
+  if (missing.length === Object.keys(needed).length && s3PublicEndpoint === undefined) return undefined;
   if (missing.length > 0)
     throw new AppError('INVALID_CONFIG', `an object store also needs ${missing.join(', ')}`);
-  if (!URL.canParse(s3Endpoint!) || !/^https?:\/\/[^/]+\/?$/.test(s3Endpoint!)) {
-    throw new AppError(
-      'INVALID_CONFIG',
-      'SKERRY_CORE_S3_ENDPOINT: expected http(s)://host[:port] without a path',
-    );
+  const endpoints = { SKERRY_CORE_S3_ENDPOINT: s3Endpoint, SKERRY_CORE_S3_PUBLIC_ENDPOINT: s3PublicEndpoint };
+  for (const [name, value] of Object.entries(endpoints)) {
+    if (value !== undefined && !isEndpoint(value))
+      throw new AppError('INVALID_CONFIG', `${name}: expected http(s)://host[:port] without a path`);
   }
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(s3Bucket!))
     throw new AppError('INVALID_CONFIG', 'SKERRY_CORE_S3_BUCKET: expected the name of a bucket');
@@ -51,6 +61,7 @@ export function parseS3Settings(settings: StoreSettings): S3Settings | undefined
     region: s3Region,
     accessKeyId: s3AccessKeyId!,
     secretAccessKey: s3SecretAccessKey!,
+    ...(s3PublicEndpoint === undefined ? {} : { publicEndpoint: s3PublicEndpoint }),
   };
 }
 

@@ -10,6 +10,7 @@ import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
 import { Claims } from './claims.ts';
 import { spare } from './doomed.ts';
+import type { LinkedAnswer } from './s3-request.ts';
 
 export interface StoredFile {
   /** SHA-256, or a CID. */
@@ -19,6 +20,8 @@ export interface StoredFile {
   open(range?: ByteRange): Promise<Readable>;
   /** To be piped into a response, where the store has a cheaper way (BlobStore.readToSend). */
   openToSend?(range: ByteRange): Promise<Readable>;
+  /** Where whoever holds the bytes gives them out (BlobStore.linkTo). */
+  link?(answer: LinkedAnswer): string;
 }
 
 export interface FilesOptions {
@@ -100,6 +103,7 @@ export class Files {
       contentType: row.content_type,
       open: (range) => blobs.read(hash, range),
       ...(blobs.readToSend && { openToSend: (range: ByteRange) => blobs.readToSend!(hash, range) }),
+      ...(blobs.linkTo && { link: (answer: LinkedAnswer) => blobs.linkTo!(hash, answer) }),
     };
   }
 }

@@ -13,6 +13,15 @@ export interface S3Settings {
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  /** Where those who download reach the object store; undefined where nobody is sent there. */
+  readonly publicEndpoint?: string | undefined;
+}
+
+/** What the object store is to answer under a link, in the place of what it knows of the object (S3 "GetObject"). */
+export interface LinkedAnswer {
+  readonly contentType: string;
+  readonly contentDisposition: string;
+  readonly cacheControl: string;
 }
 
 export interface S3Call {
@@ -63,6 +72,24 @@ export class S3Client {
     this.#isSecure = this.#url.protocol === 'https:';
     const options = { keepAlive: true, maxSockets: SOCKETS };
     this.#agent = this.#isSecure ? new HttpsAgent(options) : new HttpAgent(options);
+  }
+
+  /** A URL under which anyone reads an object for so long, without a key (Signature Version 4, "query parameters"). */
+  linkTo(endpoint: string, key: string, seconds: number, answer: LinkedAnswer): string {
+    const { bucket, region, accessKeyId, secretAccessKey } = this.#settings;
+    const { origin, host } = new URL(endpoint);
+    const query = new URLSearchParams({
+      'X-Amz-Expires': String(seconds),
+      'response-content-type': answer.contentType,
+      'response-content-disposition': answer.contentDisposition,
+      'response-cache-control': answer.cacheControl,
+    });
+    const path = `/${bucket}/${key}?${query}`;
+    const signed = aws4.sign(
+      { service: 's3', region, method: 'GET', path, headers: { Host: host }, signQuery: true },
+      { accessKeyId, secretAccessKey },
+    );
+    return `${origin}${signed.path}`;
   }
 
   /** The answer, whatever its status; what may pass is tried again. Throws STORAGE_UNAVAILABLE. */

@@ -67,6 +67,41 @@ test('what fails for a moment is tried again; what goes on failing is said, and 
   assert.deepEqual(await readdir(spool), []);
 });
 
+test('a link gives the bytes to anyone who has it, also in parts, and only as it is', async (t) => {
+  await using server = await startTestS3();
+  const spool = await createSpool();
+  t.after(() => rm(spool, { recursive: true, force: true }));
+  assert.equal((await createS3BlobStore(server.settings, spool)).linkTo, undefined);
+  const { endpoint } = server.settings;
+  const store = await createS3BlobStore({ ...server.settings, publicEndpoint: endpoint }, spool);
+  const hash = await keepBlob(store, Buffer.from('the bytes'));
+  const link = store.linkTo!(hash, {
+    contentType: 'application/octet-stream',
+    contentDisposition: 'attachment',
+    cacheControl: 'public, max-age=31536000, immutable',
+  });
+  const whole = await fetch(link);
+  assert.deepEqual([whole.status, await whole.text()], [200, 'the bytes']);
+  assert.equal(whole.headers.get('content-type'), 'application/octet-stream');
+  assert.equal(whole.headers.get('content-disposition'), 'attachment');
+  assert.equal(whole.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+  const part = await fetch(link, { headers: { range: 'bytes=4-' } });
+  assert.deepEqual([part.status, await part.text()], [206, 'bytes']);
+  const url = new URL(link);
+  assert.equal(url.searchParams.get('X-Amz-Expires'), '600');
+  const other = await keepBlob(store, Buffer.from('other bytes'));
+  for (const forged of [
+    link.replace(hash, other),
+    link.replace('X-Amz-Expires=600', 'X-Amz-Expires=6000'),
+    link.replace('octet-stream', 'xml'),
+  ]) {
+    assert.notEqual(forged, link);
+    const answer = await fetch(forged);
+    await answer.body?.cancel();
+    assert.equal(answer.status, 403, forged);
+  }
+});
+
 test('a listing of strangers is read without failing; only what has our form is taken', () => {
   const hash = 'ab'.repeat(32);
   const entry = (key: string, time = '2026-01-02T03:04:05.000Z', size = '3') =>
@@ -90,6 +125,7 @@ test('settings of an object store: all, none, or what is missing or wrong', () =
     s3Region: 'us-east-1',
     s3AccessKeyId: undefined,
     s3SecretAccessKey: undefined,
+    s3PublicEndpoint: undefined,
     uploadLimitBytes: 10,
   };
   const all = {
@@ -107,10 +143,12 @@ test('settings of an object store: all, none, or what is missing or wrong', () =
     accessKeyId: 'id',
     secretAccessKey: 'hush',
   });
+  assert.throws(() => parseS3Settings({ ...none, s3PublicEndpoint: 'https://s3.example' }), /also needs/);
   for (const [wrong, says] of [
     [{ s3SecretAccessKey: undefined }, /SECRET_ACCESS_KEY/],
     [{ s3Endpoint: 'https://s3.example/path' }, /ENDPOINT/],
     [{ s3Endpoint: 's3.example' }, /ENDPOINT/],
+    [{ s3PublicEndpoint: 'https://s3.example/path' }, /PUBLIC_ENDPOINT/],
     [{ s3Bucket: 'a/b' }, /BUCKET/],
     [{ uploadLimitBytes: 6 * 1024 ** 3 }, /UPLOAD_LIMIT_BYTES/],
   ] as const) {

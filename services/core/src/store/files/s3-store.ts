@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import type { DiskReserve } from '@skerry/database';
 import { AppError, type ItemHash, parseItemHash } from '@skerry/protocol';
 import type { BlobStore, ByteRange, KeptBlob, ReceivedBlob } from './blob-store.ts';
-import { asS3Error, finish, readText, S3Client, type S3Settings } from './s3-request.ts';
+import { asS3Error, finish, type LinkedAnswer, readText, S3Client, type S3Settings } from './s3-request.ts';
 import { openSpool, type Spool, type SpooledFile } from './spool.ts';
 
 /** The largest object of one PUT (S3 "Uploading objects"). */
@@ -14,6 +14,8 @@ export const S3_OBJECT_BYTES_MAX = 5 * 1024 ** 3;
 const LIST_PAGE = 1000;
 const LIST_BYTES_MAX = 4 * 1024 * 1024;
 const READ_BYTES = 512 * 1024;
+/** A download that has begun goes on after it. */
+const LINK_SECONDS = 600;
 
 const field = (xml: string, name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? '';
 
@@ -59,10 +61,13 @@ function checkRange(response: IncomingMessage, { first, last }: ByteRange): void
 class S3BlobStore implements BlobStore {
   readonly #client: S3Client;
   readonly #spool: Spool;
+  readonly linkTo?: (hash: ItemHash, answer: LinkedAnswer) => string;
 
-  constructor(client: S3Client, spool: Spool) {
+  constructor(client: S3Client, spool: Spool, publicEndpoint: string | undefined) {
     this.#client = client;
     this.#spool = spool;
+    if (publicEndpoint !== undefined)
+      this.linkTo = (hash, answer) => client.linkTo(publicEndpoint, hash, LINK_SECONDS, answer);
   }
 
   async receive(source: Readable, limitBytes: number): Promise<ReceivedBlob> {
@@ -159,5 +164,5 @@ export async function createS3BlobStore(
       `the object store answered ${bucket.statusCode} for the bucket ${settings.bucket}: it must exist, and the access key must be allowed to use it`,
     );
   }
-  return new S3BlobStore(client, spool);
+  return new S3BlobStore(client, spool, settings.publicEndpoint);
 }
