@@ -4,7 +4,7 @@
  */
 export { SignDialog } from '../keys/dialog.tsx';
 export { Credits } from './credits.tsx';
-export { Indexer } from './indexer.tsx';
+export { Indexer } from './indexer/indexer.tsx';
 export { MachineCost } from './machine/cost.tsx';
 export { MachinePorts } from './machine/ports.tsx';
 export { NamePage, Names } from './names/names.tsx';

@@ -8,9 +8,9 @@ import { type RecomputedState, recomputeState, type StateTrust } from './digests
 import { type Owner, type Priced, quote } from './explain.ts';
 import { type FoundSystems, findSystems, type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from './listed.ts';
-import type { MachineAt } from './machine.ts';
-import { type Copies, type CopyAction, workOnCopies } from './machine-copies.ts';
-import { type LogLine, readMachineLogs } from './machine-logs.ts';
+import { type Copies, type CopyAction, workOnCopies } from './machine/copies.ts';
+import { type LogLine, readMachineLogs } from './machine/logs.ts';
+import type { MachineAt } from './machine/machine.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage, proveOnChain } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
 import { type Recomputed, recompute } from './recompute.ts';

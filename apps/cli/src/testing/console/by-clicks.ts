@@ -13,7 +13,7 @@ const SOON_MS = 600_000;
 /** What the machine's page says. */
 export const PAGE = 'hello from a machine that was clicked together';
 
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
 async function sign(page: Page, begin: string): Promise<void> {
   await button(page, begin).click();
@@ -48,7 +48,32 @@ async function makeMachine(page: Page, core: string, image: string): Promise<str
   return id;
 }
 
-/** A snapshot and a backup of a machine that runs; the backup is fetched as its link says. */
+/** Its page under its name, in a window of its own, once it answers. */
+async function answers(page: Page): Promise<void> {
+  const url = (await page.getByRole('link', { name: /^http:/ }).getAttribute('href'))!;
+  const opened = await page.context().newPage();
+  await until('the page of the machine answers', SOON_MS, async () => {
+    await opened.goto(url).catch(() => undefined);
+    return (await opened.innerText('body').catch(() => '')) === PAGE;
+  });
+  await opened.close();
+}
+
+/** What listens on 443 speaks no TLS: the tab is told that there is no certificate that it believes, and how far the way goes. */
+async function checkCertificate(page: Page): Promise<void> {
+  await button(page, 'Check its certificate').click();
+  await page.locator('[data-https=refused], [data-https=silent]').waitFor();
+  await page.getByText('The way to the machine is complete.').waitFor();
+}
+
+async function restore(page: Page, title: string): Promise<void> {
+  await button(page, title).click();
+  await page.locator('.stale').getByRole('button', { name: title }).click();
+  const what = title.slice('Restore '.length);
+  await page.getByText(`Its disk is ${what} again`).waitFor({ timeout: SOON_MS });
+}
+
+/** A snapshot and a backup of a machine that runs; both are restored, and the backup is fetched as its link says. */
 async function copyDisk(page: Page): Promise<void> {
   await sign(page, 'Show snapshots and backups');
   await page.getByLabel('Its name').fill('before');
@@ -62,13 +87,19 @@ async function copyDisk(page: Page): Promise<void> {
     .update(new Uint8Array(await fetched.arrayBuffer()))
     .digest('hex');
   await made.getByText(`sha256:${checksum}`).waitFor();
-  await button(page, 'Delete the snapshot before').click();
-  await page.locator('.stale').getByRole('button', { name: 'Delete the snapshot before' }).click();
+  await restore(page, 'Restore the snapshot before');
+  // A backup has no snapshots: its disk takes the place of the one that they are in.
+  await restore(page, (await button(page, /^Restore the backup /).getAttribute('aria-label'))!);
+  await page.getByRole('list', { name: 'snapshots' }).getByText('None.').waitFor();
+  await page.getByLabel('Its name').fill('after');
+  await button(page, 'Take a snapshot').click();
+  await button(page, 'Delete the snapshot after').click();
+  await page.locator('.stale').getByRole('button', { name: 'Delete the snapshot after' }).click();
   await page.getByRole('list', { name: 'snapshots' }).getByText('None.').waitFor();
 }
 
-/** Gateway and compute node hear of a machine, and of its end, a moment after its page asks them; a browser notes each 404. */
-const NOT_YET = /status of 404/;
+/** Gateway and compute node hear of a machine, and of its end, a moment after its page asks them; a browser notes each 404, and what speaks no TLS. */
+const NOT_YET = /status of 404|net::ERR_/;
 
 /**
  * Does it all, and leaves nothing.
@@ -82,7 +113,9 @@ export async function liveByClicks(core: string, disk: string): Promise<void> {
     await button(page, 'Put it away').waitFor();
     const id = await makeMachine(page, core, await storeDisk(page, core, disk));
     const client = new CoreClient({ url: core });
+    await checkCertificate(page);
     await copyDisk(page);
+    await answers(page);
     await sign(page, 'Count traffic');
     // A browser also asks for an icon.
     const requests = page.locator('[data-state=counted] div', { hasText: 'HTTP requests' }).locator('dd');

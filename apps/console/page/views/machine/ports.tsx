@@ -5,6 +5,7 @@ import { useSchedulerNodes } from '../../data/questions.ts';
 import { useResource } from '../../data/resource.ts';
 import { Facts, Mark, Panel, Safe } from '../../parts/basic.tsx';
 import { fields, maybe, number, record, text } from '../../pure/read.ts';
+import { TryHttps } from './https.tsx';
 import { useMachineUrls } from './urls.ts';
 
 const SELDOM_MS = 30_000;
@@ -71,6 +72,9 @@ export function MachinePorts({ machine }: { readonly machine: Instance }) {
               <span class="stack">{named}</span>
             ),
           ],
+          ...(urls && open.includes(HTTPS)
+            ? [['HTTPS', <TryHttps key={urls.https} id={id} url={urls.https} />] as const]
+            : []),
           [
             'IPv4',
             mapped.length === 0 ? (

@@ -7,6 +7,7 @@ import { Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
 import { Command } from '../../parts/command.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { linkTo } from '../../pure/route.ts';
+import { TryHttps } from '../machine/https.tsx';
 import { useMachineUrls } from '../machine/urls.ts';
 
 const SOON_MS = 2_000;
@@ -86,6 +87,7 @@ function Address({ id, machine }: { readonly id: string; readonly machine: Insta
           answers as soon as a server in it listens on port 443, with its own certificate.
         </span>
       </p>
+      <TryHttps key={urls.https} id={id} url={urls.https} />
       <p>
         <a href={urls.http} target="_blank" rel="noopener noreferrer">
           {urls.http}

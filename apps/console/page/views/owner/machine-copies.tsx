@@ -8,7 +8,7 @@ import { Badge, Mark, Panel, Safe, Time } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { bytes } from '../../pure/format.ts';
-import type { BackupCopy, Copies, CopyAction } from '../../workers/machine-copies.ts';
+import type { BackupCopy, Copies, CopyAction } from '../../workers/machine/copies.ts';
 
 /** A backup that is being made is looked at this often. */
 const OFTEN_MS = 3_000;
@@ -54,6 +54,8 @@ const Choices = (props: LineProps & { readonly restore: Sure | null; readonly dr
 
 const RESTORES =
   'The machine stops, its disk is replaced, and it starts again. What the disk has now is lost.';
+/** Snapshots are in the disk itself. */
+const RESTORES_ALL = `${RESTORES} So are its snapshots, which a backup does not have.`;
 
 const SnapshotLine = ({
   name,
@@ -109,7 +111,11 @@ const BackupLine = ({ backup, ...line }: LineProps & { readonly backup: BackupCo
         {...line}
         restore={
           state === 'done'
-            ? { action: { kind: 'restoreBackup', id }, title: `Restore the backup ${id}`, warning: RESTORES }
+            ? {
+                action: { kind: 'restoreBackup', id },
+                title: `Restore the backup ${id}`,
+                warning: RESTORES_ALL,
+              }
             : null
         }
         drop={{
@@ -196,15 +202,26 @@ function Lists({ copies: { snapshots, backups }, doing }: ListsProps) {
   );
 }
 
+/** What the disk became by an action. */
+const restoredBy = (action: CopyAction): string | undefined =>
+  action.kind === 'restoreSnapshot'
+    ? `the snapshot ${action.name}`
+    : action.kind === 'restoreBackup'
+      ? `the backup ${action.id}`
+      : undefined;
+
 /** Until the owner asks, the node is not asked: the first time, that takes a signature. */
 function Asked({ machine, by }: { readonly machine: Instance; readonly by: Identity }) {
   const { coreUrl } = useNetwork();
   const { instance_id: instanceId, node_address: nodeAddress } = machine;
   const [copies, setCopies] = useState<Copies>();
+  const [restored, setRestored] = useState<string>();
   const doing = useAction(async (action: CopyAction) => {
     const of = { coreUrl, instanceId, nodeAddress: nodeAddress ?? '' };
+    setRestored(undefined);
     const there = await verify('machineCopies', { ...of, action }, { by });
     setCopies(there);
+    setRestored(restoredBy(action));
     return there;
   });
   const isMaking = copies?.backups.some(({ state }) => state === 'running') ?? false;
@@ -217,6 +234,11 @@ function Asked({ machine, by }: { readonly machine: Instance; readonly by: Ident
   return (
     <>
       {doing.state.kind === 'failed' ? <Failed failure={doing.state.failure} /> : null}
+      {restored === undefined ? null : (
+        <p role="status">
+          Its disk is <Safe text={restored} limit={NAME_CHARS * 2} /> again, and it starts.
+        </p>
+      )}
       {copies ? (
         <Lists copies={copies} doing={doing} />
       ) : (

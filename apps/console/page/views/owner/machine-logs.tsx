@@ -8,7 +8,7 @@ import { verify } from '../../data/workers.ts';
 import { Mark, Panel, Safe } from '../../parts/basic.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { clock } from '../../pure/format.ts';
-import type { LogLine } from '../../workers/machine-logs.ts';
+import type { LogLine } from '../../workers/machine/logs.ts';
 
 const OFTEN_MS = 3_000;
 const CHARS_MAX = 60_000;

@@ -4,16 +4,16 @@ import {
   type Coverage,
   readChainEvents,
   readChainTransactions,
-} from '../data/answers-of-services.ts';
-import { route } from '../data/place.ts';
-import { useCore } from '../data/questions.ts';
-import { DateTime, Hash, Mark, Panel, Safe } from '../parts/basic.tsx';
-import { Field, Form, type Typed } from '../parts/form.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
-import { type Column, SortTable } from '../parts/table.tsx';
-import { chainQueryOf } from '../pure/chain-query.ts';
-import { count } from '../pure/format.ts';
-import { linkTo } from '../pure/route.ts';
+} from '../../data/answers-of-services.ts';
+import { route } from '../../data/place.ts';
+import { useCore } from '../../data/questions.ts';
+import { DateTime, Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Field, Form, type Typed } from '../../parts/form.tsx';
+import { Empty, Loaded } from '../../parts/states.tsx';
+import { type Column, SortTable } from '../../parts/table.tsx';
+import { chainQueryOf } from '../../pure/chain-query.ts';
+import { count } from '../../pure/format.ts';
+import { linkTo } from '../../pure/route.ts';
 
 const ARGS_CHARS = 600;
 const GWEI = 1_000_000_000n;

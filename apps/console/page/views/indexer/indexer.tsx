@@ -1,11 +1,11 @@
-import { type IndexedNetwork, readIndexedNetworks } from '../data/answers-of-services.ts';
-import { useCore } from '../data/questions.ts';
-import { Panel, Safe, Time } from '../parts/basic.tsx';
-import { block, ChainState } from '../parts/chain-state.tsx';
-import { Command } from '../parts/command.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
-import { type Column, SortTable } from '../parts/table.tsx';
-import { linkTo } from '../pure/route.ts';
+import { type IndexedNetwork, readIndexedNetworks } from '../../data/answers-of-services.ts';
+import { useCore } from '../../data/questions.ts';
+import { Panel, Safe, Time } from '../../parts/basic.tsx';
+import { block, ChainState } from '../../parts/chain-state.tsx';
+import { Command } from '../../parts/command.tsx';
+import { Empty, Loaded } from '../../parts/states.tsx';
+import { type Column, SortTable } from '../../parts/table.tsx';
+import { linkTo } from '../../pure/route.ts';
 import { IndexedChain } from './indexed-chain.tsx';
 
 const COLUMNS: readonly Column<IndexedNetwork>[] = [

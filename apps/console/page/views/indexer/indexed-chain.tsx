@@ -4,14 +4,14 @@ import {
   type Endpoint,
   type IndexedNetwork,
   readIndexedNetwork,
-} from '../data/answers-of-services.ts';
-import { useCore } from '../data/questions.ts';
-import { Badge, Hash, Panel, Safe, Stat, Time } from '../parts/basic.tsx';
-import { block, ChainState } from '../parts/chain-state.tsx';
-import { Empty, Failed, Loaded } from '../parts/states.tsx';
-import { type Column, SortTable } from '../parts/table.tsx';
-import { count } from '../pure/format.ts';
-import { linkTo } from '../pure/route.ts';
+} from '../../data/answers-of-services.ts';
+import { useCore } from '../../data/questions.ts';
+import { Badge, Hash, Panel, Safe, Stat, Time } from '../../parts/basic.tsx';
+import { block, ChainState } from '../../parts/chain-state.tsx';
+import { Empty, Failed, Loaded } from '../../parts/states.tsx';
+import { type Column, SortTable } from '../../parts/table.tsx';
+import { count } from '../../pure/format.ts';
+import { linkTo } from '../../pure/route.ts';
 import { ChainQuery } from './chain-query.tsx';
 
 const CONTRACTS: readonly Column<Coverage>[] = [
