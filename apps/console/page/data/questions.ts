@@ -62,9 +62,13 @@ export const useInfo = () => useCore('/api/v0/info/public.json', readInfo, SELDO
 export const useHealth = () => useCore('/api/v0/health', readHealth, OFTEN_MS, [503]);
 export const useMetrics = () => useCore('/metrics.json', readMetrics);
 export const useInstances = (limit = 100) => useCore(`/api/v0/instances?limit=${limit}`, readInstances);
-/** With what they follow from. */
-export const useProvableInstances = () =>
-  useCore('/api/v0/instances?limit=100&bodies=shared', readProvableInstances, SELDOM_MS);
+/** With what they follow from; of everybody where no owner is named. */
+export const useProvableInstances = (owner = '') =>
+  useCore(
+    `/api/v0/instances?limit=100&bodies=shared${owner === '' ? '' : `&address=${encodeURIComponent(owner)}`}`,
+    readProvableInstances,
+    SELDOM_MS,
+  );
 export const useSchedulerNodes = () => useService('scheduler', '/api/v0/nodes', readSchedulerNodes);
 export const useSchedulerStatus = () => useService('scheduler', '/status', readSchedulerStatus);
 export const useServices = () => useService('status', '/api/services', readServices);

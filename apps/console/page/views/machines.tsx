@@ -1,5 +1,7 @@
 import type { Instance } from '../data/answers.ts';
+import { identity } from '../data/identity.ts';
 import { machineLink, nodeLink, useNetwork } from '../data/network.ts';
+import { route } from '../data/place.ts';
 import { useProof } from '../data/prove.ts';
 import { useProvableInstances } from '../data/questions.ts';
 import { Badge, Hash, Mark, Panel, Safe, Time, type Tone } from '../parts/basic.tsx';
@@ -74,7 +76,12 @@ const COLUMNS: readonly Column<Row>[] = [
     sort: ({ node_id: id }) => id,
     cell: ({ node_id: id }) => (id === null ? '–' : <Hash value={id} href={nodeLink(id)} />),
   },
-  { name: 'owner', title: 'Owner', sort: ({ owner }) => owner, cell: ({ owner }) => <Hash value={owner} /> },
+  {
+    name: 'owner',
+    title: 'Owner',
+    sort: ({ owner }) => owner,
+    cell: ({ owner }) => <Hash value={owner} href={linkTo(['machines'], { owner })} />,
+  },
   {
     name: 'created',
     title: 'Asked for',
@@ -98,9 +105,29 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-/** Every machine that somebody asked for. */
+/** Whose machines are listed, and whose else could be. */
+function Whose({ owner }: { readonly owner: string }) {
+  const own = identity.value?.address ?? '';
+  const isOwn = own !== '' && owner.toLowerCase() === own;
+  return (
+    <p class="muted">
+      {isOwn ? (
+        'Yours alone. '
+      ) : owner === '' ? null : (
+        <>
+          Those of <Hash value={owner} /> alone.{' '}
+        </>
+      )}
+      {owner === '' ? null : <a href={linkTo(['machines'])}>Everybody's</a>}
+      {own === '' || isOwn ? null : <a href={linkTo(['machines'], { owner: own })}>Only yours</a>}
+    </p>
+  );
+}
+
+/** Every machine that somebody asked for, or those of one owner. */
 export function Machines() {
-  const listed = useProvableInstances();
+  const { owner = '' } = route.value.query;
+  const listed = useProvableInstances(owner);
   const { info } = useNetwork();
   const ids = listed.value?.instances.map((one) => one.instance_id);
   const schedulers = info?.trust.schedulers.value;
@@ -115,11 +142,14 @@ export function Machines() {
           Create a machine
         </a>
       </div>
+      <Whose owner={owner} />
       <Panel title={listed.value ? `${listed.value.pagination.total} asked for` : 'Machines'} wide>
         <Loaded from={listed} lines={6}>
           {({ instances, pagination }) =>
             instances.length === 0 ? (
-              <Empty title="Nobody has asked for a machine yet.">
+              <Empty
+                title={owner === '' ? 'Nobody has asked for a machine yet.' : 'This owner has no machine.'}
+              >
                 <p class="muted">
                   <code>skerry instance create --name web</code> asks for one.
                 </p>

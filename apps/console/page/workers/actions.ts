@@ -12,6 +12,13 @@ export type Action =
       /** `updated_at` of the machine as the owner saw it. */
       readonly after: number;
     }
+  | {
+      readonly kind: 'update';
+      readonly instanceId: string;
+      /** What is changed, as a whole. */
+      readonly changes: Readonly<Record<string, unknown>>;
+      readonly after: number;
+    }
   | { readonly kind: 'forget'; readonly hashes: readonly string[] };
 
 export interface Done {
@@ -31,6 +38,10 @@ export async function act(coreUrl: string, action: Action, signer: AskedSigner |
     case 'control': {
       const { instanceId, action: what, after } = action;
       return { itemHash: (await core.controlInstance(instanceId, what, after)).item_hash };
+    }
+    case 'update': {
+      const { instanceId, changes, after } = action;
+      return { itemHash: (await core.updateInstance(instanceId, changes, after)).item_hash };
     }
     case 'forget':
       return { itemHash: (await core.forget(action.hashes)).item_hash };

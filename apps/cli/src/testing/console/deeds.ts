@@ -196,6 +196,15 @@ async function ownMachine(page: Page, core: string, image: string): Promise<void
   await page.getByRole('link', { name: 'everything about it' }).click();
   await page.getByText('342,000 ($0.34)').waitFor();
   assert.equal(await page.locator('.facts div', { hasText: 'open ports' }).locator('dd').innerText(), OPEN);
+  await page.getByLabel('Ports', { exact: true }).fill('22, 70000');
+  await button(page, 'Change the ports').click();
+  await page.getByText('The ports are numbers up to 65535').waitFor();
+  await page.getByLabel('Ports', { exact: true }).fill('22, 8443, udp:443');
+  assert.match(await sign(page, 'Change the ports'), /Change the machine[\s\S]*"allowedPorts":\[22,8443\]/);
+  await until('its ports are changed', SOON_MS, async () => {
+    const { firewall } = await client.getInstance(id);
+    return firewall.allowedPorts.join() === '22,8443' && firewall.allowedUdpPorts?.join() === '443';
+  });
   assert.match(await sign(page, 'Stop'), /Stop the machine/);
   const untilDesired = (desired: string) =>
     until(`it is to be ${desired}`, SOON_MS, async () => (await client.getInstance(id)).desired === desired);

@@ -14,6 +14,8 @@ export async function openByName(core: string, machineId: string): Promise<strin
     await page.locator('ol.chain[data-state=reachable]').waitFor({ timeout: SOON_MS });
     const link = page.getByRole('link', { name: /^https:/ });
     assert.ok((await link.getAttribute('href'))!.includes((await page.locator('.hostname').textContent())!));
+    await page.getByRole('button', { name: 'Check its certificate' }).click();
+    await page.locator('[data-https=believed]').waitFor();
     const [opened] = await Promise.all([page.waitForEvent('popup'), link.click()]);
     await opened.waitForLoadState();
     text = await opened.innerText('body');

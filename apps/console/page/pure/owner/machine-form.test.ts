@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseInstanceContent } from '@skerry/protocol/forms';
-import { type MachineForm, readMachineForm, SIZES } from './machine-form.ts';
+import { firewallOf, type MachineForm, portsText, readMachineForm, SIZES } from './machine-form.ts';
 
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz me@home';
 const FORM: MachineForm = {
@@ -16,6 +16,12 @@ test('what is typed for a machine is what a core node takes', () => {
     const { firewall, name } = parseInstanceContent(read.content);
     assert.deepEqual([name, firewall], ['web', { allowedPorts: [22, 80, 443], allowedUdpPorts: [443] }]);
   }
+});
+
+test('what is open is shown as it is typed', () => {
+  for (const text of ['', '22', '22, 80, 443, udp:443, udp:51820'])
+    assert.equal(portsText(firewallOf(text)!), text);
+  assert.equal(firewallOf('22, 443x'), undefined);
 });
 
 test('the first field that is wrong is named', () => {

@@ -36,9 +36,10 @@ export type Read =
   | { readonly field: keyof MachineForm; readonly fault: string };
 
 const UDP = 'udp:';
+export const PORTS_FAULT = 'The ports are numbers up to 65535, such as 22, 443, udp:443.';
 
-/** What is open by TCP, and by UDP if anything is. */
-function firewallOf(text: string) {
+/** What is open by TCP, and by UDP if anything is; undefined where a port is none. */
+export function firewallOf(text: string) {
   const parts = text.split(/[\s,]+/).filter(Boolean);
   const allowedPorts = portsOf(parts.filter((part) => !part.startsWith(UDP)));
   const udp = portsOf(parts.filter((part) => part.startsWith(UDP)).map((part) => part.slice(UDP.length)));
@@ -52,6 +53,15 @@ function portsOf(texts: readonly string[]): readonly number[] | undefined {
     : undefined;
 }
 
+interface Open {
+  readonly allowedPorts: readonly number[];
+  readonly allowedUdpPorts?: readonly number[] | null | undefined;
+}
+
+/** What is open, as it is typed. */
+export const portsText = ({ allowedPorts, allowedUdpPorts }: Open): string =>
+  [...allowedPorts, ...(allowedUdpPorts ?? []).map((port) => `${UDP}${port}`)].join(', ');
+
 /** The content of the message, or the first field that is wrong. The core node judges the rest. */
 export function readMachineForm(form: MachineForm): Read {
   const [cpu, memory, disk] = [numberOf(form.cpu), numberOf(form.memory), numberOf(form.disk)];
@@ -63,8 +73,7 @@ export function readMachineForm(form: MachineForm): Read {
   if (!cpu) return { field: 'cpu', fault: 'The cores are a number, such as 1.' };
   if (!memory) return { field: 'memory', fault: 'The memory is a number of MiB, such as 512.' };
   if (!disk) return { field: 'disk', fault: 'The disk is a number of GiB, such as 4.' };
-  if (!firewall)
-    return { field: 'ports', fault: 'The ports are numbers up to 65535, such as 22, 443, udp:443.' };
+  if (!firewall) return { field: 'ports', fault: PORTS_FAULT };
   if (/PRIVATE KEY/.test(key))
     return { field: 'sshKey', fault: 'This is a private key. The public one ends in .pub and is one line.' };
   if (!/^(ssh-|ecdsa-|sk-)\S+ \S+/.test(key) || key.includes('\n'))

@@ -6,8 +6,9 @@ import {
   readCosts,
   readHistory,
 } from '../../data/answers-of-services.ts';
+import { now } from '../../data/clock.ts';
 import { useCore } from '../../data/questions.ts';
-import { DateTime, Facts, Mark, Panel, Time } from '../../parts/basic.tsx';
+import { Badge, DateTime, Facts, Mark, Panel, Time } from '../../parts/basic.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { credits, dollars, perDay, rounded, usedOver } from '../../pure/credits.ts';
@@ -15,6 +16,8 @@ import { count } from '../../pure/format.ts';
 import { linkTo } from '../../pure/route.ts';
 
 const SELDOM_MS = 30_000;
+/** Credit that lasts for less is worth a warning: a payment takes a while, and an owner is not always there. */
+const SOON_MS = 7 * 86_400_000;
 /** Charges that the chart is drawn from. */
 const LINES_SHOWN = 200;
 const NANO = 1_000_000_000n;
@@ -33,7 +36,8 @@ function Lasts({ owner }: { readonly owner: string }) {
         `its owner has ${credits(balance)}`
       ) : (
         <>
-          <DateTime ms={end * 1_000} />, <Time ms={end * 1_000} />
+          <DateTime ms={end * 1_000} />, <Time ms={end * 1_000} />{' '}
+          {end * 1_000 - now.value < SOON_MS ? <Badge tone="warn">soon</Badge> : null}
         </>
       )}
     </a>

@@ -8,6 +8,7 @@ import { Failed } from '../../parts/states.tsx';
 import type { Action } from '../../workers/actions.ts';
 import { MachineCopies } from './machine-copies.tsx';
 import { MachineLogs } from './machine-logs.tsx';
+import { MachineOpenPorts } from './machine-ports.tsx';
 import { MachineTraffic } from './machine-traffic.tsx';
 
 /** What its owner may do with a machine; nothing for anybody else. */
@@ -60,6 +61,7 @@ export function MachineActions({ machine }: { readonly machine: Instance }) {
       </Panel>
       <MachineLogs machine={machine} />
       <MachineCopies machine={machine} />
+      <MachineOpenPorts machine={machine} />
       <MachineTraffic machine={machine} />
     </>
   );
