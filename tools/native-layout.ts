@@ -4,6 +4,7 @@ import {
   COMMANDS,
   type Fields,
   KIND_BYTES,
+  LAYOUT_NUMBER,
   type Layout,
   LISTEN_FAILURE,
   REPORTS,
@@ -64,6 +65,9 @@ export const describeNativeLayout = () =>
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+
+/* Of all that follows. */
+#define LAYOUT_NUMBER ${LAYOUT_NUMBER}u
 
 /* What became of a connection. */
 enum outcome {

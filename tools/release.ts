@@ -4,6 +4,7 @@ import { releaseDebian } from './debian/build.ts';
 import { releaseImage } from './image/build.ts';
 import { releaseConsole } from './release/console.ts';
 import { releasePackages } from './release/npm.ts';
+import { releasePlanes } from './release/planes.ts';
 import { CHECKSUMS, createRelease, type Release, writeChecksums } from './release/release.ts';
 import { signChecksums, verifyRelease } from './release/sign.ts';
 import { releaseSite } from './site/build.ts';
@@ -22,6 +23,10 @@ const PARTS: Readonly<Record<string, Part>> = {
   console: {
     what: 'the console as files, for any web server',
     make: releaseConsole,
+  },
+  planes: {
+    what: 'the native data plane of the gateway for x64 and arm64, static, as compilers are here',
+    make: releasePlanes,
   },
   deb: {
     what: "Debian packages for this machine's architecture: skerry, skerry-compute",

@@ -3,6 +3,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of all that follows. */
+#define LAYOUT_NUMBER 1252277643u
+
 /* What became of a connection. */
 enum outcome {
   RELAYED,

@@ -14,7 +14,8 @@
 #include "relay.h"
 #include "stats.h"
 
-enum { MAX_EVENTS = 512, USAGE = 2 };
+enum { MAX_EVENTS = 512 };
+enum { USAGE = 2, FOREIGN = 3 };
 
 static void raise_descriptor_limit(void) {
   struct rlimit limit;
@@ -62,7 +63,9 @@ static void run(void) {
 }
 
 int main(int count, char **arguments) {
-  if (!options_read(count - 1, arguments + 1) || options.host_count == 0) return USAGE;
+  if (!options_read(count - 1, arguments + 1)) return USAGE;
+  if (options.is_foreign) return FOREIGN;
+  if (options.host_count == 0) return USAGE;
   signal(SIGPIPE, SIG_IGN);
   /* Signals to a terminal's or a service's whole group are for the TypeScript side, which says when to stop. */
   signal(SIGINT, SIG_IGN);

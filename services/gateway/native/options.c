@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layout.h"
+
 struct options options;
 
 static bool read_option(const char *key, const char *value) {
@@ -19,6 +21,7 @@ static bool read_option(const char *key, const char *value) {
     if (strcmp(key, numbers[i].key) == 0) return *numbers[i].to = (uint32_t)number, true;
   if (strcmp(key, "port") == 0) return options.port = (uint16_t)number, true;
   if (strcmp(key, "instance_port") == 0) return options.instance_port = (uint16_t)number, true;
+  if (strcmp(key, "layout") == 0) return options.is_foreign = number != LAYOUT_NUMBER, true;
   if (strcmp(key, "share_port") == 0) return options.share_port = number != 0, true;
   if (strcmp(key, "quic") == 0) return options.quic = number != 0, true;
   if (strcmp(key, "replace") == 0) return options.replace = number != 0, true;

@@ -11,6 +11,7 @@ struct options {
   unsigned host_count;
   uint16_t port, instance_port;
   bool share_port, replace, quic;
+  bool is_foreign; /* who starts it was made for another layout (layout.h) */
   const char *handover_path; /* NULL for none */
   uint32_t max_connections, max_undecided, max_per_client, max_per_instance;
   uint32_t hello_timeout_ms, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms;

@@ -52,6 +52,10 @@ export const gatewayConfig = defineConfig(
       'experimental: forward QUIC (HTTP/3) by server name on the HTTPS port over UDP (native data plane)',
     ),
     cacheDir: settings.directory('cache', 'gateway', 'directory for the compiled native data plane'),
+    program: settings.optionalText(
+      'a native data plane that is ready (`skerry-plane-*` of a release), in place of compiling one',
+    ),
+    programSha256: settings.optionalText('SHA-256 of that program, in hexadecimal: another one is refused'),
     sharePort: settings.flag(false, 'share the ports with other gateway processes'),
     replace: settings.flag(
       false,

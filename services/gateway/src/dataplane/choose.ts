@@ -4,12 +4,16 @@ import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { buildNativePlane } from './native/build.ts';
 import { NativeDataPlane } from './native/plane.ts';
+import { checkReadyPlane } from './native/ready.ts';
 import type { DataPlane, DataPlaneOptions } from './port.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
 export interface PlaneChoice {
   readonly kind: 'auto' | 'native' | 'typescript';
   readonly cacheDir: string;
+  /** A native plane that is ready, in place of one that is compiled, and its SHA-256. */
+  readonly program: string | undefined;
+  readonly programSha256: string | undefined;
   readonly dataDir: string;
   readonly replace: boolean;
   readonly replacedDrainMs: number;
@@ -37,8 +41,12 @@ export async function createDataPlane(
     return { plane: new TsDataPlane(options), name: 'typescript' } as const;
   };
   if (kind === 'typescript') return typescript();
-  const built = await buildNativePlane(cacheDir);
+  const { program, programSha256 } = choice;
+  const built =
+    program === undefined ? await buildNativePlane(cacheDir) : await checkReadyPlane(program, programSha256);
   if ('missing' in built) {
+    if (program !== undefined)
+      throw new AppError('INVALID_CONFIG', `SKERRY_GATEWAY_PROGRAM cannot be used: ${built.missing}`);
     const message = `the native data plane cannot be built: ${built.missing}`;
     if (kind === 'native') throw new AppError('INVALID_CONFIG', message);
     log.warn(`${message}; using the TypeScript data plane`);

@@ -37,7 +37,7 @@ async function listNative(extension: '.c' | '.h'): Promise<string[]> {
 }
 
 /** Of native/main.c, where it is not told where to listen. */
-const USAGE_EXIT_CODE = 2;
+export const USAGE_EXIT_CODE = 2;
 
 /** The native data plane. */
 export async function buildNativePlane(

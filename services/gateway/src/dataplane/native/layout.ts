@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   QUIC_FIGURE_NAMES,
   QUIC_OUTCOMES,
@@ -127,3 +128,14 @@ export const REPORTS = {
 
 /** Of a route that is put. */
 export const ROUTE_FLAGS = { proxyHeader: 1 } as const;
+
+/** Of all of the above: a program that was made for another layout is not to be started. */
+export const LAYOUT_NUMBER = createHash('sha256')
+  .update(
+    JSON.stringify([
+      ...[SHARED_STATS, ACCESS_RECORD, ROUTE_ANSWER, LISTEN_FAILURE].map(({ fields }) => fields),
+      ...[TLS_OUTCOMES, QUIC_OUTCOMES, COMMANDS, REPORTS, ROUTE_FLAGS],
+    ]),
+  )
+  .digest()
+  .readUInt32LE();
