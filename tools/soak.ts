@@ -3,7 +3,7 @@ import { finished } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
-import { soakBatches } from './soak/batches.ts';
+import { soakBatches, soakSanitizedBatches } from './soak/batches.ts';
 import { soakConsole } from './soak/console.ts';
 import { soakFailover } from './soak/failover.ts';
 import { soakFlights } from './soak/flights.ts';
@@ -21,6 +21,7 @@ import { parseCommand } from './usage.ts';
 /** What tests do briefly, for as long as wanted. The whole name of one of these stands for it alone. */
 const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
   batches: soakBatches,
+  'sanitized-batches': soakSanitizedBatches,
   console: soakConsole,
   failover: soakFailover,
   flights: soakFlights,

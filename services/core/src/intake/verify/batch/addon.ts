@@ -56,7 +56,11 @@ async function findLibrary(): Promise<{ directory: string; manifest: string } | 
  * native/batch.c, compiled with the source of libsecp256k1 that the npm package brings and the headers that Node brings.
  * Where one of them or a compiler is missing, says so.
  */
-export async function buildBatchAddon(cacheDir: string, signal?: AbortSignal): Promise<Compiled> {
+export async function buildBatchAddon(
+  cacheDir: string,
+  signal?: AbortSignal,
+  extraFlags: readonly string[] = [],
+): Promise<Compiled> {
   const forMachine = ARCHITECTURE_FLAGS[process.arch];
   if (!forMachine) return { missing: `it is not made for ${process.arch}` };
   const library = await findLibrary();
@@ -73,6 +77,7 @@ export async function buildBatchAddon(cacheDir: string, signal?: AbortSignal): P
       ...LIBRARY_FLAGS,
       ...forMachine,
       ...includes.flatMap((path) => ['-isystem', path]),
+      ...extraFlags,
     ],
     works: async (path: string) =>
       (await runBriefly(process.execPath, ['-e', PROBE, path], signal)).code === VERDICTS.fails,
