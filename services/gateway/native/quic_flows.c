@@ -55,8 +55,10 @@ static void answer_with(const struct quic_peer *peer, const uint8_t *bytes, uint
 static void refuse(struct quic_flow *flow, enum quic_outcome outcome, enum quic_error error) {
   uint8_t answer[MAX_REFUSAL_BYTES];
   const struct first_packet first = {flow->version, id_of(&flow->first), id_of(&flow->source)};
+  /* Who has heard of it finds it counted. */
+  count(outcome);
   answer_with(&flow->peer, answer, refusal_close(&first, error, answer));
-  give_up(flow, outcome);
+  quic_lists_end(flow);
 }
 
 static void forward(struct quic_flow *flow, const uint8_t *bytes, uint32_t length) {

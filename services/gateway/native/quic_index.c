@@ -77,6 +77,8 @@ void quic_index_learn_id(struct quic_flow *flow, struct id id) {
 void quic_index_learn(struct quic_flow *flow, const uint8_t *bytes, uint32_t length) {
   struct packet packet = packet_read(bytes, length);
   if (packet.type > PACKET_RETRY || flow->learnt_count == MAX_LEARNT_IDS) return;
+  /* What the client chose itself shows nothing about where it is. */
+  if (quic_id_is(&flow->first, packet.source)) return;
   for (unsigned i = 0; i < flow->learnt_count; i++)
     if (quic_id_is(&flow->learnt[i].id, packet.source)) return;
   quic_index_learn_id(flow, packet.source);

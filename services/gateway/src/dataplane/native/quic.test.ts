@@ -153,6 +153,23 @@ describe('QUIC by name', () => {
     assert.equal(sent(), allowed + ceiling + 1200);
   });
 
+  test('an id that the client chose itself proves nothing, though the instance takes it for its own', async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    const figures = () => world.native.stats().quic.figures;
+    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 1);
+    const { from } = world.instanceA.heard[0]!;
+    const answer = instanceInitial(id(9), id(9));
+    world.instanceA.send(answer, from.port, from.address);
+    await client.take(1);
+    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 2);
+    for (let number = 0; number < 20; number++) world.instanceA.send(answer, from.port, from.address);
+    await until(() => figures().quicHeldBack + figures().quicBytesToClients === 21 * answer.length);
+    assert.equal(figures().quicBytesToClients, Math.floor((6 * 1200) / answer.length) * answer.length);
+  });
+
   test('datagrams of any sizes come out as they went in, though those of one size travel together', async () => {
     await using world = await openQuicWorld();
     await using client = await Datagrams.open('127.0.0.1');

@@ -32,6 +32,15 @@ export class Datagrams implements AsyncDisposable {
     );
   }
 
+  /** Resolves when one of these comes, from now on. */
+  heardOne(isIt: (bytes: Uint8Array) => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      this.#socket.on('message', (bytes) => {
+        if (isIt(new Uint8Array(bytes))) resolve();
+      });
+    });
+  }
+
   send(bytes: Uint8Array, port: number, host: string): void {
     this.#socket.send(bytes, port, host);
   }
