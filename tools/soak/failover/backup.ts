@@ -8,6 +8,7 @@ import { until } from '@skerry/kit/testing/until';
 import { run } from '../../../services/compute/src/host/run.ts';
 import { follow, type Place, readGuide } from '../../guides/follow.ts';
 import type { Cluster } from './cluster.ts';
+import { logOf } from './logs.ts';
 import { archiveSettings, archivingConfig, GUIDE, NAMES, type Name, pathsOf, SECTIONS } from './page.ts';
 
 const STEP_TIMEOUT_MS = 600_000;
@@ -21,17 +22,20 @@ const restore = readGuide(GUIDE, SECTIONS.restore);
 export class Archive {
   readonly #cluster: Cluster;
   readonly #repository: string;
+  readonly #restoreLog: string;
 
   /** @param directory where other users may walk */
   constructor(directory: string, cluster: Cluster) {
     this.#cluster = cluster;
     this.#repository = join(directory, 'pgbackrest');
+    this.#restoreLog = logOf(directory, 'restore');
   }
 
   /** What the page says of each server, then of the primary. */
   async open(): Promise<void> {
     mkdirSync(this.#repository);
-    await run('chown', ['postgres:postgres', this.#repository]);
+    writeFileSync(this.#restoreLog, '');
+    await run('chown', ['postgres:postgres', this.#repository, this.#restoreLog]);
     for (const name of NAMES) await follow([configure!], this.#placeOf(name));
     await follow([create!], this.#placeOf(await this.#cluster.primary()));
     for (const name of NAMES) {
@@ -84,7 +88,11 @@ export class Archive {
     const env = { PATH: process.env.PATH, LANG: 'C.UTF-8', PGHOST: own, ...archiveSettings(own) };
     return {
       isServer: false,
-      standIns: { ...pathsOf(own), '/srv/pgbackrest': this.#repository },
+      standIns: {
+        ...pathsOf(own),
+        '/srv/pgbackrest': this.#repository,
+        '/var/lib/postgresql/restore.log': this.#restoreLog,
+      },
       run: async (script) => {
         const child = spawn('bash', ['-ec', `exec 2>&1\n${script}`], {
           ...{ cwd: own, stdio: ['ignore', 'pipe', 'inherit'], env, timeout: STEP_TIMEOUT_MS },

@@ -54,7 +54,6 @@ export const etcdSettings = (name: Name, directory: string): Record<string, stri
 export const pathsOf = (directory: string): Record<string, string> => ({
   '/var/lib/postgresql/15/skerry': `${directory}/data`,
   '/var/lib/postgresql/pgpass': `${directory}/pgpass`,
-  '/var/lib/postgresql/restore.log': `${directory}/restore.log`,
   '/var/run/postgresql': directory,
   '/run/postgresql': directory,
   '/etc/patroni/config.yml': `${directory}/patroni.yml`,
