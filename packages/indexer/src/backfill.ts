@@ -12,7 +12,7 @@ import {
   logFilter,
 } from './chain/source.ts';
 import type { DecodePool } from './decode/pool.ts';
-import type { RangeTask } from './decode/range.ts';
+import { keyOfClaims, type RangeTask } from './decode/range.ts';
 import { joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import { lowerBatch } from './rpc/limits.ts';
@@ -188,7 +188,7 @@ export class Backfill {
     signal: AbortSignal,
   ): (from: number, to: number) => Promise<Stretch> {
     const compiled = new Claims(claims);
-    const key = `${pass.scans.map(({ id }) => id).join()}/${claims.map((one) => `${one.contractId}:${one.events.map(({ id }) => id)}`).join()}`;
+    const key = keyOfClaims(claims);
     const fromBlocks = new Map(pass.scans.map(({ address, fromBlock }) => [address, fromBlock]));
     const one = (endpoint: Endpoint, from: number, to: number) =>
       pass.kind === 'events'

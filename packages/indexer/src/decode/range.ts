@@ -1,3 +1,4 @@
+import { sha256Hex } from '@skerry/protocol';
 import { type Claim, Claims } from '../chain/claims.ts';
 import { type Header, type Log, parseHeader, parseLogs } from '../chain/shape.ts';
 import { readAnswers } from '../rpc/answers.ts';
@@ -15,7 +16,7 @@ export interface RangeTask {
   /** Headers that were read before, for timestamps. */
   readonly known: readonly Header[];
   readonly claims: readonly Claim[];
-  /** Names this set of claims, so that it is compiled once. */
+  /** What `keyOfClaims` gives of them, so that they are compiled once. */
   readonly claimsKey: string;
   /** Whether the network fills its blooms in. */
   readonly blooms: boolean;
@@ -36,6 +37,12 @@ export type RangeResult =
       /** Blocks whose bloom says that something is there, and no log was sent. */
       readonly suspicious: readonly Pick<Header, 'number' | 'hash' | 'bloom'>[];
     };
+
+/**
+ * Of what the claims say, not of the numbers that a database gave them: another database, in this process too, or this one
+ * after it was restored, gives the same numbers to other contracts.
+ */
+export const keyOfClaims = (claims: readonly Claim[]): string => sha256Hex(JSON.stringify(claims));
 
 const COMPILED_MAX = 8;
 const compiled = new Map<string, Claims>();
