@@ -17,8 +17,10 @@ if (behaviour[name] === 'crash') {
 
 /** Without the kit, which takes longer to load than all of this. */
 async function awaitSettings(): Promise<Record<string, string>> {
-  process.once('disconnect', () => process.exit(0));
+  const onGone = () => process.exit(0);
+  process.once('disconnect', onGone);
   const [{ settings }] = (await once(process, 'message')) as [{ settings: Record<string, string> }];
+  process.off('disconnect', onGone);
   return settings;
 }
 

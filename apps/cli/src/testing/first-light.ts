@@ -38,11 +38,14 @@ Object.assign(process.env, {
 });
 const sshKey = join(home, 'ssh-key');
 
-/** The process of a daemon, not that of a launcher above it. */
-function findDaemon(up: Up, name: string): number {
-  const found = listDescendants(up.pid).filter(({ commandLine }) =>
-    new RegExp(`skerry\\.js ${name}$`).test(commandLine),
+/** The processes of a daemon, not that of a launcher above it. */
+const listDaemons = (up: Up, name: string) =>
+  listDescendants(up.pid).filter(({ commandLine }) =>
+    new RegExp(`skerry\\.js ${name}( |$)`).test(commandLine),
   );
+
+function findDaemon(up: Up, name: string): number {
+  const found = listDaemons(up, name);
   assert.equal(found.length, 1, `one process of ${name}`);
   return found[0]!.pid;
 }
@@ -170,9 +173,7 @@ async function killEachDaemon(up: Up, core: CoreClient, host: string): Promise<v
     const pid = findDaemon(up, name);
     process.kill(pid, 'SIGKILL');
     const backMs = await until(`${name} is back and the machine reachable`, SOON_MS, async () => {
-      const isBack = listDescendants(up.pid).some(
-        (one) => one.pid !== pid && one.commandLine.endsWith(`skerry.js ${name}`),
-      );
+      const isBack = listDaemons(up, name).some((one) => one.pid !== pid);
       return (
         isBack &&
         (await getJson(`${CORE}/health`).catch(() => undefined))?.status === 200 &&
