@@ -76,26 +76,44 @@ export async function acceptFrom(
 }
 
 /**
- * A message says since when it is there: where the source is believed what that says, but never later than now; else that
- * is now. Of an envelope only where it is late: absence says that it came in time.
+ * A message says since when it is there: where the source is believed what that says, else that is now. Of an envelope only
+ * where it is late: absence says that it came in time.
+ * @param latestMs the latest that is believed
  */
-function noted(accepted: Accepted, { isDateBelieved }: Source, nowMs: number): Accepted {
+function noted(accepted: Accepted, { isDateBelieved }: Source, nowMs: number, latestMs: number): Accepted {
   const { form, time, notedMs: said } = accepted.message;
   const isSilent = form === 'envelope' && said === undefined;
   if (isDateBelieved && isSilent) return accepted;
-  const known = isDateBelieved ? Math.min(said ?? nowMs, nowMs) : nowMs;
+  const known = isDateBelieved ? Math.min(said ?? nowMs, latestMs) : nowMs;
   const notedMs = form !== 'envelope' || isLate({ time, notedMs: known }) ? known : undefined;
   return notedMs === said ? accepted : { ...accepted, message: { ...accepted.message, notedMs } };
 }
 
 /**
- * Puts a message before the node; resolves once its verdict is durable. Throws what Pipeline.submit throws.
- * @param overrules what is said of it that nothing covers counts, also against an earlier word of this node
+ * Whether a message is dated by this node's clock: by that it was kept no later, unless the node gave way to a date that its
+ * clock has not reached.
  */
-export const keepFrom = (
+function isOwnDate({ message }: Accepted, { isDateBelieved }: Source, nowMs: number): boolean {
+  const saidMs = message.notedMs ?? (message.form === 'envelope' ? 0 : Number.POSITIVE_INFINITY);
+  return !isDateBelieved || saidMs > nowMs;
+}
+
+/**
+ * Puts a message before the node; resolves once its verdict is durable. Throws what Pipeline.submit throws.
+ * @param overrules what is said of it that nothing covers counts, also against an earlier word of this node and its clock
+ */
+export function keepFrom(
   source: Source,
   accepted: Accepted,
   { pipeline, now }: IntakeOptions,
   overrules = false,
-): Promise<Verdict> =>
-  pipeline.submit(noted(accepted, source, now()), { isPassedOn: source.isPassedOn, overrules });
+): Promise<Verdict> {
+  const { isPassedOn } = source;
+  const nowMs = now();
+  if (overrules) {
+    const asSaid = noted(accepted, source, nowMs, Number.POSITIVE_INFINITY);
+    return pipeline.submit(asSaid, { isPassedOn, weight: 'overrules' });
+  }
+  const weight = isOwnDate(accepted, source, nowMs) ? 'yields' : 'counts';
+  return pipeline.submit(noted(accepted, source, nowMs, nowMs), { isPassedOn, weight });
+}

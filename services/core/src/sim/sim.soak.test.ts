@@ -34,6 +34,13 @@ test('seeds that once had messages that nothing confirmed, for ever', { timeout:
   }
 });
 
+test('a seed whose hidden node once did not give way to dates ahead of its clock', {
+  timeout: HOUR_MS,
+}, async () => {
+  const { faults } = await simulate({ seed: 800437, nodes: 6, steps: 151, isHostile: true });
+  assert.deepEqual(faults, []);
+});
+
 test('a seed whose nodes once had equal sums of unequal dates', { timeout: HOUR_MS }, async () => {
   const { faults } = await simulate({ seed: 700634, nodes: 5, steps: 60, isHostile: false });
   assert.deepEqual(faults, []);

@@ -1,13 +1,19 @@
 import type { MessageStatus, SyncKey } from '@skerry/protocol';
 import type { Accepted, Verdict } from '../accepted.ts';
 
+/**
+ * What is said of a message that nothing covers, against what is kept of it: an earlier word `counts`; any word `overrules`
+ * what is kept, or `yields` to it.
+ */
+export type Weight = 'counts' | 'overrules' | 'yields';
+
 /** A message that is put before the node: new, sent again, or in line to be decided again. */
 export interface Candidate {
   readonly accepted: Accepted;
   /** Milliseconds since 1970: while it lacks something, it is pending until then, and rejected after. */
   readonly decideByMs: number;
-  /** What is said of it that nothing covers takes the place of what is kept, also where that was said earlier. */
-  readonly overrules?: boolean | undefined;
+  /** Left out: it counts. */
+  readonly weight?: Weight | undefined;
   /** It is kept already, and known now to be there since another time. */
   readonly isRedated?: boolean | undefined;
 }

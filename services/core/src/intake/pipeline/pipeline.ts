@@ -9,7 +9,7 @@ import type { Accepted, Verdict } from '../accepted.ts';
 import { findKind } from '../kinds.ts';
 import { acceptStored, ContentUnreadable, type ReadContentFile, type StoredMessage } from '../stored.ts';
 import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply-batch.ts';
-import type { Candidate } from './decided.ts';
+import type { Candidate, Weight } from './decided.ts';
 import type { PipelineObserver } from './observer.ts';
 import { findExpired, putInLine, readLine, takeFromLine } from './reconsider-queue.ts';
 import type { Committed } from './statement.ts';
@@ -47,14 +47,14 @@ export interface PipelineOptions {
 interface SubmitOptions {
   /** Other nodes hear of it from this one, where it is new. */
   readonly isPassedOn?: boolean;
-  /** What is said of it that nothing covers counts, also against an earlier word of this node. */
-  readonly overrules?: boolean;
+  /** Of what is said of it that nothing covers. Left out: it counts. */
+  readonly weight?: Weight;
 }
 
 interface Waiting {
   readonly accepted: Accepted;
   readonly isPassedOn: boolean;
-  readonly overrules: boolean;
+  readonly weight: Weight;
   readonly resolve: (verdict: Verdict) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -114,14 +114,14 @@ export class Pipeline {
    */
   async submit(
     accepted: Accepted,
-    { isPassedOn = false, overrules = false }: SubmitOptions = {},
+    { isPassedOn = false, weight = 'counts' }: SubmitOptions = {},
   ): Promise<Verdict> {
     this.#reserve.take();
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ accepted, isPassedOn, overrules, resolve, reject });
+      this.#queue.push({ accepted, isPassedOn, weight, resolve, reject });
       this.#start();
     });
   }
@@ -237,7 +237,7 @@ export class Pipeline {
     const { write, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
     const decideByMs = nowMs + pendingHorizonMs;
-    const candidates = batch.map(({ accepted, overrules }) => ({ accepted, decideByMs, overrules }));
+    const candidates = batch.map(({ accepted, weight }) => ({ accepted, decideByMs, weight }));
     const startMs = performance.now();
     this.#writingSinceMs = startMs;
     let applied: Applied;

@@ -35,11 +35,13 @@ const isSameButDate = (a: SyncFields, b: SyncFields) =>
 /** What a candidate does to what is kept. */
 type Step = 'nothing' | 'redate' | 'restate';
 
-function stepOf({ accepted, overrules }: Candidate, known: Known): Step {
+function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known): Step {
+  if (weight === 'yields') return 'nothing';
   const theirs = fieldsOfAccepted(accepted);
-  const isTaken = overrules
-    ? uncoveredText(theirs) !== uncoveredText(known.fields)
-    : isEarlierStatement(theirs, known.fields);
+  const isTaken =
+    weight === 'overrules'
+      ? uncoveredText(theirs) !== uncoveredText(known.fields)
+      : isEarlierStatement(theirs, known.fields);
   if (!isTaken) return 'nothing';
   if (isSameButDate(theirs, known.fields)) return 'redate';
   return known.status === 'forgotten' ? 'nothing' : 'restate';
