@@ -59,6 +59,12 @@ export interface IntakeOptions {
   readonly now: () => number;
 }
 
+/**
+ * How far ahead of this node's clock a date is believed to which it gives way: clocks that differ by more are not wrong by
+ * accident.
+ */
+export const AHEAD_MAX_MS = 24 * 3_600_000;
+
 export const secondsOf = ({ now }: Pick<IntakeOptions, 'now'>) => Math.floor(now() / 1000);
 
 /** Reads the content of a verified message, from its file where it is one. Throws what acceptMessage throws. */
@@ -111,7 +117,7 @@ export function keepFrom(
   const { isPassedOn } = source;
   const nowMs = now();
   if (overrules) {
-    const asSaid = noted(accepted, source, nowMs, Number.POSITIVE_INFINITY);
+    const asSaid = noted(accepted, source, nowMs, nowMs + AHEAD_MAX_MS);
     return pipeline.submit(asSaid, { isPassedOn, weight: 'overrules' });
   }
   const weight = isOwnDate(accepted, source, nowMs) ? 'yields' : 'counts';

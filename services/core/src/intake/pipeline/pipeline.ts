@@ -68,7 +68,8 @@ interface Waiting {
 
 /**
  * Group commit: while one batch is being written, and a moment longer where it is of several messages, the next one gathers,
- * so that a busy node pays for one commit per batch and an idle one waits for nobody. `submit` resolves after the commit; what it acknowledged survives any crash.
+ * so that a busy node pays for one commit per batch and an idle one waits for nobody. `submit` resolves after the commit;
+ * what it acknowledged survives any crash.
  *
  * Between batches it decides again what stands in line: messages whose verdict hung on something that changed.
  */
@@ -208,7 +209,8 @@ export class Pipeline {
     let last = 0;
     try {
       while (this.#queue.length > 0 || this.#mayDecide) {
-        if (last > 1 && this.#queue.length < GATHERED_ENOUGH) await delay(GATHER_MS);
+        const { length } = this.#queue;
+        if (last > 1 && length > 0 && length < GATHERED_ENOUGH) await delay(GATHER_MS);
         const batch = this.#takeBatch();
         last = batch.length;
         if (last > 0) await this.#write(batch);
