@@ -8,7 +8,7 @@ export interface WatchOptions {
   readonly cursor?: string | undefined;
   /** Only events of these kinds; of all where it is left out. */
   readonly kinds?: readonly EventKind[] | undefined;
-  /** `shared`: each message with its body, so that its hash and signature can be checked (`verifyShared`). */
+  /** `shared`: each message, and each that changed an instance, with its body, so that its hash and signature can be checked (`verifyShared`). */
   readonly bodies?: 'shared' | undefined;
   readonly signal: AbortSignal;
   /** Told of each lost connection, before the next try. */

@@ -148,7 +148,16 @@ export const NETWORK_EVENTS = {
     'message_unconfirmed',
     Type.Object({ item_hash: MessageHash, confirmation: Confirmation }),
   ),
-  instance: eventOf('instance', InstanceView),
+  instance: Type.Object({
+    ...eventOf('instance', InstanceView).properties,
+    cause: Type.Optional(
+      Type.Union([MessageHash, Type.Null()], {
+        description:
+          'the message that changed it; null where several did at once, where one was taken back, and in events of older releases',
+      }),
+    ),
+    shared: SharedBody,
+  }),
   instance_removed: eventOf('instance_removed', Type.Object({ instance_id: Hash })),
   /** A run of a program that ended, as the compute node told it. */
   program_executed: eventOf(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
-import { nodeIdOf, proveInstance } from '@skerry/protocol';
+import { type InstanceView, nodeIdOf, proveInstance, verifyShared } from '@skerry/protocol';
 import { createTestCore, instanceContent, SSH_KEY, signers, type TestCore } from '../testing/core.ts';
 
 const nodeOf = (address: string) => ({ node_id: nodeIdOf(address), node_address: address });
@@ -116,6 +116,37 @@ describe('instances', () => {
       code: 'INVALID_CONTENT',
     });
     assert.equal(proveInstance({ view, shared: [null, ...shared] }, schedulers).isWhole, false);
+  });
+
+  test('an event says which message changed the instance, and bodies=shared gives it: a reader folds each state anew', async () => {
+    const { next_cursor: start } = (await core.get('/events?cursor=latest')).body;
+    const id = (await create()).body.instance_id;
+    const change = { type: 'INSTANCE_UPDATE', content: { instance_id: id, name: 'a' } };
+    const sent = [
+      await core.send(signers.node, status(id, 'preparing', 5)),
+      await core.send(signers.alice, change),
+      await core.send(signers.node, status(id, 'running', 10)),
+    ].map(({ body }) => body.item_hash);
+    const forgotten = { type: 'FORGET', content: { hashes: [sent[1]] } };
+    await core.send(signers.alice, forgotten);
+    const listed = `/events?cursor=${start}&kinds=instance`;
+    const events: { cause: string | null; shared: string | null; data: InstanceView }[] = (
+      await core.get(`${listed}&bodies=shared`)
+    ).body.events;
+    assert.deepEqual([events[0]!.cause, ...events.slice(2).map(({ cause }) => cause)], [id, ...sent, null]);
+    assert.equal(events.at(-1)!.shared, null, 'what was taken back is the word of the node');
+    const schedulers = new Set([signers.scheduler.address]);
+    for (const [at, { cause, data }] of events.slice(0, -1).entries()) {
+      const shared = events.slice(0, at + 1).map((event) => event.shared);
+      const verdict = proveInstance({ view: data, shared }, schedulers);
+      assert.deepEqual([verdict.isWhole, verdict.differences], [true, []], String(at));
+      assert.equal(verifyShared(shared.at(-1)!, Number.MAX_SAFE_INTEGER).itemHash, cause);
+    }
+    const plain = (await core.get(listed)).body.events;
+    assert.deepEqual(
+      plain,
+      events.map(({ shared: _, ...event }) => event),
+    );
   });
 
   test('a status counts only by the allocated node, an allocation only by a trusted scheduler', async () => {

@@ -192,7 +192,13 @@ export interface Schema {
     effective_at: number;
     stamps: Json<InstanceStamps>;
   };
-  events: { seq: number; kind: NetworkEvent['kind']; data: Json<unknown>; time_ms: number };
+  events: {
+    seq: number;
+    kind: NetworkEvent['kind'];
+    data: Json<unknown>;
+    time_ms: number;
+    cause: string | null;
+  };
   event_counter: { id: Generated<boolean>; last_seq: number };
   set_changes: {
     seq: number;

@@ -37,6 +37,7 @@ export const EventView = Type.Object(
     kind: Type.String(),
     time_ms: Type.Integer({ description: 'Unix milliseconds' }),
     data: Type.Unknown({ description: 'what changed; its form follows from the kind' }),
+    cause: NETWORK_EVENTS.instance.properties.cause,
     shared: NETWORK_EVENTS.message.properties.shared,
   },
   { title: 'Event' },

@@ -8,7 +8,7 @@ import {
 import { sql } from 'kysely';
 import { rowOf, stateOf } from '../../state/instances/rows.ts';
 import type { Schema } from '../../store/schema.ts';
-import { type Change, Effect, type Step, type Writing } from '../effect.ts';
+import { type Change, Effect, hashOf, made, type Step, undone, type Writing } from '../effect.ts';
 
 interface InstanceChange {
   readonly instanceId: string;
@@ -65,6 +65,38 @@ async function foldAgain(
 const mayNeedAll = ({ data: { fold }, undo }: Step<InstanceChange>) =>
   undo || fold.stage === 'creation' || fold.stage === 'allocation';
 
+/** An instance after a change, and the message that it follows from: null where it was not one alone. */
+interface Changed {
+  readonly state: InstanceState | undefined;
+  readonly cause: string | null;
+}
+
+/** Each change that is made one by one. */
+function applyAll(
+  steps: readonly Step<InstanceChange>[],
+  old: InstanceState | undefined,
+  schedulers: ReadonlySet<string>,
+): Changed[] {
+  let at = old;
+  return steps.flatMap((step) => {
+    const before = at;
+    at = step.data.fold.apply(at, schedulers);
+    return at === before ? [] : [{ state: at, cause: hashOf(step) }];
+  });
+}
+
+/** The same for those that may turn on earlier messages: all at once. */
+async function applyAgain(
+  steps: readonly Step<InstanceChange>[],
+  instanceId: string,
+  writing: Writing,
+): Promise<Changed[]> {
+  const [only, ...others] = made(steps);
+  const isAlone = only !== undefined && others.length === 0 && undone(steps).length === 0;
+  const state = await foldAgain(writing, instanceId);
+  return [{ state, cause: isAlone ? hashOf(only) : null }];
+}
+
 /** The common case, a change or a status, is one step; what may turn on earlier messages is folded from all of them. */
 async function writeInstances(steps: readonly Step<InstanceChange>[], writing: Writing): Promise<void> {
   const byId = Map.groupBy(steps, ({ data }) => data.instanceId);
@@ -79,17 +111,19 @@ async function writeInstances(steps: readonly Step<InstanceChange>[], writing: W
   const removed: string[] = [];
   for (const [instanceId, own] of byId) {
     const old = before.get(instanceId);
-    const state = own.some(mayNeedAll)
-      ? await foldAgain(writing, instanceId)
-      : own.reduce((at, { data }) => data.fold.apply(at, schedulers), old);
-    if (state === old) continue;
-    if (state) {
-      changed.push(state);
-      events.push({ kind: 'instance', data: instanceViewOf(state) });
-    } else {
-      removed.push(instanceId);
-      events.push({ kind: 'instance_removed', data: { instance_id: instanceId } });
-    }
+    const all = own.some(mayNeedAll)
+      ? await applyAgain(own, instanceId, writing)
+      : applyAll(own, old, schedulers);
+    const last = all.at(-1);
+    if (!last || last.state === old) continue;
+    if (last.state) changed.push(last.state);
+    else removed.push(instanceId);
+    for (const { state, cause } of all)
+      events.push(
+        state
+          ? { kind: 'instance', data: instanceViewOf(state), cause }
+          : { kind: 'instance_removed', data: { instance_id: instanceId } },
+      );
   }
   if (removed.length > 0) await trx.deleteFrom('instances').where('instance_id', 'in', removed).execute();
   if (changed.length > 0) await upsert(writing, changed);

@@ -3,7 +3,7 @@ import type { NetworkEvent } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
-type Draft<E> = E extends NetworkEvent ? Pick<E, 'kind' | 'data'> : never;
+type Draft<E> = E extends NetworkEvent ? Pick<E, Extract<keyof E, 'kind' | 'data' | 'cause'>> : never;
 export type EventDraft = Readonly<Draft<NetworkEvent>>;
 
 /** All who write wait for whoever holds the lock: a process that is frozen with it loses it after this. */
@@ -23,6 +23,8 @@ export async function lockEvents(trx: Transaction<Schema>): Promise<number> {
   return row.last_seq;
 }
 
+const causeOf = (event: EventDraft) => (event.kind === 'instance' ? (event.cause ?? null) : null);
+
 /** Numbers the events from `lastSeq` on and writes them. The caller holds the lock. */
 export async function appendEvents(
   { trx, copy }: Writer<Schema>,
@@ -32,8 +34,14 @@ export async function appendEvents(
 ): Promise<void> {
   await copy(
     'events',
-    ['seq', 'kind', 'data', 'time_ms'],
-    events.map((event, index) => [lastSeq + index + 1, event.kind, JSON.stringify(event.data), nowMs]),
+    ['seq', 'kind', 'data', 'time_ms', 'cause'],
+    events.map((event, index) => [
+      lastSeq + index + 1,
+      event.kind,
+      JSON.stringify(event.data),
+      nowMs,
+      causeOf(event),
+    ]),
   );
   await trx
     .updateTable('event_counter')

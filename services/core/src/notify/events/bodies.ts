@@ -6,13 +6,20 @@ import type { EventLog } from './log.ts';
 
 type Log = Pick<EventLog, 'read' | 'readKinds' | 'lastCursor' | 'wakes'>;
 
-/** The event log, with the message itself in each event of one that came into force. */
+/** The message that an event can be checked by: the one that came into force, or that changed an instance. */
+function causeOf(event: NetworkEvent): string | null {
+  if (event.kind === 'message') return event.data.item_hash;
+  return event.kind === 'instance' ? (event.cause ?? null) : null;
+}
+
+/** The event log, with the message itself in each event of one that came into force, or that changed an instance. */
 export function withBodies({ db, events: log }: { readonly db: Kysely<Schema>; readonly events: Log }): Log {
   const add = async (events: readonly NetworkEvent[]): Promise<NetworkEvent[]> => {
-    const hashes = events.flatMap((event) => (event.kind === 'message' ? [event.data.item_hash] : []));
-    const texts = await readProvable(db, hashes);
+    const texts = await readProvable(db, [...new Set(events.flatMap((event) => causeOf(event) ?? []))]);
     return events.map((event) =>
-      event.kind === 'message' ? { ...event, shared: texts.get(event.data.item_hash) ?? null } : event,
+      event.kind === 'message' || event.kind === 'instance'
+        ? { ...event, shared: texts.get(causeOf(event) ?? '') ?? null }
+        : event,
     );
   };
   return {

@@ -46,8 +46,11 @@ export function parseCursor(cursor: string): number {
   return seq;
 }
 
-const eventOf = (row: Selectable<Schema['events']>) =>
-  ({ cursor: String(row.seq), kind: row.kind, time_ms: row.time_ms, data: row.data }) as NetworkEvent;
+const eventOf = ({ seq, kind, time_ms, data, cause }: Selectable<Schema['events']>) =>
+  ({
+    ...{ cursor: String(seq), kind, time_ms, data },
+    ...(kind === 'instance' ? { cause } : {}),
+  }) as NetworkEvent;
 
 interface Stretch {
   readonly from: number;
