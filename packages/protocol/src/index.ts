@@ -40,6 +40,7 @@ export {
   proveInstance,
   type ToldInstance,
 } from './instances/prove.ts';
+export { type InstanceMessage, readInstanceMessage } from './instances/read.ts';
 export type { InstanceStamps, InstanceState } from './instances/state.ts';
 export { instanceViewOf } from './instances/view.ts';
 export type { NetworkAggregateContent } from './network-form/content/aggregate.ts';

@@ -119,12 +119,12 @@ const instance = fields({
 export type Instance = Read<typeof instance>;
 export const readInstance = instance;
 /** With all that it follows from. */
-const provableInstance: Reader<Instance & { readonly whole: unknown }> = (value, at) => ({
+export const readProvableInstance: Reader<Instance & { readonly whole: unknown }> = (value, at) => ({
   ...instance(value, at),
   whole: value,
 });
 export const readProvableInstances = fields({
-  instances: rows(provableInstance),
+  instances: rows(readProvableInstance),
   pagination: fields({ total: number }),
 });
 export const readInstances = fields({

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { fields, text } from '../pure/read.ts';
 import type { LiveState, LiveWish } from '../workers/live.ts';
@@ -20,6 +20,7 @@ const IDLE: LiveState = {
   lagMs: null,
   rows: [],
   first: 0,
+  changes: [],
 };
 
 const live = signal<LiveState>(IDLE);
@@ -28,14 +29,21 @@ let starting = false;
 type Rows = Pick<LiveWish, 'from' | 'size' | 'filter'>;
 const NO_ROWS: Rows = { from: null, size: 0, filter: { type: '', channel: '', sender: '' } };
 let wanted = NO_ROWS;
+let machine = '';
 
 const send = () => {
-  if (running) running.worker.wish({ url: running.url, cursor: running.cursor, ...wanted });
+  if (running) running.worker.wish({ url: running.url, cursor: running.cursor, ...wanted, machine });
 };
 
 /** Rows that are wanted from now on; undefined: none. */
 export function wantRows(rows: Rows = NO_ROWS): void {
   wanted = rows;
+  send();
+}
+
+/** The machine whose changes are wanted from now on; empty: none. */
+export function wantChanges(id: string): void {
+  machine = id;
   send();
 }
 
@@ -62,9 +70,12 @@ async function start(url: string): Promise<void> {
   }
 }
 
-/** What happens in the network now. */
-export function useLive(): LiveState {
+/** The stream itself, for whoever is not drawn again with all that comes. */
+export function useStream(): Signal<LiveState> {
   const { coreUrl } = useNetwork();
   useEffect(() => void start(coreUrl), [coreUrl]);
-  return live.value;
+  return live;
 }
+
+/** What happens in the network now. */
+export const useLive = (): LiveState => useStream().value;

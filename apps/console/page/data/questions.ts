@@ -58,6 +58,9 @@ export function useService<T>(
   return { ...answered, isKnown: base !== null };
 }
 
+/** A machine with what it follows from. */
+export const instancePath = (id: string) => `/api/v0/instances/${encodeURIComponent(id)}?bodies=shared`;
+
 export const useInfo = () => useCore('/api/v0/info/public.json', readInfo, SELDOM_MS);
 export const useHealth = () => useCore('/api/v0/health', readHealth, OFTEN_MS, [503]);
 export const useMetrics = () => useCore('/metrics.json', readMetrics);

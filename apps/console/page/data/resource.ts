@@ -30,16 +30,33 @@ function untilShown(signal: AbortSignal): Promise<void> {
   });
 }
 
-const pause = (ms: number, signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
+/** Those that wait until they ask again, by what they ask for. */
+const pauses = new Map<string, Set<() => void>>();
+
+/** Has it asked for now: something has just changed it. */
+export function askAgain(key: string): void {
+  for (const end of pauses.get(key) ?? []) end();
+}
+
+function pause(key: string, ms: number, signal: AbortSignal): Promise<void> {
+  const own = pauses.get(key) ?? new Set();
+  pauses.set(key, own);
+  return new Promise((resolve) => {
+    const end = () => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      own.delete(end);
+      if (own.size === 0) pauses.delete(key);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+    own.add(end);
   });
+}
 
 async function keepAsking<T>(
+  key: string,
   load: Load<T>,
   everyMs: number,
   state: Signal<Resource<T>>,
@@ -53,7 +70,7 @@ async function keepAsking<T>(
       if (!stop.aborted) state.value = { ...state.value, failure: failureOf(error) };
     }
     if (everyMs === Number.POSITIVE_INFINITY && !state.value.failure) return;
-    await pause(Math.min(everyMs, 30_000), stop);
+    await pause(key, Math.min(everyMs, 30_000), stop);
     await untilShown(stop);
   }
 }
@@ -63,7 +80,7 @@ export function useResource<T>(key: string, load: Load<T>, everyMs: number): Res
   const state = useMemo(() => signal<Resource<T>>(EMPTY), [key]);
   useEffect(() => {
     const stop = new AbortController();
-    void keepAsking(load, everyMs, state, stop.signal);
+    void keepAsking(key, load, everyMs, state, stop.signal);
     return () => stop.abort();
   }, [key]);
   return state.value;

@@ -93,14 +93,17 @@ test("a machine's history, newest first, in words", () => {
     ...{ item_type: 'inline', item_content: null, shared: null, content },
   });
   const post = (type: string, content: unknown) => told('POST', { type, content });
-  const steps = timelineOf([
-    told('INSTANCE', { name: 'a' }, 1),
-    post('net-instance-status', { phase: 'failed', reason: { message: 'no disk' }, observed_at_ms: 5_000 }),
-    post('net-allocation', { node_id: 'n', ipv6: 'fd00::1', decided_at_ms: 3_000 }),
-    post('net-allocation', { node_id: null, reason: { message: 'no room' }, decided_at_ms: 2_000 }),
-    post('another', null),
-    told('POST', 'no object', 0),
-  ]);
+  const steps = timelineOf(
+    [
+      told('INSTANCE', { name: 'a' }, 1),
+      post('net-instance-status', { phase: 'failed', reason: { message: 'no disk' }, observed_at_ms: 5_000 }),
+      post('net-allocation', { node_id: 'n', ipv6: 'fd00::1', decided_at_ms: 3_000 }),
+      post('net-allocation', { node_id: null, reason: { message: 'no room' }, decided_at_ms: 2_000 }),
+      post('another', null),
+      told('POST', 'no object', 0),
+    ],
+    undefined,
+  );
   assert.deepEqual(
     steps.map(({ what, why, node: at, atMs }) => [what, why, at, atMs]),
     [
@@ -112,6 +115,30 @@ test("a machine's history, newest first, in words", () => {
       ['POST', null, null, 0],
     ],
   );
+});
+
+test('a status counts by a node that a believed scheduler gave the machine to, an allocation by such a scheduler', () => {
+  const by = (sender: string, type: string, content: object) => ({
+    ...{ item_hash: 'h', sender, type: 'POST', time: 1 },
+    content: { type, content },
+  });
+  const placed = { node_id: 'n', node_address: '0xnode', ipv6: 'fd00::1', decided_at_ms: 1_000 };
+  const messages = [
+    by('0xscheduler', 'net-allocation', placed),
+    by('0xstranger', 'net-allocation', { ...placed, node_address: '0xother', decided_at_ms: 2_000 }),
+    by('0xnode', 'net-instance-status', { phase: 'running', observed_at_ms: 3_000 }),
+    by('0xother', 'net-instance-status', { phase: 'failed', observed_at_ms: 4_000 }),
+  ];
+  const doubts = (schedulers: readonly string[] | undefined) =>
+    timelineOf(messages, schedulers).map(({ what, doubt }) => [what, doubt !== null]);
+  assert.deepEqual(doubts(['0xscheduler']), [
+    ['failed', true],
+    ['running', false],
+    ['placed', true],
+    ['placed', false],
+  ]);
+  assert.ok(doubts([]).every(([, isDoubted]) => isDoubted));
+  assert.ok(doubts(undefined).every(([, isDoubted]) => !isDoubted));
 });
 
 test('hashes that a content names, each once, however deep', () => {

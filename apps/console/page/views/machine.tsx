@@ -1,20 +1,14 @@
-import {
-  type Explanation,
-  type Instance,
-  readExplanation,
-  readInstance,
-  readWholeMessages,
-} from '../data/answers.ts';
+import { type Explanation, type Instance, readExplanation, readProvableInstance } from '../data/answers.ts';
 import { identity } from '../data/identity.ts';
 import { messageLink, nodeLink, useNetwork } from '../data/network.ts';
 import { useProof } from '../data/prove.ts';
-import { useCore, useService } from '../data/questions.ts';
-import { Badge, DateTime, Facts, Hash, Mark, type MarkKind, Panel, Safe, Time } from '../parts/basic.tsx';
+import { instancePath, useCore, useService } from '../data/questions.ts';
+import { Badge, Facts, Hash, Mark, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Lazy } from '../parts/lazy.tsx';
-import { Empty, Loaded, Unknown } from '../parts/states.tsx';
+import { Loaded, Unknown } from '../parts/states.tsx';
 import { cores, mebibytes, score } from '../pure/format.ts';
 import { linkTo } from '../pure/route.ts';
-import { type Step, timelineOf } from '../pure/timeline.ts';
+import { TimelinePanel } from './machine/timeline.tsx';
 import { MachineAddress } from './machine-address.tsx';
 import { PhaseBadge } from './machines.tsx';
 import { WhyPanel } from './names/why.tsx';
@@ -82,100 +76,34 @@ function PlacePanel({ id }: { readonly id: string }) {
   );
 }
 
-interface Marked {
-  readonly mark: MarkKind;
-  /** What is wrong with it. */
-  readonly failure?: string | undefined;
-}
-
-const StepLine = ({ step, marked }: { readonly step: Step; readonly marked: Marked }) => (
-  <li>
-    <span class="when-step muted">
-      <DateTime ms={step.atMs} />
-    </span>
-    <span class="grow stack">
-      <span>
-        <Mark kind={marked.mark} />{' '}
-        <b>
-          <Safe text={step.what} limit={40} />
-        </b>{' '}
-        {step.node === null ? null : <Hash value={step.node} href={nodeLink(step.node)} />}
-      </span>
-      {step.why === null ? null : (
-        <span class="muted">
-          <Safe text={step.why} limit={300} />
-        </span>
-      )}
-      {marked.failure === undefined ? null : (
-        <span class="wrong">
-          <Safe text={marked.failure} limit={300} />
-        </span>
-      )}
-    </span>
-    <span class="stack">
-      <Hash value={step.message.item_hash} href={messageLink(step.message.item_hash)} />
-      <span class="muted">
-        by <Hash value={step.message.sender} />
-      </span>
-    </span>
-  </li>
-);
-
-const TOLD_MAX = 100;
-
-/** What was told of it, each signed by who tells it. */
-function TimelinePanel({ id }: { readonly id: string }) {
-  const { coreUrl } = useNetwork();
-  const told = useCore(
-    `/api/v0/messages.json?refs=${id}&pagination=${TOLD_MAX}&bodies=shared`,
-    readWholeMessages,
-  );
-  const asked = useCore(`/api/v0/messages.json?hashes=${id}&bodies=shared`, readWholeMessages, 60_000);
-  const steps = timelineOf([...(asked.value?.messages ?? []), ...(told.value?.messages ?? [])]);
-  const rows = steps.map(({ message }) => message);
-  const proof = useProof('messages', rows.length === 0 ? undefined : { coreUrl, rows });
-  const markedOf = (hash: string): Marked => {
-    if (proof.kind === 'failed') return { mark: 'said' };
-    const judged =
-      proof.kind === 'proven' ? proof.value.find(({ itemHash }) => itemHash === hash) : undefined;
-    if (judged === undefined) return { mark: 'waiting' };
-    return judged.failure === undefined
-      ? { mark: 'proven' }
-      : { mark: 'wrong', failure: judged.failure.message };
-  };
-  return (
-    <Panel title="What happened to it" wide aside="each line is a signed message">
-      <Loaded from={told} lines={5}>
-        {() =>
-          steps.length === 0 ? (
-            <Empty title="Nothing was told of it yet." />
-          ) : (
-            <ul class="lines timeline">
-              {steps.map((step) => (
-                <StepLine
-                  key={step.message.item_hash}
-                  step={step}
-                  marked={markedOf(step.message.item_hash)}
-                />
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </Panel>
-  );
-}
-
-function AboutPanel({
-  machine,
-  hostname,
-}: {
-  readonly machine: Instance;
+interface AboutProps {
+  readonly machine: Instance & { readonly whole: unknown };
   readonly hostname: string | undefined;
-}) {
+}
+
+/** How a machine is, and whether that follows from what was signed. */
+function AboutPanel({ machine, hostname }: AboutProps) {
   const { node_id: node } = machine;
+  const schedulers = useNetwork().info?.trust.schedulers.value;
+  const proof = useProof('machines', schedulers && { rows: [machine.whole], schedulers });
+  const judged = proof.kind === 'proven' ? proof.value[0] : undefined;
   return (
-    <Panel title="About it" aside={<PhaseBadge phase={machine.phase} />}>
+    <Panel
+      title="About it"
+      aside={
+        <span data-whole={judged?.kind ?? 'waiting'}>
+          <PhaseBadge phase={machine.phase} /> <Mark kind={judged?.kind ?? 'waiting'} />
+        </span>
+      }
+    >
+      {judged === undefined ? null : (
+        <p class={judged.kind === 'wrong' ? 'wrong' : 'muted'}>
+          <Safe
+            text={judged.kind === 'proven' ? `All of it follows ${judged.why}.` : judged.why}
+            limit={300}
+          />
+        </p>
+      )}
       {machine.reason === null ? null : (
         <p>
           <Safe text={machine.reason.message} limit={300} /> <code>{machine.reason.code}</code>
@@ -209,7 +137,7 @@ function AboutPanel({
 
 /** One machine: how it is, what happened to it, why it is where it is and why its name answers. */
 export function MachinePage({ id }: { readonly id: string }) {
-  const asked = useCore(`/api/v0/instances/${encodeURIComponent(id)}`, readInstance);
+  const asked = useCore(instancePath(id), readProvableInstance);
   const names = useProof('hostnames', asked.value ? { ids: [asked.value.instance_id] } : undefined);
   return (
     <>

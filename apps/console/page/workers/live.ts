@@ -6,7 +6,14 @@ import { EventText, Rate, Ring } from '../pure/stream.ts';
  * a few times a second.
  */
 
-const readEvent = fields({ cursor: text, kind: text, time_ms: number, data: anything, shared: maybe(text) });
+const readEvent = fields({
+  cursor: text,
+  kind: text,
+  time_ms: number,
+  data: anything,
+  ...{ cause: maybe(text), shared: maybe(text) },
+});
+const readMachine = fields({ instance_id: text });
 const readHeader = fields({
   item_hash: text,
   type: text,
@@ -24,6 +31,18 @@ export type LiveMessage = Read<typeof readHeader> & {
   readonly shared: string | null;
 };
 
+/** A machine that was changed, and by what, as the core node tells it. */
+export interface LiveChange {
+  readonly number: number;
+  readonly atMs: number;
+  /** The machine after the change. */
+  readonly data: unknown;
+  /** The message that changed it; null where it was not one alone. */
+  readonly cause: string | null;
+  /** What proves that. */
+  readonly shared: string | null;
+}
+
 export interface LiveState {
   readonly status: 'connecting' | 'live' | 'lost';
   /** Why the connection was lost. */
@@ -38,6 +57,8 @@ export interface LiveState {
   readonly rows: readonly LiveMessage[];
   /** The oldest number that is still kept. */
   readonly first: number;
+  /** The newest changes of the machine that was asked for, newest first. */
+  readonly changes: readonly LiveChange[];
 }
 
 /** What the page asks for. */
@@ -48,6 +69,8 @@ export interface LiveWish {
   readonly from: number | null;
   readonly size: number;
   readonly filter: LiveFilter;
+  /** The machine whose changes are wanted; empty: none. */
+  readonly machine: string;
 }
 
 /** Empty: all. */
@@ -58,6 +81,9 @@ export interface LiveFilter {
 }
 
 const KEPT = 5_000;
+/** Of all machines, and how many of one are told. */
+const CHANGES_KEPT = 300;
+const CHANGES_TOLD = 20;
 /** Of each row that is kept. */
 const BODY_CHARS_MAX = 3_000;
 const RATE_SECONDS = 61;
@@ -67,6 +93,7 @@ const RETRY_BASE_MS = 200;
 const RETRY_MAX_MS = 10_000;
 
 let ring = new Ring<LiveMessage>(KEPT);
+const changes = new Ring<LiveChange & { readonly machine: string }>(CHANGES_KEPT);
 const rate = new Rate(RATE_SECONDS);
 let wish: LiveWish | undefined;
 let status: LiveState['status'] = 'connecting';
@@ -84,6 +111,11 @@ function take(data: string): void {
   ({ cursor } = event);
   const nowMs = Date.now();
   lagMs = Math.max(0, nowMs - event.time_ms);
+  if (event.kind === 'instance') {
+    const { instance_id: machine } = readMachine(event.data, 'the machine');
+    const { data, cause, shared, time_ms: atMs } = event;
+    changes.push({ machine, data, cause, shared, atMs, number: changes.total });
+  }
   if (event.kind !== 'message') return;
   const header = readHeader(event.data, 'the message');
   rate.add(nowMs);
@@ -107,7 +139,7 @@ async function readConnection({ url }: LiveWish): Promise<void> {
   const silence = new AbortController();
   let watchdog = setTimeout(() => silence.abort(), SILENCE_MS);
   try {
-    const asked = `${url}/api/v0/events?kinds=message&bodies=shared&cursor=${encodeURIComponent(cursor)}`;
+    const asked = `${url}/api/v0/events?kinds=message,instance&bodies=shared&cursor=${encodeURIComponent(cursor)}`;
     const headers = { accept: 'text/event-stream' };
     const response = await fetch(asked, { headers, signal: silence.signal, credentials: 'omit' });
     if (!response.ok || !response.body) throw new Error(`the core node answered ${response.status}`);
@@ -153,6 +185,16 @@ function rowsOf({ from, size }: LiveWish): LiveMessage[] {
   return kept;
 }
 
+function changesOf(machine: string): LiveChange[] {
+  const found: LiveChange[] = [];
+  if (machine === '') return found;
+  for (let at = changes.total - 1; at >= changes.first && found.length < CHANGES_TOLD; at--) {
+    const one = changes.at(at)!;
+    if (one.machine === machine) found.push(one);
+  }
+  return found;
+}
+
 function tell(): void {
   if (!wish) return;
   const perSecond = rate.series(Date.now());
@@ -164,6 +206,7 @@ function tell(): void {
     lagMs,
     rows: rowsOf(wish),
     first: ring.first,
+    changes: changesOf(wish.machine),
   };
   postMessage(state);
 }

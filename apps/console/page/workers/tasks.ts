@@ -8,6 +8,7 @@ import { type RecomputedState, recomputeState, type StateTrust } from './digests
 import { type Owner, type Priced, quote } from './explain.ts';
 import { type FoundSystems, findSystems, type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from './listed.ts';
+import { type JudgedChange, judgeChange, type ToldChange } from './machine/change.ts';
 import { type Copies, type CopyAction, workOnCopies } from './machine/copies.ts';
 import { type LogLine, readMachineLogs } from './machine/logs.ts';
 import type { MachineAt } from './machine/machine.ts';
@@ -48,6 +49,11 @@ export interface Tasks {
   readonly machines: {
     readonly asked: { readonly rows: readonly unknown[]; readonly schedulers: readonly string[] };
     readonly answer: readonly JudgedMachine[];
+  };
+  /** Of a change of a machine what its message says. */
+  readonly change: {
+    readonly asked: ToldChange;
+    readonly answer: JudgedChange;
   };
   readonly state: {
     readonly asked: { readonly coreUrl: string; readonly trust: StateTrust };
@@ -144,6 +150,7 @@ const HANDLERS: Handlers = {
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
   listed: ({ rows }) => judgeListed(rows),
   machines: ({ rows, schedulers }) => judgeMachines(rows, schedulers),
+  change: judgeChange,
   state: ({ coreUrl, trust }, onProgress) => recomputeState(coreUrl, trust, onProgress),
   account: (asked, onProgress) => addUp(asked, onProgress),
   address: judgeAddress,

@@ -55,19 +55,33 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
   },
   "a machine's address: the part of its hash": {
     view: `machines/${machineId}`,
-    answers: `**/api/v0/instances/${machineId}`,
+    answers: `**/api/v0/instances/${machineId}?bodies=shared`,
     change: (body) => body.replaceAll(ipv6, `${ipv6.slice(0, -1)}${otherDigit(ipv6.at(-1)!)}`),
     mark: '.facts [data-mark=wrong]',
   },
   "a machine's address: the part of its node": {
     view: `machines/${machineId}`,
-    answers: `**/api/v0/instances/${machineId}`,
+    answers: `**/api/v0/instances/${machineId}?bodies=shared`,
     change: (body) =>
       body.replaceAll(
         ipv6,
         ipv6.replace(/^(.)(.)/, (_, head, digit) => head + otherDigit(digit)),
       ),
     mark: '.facts [data-mark=wrong]',
+  },
+  'how a machine is': {
+    view: `machines/${machineId}`,
+    answers: `**/api/v0/instances/${machineId}?bodies=shared`,
+    change: (body) => body.replace('"cpu":1,', '"cpu":2,'),
+    mark: '[data-whole=wrong]',
+  },
+  'what an event says of a machine': {
+    view: `machines/${machineId}`,
+    answers: '**/api/v0/events?kinds=message,instance&*',
+    ask: (url) => url.replace(/cursor=[^&]*/, 'cursor=0').replace('message,instance', 'instance'),
+    change: (body) => body.replaceAll('\\"decided_at_ms\\":1', '\\"decided_at_ms\\":2'),
+    wrap: asStream,
+    mark: '.timeline [data-mark=wrong]',
   },
   "a line of a machine's history": {
     view: `machines/${machineId}`,
@@ -94,7 +108,7 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
   },
   'a live message': {
     view: 'messages',
-    answers: '**/api/v0/events?kinds=message&*',
+    answers: '**/api/v0/events?kinds=message,instance&*',
     // A stream has no end to wait for: a page of the same events stands in its place.
     ask: (url) => url.replace(/cursor=[^&]*/, 'cursor=0'),
     change: (body) =>
