@@ -16,6 +16,8 @@ export interface Uploaded {
   readonly fileHash: string;
   /** Whether the node had the bytes already: they were not sent again. */
   readonly wasThere: boolean;
+  /** What the node had of it when this began: after an upload that broke off. Bytes. */
+  readonly hadBytes: number;
 }
 
 /** How far a file is: hashed from 0 to 1, since the signature covers the hash; sent from 1 to 2. */
@@ -127,15 +129,20 @@ async function sendFile(
   file: File,
   hash: string,
   tell: Tell,
-): Promise<string> {
+): Promise<Pick<Uploaded, 'itemHash' | 'hadBytes'>> {
   if (file.size >= PARTS_FROM_BYTES) {
+    let hadBytes: number | undefined;
     const itemHash = await storeInParts(core, file, hash, {
+      onPart: (received) => {
+        hadBytes ??= received;
+      },
       send: (url, rest, offset) =>
         sendRest(url, rest, (part) => tell(1 + (offset + part * rest.size) / file.size)),
     });
-    if (itemHash !== undefined) return itemHash;
+    if (itemHash !== undefined) return { itemHash, hadBytes: hadBytes ?? 0 };
   }
-  return sendWhole({ core, file, hash, signature: await core.signer.sign(hash) }, tell);
+  const signature = await core.signer.sign(hash);
+  return { itemHash: await sendWhole({ core, file, hash, signature }, tell), hadBytes: 0 };
 }
 
 /** Hashes a file, has it signed and sends it, unless the node has its bytes. Throws AppError. */
@@ -150,8 +157,7 @@ export async function upload(
   const fileHash = await hashOf(file, tell);
   const wasThere = await isThere(core, fileHash, file.size);
   const content = { item_type: 'storage', item_hash: fileHash, size: file.size };
-  const itemHash = wasThere
-    ? (await core.postMessage({ type: 'STORE', content })).item_hash
-    : await sendFile(core, file, fileHash, tell);
-  return { itemHash, fileHash, wasThere };
+  if (!wasThere) return { ...(await sendFile(core, file, fileHash, tell)), fileHash, wasThere };
+  const { item_hash: itemHash } = await core.postMessage({ type: 'STORE', content });
+  return { itemHash, fileHash, wasThere, hadBytes: file.size };
 }

@@ -112,18 +112,19 @@ export async function storeInParts(
   hash: string,
   options: PartsOptions = {},
 ): Promise<string | undefined> {
-  let offset = 0;
+  let [offset, received, tries] = [0, 0, 0];
   try {
-    let place = await findPlace({ core, file, hash });
+    const place = await findPlace({ core, file, hash });
     if (place.item_hash !== null) return place.item_hash;
+    ({ received } = place);
     const going = { ...options, core, file, hash, signature: await core.signer.sign(hash) };
-    for (let part = 0; part < PARTS_MAX; part++) {
-      offset = place.received;
+    for (let isMoving = true; isMoving && tries < PARTS_MAX; tries++) {
+      offset = received;
       options.onPart?.(offset);
       const told = await sendPart(going, offset);
       if (told.item_hash !== null) return told.item_hash;
-      if (told.received <= offset && !told.isLost) break;
-      place = told;
+      ({ received } = told);
+      isMoving = received > offset || told.isLost === true;
     }
   } catch (error) {
     if (isForWhole(error, offset)) return undefined;
@@ -131,6 +132,6 @@ export async function storeInParts(
   }
   throw new AppError(
     'UPSTREAM_UNAVAILABLE',
-    `the node has ${offset} of ${file.size} bytes after ${PARTS_MAX} tries; ${AGAIN}`,
+    `the node has ${received} of ${file.size} bytes after ${tries} ${tries === 1 ? 'try' : 'tries'}; ${AGAIN}`,
   );
 }

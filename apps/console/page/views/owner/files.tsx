@@ -30,6 +30,7 @@ type Going =
       readonly itemHash: string;
       readonly fileHash: string;
       readonly wasThere: boolean;
+      readonly hadBytes: number;
     }
   | { readonly kind: 'failed'; readonly failure: Failure };
 
@@ -57,7 +58,13 @@ const Result = ({ going }: { readonly going: Going }) => {
       <Hash value={going.fileHash} href={`${coreUrl}/api/v0/storage/raw/${going.fileHash}`} />
       <span class="muted">kept by</span>
       <Hash value={going.itemHash} href={messageLink(going.itemHash)} />
-      {going.wasThere ? <span class="muted">The node had its bytes: nothing was sent again.</span> : null}
+      {going.wasThere ? (
+        <span class="muted">The node had its bytes: nothing was sent again.</span>
+      ) : going.hadBytes === 0 ? null : (
+        <span class="muted" data-had={going.hadBytes}>
+          The node had {bytes(going.hadBytes)} of it: only the rest was sent.
+        </span>
+      )}
     </p>
   );
 };

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { CoreClient, PARTS_FROM_BYTES, storeInParts } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
 const FILE_BYTES = 4 * PARTS_FROM_BYTES;
@@ -131,5 +132,28 @@ describe('a large file that breaks off', () => {
     const { length } = cutter.parts;
     assert.equal(await store(), itemHash);
     assert.equal(cutter.parts.length, length);
+  });
+
+  test('says how much a node has that takes no more, and how often it was asked', async () => {
+    const { file, hash } = newFile();
+    const client = new CoreClient({ url, signer: signers.alice });
+    const has = async (received: number) => ({
+      ...{ file_hash: hash, size: FILE_BYTES },
+      ...{ received, item_hash: null },
+    });
+    const failure = (message: RegExp) => ({ code: 'UPSTREAM_UNAVAILABLE', message });
+    await assert.rejects(
+      storeInParts(client, file, hash, { send: () => has(0) }),
+      failure(/ has 0 of 4194304 bytes after 1 try; /),
+    );
+    await assert.rejects(
+      storeInParts(client, file, hash, { send: (_url, _rest, offset) => has(Math.min(offset + 1, 2)) }),
+      failure(/ has 2 of 4194304 bytes after 3 tries; /),
+    );
+    const lost = () => Promise.reject(new AppError('UPSTREAM_UNAVAILABLE', 'it broke'));
+    await assert.rejects(
+      storeInParts(client, file, hash, { send: lost }),
+      failure(/ has 0 of 4194304 bytes after 10 tries; /),
+    );
   });
 });
