@@ -45,10 +45,14 @@ const ProblemLine = ({ problem }: { readonly problem: Problem }) => {
 function Verdict() {
   const [health, nodes, services] = [useHealth(), useSchedulerNodes(), useServices()];
   const scheduler = useSchedulerStatus();
-  if (!health.value)
+  // Nothing is said before all were asked: it would be said otherwise a moment later.
+  const isAsking = [nodes, services, scheduler].some(
+    ({ isKnown, value, failure }) => isKnown && value === undefined && !failure,
+  );
+  if (!health.value || (isAsking && !health.failure))
     return (
-      <div class="verdict">
-        {health.failure ? <Failed failure={health.failure} /> : <Loading lines={1} />}
+      <div class="verdict whole-network">
+        {health.failure ? <Failed failure={health.failure} /> : <Loading lines={2} />}
       </div>
     );
   const problems = findProblems({
@@ -60,7 +64,10 @@ function Verdict() {
   const unheard = [nodes, services, scheduler].filter(({ failure }) => failure).length;
   const isWell = problems.length === 0 && unheard === 0 && !health.failure;
   return (
-    <div class={`verdict ${isWell ? 'good' : 'warn'}`} data-state={isWell ? 'well' : 'problems'}>
+    <div
+      class={`verdict whole-network ${isWell ? 'good' : 'warn'}`}
+      data-state={isWell ? 'well' : 'problems'}
+    >
       <p class="verdict-title">
         <span class="lamp" aria-hidden="true" />
         {isWell
@@ -197,7 +204,7 @@ function RoomPanel() {
   return (
     <Panel title="Room" aside={<Mark kind="said" label="scheduler" />}>
       {nodes.isKnown ? (
-        <Loaded from={nodes}>
+        <Loaded from={nodes} lines={6}>
           {({ nodes: all }) =>
             all.length === 0 ? (
               <Empty title="No compute node has joined yet." />
@@ -220,7 +227,7 @@ function ServicesPanel() {
   return (
     <Panel title="Services" aside={<Mark kind="said" label="status service" />}>
       {services.isKnown ? (
-        <Loaded from={services}>
+        <Loaded from={services} lines={6}>
           {(all) =>
             all.length === 0 ? (
               <Empty title="No service was checked yet." />
@@ -252,7 +259,7 @@ function NodePanel() {
   const { coreUrl, info } = useNetwork();
   return (
     <Panel title="This core node" aside={<Mark kind="said" label="its own word" />}>
-      <Loaded from={health}>
+      <Loaded from={health} lines={15}>
         {({ version, checks }) => (
           <>
             <ul class="lines">
@@ -333,7 +340,7 @@ function TrustPanel() {
           />
         </ul>
       ) : (
-        <Loading />
+        <Loading lines={4} />
       )}
     </Panel>
   );

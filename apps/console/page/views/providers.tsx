@@ -1,9 +1,10 @@
 import { nodeLink, useNetwork } from '../data/network.ts';
 import { useProof } from '../data/prove.ts';
 import { useSchedulerNodes, useScores } from '../data/questions.ts';
+import type { Resource } from '../data/resource.ts';
 import { Panel, Safe, Time } from '../parts/basic.tsx';
 import { Fact } from '../parts/fact.tsx';
-import { Empty } from '../parts/states.tsx';
+import { Empty, Loading } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
 import { mebibytes, short } from '../pure/format.ts';
 import { mergeNodes, type NodeRow } from '../pure/nodes.ts';
@@ -127,6 +128,9 @@ const Source = ({ measuredAt }: { readonly measuredAt: number | null }) => (
   </p>
 );
 
+const isAsked = ({ value, failure }: Pick<Resource<unknown>, 'value' | 'failure'>) =>
+  value === undefined && failure === undefined;
+
 /** Who carries the nodes of the network, and how much room there is at each. */
 export function Providers() {
   const { coreUrl, info } = useNetwork();
@@ -138,9 +142,18 @@ export function Providers() {
   const nodes = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], compute: crn, core: ccn });
   const { found = [], fact, measuredAt = null } = proof.kind === 'proven' ? proof.value : {};
   const providers = byProvider(nodes, new Map(found.map((one) => [one.nodeId, one])));
+  // Nodes would change their rows with what was measured: they are shown when that was looked at.
+  const isWaiting =
+    isAsked(scheduled) || isAsked(scores) || publishers === undefined || proof.kind === 'waiting';
   return (
     <Panel
-      title={providers.length === 1 ? 'Nodes of one provider' : `Nodes of ${providers.length} providers`}
+      title={
+        isWaiting
+          ? 'Nodes by provider'
+          : providers.length === 1
+            ? 'Nodes of one provider'
+            : `Nodes of ${providers.length} providers`
+      }
       wide
       aside={
         <Fact
@@ -152,7 +165,9 @@ export function Providers() {
         </Fact>
       }
     >
-      {providers.length === 0 ? (
+      {isWaiting ? (
+        <Loading lines={6} />
+      ) : providers.length === 0 ? (
         <Empty title="No node is known yet." />
       ) : (
         <>
