@@ -13,6 +13,7 @@ import { describeCompatibility } from './compat/page.ts';
 import { compileContract } from './compile-contract.ts';
 import { layOut } from './lay-out.ts';
 import { describeNativeLayout } from './native-layout.ts';
+import { fillDifferences } from './plane-differences.ts';
 import { describeSettings } from './settings-page.ts';
 import { ROOT } from './source.ts';
 
@@ -53,6 +54,7 @@ ${rows.join('\n')}
   'docs/compatibility.md': async () => describeCompatibility(),
   [PAGE_FILE]: async () => fillTables(readFileSync(join(ROOT, PAGE_FILE), 'utf8'), readRuns()),
   'contracts/MessageArchive.json': async () => compileContract('MessageArchive'),
+  'docs/gateway.md': async () => fillDifferences(readFileSync(join(ROOT, 'docs/gateway.md'), 'utf8')),
   'services/gateway/native/layout.h': async () => describeNativeLayout(),
   'docs/openapi.json': async () => asDocument(await describeApi()),
   'docs/openapi-status.json': async () => asDocument(describeStatusApi()),

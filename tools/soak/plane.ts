@@ -75,7 +75,7 @@ export async function soakPlane({ seconds, seed }: SoakOptions): Promise<void> {
       }
     };
     await Promise.all([changer(), ...Array.from({ length: AT_ONCE }, visitor)]);
-    await until(() => world.plane.stats().tls.figures.open === 0, 30_000);
+    await until(async () => (await world.plane.stats()).tls.figures.open === 0, 30_000);
     await world.plane.close();
     assert.deepEqual(troubles, []);
     console.log(

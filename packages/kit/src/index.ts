@@ -65,6 +65,7 @@ export {
 export { type Held, type NoShare, Shares } from './limits/shares.ts';
 export { Slots } from './limits/slots.ts';
 export { type Compiled, compileNative, runBriefly } from './native/compile.ts';
+export { findProgram, installPackages, isDebian } from './native/packages.ts';
 export {
   type Answered,
   AskError,

@@ -183,17 +183,3 @@ export const computeConfig = defineConfig(
 );
 
 export type ComputeConfig = ConfigOf<typeof computeConfig>;
-
-/** Administration programs live where an ordinary user's PATH does not look. */
-const ADMIN_DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
-
-/** Where programs are looked for, in order. */
-export function programDirectories(): string[] {
-  const given = (process.env.PATH ?? '').split(':').filter((part) => part !== '');
-  return [...new Set([...given, ...ADMIN_DIRECTORIES])];
-}
-
-/** What programs that this service runs inherit. They speak plain English, because some of their words are read. */
-export function programEnvironment(): NodeJS.ProcessEnv {
-  return { ...process.env, PATH: programDirectories().join(':'), LC_ALL: 'C.UTF-8' };
-}

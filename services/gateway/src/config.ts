@@ -43,9 +43,13 @@ export const gatewayConfig = defineConfig(
       'also connect to instances in private networks (fc00::/7); for devnets and private networks',
     ),
     dataPlane: settings.choice(
-      ['auto', 'native', 'typescript'],
+      ['auto', 'native', 'typescript', 'haproxy'],
       'auto',
-      'program that forwards TLS: native, TypeScript, or native if it can be built (auto)',
+      'program that forwards TLS: native, TypeScript, HAProxy, or native if it can be built (auto)',
+    ),
+    installPackages: settings.flag(
+      true,
+      'as root on Debian: install HAProxy with apt-get if it is wanted and missing',
     ),
     quic: settings.flag(
       false,

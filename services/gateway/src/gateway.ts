@@ -69,7 +69,7 @@ async function createPlane(
       quic: config.quic,
       ...accessOption(config.accessLog, log),
     },
-    { ...config, kind: config.dataPlane, log, onReplaced },
+    { ...config, kind: config.dataPlane, log, signal: host.signal, onReplaced },
   );
 }
 

@@ -51,6 +51,7 @@ export async function startNodeFront(
       ...config,
       kind: config.dataPlane,
       log,
+      signal,
       onReplaced: () => host.replaced?.('another gateway has taken over'),
     },
   );

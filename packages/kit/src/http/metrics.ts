@@ -18,6 +18,7 @@ export interface MetricsOptions {
 export type Readings =
   | number
   | readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
+type Read = () => Readings | Promise<Readings>;
 
 /** What a daemon counts. Each has one of its own; nothing is global. */
 export interface Metrics {
@@ -31,16 +32,16 @@ export interface Metrics {
     labels?: readonly L[],
   ): Histogram<L>;
   /** A gauge that is read when somebody asks. */
-  watch(name: string, help: string, read: () => Readings, labels?: readonly string[]): void;
+  watch(name: string, help: string, read: Read, labels?: readonly string[]): void;
   /** The same for a counter, of what is counted elsewhere. */
-  watchCounter(name: string, help: string, read: () => Readings, labels?: readonly string[]): void;
+  watchCounter(name: string, help: string, read: Read, labels?: readonly string[]): void;
   /** The Prometheus text format, version 0.0.4; at most a second old. */
   text(): Promise<string>;
 }
 
-const collectBy = (read: () => Readings) =>
-  function collect(this: Gauge | Counter): void {
-    const readings = read();
+const collectBy = (read: Read) =>
+  async function collect(this: Gauge | Counter): Promise<void> {
+    const readings = await read();
     this.reset();
     if (typeof readings === 'number') this.inc(readings);
     else for (const { labels, value } of readings) this.inc({ ...labels }, value);

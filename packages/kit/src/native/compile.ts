@@ -17,17 +17,25 @@ const FLAGS = [
 const COMPILE_TIMEOUT_MS = 120_000;
 const MAX_OUTPUT_CHARS = 4000;
 
+export interface BriefOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number;
+  /** In place of this process's own environment. */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
 /** A program's exit code and what it said; null where it cannot be started or takes too long. */
 export async function runBriefly(
   command: string,
   args: readonly string[],
-  signal?: AbortSignal,
+  { signal, timeoutMs = COMPILE_TIMEOUT_MS, env }: BriefOptions = {},
 ): Promise<{ code: number | null; said: string }> {
   let said = '';
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: COMPILE_TIMEOUT_MS,
+    timeout: timeoutMs,
     ...(signal ? { signal } : {}),
+    ...(env ? { env } : {}),
   });
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk) => {
@@ -84,7 +92,7 @@ export async function compileNative(recipe: NativeRecipe, cacheDir: string): Pro
   const said: string[] = [];
   try {
     for (const compiler of COMPILERS) {
-      const built = await runBriefly(compiler, [...flags, ...sources, '-o', temporary], signal);
+      const built = await runBriefly(compiler, [...flags, ...sources, '-o', temporary], { signal });
       if (built.code === 0 && (await works(temporary))) {
         await rename(temporary, path);
         return { path };

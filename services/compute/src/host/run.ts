@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
+import { programEnvironment } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { programEnvironment } from '../config.ts';
 import { saysDiskFull } from './disk-full.ts';
 
 export interface RunOptions {

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { access, constants, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isMissing, type Logger } from '@skerry/kit';
+import { isMissing, type Logger, programEnvironment } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { programEnvironment } from '../config.ts';
 import { QEMU_LIMITS, TOOLS_UID } from '../host/users.ts';
 import { PROBE_MARKER, PROBE_WORD } from '../images/initrd.ts';
 import { probeArguments } from './command-line.ts';

@@ -2,6 +2,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { HaproxyDataPlane } from './haproxy/plane.ts';
+import { findHaproxy } from './haproxy/program.ts';
 import { buildNativePlane } from './native/build.ts';
 import { NativeDataPlane } from './native/plane.ts';
 import { checkReadyPlane } from './native/ready.ts';
@@ -9,7 +11,7 @@ import type { DataPlane, DataPlaneOptions } from './port.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
 export interface PlaneChoice {
-  readonly kind: 'auto' | 'native' | 'typescript';
+  readonly kind: 'auto' | 'native' | 'typescript' | 'haproxy';
   readonly cacheDir: string;
   /** A native plane that is ready, in place of one that is compiled, and its SHA-256. */
   readonly program: string | undefined;
@@ -18,24 +20,48 @@ export interface PlaneChoice {
   readonly replace: boolean;
   readonly replacedDrainMs: number;
   readonly onReplaced: () => void;
+  /** Whether HAProxy is installed where it is wanted and missing. */
+  readonly installPackages: boolean;
   readonly log: Logger;
+  readonly signal: AbortSignal;
 }
 
 /** Longest path of a socket in the file system (unix(7)). */
 const MAX_SOCKET_PATH_CHARS = 99;
 const HANDOVER_SOCKET = 'listeners.sock';
 
+/** Throws INVALID_CONFIG where HAProxy is missing, or is to do what it cannot. */
+async function createHaproxyPlane(options: DataPlaneOptions, choice: PlaneChoice): Promise<HaproxyDataPlane> {
+  if (options.quic)
+    throw new AppError(
+      'INVALID_CONFIG',
+      'HAProxy cannot pass QUIC on without opening it: set SKERRY_GATEWAY_DATA_PLANE=haproxy or SKERRY_GATEWAY_QUIC, not both',
+    );
+  if (choice.replace)
+    throw new AppError(
+      'INVALID_CONFIG',
+      'HAProxy passes no connections to another gateway: stop the one that runs, and start this one without SKERRY_GATEWAY_REPLACE',
+    );
+  const program = await findHaproxy(choice);
+  return new HaproxyDataPlane({
+    ...options,
+    program,
+    onTrouble: (details, message) => choice.log.error(details, message),
+  });
+}
+
 /** The native data plane where it is wanted and can be built; otherwise the one in TypeScript, and the log says why. */
 export async function createDataPlane(
   options: DataPlaneOptions,
   choice: PlaneChoice,
-): Promise<{ plane: DataPlane; name: 'native' | 'typescript' }> {
+): Promise<{ plane: DataPlane; name: 'native' | 'typescript' | 'haproxy' }> {
   const { kind, cacheDir, dataDir, replace, replacedDrainMs, onReplaced, log } = choice;
   if (options.quic && options.sharePort)
     throw new AppError(
       'INVALID_CONFIG',
       'a port for QUIC cannot be shared: set SKERRY_GATEWAY_QUIC or SKERRY_GATEWAY_SHARE_PORT, not both',
     );
+  if (kind === 'haproxy') return { plane: await createHaproxyPlane(options, choice), name: 'haproxy' };
   const typescript = () => {
     if (options.quic) log.warn('the TypeScript data plane does not forward QUIC; browsers use TCP');
     return { plane: new TsDataPlane(options), name: 'typescript' } as const;

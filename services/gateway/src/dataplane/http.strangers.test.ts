@@ -94,7 +94,7 @@ describe('what strangers say to instances', () => {
     const begun = performance.now();
     for (let round = 0; round < 20 && !session.destroyed && !session.closed; round++) await flood();
     await until(() => session.destroyed || session.closed);
-    await until(() => world.plane.stats().httpOpen === 0);
+    await until(async () => (await world.plane.stats()).httpOpen === 0);
     // So many at once, and so many a second.
     const allowed = 300 + (33 * (performance.now() - begun)) / 1000;
     assert.ok(reached <= allowed, `${reached} reached the instance`);

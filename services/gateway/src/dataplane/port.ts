@@ -13,7 +13,8 @@ export interface DataPlane extends AsyncDisposable {
   replaceTable(routes: Iterable<Route>): void;
   /** Applies some changes, in order. Open connections keep their routes. */
   applyChanges(changes: Iterable<RouteChange>): void;
-  stats(): DataPlaneStats;
+  /** Of after all changes of routes so far. */
+  stats(): DataPlaneStats | Promise<DataPlaneStats>;
   /** What connections to a name's instance have met with; undefined where the name has no route. */
   findAttempts(hostname: string): Promise<Attempts | undefined>;
   /** Stops listening, lets what is open come to its end, and ends what is left after `timeoutMs`. */

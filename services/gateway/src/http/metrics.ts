@@ -39,13 +39,13 @@ function watchRouting(metrics: Metrics, { planeName, routing }: MetricsSources):
 function watchFigures<Name extends string>(
   metrics: Metrics,
   figuresByName: Readonly<Record<Name, Figure>>,
-  readCounts: () => Readonly<Record<Name, number>>,
+  readCounts: () => Promise<Readonly<Record<Name, number>>>,
 ): void {
   const figures = Object.entries(figuresByName) as [Name, Figure][];
   for (const [metric, rows] of Map.groupBy(figures, ([, figure]) => figure.metric)) {
     const { type, help, labels = {} } = rows[0]![1];
-    const read = () => {
-      const counts = readCounts();
+    const read = async () => {
+      const counts = await readCounts();
       return rows.map(([name, figure]) => ({ labels: figure.labels ?? {}, value: counts[name] }));
     };
     const watch = type === 'gauge' ? metrics.watch : metrics.watchCounter;
@@ -54,23 +54,29 @@ function watchFigures<Name extends string>(
 }
 
 function watchQuic(metrics: Metrics, plane: MetricsSources['plane']): void {
-  watchFigures(metrics, QUIC_FIGURES, () => plane.stats().quic.figures);
+  watchFigures(metrics, QUIC_FIGURES, async () => (await plane.stats()).quic.figures);
   metrics.watchCounter(
     `${PREFIX}quic_connections_total`,
     'QUIC connections by what became of them, and datagrams that belong to none (stray).',
-    () =>
-      Object.entries(plane.stats().quic.outcomes).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    async () =>
+      Object.entries((await plane.stats()).quic.outcomes).map(([outcome, value]) => ({
+        labels: { outcome },
+        value,
+      })),
     ['outcome'],
   );
 }
 
 function watchTls(metrics: Metrics, plane: MetricsSources['plane']): void {
-  watchFigures(metrics, TLS_FIGURES, () => plane.stats().tls.figures);
+  watchFigures(metrics, TLS_FIGURES, async () => (await plane.stats()).tls.figures);
   metrics.watchCounter(
     `${PREFIX}tls_connections_total`,
     'TLS connections by what became of them.',
-    () =>
-      Object.entries(plane.stats().tls.outcomes).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    async () =>
+      Object.entries((await plane.stats()).tls.outcomes).map(([outcome, value]) => ({
+        labels: { outcome },
+        value,
+      })),
     ['outcome'],
   );
 }
@@ -79,13 +85,13 @@ function watchHttp(metrics: Metrics, plane: MetricsSources['plane']): void {
   metrics.watch(
     `${PREFIX}http_open_connections`,
     'HTTP connections that are open.',
-    () => plane.stats().httpOpen,
+    async () => (await plane.stats()).httpOpen,
   );
   metrics.watchCounter(
     `${PREFIX}http_requests_total`,
     'HTTP requests that are over, by how they came and what became of them.',
-    () =>
-      Object.entries(plane.stats().httpCounts).flatMap(([kind, outcomes]) =>
+    async () =>
+      Object.entries((await plane.stats()).httpCounts).flatMap(([kind, outcomes]) =>
         Object.entries(outcomes).map(([outcome, value]) => ({ labels: { class: kind, outcome }, value })),
       ),
     ['class', 'outcome'],

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { programEnvironment } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { programEnvironment } from '../../config.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { type Mount, sandboxCommand } from './command-line.ts';
 import type { ControlGroup } from './control-groups.ts';

@@ -1,3 +1,4 @@
+import { earliest } from '../moments.ts';
 import {
   type Attempts,
   type DataPlane,
@@ -56,10 +57,6 @@ function listenError(errno: number, address: string, port: number): Error {
     syscall: 'listen',
   });
 }
-
-/** Of two moments, each of which may be none. */
-const earliest = (one: number | null, other: number | null) =>
-  one === null || other === null ? (one ?? other) : Math.min(one, other);
 
 /**
  * The data plane whose TLS side is a small program of its own (native/): it accepts, reads the name, connects and relays, with

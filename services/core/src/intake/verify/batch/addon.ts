@@ -80,7 +80,7 @@ export async function buildBatchAddon(
       ...extraFlags,
     ],
     works: async (path: string) =>
-      (await runBriefly(process.execPath, ['-e', PROBE, path], signal)).code === VERDICTS.fails,
+      (await runBriefly(process.execPath, ['-e', PROBE, path], { signal })).code === VERDICTS.fails,
     ...(signal ? { signal } : {}),
   };
   return await compileNative(recipe, cacheDir);

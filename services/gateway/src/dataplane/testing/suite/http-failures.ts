@@ -181,7 +181,7 @@ export function httpFailuresSuite(create: CreateDataPlane): void {
         client.resetAndDestroy();
         await until(() => world.httpA.sockets.size === 0);
       }
-      await until(() => world.plane.stats().httpOpen === 0);
+      await until(async () => (await world.plane.stats()).httpOpen === 0);
     });
   });
 }

@@ -36,7 +36,7 @@ export function httpJournalSuite(create: CreateDataPlane): void {
     leaving.write(`GET / HTTP/1.1\r\nHost: ${NAME_B}\r\n\r\n`);
 
     await until(() => told.length === 9);
-    const { httpCounts } = world.plane.stats();
+    const { httpCounts } = await world.plane.stats();
     const zero = { forwarded: 0, not_routed: 0, failed: 0, refused: 0, gone: 0 };
     assert.deepEqual(httpCounts, {
       http1: { forwarded: 1, not_routed: 1, failed: 2, refused: 1, gone: 1 },

@@ -47,7 +47,7 @@ export function httpRoutingSuite(create: CreateDataPlane): void {
         assert.ok(String(answer.body).startsWith(expected), host);
       }
       assert.equal(ports.size, 1);
-      assert.equal(world.plane.stats().httpRequests, 4);
+      assert.equal((await world.plane.stats()).httpRequests, 4);
     });
 
     test('pipelined requests are answered in order, one at a time', async () => {

@@ -85,7 +85,7 @@ export function http2Suite(create: CreateDataPlane): void {
       const answers = await Promise.all(names.map((name) => ask(session, name, { ':path': '/p?q' })));
       const bodies = answers.map(({ body }) => String(body));
       assert.deepEqual(bodies, ['A GET /p?q', 'B GET /p?q', 'A GET /p?q', 'B GET /p?q']);
-      assert.equal(world.plane.stats().httpRequests, 4);
+      assert.equal((await world.plane.stats()).httpRequests, 4);
       // Routes of now, also on a connection that is open.
       world.plane.applyChanges([{ hostname: NAME_A, ipv6: ADDRESS_B }]);
       assert.equal(String((await ask(session, NAME_A, { ':method': 'DELETE' })).body), 'B DELETE /');
@@ -146,7 +146,7 @@ export function http2Suite(create: CreateDataPlane): void {
       session.on('error', () => {});
       assert.equal(String((await ask(session, NAME_A)).body), 'A');
       session.destroy();
-      await until(() => world.plane.stats().httpOpen === 0);
+      await until(async () => (await world.plane.stats()).httpOpen === 0);
       // HTTP/2 behind a request of HTTP/1.1 is none.
       serveHttp(world.httpA, (_request, response) => response.end('one'));
       const get = `GET / HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\n`;
@@ -230,7 +230,7 @@ export function http2Suite(create: CreateDataPlane): void {
       left.close(constants.NGHTTP2_CANCEL);
       await until(() => cancelled === 1);
       session.destroy();
-      await until(() => world.httpA.sockets.size === 0 && world.plane.stats().httpOpen === 0);
+      await until(async () => world.httpA.sockets.size === 0 && (await world.plane.stats()).httpOpen === 0);
     });
 
     test('a connection without streams ends in time', async () => {
@@ -246,7 +246,7 @@ export function http2Suite(create: CreateDataPlane): void {
       using opened = await openHttp2(world);
       const { session } = opened;
       const answer = ask(session, NAME_A);
-      await until(() => world.plane.stats().httpRequests === 1);
+      await until(async () => (await world.plane.stats()).httpRequests === 1);
       const drained = world.plane.drain(60_000);
       assert.equal(String((await answer).body), 'slow');
       await drained;
@@ -262,7 +262,7 @@ export function http2Suite(create: CreateDataPlane): void {
         client.resume();
         await once(client, 'close');
       }
-      await until(() => world.plane.stats().httpOpen === 0);
+      await until(async () => (await world.plane.stats()).httpOpen === 0);
       assert.equal(statusOf(await askRaw(world.ports.http, 'PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n')), 400);
     });
   });

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { CreateDataPlane, DataPlane, DataPlaneLimits, ListenPorts, RouteFailure } from '../../port.ts';
@@ -130,6 +131,12 @@ export async function openClient(port: number, host = '127.0.0.1'): Promise<Sock
   return socket;
 }
 
+/** A connection that is ended without a word; its reset may come before anybody here knows that it was open. */
+export async function expectTurnedAway(port: number): Promise<void> {
+  const socket = connect({ host: '127.0.0.1', port });
+  assert.equal((await readLeft(socket)).length, 0);
+}
+
 /** All that the other side sends until its end, which leaves our side open; rejects where the connection breaks first. */
 export function readAll(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -139,6 +146,14 @@ export function readAll(socket: Socket): Promise<Buffer> {
     socket.once('close', () => reject(socket.errored ?? new Error('closed without an end')));
     socket.resume();
   });
+}
+
+/** All that the other side sends until the connection is closed, in whatever way. */
+export async function readLeft(socket: Socket): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await endingOf(socket);
+  return Buffer.concat(chunks);
 }
 
 /** Reads until `count` bytes are there, and leaves the socket paused. */

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { helloWire } from '../../tls/testing/hello.ts';
+import type { AccessRecord, DataPlaneOptions } from '../port.ts';
+import {
+  ADDRESS_A,
+  ADDRESS_B,
+  NAME_A,
+  NAME_B,
+  NAME_UNKNOWN,
+  openClient,
+  openWorld,
+  readAll,
+  readBytes,
+  readLeft,
+  until,
+} from '../testing/suite/world.ts';
+import { AdminSocket } from './admin.ts';
+import { HaproxyDataPlane } from './plane.ts';
+import { haproxyForTests } from './testing/program.ts';
+
+const program = await haproxyForTests();
+const HELLO = helloWire({ serverName: NAME_A });
+const HEADER_START = '\r\n\r\n\0\r\nQUIT\n';
+const echo = (socket: Socket) => void socket.pipe(socket);
+
+/** A world, its plane, and what it complained of. */
+async function openHaproxy(change: (options: DataPlaneOptions) => Partial<DataPlaneOptions> = () => ({})) {
+  const troubles: string[] = [];
+  let plane: HaproxyDataPlane | undefined;
+  const world = await openWorld((options) => {
+    const onTrouble = (_: object, message: string) => troubles.push(message);
+    plane = new HaproxyDataPlane({ ...options, ...change(options), program, onTrouble });
+    return plane;
+  });
+  world.tlsA.handle = echo;
+  world.tlsB.handle = echo;
+  return { ...world, plane: plane!, troubles };
+}
+
+async function speak(port: number, hello = HELLO): Promise<Socket> {
+  const client = await openClient(port);
+  client.write(hello);
+  await readBytes(client, hello.length);
+  return client;
+}
+
+/** Everything that an instance gets of one connection, by name, or an empty text where it is refused. */
+async function echoed(port: number, serverName: string): Promise<string> {
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  client.end(helloWire({ serverName }));
+  return (await readLeft(client)).toString('latin1');
+}
+
+const isAlive = (pid: number) => {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+describe('HAProxy data plane alone', () => {
+  test('a HAProxy that falls is started again on the same port, with all routes of now and the counts of before', async () => {
+    await using world = await openHaproxy();
+    const { plane, ports, troubles } = world;
+    plane.applyChanges([{ hostname: NAME_B, ipv6: ADDRESS_B, proxyHeader: true }]);
+    (await speak(ports.https)).destroy();
+    await until(async () => (await plane.stats()).tls.outcomes.relayed === 1);
+    process.kill(plane.pid!, 'SIGKILL');
+    plane.applyChanges([
+      { hostname: 'new.example', ipv6: ADDRESS_A },
+      { hostname: NAME_A, ipv6: null },
+    ]);
+    await until(() => troubles.some((message) => message.includes('restarting it')));
+    await until(async () => (await echoed(ports.https, 'new.example')) !== '');
+    assert.equal(await echoed(ports.https, NAME_A), '');
+    assert.ok((await echoed(ports.https, NAME_B)).startsWith(HEADER_START));
+    assert.ok((await plane.stats()).tls.outcomes.relayed >= 3);
+  });
+
+  test('a HAProxy whose routes are not what it was told gets them anew', async () => {
+    await using world = await openHaproxy();
+    const { plane, ports, troubles } = world;
+    const admin = new AdminSocket(join(plane.directory!, 'admin.sock'));
+    await admin.ask(`clear map ${join(plane.directory!, 'routes.map')}`);
+    assert.equal(await echoed(ports.https, NAME_A), '');
+    plane.applyChanges([{ hostname: NAME_B, ipv6: ADDRESS_A }]);
+    await until(() => troubles.some((message) => message.includes('did not take a change')));
+    await until(async () => (await echoed(ports.https, NAME_A)) !== '');
+    assert.notEqual(await echoed(ports.https, NAME_B), '');
+  });
+
+  test('nobody else may enter its directory; HAProxy and directory end with the plane', async () => {
+    const world = await openHaproxy();
+    const { directory, pid } = world.plane;
+    assert.equal(statSync(directory!).mode & 0o777, 0o700);
+    for (const name of ['admin.sock', 'haproxy.cfg', 'routes.map'])
+      assert.equal(statSync(join(directory!, name)).mode & 0o777, 0o600, name);
+    await world[Symbol.asyncDispose]();
+    assert.equal(isAlive(pid!), false);
+    assert.equal(existsSync(directory!), false);
+    assert.deepEqual(world.troubles, []);
+  });
+
+  test('a name that wants the PROXY header, another address, or none: open connections stay', async () => {
+    await using world = await openHaproxy();
+    const { plane, ports } = world;
+    const change = async (ipv6: string | null, proxyHeader: boolean) => {
+      plane.applyChanges([{ hostname: NAME_A, ipv6, proxyHeader }]);
+      await plane.stats();
+    };
+    const open = [await speak(ports.https)];
+    await change(ADDRESS_A, true);
+    assert.ok((await echoed(ports.https, NAME_A)).startsWith(HEADER_START));
+    const withHeader = await openClient(ports.https);
+    withHeader.write(HELLO);
+    await readBytes(withHeader, HEADER_START.length + HELLO.length);
+    open.push(withHeader);
+    await change(ADDRESS_B, true);
+    const [before] = [world.tlsB.sockets.size];
+    const moved = await openClient(ports.https);
+    moved.write(HELLO);
+    await readBytes(moved, HEADER_START.length);
+    assert.equal(world.tlsB.sockets.size, before + 1);
+    open.push(moved);
+    await change(ADDRESS_A, false);
+    open.push(await speak(ports.https));
+    await change(null, false);
+    assert.equal(await echoed(ports.https, NAME_A), '');
+    for (const client of open) {
+      client.end('still here');
+      assert.match(String(await readAll(client)), /still here$/);
+    }
+    // Its server goes when its last connection has ended, at the next change.
+    const admin = new AdminSocket(join(plane.directory!, 'admin.sock'));
+    await until(async () => {
+      await change(null, false);
+      return !/ s\d+ /.test(await admin.ask('show servers state headers'));
+    });
+    assert.deepEqual(world.troubles, []);
+  });
+
+  test('a mapped IPv4 address is a client of its own', async () => {
+    await using world = await openHaproxy((options) => ({
+      hosts: ['::'],
+      limits: { ...options.limits, maxPerClient: 1 },
+    }));
+    const clients: Socket[] = [];
+    for (const localAddress of ['127.0.0.5', '127.0.0.6']) {
+      const client = connect({ port: world.ports.https, host: '127.0.0.1', localAddress });
+      client.write(HELLO);
+      await readBytes(client, HELLO.length);
+      clients.push(client);
+    }
+    for (const client of clients) client.destroy();
+  });
+
+  test('the access log tells of each connection', async () => {
+    const records: AccessRecord[] = [];
+    await using world = await openHaproxy(() => ({
+      access: { every: 1, tell: (record) => records.push(record) },
+    }));
+    const client = await openClient(world.ports.https);
+    const { localPort } = client;
+    client.end(HELLO);
+    await readAll(client);
+    await until(() => records.length === 1);
+    assert.equal(await echoed(world.ports.https, NAME_UNKNOWN), '');
+    await until(() => records.length === 2);
+    const [one, two] = records;
+    assert.deepEqual(
+      { ...one, startedUnixMs: 0, durationMs: 0 },
+      {
+        startedUnixMs: 0,
+        durationMs: 0,
+        clientAddress: '127.0.0.1',
+        clientPort: localPort,
+        hostname: NAME_A,
+        outcome: 'relayed',
+        bytesToInstance: HELLO.length,
+        bytesToClient: HELLO.length,
+      },
+    );
+    assert.deepEqual([two!.hostname, two!.outcome], [null, 'unknown_name']);
+  });
+});
