@@ -10,6 +10,8 @@ export interface Column<T> {
   readonly sort?: (row: T) => Sortable;
   readonly isNumber?: boolean;
   readonly cell: (row: T) => ComponentChildren;
+  /** What stands below the column, of all rows. */
+  readonly total?: (rows: readonly T[]) => ComponentChildren;
 }
 
 interface SortTableProps<T> {
@@ -79,6 +81,17 @@ export function SortTable<T>({ label, columns, rows, keyOf, first, isCompact }: 
             </tr>
           ))}
         </tbody>
+        {rows.length > 1 && columns.some(({ total }) => total) ? (
+          <tfoot>
+            <tr>
+              {columns.map((one) => (
+                <td key={one.name} class={one.isNumber ? 'number' : ''} data-title={one.title}>
+                  {one.total?.(rows) ?? null}
+                </td>
+              ))}
+            </tr>
+          </tfoot>
+        ) : null}
       </table>
     </div>
   );

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { SCORE_CODES } from '@skerry/protocol';
 import type { ComputeScore, SchedulerNode, WholeMessage } from '../data/answers.ts';
 import { namedIn } from './named.ts';
-import { meaningOfCode, mergeNodes, roomOf } from './nodes.ts';
+import { meaningOfCode, mergeNodes, roomAt, roomOf } from './nodes.ts';
 import { timelineOf } from './timeline.ts';
 import { findProblems } from './verdict.ts';
 
@@ -44,6 +44,18 @@ test('a node that a scheduler uses and a monitor scored is one row', () => {
 test('room is what nodes that take machines may still give', () => {
   const { total, free } = roomOf([node('a'), node('b'), node('c', { healthy: false })]);
   assert.deepEqual([total, free], [size(8), size(6)]);
+});
+
+test('totals count the room of nodes that say what they have', () => {
+  const rows = mergeNodes({ scheduled: [node('a'), node('b')], compute: [scored('c', 1)], core: [] });
+  assert.deepEqual(
+    roomAt(rows, ({ cpu }) => cpu),
+    { free: 6, total: 8 },
+  );
+  assert.equal(
+    roomAt(rows.slice(2), ({ cpu }) => cpu),
+    undefined,
+  );
 });
 
 describe('what is wrong in a network', () => {

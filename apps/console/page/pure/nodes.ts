@@ -75,6 +75,20 @@ export interface Room {
   readonly free: Resources;
 }
 
+/** All of one kind of room at nodes that say what they have; undefined: none says. */
+export function roomAt(
+  nodes: readonly Pick<NodeRow, 'free' | 'capacity'>[],
+  pick: (resources: Resources) => number,
+): { readonly free: number; readonly total: number } | undefined {
+  const known = nodes.flatMap(({ free, capacity }) => (free && capacity ? [{ free, capacity }] : []));
+  if (known.length === 0) return undefined;
+  const sum = (values: readonly number[]) => values.reduce((all, one) => all + one, 0);
+  return {
+    free: sum(known.map(({ free }) => pick(free))),
+    total: sum(known.map(({ capacity }) => pick(capacity))),
+  };
+}
+
 /** Room of all nodes that take new instances. */
 export function roomOf(nodes: readonly SchedulerNode[]): Room {
   const sum = (pick: (node: SchedulerNode) => Resources): Resources =>

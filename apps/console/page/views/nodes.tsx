@@ -1,10 +1,11 @@
+import type { Resources } from '../data/answers.ts';
 import { nodeLink } from '../data/network.ts';
 import { useSchedulerNodes, useScores } from '../data/questions.ts';
 import { Badge, Hash, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Empty, Failed, Loading } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
 import { mebibytes, score } from '../pure/format.ts';
-import { meaningOfCode, mergeNodes, type NodeRow } from '../pure/nodes.ts';
+import { meaningOfCode, mergeNodes, type NodeRow, roomAt } from '../pure/nodes.ts';
 
 const hostOf = (url: string | null) =>
   url === null ? null : url.replace(/^https?:\/\//, '').replace(/\/$/, '');
@@ -30,14 +31,26 @@ function ScoreBar({ value }: { readonly value: number | null }) {
   );
 }
 
+const gibibytes = (gib: number) => mebibytes(gib * 1_024);
+
 const freeText = (free: number | undefined, total: number | undefined, format: (value: number) => string) =>
   total === undefined ? '–' : free === undefined ? format(total) : `${format(free)} of ${format(total)}`;
+
+const totalText = (
+  rows: readonly NodeRow[],
+  pick: (resources: Resources) => number,
+  format: (value: number) => string,
+) => {
+  const room = roomAt(rows, pick);
+  return freeText(room?.free, room?.total, format);
+};
 
 const COLUMNS: readonly Column<NodeRow>[] = [
   {
     name: 'node',
     title: 'Node',
     sort: ({ id }) => id,
+    total: (rows) => `all ${rows.length}`,
     cell: ({ id, url }) => (
       <span class="stack">
         <Hash value={id} href={nodeLink(id)} />
@@ -81,6 +94,7 @@ const COLUMNS: readonly Column<NodeRow>[] = [
     isNumber: true,
     sort: ({ free, capacity }) => (free ?? capacity)?.cpu,
     cell: ({ free, capacity }) => freeText(free?.cpu, capacity?.cpu, String),
+    total: (rows) => totalText(rows, ({ cpu }) => cpu, String),
   },
   {
     name: 'memory',
@@ -88,6 +102,15 @@ const COLUMNS: readonly Column<NodeRow>[] = [
     isNumber: true,
     sort: ({ free, capacity }) => (free ?? capacity)?.memory_mib,
     cell: ({ free, capacity }) => freeText(free?.memory_mib, capacity?.memory_mib, mebibytes),
+    total: (rows) => totalText(rows, ({ memory_mib: memory }) => memory, mebibytes),
+  },
+  {
+    name: 'disk',
+    title: 'Disk free',
+    isNumber: true,
+    sort: ({ free, capacity }) => (free ?? capacity)?.disk_gib,
+    cell: ({ free, capacity }) => freeText(free?.disk_gib, capacity?.disk_gib, gibibytes),
+    total: (rows) => totalText(rows, ({ disk_gib: disk }) => disk, gibibytes),
   },
   {
     name: 'machines',
@@ -95,6 +118,7 @@ const COLUMNS: readonly Column<NodeRow>[] = [
     isNumber: true,
     sort: ({ instances }) => instances,
     cell: ({ instances }) => instances ?? '–',
+    total: (rows) => rows.reduce((all, { instances }) => all + (instances ?? 0), 0),
   },
   {
     name: 'version',

@@ -9,6 +9,8 @@ export interface Cost {
 const NANO = 1_000_000_000n;
 const HOUR_SECONDS = 3_600n;
 const DAY_SECONDS = 86_400n;
+/** What a month is, in prices. */
+const MONTH_DAYS = 30n;
 /** A credit is a millionth of a dollar. */
 const CREDITS_PER_CENT = 10_000n;
 
@@ -27,16 +29,18 @@ function dollars(credits: bigint): string {
   return `$${(Number(credits) / 1_000_000).toPrecision(2)}`;
 }
 
-/** `14,250 credits an hour, 342,000 a day ($0.34)`. */
+/** `14,250 credits an hour, 342,000 a day ($0.34), 10,260,000 in 30 days ($10.26)`. */
 export function costText({ nano }: Pick<Cost, 'nano'>): string {
   const rate = BigInt(nano);
   if (rate === 0n) return 'nothing: no price is published';
-  const [hour, day] = [creditsOf(rate * HOUR_SECONDS), creditsOf(rate * DAY_SECONDS)];
+  const perDay = rate * DAY_SECONDS;
+  const [hour, day] = [creditsOf(rate * HOUR_SECONDS), creditsOf(perDay)];
+  const month = creditsOf(perDay * MONTH_DAYS);
   if (day === 0n) return 'less than a credit a day';
-  const money = `(${dollars(day)})`;
+  const told = `${GROUPED.format(day)} a day (${dollars(day)}), ${GROUPED.format(month)} in ${MONTH_DAYS} days (${dollars(month)})`;
   return hour < CREDITS_TOLD_BY_HOUR
-    ? `${GROUPED.format(day)} ${day === 1n ? 'credit' : 'credits'} a day ${money}`
-    : `${GROUPED.format(hour)} credits an hour, ${GROUPED.format(day)} a day ${money}`;
+    ? told.replace(' a day', day === 1n ? ' credit a day' : ' credits a day')
+    : `${GROUPED.format(hour)} credits an hour, ${told}`;
 }
 
 /** What follows when nobody pays. */

@@ -53,6 +53,7 @@ const Rows = ({ cost, machine }: { readonly cost: Cost; readonly machine: Instan
         ['so far', withDollars(used)],
         ['an hour', withDollars(rounded(nano * HOUR_SECONDS))],
         ['a day', withDollars(rounded(perDay(nano)))],
+        ['30 days', withDollars(rounded(perDay(nano) * 30n))],
         ['counted as', `${count(cost.compute_units)} ${cost.compute_units === 1 ? 'unit' : 'units'}`],
         ['since', <DateTime ms={cost.created * 1_000} />],
         ['paid for until', <Lasts owner={machine.owner} />],
@@ -79,7 +80,7 @@ const Used = ({ lines, nowMs }: { readonly lines: readonly HistoryLine[]; readon
     />
   );
 
-/** What a machine costs: so far, a day, and until when it is paid for. */
+/** What a machine costs: so far, a day, a month, and until when it is paid for. */
 export function MachineCost({ machine }: { readonly machine: Instance }) {
   const { instance_id: id, owner } = machine;
   const costs = useCore(`/api/v0/costs?item_hash=${id}&include_details=1`, readCosts, SELDOM_MS);
