@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -26,6 +28,19 @@ const program = await haproxyForTests();
 const HELLO = helloWire({ serverName: NAME_A });
 const HEADER_START = '\r\n\r\n\0\r\nQUIT\n';
 const echo = (socket: Socket) => void socket.pipe(socket);
+
+const PLANE_MODULE = new URL('./plane.ts', import.meta.url).href;
+/** Says the process id of its HAProxy. */
+const LONE_GATEWAY = `
+  const [module, program] = process.argv.slice(1);
+  const { HaproxyDataPlane } = await import(module);
+  const plane = new HaproxyDataPlane({
+    hosts: ['127.0.0.1'], httpPort: 0, httpsPort: 0, upstreamHttpPort: 80, upstreamHttpsPort: 443, program,
+    explain: () => ({ code: 'HOSTNAME_NOT_FOUND', message: '' }), onTrouble: console.error,
+  });
+  await plane.listen();
+  process.stdout.write(String(plane.pid));
+`;
 
 /** A world, its plane, and what it complained of. */
 async function openHaproxy(change: (options: DataPlaneOptions) => Partial<DataPlaneOptions> = () => ({})) {
@@ -104,6 +119,21 @@ describe('HAProxy data plane alone', () => {
     assert.equal(isAlive(pid!), false);
     assert.equal(existsSync(directory!), false);
     assert.deepEqual(world.troubles, []);
+  });
+
+  test('a gateway that is killed leaves no HAProxy behind', async () => {
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', LONE_GATEWAY, PLANE_MODULE, program],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const [told] = (await once(child.stdout, 'data')) as [Buffer];
+    const pid = Number(String(told));
+    assert.equal(isAlive(pid), true);
+    child.kill('SIGKILL');
+    await until(() => !isAlive(pid));
   });
 
   test('a name that wants the PROXY header, another address, or none: open connections stay', async () => {
