@@ -10,6 +10,7 @@ import { cores, latency, mebibytes, score } from '../pure/format.ts';
 import { LATENCIES, measuredHistory, SCORE_PARTS, scoreHistory } from '../pure/history.ts';
 import { meaningOfCode, mergeNodes, type NodeRow } from '../pure/nodes.ts';
 import { linkTo } from '../pure/route.ts';
+import { NodePlace } from './node-place.tsx';
 import { NodeState } from './nodes.tsx';
 import { Recompute } from './recompute.tsx';
 import { SignedScore } from './signed-score.tsx';
@@ -136,7 +137,7 @@ function AboutPanel({ row, scores }: { readonly row: NodeRow; readonly scores: s
         <Facts
           rows={[
             ['address', <Hash value={scheduler.address} />],
-            ['where', scheduler.url === null ? '–' : <Safe text={scheduler.url} limit={80} />],
+            ['where', <NodePlace node={scheduler} />],
             ['range of machines', scheduler.ipv6 ?? '–'],
             ['version', <Safe text={scheduler.version} limit={32} />],
             [

@@ -18,7 +18,7 @@ export interface JudgedFact {
 }
 
 /** What could not be asked proves nothing, either way; everything else that fails contradicts the core node. */
-function judgeFailure(error: unknown, itemHash: string | null): JudgedFact {
+export function judgeFailure(error: unknown, itemHash: string | null): JudgedFact {
   if (!(error instanceof AppError)) return { kind: 'said', why: String(error), itemHash };
   const kind = error.kind === 'unavailable' ? 'said' : 'wrong';
   return { kind, why: `${error.message} (${error.code})`, itemHash };

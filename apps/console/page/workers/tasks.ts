@@ -3,6 +3,7 @@ import { AppError, hostnameOf, IMAGES } from '@skerry/protocol';
 import type { Cost } from '../pure/owner/cost.ts';
 import { type AddedUp, addUp } from './account.ts';
 import { type Action, act, type Done } from './actions.ts';
+import { type AnnouncedNode, judgeAnnounced, probeKey } from './announced.ts';
 import { signerThatAsks, type ToSign } from './ask-owner.ts';
 import { type RecomputedState, recomputeState, type StateTrust } from './digests.ts';
 import { type Owner, type Priced, quote } from './explain.ts';
@@ -82,6 +83,15 @@ export interface Tasks {
     };
     readonly answer: FoundSystems;
   };
+  /** Whether a compute node is where it signed to be, and whether its key answers there. */
+  readonly announced: {
+    readonly asked: AnnouncedNode & { readonly coreUrl: string };
+    readonly answer: JudgedFact;
+  };
+  readonly nodeKey: {
+    readonly asked: Parameters<typeof probeKey>[0];
+    readonly answer: JudgedFact;
+  };
   readonly random: {
     readonly asked: { readonly coreUrl: string; readonly claim: unknown };
     readonly answer: JudgedDraw;
@@ -155,6 +165,8 @@ const HANDLERS: Handlers = {
   account: (asked, onProgress) => addUp(asked, onProgress),
   address: judgeAddress,
   score: judgeScore,
+  announced: judgeAnnounced,
+  nodeKey: probeKey,
   systems: findSystems,
   random: ({ coreUrl, claim }) => judgeDraw(coreUrl, claim),
   images: () => IMAGES,

@@ -179,6 +179,19 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
       body.replaceAll(/"total_score":0\.(\d)/g, (_, digit) => `"total_score":0.${otherDigit(digit)}`),
     mark: '.facts [data-mark=wrong]',
   },
+  'where a node is': {
+    view: `nodes/${nodeId}`,
+    answers: '**/api/v0/nodes',
+    change: (body) => body.replace(/"url":"http:\/\/127/, '"url":"http://128'),
+    mark: '[data-place=wrong]',
+  },
+  'who answers where a node is': {
+    view: `nodes/${nodeId}`,
+    answers: '**/status/proof?challenge=*',
+    change: (body) => body.replace(/("signature":"0x)(.)/, (_, head, digit) => head + otherDigit(digit)),
+    act: press('Ask for its key there'),
+    mark: '[data-place] [data-mark=wrong]',
+  },
   'a balance': {
     view: `credits/${owner}`,
     answers: `**/api/v0/addresses/${owner}/balance`,
