@@ -4,6 +4,7 @@ import { listJsonCasts, listSources, ROOT_PACKAGE, type SourceFile } from './sou
 
 /** Parsed JSON that is taken for a type has come from nowhere else than here: what came over the wire is parsed by its contract. */
 const OWN: Readonly<Record<string, string>> = {
+  'packages/kit/src/modules/bundles.ts': 'the list that npm ci makes beside the bundles',
   'apps/cli/src/instances/records.ts': 'a file of its own',
   'apps/cli/src/network/terminal.ts': 'log lines of the daemons that it started',
   'devnet/src/chain.ts': 'the chain that it started',

@@ -18,5 +18,7 @@ if (isNodeNewEnough()) {
   nodeModule.enableCompileCache(compileCacheDirectory());
   // Threads take it from here: without it each of them would compile anew what it loads, and bring a compiler for TypeScript with it.
   process.env.NODE_COMPILE_CACHE ??= compileCacheDirectory();
+  // Before anything else is loaded: it finds the rest.
+  await import('@skerry/kit/resolve');
   await import('../src/main.ts');
 } else launch([fileURLToPath(import.meta.url), ...process.argv.slice(2)]);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { endThread } from './threads.ts';
+import { endThread, startThread } from './threads.ts';
 
 test('a thread ends when it has loaded, after what it was told before', async () => {
   for (let round = 0; round < 5; round++) {
-    const worker = new Worker(new URL('./testing/thread.ts', import.meta.url));
+    const worker = startThread(new URL('./testing/thread.ts', import.meta.url));
     const said: unknown[] = [];
     worker.on('message', (message) => said.push(message));
     worker.postMessage('first');

@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads';
-import { endThread } from '@skerry/kit/threads';
+import type { Worker } from 'node:worker_threads';
+import { endThread, startThread } from '@skerry/kit/threads';
 import { type RangeResult, type RangeTask, readRange } from './range.ts';
 
 /** A small answer is read here: handing it over would take longer. */
@@ -54,7 +54,7 @@ export class DecodePool implements AsyncDisposable {
   }
 
   #start(): Thread {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+    const worker = startThread(new URL('./worker.ts', import.meta.url), {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
     });
     const thread: Thread = { worker, pending: new Map() };

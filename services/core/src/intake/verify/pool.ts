@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Logger } from '@skerry/kit';
-import { endThread } from '@skerry/kit/threads';
+import { endThread, startThread } from '@skerry/kit/threads';
 import { AppError, type VerifiedMessage } from '@skerry/protocol';
 import { Suspects } from './batch/suspects.ts';
 import {
@@ -148,7 +148,7 @@ export class VerifierPool implements Verifier {
   }
 
   #seatWorker(seat: Seat): void {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+    const worker = startThread(new URL('./worker.ts', import.meta.url), {
       name: 'verify',
       workerData: this.#addon === undefined ? {} : ({ addon: this.#addon } satisfies UseBatches),
     });

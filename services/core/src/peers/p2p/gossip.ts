@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { backoffMs, type Logger } from '@skerry/kit';
-import { endThread } from '@skerry/kit/threads';
+import { endThread, startThread } from '@skerry/kit/threads';
 import { sharedText } from '@skerry/protocol';
 import type { Accepted } from '../../intake/accepted.ts';
 import type { PassedOn, ReadFrame } from '../../intake/passed-on.ts';
@@ -69,7 +69,7 @@ export class Gossip implements AsyncDisposable {
   }
 
   #start(): void {
-    const worker = new Worker(new URL('./thread.ts', import.meta.url), {
+    const worker = startThread(new URL('./thread.ts', import.meta.url), {
       name: 'gossip',
       workerData: this.#options.settings,
     });
