@@ -1,7 +1,7 @@
 import { test } from 'node:test';
 import { buildImage, runAlone } from './testing/alone.ts';
 
-test('a server behind either data plane gets real certificates, by HTTP-01 and by TLS-ALPN-01', async () => {
+test('a server behind each data plane gets real certificates, by HTTP-01 and by TLS-ALPN-01', async () => {
   await runAlone('certificates.ts');
 });
 

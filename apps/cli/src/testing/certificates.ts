@@ -92,7 +92,7 @@ async function scenario(directory: string, dataPlane: string): Promise<void> {
 const directory = await mkdtemp(join(tmpdir(), 'skerry-certificates-'));
 try {
   await succeed('ip', 'link', 'set', 'lo', 'up');
-  for (const dataPlane of ['native', 'typescript']) await scenario(directory, dataPlane);
+  for (const dataPlane of ['native', 'typescript', 'haproxy']) await scenario(directory, dataPlane);
 } catch (error) {
   console.error(error);
   process.exitCode = 1;

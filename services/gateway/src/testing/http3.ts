@@ -17,9 +17,9 @@ const EXECUTABLE = '/usr/bin/chromium';
 const REFUSED_MS = 3_000;
 const NOBODY = 9;
 
-type Say = (text: string) => void;
+export type Say = (text: string) => void;
 
-interface Site {
+export interface Site {
   readonly name: string;
   readonly certificate: Certificate;
   readonly data: Buffer;
@@ -35,7 +35,7 @@ const pinOf = ({ cert }: Certificate) =>
     .update(new X509Certificate(cert).publicKey.export({ type: 'spki', format: 'der' }))
     .digest('base64');
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '::');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
@@ -44,12 +44,23 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Caddy in the place of two instances, each with a certificate of its own and a file. */
-async function startCaddy(directory: string, port: number, bytes: number): Promise<Servers> {
+/**
+ * Caddy in the place of two instances, each with a certificate of its own and a file.
+ *
+ * @param bytes of each file
+ * @param uploads port of a server of ours on loopback that is given what is sent to /upload
+ */
+export async function startCaddy(
+  directory: string,
+  port: number,
+  bytes: number,
+  uploads?: number,
+): Promise<Servers> {
   const sites = [
     { name: NAME_A, bind: '::1' },
     { name: NAME_B, bind: '127.0.0.2' },
   ].map((site) => ({ ...site, certificate: createCertificate(site.name), data: randomBytes(bytes) }));
+  const proxy = uploads === undefined ? '' : `  reverse_proxy /upload 127.0.0.1:${uploads}\n`;
   const blocks = await Promise.all(
     sites.map(async ({ name, bind, certificate, data }) => {
       const at = (file: string) => join(directory, `${name}-${file}`);
@@ -60,7 +71,7 @@ async function startCaddy(directory: string, port: number, bytes: number): Promi
         writeFile(join(at('files'), 'data'), data),
         writeFile(join(at('files'), 'index.html'), `<title>${name}</title>`),
       ]);
-      return `https://${name}:${port} {\n  bind ${bind}\n  tls ${at('cert.pem')} ${at('key.pem')}\n  root * ${at('files')}\n  file_server\n}\n`;
+      return `https://${name}:${port} {\n  bind ${bind}\n  tls ${at('cert.pem')} ${at('key.pem')}\n  root * ${at('files')}\n${proxy}  file_server\n}\n`;
     }),
   );
   const caddyfile = join(directory, 'Caddyfile');
@@ -80,7 +91,7 @@ async function startCaddy(directory: string, port: number, bytes: number): Promi
   return { process: process_, sites };
 }
 
-async function endOf(child: ChildProcess): Promise<void> {
+export async function endOf(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM');
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
@@ -93,7 +104,7 @@ interface PlaneOptions {
 }
 
 /** The native plane with QUIC, with its routes. */
-async function startPlane({
+export async function startPlane({
   upstreamHttpsPort,
   handoverPath,
   replacedPort,
@@ -119,7 +130,7 @@ async function startPlane({
   return { plane, port: (await plane.listen()).https };
 }
 
-const startBrowser = (port: number, { sites }: Servers) =>
+export const startBrowser = (port: number, { sites }: Servers) =>
   chromium.launch({
     executablePath: EXECUTABLE,
     args: [
@@ -131,7 +142,7 @@ const startBrowser = (port: number, { sites }: Servers) =>
     ],
   });
 
-async function openSite(browser: Browser, { name }: Site): Promise<Page> {
+export async function openSite(browser: Browser, { name }: Site): Promise<Page> {
   const page = await browser.newPage();
   await page.goto(`https://${name}/`);
   assert.equal(await page.title(), name);
