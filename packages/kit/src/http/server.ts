@@ -11,7 +11,7 @@ import { Methods } from './methods.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
 import { asksForOneOf, routeUpgrades } from './upgrade.ts';
-import { compileOnDemand } from './validators.ts';
+import { VALIDATION } from './validators.ts';
 
 export type HttpServer = FastifyInstance<
   RawServerDefault,
@@ -258,18 +258,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       headersTimeout: HEADERS_TIMEOUT_MS,
       ...(options.socketPaths ? { shouldUpgradeCallback: asksForOneOf(options.socketPaths) } : {}),
     },
-    // Strict validation: nothing is dropped in silence; text of a query may become the number that it is.
-    ajv: {
-      // Verbose: an error knows its schema, and names what is allowed.
-      customOptions: {
-        removeAdditional: false,
-        coerceTypes: true,
-        useDefaults: true,
-        allErrors: false,
-        verbose: true,
-      },
-      onCreate: compileOnDemand,
-    },
+    ajv: VALIDATION,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {

@@ -1,6 +1,7 @@
 import type { FastifyServerOptions } from 'fastify';
 
-type Ajv = Parameters<NonNullable<NonNullable<FastifyServerOptions['ajv']>['onCreate']>>[0];
+type Validation = NonNullable<FastifyServerOptions['ajv']>;
+type Ajv = Parameters<NonNullable<Validation['onCreate']>>[0];
 
 /**
  * Where a number is that is none, as a JSON pointer. Ajv makes one of text such as `1e309`, and then passes over every rule
@@ -28,7 +29,7 @@ const infiniteAt = (instancePath: string) => ({
 
 /**
  * Schemas are compiled when a request first needs them: a core node has some hundred, and compiling them all is most of
- * what its HTTP server costs to start. For Fastify's `ajv.onCreate`.
+ * what its HTTP server costs to start.
  */
 export function compileOnDemand(ajv: Ajv): void {
   const compile = ajv.compile.bind(ajv);
@@ -46,3 +47,18 @@ export function compileOnDemand(ajv: Ajv): void {
   };
   Object.assign(ajv, { compile: compileLater });
 }
+
+/** Strict: nothing is dropped in silence; text of a query may become the number that it is. */
+export const VALIDATION: Validation = {
+  customOptions: {
+    removeAdditional: false,
+    coerceTypes: true,
+    useDefaults: true,
+    allErrors: false,
+    // An error knows its schema, and names what is allowed.
+    verbose: true,
+    // They are ours, and tests check the documents that they are all in: to compile what checks schemas takes longer than all else.
+    validateSchema: false,
+  },
+  onCreate: compileOnDemand,
+};
