@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { createLogger } from '@skerry/kit';
 import { type Database, openDatabase } from '../../packages/database/src/connect.ts';
 import { migrate } from '../../packages/database/src/migrate.ts';
-import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/addon.ts';
+import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/build-addon.ts';
 import { VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';

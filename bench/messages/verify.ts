@@ -9,11 +9,8 @@ import {
 import { personalSignDigest } from '../../packages/protocol/src/evm/personal-digest.ts';
 import { loadNativeEngine } from '../../packages/protocol/src/evm/secp256k1-node.ts';
 import { pureEngine } from '../../packages/protocol/src/evm/secp256k1-pure.ts';
-import {
-  buildBatchAddon,
-  loadBatchCheck,
-  VERDICTS,
-} from '../../services/core/src/intake/verify/batch/addon.ts';
+import { loadBatchCheck, VERDICTS } from '../../services/core/src/intake/verify/batch/addon.ts';
+import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/build-addon.ts';
 import { type KeyedClaim, packClaims } from '../../services/core/src/intake/verify/batch/claims.ts';
 import type { Figures } from '../measure/figures.ts';
 import { compare } from '../measure/rounds.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import {
   type BatchCheck,
-  buildBatchAddon,
   loadBatchCheck,
   VERDICTS,
 } from '../../services/core/src/intake/verify/batch/addon.ts';
+import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/build-addon.ts';
 import { CLAIMS_MAX } from '../../services/core/src/intake/verify/batch/claims.ts';
 import { SeededDice } from '../../services/core/src/sim/testing/dice.ts';
 import { SANITIZER_FLAGS } from '../../services/gateway/src/dataplane/native/build.ts';

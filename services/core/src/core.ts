@@ -8,7 +8,7 @@ import { createApi } from './api/api.ts';
 import { type AnchorSettings, loadAnchorSettings } from './chains/anchoring/settings.ts';
 import { followIndexPosts } from './chains/index-posts.ts';
 import type { CoreConfig } from './config.ts';
-import { buildBatchAddon } from './intake/verify/batch/addon.ts';
+import { buildBatchAddon } from './intake/verify/batch/build-addon.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
 import { followTrust, Leading } from './leading.ts';
 import { watchProcesses } from './node/metrics/metrics.ts';

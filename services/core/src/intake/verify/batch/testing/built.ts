@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { type BatchCheck, buildBatchAddon, loadBatchCheck } from '../addon.ts';
+import { type BatchCheck, loadBatchCheck } from '../addon.ts';
 import { SignatureBatch } from '../batch.ts';
+import { buildBatchAddon } from '../build-addon.ts';
 
 /** Beside what npm installed: tests build each version once. */
 const TEST_CACHE = fileURLToPath(new URL('../../../../../../../node_modules/.cache/skerry', import.meta.url));
