@@ -4,6 +4,7 @@
  */
 
 export { AggregateContent, parseAggregateContent } from './content/aggregate.ts';
+export { parseDomainName } from './content/domain-name.ts';
 export { EnvelopeShape, MessageShape } from './content/envelope-shape.ts';
 export { ForgetContent, parseForgetContent } from './content/forget.ts';
 export * from './content/instance.ts';

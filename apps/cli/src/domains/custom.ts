@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { call, findNodeUrl } from '@skerry/client';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
-import { AppError } from '@skerry/protocol/forms';
+import { AppError, parseDomainName } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
 import { renderTable } from '../output/text.ts';
@@ -9,12 +9,9 @@ import { renderTable } from '../output/text.ts';
 /** The node hears of the aggregate at once and then asks the name servers, which may take some seconds. */
 const HEARD_WITHIN_MS = 30_000;
 const POLL_MS = 500;
-const LABEL = '(?!-)[a-z0-9-]{1,63}(?<!-)';
-const NAME = new RegExp(`^(?:${LABEL}\\.)+${LABEL}$`);
-
 function parseName(text: string): string {
-  const name = text.toLowerCase().replace(/\.$/, '');
-  if (NAME.test(name)) return name;
+  const name = parseDomainName(text);
+  if (name !== undefined) return name;
   throw new AppError(
     'INVALID_HOSTNAME',
     `${JSON.stringify(text)} is not a domain name such as www.example.org`,

@@ -113,6 +113,7 @@ test("a machine's history, newest first, in words", () => {
       post('net-allocation', { node_id: null, reason: { message: 'no room' }, decided_at_ms: 2_000 }),
       post('another', null),
       told('POST', 'no object', 0),
+      told('INSTANCE_UPDATE', { instance_id: 'i', time: 1, name: 'b', firewall: {} }, -1),
     ],
     undefined,
   );
@@ -125,6 +126,7 @@ test("a machine's history, newest first, in words", () => {
       ['asked for', null, null, 1_000],
       ['another', null, null, 1_000],
       ['POST', null, null, 0],
+      ['its owner: changed it', 'name, firewall', null, -1_000],
     ],
   );
 });

@@ -39,6 +39,9 @@ const postOf = ({ type, content }: StepMessage) => {
   };
 };
 
+/** What an update has beside its changes. */
+const NO_CHANGES = ['instance_id', 'address', 'time'];
+
 /** What a message says of a machine. */
 export function stepOf(message: StepMessage): Step {
   const { outer, inner, kind } = postOf(message);
@@ -57,6 +60,10 @@ export function stepOf(message: StepMessage): Step {
     const action = textOf(outer.action) ?? textOf(inner.action) ?? 'control';
     return { ...said, what: `its owner: ${action}`, why: null, node: null };
   }
+  if (kind === 'INSTANCE_UPDATE') {
+    const changed = Object.keys(outer).filter((name) => !NO_CHANGES.includes(name));
+    return { ...said, what: 'its owner: changed it', why: changed.join(', '), node: null };
+  }
   return { ...said, what: kind ?? message.type, why: null, node: null };
 }
 
@@ -69,6 +76,10 @@ export function changeOf(data: unknown, atMs: number): Step {
     ...{ what: textOf(phase) ?? 'changed', why, node: textOf(node) },
   };
 }
+
+/** What was signed for the owner that changes this machine, of all that was. */
+export const ofMachine = <M extends StepMessage>(messages: readonly M[], id: string): M[] =>
+  messages.filter(({ content }) => contentOf(content).instance_id === id);
 
 /** Addresses of the nodes that a machine was given to. */
 const nodesOf = (messages: readonly StepMessage[], schedulers: readonly string[]) =>

@@ -176,7 +176,7 @@ export function MachinePage({ id }: { readonly id: string }) {
                 </>
               )}
             />
-            <TimelinePanel id={machine.instance_id} />
+            <TimelinePanel machine={machine} />
             <PlacePanel id={machine.instance_id} />
           </div>
         )}

@@ -1,5 +1,5 @@
 import { type AskedSigner, CoreClient } from '@skerry/client';
-import { AppError } from '@skerry/protocol';
+import { AppError, parseDomainName } from '@skerry/protocol';
 
 /** What an owner can have done. Contents are those of messages (docs/messages.md); the node judges them. */
 export type Action =
@@ -19,11 +19,30 @@ export type Action =
       readonly changes: Readonly<Record<string, unknown>>;
       readonly after: number;
     }
+  | {
+      readonly kind: 'domain';
+      /** As it was typed. */
+      readonly name: string;
+      /** Where it is to lead; null: nowhere any more. */
+      readonly instanceId: string | null;
+    }
   | { readonly kind: 'forget'; readonly hashes: readonly string[] };
 
 export interface Done {
   /** Of the message that was sent. */
   readonly itemHash: string;
+}
+
+/** The claim of a name for a machine, or the end of it (docs/operating.md, "Custom domains"). */
+function claimOf(text: string, instanceId: string | null): object {
+  const name = parseDomainName(text);
+  if (name === undefined)
+    throw new AppError(
+      'INVALID_HOSTNAME',
+      `${JSON.stringify(text)} is not a domain name such as www.example.org`,
+    );
+  const claim = instanceId === null ? null : { message_id: instanceId, type: 'instance' };
+  return { key: 'domains', content: { [name]: claim } };
 }
 
 /** Has an action signed and sends it. Throws AppError, also where the owner refuses. */
@@ -42,6 +61,10 @@ export async function act(coreUrl: string, action: Action, signer: AskedSigner |
     case 'update': {
       const { instanceId, changes, after } = action;
       return { itemHash: (await core.updateInstance(instanceId, changes, after)).item_hash };
+    }
+    case 'domain': {
+      const content = claimOf(action.name, action.instanceId);
+      return { itemHash: (await core.postMessage({ type: 'AGGREGATE', content })).item_hash };
     }
     case 'forget':
       return { itemHash: (await core.forget(action.hashes)).item_hash };

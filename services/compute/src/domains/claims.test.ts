@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { parseDomainName } from '@skerry/protocol';
 import fc from 'fast-check';
 import { mayOperate } from '../owner/delegation.ts';
-import { type DomainClaim, type DomainProof, decideDomains, parseDomainName, readClaims } from './claims.ts';
+import { type DomainClaim, type DomainProof, decideDomains, readClaims } from './claims.ts';
 
 const ID = 'a'.repeat(64);
 const owner = `0x${'1'.repeat(40)}`;

@@ -1,3 +1,5 @@
+import { parseDomainName } from '@skerry/protocol';
+
 /** An owner's wish that a host name leads to an instance: one member of the aggregate `domains`. */
 export interface DomainClaim {
   /** Lower case, without a dot at its end. */
@@ -7,19 +9,8 @@ export interface DomainClaim {
 }
 
 const HASH = /^[0-9a-f]{64}$/;
-const LABEL = '(?!-)[a-z0-9-]{1,63}(?<!-)';
-const NAME = new RegExp(`^(?:${LABEL}\\.)+${LABEL}$`);
-const NAME_CHARS_MAX = 253;
 /** Of one owner; the rest is not looked at. */
 const CLAIMS_MAX = 100;
-
-/** A host name in lower case, or undefined where it is none (RFC 1123; IDN in its ASCII form). */
-export function parseDomainName(text: string): string | undefined {
-  const name = text.toLowerCase().replace(/\.$/, '');
-  // A name of digits only at its end would be an address.
-  const isName = name.length <= NAME_CHARS_MAX && NAME.test(name) && !/\.[0-9]+$/.test(name);
-  return isName ? name : undefined;
-}
 
 /**
  * What an owner's aggregate `domains` says of instances. Entries that are null (detached), of websites or programs, or

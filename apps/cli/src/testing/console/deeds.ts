@@ -176,6 +176,21 @@ async function storeFile(page: Page, core: string): Promise<string> {
   return (await stored.locator('code').first().getAttribute('title'))!;
 }
 
+/** Another name for a machine, and a domain: its DNS records are shown, whether or not anybody has them. */
+async function nameMachine(page: Page): Promise<void> {
+  await page.getByLabel('Name, as you call it').fill('renamed');
+  assert.match(await sign(page, 'Rename'), /Change the machine[\s\S]*renamed/);
+  await page.getByRole('heading', { name: 'Machine renamed' }).waitFor();
+  await page.getByLabel('Domain', { exact: true }).fill('no domain');
+  await button(page, 'Attach it').click();
+  await page.getByText('is not a domain name such as').waitFor();
+  await page.getByLabel('Domain', { exact: true }).fill('www.example.test');
+  assert.match(await sign(page, 'Attach it'), /Lead www\.example\.test to the machine/);
+  await page.locator('[data-domain=waiting]').getByText('_control.www.example.test').waitFor();
+  assert.match(await sign(page, 'Detach www.example.test'), /to no machine any more/);
+  await page.locator('[data-domain]').waitFor({ state: 'detached' });
+}
+
 /** A machine, from its price and its name to its end. */
 async function ownMachine(page: Page, core: string, image: string): Promise<void> {
   const client = new CoreClient({ url: core });
@@ -205,6 +220,7 @@ async function ownMachine(page: Page, core: string, image: string): Promise<void
     const { firewall } = await client.getInstance(id);
     return firewall.allowedPorts.join() === '22,8443' && firewall.allowedUdpPorts?.join() === '443';
   });
+  await nameMachine(page);
   assert.match(await sign(page, 'Stop'), /Stop the machine/);
   const untilDesired = (desired: string) =>
     until(`it is to be ${desired}`, SOON_MS, async () => (await client.getInstance(id)).desired === desired);

@@ -38,6 +38,23 @@ describe('what is about to be signed, in words', () => {
     ]);
   });
 
+  test('a domain and its machine; no other list of an owner is known', () => {
+    const claim = { message_id: 'm', type: 'instance' };
+    const wordsOfClaim = (key: string, content: object) => wordsOf(textOf('AGGREGATE', { key, content }));
+    const { title, facts, isKnown } = wordsOfClaim('domains', { 'www.example.org': claim });
+    assert.deepEqual(
+      [title, facts[0], isKnown],
+      ['Lead www.example.org to the machine', ['machine', 'm'], true],
+    );
+    assert.match(wordsOfClaim('domains', { 'www.example.org': null }).title, /no machine any more/);
+    for (const [key, content] of [
+      ['security', { authorizations: [] }],
+      ['domains', {}],
+      ['domains', { 'a.example': null, 'b.example': claim }],
+    ] as const)
+      assert.equal(wordsOfClaim(key, content).isKnown, false, key);
+  });
+
   test('a secret of a webhook is not shown', () => {
     assert.doesNotMatch(JSON.stringify(wordsOf(textOf('WEBHOOK', { url: 'u', secret: 'hidden' }))), /hidden/);
   });

@@ -64,7 +64,19 @@ const program = (content: Fields): Told => ({
 
 const hashesOf = ({ hashes }: Fields) => (Array.isArray(hashes) ? hashes.map(shown) : []);
 
-const MESSAGES: Readonly<Record<string, (content: Fields) => Told>> = {
+/** Names that lead to machines: the only list of its owner's that the console changes. */
+function domains({ key, content }: Fields): Told | undefined {
+  if (key !== 'domains' || !isFields(content)) return undefined;
+  const [first, ...others] = Object.entries(content);
+  if (!first || others.length > 0) return undefined;
+  const [name, claim] = first;
+  return isFields(claim)
+    ? { title: `Lead ${name} to the machine`, facts: fact('machine', claim.message_id) }
+    : { title: `Lead ${name} to no machine any more` };
+}
+
+const MESSAGES: Readonly<Record<string, (content: Fields) => Told | undefined>> = {
+  AGGREGATE: domains,
   INSTANCE: instance,
   PROGRAM: program,
   INSTANCE_CONTROL: (content) => ({
@@ -96,19 +108,18 @@ const MESSAGES: Readonly<Record<string, (content: Fields) => Told>> = {
 
 const message = ({ type, content, chain, channel, timestamp }: Fields): Words => {
   const tell = MESSAGES[shown(type)];
-  const told: Told =
-    tell && isFields(content) ? tell(content) : { title: `Send a message of the type ${shown(type)}` };
+  const told = tell && isFields(content) ? tell(content) : undefined;
   return {
-    title: told.title,
+    title: told?.title ?? `Send a message of the type ${shown(type)}`,
     facts: [
-      ...(told.facts ?? []),
+      ...(told?.facts ?? []),
       ...(isFields(content) ? fact('on behalf of', content.address) : []),
       ...fact('channel', channel),
       ...fact('chain', chain),
       ...fact('time', typeof timestamp === 'number' ? new Date(timestamp * 1_000).toISOString() : timestamp),
     ],
     type: shown(type),
-    isKnown: tell !== undefined && isFields(content),
+    isKnown: told !== undefined,
   };
 };
 

@@ -1,12 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import type { Instance } from '../../data/answers.ts';
 import { ask } from '../../data/ask.ts';
-import { useSchedulerNodes } from '../../data/questions.ts';
 import { useResource } from '../../data/resource.ts';
 import { Facts, Mark, Panel, Safe } from '../../parts/basic.tsx';
 import { fields, maybe, number, record, text } from '../../pure/read.ts';
 import { TryHttps } from './https.tsx';
-import { useMachineUrls } from './urls.ts';
+import { useMachineUrls, useNodeUrl } from './urls.ts';
 
 const SELDOM_MS = 30_000;
 const HTTPS = 443;
@@ -23,9 +22,9 @@ const readExecutions = record(
 );
 
 /** What a machine's node says of it: by IPv4, ports of the node lead to those of the machine. */
-function useAtNode({ instance_id: id, node_id: nodeId }: Instance) {
-  const nodes = useSchedulerNodes();
-  const url = nodes.value?.nodes.find((one) => one.node_id === nodeId)?.url?.replace(/\/+$/, '') ?? '';
+function useAtNode(machine: Instance) {
+  const { instance_id: id } = machine;
+  const url = useNodeUrl(machine);
   const told = useResource(
     url,
     async (signal) =>

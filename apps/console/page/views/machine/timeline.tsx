@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { readWholeMessages, type WholeMessage } from '../../data/answers.ts';
+import { type Instance, readWholeMessages, type WholeMessage } from '../../data/answers.ts';
 import { type Change, useChanges } from '../../data/changes.ts';
 import { messageLink, nodeLink, useNetwork } from '../../data/network.ts';
 import { type Proof, useProof } from '../../data/prove.ts';
@@ -7,7 +7,7 @@ import { instancePath, useCore } from '../../data/questions.ts';
 import { askAgain } from '../../data/resource.ts';
 import { DateTime, Hash, Mark, type MarkKind, Panel, Safe } from '../../parts/basic.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { changeOf, type Step, stepOf, timelineOf } from '../../pure/timeline.ts';
+import { changeOf, ofMachine, type Step, stepOf, timelineOf } from '../../pure/timeline.ts';
 import type { Judged } from '../../workers/messages.ts';
 
 /** A step, and how sure the page is of it. */
@@ -84,19 +84,28 @@ const SELDOM_MS = 60_000;
 const NONE: readonly WholeMessage[] = [];
 
 /** What was told of it, each signed by who tells it; what happens meanwhile comes by itself. */
-export function TimelinePanel({ id }: { readonly id: string }) {
+export function TimelinePanel({ machine }: { readonly machine: Instance }) {
+  const { instance_id: id, owner } = machine;
   const { coreUrl, info } = useNetwork();
   const told = useCore(
     `/api/v0/messages.json?refs=${id}&pagination=${TOLD_MAX}&bodies=shared`,
     readWholeMessages,
   );
   const asked = useCore(`/api/v0/messages.json?hashes=${id}&bodies=shared`, readWholeMessages, SELDOM_MS);
+  const changed = useCore(
+    `/api/v0/messages.json?owners=${encodeURIComponent(owner)}&msgTypes=INSTANCE_CONTROL,INSTANCE_UPDATE&pagination=${TOLD_MAX}&bodies=shared`,
+    readWholeMessages,
+  );
   const changes = useChanges(id);
   const newest = changes[0]?.number;
   useEffect(() => {
     if (newest !== undefined) askAgain(`${coreUrl}${instancePath(id)}`);
   }, [newest]);
-  const rows = [...(asked.value?.messages ?? NONE), ...(told.value?.messages ?? NONE)];
+  const rows = [
+    ...(asked.value?.messages ?? NONE),
+    ...ofMachine(changed.value?.messages ?? NONE, id),
+    ...(told.value?.messages ?? NONE),
+  ];
   const proof = useProof('messages', rows.length === 0 ? undefined : { coreUrl, rows });
   const steps = timelineOf(rows, info?.trust.schedulers.value);
   const lines = linesOf(

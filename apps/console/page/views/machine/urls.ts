@@ -1,4 +1,5 @@
-import { useService } from '../../data/questions.ts';
+import type { Instance } from '../../data/answers.ts';
+import { useSchedulerNodes, useService } from '../../data/questions.ts';
 import { fields, maybe, number, text } from '../../pure/read.ts';
 
 const SELDOM_MS = 60_000;
@@ -12,6 +13,12 @@ const readPorts = fields({ http_port: maybe(number), https_port: maybe(number) }
 export interface MachineUrls {
   readonly https: string;
   readonly http: string;
+}
+
+/** Where the node of a machine is, by the scheduler's word; empty: nobody knows. */
+export function useNodeUrl({ node_id: nodeId }: Pick<Instance, 'node_id'>): string {
+  const nodes = useSchedulerNodes();
+  return nodes.value?.nodes.find((one) => one.node_id === nodeId)?.url?.replace(/\/+$/, '') ?? '';
 }
 
 const urlOf = (scheme: string, host: string, port: number, usual: number) =>

@@ -7,7 +7,9 @@ import { Panel } from '../../parts/basic.tsx';
 import { Failed } from '../../parts/states.tsx';
 import type { Action } from '../../workers/actions.ts';
 import { MachineCopies } from './machine-copies.tsx';
+import { MachineDomains } from './machine-domains.tsx';
 import { MachineLogs } from './machine-logs.tsx';
+import { MachineName } from './machine-name.tsx';
 import { MachineOpenPorts } from './machine-ports.tsx';
 import { MachineTraffic } from './machine-traffic.tsx';
 
@@ -52,6 +54,7 @@ export function MachineActions({ machine }: { readonly machine: Instance }) {
             </button>
           ) : null}
         </div>
+        <MachineName machine={machine} />
         {doing.state.kind === 'failed' ? <Failed failure={doing.state.failure} /> : null}
         {doing.state.kind === 'done' ? (
           <p class="muted" role="status">
@@ -62,6 +65,7 @@ export function MachineActions({ machine }: { readonly machine: Instance }) {
       <MachineLogs machine={machine} />
       <MachineCopies machine={machine} />
       <MachineOpenPorts machine={machine} />
+      <MachineDomains machine={machine} />
       <MachineTraffic machine={machine} />
     </>
   );
