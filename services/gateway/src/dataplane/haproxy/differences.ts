@@ -13,6 +13,8 @@ export const HAPROXY_DIFFERENCES = {
     'Connections that never speak are not crowded out by others: HAProxy cannot end the oldest of them. They end after the time for a hello, and count towards the limits of their client and of the listener.',
   orderly_ends:
     'Where the instance refuses, does not answer, resets or is idle, or the time of a drain is over, the client sees an orderly end in place of a reset. TLS itself tells a cut from an end.',
+  unreachable:
+    'In `why`, the last attempt to reach an address without a route is told as refused: HAProxy tells only refusals and timeouts. The test connection that `why` makes itself knows the difference.',
   late_changes:
     'A change of routes counts some milliseconds later: it goes through the admin socket, in order.',
 } as const satisfies Record<string, string>;

@@ -129,6 +129,18 @@ export function tlsLimitsSuite(subject: Subject): void {
       assert.equal(await world.plane.findAttempts(NAME_UNKNOWN), undefined);
     });
 
+    test('an address that leads nowhere is told from an instance that refuses', async () => {
+      await using world = await openWorld(create);
+      // The kernel connects nobody to the broadcast address.
+      await subject.change(world, [{ hostname: NAME_DEAD, ipv6: '::ffff:255.255.255.255' }]);
+      const client = await openClient(world.ports.https);
+      client.write(helloWire({ serverName: NAME_DEAD }));
+      await endingOf(client);
+      await until(async () => (await world.plane.findAttempts(NAME_DEAD))?.failedAt !== null);
+      const { failure } = (await world.plane.findAttempts(NAME_DEAD))!;
+      assert.equal(failure, subject.differs('unreachable') ? 'refused' : 'unreachable');
+    });
+
     test('what passed to an instance is counted by its name, and not by others', async () => {
       await using world = await openWorld(create);
       world.tlsA.handle = echo;
