@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { helloWire } from '../../tls/testing/hello.ts';
@@ -29,6 +31,7 @@ const HELLO = helloWire({ serverName: NAME_A });
 const HEADER_START = '\r\n\r\n\0\r\nQUIT\n';
 const echo = (socket: Socket) => void socket.pipe(socket);
 
+const PROGRAMS = '/usr/local/bin:/usr/bin:/bin';
 const PLANE_MODULE = new URL('./plane.ts', import.meta.url).href;
 /** Says the process id of its HAProxy. */
 const LONE_GATEWAY = `
@@ -122,12 +125,14 @@ describe('HAProxy data plane alone', () => {
   });
 
   test('a gateway that is killed leaves no HAProxy behind', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'skerry-plane-'));
+    await using stack = new AsyncDisposableStack();
+    // What HAProxy ran with stays there.
+    stack.defer(() => rm(directory, { recursive: true, force: true }));
     const child = spawn(
       process.execPath,
       ['--input-type=module', '-e', LONE_GATEWAY, PLANE_MODULE, program],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
+      { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: PROGRAMS, TMPDIR: directory } },
     );
     const [told] = (await once(child.stdout, 'data')) as [Buffer];
     const pid = Number(String(told));
