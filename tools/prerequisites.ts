@@ -17,6 +17,7 @@ const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   ...SANDBOX_PROGRAMS,
   chromium: 'chromium',
   curl: 'curl',
+  haproxy: 'haproxy',
   nsd: 'nsd',
   openssl: 'openssl',
   pgbouncer: 'pgbouncer',

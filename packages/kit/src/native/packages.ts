@@ -37,8 +37,9 @@ export async function installPackages(
   packages: readonly string[],
   { triesMax, log, signal }: InstallOptions,
 ): Promise<void> {
-  // Scripts of packages are told that no init system runs, so that no daemon starts.
-  const env = { ...programEnvironment(), DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1' };
+  // Scripts of packages are told that no init system runs, or only for one user, so that no daemon starts.
+  const quiet = { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1', RUNLEVEL: '1' };
+  const env = { ...programEnvironment(), ...quiet };
   const apt = (...args: string[]) =>
     runBriefly('apt-get', ['-q', ...args], { signal, timeoutMs: INSTALL_TIMEOUT_MS, env });
   for (let attempt = 1; ; attempt++) {
