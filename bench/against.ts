@@ -48,8 +48,8 @@ function installPackages(directory: string): void {
     rmSync(to, { recursive: true, force: true });
     execFileSync('cp', ['-a', join(ROOT, path), dirname(to)], { stdio: ['ignore', 2, 2] });
   }
-  // What is compiled there is of the other code.
-  rmSync(join(directory, 'node_modules/.cache'), { recursive: true, force: true });
+  // What tests compiled there is of the other code; what is bundled there is of the packages.
+  rmSync(join(directory, 'node_modules/.cache/skerry'), { recursive: true, force: true });
 }
 
 /** A checkout of a commit in a temporary folder, taken away when this process ends. */
