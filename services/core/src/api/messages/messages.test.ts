@@ -48,6 +48,26 @@ describe('messages', () => {
     );
   });
 
+  test('a crowd that reads at once is answered each its own message, as one that reads alone is', async () => {
+    const texts = Array.from({ length: 20 }, (_, n) => `of the crowd ${n}`);
+    const sent = await Promise.all(texts.map((text) => core.send(signers.alice, post(text))));
+    const hashes = sent.map(({ body }) => body.item_hash as string);
+    const unknown = 'f'.repeat(64);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => [...hashes, unknown])
+        .flat()
+        .map(async (hash) => ({ hash, ...(await core.get(`/messages/${hash}`)) })),
+    );
+    for (const { hash, status, body } of answers) {
+      if (hash === unknown) assert.deepEqual([status, body.code], [404, 'MESSAGE_NOT_FOUND']);
+      else
+        assert.deepEqual(
+          [status, body.item_hash, body.content.content.text],
+          [200, hash, texts[hashes.indexOf(hash)]],
+        );
+    }
+  });
+
   test('the signature may cover the bytes as sent, or their compact form; nothing else', async () => {
     const message = {
       chain: 'ETH',

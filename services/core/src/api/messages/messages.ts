@@ -9,7 +9,8 @@ import { listMessages } from '../../state/lists/messages.ts';
 import { readFilters } from '../../state/lists/parameters.ts';
 import { PROPERTIES } from '../../state/lists/properties.ts';
 import { loadConfirmations } from '../../state/messages/confirmations.ts';
-import { findMessage, listForgetting } from '../../state/messages/find.ts';
+import { listForgetting } from '../../state/messages/find.ts';
+import { createMessageReader, type MessageReader, type ReadMessage } from '../../state/messages/reader.ts';
 import { addProvable } from '../../state/messages/shared.ts';
 import { viewOf } from '../../state/messages/view.ts';
 import { listMessagesOfFile } from '../../store/files/references.ts';
@@ -22,10 +23,10 @@ import { submittedViewOf, verdictOf } from './verdict-view.ts';
 /** Messages that are named to somebody who asks for a file where messages are. */
 const STORES_NAMED = 10;
 
-async function getRow(db: Kysely<Schema>, text: string) {
+async function getMessage(read: MessageReader, db: Kysely<Schema>, text: string): Promise<ReadMessage> {
   const { hash } = parseMessageHash(text);
-  const row = await findMessage(db, hash);
-  if (row) return row;
+  const message = await read(hash);
+  if (message) return message;
   const stores = await listMessagesOfFile(db, hash, STORES_NAMED);
   if (stores.length === 0) throw new AppError('MESSAGE_NOT_FOUND', `there is no message ${hash} here`);
   throw new AppError('MESSAGE_NOT_FOUND', `${hash} is a file; the message ${stores[0]} stores it`, {
@@ -33,56 +34,56 @@ async function getRow(db: Kysely<Schema>, text: string) {
   });
 }
 
-type Used = Pick<Rooms, 'db' | 'intake' | 'metrics' | 'clientOf'>;
+type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'metrics' | 'clientOf'>;
 type MessageHandlers = Handlers<typeof MESSAGES_API>;
 
 /** One message: submitted, and looked at (specification, "Messages"). */
-const oneMessage = ({
+function oneMessage({
   db,
+  reads,
   intake,
   metrics,
   clientOf,
-}: Used): Pick<
-  MessageHandlers,
-  'submitMessage' | 'getMessage' | 'getMessageStatus' | 'getMessageContent'
-> => ({
-  async submitMessage({ body, request }) {
-    try {
-      return answerOf(await submitBody({ intake }, body, { from: clientOf(request).key }), {});
-    } catch (error) {
-      const refusal = networkRefusalOf(error);
-      if (!refusal) throw error;
-      metrics.http.refused((error as AppError).code);
-      return answer(422, refusal);
-    }
-  },
-  async getMessage({ params }) {
-    const row = await getRow(db, params.hash);
-    const forgottenBy = row.status === 'forgotten' ? await listForgetting(db, row.item_hash) : [];
-    const confirmations = await loadConfirmations(db, [row]);
-    return {
-      ...viewOf(row, confirmations),
-      ...verdictOf(row),
-      ...submittedViewOf(row, confirmations),
-      ...(row.status === 'forgotten' ? { forgotten_by: forgottenBy } : {}),
-    };
-  },
-  async getMessageStatus({ params }) {
-    const row = await getRow(db, params.hash);
-    return { item_hash: row.item_hash, ...verdictOf(row), reason: row.reason };
-  },
-  async getMessageContent({ params, reply }) {
-    const row = await getRow(db, params.hash);
-    if (row.status !== 'processed') {
-      throw new AppError(
-        row.status === 'forgotten' ? 'MESSAGE_FORGOTTEN' : 'MESSAGE_NOT_PROCESSED',
-        `the message ${row.item_hash} is ${row.status}`,
-      );
-    }
-    const content = viewOf(row).content as { content?: unknown };
-    return reply.send((row.type === 'POST' ? content.content : content) ?? null);
-  },
-});
+}: Used): Pick<MessageHandlers, 'submitMessage' | 'getMessage' | 'getMessageStatus' | 'getMessageContent'> {
+  const read = createMessageReader(reads);
+  return {
+    async submitMessage({ body, request }) {
+      try {
+        return answerOf(await submitBody({ intake }, body, { from: clientOf(request).key }), {});
+      } catch (error) {
+        const refusal = networkRefusalOf(error);
+        if (!refusal) throw error;
+        metrics.http.refused((error as AppError).code);
+        return answer(422, refusal);
+      }
+    },
+    async getMessage({ params }) {
+      const { row, confirmations } = await getMessage(read, db, params.hash);
+      const forgottenBy = row.status === 'forgotten' ? await listForgetting(db, row.item_hash) : [];
+      return {
+        ...viewOf(row, confirmations),
+        ...verdictOf(row),
+        ...submittedViewOf(row, confirmations),
+        ...(row.status === 'forgotten' ? { forgotten_by: forgottenBy } : {}),
+      };
+    },
+    async getMessageStatus({ params }) {
+      const { row } = await getMessage(read, db, params.hash);
+      return { item_hash: row.item_hash, ...verdictOf(row), reason: row.reason };
+    },
+    async getMessageContent({ params, reply }) {
+      const { row } = await getMessage(read, db, params.hash);
+      if (row.status !== 'processed') {
+        throw new AppError(
+          row.status === 'forgotten' ? 'MESSAGE_FORGOTTEN' : 'MESSAGE_NOT_PROCESSED',
+          `the message ${row.item_hash} is ${row.status}`,
+        );
+      }
+      const content = viewOf(row).content as { content?: unknown };
+      return reply.send((row.type === 'POST' ? content.content : content) ?? null);
+    },
+  };
+}
 
 const lists = ({ db }: Used): Pick<MessageHandlers, 'listMessages'> => ({
   async listMessages({ query }) {

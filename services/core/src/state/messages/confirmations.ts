@@ -25,25 +25,26 @@ const SHOWN_MAX = 16;
 
 export type Confirmations = ReadonlyMap<string, readonly Confirmation[]>;
 
-/** Confirmations of messages by item hash, lowest block first. Those of another sender's copy of a hash are left out. */
+/** Confirmations of the message `m` of a query, lowest block first, as JSON; null where there are none. */
+export const shownConfirmations = sql<readonly Confirmation[] | null>`(
+  select jsonb_agg(jsonb_build_object('chain', c.chain, 'height', c.height, 'hash', c.hash) order by c.height, c.hash)
+  from (
+    select distinct chain, block_number as height, tx_hash as hash from confirmations
+    where item_hash = m.item_hash and sender = m.sender order by 2, 3 limit ${sql.lit(SHOWN_MAX)}) c)`;
+
+/** Confirmations of messages by item hash. Those of another sender's copy of a hash are left out. */
 export async function loadConfirmations(
   db: Kysely<Schema>,
   messages: readonly { readonly item_hash: string; readonly sender: string }[],
 ): Promise<Confirmations> {
   if (messages.length === 0) return new Map();
-  const { rows } = await sql<Confirmation & { itemHash: string }>`
-    select distinct c.item_hash as "itemHash", c.chain, c.block_number as height, c.tx_hash as hash
+  const { rows } = await sql<{ item_hash: string; shown: readonly Confirmation[] | null }>`
+    select m.item_hash, ${shownConfirmations} as shown
     from unnest(
-      ${messages.map((one) => one.item_hash)}::text[], ${messages.map((one) => one.sender)}::text[]) as m (item_hash, sender)
-    join confirmations c on c.item_hash = m.item_hash and c.sender = m.sender
-    order by 1, 3, 4`.execute(db);
-  const found = new Map<string, Confirmation[]>();
-  for (const { itemHash, ...confirmation } of rows) {
-    const list = found.get(itemHash) ?? [];
-    if (list.length < SHOWN_MAX) list.push(confirmation);
-    found.set(itemHash, list);
-  }
-  return found;
+      ${messages.map((one) => one.item_hash)}::text[], ${messages.map((one) => one.sender)}::text[]) as m (item_hash, sender)`.execute(
+    db,
+  );
+  return new Map(rows.map(({ item_hash, shown }) => [item_hash, shown ?? []]));
 }
 
 interface HeaderRow {

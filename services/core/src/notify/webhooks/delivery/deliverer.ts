@@ -16,6 +16,8 @@ import { tidyWebhooks } from './upkeep.ts';
 const BACKLOG_MAX = 10_000;
 const FULL_INTERVAL_MS = 5_000;
 const UPKEEP_INTERVAL_MS = 60_000;
+/** While nobody listens, the log is looked at no oftener: each look is a transaction beside those that write. */
+const NOBODY_LISTENS_MS = 50;
 /** Replays that another process was asked for are found this often. */
 const REPLAY_LOOK_MS = 1_000;
 
@@ -57,20 +59,14 @@ export function createDispatchObserver(own: Metrics): DispatchObserver {
   };
 }
 
-/** Plans and delivers until it is disposed of. */
-export function startDeliverer(options: DelivererOptions): AsyncDisposable {
-  const { db, events, secrets, sender, now, log, backlogMax = BACKLOG_MAX, reserve = BOUNDLESS } = options;
-  const book = new EndpointBook(secrets, options.deliverers);
-  const settler = new Settler({ db, now, log });
-  const dispatcher = new Dispatcher({ ...options, book, settler });
-  const planner = new DeliveryPlanner({ db, book, capacity: dispatcher, now });
-  const stop = new AbortController();
-  const { signal } = stop;
-  const failures = new Failures({ log, what: 'events could not be planned; retrying' });
+/** Plans what is due now. @returns whether there may be more to do at once */
+function createPlan(
+  planner: DeliveryPlanner,
+  { book, dispatcher }: { book: EndpointBook; dispatcher: Dispatcher },
+): () => Promise<boolean> {
   let lookedMs = Number.NEGATIVE_INFINITY;
   let isReplaying = false;
-
-  const plan = async (): Promise<boolean> => {
+  return async () => {
     const rounds: Round[] = [await planner.run()];
     dispatcher.take(rounds[0]!.taken ?? []);
     if (book.hasBehind) rounds.push(await planner.catchUp());
@@ -83,6 +79,19 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
     for (const { touched } of rounds) if (touched.size > 0) dispatcher.notify(touched);
     return rounds.some(({ isMore }) => isMore);
   };
+}
+
+/** Plans and delivers until it is disposed of. */
+export function startDeliverer(options: DelivererOptions): AsyncDisposable {
+  const { db, events, secrets, sender, now, log, backlogMax = BACKLOG_MAX, reserve = BOUNDLESS } = options;
+  const book = new EndpointBook(secrets, options.deliverers);
+  const settler = new Settler({ db, now, log });
+  const dispatcher = new Dispatcher({ ...options, book, settler });
+  const planner = new DeliveryPlanner({ db, book, capacity: dispatcher, now });
+  const stop = new AbortController();
+  const { signal } = stop;
+  const failures = new Failures({ log, what: 'events could not be planned; retrying' });
+  const plan = createPlan(planner, { book, dispatcher });
 
   const loop = async () => {
     while (!signal.aborted) {
@@ -92,7 +101,9 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
         reserve.take();
         const isMore = await plan();
         failures.clear();
-        if (!isMore) await more;
+        if (isMore) continue;
+        await more;
+        if (book.liveCount === 0) await pause(NOBODY_LISTENS_MS, signal);
       } catch (error) {
         if (signal.aborted) return;
         await pause(failures.note(error), signal);
