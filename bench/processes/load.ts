@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
 
@@ -7,21 +10,26 @@ const TIMEOUT_MS = 60_000;
 const IN_FLIGHT_MAX = 2_000;
 const HEADERS = { 'content-type': 'application/json' };
 
-async function read(url: string, options: RequestInit = {}): Promise<string> {
-  const answer = await fetch(url, { ...options, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}: ${text}`);
-  return text;
+/** As many connections as there are questions under way, which are used again. */
+const agent = new Agent({ keepAlive: true });
+
+/** By Node's own client: `fetch` takes twice the processor, which the servers share. */
+async function read(
+  url: string,
+  { method = 'GET', body }: { method?: string; body?: Buffer } = {},
+): Promise<string> {
+  const headers = body && { ...HEADERS, 'content-length': body.length };
+  const asked = request(url, { agent, method, headers, signal: AbortSignal.timeout(TIMEOUT_MS) }).end(body);
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  const said = await text(answer);
+  if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}: ${said}`);
+  return said;
 }
 
 /** Sends one message; its hash, once it is acknowledged. */
 async function post(url: string, body: Buffer): Promise<string> {
-  const text = await read(`${url}/api/v0/messages`, {
-    method: 'POST',
-    headers: HEADERS,
-    body: new Uint8Array(body),
-  });
-  return (JSON.parse(text) as { item_hash: string }).item_hash;
+  const said = await read(`${url}/api/v0/messages`, { method: 'POST', body });
+  return (JSON.parse(said) as { item_hash: string }).item_hash;
 }
 
 interface Spent {

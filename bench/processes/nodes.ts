@@ -1,4 +1,7 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type NodeProcess, startNode } from '../../services/core/src/testing/node.ts';
 
 const SETTINGS = { SKERRY_CORE_RATE_LIMITS: 'no', SKERRY_CORE_GOSSIP: 'no' };
@@ -25,4 +28,19 @@ export class Processes implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const one of this.#started) await one.end('SIGTERM');
   }
+}
+
+/** A server that does the least on this database (bare.ts), until it is disposed of. */
+export async function startBare(databaseUrl: string): Promise<AsyncDisposable & { readonly url: string }> {
+  const child = fork(fileURLToPath(new URL('./bare.ts', import.meta.url)), [databaseUrl]);
+  const ended = once(child, 'exit');
+  const started = await Promise.race([once(child, 'message'), ended.then(() => undefined)]);
+  if (!started) throw new Error('the bare server ended before it was ready');
+  return {
+    url: `http://127.0.0.1:${started[0] as number}`,
+    async [Symbol.asyncDispose]() {
+      child.disconnect();
+      await ended;
+    },
+  };
 }

@@ -7,7 +7,7 @@ import { createBodies } from '../data-set/signed-bodies.ts';
 import { type Figures, quantile, tell } from '../measure/figures.ts';
 import { benchCommits } from './commits.ts';
 import { postAll, readWhile, spend } from './load.ts';
-import { Processes } from './nodes.ts';
+import { Processes, startBare } from './nodes.ts';
 
 const ROUNDS = 3;
 const FILLED = 1_000;
@@ -31,8 +31,16 @@ interface Subject {
   readonly urls: readonly string[];
 }
 
+interface Readable extends Subject {
+  /** Of what it has. */
+  readonly hashes: readonly string[];
+}
+
 /** One round of all subjects, another one first each time; the first round warms up and is thrown away. */
-async function inTurns<T>(subjects: readonly Subject[], run: (subject: Subject, tag: string) => Promise<T>) {
+async function inTurns<S extends Subject, T>(
+  subjects: readonly S[],
+  run: (subject: S, tag: string) => Promise<T>,
+) {
   const found = subjects.map((): T[] => []);
   for (let round = 0; round <= ROUNDS; round++) {
     for (let i = 0; i < subjects.length; i++) {
@@ -45,13 +53,9 @@ async function inTurns<T>(subjects: readonly Subject[], run: (subject: Subject, 
   return found;
 }
 
-async function benchReads(
-  figures: Figures,
-  subjects: readonly Subject[],
-  hashes: readonly string[],
-): Promise<void> {
-  const reading = { hashes, readers: READERS, everyMs: READ_EVERY_MS };
-  const found = await inTurns(subjects, async ({ urls }, tag) => {
+async function benchReads(figures: Figures, subjects: readonly Readable[]): Promise<void> {
+  const found = await inTurns(subjects, async ({ urls, hashes }, tag) => {
+    const reading = { hashes, readers: READERS, everyMs: READ_EVERY_MS };
     const bodies = createBodies(RATE * SECONDS, `reads-${tag}`);
     let timesMs: number[] = [];
     const spent = await spend(async () => {
@@ -118,14 +122,17 @@ async function benchServing(figures: Figures, directory: string): Promise<void> 
   await processes.start(REST);
   const answering = [await processes.start('answer'), await processes.start('answer')];
   tell('four processes serve');
-  const { hashes } = await postAll([whole], createBodies(FILLED, 'filled'), SENDERS);
-  const one = { name: 'one process', urls: [whole] };
-  const two = { name: 'two answering processes', urls: answering };
-  await benchReads(
-    figures,
-    [one, two, { name: 'three answering processes', urls: [whole, ...answering] }],
-    hashes,
-  );
+  await using bare = await startBare(server.url);
+  const filled = createBodies(FILLED, 'filled');
+  const { hashes } = await postAll([whole], filled, SENDERS);
+  const one = { name: 'one process', urls: [whole], hashes };
+  const two = { name: 'two answering processes', urls: answering, hashes };
+  await benchReads(figures, [
+    one,
+    two,
+    { name: 'three answering processes', urls: [whole, ...answering], hashes },
+    { name: 'a bare server', urls: [bare.url], ...(await postAll([bare.url], filled, SENDERS)) },
+  ]);
   await benchIngest(figures, [
     one,
     { name: 'one that answers, the other roles apart', urls: [answering[0]!] },
