@@ -76,7 +76,7 @@ async function restore(page: Page, title: string): Promise<void> {
 /** A snapshot and a backup of a machine that runs; both are restored, and the backup is fetched as its link says. */
 async function copyDisk(page: Page): Promise<void> {
   await sign(page, 'Show snapshots and backups');
-  await page.getByLabel('Its name').fill('before');
+  await page.getByLabel('Name of the snapshot').fill('before');
   await button(page, 'Take a snapshot').click();
   await page.getByRole('list', { name: 'snapshots' }).getByText('before').waitFor();
   await button(page, 'Make a backup').click();
@@ -91,7 +91,7 @@ async function copyDisk(page: Page): Promise<void> {
   // A backup has no snapshots: its disk takes the place of the one that they are in.
   await restore(page, (await button(page, /^Restore the backup /).getAttribute('aria-label'))!);
   await page.getByRole('list', { name: 'snapshots' }).getByText('None.').waitFor();
-  await page.getByLabel('Its name').fill('after');
+  await page.getByLabel('Name of the snapshot').fill('after');
   await button(page, 'Take a snapshot').click();
   await button(page, 'Delete the snapshot after').click();
   await page.locator('.stale').getByRole('button', { name: 'Delete the snapshot after' }).click();

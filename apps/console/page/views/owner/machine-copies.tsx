@@ -178,7 +178,13 @@ function Lists({ copies: { snapshots, backups }, doing }: ListsProps) {
         isBusy={isBusy}
         onSend={({ name = '' }) => run({ kind: 'snapshot', name })}
       >
-        <Field name="name" label="Its name" placeholder="before-upgrade" limit={NAME_CHARS} isRequired />
+        <Field
+          name="name"
+          label="Name of the snapshot"
+          placeholder="before-upgrade"
+          limit={NAME_CHARS}
+          isRequired
+        />
       </Form>
       <h3>Backups</h3>
       <p class="muted">A copy of the disk, beside it on its node for a while. Fetch it to keep it.</p>

@@ -14,7 +14,7 @@ export function MachineName({ machine }: { readonly machine: Instance }) {
     <>
       <Form
         key={name}
-        label="its name"
+        label="rename"
         button="Rename"
         isBusy={doing.state.kind === 'running'}
         onSend={({ name: changed = '' }) => doing.run(changed)}

@@ -23,7 +23,7 @@ const MAX_BATCH = 2_000;
  * After a batch of several messages the next one waits so long for more of them, unless so many wait already. A commit costs
  * more than a message does: in a crowd half the commits leave the processor to those who read.
  */
-const GATHER_MS = 4;
+const GATHER_MS = 8;
 const GATHERED_ENOUGH = 64;
 /** While the database fails and nobody waits for an answer, the line is tried again after this at most. */
 const RETRY_MAX_MS = 10_000;
