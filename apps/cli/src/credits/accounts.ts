@@ -46,9 +46,11 @@ const addressOf = async (context: Context, given: string | undefined): Promise<s
 const serviceUrl = async ({ findService }: Context, given: string | undefined): Promise<string> =>
   given ?? (await findService('credit'));
 
-function lastsField({ runs_out_at: at, time }: AccountView): [string, string] {
+/** Where nothing is left, the core node names the moment of its answer. */
+function lastsField({ runs_out_at: at, credit_balance_nano: balance, time }: AccountView): [string, string] {
   if (at === null) return ['lasts until', 'never runs out'];
-  return [at <= time ? 'used up since' : 'lasts until', renderTime(at)];
+  const isUsedUp = BigInt(balance) <= 0n || at <= time;
+  return ['lasts until', isUsedUp ? 'used up: nothing is left' : renderTime(at)];
 }
 
 export async function showBalance(

@@ -31,7 +31,12 @@ export const readInfo = fields({
   name: text,
   version: text,
   address: text,
-  trust: fields({ schedulers: trusted, scoring_publishers: trusted, credit_publishers: trusted }),
+  trust: fields({
+    schedulers: trusted,
+    scoring_publishers: trusted,
+    credit_publishers: trusted,
+    credit_enforcement: fields({ value: flag }),
+  }),
   services: maybe(
     fields({ gateway: maybe(text), scheduler: maybe(text), credit: maybe(text), status: maybe(text) }),
   ),

@@ -86,6 +86,18 @@ export function Time({ ms }: { readonly ms: number | null | undefined }) {
   );
 }
 
+/** A moment that is to come, told as one; when it has passed, what is true then. */
+export function Until(props: { readonly ms: number; readonly before: string; readonly passed: string }) {
+  const { ms, before, passed } = props;
+  return ms <= now.value ? (
+    <span>{passed}</span>
+  ) : (
+    <span>
+      {before} <Time ms={ms} />
+    </span>
+  );
+}
+
 /** A moment as a date. */
 export const DateTime = ({ ms }: { readonly ms: number }) => (
   <time

@@ -37,6 +37,36 @@ export const rounded = (nano: bigint): bigint => ((nano + NANO / 2n) / NANO) * N
 /** What a rate makes in a day. @param nano billionths of a credit a second */
 export const perDay = (nano: bigint): bigint => nano * DAY_SECONDS;
 
+/** What of an account tells how long its credit lasts. */
+interface Spending {
+  readonly credit_balance_nano: bigint;
+  readonly credit_rate_nano: bigint;
+  /** Unix seconds; where nothing is left, the second of the answer. */
+  readonly runs_out_at: number | null;
+}
+
+/** How long credit lasts: until a moment that is to come, or no longer. */
+export type Lasting =
+  | { readonly kind: 'free' }
+  | { readonly kind: 'used-up' }
+  | { readonly kind: 'until'; readonly ms: number };
+
+/** A core node names a moment where nothing is left, too: it is that of its answer, and no promise. */
+export function lastingOf(spending: Spending, nowMs: number): Lasting {
+  const { credit_balance_nano: balance, credit_rate_nano: rate, runs_out_at: end } = spending;
+  if (rate === 0n || end === null) return { kind: 'free' };
+  const ms = end * 1_000;
+  return balance <= 0n || ms <= nowMs ? { kind: 'used-up' } : { kind: 'until', ms };
+}
+
+/** What becomes of machines that nobody pays for. @param isEnforced undefined: not known yet */
+export const whenUsedUp = (isEnforced: boolean | undefined): string =>
+  isEnforced === undefined
+    ? 'nothing is left'
+    : isEnforced
+      ? 'nothing is left: machines are stopped after a warning'
+      : 'nothing is left, and nothing is stopped for it';
+
 /** A line of an account. */
 export interface AccountLine {
   readonly nano: bigint;

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { chainQueryOf } from './chain-query.ts';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { compareLines } from './compare.ts';
-import { balanceOver, credits, dollars, rounded } from './credits.ts';
+import { balanceOver, credits, dollars, lastingOf, rounded } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
 import { bytes, clock, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
 import { measuredHistory, SCORE_PARTS, scoreHistory } from './history.ts';
@@ -208,6 +208,17 @@ describe('credits', () => {
       { x: 20_000, y: 3 },
       { x: 30_000, y: 3 },
     ]);
+  });
+
+  test('credit lasts until a moment that is to come; what is over is not promised', () => {
+    const account = (nano: bigint, end: number | null, rate = 1n) =>
+      lastingOf({ credit_balance_nano: nano, credit_rate_nano: rate, runs_out_at: end }, 10_000);
+    assert.deepEqual(account(5n, 11), { kind: 'until', ms: 11_000 });
+    assert.deepEqual(
+      [account(5n, 10), account(0n, 20), account(-1n, 10)],
+      Array(3).fill({ kind: 'used-up' }),
+    );
+    assert.deepEqual([account(0n, null), account(-5n, 10, 0n)], Array(2).fill({ kind: 'free' }));
   });
 
   test('a balance below zero has room in its chart', () => {

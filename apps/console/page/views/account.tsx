@@ -8,14 +8,15 @@ import {
   readHistory,
   readPurchases,
 } from '../data/answers-of-services.ts';
-import { machineLink, messageLink } from '../data/network.ts';
+import { now } from '../data/clock.ts';
+import { machineLink, messageLink, useNetwork } from '../data/network.ts';
 import { useCore, useService } from '../data/questions.ts';
 import type { Resource } from '../data/resource.ts';
 import { Badge, DateTime, Hash, Mark, Panel, Safe, Stat, Time } from '../parts/basic.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
-import { balanceOver, credits, dollars, perDay } from '../pure/credits.ts';
+import { balanceOver, credits, dollars, lastingOf, perDay, whenUsedUp } from '../pure/credits.ts';
 import { count } from '../pure/format.ts';
 import { linkTo } from '../pure/route.ts';
 import { AddUp } from './add-up.tsx';
@@ -25,8 +26,45 @@ const LINES_SHOWN = 200;
 const COSTS_SHOWN = 200;
 const NANO = 1_000_000_000n;
 
+/** What credit publishers announced of it. */
+const Announced = ({ state }: { readonly state: string | null }) =>
+  state === null || state === 'ok' ? null : (
+    <Badge tone={state === 'exhausted' ? 'bad' : 'warn'}>{state === 'exhausted' ? 'used up' : 'low'}</Badge>
+  );
+
+function LastsStat({ account }: { readonly account: Account }) {
+  const { info } = useNetwork();
+  const lasting = lastingOf(account, now.value);
+  const state = <Announced state={account.credit_state} />;
+  if (lasting.kind === 'free')
+    return <Stat label="Lasts until" value="–" note={<>nothing costs anything {state}</>} />;
+  if (lasting.kind === 'until')
+    return (
+      <Stat
+        label="Lasts until"
+        value={<Time ms={lasting.ms} />}
+        note={
+          <>
+            <DateTime ms={lasting.ms} /> {state}
+          </>
+        }
+      />
+    );
+  return (
+    <Stat
+      label="Lasts until"
+      value="used up"
+      note={
+        <>
+          {whenUsedUp(info?.trust.credit_enforcement.value)} {state}
+        </>
+      }
+    />
+  );
+}
+
 function Stats({ account }: { readonly account: Account }) {
-  const { credit_balance_nano: balance, credit_rate_nano: rate, runs_out_at: end } = account;
+  const { credit_balance_nano: balance, credit_rate_nano: rate } = account;
   return (
     <div class="stats">
       <Stat label="Credits" value={credits(balance)} note={dollars(balance)} />
@@ -36,27 +74,7 @@ function Stats({ account }: { readonly account: Account }) {
         value={count(account.credit_available)}
         note={dollars(BigInt(Math.trunc(account.credit_available)) * NANO)}
       />
-      <Stat
-        label="Lasts until"
-        value={end === null ? '–' : <Time ms={end * 1_000} />}
-        note={
-          end === null ? (
-            'nothing costs anything'
-          ) : (
-            <>
-              <DateTime ms={end * 1_000} />
-              {account.credit_state === null || account.credit_state === 'ok' ? null : (
-                <>
-                  {' '}
-                  <Badge tone={account.credit_state === 'exhausted' ? 'bad' : 'warn'}>
-                    {account.credit_state === 'exhausted' ? 'used up' : 'low'}
-                  </Badge>
-                </>
-              )}
-            </>
-          )
-        }
-      />
+      <LastsStat account={account} />
     </div>
   );
 }

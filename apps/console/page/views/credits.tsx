@@ -1,10 +1,11 @@
 import { type Account, readAccounts, readPrices } from '../data/answers-of-services.ts';
+import { now } from '../data/clock.ts';
 import { useCore } from '../data/questions.ts';
 import { Badge, Facts, Hash, Panel, Time } from '../parts/basic.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
-import { credits, dollars, perDay, rounded } from '../pure/credits.ts';
+import { credits, dollars, lastingOf, perDay, rounded } from '../pure/credits.ts';
 import { linkTo } from '../pure/route.ts';
 import { AccountPage } from './account.tsx';
 
@@ -21,6 +22,12 @@ function CreditState({ account }: { readonly account: Account }) {
   if (balance < 0n) return <Badge tone="bad">below zero</Badge>;
   if (state === 'low') return <Badge tone="warn">low</Badge>;
   return <Badge tone={rate === 0n ? 'plain' : 'good'}>{rate === 0n ? 'costs nothing' : 'enough'}</Badge>;
+}
+
+function Lasts({ account }: { readonly account: Account }) {
+  const lasting = lastingOf(account, now.value);
+  if (lasting.kind === 'until') return <Time ms={lasting.ms} />;
+  return <>{lasting.kind === 'free' ? '–' : 'nothing is left'}</>;
 }
 
 const COLUMNS: readonly Column<Account>[] = [
@@ -48,7 +55,7 @@ const COLUMNS: readonly Column<Account>[] = [
     name: 'until',
     title: 'Lasts until',
     sort: (row) => row.runs_out_at ?? Number.POSITIVE_INFINITY,
-    cell: (row) => (row.runs_out_at === null ? '–' : <Time ms={row.runs_out_at * 1_000} />),
+    cell: (row) => <Lasts account={row} />,
   },
   {
     name: 'state',

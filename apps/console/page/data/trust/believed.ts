@@ -50,13 +50,14 @@ const normalized = (address: string) => (address.startsWith('0x') ? address.toLo
 export function withBeliefs(info: Info): Info {
   const own = believed.value;
   const { trust } = info;
-  const listOf = (name: keyof Info['trust']) => {
+  const listOf = (name: Exclude<keyof Info['trust'], 'credit_enforcement'>) => {
     const mine = own[name];
     return mine === null ? trust[name] : { value: mine.map(normalized), source: 'reader' };
   };
   return {
     ...info,
     trust: {
+      ...trust,
       schedulers: listOf('schedulers'),
       scoring_publishers: listOf('scoring_publishers'),
       credit_publishers: listOf('credit_publishers'),

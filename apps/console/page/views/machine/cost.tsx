@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import type { Instance } from '../../data/answers.ts';
 import {
   type Cost,
@@ -7,11 +8,12 @@ import {
   readHistory,
 } from '../../data/answers-of-services.ts';
 import { now } from '../../data/clock.ts';
+import { useNetwork } from '../../data/network.ts';
 import { useCore } from '../../data/questions.ts';
 import { Badge, DateTime, Facts, Mark, Panel, Time } from '../../parts/basic.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { credits, dollars, perDay, rounded, usedOver } from '../../pure/credits.ts';
+import { credits, dollars, lastingOf, perDay, rounded, usedOver, whenUsedUp } from '../../pure/credits.ts';
 import { count } from '../../pure/format.ts';
 import { linkTo } from '../../pure/route.ts';
 
@@ -25,26 +27,33 @@ const HOUR_SECONDS = 3_600n;
 
 const withDollars = (nano: bigint) => `${credits(nano)} (${dollars(nano)})`;
 
-/** Until when the owner's credit lasts, with all that they have. */
-function Lasts({ owner }: { readonly owner: string }) {
+/** Until when the owner's credit lasts, with all that they have: a row of facts, since what is over is not promised. */
+function usePaid(owner: string): readonly [string, ComponentChildren] {
   const account = useCore(`/api/v0/addresses/${encodeURIComponent(owner)}/balance`, readAccount, SELDOM_MS);
-  if (!account.value) return <>…</>;
-  const { runs_out_at: end, credit_balance_nano: balance } = account.value;
-  return (
-    <a href={linkTo(['credits', owner])}>
-      {end === null ? (
-        `its owner has ${credits(balance)}`
-      ) : (
-        <>
-          <DateTime ms={end * 1_000} />, <Time ms={end * 1_000} />{' '}
-          {end * 1_000 - now.value < SOON_MS ? <Badge tone="warn">soon</Badge> : null}
-        </>
-      )}
-    </a>
-  );
+  const { info } = useNetwork();
+  if (!account.value) return ['paid for until', '…'];
+  const balance = account.value.credit_balance_nano;
+  const lasting = lastingOf(account.value, now.value);
+  const link = (text: ComponentChildren) => <a href={linkTo(['credits', owner])}>{text}</a>;
+  if (lasting.kind === 'free') return ['paid for until', link(`its owner has ${credits(balance)}`)];
+  if (lasting.kind === 'used-up')
+    return [
+      'not paid for',
+      <>
+        {link(`its owner has ${credits(balance)}`)}: {whenUsedUp(info?.trust.credit_enforcement.value)}
+      </>,
+    ];
+  return [
+    'paid for until',
+    <>
+      {link(<DateTime ms={lasting.ms} />)}, <Time ms={lasting.ms} />{' '}
+      {lasting.ms - now.value < SOON_MS ? <Badge tone="warn">soon</Badge> : null}
+    </>,
+  ];
 }
 
-const Rows = ({ cost, machine }: { readonly cost: Cost; readonly machine: Instance }) => {
+function Rows({ cost, machine }: { readonly cost: Cost; readonly machine: Instance }) {
+  const paid = usePaid(machine.owner);
   const nano = cost.cost_credit_nano;
   const used = BigInt(Math.trunc(cost.consumed_credits)) * NANO;
   return (
@@ -56,11 +65,11 @@ const Rows = ({ cost, machine }: { readonly cost: Cost; readonly machine: Instan
         ['30 days', withDollars(rounded(perDay(nano) * 30n))],
         ['counted as', `${count(cost.compute_units)} ${cost.compute_units === 1 ? 'unit' : 'units'}`],
         ['since', <DateTime ms={cost.created * 1_000} />],
-        ['paid for until', <Lasts owner={machine.owner} />],
+        paid,
       ]}
     />
   );
-};
+}
 
 const Used = ({ lines, nowMs }: { readonly lines: readonly HistoryLine[]; readonly nowMs: number }) =>
   lines.length < 2 ? null : (

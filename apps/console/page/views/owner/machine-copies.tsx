@@ -4,7 +4,7 @@ import type { Instance } from '../../data/answers.ts';
 import { type Identity, identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { verify } from '../../data/workers.ts';
-import { Badge, Mark, Panel, Safe, Time } from '../../parts/basic.tsx';
+import { Badge, Mark, Panel, Safe, Time, Until } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { bytes } from '../../pure/format.ts';
@@ -105,7 +105,8 @@ const BackupLine = ({ backup, ...line }: LineProps & { readonly backup: BackupCo
         {reason === null ? null : <Safe text={reason} limit={300} />}
       </span>
       <span class="muted">
-        <Time ms={atMs} />, kept until <Time ms={untilMs} />
+        <Time ms={atMs} />,{' '}
+        <Until ms={untilMs} before="removed" passed="kept no longer: its node removes it" />
       </span>
       <Choices
         {...line}

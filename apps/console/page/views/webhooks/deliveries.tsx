@@ -2,7 +2,7 @@ import type { DeliveryView } from '@skerry/protocol/api/core/webhooks';
 import { useEffect } from 'preact/hooks';
 import { useAction } from '../../data/action.ts';
 import { askWebhook } from '../../data/webhooks.ts';
-import { Badge, Safe, Time, type Tone } from '../../parts/basic.tsx';
+import { Badge, Safe, Time, type Tone, Until } from '../../parts/basic.tsx';
 import { Empty, Failed, Loading } from '../../parts/states.tsx';
 
 const TONES: Readonly<Record<string, Tone>> = { delivered: 'good', waiting: 'warn', dead: 'bad' };
@@ -29,7 +29,7 @@ function Last({ delivery: { log, attempts, next_attempt_ms: next } }: { readonly
         {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
         {next === null ? null : (
           <>
-            , again <Time ms={next} />
+            , <Until ms={next} before="again" passed="again now" />
           </>
         )}
       </span>

@@ -34,7 +34,12 @@ export const AccountView = Type.Object(
     credit_available: Type.Integer({ description: 'the balance minus the hold' }),
     credit_state: orNull(Type.Enum([...CREDIT_STATES])),
     credit_state_since: orNull(Type.Integer({ description: 'Unix seconds' })),
-    runs_out_at: orNull(Type.Integer({ description: 'Unix seconds, at the present rate' })),
+    runs_out_at: orNull(
+      Type.Integer({
+        description:
+          'Unix seconds, at the present rate; `time` where nothing is left, null where nothing costs',
+      }),
+    ),
     time: Type.Integer({ description: 'the time to compute the balance for, Unix seconds' }),
   },
   { title: 'Account' },
