@@ -1,11 +1,12 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { CHECKSUMS } from '@skerry/console';
 import { releaseDebian } from './debian/build.ts';
 import { releaseImage } from './image/build.ts';
 import { releaseConsole } from './release/console.ts';
 import { releasePackages } from './release/npm.ts';
 import { releasePlanes } from './release/planes.ts';
-import { CHECKSUMS, createRelease, type Release, writeChecksums } from './release/release.ts';
+import { createRelease, type Release, writeChecksums } from './release/release.ts';
 import { signChecksums, verifyRelease } from './release/sign.ts';
 import { releaseSite } from './site/build.ts';
 import { ROOT } from './source.ts';

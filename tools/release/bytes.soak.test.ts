@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { CHECKSUMS } from '@skerry/console';
 import { releasePackages } from './npm.ts';
-import { CHECKSUMS, createRelease, writeChecksums } from './release.ts';
+import { createRelease, writeChecksums } from './release.ts';
 
 test('the packages are the same, byte by byte, when they are made again elsewhere', async (t) => {
   const outside = mkdtempSync(join(tmpdir(), 'skerry-release-'));

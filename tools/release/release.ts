@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CHECKSUMS, SIGNATURE } from '@skerry/console';
 import { ROOT } from '../source.ts';
 
 /** Where a release is made, and when it says that it was: the same every time it is made of the same commit. */
@@ -13,10 +14,6 @@ export interface Release {
   /** Seconds since 1970, of the commit: what a file's time is, and SOURCE_DATE_EPOCH to other programs. */
   readonly epoch: number;
 }
-
-export const CHECKSUMS = 'SHA256SUMS';
-/** Who says that they are right. */
-export const SIGNATURE = 'SHA256SUMS.json';
 
 function epochOf(): number {
   const { SOURCE_DATE_EPOCH: given } = process.env;

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
-import { CHECKSUMS, writeChecksums } from './release.ts';
+import { CHECKSUMS } from '@skerry/console';
+import { writeChecksums } from './release.ts';
 import { signChecksums, verifyRelease } from './sign.ts';
 
 test('checksums that are signed are whose they are, and what was changed after that is found', (t) => {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { ConsoleOptions } from '../network/console.ts';
+import type { CheckOptions } from '../network/console-check.ts';
 import type { DownOptions } from '../network/down.ts';
 import type { StatusOptions } from '../network/status.ts';
 import type { UpOptions } from '../network/up.ts';
@@ -16,18 +17,24 @@ function addConsole(program: Command, bind: Bind): void {
       parseListenPort,
     )
     .option('--check', 'serve nothing: compare what the core node serves with this console, and end')
+    .option(
+      '--release <folder>',
+      'with --check: compare with the signed checksums of a release, which are in this folder',
+    )
+    .option('--by <address>', 'with --release: who has to have signed them')
     .addHelpText(
       'after',
       examples(
         'skerry console',
         'skerry console --core https://core.example.org --port 8090',
         'skerry console --check --core https://core.example.org',
+        'skerry console --check --release . --by 0x1234567890123456789012345678901234567890',
       ),
     )
     .action(
-      bind<ConsoleOptions & { readonly check?: boolean }>(async (context, { check, ...options }) =>
-        check
-          ? (await import('../network/console-check.ts')).checkConsole(context)
+      bind<ConsoleOptions & CheckOptions & { readonly check?: boolean }>(async (context, options) =>
+        options.check || options.release !== undefined || options.by !== undefined
+          ? (await import('../network/console-check.ts')).checkConsole(context, options)
           : (await import('../network/console.ts')).showConsole(context, options),
       ),
     );
