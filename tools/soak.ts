@@ -4,6 +4,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
 import { soakBatches, soakSanitizedBatches } from './soak/batches.ts';
+import { chooseSoaks } from './soak/choose.ts';
 import { soakConsole } from './soak/console.ts';
 import { soakFailover } from './soak/failover.ts';
 import { soakFlights } from './soak/flights.ts';
@@ -18,7 +19,7 @@ import { soakSockets } from './soak/sockets.ts';
 import { ROOT } from './source.ts';
 import { parseCommand } from './usage.ts';
 
-/** What tests do briefly, for as long as wanted. The whole name of one of these stands for it alone. */
+/** What tests do briefly, for as long as wanted. */
 const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
   batches: soakBatches,
   'sanitized-batches': soakSanitizedBatches,
@@ -62,16 +63,17 @@ const allFiles = globSync('{packages,services,apps,devnet,tools}/**/*.soak.test.
   cwd: ROOT,
   exclude: ['**/node_modules/**'],
 }).sort();
-const USAGE = `npm run soak [-- [NAME ...] [--seconds N] [--seed N] [--seeds N] [--only TEXT] [--asynchronous]]
+const USAGE = `npm run soak [-- [NAME ...] [--seconds N] [--seed N] [--seeds N] [--inputs N] [--only TEXT] [--asynchronous]]
 
-What npm test does briefly, for as long as wanted. NAME is one of these, or a part of a file's path;
-without one, all run.
+What npm test does briefly, for as long as wanted. NAME is one of these, a file's name up to the
+first dot, or a part of either, which stands for all that have it; without one, all run.
 
 ${list([...Object.keys(FUZZERS), ...allFiles])}
 
   --seconds N   how long each of the first kind runs (default 60)
   --seed N      where it begins; a failure names its seed
   --seeds N     sim: so many seeds, however long they take
+  --inputs N    flights, native-flights: so many inputs, however long they take
   --only TEXT   failover: breaks only what has this in its name, such as 'SIGSTOP of the primary'
   --asynchronous   failover: standbys may lack what was acknowledged
   -h, --help    this text`;
@@ -80,6 +82,7 @@ const { values, positionals } = parseCommand(USAGE, {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     seeds: { type: 'string' },
+    inputs: { type: 'string' },
     only: { type: 'string' },
     asynchronous: { type: 'boolean' },
   },
@@ -89,15 +92,11 @@ const options = {
   seconds: Number(values.seconds),
   seed: Number(values.seed ?? Date.now() % 2 ** 31),
   seeds: values.seeds === undefined ? undefined : Number(values.seeds),
+  inputs: values.inputs === undefined ? undefined : Number(values.inputs),
   only: values.only,
   isAsynchronous: values.asynchronous,
 };
-const isWanted = (name: string) =>
-  positionals.length === 0 || positionals.some((part) => name.includes(part));
-const fuzzers = Object.keys(FUZZERS).filter(isWanted);
-const isFileWanted = (path: string) =>
-  positionals.length === 0 || positionals.some((part) => !(part in FUZZERS) && path.includes(part));
-const files = allFiles.filter(isFileWanted);
+const { fuzzers, files } = chooseSoaks(positionals, Object.keys(FUZZERS), allFiles);
 
 if (fuzzers.length + files.length === 0 || !(options.seconds > 0)) {
   console.error(USAGE);

@@ -8,6 +8,8 @@ export interface SoakOptions {
   readonly seed: number;
   /** How many runs, where it is told: then the seconds do not count. */
   readonly seeds?: number | undefined;
+  /** Flights: how many inputs, where it is told: then the seconds do not count. */
+  readonly inputs?: number | undefined;
   /** Failover: only what has this in its name is broken. */
   readonly only?: string | undefined;
   /** Failover: standbys may lack what was acknowledged. */

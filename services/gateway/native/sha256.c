@@ -41,9 +41,8 @@ static void compress(uint32_t state[8], const uint8_t block[BLOCK_BYTES]) {
     uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]), majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
     uint32_t one = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + choice + CONSTANTS[i] + w[i];
     uint32_t other = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + majority;
-    memmove(s + 1, s, 7 * sizeof *s);
-    s[4] += one;
-    s[0] = one + other;
+    s[7] = s[6], s[6] = s[5], s[5] = s[4], s[4] = s[3] + one;
+    s[3] = s[2], s[2] = s[1], s[1] = s[0], s[0] = one + other;
   }
   for (unsigned i = 0; i < 8; i++) state[i] += s[i];
 }

@@ -41,6 +41,11 @@ export class InitialReader {
   #connection: Connection | undefined;
   #initials = 0;
   #answer: InitialAnswer = { kind: 'unread' };
+  readonly #keysOf: typeof initialKeys;
+
+  constructor(keysOf = initialKeys) {
+    this.#keysOf = keysOf;
+  }
 
   /** @param datagram whole, as it came from the client */
   push(datagram: Uint8Array): InitialAnswer {
@@ -51,7 +56,7 @@ export class InitialReader {
       const packet = readPacket(rest);
       if (!('end' in packet)) break;
       // All packets of a datagram are of one connection (RFC 9000 §12.2).
-      connection ??= startConnection(packet);
+      connection ??= this.#start(packet);
       if (!connection || !isOf(connection, packet)) break;
       if (packet.type === 'initial') this.#read(connection, rest, packet);
       rest = rest.subarray(packet.end);
@@ -61,6 +66,14 @@ export class InitialReader {
 
   get #isOpen(): boolean {
     return this.#answer.kind === 'unread' || this.#answer.kind === 'need_more';
+  }
+
+  /** Undefined where the packet cannot be a client's first (RFC 9000 §7.2). */
+  #start({ version, destination }: LengthyPacket): Connection | undefined {
+    if (destination.length < MIN_FIRST_ID_BYTES) return undefined;
+    // A copy: the datagram may lie in memory that is used again.
+    const own = Uint8Array.from(destination);
+    return { version, destination: own, keys: this.#keysOf(version, own, 'client') };
   }
 
   #read(connection: Connection, bytes: Uint8Array, packet: LengthyPacket): void {
@@ -73,14 +86,6 @@ export class InitialReader {
     else if (this.#initials > MAX_INITIALS) this.#answer = malformed('there are too many Initial packets');
     else this.#answer = this.#stream.read() ?? { kind: 'need_more' };
   }
-}
-
-/** Undefined where the packet cannot be a client's first (RFC 9000 §7.2). */
-function startConnection({ version, destination }: LengthyPacket): Connection | undefined {
-  if (destination.length < MIN_FIRST_ID_BYTES) return undefined;
-  // A copy: the datagram may lie in memory that is used again.
-  const own = Uint8Array.from(destination);
-  return { version, destination: own, keys: initialKeys(version, own, 'client') };
 }
 
 const isOf = ({ version, destination }: Connection, packet: LengthyPacket) =>

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { type Cipheriv, createCipheriv, createDecipheriv } from 'node:crypto';
 import type { InitialKeys } from './keys.ts';
 import type { LengthyPacket } from './packet.ts';
 
@@ -10,9 +10,14 @@ const SAMPLE_OFFSET = 4;
 const PROTECTED_BITS = 0x0f;
 const NUMBER_BYTES_MASK = 3;
 
+/** Of each block apart, so one serves all packets with the same keys. */
+const headerCiphers = new WeakMap<InitialKeys, Cipheriv>();
+
 /** RFC 9001 §5.4.3. */
-export function headerMask({ headerKey }: InitialKeys, sample: Uint8Array): Uint8Array {
-  return createCipheriv('aes-128-ecb', headerKey, null).update(sample);
+export function headerMask(keys: InitialKeys, sample: Uint8Array): Uint8Array {
+  const cipher = headerCiphers.get(keys) ?? createCipheriv('aes-128-ecb', keys.headerKey, null);
+  headerCiphers.set(keys, cipher);
+  return cipher.update(sample);
 }
 
 /** RFC 9001 §5.3. */

@@ -17,7 +17,8 @@ export const FLIGHT_SOURCES = [
 /** Leaves out what uses instructions that not every processor has. */
 const PORTABLE_FLAG = '-DPORTABLE_ONLY';
 
-const KINDS = ['need_more', 'unread', 'server_name', 'no_server_name', 'malformed'] as const;
+/** What is said of a flight, by the numbers of the native reader. */
+export const FLIGHT_KINDS = ['need_more', 'unread', 'server_name', 'no_server_name', 'malformed'] as const;
 
 export function buildNativeReader(cacheDir: string, isPortable = false): Promise<string> {
   const own = fileURLToPath(new URL('read-flights.c', import.meta.url));
@@ -32,7 +33,7 @@ export type Flight = readonly Uint8Array[];
 export const readNatively = (path: string, flights: readonly Flight[]): Promise<InitialAnswer[]> =>
   askReader(
     path,
-    KINDS,
+    FLIGHT_KINDS,
     flights.map((flight) => [
       uint32s(flight.length),
       ...flight.flatMap((datagram) => [uint32s(datagram.length), datagram]),
@@ -40,8 +41,7 @@ export const readNatively = (path: string, flights: readonly Flight[]): Promise<
   );
 
 /** What our reader says, in the same words. */
-export function readHere(flight: Flight): InitialAnswer {
-  const reader = new InitialReader();
+export function readHere(flight: Flight, reader = new InitialReader()): InitialAnswer {
   let answer: InitialAnswer = { kind: 'unread' };
   for (const datagram of flight) answer = reader.push(datagram);
   return answer.kind === 'malformed' ? { kind: 'malformed', reason: '' } : answer;
