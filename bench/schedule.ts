@@ -1,5 +1,5 @@
 import { nodeIdOf, sha256Hex } from '@skerry/protocol';
-import { Planner } from '../services/scheduler/src/planning/planner.ts';
+import { type Decision, Planner } from '../services/scheduler/src/planning/planner.ts';
 import type { Standing } from '../services/scheduler/src/planning/standing.ts';
 import type { Instance, Node } from '../services/scheduler/src/view.ts';
 import type { Figures } from './measure/figures.ts';
@@ -78,13 +78,14 @@ function benchSize(figures: Figures, count: number): void {
   const instances = Array.from({ length: total }, (_, index) => makeInstance(index));
   const before = process.memoryUsage();
   const planner = createPlanner();
-  const placed: Instance[] = [];
+  let decisions: readonly Decision[] = [];
   const full = measureBoth(() => {
     for (const node of nodes) planner.setNode(node, USABLE);
     for (const instance of instances) planner.setInstance(instance);
-    const told = new Map(planner.run().map(({ instanceId, placement }) => [instanceId, placement]));
-    for (const instance of instances) placed.push({ ...instance, ...told.get(instance.instanceId) });
+    decisions = planner.run();
   });
+  const told = new Map(decisions.map(({ instanceId, placement }) => [instanceId, placement]));
+  const placed = instances.map((instance) => ({ ...instance, ...told.get(instance.instanceId) }));
   const unplaced = placed.filter(({ nodeId }) => nodeId === null).length;
   for (const instance of placed) planner.setInstance(instance);
   const after = process.memoryUsage();

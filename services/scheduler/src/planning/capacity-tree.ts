@@ -2,6 +2,21 @@ import type { Resources } from '../view.ts';
 import { freeOf, type NodeLoad, weightOf } from './load.ts';
 
 const UNUSABLE = -1;
+/** Where the figures of a place are: its weight is the first. */
+const [CPU, MEMORY, DISK, WIDTH] = [1, 2, 3, 4];
+
+type Refuses = (load: NodeLoad) => boolean;
+
+interface Wanted {
+  readonly needs: Resources;
+  readonly refuses: Refuses | undefined;
+}
+
+/** What a search found so far. */
+interface Best {
+  weight: number;
+  slot: number;
+}
 
 /**
  * The nodes in order of their ids, as the leaves of a tree whose inner places know the greatest weight and the most free
@@ -14,10 +29,8 @@ export class CapacityTree {
   #slots = new Map<NodeLoad, number>();
   /** Leaves; a power of two. Place 1 is the root, place `size + slot` a leaf. */
   #size = 1;
-  #weight = new Float64Array(2).fill(UNUSABLE);
-  #cpu = new Float64Array(2).fill(UNUSABLE);
-  #memory = new Float64Array(2).fill(UNUSABLE);
-  #disk = new Float64Array(2).fill(UNUSABLE);
+  /** Of each place four figures side by side, as one look at memory brings them: weight, cores, memory, disk. */
+  #figures = new Float64Array(2 * WIDTH).fill(UNUSABLE);
   #usable = 0;
 
   /** Nodes that may get something new. */
@@ -27,7 +40,8 @@ export class CapacityTree {
 
   /** The most that any one usable node has free of each; below 0 where there is none. */
   get freest(): Resources {
-    return { cpu: this.#cpu[1]!, memoryMib: this.#memory[1]!, diskGib: this.#disk[1]! };
+    const [, cpu, memoryMib, diskGib] = this.#figures.subarray(WIDTH, 2 * WIDTH);
+    return { cpu: cpu!, memoryMib: memoryMib!, diskGib: diskGib! };
   }
 
   /** @param loads every node there is */
@@ -35,8 +49,7 @@ export class CapacityTree {
     this.#loads = [...loads].sort((a, b) => (a.node.nodeId < b.node.nodeId ? -1 : 1));
     this.#slots = new Map(this.#loads.map((load, slot) => [load, slot]));
     this.#size = 2 ** Math.ceil(Math.log2(Math.max(1, this.#loads.length)));
-    const create = () => new Float64Array(2 * this.#size).fill(UNUSABLE);
-    [this.#weight, this.#cpu, this.#memory, this.#disk] = [create(), create(), create(), create()];
+    this.#figures = new Float64Array(2 * this.#size * WIDTH).fill(UNUSABLE);
     this.#usable = 0;
     for (const [slot, load] of this.#loads.entries()) this.#setLeaf(slot, load);
     for (let at = this.#size - 1; at >= 1; at--) this.#join(at);
@@ -54,61 +67,63 @@ export class CapacityTree {
    * The usable node of the greatest weight that has room, the one with the smaller id where two weigh the same.
    * @param refuses nodes that will not do although they have room
    */
-  find(needs: Resources, refuses?: (load: NodeLoad) => boolean): NodeLoad | undefined {
-    let bestWeight = UNUSABLE;
-    let bestSlot = Number.POSITIVE_INFINITY;
-    const visit = (at: number, firstSlot: number, width: number): void => {
-      const weight = this.#weight[at]!;
-      if (weight === UNUSABLE || weight < bestWeight || (weight === bestWeight && firstSlot > bestSlot))
-        return;
-      if (
-        this.#cpu[at]! < needs.cpu ||
-        this.#memory[at]! < needs.memoryMib ||
-        this.#disk[at]! < needs.diskGib
-      )
-        return;
-      if (width === 1) {
-        if (weight === bestWeight && firstSlot > bestSlot) return;
-        if (refuses?.(this.#loads[firstSlot]!)) return;
-        bestWeight = weight;
-        bestSlot = firstSlot;
-        return;
-      }
-      const half = width / 2;
-      const visitLeft = () => visit(2 * at, firstSlot, half);
-      const visitRight = () => visit(2 * at + 1, firstSlot + half, half);
-      if (this.#weight[2 * at]! >= this.#weight[2 * at + 1]!) {
-        visitLeft();
-        visitRight();
-      } else {
-        visitRight();
-        visitLeft();
-      }
-    };
-    visit(1, 0, this.#size);
-    return this.#loads[bestSlot];
+  find(needs: Resources, refuses?: Refuses): NodeLoad | undefined {
+    const best: Best = { weight: UNUSABLE, slot: Number.POSITIVE_INFINITY };
+    this.#search(best, { needs, refuses }, 1, 0, this.#size);
+    return this.#loads[best.slot];
+  }
+
+  /** @param slot the first below `at`, of `width` */
+  #search(best: Best, wanted: Wanted, at: number, slot: number, width: number): void {
+    const figures = this.#figures;
+    const first = WIDTH * at;
+    const weight = figures[first]!;
+    if (weight === UNUSABLE || weight < best.weight || (weight === best.weight && slot > best.slot)) return;
+    const { needs, refuses } = wanted;
+    if (
+      figures[first + CPU]! < needs.cpu ||
+      figures[first + MEMORY]! < needs.memoryMib ||
+      figures[first + DISK]! < needs.diskGib
+    )
+      return;
+    if (width === 1) {
+      if (refuses?.(this.#loads[slot]!)) return;
+      best.weight = weight;
+      best.slot = slot;
+      return;
+    }
+    const half = width / 2;
+    const isLeftFirst = figures[2 * first]! >= figures[2 * first + WIDTH]!;
+    if (isLeftFirst) this.#search(best, wanted, 2 * at, slot, half);
+    this.#search(best, wanted, 2 * at + 1, slot + half, half);
+    if (!isLeftFirst) this.#search(best, wanted, 2 * at, slot, half);
   }
 
   #setLeaf(slot: number, load: NodeLoad): void {
-    const at = this.#size + slot;
-    const wasUsable = this.#weight[at] !== UNUSABLE;
+    const figures = this.#figures;
+    const first = WIDTH * (this.#size + slot);
+    const wasUsable = figures[first] !== UNUSABLE;
     const isUsable = load.standing.unusable === null;
     this.#usable += Number(isUsable) - Number(wasUsable);
+    if (!isUsable) {
+      figures.fill(UNUSABLE, first, first + WIDTH);
+      return;
+    }
     const free = freeOf(load);
-    this.#weight[at] = isUsable ? weightOf(load) : UNUSABLE;
-    this.#cpu[at] = isUsable ? free.cpu : UNUSABLE;
-    this.#memory[at] = isUsable ? free.memoryMib : UNUSABLE;
-    this.#disk[at] = isUsable ? free.diskGib : UNUSABLE;
+    figures[first] = weightOf(load);
+    figures[first + CPU] = free.cpu;
+    figures[first + MEMORY] = free.memoryMib;
+    figures[first + DISK] = free.diskGib;
   }
 
-  /** Spelled out: this is where a plan spends its time. */
   #join(at: number): void {
-    const left = 2 * at;
-    const right = left + 1;
-    const [weight, cpu, memory, disk] = [this.#weight, this.#cpu, this.#memory, this.#disk];
-    weight[at] = weight[left]! > weight[right]! ? weight[left]! : weight[right]!;
-    cpu[at] = cpu[left]! > cpu[right]! ? cpu[left]! : cpu[right]!;
-    memory[at] = memory[left]! > memory[right]! ? memory[left]! : memory[right]!;
-    disk[at] = disk[left]! > disk[right]! ? disk[left]! : disk[right]!;
+    const figures = this.#figures;
+    const first = WIDTH * at;
+    const left = 2 * first;
+    const right = left + WIDTH;
+    for (let one = 0; one < WIDTH; one++) {
+      const [a, b] = [figures[left + one]!, figures[right + one]!];
+      figures[first + one] = a > b ? a : b;
+    }
   }
 }

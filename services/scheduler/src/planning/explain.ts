@@ -1,7 +1,7 @@
 import type { Reason } from '@skerry/protocol';
 import type { Instance, Resources } from '../view.ts';
 import { CapacityTree } from './capacity-tree.ts';
-import { fits, freeShareOf, isAddressTaken, type NodeLoad, weightOf } from './load.ts';
+import { fits, freeShareOf, type NodeLoad, weightOf } from './load.ts';
 import { explainShortage } from './shortage.ts';
 
 /** Why a node would get an instance or would not. */
@@ -36,7 +36,7 @@ function judge(load: NodeLoad, needs: Resources, instance: Instance | undefined)
     // What it has already has room there.
     if (isOwn) return null;
     if (!fits(load, needs)) return lackOf(load, needs);
-    if (instance && isAddressTaken(load, instance.instanceId))
+    if (instance && load.instances.hasAddressOf(instance.instanceId))
       return {
         code: 'ADDRESS_TAKEN',
         message: 'an instance with the same first id digits has its address there',

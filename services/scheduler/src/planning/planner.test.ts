@@ -4,6 +4,8 @@ import { instanceAddress, LIMITS, nodeIdOf, sha256Hex } from '@skerry/protocol';
 import fc from 'fast-check';
 import type { Instance, Node } from '../view.ts';
 import { CapacityTree } from './capacity-tree.ts';
+import { Heap } from './heap.ts';
+import { Holdings } from './holdings.ts';
 import { addLoad, addressOn, createLoad, fits, type NodeLoad, weightOf } from './load.ts';
 import type { PlannerOptions } from './planner.ts';
 import { Planner } from './planner.ts';
@@ -276,7 +278,64 @@ test('addresses are those of the protocol, however many zeros there are', () => 
     fc.property(prefix, digits, (groups, instanceId) => {
       const ipv6Prefix = `${groups.join(':')}::/64`;
       const expected = instanceAddress(ipv6Prefix, instanceId).guest;
-      assert.equal(addressOn(nodeAt(0, size(1, 1, 1), { ipv6Prefix }), instanceId), expected);
+      const node = nodeAt(0, size(1, 1, 1), { ipv6Prefix });
+      assert.equal(addressOn(createLoad(node, standingOf(node), 1), instanceId), expected);
+    }),
+  );
+});
+
+test('a heap gives back the least first, however its items came', () => {
+  const change = fc.oneof(
+    fc.integer({ min: 0, max: 20 }),
+    fc.constantFrom('pop', 'keep even') as fc.Arbitrary<string>,
+  );
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 60 }), (changes) => {
+      const heap = new Heap<number>((a, b) => a - b);
+      let held: number[] = [];
+      for (const one of changes) {
+        if (typeof one === 'number') {
+          heap.push(one);
+          held.push(one);
+        } else if (one === 'pop') assert.equal(heap.pop(), held.shift());
+        else {
+          heap.keepOnly((item) => item % 2 === 0);
+          held = held.filter((item) => item % 2 === 0);
+        }
+        held.sort((a, b) => a - b);
+        assert.equal(heap.top, held[0]);
+        assert.equal(heap.size, held.length);
+        assert.deepEqual(
+          [...heap].sort((a, b) => a - b),
+          held,
+        );
+      }
+    }),
+  );
+});
+
+test('a node knows what it holds, and whose address is taken, also where ids begin alike', () => {
+  // The first digits differ beyond what the key is made of; the next are in it; the last are in no address.
+  const anyId = fc
+    .tuple(fc.constantFrom('0', 'a'), fc.constantFrom('1', 'f'), fc.constantFrom('2', 'c'))
+    .map(([first, middle, last]) => first.padEnd(10, '7') + middle + last.padEnd(53, '5'));
+  fc.assert(
+    fc.property(fc.array(fc.tuple(anyId, fc.boolean()), { maxLength: 40 }), (changes) => {
+      const holdings = new Holdings();
+      const held = new Set<string>();
+      for (const [id, isAdded] of changes) {
+        if (!isAdded) holdings.delete(id);
+        else if (!held.has(id)) holdings.add(id);
+        if (isAdded) held.add(id);
+        else held.delete(id);
+        assert.equal(holdings.has(id), isAdded);
+        assert.equal(
+          holdings.hasAddressOf(id),
+          [...held].some((one) => one.slice(0, 11) === id.slice(0, 11)),
+        );
+        assert.deepEqual([...holdings].sort(), [...held].sort());
+        assert.equal(holdings.size, held.size);
+      }
     }),
   );
 });

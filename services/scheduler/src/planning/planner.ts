@@ -8,7 +8,7 @@ import {
   type Resources,
 } from '../view.ts';
 import { CapacityTree } from './capacity-tree.ts';
-import { addLoad, addressOn, createLoad, isAddressTaken, limitsOf, type NodeLoad } from './load.ts';
+import { addLoad, addressOn, createLoad, headOf, limitsOf, type NodeLoad } from './load.ts';
 import { explainShortage, NO_CAPACITY, NO_NODES } from './shortage.ts';
 import type { Standing } from './standing.ts';
 import { compareWaiters, type Outcome, type Ticket, type Waiter, WaitingLine } from './waiting.ts';
@@ -43,6 +43,8 @@ interface Entry extends Waiter {
   /** What is booked for it on its node. */
   held: Resources;
   ticket: Ticket<Entry> | null;
+  /** Whether it is among what changed since the last run. */
+  isChanged: boolean;
 }
 
 function kindOf(from: string | null, to: string | null): DecisionKind {
@@ -85,8 +87,8 @@ export class Planner {
   readonly #orphans = new Map<string, Set<Entry>>();
   /** Nodes with more room than in the last run. */
   readonly #freed = new Set<NodeLoad>();
-  /** What differs from what was told, or has no words yet for why it waits. */
-  readonly #changed = new Set<Entry>();
+  /** What may differ from what was told, or has no words yet for why it waits: those that are still marked. */
+  #changed: Entry[] = [];
   #isTreeOld = false;
   #hadNodes = false;
 
@@ -149,6 +151,7 @@ export class Planner {
     load.node = node;
     load.limits = limitsOf(node, this.#options.cpuOvercommit);
     load.standing = standing;
+    if (isElsewhere) load.addressHead = headOf(node);
     this.#touch(load);
     if (isElsewhere || wasBelieved !== standing.isBelieved) this.#rebook([...load.instances]);
     else if (wasLeaving !== (standing.leaving !== null))
@@ -173,7 +176,7 @@ export class Planner {
       known.said = instance;
       return;
     }
-    this.removeInstance(instanceId);
+    if (known) this.#remove(known);
     const entry: Entry = {
       instanceId,
       createdAt,
@@ -184,6 +187,7 @@ export class Planner {
       load: null,
       held: NOTHING,
       ticket: null,
+      isChanged: false,
     };
     this.#entries.set(instanceId, entry);
     this.#book(entry);
@@ -193,8 +197,7 @@ export class Planner {
     const entry = this.#entries.get(instanceId);
     if (!entry) return;
     this.#entries.delete(instanceId);
-    this.#release(entry);
-    this.#changed.delete(entry);
+    this.#remove(entry);
   }
 
   /** Places what can be placed. @returns what the network was not told yet */
@@ -204,7 +207,7 @@ export class Planner {
     this.#freed.clear();
     this.#line.run((entry) => this.#place(entry));
     const hasNodes = this.#tree.usable > 0;
-    if (hasNodes !== this.#hadNodes) for (const entry of this.#line) this.#changed.add(entry);
+    if (hasNodes !== this.#hadNodes) for (const entry of this.#line) this.#mark(entry);
     this.#hadNodes = hasNodes;
     return this.#settle(hasNodes ? NO_CAPACITY : NO_NODES);
   }
@@ -265,7 +268,7 @@ export class Planner {
     if (nodeId !== null && nodeAddress !== null && !this.#options.manages(nodeAddress)) return;
     const load = nodeId === null ? undefined : this.#loads.get(nodeId);
     if (load) {
-      const address = addressOn(load.node, entry.instanceId) || ipv6;
+      const address = addressOn(load, entry.instanceId) || ipv6;
       if (address !== ipv6 || load.node.address !== nodeAddress)
         entry.placement = { nodeId, nodeAddress: load.node.address, ipv6: address, reason: null };
       this.#hold(entry, load);
@@ -273,7 +276,7 @@ export class Planner {
       const orphans = this.#orphans.get(nodeId) ?? new Set();
       this.#orphans.set(nodeId, orphans.add(entry));
     } else if (entry.instance.barred) entry.placement = nowhere(entry.instance.barred);
-    this.#changed.add(entry);
+    this.#mark(entry);
     this.#lineUp(entry);
   }
 
@@ -295,6 +298,17 @@ export class Planner {
     entry.ticket = null;
   }
 
+  #remove(entry: Entry): void {
+    this.#release(entry);
+    entry.isChanged = false;
+  }
+
+  #mark(entry: Entry): void {
+    if (entry.isChanged) return;
+    entry.isChanged = true;
+    this.#changed.push(entry);
+  }
+
   /** Whether an instance waits for a place follows from what it has. */
   #lineUp(entry: Entry): void {
     const isMissing = entry.load === null || entry.load.standing.leaving !== null;
@@ -307,8 +321,8 @@ export class Planner {
   #place(entry: Entry): Outcome {
     const { instanceId, needs } = entry;
     let load = this.#tree.find(needs);
-    if (load && isAddressTaken(load, instanceId)) {
-      load = this.#tree.find(needs, (one) => isAddressTaken(one, instanceId));
+    if (load && load.instances.hasAddressOf(instanceId)) {
+      load = this.#tree.find(needs, (one) => one.instances.hasAddressOf(instanceId));
       if (!load) return 'refused';
     }
     if (!load) return 'full';
@@ -320,10 +334,10 @@ export class Planner {
         ? null
         : NODE_GONE;
     this.#release(entry);
-    const ipv6 = addressOn(load.node, instanceId);
+    const ipv6 = addressOn(load, instanceId);
     entry.placement = { nodeId: load.node.nodeId, nodeAddress: load.node.address, ipv6, reason };
     this.#hold(entry, load);
-    this.#changed.add(entry);
+    this.#mark(entry);
     return 'placed';
   }
 
@@ -358,13 +372,15 @@ export class Planner {
     const words = this.#createWords();
     const decisions: Decision[] = [];
     for (const entry of this.#changed) {
+      if (!entry.isChanged) continue;
+      entry.isChanged = false;
       const { said, placement } = entry;
       if (entry.load === null && entry.ticket !== null) {
         if (placement.nodeId !== null || placement.reason?.code !== shortageCode)
           decisions.push(this.#decide(entry, nowhere(words(entry.needs))));
       } else if (!isSamePlacement(said, placement)) decisions.push(this.#decide(entry, placement));
     }
-    this.#changed.clear();
+    this.#changed = [];
     return decisions;
   }
 }
