@@ -62,8 +62,8 @@ const eventOf = (channel: string) => ({
 
 async function writeEvents({ pool }: Database<Schema>, channels: readonly string[]): Promise<void> {
   await createWrite<Schema>(pool)(async (writer) => {
-    const last = await lockEvents(writer.trx);
-    await appendEvents(writer, last, channels.map(eventOf), Date.now());
+    const { lastSeq } = await lockEvents(writer.trx);
+    await appendEvents(writer, lastSeq, channels.map(eventOf), Date.now());
   });
 }
 

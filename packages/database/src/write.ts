@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import { Kysely, PostgresAdapter, PostgresDialect, type Transaction } from 'kysely';
 import type pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { checkValues } from './values.ts';
@@ -49,15 +49,17 @@ const isRefusal = (error: object) => 'severity' in error && error.severity === '
 
 /** Runs bodies in transactions of their own, each on a connection that can COPY. */
 export function createWrite<Schema>(pool: pg.Pool): Write<Schema> {
+  // What is remembered of a database goes by it, so all transactions have the same.
+  const adapter = new PostgresAdapter();
   return async (body) => {
     const client = await pool.connect();
     // The query builder sees a pool that has this connection alone, and leaves its release to us.
     const connection = { query: client.query.bind(client), release: () => {} } as unknown as pg.PoolClient;
-    const kysely = new Kysely<Schema>({
-      dialect: new PostgresDialect({
-        pool: { connect: async () => connection, end: async () => {} } as unknown as pg.Pool,
-      }),
+    const dialect = new PostgresDialect({
+      pool: { connect: async () => connection, end: async () => {} } as unknown as pg.Pool,
     });
+    dialect.createAdapter = () => adapter;
+    const kysely = new Kysely<Schema>({ dialect });
     let failure: unknown;
     try {
       return await kysely.transaction().execute((trx) =>

@@ -12,6 +12,7 @@ import {
 } from '@skerry/protocol';
 import fc from 'fast-check';
 import { digestState } from '../state/digest.ts';
+import { clearMessages } from '../testing/clear.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
 import { acceptMessage } from './accept.ts';
 
@@ -235,24 +236,8 @@ describe('dates, in any order of arrival', () => {
     return { digest, rows };
   }
 
-  async function clear(): Promise<void> {
-    for (const table of [
-      ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
-      ...[
-        'aggregate_entries',
-        'amended_posts',
-        'instances',
-        'file_pins',
-        'digests',
-        'events',
-        'credit_resources',
-      ],
-    ] as const)
-      await core.rooms.db.deleteFrom(table as 'messages').execute();
-  }
-
   test('H1, H2: whichever node noted a message first, and in whatever order they tell, the state is the same', async () => {
-    await clear();
+    await clearMessages(core);
     for (const one of world) await put(one, 0);
     const expected = await lookAt();
     const statusOf = (index: number) => expected.rows.find((row) => row.item_hash === hashes[index])!.status;
@@ -270,7 +255,7 @@ describe('dates, in any order of arrival', () => {
         ),
         fc.array(fc.tuple(fc.nat(world.length - 1), fc.integer({ min: 0, max: 5_000 })), { maxLength: 20 }),
         async (order, later) => {
-          await clear();
+          await clearMessages(core);
           // Nodes that noted it later speak before and after the one that was first.
           const told = later.map(([index, seconds]) => ({
             index,

@@ -6,6 +6,7 @@ import { sha256Hex } from '@skerry/protocol';
 import fc from 'fast-check';
 import { digestState } from '../state/digest.ts';
 import { TestDaemon } from '../store/ipfs/testing/daemon.ts';
+import { clearMessages } from '../testing/clear.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
 
 const { alice, bob } = signers;
@@ -130,14 +131,6 @@ describe('FORGET of what is pending, in any order', () => {
     for (const one of world) statuses.push((await statusOf(core, one))[0]);
     return { digest, statuses };
   };
-  const clear = async ({ rooms: { db } }: TestCore) => {
-    for (const table of [
-      ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
-      ...['aggregate_entries', 'amended_posts', 'file_pins', 'digests', 'events', 'files', 'wanted_files'],
-      'credit_resources',
-    ] as const)
-      await db.deleteFrom(table as 'messages').execute();
-  };
   let core: TestCore;
   before(async () => {
     // Nothing of the world comes late.
@@ -152,7 +145,7 @@ describe('FORGET of what is pending, in any order', () => {
         fc.shuffledSubarray(world, { minLength: world.length }),
         fc.option(fc.nat(world.length)),
         async (order, fileAt) => {
-          await clear(core);
+          await clearMessages(core, ['files', 'wanted_files']);
           for (const [at, one] of order.entries()) {
             if (at === fileAt) await keep(core, text);
             await put(core, one);

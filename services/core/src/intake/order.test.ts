@@ -4,6 +4,7 @@ import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import { verifySubmission } from '@skerry/protocol';
 import fc from 'fast-check';
 import { digestState } from '../state/digest.ts';
+import { clearMessages } from '../testing/clear.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
 import { acceptMessage } from './accept.ts';
 
@@ -127,16 +128,6 @@ async function lookAt(core: TestCore, hashes: readonly string[]) {
   return { digest, statuses, total };
 }
 
-/** The state goes, the schema stays. */
-async function clear({ rooms: { db } }: TestCore): Promise<void> {
-  for (const table of [
-    ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
-    ...['aggregate_entries', 'amended_posts', 'instances', 'programs', 'file_pins', 'digests', 'events'],
-    ...['credit_resources', 'credit_entries', 'credit_notices'],
-  ] as const)
-    await db.deleteFrom(table as 'messages').execute();
-}
-
 describe('order does not matter', () => {
   let core: TestCore;
   let expected: Awaited<ReturnType<typeof lookAt>>;
@@ -183,7 +174,7 @@ describe('order does not matter', () => {
         fc.array(fc.nat(all.length - 1), { maxLength: 8 }),
         fc.integer({ min: 1, max: all.length }),
         async (order, again, batch) => {
-          await clear(core);
+          await clearMessages(core);
           const sequence = [...order, ...again.map((index) => all[index]!)];
           for (let from = 0; from < sequence.length; from += batch)
             await put(core, sequence.slice(from, from + batch));
@@ -195,7 +186,7 @@ describe('order does not matter', () => {
   });
 
   test('what was decided before the rest was known is decided again: every prefix, then everything', async () => {
-    await clear(core);
+    await clearMessages(core);
     for (const one of [...all].reverse()) {
       await put(core, [one]);
       await core.rooms.pipeline.idle();

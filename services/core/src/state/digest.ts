@@ -70,8 +70,12 @@ function readAt<T extends object>(
 }
 
 async function readMessages(trx: Transaction<Schema>): Promise<SetDigest> {
-  const row = await trx.selectFrom('digests').selectAll().where('name', '=', MESSAGES).executeTakeFirst();
-  return row ? { count: row.count, digest: row.sum } : new SetSum().digest();
+  const { count, sum } = await trx
+    .selectFrom('digests')
+    .selectAll()
+    .where('name', '=', MESSAGES)
+    .executeTakeFirstOrThrow();
+  return { count, digest: sum };
 }
 
 /** One look at everything: reads each derived table once. */

@@ -1,6 +1,5 @@
 import { type MessageStatus, messageElement, type SetDigest, SetSum } from '@skerry/protocol';
-import type { Transaction } from 'kysely';
-import type { Schema } from '../store/schema.ts';
+import { type RawBuilder, sql } from 'kysely';
 
 /** A message's step from one status to another; null: it was not known. */
 export interface Step {
@@ -9,8 +8,8 @@ export interface Step {
   readonly to: MessageStatus;
 }
 
-/** The digest of a set after its messages went from one status to another. @param before undefined: of an empty set */
-export function addSteps(before: SetDigest | undefined, steps: readonly Step[]): SetDigest {
+/** The digest of a set after its messages went from one status to another. */
+export function addSteps(before: SetDigest, steps: readonly Step[]): SetDigest {
   const sum = new SetSum(before);
   for (const { itemHash, from, to } of steps) {
     const [gone, come] = [messageElement(itemHash, from), messageElement(itemHash, to)];
@@ -22,14 +21,9 @@ export function addSteps(before: SetDigest | undefined, steps: readonly Step[]):
 
 export const MESSAGES = 'messages';
 
-/** Keeps the sum over all messages, in the transaction that changes their statuses. */
-export async function sumSteps(trx: Transaction<Schema>, steps: readonly Step[]): Promise<void> {
-  const row = await trx.selectFrom('digests').selectAll().where('name', '=', MESSAGES).executeTakeFirst();
-  const { digest: sum, count } = addSteps(row && { count: row.count, digest: row.sum }, steps);
-  const values = { sum, count };
-  await trx
-    .insertInto('digests')
-    .values({ name: MESSAGES, ...values })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet(values))
-    .execute();
-}
+/** As long as there are none. */
+export const NO_MESSAGES: SetDigest = new SetSum().digest();
+
+/** Keeps the sum over all messages. */
+export const keepDigest = ({ count, digest }: SetDigest): RawBuilder<unknown> =>
+  sql`update digests set sum = ${digest}, count = ${count}::bigint where name = ${MESSAGES}`;

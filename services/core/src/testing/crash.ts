@@ -8,7 +8,7 @@ import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import { digestState } from '../state/digest.ts';
-import { addSteps } from '../state/message-set.ts';
+import { addSteps, NO_MESSAGES } from '../state/message-set.ts';
 import type { Schema } from '../store/schema.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers } from './core.ts';
 import { type NodeProcess, startNode } from './node.ts';
@@ -66,7 +66,7 @@ export async function killUnderLoad(core: NodeProcess, events: number): Promise<
 async function checkBooks(db: Kysely<Schema>): Promise<void> {
   const rows = await db.selectFrom('messages').select(['item_hash', 'status']).execute();
   const recomputed = addSteps(
-    undefined,
+    NO_MESSAGES,
     rows.map(({ item_hash, status }) => ({ itemHash: item_hash, from: null, to: status })),
   );
   const { messages } = await digestState(db);

@@ -1,18 +1,18 @@
 import type { Writer } from '@skerry/database';
 import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
-import { appendEvents, type EventDraft, lockEvents } from '../../notify/events/append.ts';
+import { appendEvents, type EventDraft, lockEvents, writeEvents } from '../../notify/events/append.ts';
 import { dateAgain } from '../../state/messages/confirmations.ts';
 import { dropWants, wantFiles } from '../../store/files/wanted.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import type { Writing } from '../effect.ts';
+import { closeBatch } from './close-batch.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { Candidate, Decided } from './decided.ts';
-import { loadKnown } from './load-known.ts';
+import { loadKept } from './load-known.ts';
 import { putInLine } from './reconsider-queue.ts';
 import { restate } from './restate.ts';
-import { appendChange } from './set-changes.ts';
 import type { SetChange } from './set-place.ts';
 import { keyOfAccepted, type Move } from './statement.ts';
 import { rewriteEffects, writeEffects } from './write-effects.ts';
@@ -64,15 +64,15 @@ export async function applyBatch(
   nowMs: number,
 ): Promise<Applied> {
   const { trx } = writer;
-  const lastSeq = await lockEvents(trx);
-  const known = await loadKnown(trx, batch);
-  const { candidates, restated, steps } = await restate(writer, batch, known);
+  const standing = await lockEvents(trx);
+  const kept = await loadKept(trx, batch);
+  const { candidates, restated, steps } = await restate(writer, batch, kept.known);
   const earlier = await writeSteps(writer, steps, schedulers, nowMs);
   if (steps.length > 0) await forgetRewritten(writer);
   const decided = await decideBatch(
     trx,
     candidates,
-    steps.length > 0 ? await loadKnown(trx, candidates) : known,
+    steps.length > 0 ? await loadKept(trx, candidates) : kept,
     nowMs,
   );
   const verdicts = new Map(decided.map(({ accepted, verdict }) => [accepted.message.itemHash, verdict]));
@@ -87,22 +87,14 @@ export async function applyBatch(
     ({ accepted, before, verdict, isRedated, tagsBefore }) =>
       before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
   );
-  if (changed.length === 0) return { ...UNCHANGED, verdicts, lastEvent: lastSeq };
+  if (changed.length === 0) return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq };
   const now = await writeSteps(writer, changed, schedulers, nowMs);
   await dropWants(
     trx,
     fetchable(changed, ({ verdict }) => verdict.status === 'forgotten'),
   );
-  const moreInLine = await putInLine(
-    trx,
-    [...earlier.changedKeys, ...now.changedKeys],
-    [...earlier.reconsider, ...now.reconsider],
-  );
   const events = [...earlier.events, ...now.events];
-  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
-  const fresh = new Set(
-    changed.flatMap(({ accepted, keyBefore }) => (keyBefore ? [] : [accepted.message.itemHash])),
-  );
+  await writeEvents(writer, standing.lastSeq, events, nowMs);
   await dateAgain(
     trx,
     changed.flatMap(({ accepted: { message }, keyBefore }) =>
@@ -110,9 +102,17 @@ export async function applyBatch(
     ),
   );
   const moves = movesOf(changed);
-  const lastEvent = lastSeq + events.length;
-  const row = moves.length === 0 ? undefined : await appendChange(trx, moves, lastEvent);
-  return { verdicts, moreInLine, moves, row, lastEvent, fresh };
+  const lastEvent = standing.lastSeq + events.length;
+  const end = await closeBatch(trx, standing, {
+    changedKeys: [...earlier.changedKeys, ...now.changedKeys],
+    reconsider: [...earlier.reconsider, ...now.reconsider],
+    steps: [...steps, ...changed],
+    ...{ moves, lastEvent },
+  });
+  const fresh = new Set(
+    changed.flatMap(({ accepted, keyBefore }) => (keyBefore ? [] : [accepted.message.itemHash])),
+  );
+  return { verdicts, ...end, moves, lastEvent, fresh };
 }
 
 async function writeSteps(
@@ -141,9 +141,9 @@ export async function applyAgain(
   nowMs: number,
 ): Promise<boolean> {
   const { trx } = writer;
-  const lastSeq = await lockEvents(trx);
+  const { lastSeq } = await lockEvents(trx);
   const events: EventDraft[] = [];
   const { changedKeys, reconsider } = await rewriteEffects(trx, await read(trx), schedulers, events);
-  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+  await appendEvents(writer, lastSeq, events, nowMs);
   return putInLine(trx, [...changedKeys], [...reconsider]);
 }

@@ -5,7 +5,7 @@ import type { Accepted, Verdict } from '../accepted.ts';
 import { decideMessage, dependenciesOf } from './decide.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
-import type { Known } from './load-known.ts';
+import type { Kept, Known } from './load-known.ts';
 
 /** The node's patience: what still lacks something at the end of its time is rejected. */
 const inTime = (verdict: Verdict, decideByMs: number, nowMs: number): Verdict =>
@@ -51,13 +51,11 @@ function tagsBeforeOf(
 export async function decideBatch(
   trx: Transaction<Schema>,
   batch: readonly Candidate[],
-  known: ReadonlyMap<string, Known>,
+  { known, forgottenBy }: Kept,
   nowMs: number,
 ): Promise<Decided[]> {
-  const facts = await loadFacts(
-    trx,
-    batch.map(({ accepted }) => accepted),
-  );
+  const accepted = batch.map((one) => one.accepted);
+  const facts = await loadFacts(trx, accepted, forgottenBy);
   const decided = new Map<string, Decided>();
   for (const { accepted, decideByMs, isRedated = false } of batch) {
     const hash = accepted.message.itemHash;

@@ -13,6 +13,7 @@ import { aggregateEffect } from '../effects/aggregates.ts';
 import { resourceEffect } from '../effects/credits.ts';
 import { fileEffect } from '../effects/files.ts';
 import { headOf } from './decide.ts';
+import type { Kept } from './load-known.ts';
 
 /** The facts of a batch: read once, then kept up to date as the batch's messages are decided one after another. */
 export interface BatchFacts extends Facts {
@@ -62,14 +63,6 @@ async function loadFiles(db: Kysely<Schema>, hashes: string[]): Promise<Set<stri
   if (hashes.length === 0) return new Set();
   const rows = await db.selectFrom('files').select('hash').where('hash', 'in', hashes).execute();
   return new Set(rows.map((row) => row.hash));
-}
-
-async function loadForgets(db: Kysely<Schema>, hashes: string[]): Promise<Map<string, string[]>> {
-  if (hashes.length === 0) return new Map();
-  const { rows } = await sql<{ target: string; forget_hash: string }>`
-    select target, forget_hash from forgets where target = any(${hashes}) order by forget_hash`.execute(db);
-  const byTarget = Map.groupBy(rows, (row) => row.target);
-  return new Map([...byTarget].map(([target, own]) => [target, own.map((row) => row.forget_hash)]));
 }
 
 /** What each owner's `security` aggregate ever permitted: few messages, since only the owner writes it. */
@@ -128,13 +121,13 @@ const stopsOf = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageH
     return owner === undefined || owner === sender ? [] : [{ sender, owner, time: effectiveTime(message) }];
   });
 
-export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]): Promise<BatchFacts> {
+export async function loadFacts(
+  db: Kysely<Schema>,
+  batch: readonly Accepted[],
+  forgottenBy: Kept['forgottenBy'],
+): Promise<BatchFacts> {
   const heads = await loadHeads(db, distinct(batch.flatMap(({ needs }) => needs.messages ?? [])));
   const files = await loadFiles(db, distinct(batch.flatMap(({ needs }) => needs.files ?? [])));
-  const forgets = await loadForgets(
-    db,
-    batch.map(({ message }) => message.itemHash),
-  );
   // What a message of this batch refers to may be in this batch, too.
   const inBatch = new Map(batch.map((accepted) => [accepted.message.itemHash, headOf(accepted)]));
   const known = new Map([...inBatch, ...heads]);
@@ -144,7 +137,7 @@ export async function loadFacts(db: Kysely<Schema>, batch: readonly Accepted[]):
   return {
     message: (hash) => heads.get(hash),
     hasFile: (hash) => files.has(hash),
-    forgottenBy: (hash) => forgets.get(hash) ?? [],
+    forgottenBy: (hash) => forgottenBy.get(hash) ?? [],
     security: (owner) => histories.get(owner) ?? [],
     isCreditEnforced: affordance.isEnforced,
     shortageOf: affordance.findShortage,

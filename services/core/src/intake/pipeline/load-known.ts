@@ -15,22 +15,40 @@ export interface Known {
   readonly key: SyncKey;
 }
 
-/** What is kept of the batch's messages already, by item hash. */
-export async function loadKnown(
-  trx: Transaction<Schema>,
-  batch: readonly Candidate[],
-): Promise<Map<string, Known>> {
+/** What is there of the batch's messages already, by item hash. */
+export interface Kept {
+  readonly known: ReadonlyMap<string, Known>;
+  /** FORGET messages of each, also of those that are not known. */
+  readonly forgottenBy: ReadonlyMap<string, readonly string[]>;
+}
+
+type Row = Omit<KeyColumns, 'item_hash'> & {
+  status: MessageStatus;
+  shape: number | null;
+  decide_by_ms: number;
+};
+/** Columns of messages are all null where only FORGETs are there. */
+type Found = { item_hash: string; forgotten_by: string[] | null } & (Row | { [Column in keyof Row]: null });
+
+function knownOf({ item_hash, ...row }: Found & Row): Known {
+  const fields = fieldsOfRow({ item_hash, ...row });
+  const { sender, status, shape, decide_by_ms: decideByMs } = row;
+  return { sender, status, shape, decideByMs, fields, key: syncKeyOf(fields) };
+}
+
+const isKnown = (row: Found): row is Found & Row => row.status !== null;
+
+export async function loadKept(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Kept> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
-  const { rows } = await sql<
-    KeyColumns & { status: MessageStatus; shape: number | null; decide_by_ms: number }
-  >`
-    select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms
-    from messages where item_hash = any(${hashes})`.execute(trx);
-  return new Map(
-    rows.map((row) => {
-      const fields = fieldsOfRow(row);
-      const { sender, status, shape, decide_by_ms: decideByMs } = row;
-      return [row.item_hash, { sender, status, shape, decideByMs, fields, key: syncKeyOf(fields) }];
-    }),
-  );
+  const { rows } = await sql<Found>`
+    select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms, forgotten_by
+    from unnest(${hashes}::text[]) as k (item_hash) left join messages m on m.item_hash = k.item_hash
+    left join lateral (
+      select array_agg(forget_hash order by forget_hash) as forgotten_by from forgets where target = k.item_hash
+    ) f on true
+    where m.item_hash is not null or forgotten_by is not null`.execute(trx);
+  return {
+    known: new Map(rows.filter(isKnown).map((row) => [row.item_hash, knownOf(row)])),
+    forgottenBy: new Map(rows.map(({ item_hash, forgotten_by }) => [item_hash, forgotten_by ?? []])),
+  };
 }

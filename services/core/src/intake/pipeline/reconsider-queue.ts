@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import type { StoredMessage } from '../stored.ts';
 
@@ -7,6 +7,13 @@ import type { StoredMessage } from '../stored.ts';
  * changed what they hang on, and taken from it in the one that decides them: no crash loses one.
  */
 
+/** Puts in line what hangs on keys, and the messages of hashes. */
+export const lineUp = (changedKeys: readonly string[], hashes: readonly string[]): RawBuilder<unknown> => sql`
+  insert into reconsider (item_hash)
+  select item_hash from dependencies where key = any(${changedKeys}::text[])
+  union select item_hash from messages where item_hash = any(${hashes}::text[])
+  on conflict do nothing`;
+
 /** @returns whether anything was put in line */
 export async function putInLine(
   db: Kysely<Schema>,
@@ -14,11 +21,7 @@ export async function putInLine(
   hashes: readonly string[],
 ): Promise<boolean> {
   if (changedKeys.length + hashes.length === 0) return false;
-  const { numAffectedRows } = await sql`
-    insert into reconsider (item_hash)
-    select item_hash from dependencies where key = any(${changedKeys}::text[])
-    union select item_hash from messages where item_hash = any(${hashes}::text[])
-    on conflict do nothing`.execute(db);
+  const { numAffectedRows } = await lineUp(changedKeys, hashes).execute(db);
   return (numAffectedRows ?? 0n) > 0n;
 }
 

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { bytesToHex, isItemHash64, SYNC_ID_BYTES, type SyncKey } from '@skerry/protocol';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { BEGINNING, type SetChange, type SetPlace } from './set-place.ts';
 import type { Move } from './statement.ts';
@@ -67,20 +66,18 @@ export function decodeMoves(bytes: Buffer): Move[] {
   return moves;
 }
 
-/** Writes the row of a batch. The caller holds the lock of all who write (`lockEvents`), so numbers have no gaps. */
-export async function appendChange(
-  trx: Transaction<Schema>,
+/**
+ * Writes the row of a batch. The caller holds the lock of all who write (`lockEvents`), so numbers have no gaps.
+ * @param mark at random
+ */
+export const addChange = (
   moves: readonly Move[],
-  lastEvent: number,
-): Promise<SetChange> {
-  const mark = randomUUID();
-  const { rows } = await sql<{ seq: number; after: string | null }>`
-    with last as (select seq, mark from set_changes order by seq desc limit 1)
-    insert into set_changes (seq, mark, after, moves, last_event)
-    select coalesce((select seq from last), 0) + 1, ${mark}, (select mark from last), ${encodeMoves(moves)}, ${lastEvent}
-    returning seq, after`.execute(trx);
-  return { ...rows[0]!, mark, lastEvent };
-}
+  { mark, lastEvent }: { readonly mark: string; readonly lastEvent: number },
+): RawBuilder<Pick<SetChange, 'seq' | 'after'>> => sql`
+  insert into set_changes (seq, mark, after, moves, last_event)
+  select coalesce(last.seq, 0) + 1, ${mark}::uuid, last.mark, ${encodeMoves(moves)}::bytea, ${lastEvent}::bigint
+  from (select) once left join (select seq, mark from set_changes order by seq desc limit 1) last on true
+  returning seq, after`;
 
 /** The newest place. */
 export async function readPlace(db: Kysely<Schema>): Promise<SetPlace> {

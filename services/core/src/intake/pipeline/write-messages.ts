@@ -6,7 +6,6 @@ import { sql, type Transaction } from 'kysely';
 import type { EventDraft } from '../../notify/events/append.ts';
 import { numberShapes } from '../../state/lists/shapes.ts';
 import { type Listed, writeLists } from '../../state/lists/write.ts';
-import { sumSteps } from '../../state/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted } from '../accepted.ts';
 import type { Decided } from './decided.ts';
@@ -114,7 +113,7 @@ async function retagPosts(trx: Transaction<Schema>, hashes: readonly string[]): 
     where m.item_hash = p.item_hash and p.item_hash = any(${hashes}::text[])`.execute(trx);
 }
 
-/** Writes the messages themselves, with what lists and digests keep of them. Gives the events that tell of it. */
+/** Writes the messages themselves, with what lists keep of them. Gives the events that tell of it. */
 export async function writeMessages(
   writer: Writer<Schema>,
   changed: readonly Decided[],
@@ -142,14 +141,6 @@ export async function writeMessages(
   await retagPosts(
     trx,
     numbered.filter(({ tagsBefore }) => tagsBefore).map(({ accepted }) => accepted.message.itemHash),
-  );
-  await sumSteps(
-    trx,
-    numbered.map(({ accepted, before, verdict }) => ({
-      itemHash: accepted.message.itemHash,
-      from: before,
-      to: verdict.status,
-    })),
   );
   return numbered.flatMap(statusEventsOf);
 }

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
+import { keepDigest } from '../../state/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
 import { MIGRATIONS } from '../../testing/core.ts';
-import { lockEvents } from './append.ts';
+import { lockEvents, numberEvents } from './append.ts';
 
 test('whoever holds the lock of all who write may not stand still with it for long', async () => {
   const log = createLogger('test', 'silent');
@@ -19,4 +21,24 @@ test('whoever holds the lock of all who write may not stand still with it for lo
     return limitOf(trx);
   });
   assert.deepEqual([own, within, await limitOf(db)], ['1min', '10s', '1min']);
+});
+
+test('whoever waited for the lock has the number and the digest that the one before it left', async () => {
+  const log = createLogger('test', 'silent');
+  await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  const { kysely: db } = database;
+  const digest = { count: 2, digest: 'a'.repeat(64) };
+  const isWaiting = sql<{ waits: boolean }>`
+    select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waits`;
+  const second = await db.transaction().execute(async (trx) => {
+    const empty = await lockEvents(trx);
+    assert.deepEqual(empty, { lastSeq: 0, digest: { count: 0, digest: '0'.repeat(64) } });
+    const waiting = db.transaction().execute(lockEvents);
+    await until('the second one waits', async () => (await isWaiting.execute(db)).rows[0]!.waits);
+    await numberEvents(7).execute(trx);
+    await keepDigest(digest).execute(trx);
+    // Within a list, since a promise by itself would be waited for here.
+    return [waiting];
+  });
+  assert.deepEqual(await second[0], { lastSeq: 7, digest });
 });

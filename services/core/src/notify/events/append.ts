@@ -1,6 +1,7 @@
 import type { Writer } from '@skerry/database';
-import type { NetworkEvent } from '@skerry/protocol';
-import { sql, type Transaction } from 'kysely';
+import type { NetworkEvent, SetDigest } from '@skerry/protocol';
+import { type RawBuilder, sql, type Transaction } from 'kysely';
+import { MESSAGES } from '../../state/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
 
 type Draft<E> = E extends NetworkEvent ? Pick<E, Extract<keyof E, 'kind' | 'data' | 'cause'>> : never;
@@ -10,28 +11,43 @@ export type EventDraft = Readonly<Draft<NetworkEvent>>;
 const HOLD_IDLE_MS = 10_000;
 const HOLD = sql`set_config('idle_in_transaction_session_timeout', ${sql.lit(String(HOLD_IDLE_MS))}, true)`;
 
+/** Where all that is written stands, as of whoever holds the lock. */
+export interface Standing {
+  /** The number of the last event; 0 before the first. */
+  readonly lastSeq: number;
+  /** Of all messages. */
+  readonly digest: SetDigest;
+}
+
 /**
- * Takes the one row that numbers events, until the transaction ends, and gives the last number used. A plain sequence
- * would let a reader see number 8 while the transaction of number 7 is still open, and miss 7 for ever.
+ * Takes the one row that numbers events, until the transaction ends. A plain sequence would let a reader see number 8 while
+ * the transaction of number 7 is still open, and miss 7 for ever. Rows that are locked are read as the one before left
+ * them; another table in the same statement would be read as of before the wait.
  */
-export async function lockEvents(trx: Transaction<Schema>): Promise<number> {
-  const row = await trx
+export async function lockEvents(trx: Transaction<Schema>): Promise<Standing> {
+  const { last_seq, count, sum } = await trx
     .selectFrom('event_counter')
-    .select(['last_seq', HOLD.as('hold')])
+    .innerJoin('digests', (join) => join.on('digests.name', '=', MESSAGES))
+    .select(['last_seq', 'digests.count', 'digests.sum', HOLD.as('hold')])
     .forUpdate()
     .executeTakeFirstOrThrow();
-  return row.last_seq;
+  return { lastSeq: last_seq, digest: { count, digest: sum } };
 }
 
 const causeOf = (event: EventDraft) => (event.kind === 'instance' ? (event.cause ?? null) : null);
 
-/** Numbers the events from `lastSeq` on and writes them. The caller holds the lock. */
-export async function appendEvents(
-  { trx, copy }: Writer<Schema>,
+/** Says that events up to this number are given. */
+export const numberEvents = (lastSeq: number): RawBuilder<unknown> =>
+  sql`update event_counter set last_seq = ${lastSeq}::bigint`;
+
+/** Numbers the events from `lastSeq` on and writes them; `numberEvents` comes after it. The caller holds the lock. */
+export async function writeEvents(
+  { copy }: Writer<Schema>,
   lastSeq: number,
   events: readonly EventDraft[],
   nowMs: number,
 ): Promise<void> {
+  if (events.length === 0) return;
   await copy(
     'events',
     ['seq', 'kind', 'data', 'time_ms', 'cause'],
@@ -43,8 +59,16 @@ export async function appendEvents(
       causeOf(event),
     ]),
   );
-  await trx
-    .updateTable('event_counter')
-    .set({ last_seq: lastSeq + events.length })
-    .execute();
+}
+
+/** Numbers the events from `lastSeq` on and writes them. The caller holds the lock. */
+export async function appendEvents(
+  writer: Writer<Schema>,
+  lastSeq: number,
+  events: readonly EventDraft[],
+  nowMs: number,
+): Promise<void> {
+  if (events.length === 0) return;
+  await writeEvents(writer, lastSeq, events, nowMs);
+  await numberEvents(lastSeq + events.length).execute(writer.trx);
 }

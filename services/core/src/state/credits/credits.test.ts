@@ -16,6 +16,7 @@ import {
 import fc from 'fast-check';
 import { acceptMessage } from '../../intake/accept.ts';
 import { deriveFor } from '../../peers/trust/testing/setup.ts';
+import { clearMessages } from '../../testing/clear.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 import { digestState } from '../digest.ts';
 import { getAccount } from './accounts.ts';
@@ -29,14 +30,7 @@ before(async () => {
   core = await createTestCore();
 });
 after(() => core[Symbol.asyncDispose]());
-beforeEach(async () => {
-  for (const table of [
-    ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
-    ...['aggregate_entries', 'amended_posts', 'instances', 'programs', 'file_pins', 'digests', 'events'],
-    ...['credit_resources', 'credit_entries', 'credit_notices'],
-  ] as const)
-    await core.rooms.db.deleteFrom(table as 'messages').execute();
-});
+beforeEach(() => clearMessages(core));
 
 interface Sent {
   readonly body: string;

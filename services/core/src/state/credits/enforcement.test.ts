@@ -20,6 +20,7 @@ import {
 import fc from 'fast-check';
 import { acceptMessage } from '../../intake/accept.ts';
 import type { Schema } from '../../store/schema.ts';
+import { clearMessages } from '../../testing/clear.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
 
 const { alice, bob, credit } = signers;
@@ -33,25 +34,6 @@ before(async () => {
   core = await createTestCore({ creditEnforcement: true, now: () => nowMs });
 });
 after(() => core[Symbol.asyncDispose]());
-
-const TABLES = [
-  ...[
-    'messages',
-    'message_tags',
-    'totals',
-    'dependencies',
-    'reconsider',
-    'forgets',
-    'aggregates',
-    'programs',
-  ],
-  ...['aggregate_entries', 'amended_posts', 'instances', 'file_pins', 'digests', 'events'],
-  ...['credit_resources', 'credit_entries', 'credit_notices'],
-] as const;
-
-async function clear(): Promise<void> {
-  for (const table of TABLES) await core.rooms.db.deleteFrom(table as 'messages').execute();
-}
 
 interface Sent {
   readonly body: string;
@@ -96,7 +78,7 @@ const notice = (at: number, state: CreditState) =>
 
 describe('without credit', () => {
   test('what cannot be paid for a day is refused with 402, and taken once there is credit', async () => {
-    await clear();
+    await clearMessages(core);
     const send = (at: number, by = alice) => {
       const timestamp = T0 + at;
       nowMs = timestamp * 1000;
@@ -116,7 +98,7 @@ describe('without credit', () => {
   });
 
   test('credit that was bought before, and is told later, changes what was refused', async () => {
-    await clear();
+    await clearMessages(core);
     const wanted = instance(10, 1);
     await put([wanted]);
     assert.equal(await statusOf(wanted), 'rejected');
@@ -197,7 +179,7 @@ describe('in any order', () => {
           for (const [itemHash, status] of expect(wanted, entries))
             assert.equal((await core.get(`/messages/${itemHash}/status`)).body.status, status);
         })
-        .beforeEach(clear),
+        .beforeEach(() => clearMessages(core)),
       { numRuns: 40 },
     );
   });
@@ -205,7 +187,7 @@ describe('in any order', () => {
 
 describe('a low balance is announced before anything stops', () => {
   test('a credit publisher may stop what is used up, after it said that it was low, and nobody else may', async () => {
-    await clear();
+    await clearMessages(core);
     await put([grant(1, 10 * DAY)]);
     const machine = instance(2, 1);
     await put([machine]);

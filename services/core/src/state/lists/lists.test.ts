@@ -223,6 +223,18 @@ describe('lists', () => {
     );
   });
 
+  test('a shape that was read is not asked for again, whichever transaction needs it', async () => {
+    const write = createWrite<Schema>(database.pool);
+    const shaped = [{ type: 'POST', contentType: CONTENT_TYPES[0]!, content: CONTENTS[0]! }];
+    const read = await write(({ trx }) => numberShapes(trx, shaped));
+    const asked = write(async ({ trx }) => {
+      await sql`alter table shapes rename to elsewhere`.execute(trx);
+      assert.deepEqual(await numberShapes(trx, shaped), read);
+      throw new Error('taken back');
+    });
+    await assert.rejects(asked, /taken back/);
+  });
+
   test('every index that lists name is there, with the columns that they count on', async () => {
     const { rows } = await sql<{ name: string; columns: string[]; terms: string }>`
       select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns,

@@ -95,7 +95,7 @@ export async function confirmMessages(
   { isCurrent, nowMs }: { isCurrent: (trx: Transaction<Schema>) => Promise<boolean>; nowMs: number },
 ): Promise<boolean> {
   const { trx } = writer;
-  const lastSeq = await lockEvents(trx);
+  const { lastSeq } = await lockEvents(trx);
   if (!(await isCurrent(trx))) return false;
   const { rows: written } = await sql<{ item_hash: string }>`
     insert into confirmations (item_hash, chain, network, block_number, log_index, tx_hash, sender)
@@ -109,7 +109,7 @@ export async function confirmMessages(
   const events = (await listOnlyHere(trx, place))
     .filter((row) => fresh.has(row.item_hash))
     .map((row) => confirmedEvent(row, confirmation));
-  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+  await appendEvents(writer, lastSeq, events, nowMs);
   return true;
 }
 
@@ -121,7 +121,7 @@ export async function unconfirmMessages(
   nowMs: number,
 ): Promise<void> {
   const { trx } = writer;
-  const lastSeq = await lockEvents(trx);
+  const { lastSeq } = await lockEvents(trx);
   const lost = await listOnlyHere(trx, place);
   await trx
     .deleteFrom('confirmations')
@@ -135,7 +135,7 @@ export async function unconfirmMessages(
       data: { item_hash, confirmation },
     }),
   );
-  if (events.length > 0) await appendEvents(writer, lastSeq, events, nowMs);
+  await appendEvents(writer, lastSeq, events, nowMs);
 }
 
 /** Messages of an event that are known to be there only since later than its block. */

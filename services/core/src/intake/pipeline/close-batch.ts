@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import { type RawBuilder, sql, type Transaction } from 'kysely';
+import { numberEvents, type Standing } from '../../notify/events/append.ts';
+import { addSteps, keepDigest } from '../../state/message-set.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Decided } from './decided.ts';
+import { lineUp } from './reconsider-queue.ts';
+import { addChange } from './set-changes.ts';
+import type { SetChange } from './set-place.ts';
+import type { Move } from './statement.ts';
+
+/** What a batch did, once its rows are written. */
+interface Done {
+  readonly changedKeys: readonly string[];
+  /** Messages to be decided again. */
+  readonly reconsider: readonly string[];
+  /** Of messages from one status to another, in their order. */
+  readonly steps: readonly Decided[];
+  readonly moves: readonly Move[];
+  readonly lastEvent: number;
+}
+
+export interface BatchEnd {
+  /** Whether anything was put in line. */
+  readonly moreInLine: boolean;
+  /** Of the moves, where there are any. */
+  readonly row: SetChange | undefined;
+}
+
+const stepOf = ({ accepted, before, verdict }: Decided) => ({
+  itemHash: accepted.message.itemHash,
+  from: before,
+  to: verdict.status,
+});
+
+const NO_CHANGE: RawBuilder<Pick<SetChange, 'seq' | 'after'>> = sql`
+  select null::bigint as seq, null::uuid as after where false`;
+
+/** The last statement of a batch: where all stands after it. One for all, since each takes the processor from whoever reads. */
+export async function closeBatch(
+  trx: Transaction<Schema>,
+  { lastSeq, digest }: Standing,
+  { changedKeys, reconsider, steps, moves, lastEvent }: Done,
+): Promise<BatchEnd> {
+  const place = { mark: randomUUID(), lastEvent };
+  const { rows } = await sql<{ has_lined_up: boolean; seq: number | null; after: string | null }>`
+    with lined_up as (${lineUp(changedKeys, reconsider)} returning true),
+    kept as (${keepDigest(addSteps(digest, steps.map(stepOf)))}),
+    numbered as (${lastEvent > lastSeq ? numberEvents(lastEvent) : sql`select`}),
+    changed as (${moves.length > 0 ? addChange(moves, place) : NO_CHANGE})
+    select exists (select from lined_up) as has_lined_up, seq, after
+    from (select) once left join changed on true`.execute(trx);
+  const { has_lined_up: moreInLine, seq, after } = rows[0]!;
+  return { moreInLine, row: seq === null ? undefined : { seq, after, ...place } };
+}
