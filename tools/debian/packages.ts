@@ -24,6 +24,7 @@ export interface DebianPackage {
   readonly description: readonly string[];
   readonly depends: readonly string[];
   readonly recommends: readonly string[];
+  readonly suggests: readonly string[];
   readonly files: readonly PackagedFile[];
   /** What an operator may change and an upgrade keeps. */
   readonly conffiles: readonly string[];
@@ -78,6 +79,8 @@ function mainPackage(libc: string): DebianPackage {
     ],
     // The monitor's.
     recommends: ['iputils-ping'],
+    // A data plane that the gateway's operator may choose.
+    suggests: ['haproxy'],
     files: [
       ...files,
       ...settings,
@@ -110,6 +113,7 @@ function computePackage(version: string): DebianPackage {
       ),
     ],
     recommends: packagesFor(Object.keys(PYTHON_LIBRARIES)),
+    suggests: [],
     files: [
       ...files,
       ...settings,
@@ -137,8 +141,11 @@ function layOutDescription(paragraphs: readonly string[]): string {
   return paragraphs.map(wrap).join(' .\n');
 }
 
+const listIn = (field: string, names: readonly string[]) =>
+  names.length === 0 ? '' : `${field}: ${names.join(', ')}\n`;
+
 export function renderControl(
-  { name, summary, description, depends, recommends }: DebianPackage,
+  { name, summary, description, depends, recommends, suggests }: DebianPackage,
   { version, architecture, sizeKib }: { version: string; architecture: string; sizeKib: number },
 ): string {
   return `Package: ${name}
@@ -149,6 +156,6 @@ Section: net
 Priority: optional
 Installed-Size: ${sizeKib}
 Depends: ${depends.join(', ')}
-${recommends.length === 0 ? '' : `Recommends: ${recommends.join(', ')}\n`}Description: ${summary}
+${listIn('Recommends', recommends)}${listIn('Suggests', suggests)}Description: ${summary}
 ${layOutDescription(description)}`;
 }

@@ -1,9 +1,11 @@
 import type { Route, RouteChange } from '../port.ts';
 import type { AdminSocket } from './admin.ts';
-import { findComplaint, isGone, type RouteBook, takeAway } from './route-book.ts';
+import { findComplaint, findVersion, isGone, type RouteBook, takeAway } from './route-book.ts';
 
 /** HAProxy takes a command line of 16 KiB; but it looks for a name from the first on, and nothing passes meanwhile. */
 const MAX_LINE_CHARS = 2_000;
+/** From so many names that are to be looked for, a new map of all names takes it less time, however many there are. */
+const MANY_NAMES = 50;
 
 /**
  * Tells a running HAProxy the changes of routes, in order. Changes of one name that nobody has told yet are one: what waits
@@ -71,25 +73,51 @@ export class RouteFeed {
 
   async #tell(): Promise<void> {
     while (this.#waiting.size > 0) {
-      const answer = await this.#admin.ask(this.#nextLine());
-      const complaint = findComplaint(answer);
-      if (complaint !== undefined) throw new Error(`HAProxy did not take the routes: ${complaint}`);
+      const changes = [...this.#waiting.values()];
+      this.#waiting.clear();
+      const slow = changes.filter((change) => this.#book.isSlow(change));
+      if (slow.length >= MANY_NAMES) await this.#tellWhole(changes);
+      else await this.#tellEach(changes);
     }
     await this.#takeAway();
   }
 
-  #nextLine(): string {
-    const commands: string[] = [];
+  /** One line at the admin socket. */
+  async #order(commands: readonly string[]): Promise<void> {
+    const complaint = findComplaint(await this.#admin.ask(commands.join(';')));
+    if (complaint !== undefined) throw new Error(`HAProxy did not take the routes: ${complaint}`);
+  }
+
+  /** As many lines as it takes. */
+  async #orderAll(commands: readonly string[]): Promise<void> {
+    let line: string[] = [];
     let chars = 0;
-    for (const change of this.#waiting.values()) {
-      this.#waiting.delete(change.hostname);
-      const orders = this.#book.change(change);
-      this.#leaving.push(...orders.leaving);
-      commands.push(...orders.commands);
-      for (const command of orders.commands) chars += command.length + 1;
-      if (chars > MAX_LINE_CHARS) break;
+    for (const command of commands) {
+      line.push(command);
+      chars += command.length + 1;
+      if (chars <= MAX_LINE_CHARS) continue;
+      await this.#order(line);
+      [line, chars] = [[], 0];
     }
-    return commands.join(';');
+    if (line.length > 0) await this.#order(line);
+  }
+
+  /** Makes these changes by a new map of all names. */
+  async #tellWhole(changes: readonly RouteChange[]): Promise<void> {
+    const orders = changes.map((change) => this.#book.change(change));
+    this.#leaving.push(...orders.flatMap(({ leaving }) => leaving));
+    await this.#orderAll(orders.flatMap(({ before }) => before));
+    const answer = await this.#admin.ask(this.#book.prepareMap);
+    const version = findVersion(answer);
+    if (version === undefined) throw new Error(`HAProxy made no new map: ${answer.trim()}`);
+    for (const command of this.#book.replaceMap(version)) await this.#order([command]);
+    await this.#orderAll(orders.flatMap(({ behind }) => behind));
+  }
+
+  async #tellEach(changes: readonly RouteChange[]): Promise<void> {
+    const orders = changes.map((change) => this.#book.change(change));
+    this.#leaving.push(...orders.flatMap(({ leaving }) => leaving));
+    await this.#orderAll(orders.flatMap(({ before, map, behind }) => [...before, ...map, ...behind]));
   }
 
   /** Servers without routes; those that still have connections stay until the next change. */

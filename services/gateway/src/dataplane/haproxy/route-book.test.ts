@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findComplaint, isGone, RouteBook, takeAway } from './route-book.ts';
+import { findComplaint, findVersion, isGone, RouteBook, takeAway } from './route-book.ts';
 
 const open = () => new RouteBook('/run/routes.map', 443);
 const forget = (hostname: string) => `clear table names key ${hostname}`;
@@ -13,8 +13,10 @@ test('a change of a route is as few commands as it takes', () => {
   ]);
   assert.equal(began.map, 'a.example 2001:db8::1\nb.example s1\n');
   assert.deepEqual(began.servers, [{ server: 's1', ipv6: '2001:db8::2' }]);
-  const change = (hostname: string, ipv6: string | null, proxyHeader = false) =>
-    book.change({ hostname, ipv6, proxyHeader });
+  const change = (hostname: string, ipv6: string | null, proxyHeader = false) => {
+    const { before, map, behind, leaving } = book.change({ hostname, ipv6, proxyHeader });
+    return { commands: [...before, ...map, ...behind], leaving };
+  };
   const map = 'map /run/routes.map';
   assert.deepEqual(change('a.example', '2001:db8::3').commands, [
     `set ${map} a.example 2001:db8::3`,
@@ -48,6 +50,30 @@ test('a change of a route is as few commands as it takes', () => {
   assert.equal(book.has({ hostname: 'a.example', ipv6: '2001:db8::3', proxyHeader: true }), false);
 });
 
+test('a whole map is made of all names, in commands that HAProxy takes, and counts when it is whole', () => {
+  const book = open();
+  const names = Array.from({ length: 1000 }, (_, index) => `n${index}.example`);
+  book.begin(names.map((hostname) => ({ hostname, ipv6: '2001:db8::1' })));
+  assert.equal(book.isSlow({ hostname: 'n7.example', ipv6: null }), true);
+  book.change({ hostname: 'n7.example', ipv6: null });
+  assert.equal(book.isSlow({ hostname: 'n7.example', ipv6: '::1' }), false);
+  assert.equal(book.prepareMap, 'prepare map /run/routes.map');
+  const commands = [...book.replaceMap('3')];
+  assert.equal(commands.at(-1), 'commit map @3 /run/routes.map');
+  assert.equal(commands.length, 4);
+  const added = commands.slice(0, -1).flatMap((command) => {
+    assert.ok(command.length < 16_384);
+    assert.ok(command.startsWith('add map @3 /run/routes.map <<\n') && command.endsWith('\n'));
+    return command.split('\n').slice(1, -1);
+  });
+  const left = names.filter((name) => name !== 'n7.example');
+  assert.deepEqual(
+    added,
+    left.map((name) => `${name} 2001:db8::1`),
+  );
+  assert.deepEqual([...open().replaceMap('1')], ['commit map @1 /run/routes.map']);
+});
+
 test('what could be another command is told to nobody', () => {
   const book = open();
   const bad = [
@@ -60,8 +86,9 @@ test('what could be another command is told to nobody', () => {
     `${'a'.repeat(254)}`,
   ];
   assert.equal(book.begin(bad.map((hostname) => ({ hostname, ipv6: '::1' }))).map, '');
-  for (const hostname of bad) assert.deepEqual(book.change({ hostname, ipv6: '::1' }).commands, []);
-  assert.deepEqual(book.change({ hostname: 'a.example', ipv6: '::1;quit' }).commands, []);
+  const nothing = { before: [], map: [], behind: [], leaving: [] };
+  for (const hostname of bad) assert.deepEqual(book.change({ hostname, ipv6: '::1' }), nothing);
+  assert.deepEqual(book.change({ hostname: 'a.example', ipv6: '::1;quit' }), nothing);
 });
 
 test('what HAProxy answers to orders is understood', () => {
@@ -70,6 +97,8 @@ test('what HAProxy answers to orders is understood', () => {
     undefined,
   );
   assert.equal(findComplaint('\nKey not found.\n'), 'Key not found.');
+  assert.equal(findVersion('New version created: 12\n\n'), '12');
+  assert.equal(findVersion('Unknown map identifier.\n'), undefined);
   assert.equal(takeAway('s7'), 'set server headers/s7 state maint;del server headers/s7');
   assert.equal(isGone('\nServer deleted.\n'), true);
   assert.equal(isGone('Server still has connections attached to it, cannot remove it.\n'), false);

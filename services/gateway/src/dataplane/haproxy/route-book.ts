@@ -8,12 +8,19 @@ export const isHostname = (text: string) => HOSTNAME.test(text);
 
 /** What HAProxy is to be told, in this order. */
 export interface Orders {
-  readonly commands: readonly string[];
+  /** Of a server that the route is about to lead to. */
+  readonly before: readonly string[];
+  /** Of the map; a map that replaces the old one whole has it already. */
+  readonly map: readonly string[];
+  readonly behind: readonly string[];
   /** Servers that no route leads to any more. */
   readonly leaving: readonly string[];
 }
 
-const NO_ORDERS: Orders = { commands: [], leaving: [] };
+/** Of one command, which with its lines has to fit into 16 KiB. */
+const MAX_PAYLOAD_CHARS = 12_000;
+
+const NO_ORDERS: Orders = { before: [], map: [], behind: [], leaving: [] };
 const nameOf = (server: string) => `${BACKENDS.headers}/${server}`;
 
 /**
@@ -65,14 +72,42 @@ export class RouteBook {
 
   change({ hostname, ipv6, proxyHeader = false }: RouteChange): Orders {
     if (!isWritable({ hostname, ipv6 })) return NO_ORDERS;
-    const forget = `clear table ${TABLES.names} key ${hostname}`;
+    const behind = [`clear table ${TABLES.names} key ${hostname}`];
     const old = this.#servers.get(hostname);
     if (ipv6 !== null && proxyHeader) {
-      const commands = old ? this.#move(hostname, old, ipv6) : this.#addServer(hostname, ipv6);
-      return { commands: [...commands, forget], leaving: [] };
+      if (old) return { before: this.#move(hostname, old, ipv6), map: [], behind, leaving: [] };
+      return { ...this.#addServer(hostname, ipv6), behind, leaving: [] };
     }
     this.#servers.delete(hostname);
-    return { commands: [...this.#point(hostname, ipv6), forget], leaving: old ? [old.server] : [] };
+    return { before: [], map: this.#point(hostname, ipv6), behind, leaving: old ? [old.server] : [] };
+  }
+
+  /** Whether HAProxy looks through its map for the name, all names in turn, to change where it leads. */
+  isSlow({ hostname }: RouteChange): boolean {
+    return this.#values.has(hostname);
+  }
+
+  get prepareMap(): string {
+    return `prepare map ${this.#file}`;
+  }
+
+  /** Commands that make the whole map, as it is in this book, anew; until the last of them the old one counts. */
+  *replaceMap(version: string): Generator<string> {
+    const add = (lines: readonly string[]) =>
+      `add map @${version} ${this.#file} <<\n${lines.map((line) => `${line}\n`).join('')}`;
+    let lines: string[] = [];
+    let chars = 0;
+    for (const [hostname, value] of this.#values) {
+      const line = `${hostname} ${value}`;
+      if (chars + line.length > MAX_PAYLOAD_CHARS) {
+        yield add(lines);
+        [lines, chars] = [[], 0];
+      }
+      lines.push(line);
+      chars += line.length + 1;
+    }
+    if (lines.length > 0) yield add(lines);
+    yield `commit map @${version} ${this.#file}`;
   }
 
   #point(hostname: string, value: string | null): string[] {
@@ -91,10 +126,11 @@ export class RouteBook {
     return [`set server ${nameOf(server)} addr ${ipv6}`];
   }
 
-  #addServer(hostname: string, ipv6: string): string[] {
+  #addServer(hostname: string, ipv6: string) {
     const one = this.#newServer(hostname, ipv6);
     const add = `add server ${BACKENDS.headers}/${serverLine(one, this.#port)}`;
-    return [add, `enable server ${nameOf(one.server)}`, ...this.#point(hostname, one.server)];
+    const before = [add, `enable server ${nameOf(one.server)}`];
+    return { before, map: this.#point(hostname, one.server) };
   }
 }
 
@@ -112,6 +148,10 @@ function isWritable({ hostname, ipv6 }: { hostname: string; ipv6: string | null 
 /** What HAProxy says where it did as it was told. */
 const FINE =
   /^(New server registered\.|IP changed from .*|no need to change the addr.*|Entry currently in use, cannot remove)?$/;
+
+/** Of what HAProxy answers to `prepareMap`; undefined where it made none. */
+export const findVersion = (answer: string): string | undefined =>
+  /^New version created: (\d+)$/m.exec(answer)?.[1];
 
 /** What HAProxy complains of in its answer to orders. */
 export const findComplaint = (answer: string): string | undefined =>

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { helloWire } from '../../tls/testing/hello.ts';
-import type { AccessRecord, DataPlaneOptions } from '../port.ts';
+import type { DataPlaneOptions } from '../port.ts';
 import {
   ADDRESS_A,
   ADDRESS_B,
@@ -138,38 +138,6 @@ describe('native data plane alone', () => {
     // What it takes while it forwards is given back a moment after the client has its answer.
     await until(() => plane!.connectionBytes <= 200 * count);
     for (const client of clients) client.destroy();
-  });
-
-  test('the access log tells of each connection, or of one in so many', async () => {
-    const records: AccessRecord[] = [];
-    await using world = await openWorld((options) =>
-      create({ ...options, access: { every: 1, tell: (record) => records.push(record) } }),
-    );
-    world.tlsA.handle = echo;
-    const client = await openClient(world.ports.https);
-    const { localPort } = client;
-    client.end(HELLO);
-    await readAll(client);
-    const six = await openClient(world.ports.https, '::1');
-    six.end('no TLS');
-    await readAll(six);
-    six.destroy();
-    await until(() => records.length === 2);
-    const [one, two] = records;
-    assert.deepEqual(
-      { ...one, startedUnixMs: 0, durationMs: 0 },
-      {
-        startedUnixMs: 0,
-        durationMs: 0,
-        clientAddress: '127.0.0.1',
-        clientPort: localPort,
-        hostname: NAME_A,
-        outcome: 'relayed',
-        bytesToInstance: HELLO.length,
-        bytesToClient: HELLO.length,
-      },
-    );
-    assert.deepEqual([two!.clientAddress, two!.hostname, two!.outcome], ['::1', null, 'not_tls']);
   });
 
   test('thousands of transfers and of route changes at the same time: every byte arrives', async () => {

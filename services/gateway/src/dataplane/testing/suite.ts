@@ -7,6 +7,7 @@ import { httpFailuresSuite } from './suite/http-failures.ts';
 import { httpJournalSuite } from './suite/http-journal.ts';
 import { httpRoutingSuite } from './suite/http-routing.ts';
 import { http2Suite } from './suite/http2.ts';
+import { tlsJournalSuite } from './suite/tls-journal.ts';
 import { tlsLimitsSuite } from './suite/tls-limits.ts';
 import { tlsNamesSuite } from './suite/tls-names.ts';
 import { tlsRelaySuite } from './suite/tls-relay.ts';
@@ -26,6 +27,7 @@ export function tlsSuite(
     tlsNamesSuite(subject);
     tlsRelaySuite(subject);
     tlsLimitsSuite(subject);
+    tlsJournalSuite(subject);
     test('every declared difference is looked at', () => subject.checkAllSeen());
   });
 }
