@@ -48,7 +48,11 @@ export const readMetrics = fields({
   pyaleph_status_sync_pending_messages_total: maybe(number),
   pyaleph_status_peers_total: maybe(number),
   pyaleph_status_chain_eth_last_committed_height: maybe(number),
+  pyaleph_status_chain_eth_height_remaining_total: maybe(number),
 });
+
+/** Where the log of events is. */
+export const readCursor = fields({ next_cursor: text });
 
 const resources = fields({ cpu: number, memory_mib: number, disk_gib: number });
 export type Resources = Read<typeof resources>;

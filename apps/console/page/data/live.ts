@@ -1,7 +1,7 @@
 import { type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { fields, text } from '../pure/read.ts';
 import type { LiveState, LiveWish } from '../workers/live.ts';
+import { readCursor } from './answers.ts';
 import { ask } from './ask.ts';
 import { failureOf } from './failure.ts';
 import { useNetwork } from './network.ts';
@@ -9,7 +9,6 @@ import { type Live, startLive } from './workers.ts';
 
 /** One stream of events for the whole page: it goes on while the reader looks elsewhere in it. */
 
-const readCursor = fields({ next_cursor: text });
 const RETRY_MS = 5_000;
 
 const IDLE: LiveState = {

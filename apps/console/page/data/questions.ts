@@ -1,5 +1,6 @@
 import type { Reader } from '../pure/read.ts';
 import {
+  readCursor,
   readHealth,
   readInfo,
   readInstances,
@@ -64,6 +65,8 @@ export const instancePath = (id: string) => `/api/v0/instances/${encodeURICompon
 export const useInfo = () => useCore('/api/v0/info/public.json', readInfo, SELDOM_MS);
 export const useHealth = () => useCore('/api/v0/health', readHealth, OFTEN_MS, [503]);
 export const useMetrics = () => useCore('/metrics.json', readMetrics);
+/** The number of the newest event is how many there were. */
+export const useEventCount = () => useCore('/api/v0/events?cursor=latest&limit=1', readCursor);
 export const useInstances = (limit = 100) => useCore(`/api/v0/instances?limit=${limit}`, readInstances);
 /** With what they follow from; of everybody where no owner is named. */
 export const useProvableInstances = (owner = '') =>

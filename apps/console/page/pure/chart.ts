@@ -56,6 +56,7 @@ export function frameOf(points: readonly Point[], width: number, height: number,
     from: Math.min(...xs),
     to: Math.max(...xs),
     low: lowest < 0 ? -niceCeiling(-lowest) : 0,
-    high: high ?? niceCeiling(Math.max(0, ...ys)),
+    // Where all is below zero, zero is the ceiling.
+    high: high ?? (lowest < 0 && Math.max(...ys) <= 0 ? 0 : niceCeiling(Math.max(0, ...ys))),
   };
 }

@@ -37,6 +37,12 @@ export const rounded = (nano: bigint): bigint => ((nano + NANO / 2n) / NANO) * N
 /** What a rate makes in a day. @param nano billionths of a credit a second */
 export const perDay = (nano: bigint): bigint => nano * DAY_SECONDS;
 
+/** What a rate makes in a day, in words: whole credits from a thousand on, as prices are told. */
+export function daily(nano: bigint): string {
+  const day = perDay(nano);
+  return credits(day < 1_000n * NANO ? day : rounded(day));
+}
+
 /** What of an account tells how long its credit lasts. */
 interface Spending {
   readonly credit_balance_nano: bigint;

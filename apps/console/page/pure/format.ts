@@ -4,6 +4,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = 365 * DAY_MS;
 
 const plural = (count: number, unit: string) => `${count} ${unit}${count === 1 ? '' : 's'}`;
 
@@ -12,7 +13,8 @@ export function duration(ms: number): string {
   if (ms < MINUTE_MS) return plural(Math.floor(ms / SECOND_MS), 'second');
   if (ms < HOUR_MS) return plural(Math.floor(ms / MINUTE_MS), 'minute');
   if (ms < 2 * DAY_MS) return plural(Math.floor(ms / HOUR_MS), 'hour');
-  return plural(Math.floor(ms / DAY_MS), 'day');
+  if (ms < 2 * YEAR_MS) return plural(Math.floor(ms / DAY_MS), 'day');
+  return plural(Math.floor(ms / YEAR_MS), 'year');
 }
 
 /** `3 minutes ago`, `now`, `in 2 hours`. */

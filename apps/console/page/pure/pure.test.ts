@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chainQueryOf } from './chain-query.ts';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { compareLines } from './compare.ts';
-import { balanceOver, credits, dollars, lastingOf, rounded } from './credits.ts';
+import { balanceOver, credits, daily, dollars, lastingOf, rounded } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
 import { bytes, clock, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
 import { measuredHistory, SCORE_PARTS, scoreHistory } from './history.ts';
+import { chainQueryOf } from './queries/chain-query.ts';
 import { fields, list, maybe, number, record, rows, text, Unreadable } from './read.ts';
 import { linkTo, parseRoute } from './route.ts';
 import { sortBy } from './sort.ts';
@@ -44,14 +44,10 @@ test('an address is read as it was written', () => {
 
 describe('numbers and times as people read them', () => {
   test('ages', () => {
-    assert.deepEqual([0, 59_000, 60_000, 3_600_000, 47 * 3_600_000, 48 * 3_600_000].map(duration), [
-      '0 seconds',
-      '59 seconds',
-      '1 minute',
-      '1 hour',
-      '47 hours',
-      '2 days',
-    ]);
+    assert.deepEqual(
+      [0, 59_000, 60_000, 3_600_000, 47 * 3_600_000, 48 * 3_600_000, 730 * 86_400_000].map(duration),
+      ['0 seconds', '59 seconds', '1 minute', '1 hour', '47 hours', '2 days', '2 years'],
+    );
     assert.deepEqual(
       [relative(1_000, 2_000), relative(0, 5_000), relative(9_000, 0)],
       ['now', '5 seconds ago', 'in 9 seconds'],
@@ -210,6 +206,10 @@ describe('credits', () => {
     ]);
   });
 
+  test('a day costs as much as its price says', () => {
+    assert.deepEqual([daily(3_958_333_333n), daily(158_234n), daily(0n)], ['342,000', '13.67', '0']);
+  });
+
   test('credit lasts until a moment that is to come; what is over is not promised', () => {
     const account = (nano: bigint, end: number | null, rate = 1n) =>
       lastingOf({ credit_balance_nano: nano, credit_rate_nano: rate, runs_out_at: end }, 10_000);
@@ -231,6 +231,8 @@ describe('credits', () => {
       100,
     );
     assert.deepEqual([frame.low, frame.high], [-5, 5]);
+    const below = frameOf([{ x: 0, y: -3 }], 100, 100);
+    assert.deepEqual([below.low, below.high], [-5, 0]);
   });
 });
 

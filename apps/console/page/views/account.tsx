@@ -16,7 +16,7 @@ import { Badge, DateTime, Hash, Mark, Panel, Safe, Stat, Time } from '../parts/b
 import { Chart } from '../parts/chart.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
-import { balanceOver, credits, dollars, lastingOf, perDay, whenUsedUp } from '../pure/credits.ts';
+import { balanceOver, credits, daily, dollars, lastingOf, perDay, whenUsedUp } from '../pure/credits.ts';
 import { count } from '../pure/format.ts';
 import { linkTo } from '../pure/route.ts';
 import { AddUp } from './add-up.tsx';
@@ -68,7 +68,7 @@ function Stats({ account }: { readonly account: Account }) {
   return (
     <div class="stats">
       <Stat label="Credits" value={credits(balance)} note={dollars(balance)} />
-      <Stat label="A day costs" value={credits(perDay(rate))} note={`${dollars(perDay(rate))}, held back`} />
+      <Stat label="A day costs" value={daily(rate)} note={`${dollars(perDay(rate))}, held back`} />
       <Stat
         label="Free to use"
         value={count(account.credit_available)}
@@ -96,7 +96,7 @@ const COSTS: readonly Column<Cost>[] = [
     title: 'A day costs',
     isNumber: true,
     sort: ({ cost_credit_nano: nano }) => Number(nano),
-    cell: ({ cost_credit_nano: nano }) => credits(perDay(nano)),
+    cell: ({ cost_credit_nano: nano }) => daily(nano),
   },
   {
     name: 'used',

@@ -5,7 +5,7 @@ import { Badge, Facts, Hash, Panel, Time } from '../parts/basic.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
-import { credits, dollars, lastingOf, perDay, rounded } from '../pure/credits.ts';
+import { credits, daily, dollars, lastingOf, perDay, rounded } from '../pure/credits.ts';
 import { linkTo } from '../pure/route.ts';
 import { AccountPage } from './account.tsx';
 
@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<Account>[] = [
     title: 'A day costs',
     isNumber: true,
     sort: (row) => Number(row.credit_rate_nano),
-    cell: (row) => credits(perDay(row.credit_rate_nano)),
+    cell: (row) => daily(row.credit_rate_nano),
   },
   {
     name: 'until',

@@ -7,6 +7,7 @@ export { Credits } from './credits.tsx';
 export { Indexer } from './indexer/indexer.tsx';
 export { MachineCost } from './machine/cost.tsx';
 export { MachinePorts } from './machine/ports.tsx';
+export { MachineVolumes } from './machine/volumes.tsx';
 export { NamePage, Names } from './names/names.tsx';
 export { NodeHistory } from './node-history.tsx';
 export { Create } from './owner/create.tsx';

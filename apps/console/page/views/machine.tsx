@@ -169,10 +169,11 @@ export function MachinePage({ id }: { readonly id: string }) {
             <WhyPanel subject={machine.instance_id} />
             <Lazy
               load={() => import('./later.tsx')}
-              show={({ MachineCost, MachinePorts }) => (
+              show={({ MachineCost, MachinePorts, MachineVolumes }) => (
                 <>
                   <MachineCost machine={machine} />
                   <MachinePorts machine={machine} />
+                  <MachineVolumes id={machine.instance_id} />
                 </>
               )}
             />

@@ -3,14 +3,19 @@ import { readMessageHeaders } from '../data/answers.ts';
 import { messageLink } from '../data/network.ts';
 import { route } from '../data/place.ts';
 import { useCore } from '../data/questions.ts';
+import { zone } from '../data/settings.ts';
 import { type Check, type TellableMessage, useChecks } from '../data/trust/checks.ts';
 import { Hash, Mark, Panel, Safe, Time } from '../parts/basic.tsx';
 import { LiveList } from '../parts/live-list.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
+import { LISTED_ALONE, messageQuery } from '../pure/queries/message-query.ts';
 import { linkTo } from '../pure/route.ts';
 
-const TYPES = ['POST', 'AGGREGATE', 'STORE', 'FORGET', 'PROGRAM', 'INSTANCE'];
+const TYPES = [
+  ...['POST', 'AGGREGATE', 'STORE', 'FORGET', 'PROGRAM'],
+  ...['INSTANCE', 'INSTANCE_UPDATE', 'INSTANCE_CONTROL'],
+];
 const SHOWN = 50;
 const HASH = /^[0-9a-f]{64}$/i;
 
@@ -75,13 +80,53 @@ function ask(form: HTMLFormElement): void {
   location.hash = HASH.test(hash) ? messageLink(hash.toLowerCase()) : linkTo(['messages'], query);
 }
 
+const MORE = [
+  { name: 'content', title: 'Type of a post', placeholder: 'net-scoring-scores' },
+  { name: 'names', title: 'Names this hash', placeholder: 'of a machine, a file, a message' },
+  { name: 'chain', title: 'Chain of the sender', placeholder: 'ETH' },
+] as const;
+const MOMENTS = [
+  { name: 'from', title: 'Dated from' },
+  { name: 'to', title: 'Dated before' },
+] as const;
+
+/** By these, the list is filtered, and not what comes live. */
+function MoreFilters({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  return (
+    <details class="more-filters" open={LISTED_ALONE.some((name) => query[name])}>
+      <summary>more, for the list</summary>
+      <div class="filters">
+        {MORE.map(({ name, title, placeholder }) => (
+          <label key={name}>
+            {title}
+            <input
+              name={name}
+              defaultValue={query[name] ?? ''}
+              autocomplete="off"
+              spellcheck={false}
+              placeholder={placeholder}
+            />
+          </label>
+        ))}
+        {MOMENTS.map(({ name, title }) => (
+          <label key={name}>
+            {title}
+            <input type="datetime-local" name={name} defaultValue={query[name] ?? ''} />
+          </label>
+        ))}
+      </div>
+    </details>
+  );
+}
+
 function Filters({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { type = '', channel = '', sender = '' } = query;
+  const isFiltered = ['type', 'channel', 'sender', ...LISTED_ALONE].some((name) => query[name]);
   return (
     <form
       class="filters"
       // Another address begins with its own values.
-      key={`${type} ${channel} ${sender}`}
+      key={JSON.stringify(query)}
       onSubmit={(event) => {
         event.preventDefault();
         ask(event.currentTarget);
@@ -118,20 +163,16 @@ function Filters({ query }: { readonly query: Readonly<Record<string, string>> }
       <button type="submit" class="primary">
         Show
       </button>
-      {type || channel || sender ? <a href={linkTo(['messages'])}>all messages</a> : null}
+      {isFiltered ? <a href={linkTo(['messages'])}>all messages</a> : null}
+      <MoreFilters query={query} />
     </form>
   );
 }
 
 function Earlier({ query }: { readonly query: Readonly<Record<string, string>> }) {
-  const { type, channel, sender } = query;
   const asked = new URLSearchParams({
-    pagination: String(SHOWN),
-    contentFormat: 'none',
-    bodies: 'shared',
-    ...(type ? { msgTypes: type } : {}),
-    ...(channel ? { channels: channel } : {}),
-    ...(sender ? { addresses: sender } : {}),
+    ...{ pagination: String(SHOWN), contentFormat: 'none', bodies: 'shared' },
+    ...messageQuery(query, zone.value),
   });
   const listed = useCore(`/api/v0/messages.json?${asked}`, readMessageHeaders);
   const checkOf = useChecks(listed.value?.messages ?? []);

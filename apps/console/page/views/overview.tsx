@@ -1,22 +1,13 @@
-import { useLive } from '../data/live.ts';
 import { nodeLink, useNetwork } from '../data/network.ts';
-import {
-  useHealth,
-  useInstances,
-  useMetrics,
-  useSchedulerNodes,
-  useSchedulerStatus,
-  useScores,
-  useServices,
-} from '../data/questions.ts';
-import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Stat, Time } from '../parts/basic.tsx';
-import { Spark } from '../parts/chart.tsx';
+import { useHealth, useSchedulerNodes, useSchedulerStatus, useServices } from '../data/questions.ts';
+import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Lazy } from '../parts/lazy.tsx';
 import { Empty, Failed, Loaded, Loading, Unknown } from '../parts/states.tsx';
-import { count, mebibytes, score } from '../pure/format.ts';
+import { mebibytes } from '../pure/format.ts';
 import { type Room, roomOf } from '../pure/nodes.ts';
 import { linkTo } from '../pure/route.ts';
 import { findProblems, type Problem } from '../pure/verdict.ts';
+import { Stats } from './overview-stats.tsx';
 
 const ProblemLine = ({ problem }: { readonly problem: Problem }) => {
   const { subject, why, sinceMs, node } = problem;
@@ -91,87 +82,6 @@ function Verdict() {
         {' · '}
         <Time ms={health.atMs} />
       </p>
-    </div>
-  );
-}
-
-function LiveStat() {
-  const { status, perSecond, why } = useLive();
-  const metrics = useMetrics();
-  const recent = perSecond.slice(-10);
-  const mean = recent.length === 0 ? 0 : recent.reduce((sum, one) => sum + one, 0) / recent.length;
-  const total = metrics.value?.pyaleph_status_sync_messages_total;
-  return (
-    <Stat
-      label="Messages a second"
-      value={status === 'live' ? (mean >= 10 ? count(mean) : mean.toFixed(1)) : '–'}
-      note={
-        status === 'lost'
-          ? `not live: ${why ?? 'lost'}`
-          : total == null
-            ? 'mean of 10 s'
-            : `${count(total)} in force`
-      }
-      href={linkTo(['messages'])}
-    >
-      <Spark
-        values={perSecond.length > 0 ? perSecond : [0, 0]}
-        label="messages in each second of the last minute"
-      />
-    </Stat>
-  );
-}
-
-function Stats() {
-  const [nodes, instances, scores] = [useSchedulerNodes(), useInstances(), useScores()];
-  const healthy = nodes.value?.nodes.filter((one) => one.healthy).length;
-  const running = instances.value?.instances.filter(({ phase }) => phase === 'running').length;
-  const failed = instances.value?.instances.filter(({ phase }) => phase === 'failed').length ?? 0;
-  const total = instances.value?.pagination.total;
-  const [newest] = scores.value?.messages ?? [];
-  const all = newest ? [...newest.content.content.scores.ccn, ...newest.content.content.scores.crn] : [];
-  const mean = all.length === 0 ? null : all.reduce((sum, one) => sum + one.total_score, 0) / all.length;
-  return (
-    <div class="stats">
-      <LiveStat />
-      <Stat
-        label="Compute nodes"
-        value={nodes.value ? `${healthy}/${nodes.value.nodes.length}` : '–'}
-        note={
-          nodes.value
-            ? 'take new machines'
-            : nodes.isKnown
-              ? (nodes.failure?.message ?? 'asking')
-              : 'no scheduler is known'
-        }
-        href={linkTo(['nodes'])}
-      />
-      <Stat
-        label="Machines"
-        value={total === undefined ? '–' : count(total)}
-        note={
-          running === undefined
-            ? (instances.failure?.message ?? 'asking')
-            : `${count(running)} running${failed > 0 ? `, ${count(failed)} failed` : ''}`
-        }
-        href={linkTo(['machines'])}
-      />
-      <Stat
-        label="Mean score"
-        value={score(mean)}
-        note={
-          newest ? (
-            <>
-              published <Time ms={newest.time * 1_000} />
-            </>
-          ) : scores.value ? (
-            'no scores yet'
-          ) : (
-            'asking'
-          )
-        }
-        href={linkTo(['nodes'])}
-      />
     </div>
   );
 }

@@ -147,13 +147,7 @@ export function Providers() {
     isAsked(scheduled) || isAsked(scores) || publishers === undefined || proof.kind === 'waiting';
   return (
     <Panel
-      title={
-        isWaiting
-          ? 'Nodes by provider'
-          : providers.length === 1
-            ? 'Nodes of one provider'
-            : `Nodes of ${providers.length} providers`
-      }
+      title="Nodes by provider"
       wide
       aside={
         <Fact

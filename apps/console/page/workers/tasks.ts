@@ -11,7 +11,7 @@ import { type FoundSystems, findSystems, type JudgedFact, judgeAddress, judgeSco
 import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from './listed.ts';
 import { type JudgedChange, judgeChange, type ToldChange } from './machine/change.ts';
 import { type Copies, type CopyAction, workOnCopies } from './machine/copies.ts';
-import { type LogLine, readMachineLogs } from './machine/logs.ts';
+import { type LogLine, type LogsOf, readMachineLogs } from './machine/logs.ts';
 import type { MachineAt } from './machine/machine.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage, proveOnChain } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
@@ -108,7 +108,7 @@ export interface Tasks {
     readonly answer: Done;
   };
   /** Asked with `by`: the first time, the owner signs a pass for the compute node. */
-  readonly machineLogs: { readonly asked: MachineAt; readonly answer: readonly LogLine[] };
+  readonly machineLogs: { readonly asked: LogsOf; readonly answer: readonly LogLine[] };
   /** Snapshots and backups of its disk: asked with `by`, as above. */
   readonly machineCopies: {
     readonly asked: MachineAt & { readonly action: CopyAction };

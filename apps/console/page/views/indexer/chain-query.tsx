@@ -11,8 +11,8 @@ import { DateTime, Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
 import { Field, Form, type Typed } from '../../parts/form.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { type Column, SortTable } from '../../parts/table.tsx';
-import { chainQueryOf } from '../../pure/chain-query.ts';
 import { count } from '../../pure/format.ts';
+import { chainQueryOf } from '../../pure/queries/chain-query.ts';
 import { linkTo } from '../../pure/route.ts';
 
 const ARGS_CHARS = 600;

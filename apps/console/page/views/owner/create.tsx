@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { act } from '../../data/act.ts';
 import { useAction } from '../../data/action.ts';
+import { download } from '../../data/download.ts';
 import { identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
@@ -74,13 +75,6 @@ const Sizes = ({ form, edit }: EditProps) => (
     ))}
   </fieldset>
 );
-
-/** Gives the reader a file, without asking anybody. */
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }));
-  Object.assign(document.createElement('a'), { href: url, download: name }).click();
-  URL.revokeObjectURL(url);
-}
 
 function SshKeyField({ form, edit }: EditProps) {
   const making = useAction(async (name: string) => {

@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { useAction } from '../../data/action.ts';
 import type { Instance } from '../../data/answers.ts';
+import { download } from '../../data/download.ts';
 import { type Failure, failureOf } from '../../data/failure.ts';
 import { type Identity, identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
@@ -7,7 +9,8 @@ import { useResource } from '../../data/resource.ts';
 import { verify } from '../../data/workers.ts';
 import { Mark, Panel, Safe } from '../../parts/basic.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
-import { clock } from '../../pure/format.ts';
+import { clock, count } from '../../pure/format.ts';
+import { logText } from '../../pure/owner/log-text.ts';
 import type { LogLine } from '../../workers/machine/logs.ts';
 
 const OFTEN_MS = 3_000;
@@ -57,11 +60,18 @@ interface FollowingProps {
 function Following({ machine, by, onRefused }: FollowingProps) {
   const { coreUrl } = useNetwork();
   const { instance_id: instanceId, node_address: nodeAddress } = machine;
+  const of = { coreUrl, instanceId, nodeAddress: nodeAddress ?? '' };
+  const saving = useAction(async (_: undefined) => {
+    const lines = await verify('machineLogs', { ...of, isWhole: true }, { by });
+    download(`skerry-${instanceId.slice(0, 12)}.log`, logText(lines));
+    return lines.length;
+  });
+  const { state } = saving;
   const read = useResource(
     `${instanceId} ${nodeAddress} ${by.address}`,
     async () => {
       try {
-        return await verify('machineLogs', { coreUrl, instanceId, nodeAddress: nodeAddress ?? '' }, { by });
+        return await verify('machineLogs', { ...of, isWhole: false }, { by });
       } catch (error) {
         const failure = failureOf(error);
         if (failure.code === 'SIGNATURE_REQUIRED') onRefused(failure);
@@ -70,7 +80,27 @@ function Following({ machine, by, onRefused }: FollowingProps) {
     },
     OFTEN_MS,
   );
-  return <Loaded from={read}>{(lines) => <Lines lines={lines} />}</Loaded>;
+  return (
+    <>
+      <Loaded from={read}>{(lines) => <Lines lines={lines} />}</Loaded>
+      <div class="actions">
+        <button
+          type="button"
+          class="plain"
+          disabled={state.kind === 'running'}
+          onClick={() => saving.run(undefined)}
+        >
+          Save all that is kept
+        </button>
+        <span class="muted" role="status">
+          {state.kind === 'done'
+            ? `${count(state.value)} lines were saved.`
+            : 'Its node keeps the last megabyte, also while the machine is off.'}
+        </span>
+      </div>
+      {state.kind === 'failed' ? <Failed failure={state.failure} /> : null}
+    </>
+  );
 }
 
 /** What a machine says on its console, for its owner. */

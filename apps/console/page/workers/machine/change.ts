@@ -1,4 +1,15 @@
-import { AppError, fieldsOf, NETWORK_POST, readInstanceMessage, verifyShared } from '@skerry/protocol';
+import {
+  AppError,
+  canonicalJson,
+  type Fields,
+  fieldsOf,
+  type InstanceFold,
+  instanceViewOf,
+  NETWORK_POST,
+  readInstanceMessage,
+  type VerifiedMessage,
+  verifyShared,
+} from '@skerry/protocol';
 import type { JudgedFact } from '../facts.ts';
 
 /** A change of a machine, as an event of the core node tells it. */
@@ -28,30 +39,70 @@ export interface JudgedChange extends Pick<JudgedFact, 'kind' | 'why'> {
 type Judgement = Omit<JudgedChange, 'message'>;
 const PROVEN: Judgement = { kind: 'proven', why: 'its message is signed, and says so' };
 
-/** A status is told when it is newer than all before: what it says is so. An allocation that came late may be none that counts. */
-function judgeContent(content: unknown, sender: string, asked: ToldChange): Judgement {
-  const { type, content: inner } = fieldsOf(content);
-  const [said, told] = [fieldsOf(inner), fieldsOf(asked.data)];
-  if (type === NETWORK_POST.instanceStatus) {
-    if (said.phase === told.phase && sender === told.node_address) return PROVEN;
-    const why = `the core node says ${String(told.phase)} by ${String(told.node_address)}, signed was ${String(said.phase)} by ${sender}`;
-    return { kind: 'wrong', why };
-  }
-  if (type !== NETWORK_POST.allocation) return PROVEN;
-  if (!asked.schedulers.includes(sender))
+const isSame = (said: unknown, told: unknown) => canonicalJson(said) === canonicalJson(told);
+const otherThan = (what: string, told: unknown, said: unknown): Judgement => ({
+  kind: 'wrong',
+  why: `the core node says ${what} ${JSON.stringify(told)}, signed was ${JSON.stringify(said)}`,
+});
+const NEWER: Judgement = { kind: 'said', why: 'the core node says that a newer message counts' };
+
+/** A status is told when it is newer than all before: what it says is so. */
+function judgeStatus(said: Fields, sender: string, told: Fields): Judgement {
+  if (sender !== told.node_address) return otherThan('that it is by', told.node_address, sender);
+  if (said.phase !== told.phase) return otherThan('that it is', told.phase, said.phase);
+  return isSame(said.reason ?? null, told.reason ?? null)
+    ? PROVEN
+    : otherThan('that the reason is', told.reason, said.reason);
+}
+
+/** An allocation that came late may be none that counts. */
+function judgeAllocation(said: Fields, sender: string, { data, schedulers }: ToldChange): Judgement {
+  if (!schedulers.includes(sender))
     return { kind: 'said', why: `signed by ${sender}, no scheduler that you believe` };
+  const told = fieldsOf(data);
   return said.node_id === told.node_id && said.ipv6 === told.ipv6
     ? PROVEN
     : { kind: 'said', why: 'the core node says that a newer allocation counts' };
 }
 
+/** What later messages of the owner do not change. */
+const FIXED = ['owner', 'cpu', 'memory', 'disk', 'image', 'ssh_key'] as const;
+/** What they change. */
+const SETTABLE = ['name', 'description', 'firewall'] as const;
+
+/** What an owner signed: the machine itself, or a change of it, which a newer one may have overtaken. */
+function judgeOwners(type: string, content: unknown, fold: InstanceFold, data: unknown): Judgement {
+  const told = fieldsOf(data);
+  if (type === 'INSTANCE_CONTROL') {
+    const desired = fieldsOf(content).action === 'stop' ? 'stopped' : 'running';
+    return desired === told.desired ? PROVEN : NEWER;
+  }
+  const created = fold.apply(undefined, new Set());
+  const said: Fields = created ? { ...instanceViewOf(created) } : fieldsOf(content);
+  const wrong = created && FIXED.find((name) => said[name] !== told[name]);
+  if (wrong) return otherThan(`that its ${wrong} is`, told[wrong], said[wrong]);
+  return SETTABLE.every((name) => said[name] === undefined || isSame(said[name], told[name]))
+    ? PROVEN
+    : NEWER;
+}
+
+function judgeContent(message: VerifiedMessage, fold: InstanceFold, asked: ToldChange): Judgement {
+  const { type: postType, content } = fieldsOf(message.content);
+  const said = fieldsOf(content);
+  if (message.type !== 'POST') return judgeOwners(message.type, message.content, fold, asked.data);
+  return postType === NETWORK_POST.allocation
+    ? judgeAllocation(said, message.sender, asked)
+    : judgeStatus(said, message.sender, fieldsOf(asked.data));
+}
+
 function judge(asked: ToldChange, cause: string, shared: string): JudgedChange {
   const message = verifyShared(shared, Number.MAX_SAFE_INTEGER);
   const { itemHash: item_hash, sender, type, time, content } = message;
-  if (item_hash !== cause || readInstanceMessage(message)?.instanceId !== asked.id)
+  const read = readInstanceMessage(message);
+  if (item_hash !== cause || read?.instanceId !== asked.id)
     throw new AppError('HASH_MISMATCH', 'what was signed is not what the core node says changed the machine');
   const shown = { item_hash, sender, type, time, content };
-  return { ...judgeContent(content, sender, asked), message: shown };
+  return { ...judgeContent(message, read.fold, asked), message: shown };
 }
 
 /** Whether a machine was changed by a signed message that says so. */

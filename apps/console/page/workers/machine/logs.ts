@@ -7,11 +7,21 @@ export interface LogLine {
   readonly text: string;
 }
 
-const LINES = 300;
+const SHOWN_LINES = 300;
+/** As many as a node gives at once. */
+const KEPT_LINES = 10_000;
+
+export interface LogsOf extends MachineAt {
+  /** Whether all that the node keeps is wanted, and not the newest lines alone. */
+  readonly isWhole: boolean;
+}
 
 /** The newest lines of a machine's console, oldest first. Throws AppError. */
-export async function readMachineLogs(of: MachineAt, signer: AskedSigner | undefined): Promise<LogLine[]> {
-  const lines = await (await openMachine(of, signer)).readLogs(LINES);
+export async function readMachineLogs(
+  { isWhole, ...of }: LogsOf,
+  signer: AskedSigner | undefined,
+): Promise<LogLine[]> {
+  const lines = await (await openMachine(of, signer)).readLogs(isWhole ? KEPT_LINES : SHOWN_LINES);
   return lines.map(({ MESSAGE: text, __REALTIME_TIMESTAMP: micros }) => ({
     atMs: Number(micros) / 1_000,
     text,
