@@ -1,3 +1,4 @@
+export { startArchivedServer } from './archive.ts';
 export { createTestDatabase, databaseUrlOf, type TestDatabase } from './database.ts';
 export { startTestPooler } from './pooler.ts';
 export { startTestServer, type TestServer, urlOf } from './server.ts';

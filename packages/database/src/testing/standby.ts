@@ -8,21 +8,21 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded/postgr
 import type { ServerSettings } from '../embedded/settings.ts';
 import { urlOf } from './server.ts';
 
-/** No test cuts the power. The log is sent to a standby. */
-const PRIMARY = { fsync: 'off', wal_level: 'replica', max_wal_senders: '4', shared_buffers: '32MB' };
+/** No test cuts the power. The log has all that another server needs. */
+export const LOGGED = { fsync: 'off', wal_level: 'replica', max_wal_senders: '4', shared_buffers: '32MB' };
 
 export interface TestCluster extends AsyncDisposable {
   readonly primaryUrl: string;
   readonly standbyUrl: string;
 }
 
-async function copy(primary: EmbeddedPostgres, target: string): Promise<void> {
-  for await (const file of readCluster(primary)) {
+/** A base backup, as files of a directory. */
+export async function copyCluster(server: EmbeddedPostgres, target: string): Promise<void> {
+  for await (const file of readCluster(server)) {
     const path = join(target, file.path);
     await mkdir(file.kind === 'directory' ? path : dirname(path), { recursive: true, mode: 0o700 });
     if (file.kind === 'file') await writeFile(path, file.content(), { mode: 0o600 });
   }
-  await writeFile(join(target, 'standby.signal'), '');
 }
 
 /**
@@ -36,11 +36,13 @@ export async function startTestCluster(log: Logger, changed: ServerSettings = {}
     stack.defer(() => rm(path, { recursive: true, force: true }));
     return path;
   };
-  const settings = { ...PRIMARY, ...changed };
+  const settings = { ...LOGGED, ...changed };
   const primary = stack.use(await startEmbeddedPostgres({ dataDir: await directory(), log, settings }));
   const { host, port, user } = primary.connection;
   const dataDir = await directory();
-  await copy(primary, await clusterDirectoryOf(dataDir));
+  const cluster = await clusterDirectoryOf(dataDir);
+  await copyCluster(primary, cluster);
+  await writeFile(join(cluster, 'standby.signal'), '');
   const standby = stack.use(
     await startEmbeddedPostgres({
       dataDir,
