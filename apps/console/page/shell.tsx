@@ -89,6 +89,7 @@ const Footer = () => (
           }
         />
       ))}
+      <a href={linkTo(['trust'])}>what they prove</a>
     </p>
     <p class="choices">
       <Choice label="Colours" all={THEMES} of={theme} />

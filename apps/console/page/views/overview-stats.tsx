@@ -40,7 +40,7 @@ function EventsStat() {
     <Stat
       label="Events"
       value={latest.value === undefined ? '–' : count(Number(latest.value.next_cursor))}
-      note={latest.failure?.message ?? (status === 'live' ? 'told, and followed here' : 'told')}
+      note={latest.failure?.message ?? (status === 'live' ? 'followed live' : 'told so far')}
       href={linkTo(['messages'])}
     />
   );
@@ -107,17 +107,7 @@ export function Stats() {
       <Stat
         label="Mean score"
         value={score(mean)}
-        note={
-          newest ? (
-            <>
-              published <Time ms={newest.time * 1_000} />
-            </>
-          ) : scores.value ? (
-            'no scores yet'
-          ) : (
-            'asking'
-          )
-        }
+        note={newest ? <Time ms={newest.time * 1_000} /> : scores.value ? 'no scores yet' : 'asking'}
         href={linkTo(['nodes'])}
       />
       <EventsStat />

@@ -25,7 +25,9 @@ async function useOwnScheduler(page: Page, core: string): Promise<void> {
   await page.getByRole('button', { name: "Use the core node's" }).click();
   await page.goto(`${core}/#/machines`);
   await page.waitForFunction(
-    () => document.querySelector('.rows') && !document.querySelector('.rows [data-mark=wrong]'),
+    () =>
+      document.querySelector('.rows [data-mark=proven]') &&
+      !document.querySelector('.rows [data-mark=wrong]'),
   );
 }
 

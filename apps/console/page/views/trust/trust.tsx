@@ -7,6 +7,7 @@ import { Field, Form } from '../../parts/form.tsx';
 import { Loading } from '../../parts/states.tsx';
 import { readList } from '../../pure/agree.ts';
 import { fields, number, text } from '../../pure/read.ts';
+import { MarksPanel } from './marks.tsx';
 import { StatePanel } from './state.tsx';
 
 const readDigest = fields({ count: number, digest: text });
@@ -104,6 +105,7 @@ export const Trust = () => (
         </ul>
       </Panel>
       <StatePanel />
+      <MarksPanel />
     </div>
   </>
 );
