@@ -321,7 +321,7 @@ export class Planner {
   #place(entry: Entry): Outcome {
     const { instanceId, needs } = entry;
     let load = this.#tree.find(needs);
-    if (load && load.instances.hasAddressOf(instanceId)) {
+    if (load?.instances.hasAddressOf(instanceId)) {
       load = this.#tree.find(needs, (one) => one.instances.hasAddressOf(instanceId));
       if (!load) return 'refused';
     }

@@ -8,14 +8,15 @@ import { type Claimed, claimDeliveries, findDueWebhooks } from './deliveries.ts'
 import {
   claimLimit,
   createLane,
+  FLIGHTS_MAX,
   isIdle,
   isOpen,
   isSlow,
   type Lane,
   QUICK_MAX,
   roomOf,
-  SLOW_AFTER_MS,
   SLOW_MAX,
+  slowAfterMs,
 } from './lane.ts';
 import type { DeliveryCapacity } from './planner.ts';
 import { type Attempted, cooldownMs, decideNext } from './schedule.ts';
@@ -179,14 +180,22 @@ export class Dispatcher implements DeliveryCapacity {
     return isQuick ? this.#quick < QUICK_MAX : this.#flights.size - this.#quick < SLOW_MAX;
   }
 
-  #look(): void {
-    const nowMs = this.#options.now();
+  /** Attempts that take long give back the room of the quick ones. */
+  #moveSlow(): void {
+    if (this.#flights.size >= FLIGHTS_MAX) return;
+    const isPressed = !this.#hasRoom(true);
+    const atMs = performance.now();
     for (const flight of this.#flights) {
-      if (!flight.isQuick || performance.now() - flight.startMs < SLOW_AFTER_MS) continue;
+      if (!flight.isQuick || atMs - flight.startMs < slowAfterMs(flight.lane, isPressed)) continue;
       flight.isQuick = false;
       flight.lane.stuck++;
       this.#quick--;
     }
+  }
+
+  #look(): void {
+    const nowMs = this.#options.now();
+    this.#moveSlow();
     for (const lane of this.#lanes.values()) {
       if (lane.nextDueMs <= nowMs) {
         lane.nextDueMs = Number.POSITIVE_INFINITY;

@@ -5,7 +5,14 @@ export const QUICK_MAX = 256;
 /** Attempts of endpoints that fail or take long: they have room of their own, and never that of the quick ones. */
 export const SLOW_MAX = 256;
 /** An attempt that takes longer is slow, and its endpoint gets no further one until it has ended. */
-export const SLOW_AFTER_MS = 1_000;
+const SLOW_AFTER_MS = 1_000;
+/**
+ * While no quick room is left, an attempt of an endpoint that never answered is slow after this: a thousand dead ones
+ * whose events come at once hold up nobody, and one that lives costs itself no more than one attempt at a time.
+ */
+const UNPROVEN_SLOW_AFTER_MS = 100;
+/** Attempts under way of all kinds: at so many none turns slow any more, which would make room for another. */
+export const FLIGHTS_MAX = 4_096;
 /** Attempts at once to an endpoint of which no success is known yet: many dead ones together take little room. */
 const UNPROVEN_MAX = 2;
 /** Deliveries that are claimed ahead for one endpoint. */
@@ -46,6 +53,10 @@ export const createLane = (webhook: number): Lane => ({
 });
 
 export const isSlow = ({ failures, stuck }: Pick<Lane, 'failures' | 'stuck'>) => failures > 0 || stuck > 0;
+
+/** How long an attempt counts as quick. @param isPressed no quick room is left */
+export const slowAfterMs = ({ isProven }: Pick<Lane, 'isProven'>, isPressed: boolean): number =>
+  isPressed && !isProven ? UNPROVEN_SLOW_AFTER_MS : SLOW_AFTER_MS;
 
 /** Whether its own limits let the next attempt of an endpoint begin. One that fails or is slow gets one at a time. */
 export function isOpen(lane: Lane, concurrency: number, nowMs: number): boolean {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { startNameServer } from '@skerry/kit/testing/dns';
@@ -78,6 +79,40 @@ describe('sending', () => {
   });
 
   const local = { now, allowHttp: true, allowedAddresses: ['127.0.0.0/8'], timeoutMs: PATIENCE_MS };
+
+  test('many webhooks at one host: connections serve again, however many there were at once', async () => {
+    let made = 0;
+    const answers: (() => void)[] = [];
+    const AT_ONCE = 40;
+    const server = createHttpServer((_, response) => {
+      answers.push(() => response.writeHead(204).end());
+      // All of a round are under way before the first is answered.
+      if (answers.length === AT_ONCE) for (const answer of answers.splice(0)) answer();
+    });
+    server.on('connection', () => made++);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const sender = createSender({
+      now,
+      allowHttp: true,
+      allowedAddresses: ['127.0.0.1'],
+      timeoutMs: PATIENCE_MS,
+    });
+    try {
+      for (let round = 0; round < 3; round++) {
+        const sent = Array.from({ length: AT_ONCE }, (_, n) =>
+          sender.send(new URL(`http://127.0.0.1:${port}/${n}`), HEADERS, '{}'),
+        );
+        for (const attempted of await Promise.all(sent)) assert.ok(attempted.ok);
+      }
+      // Most of each further round would need new ones if few were kept.
+      assert.ok(made < 2 * AT_ONCE, `${made} connections`);
+    } finally {
+      sender.close();
+      server.close();
+      await once(server, 'close');
+    }
+  });
 
   test('redirects are failures and are not followed', async () => {
     await using inside = await startReceiver();

@@ -8,6 +8,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { createReach, type MayReach } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { QUICK_MAX } from './lane.ts';
 import { checkLiteralHost, createCheckedLookup } from './resolve.ts';
 import { type Attempted, type AttemptFailure, parseRetryAfterMs } from './schedule.ts';
 
@@ -17,7 +18,8 @@ const ANSWER_MAX_HEADER_BYTES = 16 * 1024;
 /** How long the rest of an answer may take once its status is known. */
 const ANSWER_REST_MS = 1_000;
 const IDLE_CONNECTION_MS = 10_000;
-const IDLE_CONNECTIONS_PER_HOST = 8;
+/** As many as endpoints that answer ever use at once: many webhooks may lead to one host, where fewer would be closed and made anew all the time. */
+const IDLE_CONNECTIONS_PER_HOST = QUICK_MAX;
 
 const TIMEOUT_MS = 15_000;
 
