@@ -9,6 +9,7 @@ import { type AnchorSettings, loadAnchorSettings } from './chains/anchoring/sett
 import { followIndexPosts } from './chains/index-posts.ts';
 import type { CoreConfig } from './config.ts';
 import { buildBatchAddon } from './intake/verify/batch/build-addon.ts';
+import { verifyNear } from './intake/verify/near.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
 import { followTrust, Leading } from './leading.ts';
 import { watchProcesses } from './node/metrics/metrics.ts';
@@ -87,11 +88,13 @@ async function openGround(
   const { cacheDir } = config;
   const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
   const verifier = stack.use(
-    new VerifierPool({
-      workers: workersOf(config),
-      prepareBatches: config.signatureBatches ? prepareBatches : undefined,
-      log,
-    }),
+    verifyNear(
+      new VerifierPool({
+        workers: workersOf(config),
+        prepareBatches: config.signatureBatches ? prepareBatches : undefined,
+        log,
+      }),
+    ),
   );
   keep(reserve.run(stopping));
   const { anchors, indexer: indexed } = await loadAnchorSettings(
