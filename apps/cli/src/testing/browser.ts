@@ -63,6 +63,8 @@ export async function startBrowser(): Promise<Browsing> {
           [],
         );
       } finally {
+        // An answer that was to be changed may be on its way.
+        for (const page of context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' });
         await context.close();
       }
     },
