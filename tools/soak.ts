@@ -38,6 +38,8 @@ const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>>
 const SOAK_PROGRAMS = {
   caddy: 'caddy',
   'dpkg-scanpackages': 'dpkg-dev',
+  gtlsclient: 'ngtcp2-client',
+  gtlsserver: 'ngtcp2-server',
   lintian: 'lintian',
   pebble: 'pebble',
 };

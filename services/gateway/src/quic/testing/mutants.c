@@ -13,8 +13,8 @@ enum {
   HEAD_BYTES = 60,      /* of a datagram: what is not sealed */
   HELLO_HEAD_BYTES = 200, /* of a hello: most of its lengths */
   MAX_CUTS = 24,
-  MANY_CUTS = 100,
-  MAX_DRAWN_PIECES = 256,
+  MANY_CUTS = 400, /* more than the reader takes, where they come in disorder */
+  MAX_DRAWN_PIECES = 1024,
   PIECE_BYTES = 900,
   ROOM_BYTES = 1000,
   PAYLOAD_BYTES = 1120,
@@ -146,6 +146,7 @@ static void end_datagram(struct making *making) {
     begin += length;
   }
   if (below(6) == 0) damage(payload->bytes, below(2) ? least(40, payload->length) : payload->length);
+  if (below(8) == 0) payload->length -= least(payload->length, below(4) ? 1 + below(2) : below(ROOM_BYTES));
   uint32_t filled = below(4) ? PAYLOAD_BYTES : LEAST_PAYLOAD_BYTES; /* with PADDING frames, or zeros behind the packet */
   if (payload->length < filled) memset(payload->bytes + payload->length, 0, filled - payload->length);
   if (payload->length < filled) payload->length = filled;
