@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { CoreClient } from '@skerry/client';
 import type { Page } from 'playwright-core';
 import { assertFits, startBrowser } from '../browser.ts';
@@ -10,6 +11,8 @@ import { assertAccessible } from './access.ts';
 
 /** Only what hangs takes as long. */
 const SOON_MS = 600_000;
+/** What the machine says when it is up, on its console. */
+const UP = 'the tiny guest is up';
 /** What the machine's page says. */
 export const PAGE = 'hello from a machine that was clicked together';
 
@@ -98,6 +101,17 @@ async function copyDisk(page: Page): Promise<void> {
   await page.getByRole('list', { name: 'snapshots' }).getByText('None.').waitFor();
 }
 
+/** What a machine says on its console is shown, and saved as far as its node keeps it. */
+async function readConsole(page: Page): Promise<void> {
+  await button(page, 'Show what it says').click();
+  await page.locator('pre.console', { hasText: UP }).waitFor();
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    button(page, 'Save all that is kept').click(),
+  ]);
+  assert.match(await readFile(await saved.path(), 'utf8'), new RegExp(`^\\d{4}-\\S+Z ${UP}$`, 'm'));
+}
+
 /** Gateway and compute node hear of a machine, and of its end, a moment after its page asks them; a browser notes each 404, and what speaks no TLS. */
 const NOT_YET = /status of 404|net::ERR_/;
 
@@ -116,6 +130,7 @@ export async function liveByClicks(core: string, disk: string): Promise<void> {
     await checkCertificate(page);
     await copyDisk(page);
     await answers(page);
+    await readConsole(page);
     await sign(page, 'Count traffic');
     // A browser also asks for an icon.
     const requests = page.locator('[data-state=counted] div', { hasText: 'HTTP requests' }).locator('dd');

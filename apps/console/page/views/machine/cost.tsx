@@ -36,20 +36,17 @@ function usePaid(owner: string): readonly [string, ComponentChildren] {
   const lasting = lastingOf(account.value, now.value);
   const link = (text: ComponentChildren) => <a href={linkTo(['credits', owner])}>{text}</a>;
   if (lasting.kind === 'free') return ['paid for until', link(`its owner has ${credits(balance)}`)];
-  if (lasting.kind === 'used-up')
-    return [
-      'not paid for',
-      <>
-        {link(`its owner has ${credits(balance)}`)}: {whenUsedUp(info?.trust.credit_enforcement.value)}
-      </>,
-    ];
-  return [
-    'paid for until',
+  if (lasting.kind === 'used-up') {
+    const then = whenUsedUp(info?.trust.credit_enforcement.value);
+    return ['not paid for', link(`its owner has ${credits(balance)}: ${then}`)];
+  }
+  const until = (
     <>
-      {link(<DateTime ms={lasting.ms} />)}, <Time ms={lasting.ms} />{' '}
+      <DateTime ms={lasting.ms} />, <Time ms={lasting.ms} />{' '}
       {lasting.ms - now.value < SOON_MS ? <Badge tone="warn">soon</Badge> : null}
-    </>,
-  ];
+    </>
+  );
+  return ['paid for until', link(until)];
 }
 
 function Rows({ cost, machine }: { readonly cost: Cost; readonly machine: Instance }) {
