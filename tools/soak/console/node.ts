@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { createSigner, generatePrivateKey, signMessage } from '@skerry/client';
 import { answerWith, openConsole } from '@skerry/console';
+import type { InfoView } from '@skerry/protocol/api/core/node';
 
 /** A core node that never was: the console's files, and events as core nodes stream them, as many a second as wanted. */
 export interface MadeUpNode extends AsyncDisposable {
@@ -40,16 +41,19 @@ function eventOf(number: number, timeMs: number): string {
   return `id: ${number}\nevent: message\ndata: ${body}\n\n`;
 }
 
-const INFO = {
+const NOBODY: InfoView['trust']['schedulers'] = { value: [], source: 'unset' };
+const INFO: InfoView = {
+  node_multi_addresses: [],
   name: 'made up',
   version: '0.0.0',
   address: `0x${'0'.repeat(40)}`,
-  trust: Object.fromEntries(
-    ['schedulers', 'scoring_publishers', 'credit_publishers'].map((name) => [
-      name,
-      { value: [], source: 'unset' },
-    ]),
-  ),
+  trust: {
+    schedulers: NOBODY,
+    scoring_publishers: NOBODY,
+    credit_publishers: NOBODY,
+    known_core_nodes: NOBODY,
+    credit_enforcement: { value: false, source: 'unset' },
+  },
 };
 const EMPTY = { messages: [], instances: [], events: [], pagination: { total: 0 } };
 
