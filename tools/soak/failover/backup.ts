@@ -2,14 +2,23 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { until } from '@skerry/kit/testing/until';
 import { run } from '../../../services/compute/src/host/run.ts';
 import { follow, type Place, readGuide } from '../../guides/follow.ts';
 import type { Cluster } from './cluster.ts';
 import { logOf } from './logs.ts';
-import { archiveSettings, archivingConfig, GUIDE, NAMES, type Name, pathsOf, SECTIONS } from './page.ts';
+import {
+  ARCHIVE_WAL,
+  archiveSettings,
+  archivingConfig,
+  GUIDE,
+  NAMES,
+  type Name,
+  pathsOf,
+  SECTIONS,
+} from './page.ts';
 
 const STEP_TIMEOUT_MS = 600_000;
 
@@ -46,6 +55,7 @@ export class Archive {
     await follow([restart!], this.#placeOf(NAMES[0]));
     await this.#cluster.whole();
     await follow([check!], this.#placeOf(await this.#cluster.primary()));
+    await this.#differ();
   }
 
   /** What the page has every server do; the primary alone does it. */
@@ -63,6 +73,21 @@ export class Archive {
       (kept) => kept >= last,
       { everyMs: 500 },
     );
+  }
+
+  /** A file that is another one than the archive's is refused, and holds nothing up once its timeline has ended. */
+  async #differ(): Promise<void> {
+    const primary = await this.#cluster.primary();
+    const directory = join(this.#cluster.directoryOf(primary), 'differs');
+    const file = join(directory, await this.#ask('select last_archived_wal from pg_stat_archiver'));
+    const archive = pathsOf(this.#cluster.directoryOf(primary))[ARCHIVE_WAL];
+    const script = `mkdir ${directory}
+      pgbackrest --stanza=skerry archive-get ${basename(file)} ${file}
+      printf x | dd status=none conv=notrunc bs=1 seek=$(($(stat -c %s ${file}) - 1)) of=${file}
+      ! ${archive} ${file} 2>/dev/null && touch ${directory}/00000002.history && ${archive} ${file}
+      rm -r ${directory}`;
+    const { code, printed } = await this.#placeOf(primary).run(`runuser -u postgres -- sh -ec '${script}'`);
+    assert.equal(code, 0, printed);
   }
 
   /** One server from the archive, the others from it. */

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { Ledger } from './load.ts';
 import {
   addressOf,
+  archiveScript,
   archivingConfig,
   coreRoles,
   databaseStatements,
@@ -56,6 +61,32 @@ describe('the page on high availability can be followed by a program', () => {
       'archive_timeout',
     ]);
     assert.equal(parameters.unix_socket_directories, '/data');
+  });
+
+  test('a file that the archive has in another form holds it up on the newest timeline alone', (context) => {
+    const directory = mkdtempSync(join(tmpdir(), 'skerry-archive-'));
+    context.after(() => rmSync(directory, { recursive: true }));
+    const archive = join(directory, 'pgbackrest-archive');
+    writeFileSync(archive, archiveScript(), { mode: 0o755 });
+    const refusing = '#!/bin/sh\ntest "$*" = "--stanza=skerry archive-push $PUSHED" && exit $CODE\nexit 99\n';
+    writeFileSync(join(directory, 'pgbackrest'), refusing, { mode: 0o755 });
+    /** How it ends where pgBackRest ends with a code. @param timelines that have a history */
+    const save = (name: string, code: number, timelines: readonly string[]) => {
+      const log = mkdtempSync(join(directory, 'pg_wal-'));
+      const file = join(log, name);
+      for (const each of [file, ...timelines.map((timeline) => join(log, `${timeline}.history`))])
+        writeFileSync(each, '');
+      const env = { PATH: `${directory}:${process.env.PATH}`, CODE: String(code), PUSHED: file };
+      return spawnSync(archive, [file], { env }).status;
+    };
+    const [timelines, segment] = [['00000009', '0000000A', '00000002'], '0000000000000010'];
+    assert.equal(save(`00000009${segment}`, 0, timelines), 0);
+    assert.equal(save(`00000009${segment}`, 25, timelines), 25);
+    assert.equal(save(`00000009${segment}`, 45, timelines), 0);
+    assert.equal(save(`00000009${segment}.partial`, 45, timelines), 0);
+    assert.equal(save(`0000000A${segment}`, 45, timelines), 45);
+    assert.equal(save(`00000001${segment}`, 45, []), 45);
+    assert.equal(save('00000009.history', 45, timelines), 45);
   });
 
   test('only both settings of synchronous replication change where it is left out', () => {

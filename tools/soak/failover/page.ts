@@ -30,9 +30,9 @@ function blockWith(line: string): string {
   return found[0]!.replaceAll(SOURCES.page, SOURCES.here).replaceAll(NETWORK.page, NETWORK.here);
 }
 
-/** What a block writes to a file. */
-function fileIn(path: string): string {
-  const line = `cat > ${path} <<END`;
+/** What a block writes to a file. @param end of the file, as the shell is told it */
+function fileIn(path: string, end = 'END'): string {
+  const line = `cat > ${path} <<${end}`;
   return blockWith(line).split(`${line}\n`)[1]!.split('END\n')[0]!;
 }
 
@@ -50,6 +50,8 @@ export const etcdSettings = (name: Name, directory: string): Record<string, stri
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
 
+export const ARCHIVE_WAL = '/usr/local/bin/pgbackrest-archive';
+
 /** The paths of the page that belong to a server, and what has their place below its directory. */
 export const pathsOf = (directory: string): Record<string, string> => ({
   '/var/lib/postgresql/15/skerry': `${directory}/data`,
@@ -58,6 +60,7 @@ export const pathsOf = (directory: string): Record<string, string> => ({
   '/run/postgresql': directory,
   '/etc/patroni/config.yml': `${directory}/patroni.yml`,
   '/etc/pgbackrest.conf': `${directory}/pgbackrest.conf`,
+  [ARCHIVE_WAL]: `${directory}/pgbackrest-archive`,
 });
 
 /** The configuration of Patroni. @param directory of the server's data, sockets and passwords */
@@ -74,6 +77,9 @@ export function archivingConfig(config: string, directory: string): string {
   const block = replaceAll(blockWith("    archive_mode: 'on'"), Object.entries(pathsOf(directory)));
   return config.replace(/^ {2}parameters: .*\n$/m, () => block);
 }
+
+/** What saves a file of the write-ahead log. */
+export const archiveScript = (): string => fileIn(ARCHIVE_WAL, "'END'");
 
 /** Where the programs of a server find their configuration of pgBackRest; it writes no log of its own. @param directory of the server */
 export const archiveSettings = (directory: string): Record<string, string> => ({
