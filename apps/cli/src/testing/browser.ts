@@ -39,8 +39,9 @@ export async function assertFits(page: Page, where: string): Promise<void> {
   assert.ok(beyond <= 0, `${where} is ${beyond} px wider than its window`);
 }
 
-export async function startBrowser(): Promise<Browsing> {
-  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS });
+/** @param more arguments of Chromium */
+export async function startBrowser(...more: readonly string[]): Promise<Browsing> {
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: [...ARGUMENTS, ...more] });
   return {
     async look(url, { width, theme, takesAnyCertificate = false, expects }, act) {
       const context: BrowserContext = await browser.newContext({

@@ -19,6 +19,7 @@ import {
   readPage,
   startAcme,
 } from './acme.ts';
+import { type Guest, inside, put } from './guest.ts';
 import { end, startNetwork } from './network.ts';
 import { endAllOf, findProcesses } from './processes.ts';
 import { say, skerry, succeed, until } from './shell.ts';
@@ -69,25 +70,17 @@ async function openFarNetwork(): Promise<string[]> {
   return far;
 }
 
-/** Puts a file into the machine. */
-async function put(ipv6: string, from: string, to: string, mode = '644'): Promise<void> {
-  const options = '-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR';
-  const command = `ssh ${options} -i ${sshKey} root@${ipv6} 'cat > ${to} && chmod ${mode} ${to}' < ${from}`;
-  await succeed('sh', '-c', command);
-}
-
-const inside = (command: string) => skerry('instance', 'ssh', 'web', '--', command);
-
-async function proveBy(challenge: Challenge, acme: Acme, host: string, ipv6: string): Promise<void> {
+async function proveBy(challenge: Challenge, acme: Acme, host: string, web: Guest): Promise<void> {
   const storage = `/root/caddy-${challenge}`;
   const answer = `proven by ${challenge}`;
   const caddyfile = join(home, 'Caddyfile');
   const options = { directoryUrl: acme.directoryUrl, apiCertificatePath: '/root/acme.pem', storage };
   await writeFile(caddyfile, caddyfileOf([{ host, challenge, answer }], options));
-  await put(ipv6, caddyfile, '/root/Caddyfile');
+  await put(web, caddyfile, '/root/Caddyfile');
   const startMs = performance.now();
   const unit = `caddy-${challenge}`;
   await inside(
+    web,
     `systemd-run --quiet --unit=${unit} --setenv=HOME=/root /usr/local/bin/caddy run --adapter caddyfile --config /root/Caddyfile`,
   );
   const root = await acme.readRoot();
@@ -104,8 +97,8 @@ async function proveBy(challenge: Challenge, acme: Acme, host: string, ipv6: str
   );
   assert.match((await findIssuer(gateway, host, root))!, /^Pebble Intermediate CA/);
   assert.equal(await readPage(gateway, host, rootPath), answer);
-  assert.deepEqual(listProven(await inside(`journalctl --unit=${unit} --output=cat`)), [challenge]);
-  await inside(`systemctl stop ${unit}`);
+  assert.deepEqual(listProven(await inside(web, `journalctl --unit=${unit} --output=cat`)), [challenge]);
+  await inside(web, `systemctl stop ${unit}`);
 }
 
 async function scenario(): Promise<void> {
@@ -120,6 +113,7 @@ async function scenario(): Promise<void> {
   );
   const { instance_id: id, ipv6 } = JSON.parse(created) as { instance_id: string; ipv6: string };
   const host = `${hostnameOf(id)}.${DOMAIN}`;
+  const web = { name: 'web', ipv6, sshKey };
   say(`the machine runs: ${host}`);
   await using acme = await startAcme({
     directory: home,
@@ -127,10 +121,10 @@ async function scenario(): Promise<void> {
     gateway: { ipv4: '', ipv6: NEAR!, ...GATEWAY },
     inNetwork,
   });
-  await put(ipv6, '/usr/bin/caddy', '/usr/local/bin/caddy', '755');
-  await put(ipv6, join(home, 'acme-cert.pem'), '/root/acme.pem');
-  await proveBy('tls-alpn-01', acme, host, ipv6);
-  await proveBy('http-01', acme, host, ipv6);
+  await put(web, '/usr/bin/caddy', '/usr/local/bin/caddy', '755');
+  await put(web, join(home, 'acme-cert.pem'), '/root/acme.pem');
+  await proveBy('tls-alpn-01', acme, host, web);
+  await proveBy('http-01', acme, host, web);
   assert.equal(await end(up, 'SIGINT'), 0);
 }
 
