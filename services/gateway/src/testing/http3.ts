@@ -130,10 +130,16 @@ export async function startPlane({
   return { plane, port: (await plane.listen()).https };
 }
 
-export const startBrowser = (port: number, { sites }: Servers) =>
+/** @param more arguments of Chromium */
+export const startBrowser = (
+  port: number,
+  { sites }: Pick<Servers, 'sites'>,
+  ...more: readonly string[]
+): Promise<Browser> =>
   chromium.launch({
     executablePath: EXECUTABLE,
     args: [
+      ...more,
       '--no-sandbox',
       // A private certificate is no reason for Chromium to try QUIC: tests have to ask for it.
       `--origin-to-force-quic-on=${[NAME_A, NAME_B, NAME_DEAD, NAME_UNKNOWN].map((name) => `${name}:443`).join(',')}`,
@@ -149,7 +155,8 @@ export async function openSite(browser: Browser, { name }: Site): Promise<Page> 
   return page;
 }
 
-async function checkFile(page: Page, { name, data }: Site, say: Say): Promise<void> {
+/** @param protocol as Chromium calls it */
+export async function checkFile(page: Page, { name, data }: Site, say: Say, protocol = 'h3'): Promise<void> {
   const sinceMs = performance.now();
   const seen = await page.evaluate(async () => {
     const body = await (await fetch('/data', { cache: 'no-store' })).arrayBuffer();
@@ -158,13 +165,13 @@ async function checkFile(page: Page, { name, data }: Site, say: Say): Promise<vo
     return { hash: [...hash], protocols: entries.flatMap((entry) => entry.nextHopProtocol || []) };
   });
   assert.deepEqual(Buffer.from(seen.hash), createHash('sha256').update(data).digest());
-  assert.deepEqual([...new Set(seen.protocols)], ['h3']);
+  assert.deepEqual([...new Set(seen.protocols)], [protocol]);
   say(
-    `${name}: ${data.length} bytes over h3 in ${Math.round(performance.now() - sinceMs)} ms, the same hash`,
+    `${name}: ${data.length} bytes over ${protocol} in ${Math.round(performance.now() - sinceMs)} ms, the same hash`,
   );
 }
 
-async function checkRefusal(browser: Browser, name: string, say: Say): Promise<void> {
+export async function checkRefusal(browser: Browser, name: string, say: Say): Promise<void> {
   const page = await browser.newPage();
   const sinceMs = performance.now();
   await assert.rejects(page.goto(`https://${name}/`), /ERR_QUIC_PROTOCOL_ERROR/);
