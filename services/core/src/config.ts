@@ -1,5 +1,5 @@
 import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } from '@skerry/kit';
-import { DEPLOYED_IMAGES } from '@skerry/protocol';
+import { DEPLOYED_IMAGES, parseNodeUrl } from '@skerry/protocol';
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
 import { ROLES, type Role } from './node/processes/roles.ts';
 
@@ -37,6 +37,15 @@ const services: Setting<Partial<Record<NetworkService, string>>> = {
   secret: false,
 };
 
+/** Each as `parseNodeUrl` spells it. */
+const ownUrls: Setting<readonly string[]> = {
+  ...settings.list(
+    [],
+    'where others reach this node, http(s)://host[:port], comma-separated: it proves its key there, also behind a proxy; by default at the address and port that it is asked at',
+  ),
+  parse: (text) => parseList(text).map(parseNodeUrl),
+};
+
 /** Each once, in the order of `ROLES`. */
 const roles: Setting<readonly Role[]> = {
   parse(text) {
@@ -58,6 +67,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   host: settings.host(),
   roles,
   name: settings.text('skerry', 'name of this node'),
+  urls: ownUrls,
   services,
   dataDir: settings.directory('data', 'core', 'directory for the database and the files'),
   databaseUrl: settings.optionalSecret(

@@ -13,7 +13,13 @@ import {
   type RateLimitOptions,
   rateLimitsOf,
 } from '@skerry/kit';
-import { bytesToHex, parseEvmAddress } from '@skerry/protocol';
+import {
+  bytesToHex,
+  createNodeProof,
+  type NodeProofClaim,
+  nodeIdOf,
+  parseEvmAddress,
+} from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import type { CoreConfig } from './config.ts';
@@ -240,7 +246,10 @@ async function openIdentity(
     alsoKnown: knownFromRegistry(db, trust.setOf('known_core_nodes')),
   });
   const announce = () => publishVrfKeys({ db, intake, signer, keys: randomness.keys, now });
-  return { nodeAddress: signer.address, randomness, announce };
+  const nodeId = nodeIdOf(signer.address);
+  const proveKey = (asked: Pick<NodeProofClaim, 'place' | 'challenge'>) =>
+    createNodeProof({ nodeId, ...asked }, (text) => signer.sign(text));
+  return { nodeAddress: signer.address, proveKey, randomness, announce };
 }
 
 /** How programs are sent to compute nodes. */
@@ -313,7 +322,12 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const { claims } = files;
   const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
   await deriveCredits(db, readContentFile, trust.isCreditEnforced);
-  const { nodeAddress, randomness, announce } = await openIdentity(config, { db, trust, intake, now });
+  const { nodeAddress, proveKey, randomness, announce } = await openIdentity(config, {
+    db,
+    trust,
+    intake,
+    now,
+  });
   const intervalMs = config.syncIntervalSeconds * 1000;
   const { links, isLeading } = ground;
   const sync = createSync({ db, follower, intake, links, intervalMs, clock, isLeading, log });
@@ -321,7 +335,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const { healthTimeoutMs: timeoutMs } = ground;
   return {
     ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
-    ...{ nodeAddress, randomness, announce, onCommitted, reserve, now, signal, settings },
+    ...{ nodeAddress, proveKey, randomness, announce, onCommitted, reserve, now, signal, settings },
     identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
     reads: createReads({ database, standby: ground.standby, metrics }),
     uploads: new Uploads(db, config),
@@ -352,11 +366,23 @@ export const identityOf = (
 /** What the routes may use. */
 export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms {
   const { db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness } = rooms;
-  const { nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings } = rooms;
+  const {
+    nodeAddress,
+    proveKey,
+    trust,
+    indexer,
+    ipfs,
+    listRunners,
+    forwarding,
+    sync,
+    now,
+    signal,
+    settings,
+  } = rooms;
   const { pipeline, reads } = rooms;
   return {
     ...{ db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness },
-    ...{ nodeAddress, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings },
+    ...{ nodeAddress, proveKey, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings },
     ...{ network, reads },
     lastEvent: () => Math.max(pipeline.lastEvent, events.seen),
   };

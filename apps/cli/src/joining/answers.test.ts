@@ -23,6 +23,7 @@ test('answers become the settings of the role', () => {
   // Behind a proxy the daemon stays where it is.
   assert.deepEqual(variablesOf('core', { ...NOTHING, announceUrl: 'https://me.example' }), {
     SKERRY_CORE_PEERS: 'https://core.example',
+    SKERRY_CORE_URLS: 'https://me.example',
   });
   assert.deepEqual(variablesOf('gateway', { ...NOTHING, domain: 'apps.example' }), {
     SKERRY_GATEWAY_CORE_URL: 'https://core.example',

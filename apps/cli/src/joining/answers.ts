@@ -94,6 +94,7 @@ export function variablesOf(
     },
     core: {
       SKERRY_CORE_PEERS: withOne(given.SKERRY_CORE_PEERS, coreUrl),
+      SKERRY_CORE_URLS: withOne(given.SKERRY_CORE_URLS, announceUrl),
       SKERRY_CORE_HOST: host,
       SKERRY_CORE_PORT: port,
     },

@@ -223,6 +223,7 @@ export const readPeers = fields({
   peers: rows(
     fields({
       name: text,
+      address: maybe(text),
       state: text,
       messages: maybe(number),
       taken: number,

@@ -1,6 +1,9 @@
+import type { Proof } from '../data/prove.ts';
 import type { Agreement, Answered } from '../pure/agree.ts';
 import { linkTo } from '../pure/route.ts';
+import type { JudgedFact } from '../workers/facts.ts';
 import { Mark, type MarkKind, Safe } from './basic.tsx';
+import { Fact } from './fact.tsx';
 
 const KINDS: Readonly<Record<Agreement['kind'], MarkKind>> = {
   alone: 'said',
@@ -25,8 +28,21 @@ export const Agreed = ({ agreement }: { readonly agreement: Agreement | undefine
     </a>
   );
 
-/** Each node and what it says. */
-export const AnswerLines = ({ answers }: { readonly answers: readonly Answered[] }) => (
+/** Of one of several things that are checked together what was found. */
+function nthOf(proof: Proof<readonly JudgedFact[]>, at: number): Proof<JudgedFact> {
+  if (proof.kind !== 'proven') return proof;
+  const value = proof.value[at];
+  return value ? { kind: 'proven', value } : { kind: 'waiting' };
+}
+
+/** Each node and what it says. @param props.keys whether its key answers at its URL, in the same order */
+export const AnswerLines = ({
+  answers,
+  keys,
+}: {
+  readonly answers: readonly Answered[];
+  readonly keys: Proof<readonly JudgedFact[]>;
+}) => (
   <ul class="lines">
     {answers.map(({ url, said, why }, at) => (
       <li key={url}>
@@ -35,8 +51,10 @@ export const AnswerLines = ({ answers }: { readonly answers: readonly Answered[]
             said === null ? 'waiting' : at === 0 ? 'said' : said === answers[0]?.said ? 'agreed' : 'wrong'
           }
         />
-        <span class="grow">
-          <Safe text={url} limit={80} />
+        <span class="grow" data-core-key={url}>
+          <Fact proof={nthOf(keys, at)}>
+            <Safe text={url} limit={80} />
+          </Fact>
         </span>
         <span class="muted">
           <Safe text={said ?? why ?? ''} limit={120} />

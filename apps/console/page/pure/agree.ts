@@ -29,6 +29,10 @@ export function agreementOf(answers: readonly Answered[]): Agreement {
 
 const HTTP = /^https?:\/\//;
 
+/** Whether two addresses on the web are of one server. */
+export const sameOrigin = (one: string, other: string) =>
+  URL.canParse(one) && URL.canParse(other) && new URL(one).origin === new URL(other).origin;
+
 /** The origins of nodes, each once and not the first one again, as many as are wanted. */
 export function otherNodes(own: string, urls: readonly string[], most: number): string[] {
   const found = new Set<string>();

@@ -1,11 +1,17 @@
 import { useState } from 'preact/hooks';
+import { useAction } from '../data/action.ts';
 import { readMeasuredHistory, readPeers, readUptimeDays } from '../data/answers-of-services.ts';
+import { useNetwork } from '../data/network.ts';
+import type { Proof } from '../data/prove.ts';
 import { useCore, useService, useServices } from '../data/questions.ts';
+import { verify } from '../data/workers.ts';
 import { Bars } from '../parts/bars.tsx';
 import { Badge, DateTime, Mark, Panel, Safe, Time, type Tone } from '../parts/basic.tsx';
+import { Fact } from '../parts/fact.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { count } from '../pure/format.ts';
 import { barsOf, versionRuns } from '../pure/uptime.ts';
+import type { JudgedFact } from '../workers/facts.ts';
 
 const SELDOM_MS = 60_000;
 const DAY_SECONDS = 86_400;
@@ -111,7 +117,32 @@ function Versions(node: NodeProps) {
 
 const PEER_TONES: Readonly<Record<string, Tone>> = { synced: 'good', failing: 'warn', banned: 'bad' };
 
-/** Core nodes do not tell where they are: only the one that the page asks tells of its peers. */
+/** Whether a peer's key answers where it is said to be, for those who ask. */
+function PeerKey({ url, address }: { readonly url: string; readonly address: string | null }) {
+  const { coreUrl } = useNetwork();
+  const asking = useAction((place: string) =>
+    verify('coreKeys', { coreUrl, cores: [{ url: place, address }] }),
+  );
+  const { state } = asking;
+  if (address === null || !URL.canParse(url)) return null;
+  if (state.kind === 'idle')
+    return (
+      <span>
+        <button type="button" class="plain" onClick={() => asking.run(url)}>
+          Ask for its key there
+        </button>
+      </span>
+    );
+  const proof: Proof<JudgedFact> =
+    state.kind === 'done'
+      ? { kind: 'proven', value: state.value[0]! }
+      : state.kind === 'failed'
+        ? state
+        : { kind: 'waiting' };
+  return <Fact proof={proof}>its key</Fact>;
+}
+
+/** Core nodes announce keys, not where they are: the one that the page asks tells of its peers, and their keys prove it. */
 function Peers() {
   const sync = useCore('/api/v0/sync/status', readPeers, SELDOM_MS);
   return (
@@ -132,6 +163,7 @@ function Peers() {
                     <Badge tone={PEER_TONES[peer.state] ?? 'plain'}>{peer.state}</Badge>
                     <span class="grow stack">
                       <Safe text={peer.name} limit={80} />
+                      <PeerKey url={peer.name} address={peer.address} />
                       <span class="muted">
                         {peer.messages === null ? '' : `${count(peer.messages)} messages, `}
                         {count(peer.taken)} taken from it, {count(peer.given)} given

@@ -3,14 +3,13 @@ import {
   AppError,
   fieldsOf,
   NETWORK_POST,
-  NODE_PROOF_BYTES_MAX,
-  NODE_PROOF_PATH,
   nodeIdOf,
   parseIpv6Prefix,
   parseNodeUrl,
   provesNode,
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { challengeAt } from './challenge.ts';
 import { type JudgedFact, judgeFailure } from './facts.ts';
 
 /** A compute node as the scheduler tells it. */
@@ -30,8 +29,6 @@ interface Announcement {
 
 /** Nodes announce themselves anew whenever something changes: the newest that are looked at. */
 const ANNOUNCEMENTS_READ = 10;
-const PROBE_TIMEOUT_MS = 10_000;
-const CHALLENGE_BYTES = 32;
 
 const urlOf = (value: unknown) => (typeof value === 'string' ? parseNodeUrl(value) : null);
 const prefixOf = (value: unknown) =>
@@ -72,19 +69,6 @@ export async function judgeAnnounced(
   }
 }
 
-/** The first bytes of an answer, as many as a proof may have and one more: a stranger may send any number. */
-async function readBounded({ body }: Response): Promise<Uint8Array> {
-  const bytes: number[] = [];
-  const reader = body?.getReader();
-  while (reader && bytes.length <= NODE_PROOF_BYTES_MAX) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    bytes.push(...value.subarray(0, NODE_PROOF_BYTES_MAX + 1 - bytes.length));
-  }
-  await reader?.cancel();
-  return new Uint8Array(bytes);
-}
-
 /** Asks a node, at its URL, to sign what this tab made up: nobody else can. */
 export async function probeKey({
   nodeId,
@@ -94,16 +78,9 @@ export async function probeKey({
   const said = (why: string): JudgedFact => ({ kind: 'said', why, itemHash: null });
   try {
     const place = parseNodeUrl(url);
-    const challenge = Array.from(crypto.getRandomValues(new Uint8Array(CHALLENGE_BYTES)), (byte) =>
-      byte.toString(16).padStart(2, '0'),
-    ).join('');
-    const response = await fetch(`${place}${NODE_PROOF_PATH}?challenge=${challenge}`, {
-      signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
-      credentials: 'omit',
-      redirect: 'error',
-    });
-    if (!response.ok) return said(`it answered ${response.status}`);
-    return provesNode(await readBounded(response), { nodeId, place, challenge }, address)
+    const { status, body, challenge } = await challengeAt(place);
+    if (status !== 200) return said(`it answered ${status}`);
+    return provesNode(body, { nodeId, place, challenge }, address)
       ? { kind: 'proven', why: 'its key answered there, just now', itemHash: null }
       : { kind: 'wrong', why: 'what answers there does not have its key', itemHash: null };
   } catch {

@@ -121,6 +121,7 @@ const REQUESTS = {
   generateRandom: [{ body: draw }],
   // Nothing listens there.
   checkReachability: [{ body: { url: 'http://127.0.0.1:9', nonce: '0'.repeat(64) } }],
+  proveCoreNode: [{ query: { challenge: 'ab'.repeat(32), place: 'https://core.example.org' } }],
   verifyRandom: [{ body: { ...draw, value: 1, proof: '0x00' } }],
 };
 

@@ -1,4 +1,6 @@
-import { answer, type Handlers, VERSION } from '@skerry/kit';
+import type { Socket } from 'node:net';
+import { answer, type Handlers, spellAddress, VERSION } from '@skerry/kit';
+import { AppError, parseChallenge, parseNodeUrl } from '@skerry/protocol';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import type { Rooms } from './rooms.ts';
 
@@ -16,14 +18,33 @@ export const PROCESS_PATHS: ReadonlySet<string> = new Set([
 
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
-type Used = Pick<Rooms, 'network' | 'settings' | 'nodeAddress' | 'trust' | 'health' | 'metrics'>;
+type Used = Pick<Rooms, 'network' | 'settings' | 'nodeAddress' | 'proveKey' | 'trust' | 'health' | 'metrics'>;
+
+/**
+ * The place that a proof is for: one that the operator named or the one that the connection leads to, whatever the request
+ * calls it. So whoever passes the question on gets a proof for another place than its own. Throws INVALID_PARAMETERS.
+ */
+function placeOf(
+  asked: string | undefined,
+  urls: readonly string[],
+  { localAddress, localPort }: Pick<Socket, 'localAddress' | 'localPort'>,
+): string {
+  const host = spellAddress(localAddress ?? '');
+  const own = [...urls];
+  if (host !== '') own.push(parseNodeUrl(`http://${host.includes(':') ? `[${host}]` : host}:${localPort}`));
+  const place = own.find((one) => one === asked) ?? own[0];
+  if (place === undefined)
+    throw new AppError('INVALID_PARAMETERS', 'this connection has no address to prove the key at');
+  return place;
+}
 
 /**
  * What the node says of itself (specification, "Reachability check"), without touching the database; whether it can do its
  * work, with the reason where it cannot (503 tells a balancer to ask another one); what it counts, made now and then, however
  * often it is asked for.
  */
-export function nodeHandlers({ network, settings, nodeAddress, trust, health, metrics }: Used) {
+export function nodeHandlers(rooms: Used) {
+  const { network, settings, nodeAddress, proveKey, trust, health, metrics } = rooms;
   const getHealth: Handlers<typeof NODE_API>['getHealth'] = async () => {
     const { status, reason, checks } = await health();
     const why = reason === undefined ? {} : { reason };
@@ -39,6 +60,11 @@ export function nodeHandlers({ network, settings, nodeAddress, trust, health, me
       trust: trust.view(),
       services: settings.services,
     }),
+    proveCoreNode({ query, request }) {
+      const challenge = parseChallenge(query.challenge);
+      const proof = proveKey({ challenge, place: placeOf(query.place, settings.urls, request.socket) });
+      return answer(200, proof, { 'cache-control': 'no-store' });
+    },
     getVersion: () => ({ version: VERSION }),
     getRootVersion: () => ({ version: VERSION }),
     getHealth,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Indexer } from '@skerry/indexer';
 import type { Client, RateLimitOptions } from '@skerry/kit';
-import type { Runner } from '@skerry/protocol';
+import type { NodeProofClaim, NodeProofView, Runner } from '@skerry/protocol';
 import type { NetworkService } from '@skerry/protocol/api/core/node';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../intake/intake.ts';
@@ -45,6 +45,8 @@ export interface Rooms {
   readonly randomness: Randomness;
   /** By which other nodes know this one: it signs what the node says of itself. */
   readonly nodeAddress: string;
+  /** Signs that its key answers at a place. */
+  readonly proveKey: (asked: Pick<NodeProofClaim, 'place' | 'challenge'>) => NodeProofView;
   /** Whom this node believes. */
   readonly trust: Trust;
   readonly indexer: Indexer;
@@ -68,6 +70,8 @@ export interface RouteSettings extends UploadLimits {
   /** What this process does; without `answer` it says how it is, and nothing else. */
   readonly roles: readonly Role[];
   readonly name: string;
+  /** Where others reach the node, as its operator says. */
+  readonly urls: readonly string[];
   /** Where services of the network are. */
   readonly services: Partial<Record<NetworkService, string>>;
   /** How long POST /instances waits for the scheduler before it answers without an address. */

@@ -44,11 +44,12 @@ export function syncHandlers({
   sync,
   settings,
   clientOf,
-}: Pick<Rooms, 'db' | 'sync' | 'settings' | 'clientOf'>): Handlers<typeof SYNC_API> {
+  nodeAddress,
+}: Pick<Rooms, 'db' | 'sync' | 'settings' | 'clientOf' | 'nodeAddress'>): Handlers<typeof SYNC_API> {
   const budget = new Budget(RANGES_BUDGET, settings.limits.now);
   const bounded = createReads(() => sync.set.isReady);
   return {
-    getSyncStatus: () => sync.syncer.view(),
+    getSyncStatus: () => ({ ...sync.syncer.view(), address: nodeAddress }),
     async readMessages({ query }) {
       const { texts, next } = await bounded(() => readPage(db, sync.set, query.place));
       return binary(encodeFrames(texts), next === null ? {} : { [NEXT_PLACE_HEADER]: next });

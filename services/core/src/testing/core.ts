@@ -40,6 +40,9 @@ export const OPERATOR_TOKEN = 'operator of the tests';
 /** Only what never answers takes this long. */
 const PATIENCE_MS = 60_000;
 
+/** Where its operator says that it is. */
+export const CORE_PLACE = 'https://core.example.org';
+
 export interface TestCore extends AsyncDisposable {
   readonly api: HttpServer;
   readonly rooms: CoreRooms;
@@ -119,6 +122,7 @@ function configOf(options: TestCoreOptions, dataDir: string): CoreConfig {
     ...usual,
     ...(options.trust ?? trustTestKeys(options.creditEnforcement)),
     name: 'test',
+    urls: [CORE_PLACE],
     dataDir,
     peers: [...(options.trustUrls ?? [])],
     allocationWaitMs: options.allocationWaitMs ?? 0,

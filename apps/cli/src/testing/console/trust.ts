@@ -10,6 +10,9 @@ interface Nodes {
   readonly machineId: string;
 }
 
+/** Another digit in the place of the one at the end. */
+const otherAfter = (_: string, head: string, digit: string) => head + (digit === '1' ? '2' : '1');
+
 const shown = (page: Page, what: string) => page.locator(what).first().waitFor();
 
 async function useOwnScheduler(page: Page, core: string): Promise<void> {
@@ -31,11 +34,41 @@ async function useOwnScheduler(page: Page, core: string): Promise<void> {
   );
 }
 
+const keyAt = (url: string, mark: string) => `[data-core-key="${url}"] [data-mark=${mark}]`;
+
+/** The peer's key answers at its URL; not one that it is said to have, and not where another one answers. */
+async function proveKeys(page: Page, { core, peer }: Nodes): Promise<void> {
+  const trust = `${core}/#/trust`;
+  const anew = async () => {
+    await page.goto('about:blank');
+    await page.goto(trust);
+  };
+  for (const url of [core, peer]) await shown(page, keyAt(url, 'proven'));
+  const lies: readonly (readonly [string, (body: string) => string])[] = [
+    [`${peer}/status/proof?*`, (body) => body.replace(/("signature":"0x.)(.)/, otherAfter)],
+    [`${core}/api/v0/sync/status`, (body) => body.replace(/("peers":.*?"address":"0x)(.)/, otherAfter)],
+  ];
+  for (const [answers, change] of lies) {
+    await page.route(answers, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: change(await response.text()) });
+    });
+    await anew();
+    await shown(page, keyAt(peer, 'wrong'));
+    await shown(page, keyAt(core, 'proven'));
+    await page.unrouteAll({ behavior: 'wait' });
+  }
+  await anew();
+  await shown(page, keyAt(peer, 'proven'));
+}
+
 /** Two nodes agree, until one of them is made to say something else; the reader's own lists count, and stay. */
-export async function compareNodes(browser: Browsing, { core, peer, machineId }: Nodes): Promise<void> {
+export async function compareNodes(browser: Browsing, nodes: Nodes): Promise<void> {
+  const { core, peer, machineId } = nodes;
   await browser.look(`${core}/#/trust`, { width: 1_600, theme: 'dark' }, async (page) => {
     await shown(page, '[data-agreement=agree]');
     assert.equal(await page.getByText(peer).first().isVisible(), true);
+    await proveKeys(page, nodes);
     await page.goto(`${core}/#/messages/${machineId}`);
     await shown(page, '[data-agreement=agree]');
     await page.route(`${peer}/api/v0/messages/${machineId}/status`, async (route) => {

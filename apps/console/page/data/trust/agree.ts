@@ -1,8 +1,10 @@
-import { type Agreement, type Answered, agreementOf, otherNodes } from '../../pure/agree.ts';
-import { fields, type Reader, rows, text } from '../../pure/read.ts';
+import { type Agreement, type Answered, agreementOf, otherNodes, sameOrigin } from '../../pure/agree.ts';
+import { fields, maybe, type Reader, rows, text } from '../../pure/read.ts';
+import type { JudgedFact } from '../../workers/facts.ts';
 import { ask } from '../ask.ts';
 import { failureOf } from '../failure.ts';
 import { useNetwork } from '../network.ts';
+import { type Proof, useProof } from '../prove.ts';
 import { useCore } from '../questions.ts';
 import { type Resource, useResource } from '../resource.ts';
 import { believed } from './believed.ts';
@@ -16,13 +18,15 @@ const EVERY_MS = 30_000;
 const TRIES = 3;
 const AGAIN_MS = 2_000;
 
-const readSync = fields({ peers: rows(fields({ name: text, state: text })) });
+const readSync = fields({ peers: rows(fields({ name: text, address: maybe(text), state: text })) });
 const NOT_ASKED = ['self', 'banned'];
+
+const useSync = () => useCore('/api/v0/sync/status', readSync, EVERY_MS);
 
 /** Other core nodes: the reader's own, and the peers of this one, by its word. */
 function useOtherNodes(): readonly string[] | undefined {
   const { coreUrl } = useNetwork();
-  const sync = useCore('/api/v0/sync/status', readSync, EVERY_MS);
+  const sync = useSync();
   const own = believed.value.core_nodes ?? [];
   if (!sync.value && !sync.failure) return undefined;
   const peers = sync.value?.peers.filter(({ state }) => !NOT_ASKED.includes(state)) ?? [];
@@ -92,3 +96,18 @@ export const useStatusAgreement = (hash: string) =>
     say: ({ status }) => (status === 'error' ? 'not known' : status),
     accepts: [404],
   });
+
+/** Whether the keys that nodes are said to have answer at these URLs, in their order. */
+export function useCoreKeys(urls: readonly string[] | undefined): Proof<readonly JudgedFact[]> {
+  const { coreUrl, info } = useNetwork();
+  const sync = useSync();
+  const addressOf = (url: string) =>
+    sameOrigin(url, coreUrl)
+      ? (info?.address ?? null)
+      : (sync.value?.peers.find(({ name }) => sameOrigin(url, name))?.address ?? null);
+  const isKnown = urls !== undefined && info !== undefined && (sync.value ?? sync.failure) !== undefined;
+  return useProof(
+    'coreKeys',
+    isKnown ? { coreUrl, cores: urls.map((url) => ({ url, address: addressOf(url) })) } : undefined,
+  );
+}

@@ -43,6 +43,11 @@ const MEANINGS: readonly Meaning[] = [
     open: 'in which country, and who runs it',
   },
   {
+    what: 'where a core node is',
+    by: 'its signature over the URL and what this tab made up, with the key that it announced',
+    open: 'that it is the node of somebody whom you know: compare its key',
+  },
+  {
     what: 'a balance',
     by: '"Add up": the signed lines of credit publishers that you believe',
     open: 'that the core node lists every line',

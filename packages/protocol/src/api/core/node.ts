@@ -1,3 +1,5 @@
+import { LIMITS } from '../../limits.ts';
+import { NODE_PROOF_PATH, NodeProofView } from '../../node-proof.ts';
 import { type Static, Type } from '../../type.ts';
 import { type Api, orNull, text } from '../operation.ts';
 import { answersAlways, answersFromMemory, reads } from './common/declare.ts';
@@ -115,6 +117,28 @@ export const NODE_API = {
     ...answersFromMemory(),
     answers: { 200: InfoView },
     deployed: { differs: 'also says whom the node trusts, and where services of its network are' },
+  },
+  /** As compute nodes prove theirs (node-proof.ts). A core node may be reached at several places: the caller says which. */
+  proveCoreNode: {
+    method: 'GET',
+    path: NODE_PROOF_PATH,
+    summary: "A signature by the node's key over the challenge and the place where it is asked",
+    tag: 'node',
+    ...answersFromMemory(),
+    rateClass: 'heavy',
+    query: Type.Object(
+      {
+        challenge: Type.String({ maxLength: 64, description: '64 lower-case hexadecimal digits' }),
+        place: Type.Optional(
+          Type.String({
+            maxLength: LIMITS.urlChars,
+            description: 'where the caller asks; the node signs it only if it is one of its own places',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    answers: { 200: NodeProofView },
   },
   getVersion: {
     method: 'GET',

@@ -19,6 +19,8 @@ import { decodeFrames, encodeFrames, FRAMES_BODY_BYTES } from './frames.ts';
 export interface PeerGreeting {
   /** Of the running process: how a node recognises itself. */
   readonly nodeId: string;
+  /** Of its key, by its own word; undefined where it says none. */
+  readonly address?: string | undefined;
   readonly messages: number;
   /** What it says of the time, milliseconds; undefined where it does not. */
   readonly clock: PeerClock | undefined;
@@ -54,6 +56,8 @@ export interface PeerLink {
 
 const REQUEST_TIMEOUT_MS = 60_000;
 const GREETING_BYTES = 64 * 1024;
+/** Of an EVM chain, with 0x. */
+const ADDRESS_CHARS = 42;
 const BINARY = 'application/octet-stream';
 /** How long a peer's wish to be left alone is honoured within one request. */
 const RETRY_AFTER_MS_MAX = 30_000;
@@ -133,10 +137,16 @@ function readTally(bytes: Buffer, offered: number, url: string): OfferTally {
 }
 
 function readGreeting(bytes: Buffer, url: string): PeerGreeting {
-  const { node_id: nodeId, messages, clock } = parseObject(bytes, url);
+  const { node_id: nodeId, address, messages, clock } = parseObject(bytes, url);
   if (typeof nodeId !== 'string' || !Number.isSafeInteger(messages))
     throw new AppError('PEER_MISBEHAVED', `the peer ${url} is not a core node that exchanges messages`);
-  return { nodeId, messages: messages as number, clock: readClock(clock) };
+  const isAddress = typeof address === 'string' && address.length <= ADDRESS_CHARS;
+  return {
+    nodeId,
+    address: isAddress ? address : undefined,
+    messages: messages as number,
+    clock: readClock(clock),
+  };
 }
 
 /** Asks routes of one node. @param body what is posted; nothing where it is undefined */

@@ -66,6 +66,7 @@ export class Syncer {
     this.#peers = options.links.map((link) => ({
       link,
       state: 'new',
+      address: null,
       messages: null,
       later: 0,
       taken: 0,
@@ -183,6 +184,7 @@ export class Syncer {
       return { tally: NO_TALLY };
     }
     peer.messages = greeting.messages;
+    peer.address = greeting.address ?? null;
     if (peer.state !== 'synced') peer.state = 'syncing';
     let { taken } = peer;
     const onProgress = (tally: Tally) => {

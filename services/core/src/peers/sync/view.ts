@@ -7,6 +7,8 @@ export interface PeerState {
   readonly link: PeerLink;
   /** `self`: it is this node. `banned`: it sent too much that nobody signed. */
   state: 'new' | 'syncing' | 'synced' | 'failing' | 'banned' | 'self';
+  /** Of its key, as it said; null where it did not. */
+  address: string | null;
   /** How many messages it said to have. */
   messages: number | null;
   /** Of those the ones that are ahead of this node's clock, as of the last session. */
@@ -54,6 +56,7 @@ export interface ClockView {
 
 interface PeerView {
   readonly name: string;
+  readonly address: string | null;
   readonly state: PeerState['state'];
   readonly messages: number | null;
   readonly later: number;
@@ -112,16 +115,17 @@ export function describeSync(facts: SyncFacts): SyncView {
       clocks,
       correction_ms: clock.correctionMs,
     },
-    peers: peers.map(({ link, state, messages: theirs, later, taken, given, syncedMs, failure, points }) => ({
+    peers: peers.map(({ link, messages: theirs, syncedMs, points, ...peer }) => ({
       name: link.name,
-      state,
+      address: peer.address,
+      state: peer.state,
       messages: theirs,
-      later,
+      later: peer.later,
       offset_ms: clock.offsetOf(link.name),
-      taken,
-      given,
+      taken: peer.taken,
+      given: peer.given,
       synced_ms: syncedMs,
-      failure,
+      failure: peer.failure,
       points: Math.round(points),
     })),
   };

@@ -21,6 +21,7 @@ const health = (path: string) => [
 /** Routes that answer from memory refuse nothing but too many requests. */
 const fromMemory = (path: string) => [succeeds(path), refusesTooMany(path)];
 
+const PROOF = '/status/proof';
 const REACHABILITY = '/api/v0/reachability';
 const reach = (body: object, remoteAddress = '127.0.0.1') => ({
   path: REACHABILITY,
@@ -79,6 +80,13 @@ export const nodeCases: Cases = {
     refusesWithoutDatabase('/api/v0/state/digest/derived'),
   ],
   'GET /api/v0/info/public.json': fromMemory('/api/v0/info/public.json'),
+  'GET /status/proof': [
+    succeeds(`${PROOF}?challenge=${'ab'.repeat(32)}`),
+    refuses('INVALID_PARAMETERS', PROOF),
+    refuses('INVALID_PARAMETERS', `${PROOF}?challenge=xyz`),
+    refuses('UNKNOWN_FIELD', `${PROOF}?challenge=${'ab'.repeat(32)}&more=1`),
+    refusesTooMany(`${PROOF}?challenge=${'ab'.repeat(32)}`, 10),
+  ],
   'POST /api/v0/reachability': [
     succeeds(() => reach({ url: 'http://127.0.0.1:9' })),
     refuses('INVALID_PARAMETERS', () => reach({})),

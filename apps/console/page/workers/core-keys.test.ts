@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { createSigner, generatePrivateKey } from '@skerry/client';
+import { createNodeProof, nodeIdOf } from '@skerry/protocol';
+import { judgeCores } from './core-keys.ts';
+
+const [node, liar] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
+
+/** A server that proves a key, or answers in another way. @param place it says that it is; where it is asked if left out */
+async function serve(signer: typeof node | undefined, place?: string) {
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url!, 'http://node');
+    if (pathname !== '/status/proof' || !signer) return void response.writeHead(404).end('{}');
+    const claim = {
+      nodeId: nodeIdOf(signer.address),
+      place: place ?? searchParams.get('place')!,
+      challenge: searchParams.get('challenge')!,
+    };
+    response.end(JSON.stringify(createNodeProof(claim, (text) => signer.sign(text))));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test('a key that signs its URL is proven; another key contradicts it, and a key at two URLs is one node', async () => {
+  await using honest = await serve(node);
+  await using twin = await serve(node);
+  await using other = await serve(liar);
+  await using relay = await serve(node, 'https://elsewhere.example');
+  await using older = await serve(undefined);
+  const { address } = node;
+  const facts = await judgeCores({
+    coreUrl: older.url,
+    cores: [
+      { url: honest.url, address },
+      { url: twin.url, address },
+      { url: other.url, address },
+      { url: relay.url, address },
+      { url: older.url, address },
+      { url: honest.url, address: null },
+      { url: 'no URL', address },
+    ],
+  });
+  assert.deepEqual(
+    facts.map(({ kind }) => kind),
+    ['proven', 'wrong', 'wrong', 'said', 'said', 'said', 'said'],
+  );
+  assert.match(facts[1]!.why, /one node/);
+  assert.match(facts[3]!.why, /https:\/\/elsewhere\.example/);
+});
