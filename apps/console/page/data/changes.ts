@@ -16,7 +16,8 @@ const KEPT = 50;
 /** What changes a machine from now on, newest first. Each is checked once. */
 export function useChanges(id: string): readonly Change[] {
   const stream = useStream();
-  const schedulers = useNetwork().info?.trust.schedulers.value;
+  const { coreUrl, info } = useNetwork();
+  const schedulers = info?.trust.schedulers.value;
   const [changes, setChanges] = useState<readonly Change[]>([]);
   const believed = schedulers?.join(',');
   useEffect(() => {
@@ -36,7 +37,7 @@ export function useChanges(id: string): readonly Change[] {
         seen.add(change.number);
         const { data, cause, shared } = change;
         put({ ...change, judged: undefined });
-        verify('change', { id, data, cause, shared, schedulers }).then(
+        verify('change', { coreUrl, id, data, cause, shared, schedulers }).then(
           (judged) => put({ ...change, judged }),
           // What could not be checked is left unchecked.
           () => undefined,

@@ -1,12 +1,6 @@
-import {
-  call,
-  type ListedMessage,
-  readNewestMetrics,
-  readPublishedScores,
-  verifyListed,
-} from '@skerry/client';
-import { AppError, fieldsOf, isInstanceAddress, NETWORK_POST, type NodeRecord } from '@skerry/protocol';
-import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { readNewestMetrics, readPublishedScores } from '@skerry/client';
+import { AppError, isInstanceAddress, type NodeRecord } from '@skerry/protocol';
+import { type Allocation, readAllocations } from './machine/allocations.ts';
 
 /** One thing that the core node says, beside what was signed. */
 export interface JudgedFact {
@@ -24,23 +18,6 @@ export function judgeFailure(error: unknown, itemHash: string | null): JudgedFac
   return { kind, why: `${error.message} (${error.code})`, itemHash };
 }
 
-const ALLOCATIONS_READ = 10;
-
-interface Allocation {
-  readonly itemHash: string;
-  readonly sender: string;
-  readonly ipv6: string;
-  readonly decidedMs: number;
-}
-
-async function readAllocation(coreUrl: string, row: ListedMessage): Promise<Allocation> {
-  const { itemHash, sender, content } = await verifyListed({ coreUrl }, row);
-  const { ipv6, decided_at_ms: decidedMs } = fieldsOf(fieldsOf(content).content);
-  if (itemHash !== row.item_hash || typeof ipv6 !== 'string' || typeof decidedMs !== 'number')
-    throw new AppError('INVALID_CONTENT', `${row.item_hash} is no allocation`);
-  return { itemHash, sender, ipv6, decidedMs };
-}
-
 interface AddressQuestion {
   readonly coreUrl: string;
   readonly id: string;
@@ -50,20 +27,10 @@ interface AddressQuestion {
 }
 
 async function findAllocation({ coreUrl, id, schedulers }: AddressQuestion): Promise<Allocation | undefined> {
-  const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, {
-    query: {
-      refs: id,
-      contentTypes: NETWORK_POST.allocation,
-      pagination: ALLOCATIONS_READ,
-      bodies: 'shared',
-    },
-  });
-  const allocations: Allocation[] = [];
-  for (const row of messages) {
-    const one = await readAllocation(coreUrl, row);
-    if (schedulers.includes(one.sender)) allocations.push(one);
-  }
-  return allocations.sort((one, other) => other.decidedMs - one.decidedMs)[0];
+  const { allocations } = await readAllocations(coreUrl, id);
+  return allocations
+    .filter(({ sender }) => schedulers.includes(sender))
+    .sort((one, other) => other.decidedMs - one.decidedMs)[0];
 }
 
 /** Whether a machine has the address that its scheduler signed, and that follows from its hash. */

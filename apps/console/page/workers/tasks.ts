@@ -10,7 +10,7 @@ import { type RecomputedState, recomputeState, type StateTrust } from './digests
 import { type Owner, type Priced, quote } from './explain.ts';
 import { type FoundSystems, findSystems, type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
 import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from './listed.ts';
-import { type JudgedChange, judgeChange, type ToldChange } from './machine/change.ts';
+import { type JudgedChange, judgeEvent, type ToldEvent } from './machine/change.ts';
 import { type Copies, type CopyAction, workOnCopies } from './machine/copies.ts';
 import { type LogLine, type LogsOf, readMachineLogs } from './machine/logs.ts';
 import type { MachineAt } from './machine/machine.ts';
@@ -54,7 +54,7 @@ export interface Tasks {
   };
   /** Of a change of a machine what its message says. */
   readonly change: {
-    readonly asked: ToldChange;
+    readonly asked: ToldEvent;
     readonly answer: JudgedChange;
   };
   readonly state: {
@@ -166,7 +166,7 @@ const HANDLERS: Handlers = {
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
   listed: ({ rows }) => judgeListed(rows),
   machines: ({ rows, schedulers }) => judgeMachines(rows, schedulers),
-  change: judgeChange,
+  change: (asked) => judgeEvent(asked),
   state: ({ coreUrl, trust }, onProgress) => recomputeState(coreUrl, trust, onProgress),
   account: (asked, onProgress) => addUp(asked, onProgress),
   address: judgeAddress,

@@ -83,6 +83,14 @@ const liesAbout = ({ machineId, nodeId, ipv6, owner }: Told): Readonly<Record<st
     wrap: asStream,
     mark: '.timeline [data-mark=wrong]',
   },
+  'where an event says that a machine is': {
+    view: `machines/${machineId}`,
+    answers: '**/api/v0/events?kinds=message,instance&*',
+    ask: (url) => url.replace(/cursor=[^&]*/, 'cursor=0').replace('message,instance', 'instance'),
+    change: (body) => body.replaceAll(/"node_id":"(.)/g, (_, digit) => `"node_id":"${otherDigit(digit)}`),
+    wrap: asStream,
+    mark: '.timeline [data-mark=wrong]',
+  },
   "a line of a machine's history": {
     view: `machines/${machineId}`,
     answers: '**/api/v0/messages.json?refs=*',

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import {
   createSigner,
@@ -8,7 +11,7 @@ import {
   signMessage,
 } from '@skerry/client';
 import { nodeIdOf, sharedText, verifySubmission } from '@skerry/protocol';
-import { judgeChange } from './change.ts';
+import { judgeChange, judgeEvent } from './change.ts';
 
 /** A CPU second, most of it the verifier. */
 
@@ -43,7 +46,7 @@ test('a state that a node signed is proven; another one, or by another node, con
 test('an allocation counts by a believed scheduler; what no message alone says is the word of the node', () => {
   const content = { instance_id: ID, node_id: nodeId, node_address: node.address, ipv6, reason };
   const draft = post('net-allocation', { ...content, decided_at_ms: 5 });
-  const data = { node_id: nodeId, ipv6 };
+  const data = { node_id: nodeId, node_address: node.address, ipv6 };
   assert.equal(judge(signed(scheduler, draft), data).kind, 'proven');
   assert.equal(
     judge(signed(scheduler, draft), { ...data, node_id: null }).kind,
@@ -53,6 +56,57 @@ test('an allocation counts by a believed scheduler; what no message alone says i
   assert.equal(judge(signed(node, draft), data).kind, 'said', 'nobody believes it');
   assert.equal(judge({ cause: null, shared: null }, data).kind, 'said');
   assert.equal(judge({ cause: ID, shared: null }, data).kind, 'said');
+});
+
+/** A core node that lists these allocations. */
+async function listing(told: readonly { cause: string; shared: string }[]) {
+  const messages = told.map(({ cause, shared }) => ({
+    ...{ item_hash: cause, item_type: 'inline', item_content: shared, shared },
+    // Nothing of it is read of what was signed.
+    ...{ type: 'POST', chain: 'ETH', sender: '', signature: '', time: 0 },
+  }));
+  const page = {
+    pagination_page: 1,
+    pagination_total: 1,
+    pagination_per_page: 20,
+    pagination_item: 'messages',
+  };
+  const server = createServer((_, response) =>
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ messages, ...page })),
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test('a place that its allocation does not say is contradicted, unless a newer one that is signed says it', async () => {
+  const place = { node_id: nodeId, node_address: node.address, ipv6 };
+  const elsewhere = { ...place, ipv6: 'fd00:2::1' };
+  const allocate = (signer: Signer, where: object, decided_at_ms: number) =>
+    signed(signer, post('net-allocation', { instance_id: ID, ...where, reason, decided_at_ms }));
+  const told = allocate(scheduler, place, 5);
+  const newer = allocate(scheduler, elsewhere, 6);
+  const stranger = allocate(node, elsewhere, 6);
+  const older = allocate(scheduler, elsewhere, 4);
+  const forged = { ...newer, shared: newer.shared.replace('fd00:2', 'fd00:3') };
+  const judged = async (data: object, ...others: { cause: string; shared: string }[]) => {
+    await using core = await listing([told, ...others]);
+    const asked = { id: ID, ...told, data, schedulers: [scheduler.address], coreUrl: core.url };
+    const { kind, why, message } = await judgeEvent(asked, 0);
+    assert.equal(message?.item_hash, told.cause);
+    return { kind, why };
+  };
+  assert.equal((await judged(place)).kind, 'proven');
+  const overtaken = await judged(elsewhere, newer);
+  assert.deepEqual([overtaken.kind, overtaken.why.includes(newer.cause)], ['said', true]);
+  assert.match((await judged(elsewhere, stranger)).why, /no scheduler that you believe/);
+  for (const others of [[], [older], [forged]])
+    assert.equal((await judged(elsewhere, ...others)).kind, 'wrong', JSON.stringify(others));
 });
 
 const owner = createSigner(generatePrivateKey());
@@ -82,7 +136,7 @@ const KINDS: Readonly<Record<string, { by: Signer; draft: MessageDraft; data: Re
       ...{ instance_id: ID, node_id: nodeId, node_address: node.address, ipv6, reason },
       decided_at_ms: 5,
     }),
-    data: { node_id: nodeId, ipv6 },
+    data: { node_id: nodeId, node_address: node.address, ipv6 },
   },
   'a status': {
     by: node,

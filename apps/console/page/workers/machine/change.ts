@@ -10,7 +10,8 @@ import {
   type VerifiedMessage,
   verifyShared,
 } from '@skerry/protocol';
-import type { JudgedFact } from '../facts.ts';
+import { type JudgedFact, judgeFailure } from '../facts.ts';
+import { type Allocation, readAllocations } from './allocations.ts';
 
 /** A change of a machine, as an event of the core node tells it. */
 export interface ToldChange {
@@ -25,6 +26,8 @@ export interface ToldChange {
 }
 
 export interface JudgedChange extends Pick<JudgedFact, 'kind' | 'why'> {
+  /** The message places the machine elsewhere: what the core node says has to stand in a newer allocation. */
+  readonly isOvertaken?: true;
   /** What was signed; null where nothing is shown that was. */
   readonly message: {
     readonly item_hash: string;
@@ -55,14 +58,38 @@ function judgeStatus(said: Fields, sender: string, told: Fields): Judgement {
     : otherThan('that the reason is', told.reason, said.reason);
 }
 
-/** An allocation that came late may be none that counts. */
+const PLACE = ['node_id', 'node_address', 'ipv6'] as const;
+const placeOf = (fields: Fields) => Object.fromEntries(PLACE.map((name) => [name, fields[name]]));
+const OVERTAKEN: Judgement = {
+  kind: 'said',
+  why: 'the core node says that a newer allocation counts',
+  isOvertaken: true,
+};
+
+/** An allocation that came late may be none that counts: then another one does, which says what the core node says. */
 function judgeAllocation(said: Fields, sender: string, { data, schedulers }: ToldChange): Judgement {
   if (!schedulers.includes(sender))
     return { kind: 'said', why: `signed by ${sender}, no scheduler that you believe` };
-  const told = fieldsOf(data);
-  return said.node_id === told.node_id && said.ipv6 === told.ipv6
-    ? PROVEN
-    : { kind: 'said', why: 'the core node says that a newer allocation counts' };
+  return isSame(placeOf(said), placeOf(fieldsOf(data))) ? PROVEN : OVERTAKEN;
+}
+
+/** Whether any of the allocations that were signed is the newer one that the core node goes by. */
+function judgeOvertaken(
+  { data, schedulers }: ToldChange,
+  cause: string,
+  allocations: readonly Allocation[],
+): Judgement {
+  const own = allocations.find(({ itemHash }) => itemHash === cause);
+  const told = placeOf(fieldsOf(data));
+  const saying = allocations.filter(
+    ({ content, decidedMs }) => isSame(placeOf(content), told) && decidedMs >= (own?.decidedMs ?? 0),
+  );
+  const [one] = saying;
+  const believed = saying.find(({ sender }) => schedulers.includes(sender));
+  if (believed)
+    return { kind: 'said', why: `a newer allocation counts, which is signed: ${believed.itemHash}` };
+  if (one) return { kind: 'said', why: `${one.itemHash} says so, by no scheduler that you believe` };
+  return otherThan('that its place is', told, own ? placeOf(own.content) : null);
 }
 
 /** What later messages of the owner do not change. */
@@ -115,5 +142,38 @@ export function judgeChange(asked: ToldChange): JudgedChange {
   } catch (error) {
     const why = error instanceof AppError ? `${error.message} (${error.code})` : String(error);
     return { kind: 'wrong', why, message: null };
+  }
+}
+
+/** As the page asks for it. */
+export interface ToldEvent extends ToldChange {
+  readonly coreUrl: string;
+}
+
+/** What answers may be a moment behind what told the event: before a contradiction it is asked again. */
+const TRIES = 3;
+const AGAIN_MS = 2_000;
+
+async function lookForNewer(asked: ToldEvent, cause: string, againMs: number): Promise<Judgement> {
+  for (let attempt = 1; ; attempt++) {
+    const { allocations, isWhole } = await readAllocations(asked.coreUrl, asked.id);
+    const judged = judgeOvertaken(asked, cause, allocations);
+    if (judged.kind !== 'wrong') return judged;
+    if (!isWhole) return { ...OVERTAKEN, why: `${OVERTAKEN.why}, of more than are read here` };
+    if (attempt === TRIES) return judged;
+    await new Promise((resolve) => setTimeout(resolve, againMs));
+  }
+}
+
+/** The same; a place that its message does not say has to be said by another allocation that was signed. */
+export async function judgeEvent(asked: ToldEvent, againMs = AGAIN_MS): Promise<JudgedChange> {
+  const judged = judgeChange(asked);
+  const { message } = judged;
+  if (!judged.isOvertaken || !message) return judged;
+  try {
+    return { message, ...(await lookForNewer(asked, message.item_hash, againMs)) };
+  } catch (error) {
+    const { kind, why } = judgeFailure(error, null);
+    return { message, kind, why };
   }
 }
