@@ -85,3 +85,4 @@ export {
   type MayReach,
   resolveName,
 } from './net/reach.ts';
+export { Since } from './since.ts';

@@ -347,7 +347,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
     forwarding: openForwarding(config, signal),
     health: createHealth({
-      ...{ db, pipeline, sync: sync.syncer, trust, reserve, signal, log },
+      ...{ db, pipeline, sync: sync.syncer, trust, reserve, signal, log, now },
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),
   };

@@ -1,4 +1,4 @@
-import { type Logger, pause } from '@skerry/kit';
+import { type Logger, pause, Since } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { DecisionLog } from './decision-log.ts';
 import type { Health } from './health.ts';
@@ -43,6 +43,8 @@ export interface Snapshot {
   readonly view: View;
   readonly planner: Planner;
   readonly decisions: DecisionLog;
+  /** Since when a node gets nothing new or is left, Unix milliseconds; null where neither is so. */
+  readonly wrongSince: (nodeId: string) => number | null;
   /** When the plan was last known to follow from the core node's state, milliseconds since 1970. */
   readonly checkedAtMs: number;
 }
@@ -63,6 +65,7 @@ export class Controller implements Watcher {
   readonly #options: ControllerOptions;
   readonly #planner: Planner;
   readonly #decisions = new DecisionLog();
+  readonly #wrong: Since;
   #view: View | undefined;
   #scores: Scores = new Map();
   /** Nodes of which something else is known than when they were assessed. */
@@ -78,6 +81,7 @@ export class Controller implements Watcher {
   constructor(options: ControllerOptions) {
     this.#options = options;
     this.#planner = new Planner(options);
+    this.#wrong = new Since(options.now);
   }
 
   get hasPlan(): boolean {
@@ -94,6 +98,7 @@ export class Controller implements Watcher {
       view: this.#view,
       planner: this.#planner,
       decisions: this.#decisions,
+      wrongSince: (nodeId) => this.#wrong.of(nodeId),
       checkedAtMs: this.#checkedAtMs,
     };
   }
@@ -152,6 +157,7 @@ export class Controller implements Watcher {
     this.#coreFailure = null;
     outbox.keepOnly(view.instances);
     health.keepOnly(view.nodes);
+    this.#wrong.keepOnly((nodeId) => view.nodes.has(nodeId));
     for (const nodeId of [...this.#planner.loads.keys()])
       if (!view.nodes.has(nodeId)) this.#planner.removeNode(nodeId);
     this.#lookAround();
@@ -180,6 +186,7 @@ export class Controller implements Watcher {
       this.#assess(instead, true);
     } else {
       this.#options.health.keepOnly(this.#view.nodes);
+      this.#wrong.note(nodeId, false);
       this.#planner.removeNode(nodeId);
     }
     this.planSoon();
@@ -296,6 +303,8 @@ export class Controller implements Watcher {
       score: this.#scores.get(node.nodeId)?.score ?? null,
     };
     const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff }, now());
+    const isWrong = standing.unusable !== null || standing.leaving !== null;
+    this.#wrong.note(node.nodeId, isWrong, facts.outage?.sinceMs ?? now());
     // What counts is what it proved and earned: addresses come from no other network.
     const counted = { ...node, ipv6Prefix: proof.prefix, capacity: countedRoom(node.capacity, trust) };
     const load = this.#planner.loads.get(node.nodeId);

@@ -9,12 +9,14 @@ import {
   loadOrCreateKeyFile,
   type RunningService,
   runLoop,
+  Since,
 } from '@skerry/kit';
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import type { SchedulerConfig } from './config.ts';
 import { Controller, type ControllerOptions } from './controller.ts';
 import { Health } from './health.ts';
 import { createApi } from './http/api.ts';
+import { noteProblems, type StatusInput } from './http/status.ts';
 import { Leadership } from './leadership.ts';
 import { Outbox } from './outbox.ts';
 import { refusePrefix } from './planning/prefix.ts';
@@ -116,11 +118,12 @@ interface LoopParts extends Pick<ControllerOptions, 'health' | 'signal' | 'log'>
   readonly controller: Controller;
   readonly leadership: Leadership;
   readonly listed: ReadonlySet<string>;
+  readonly status: () => StatusInput;
 }
 
 /** What the scheduler does again and again. Each ends with the signal. */
 function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] {
-  const { core, controller, health, leadership, listed, signal, log } = parts;
+  const { core, controller, health, leadership, listed, status, signal, log } = parts;
   const intervalMs = config.probeIntervalSeconds * 1000;
   const allowed = config.trust === 'listed' ? listed : undefined;
   return [
@@ -137,6 +140,7 @@ function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] 
       } catch (error) {
         controller.onDisconnect(error);
       }
+      noteProblems(status());
     }),
   ];
 }
@@ -173,25 +177,22 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     leads: () => leadership.leads,
   });
 
-  const app = await createApi(
-    {
-      snapshot: () => controller.snapshot(),
-      periodSeconds: config.probeIntervalSeconds,
-      status: () => ({
-        snapshot: controller.hasPlan ? controller.snapshot() : undefined,
-        coreFailure: controller.coreFailure,
-        isCutOff: controller.hasPlan && controller.isCutOff,
-        trouble: outbox.trouble,
-        address: signer.address,
-        standpoint: leadership.standpoint,
-        peers: leadership.peers,
-      }),
-    },
-    log,
-  );
+  const since = new Since(Date.now);
+  const status = (): StatusInput => ({
+    snapshot: controller.hasPlan ? controller.snapshot() : undefined,
+    coreFailure: controller.coreFailure,
+    isCutOff: controller.hasPlan && controller.isCutOff,
+    trouble: outbox.trouble,
+    address: signer.address,
+    standpoint: leadership.standpoint,
+    peers: leadership.peers,
+    since,
+  });
+  const snapshot = () => controller.snapshot();
+  const app = await createApi({ snapshot, status, periodSeconds: config.probeIntervalSeconds }, log);
   const url = await listen(app, config.host, config.port);
   log.info({ address: signer.address, core: config.coreUrl }, 'the scheduler signs with this address');
-  const tasks = startLoops(config, { core, controller, health, leadership, listed, signal, log });
+  const tasks = startLoops(config, { core, controller, health, leadership, listed, status, signal, log });
   return {
     urls: [url],
     async [Symbol.asyncDispose]() {

@@ -115,6 +115,7 @@ const indexedNetwork = {
 const indexed = fields(indexedNetwork);
 export type IndexedNetwork = Read<typeof indexed>;
 export const readIndexedNetworks = fields({ networks: rows(indexed) });
+export type IndexedNetworks = Read<typeof readIndexedNetworks>;
 
 const coverage = fields({
   contract: text,
@@ -233,3 +234,4 @@ export const readPeers = fields({
     }),
   ),
 });
+export type Peers = Read<typeof readPeers>;

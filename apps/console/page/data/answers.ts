@@ -17,10 +17,11 @@ import {
 
 const reason = fields({ code: text, message: text });
 
-const check = fields({ status: text, reason: maybe(text) });
+const check = fields({ status: text, reason: maybe(text), since_ms: maybe(number) });
 export const readHealth = fields({
   status: text,
   reason: maybe(text),
+  since_ms: maybe(number),
   version: text,
   checks: record(check),
 });
@@ -71,6 +72,7 @@ const schedulerNode = fields({
   healthy: flag,
   reason: maybe(reason),
   leaving: maybe(reason),
+  wrong_since_ms: maybe(number),
   trust: text,
   score: maybe(number),
   weight: number,
@@ -82,8 +84,11 @@ export const readSchedulerNodes = fields({ nodes: rows(schedulerNode) });
 export const readSchedulerStatus = fields({
   status: text,
   reasons: list(text),
+  /** Of schedulers before it: the reasons alone. */
+  problems: maybe(rows(fields({ message: text, since_ms: number }))),
   instances: fields({ total: number, placed: number, waiting: number, leaving: number }),
 });
+export type SchedulerStatus = Read<typeof readSchedulerStatus>;
 
 const service = fields({
   id: number,

@@ -4,6 +4,7 @@ import { SCORE_CODES } from '@skerry/protocol';
 import type { ComputeScore, SchedulerNode, WholeMessage } from '../data/answers.ts';
 import { namedIn } from './named.ts';
 import { meaningOfCode, mergeNodes, roomAt, roomOf } from './nodes.ts';
+import { findFalls } from './score-falls.ts';
 import { timelineOf } from './timeline.ts';
 import { findProblems } from './verdict.ts';
 
@@ -12,7 +13,8 @@ const size = (cpu: number) => ({ cpu, memory_mib: cpu * 1_024, disk_gib: cpu * 1
 const node = (id: string, more: Partial<SchedulerNode> = {}): SchedulerNode => ({
   ...{ node_id: id, url: `http://${id}`, ipv6: null, address: '0x1', version: '1', features: [] },
   ...{ capacity: size(8), limits: size(4), used: size(1), free: size(3), instances: 1, healthy: true },
-  ...{ reason: null, leaving: null, trust: 'listed', score: null, weight: 1, announced_at: 0 },
+  ...{ reason: null, leaving: null, wrong_since_ms: null, trust: 'listed', score: null, weight: 1 },
+  announced_at: 0,
   ...more,
 });
 
@@ -59,7 +61,10 @@ test('totals count the room of nodes that say what they have', () => {
 });
 
 describe('what is wrong in a network', () => {
-  const well = { health: undefined, nodes: [node('a')], services: [], schedulerReasons: [] };
+  const well = {
+    ...{ health: undefined, nodes: [node('a')], services: [], scheduler: undefined },
+    ...{ scores: [], peers: [], chains: [] },
+  };
   const service = {
     ...{
       id: 1,
@@ -74,27 +79,85 @@ describe('what is wrong in a network', () => {
   };
 
   test('nothing, where all is well', () => {
-    const health = { status: 'ok', reason: null, version: '1', checks: {} };
+    const health = { status: 'ok', reason: null, since_ms: null, version: '1', checks: {} };
     assert.deepEqual(findProblems({ ...well, health, services: [{ ...service, online: true }] }), []);
   });
 
-  test('a check that fails, a service that is down and since when, a node that takes nothing or leaves', () => {
-    const checks = { disk: { status: 'degraded', reason: 'full' }, clock: { status: 'ok', reason: null } };
+  test('a check that fails, a service that is down, a node that takes nothing or leaves, and since when', () => {
+    const checks = {
+      disk: { status: 'degraded', reason: 'full', since_ms: 7 },
+      clock: { status: 'ok', reason: null, since_ms: null },
+    };
     const problems = findProblems({
-      health: { status: 'degraded', reason: null, version: '1', checks },
+      ...well,
+      health: { status: 'degraded', reason: null, since_ms: 7, version: '1', checks },
       services: [{ ...service, online: false }],
-      nodes: [node('a', { leaving: { code: 'X', message: 'draining' } }), node('b', { healthy: false })],
-      schedulerReasons: ['no database'],
+      nodes: [
+        node('a', { leaving: { code: 'X', message: 'draining' }, wrong_since_ms: 8 }),
+        node('b', { healthy: false }),
+      ],
+      scheduler: {
+        ...{ status: 'degraded', reasons: ['no node'], problems: [{ message: 'no node', since_ms: 9 }] },
+        instances: { total: 1, placed: 0, waiting: 1, leaving: 0 },
+      },
+      peers: [
+        {
+          ...{ name: 'http://b', address: null, state: 'failing', failure: 'UPSTREAM_UNAVAILABLE' },
+          ...{ messages: null, taken: 0, given: 0, synced_ms: 10 },
+        },
+      ],
+      chains: [
+        {
+          ...{ network: 'ethereum', chain_id: 1, head: 9, finalized: 9, indexed: 2, lag: 7 },
+          ...{ state: 'stalled', halt: null, progress_at: 11, calls: 1 },
+        },
+      ],
     });
     assert.deepEqual(
       problems.map(({ subject, why, sinceMs }) => [subject, why, sinceMs]),
       [
-        ['core node, disk', 'full', null],
+        ['core node, disk', 'full', 7],
         ['gateway', 'answered 503', Date.parse('2026-01-02T03:04:05Z')],
-        ['scheduler', 'no database', null],
-        ['compute node', 'draining', null],
+        ['scheduler', 'no node', 9],
+        ['compute node', 'draining', 8],
         ['compute node', 'gets no new machines', null],
+        ['peer http://b', 'does not keep in step (UPSTREAM_UNAVAILABLE)', 10],
+        ['chain ethereum', 'its archives and events are not read on: stalled, 7 blocks behind', 11_000],
       ],
+    );
+  });
+
+  test('a score that fell, since the first that is low; not one that moves a little, or was never high', () => {
+    const scored = (time: number, scores: Record<string, number>, sender = '0x1') => ({
+      ...{ item_hash: `h${time}`, sender, time },
+      content: {
+        content: {
+          period: { from_date: '', to_date: '' },
+          scores: {
+            ccn: [],
+            crn: Object.entries(scores).map(([node_id, total_score]) => ({
+              ...{ node_id, total_score, decentralization: 1, status: '', codes: [] },
+              measurements: { total_nodes: 1, nodes_with_identical_asn: 1, record_count: 1, total_score },
+            })),
+          },
+        },
+      },
+    });
+    const scores = [
+      scored(50, { low: 0.3, steady: 0.8, small: 0.01, back: 0.9 }),
+      scored(45, { low: 0.9, gone: 0.9 }, '0x2'),
+      scored(40, { low: 0.2, steady: 0.9, small: 0.05, back: 0.1 }),
+      scored(30, { low: 0.8, steady: 0.9, small: 0.09, back: 0.9, gone: 0.7 }),
+      scored(20, { low: 0.1, gone: 0.6 }),
+    ];
+    assert.deepEqual(findFalls(scores), [
+      { node: 'low', kind: 'compute', from: 0.8, to: 0.3, sinceMs: 40_000 },
+      { node: 'gone', kind: 'compute', from: 0.7, to: null, sinceMs: 40_000 },
+    ]);
+    assert.deepEqual(findFalls([]), []);
+    assert.deepEqual(
+      findProblems({ ...well, scores }).map(({ why }) => why),
+      ['its score fell from 0.800 to 0.300', 'is not scored any more; it had 0.700'],
     );
   });
 });

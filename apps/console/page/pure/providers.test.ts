@@ -9,7 +9,8 @@ describe('nodes by provider', () => {
   const node = (id: string, ipv6: string | null, isHealthy = true): SchedulerNode => ({
     ...{ node_id: id, url: null, ipv6, address: '0x', version: '1', features: [], instances: 1 },
     ...{ capacity: room(8), limits: room(8), used: room(2), free: room(6), healthy: isHealthy },
-    ...{ reason: null, leaving: null, trust: 'full', score: null, weight: 1, announced_at: 0 },
+    ...{ reason: null, leaving: null, wrong_since_ms: null, trust: 'full', score: null, weight: 1 },
+    announced_at: 0,
   });
   const measuredOnly: ComputeScore = {
     ...{ node_id: 'd', total_score: 1, decentralization: 1, status: 'active', codes: [] },

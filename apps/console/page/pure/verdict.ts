@@ -1,4 +1,7 @@
-import type { Health, SchedulerNode, Service } from '../data/answers.ts';
+import type { Health, SchedulerNode, SchedulerStatus, ScoresMessage, Service } from '../data/answers.ts';
+import type { IndexedNetworks, Peers } from '../data/answers-of-services.ts';
+import { score } from './format.ts';
+import { findFalls } from './score-falls.ts';
 
 /** Something that is not as it should be. */
 export interface Problem {
@@ -14,7 +17,11 @@ interface Known {
   readonly health: Health | undefined;
   readonly nodes: readonly SchedulerNode[];
   readonly services: readonly Service[];
-  readonly schedulerReasons: readonly string[];
+  readonly scheduler: SchedulerStatus | undefined;
+  /** Newest first. */
+  readonly scores: readonly ScoresMessage[];
+  readonly peers: Peers['peers'];
+  readonly chains: IndexedNetworks['networks'];
 }
 
 const timeOf = (date: string | null) => {
@@ -25,33 +32,89 @@ const timeOf = (date: string | null) => {
 function problemsOfHealth(health: Health | undefined): Problem[] {
   if (!health || health.status === 'ok') return [];
   const bad = Object.entries(health.checks).filter(([, { status }]) => status !== 'ok');
-  if (bad.length === 0) return [{ subject: 'core node', why: health.reason ?? health.status, sinceMs: null }];
-  return bad.map(([name, { status, reason }]) => ({
+  if (bad.length === 0)
+    return [{ subject: 'core node', why: health.reason ?? health.status, sinceMs: health.since_ms }];
+  return bad.map(([name, { status, reason, since_ms }]) => ({
     subject: `core node, ${name}`,
     why: reason ?? status,
-    sinceMs: null,
+    sinceMs: since_ms,
   }));
 }
 
-/** What is wrong in a network, the services first. A machine that fails may be its owner's own doing: it counts elsewhere. */
-export function findProblems({ health, nodes, services, schedulerReasons }: Known): Problem[] {
-  return [
-    ...problemsOfHealth(health),
-    ...services
-      .filter(({ online }) => !online)
-      .map(({ name, issue, last_success }) => ({
-        subject: name,
-        why: issue ?? 'does not answer',
-        sinceMs: timeOf(last_success),
-      })),
-    ...schedulerReasons.map((why) => ({ subject: 'scheduler', why, sinceMs: null })),
-    ...nodes
-      .filter(({ healthy, leaving }) => !healthy || leaving)
-      .map(({ node_id, reason, leaving }) => ({
-        subject: 'compute node',
-        why: (leaving ?? reason)?.message ?? 'gets no new machines',
-        sinceMs: null,
-        node: node_id,
-      })),
-  ];
+/** Without words of its own a service that is down does not answer. */
+const problemsOfServices = (services: readonly Service[]): Problem[] =>
+  services
+    .filter(({ online }) => !online)
+    .map(({ name, issue, last_success }) => ({
+      subject: name,
+      why: issue ?? 'does not answer',
+      sinceMs: timeOf(last_success),
+    }));
+
+function problemsOfScheduler(status: SchedulerStatus | undefined): Problem[] {
+  const told = status?.problems ?? status?.reasons.map((message) => ({ message, since_ms: null })) ?? [];
+  return told.map(({ message, since_ms }) => ({ subject: 'scheduler', why: message, sinceMs: since_ms }));
 }
+
+const problemsOfNodes = (nodes: readonly SchedulerNode[]): Problem[] =>
+  nodes
+    .filter(({ healthy, leaving }) => !healthy || leaving)
+    .map(({ node_id, reason, leaving, wrong_since_ms }) => ({
+      subject: 'compute node',
+      why: (leaving ?? reason)?.message ?? 'gets no new machines',
+      sinceMs: wrong_since_ms,
+      node: node_id,
+    }));
+
+const PEERS_LOST = ['failing', 'banned'];
+const problemsOfPeers = (peers: Known['peers']): Problem[] =>
+  peers
+    .filter(({ state }) => PEERS_LOST.includes(state))
+    .map(({ name, state, failure, synced_ms }) => ({
+      subject: `peer ${name}`,
+      why: state === 'banned' ? 'sent too much that nobody signed' : `does not keep in step (${failure})`,
+      sinceMs: synced_ms,
+    }));
+
+const CHAINS_STUCK = ['stalled', 'halted'];
+/** Archives are read of the chains that are indexed: one that stands still confirms nothing. */
+const problemsOfChains = (chains: Known['chains']): Problem[] =>
+  chains
+    .filter(({ state }) => CHAINS_STUCK.includes(state))
+    .map(({ network, state, lag, halt, progress_at }) => ({
+      subject: `chain ${network}`,
+      why:
+        halt?.message ??
+        `its archives and events are not read on: ${state}${lag === null ? '' : `, ${lag} blocks behind`}`,
+      sinceMs: progress_at * 1_000,
+    }));
+
+const problemsOfScores = (scores: readonly ScoresMessage[]): Problem[] =>
+  findFalls(scores).map(({ node, kind, from, to, sinceMs }) => ({
+    subject: `${kind} node`,
+    why:
+      to === null
+        ? `is not scored any more; it had ${score(from)}`
+        : `its score fell from ${score(from)} to ${score(to)}`,
+    sinceMs,
+    node,
+  }));
+
+/** What is wrong in a network, the services first. A machine that fails may be its owner's own doing: it counts elsewhere. */
+export const findProblems = ({
+  health,
+  nodes,
+  services,
+  scheduler,
+  scores,
+  peers,
+  chains,
+}: Known): Problem[] => [
+  ...problemsOfHealth(health),
+  ...problemsOfServices(services),
+  ...problemsOfScheduler(scheduler),
+  ...problemsOfNodes(nodes),
+  ...problemsOfPeers(peers),
+  ...problemsOfChains(chains),
+  ...problemsOfScores(scores),
+];

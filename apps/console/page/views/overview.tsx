@@ -1,5 +1,13 @@
+import { readIndexedNetworks, readPeers } from '../data/answers-of-services.ts';
 import { nodeLink, useNetwork } from '../data/network.ts';
-import { useHealth, useSchedulerNodes, useSchedulerStatus, useServices } from '../data/questions.ts';
+import {
+  useCore,
+  useHealth,
+  useSchedulerNodes,
+  useSchedulerStatus,
+  useScores,
+  useServices,
+} from '../data/questions.ts';
 import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Lazy } from '../parts/lazy.tsx';
 import { Empty, Failed, Loaded, Loading, Unknown } from '../parts/states.tsx';
@@ -32,27 +40,41 @@ const ProblemLine = ({ problem }: { readonly problem: Problem }) => {
   );
 };
 
-/** Whether the network is well: the first thing that is read. */
-function Verdict() {
+const SELDOM_MS = 30_000;
+
+/** What is wrong, by all who tell of it. */
+function useProblems() {
   const [health, nodes, services] = [useHealth(), useSchedulerNodes(), useServices()];
   const scheduler = useSchedulerStatus();
+  const scores = useScores();
+  const peers = useCore('/api/v0/sync/status', readPeers, SELDOM_MS);
+  const chains = useCore('/api/v0/indexer', readIndexedNetworks, SELDOM_MS);
+  const others = [nodes, services, scheduler];
   // Nothing is said before all were asked: it would be said otherwise a moment later.
-  const isAsking = [nodes, services, scheduler].some(
-    ({ isKnown, value, failure }) => isKnown && value === undefined && !failure,
-  );
+  const isAsking =
+    others.some(({ isKnown, value, failure }) => isKnown && value === undefined && !failure) ||
+    [scores, peers, chains].some(({ value, failure }) => value === undefined && !failure);
+  const problems = findProblems({
+    health: health.value,
+    nodes: nodes.value?.nodes ?? [],
+    services: services.value ?? [],
+    scheduler: scheduler.value,
+    scores: scores.value?.messages ?? [],
+    peers: peers.value?.peers ?? [],
+    chains: chains.value?.networks ?? [],
+  });
+  return { health, isAsking, problems, unheard: others.filter(({ failure }) => failure).length };
+}
+
+/** Whether the network is well: the first thing that is read. */
+function Verdict() {
+  const { health, isAsking, problems, unheard } = useProblems();
   if (!health.value || (isAsking && !health.failure))
     return (
       <div class="verdict whole-network">
         {health.failure ? <Failed failure={health.failure} /> : <Loading lines={2} />}
       </div>
     );
-  const problems = findProblems({
-    health: health.value,
-    nodes: nodes.value?.nodes ?? [],
-    services: services.value ?? [],
-    schedulerReasons: scheduler.value?.reasons ?? [],
-  });
-  const unheard = [nodes, services, scheduler].filter(({ failure }) => failure).length;
   const isWell = problems.length === 0 && unheard === 0 && !health.failure;
   return (
     <div
@@ -78,7 +100,7 @@ function Verdict() {
         </ul>
       )}
       <p class="muted">
-        <Mark kind="said" label="as this core node, its scheduler and its status service say" />
+        <Mark kind="said" label="as this core node, its scheduler, status service and monitors say" />
         {' · '}
         <Time ms={health.atMs} />
       </p>

@@ -74,6 +74,12 @@ export const NodeView = Type.Object(
     healthy: Type.Boolean({ description: 'whether it receives new instances' }),
     reason: orNull(ReasonView),
     leaving: orNull(ReasonView, { description: 'why its instances are moved elsewhere' }),
+    wrong_since_ms: Type.Optional(
+      orNull(Type.Integer(), {
+        description:
+          'since when this scheduler saw that it receives no new instances or is left, Unix milliseconds',
+      }),
+    ),
     trust: Type.String({
       description: 'how far the scheduler trusts the node, and how much of its capacity counts',
     }),
@@ -163,6 +169,16 @@ export const SchedulerStatusView = Type.Object(
   {
     status: Type.Enum(['ok', 'degraded']),
     reasons: Type.Array(Type.String()),
+    problems: Type.Optional(
+      Type.Array(
+        Type.Object({
+          code: Type.String({ description: 'of the kind of problem' }),
+          message: Type.String(),
+          since_ms: Type.Integer({ description: 'since when this scheduler saw it, Unix milliseconds' }),
+        }),
+        { description: 'the same, with times' },
+      ),
+    ),
     address: Type.String({ description: 'the address the core node must trust' }),
     leadership: Type.Object({
       role: Role,
@@ -354,6 +370,7 @@ export const SCHEDULER_API = {
       answer: {
         status: 'ok',
         reasons: [],
+        problems: [],
         address: NODE_ADDRESS,
         leadership: { role: 'leader', since_ms: 1_767_322_000_000, can_lead: true, peers: [] },
         nodes: { total: 1, healthy: 1 },

@@ -46,9 +46,9 @@ function placeOf(
 export function nodeHandlers(rooms: Used) {
   const { network, settings, nodeAddress, proveKey, trust, health, metrics } = rooms;
   const getHealth: Handlers<typeof NODE_API>['getHealth'] = async () => {
-    const { status, reason, checks } = await health();
-    const why = reason === undefined ? {} : { reason };
-    const body = { status, ...why, version: VERSION, checks };
+    const verdict = await health();
+    const body = { ...verdict, version: VERSION };
+    const { status } = verdict;
     return answer(status === 'unavailable' ? 503 : 200, body, { 'cache-control': 'no-store' });
   };
   const handlers: Handlers<typeof NODE_API> = {

@@ -187,6 +187,7 @@ describe('health of the core node', () => {
       reserve: BOUNDLESS,
       signal: new AbortController().signal,
       log,
+      now: () => 7,
       timeoutMs: 50,
     });
     const clients = await Promise.all(Array.from({ length: 4 }, () => database.pool.connect()));
@@ -197,6 +198,7 @@ describe('health of the core node', () => {
       assert.deepEqual(checks.database, {
         status: 'unavailable',
         reason: 'the database did not answer within 50 ms',
+        since_ms: 7,
       });
     }
     for (const client of clients) client.release();
@@ -214,6 +216,7 @@ describe('health of the core node', () => {
       reserve: BOUNDLESS,
       signal: new AbortController().signal,
       log,
+      now: () => 7,
     })();
     assert.deepEqual([status, checks.database.status], ['degraded', 'degraded']);
   });
@@ -228,6 +231,7 @@ describe('health of the core node', () => {
       reserve: BOUNDLESS,
       signal: new AbortController().signal,
       log,
+      now: () => 7,
     })();
     assert.deepEqual([status, checks.disk.free_bytes], ['degraded', null]);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { createLogger, type HttpServer } from '@skerry/kit';
+import { createLogger, type HttpServer, Since } from '@skerry/kit';
 import { testContract } from '@skerry/kit/testing';
 import { AppError, nodeIdOf, sha256Hex } from '@skerry/protocol';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
@@ -53,10 +53,13 @@ function snapshotOf(nodes: Node[], instances: Instance[]): Snapshot {
   const decisions = new DecisionLog();
   const checkedAtMs = Date.UTC(2026, 0, 2, 3, 4, 5);
   for (const decision of planner.run()) decisions.add({ ...decision, decidedAtMs: checkedAtMs });
-  return { view, planner, decisions, checkedAtMs };
+  const wrongSince = (nodeId: string) => (nodeId === second.nodeId ? 9 : null);
+  return { view, planner, decisions, wrongSince, checkedAtMs };
 }
 
 const standpoint = { address: ADDRESSES[0]!, role: 'leader', sinceMs: 7, canLead: true } as const;
+let nowMs = 10;
+const since = new Since(() => nowMs);
 let app: HttpServer;
 let snapshot: Snapshot | undefined;
 let trouble: { unconfirmed: number; failure: string | null } = { unconfirmed: 0, failure: null };
@@ -75,6 +78,7 @@ before(async () => {
       address: ADDRESSES[0]!,
       standpoint,
       peers: [{ url: 'http://other.test', seenAtMs: undefined, standpoint: undefined }],
+      since,
     }),
     periodSeconds: 10,
   };
@@ -133,13 +137,18 @@ describe('with a plan', () => {
       healthy: true,
       reason: null,
       leaving: null,
+      wrong_since_ms: null,
       trust: 'listed',
       score: null,
       weight: 0.4375,
       announced_at: 1000,
     });
-    const other = nodes.get(second.nodeId) as { healthy: boolean; reason: { code: string } };
-    assert.deepEqual([other.healthy, other.reason.code], [false, 'HOST_NOT_READY']);
+    const other = nodes.get(second.nodeId) as {
+      healthy: boolean;
+      reason: { code: string };
+      wrong_since_ms: number;
+    };
+    assert.deepEqual([other.healthy, other.reason.code, other.wrong_since_ms], [false, 'HOST_NOT_READY', 9]);
   });
 
   test('GET /api/v0/allocation/{vm_hash}', async () => {
@@ -215,7 +224,16 @@ describe('with a plan', () => {
     trouble = { unconfirmed: 2, failure: null };
     const { status, body } = await get('/status');
     assert.equal(status, 200);
-    assert.deepEqual(body, {
+    const { problems, ...rest } = body;
+    assert.deepEqual(
+      problems.map(({ code, since_ms }: { code: string; since_ms: number }) => [code, since_ms]),
+      [
+        ['WITHOUT_EFFECT', 10],
+        ['NODES_UNUSABLE', 10],
+        ['INSTANCES_WAITING', 10],
+      ],
+    );
+    assert.deepEqual(rest, {
       status: 'degraded',
       reasons: [
         `the core node stored 2 decisions without effect; it may not trust this scheduler, ${ADDRESSES[0]}`,
@@ -232,6 +250,12 @@ describe('with a plan', () => {
       nodes: { total: 2, healthy: 1 },
       instances: { total: 2, placed: 1, waiting: 1, leaving: 0 },
     });
+    nowMs = 20;
+    trouble = { unconfirmed: 0, failure: 'refused' };
+    assert.deepEqual(
+      (await get('/status')).body.problems.map(({ since_ms }: { since_ms: number }) => since_ms),
+      [20, 10, 10],
+    );
     trouble = { unconfirmed: 0, failure: null };
     snapshot = snapshotOf([first], [instanceOf(PLACED, 512)]);
     assert.equal((await get('/status')).body.status, 'ok');

@@ -1,3 +1,4 @@
+import type { Since } from '@skerry/kit';
 import type { SchedulerStatusView } from '@skerry/protocol/api/scheduler';
 import type { Static } from '@skerry/protocol/type';
 import type { Snapshot } from '../controller.ts';
@@ -15,6 +16,14 @@ export interface StatusInput {
   readonly address: string;
   readonly standpoint: Standpoint;
   readonly peers: readonly Peer[];
+  /** Of problems, by code; of shared prefixes, by prefix. */
+  readonly since: Since;
+}
+
+/** Something that is not in order, as a sentence. */
+interface Problem {
+  readonly code: string;
+  readonly message: string;
 }
 
 /** Prefixes that more than one node announces: an address there leads to one of them only. */
@@ -33,47 +42,72 @@ function listSharedPrefixes(loads: Iterable<NodeLoad>): string[] {
 const listTrusted = (loads: Iterable<NodeLoad>) =>
   [...loads].filter(({ standing, instances }) => instances.size > 0 || !isDistrust(standing.unusable));
 
-function listNetworkReasons({ planner }: Snapshot): string[] {
+function listNetworkProblems({ planner }: Snapshot): Problem[] {
   const loads = listTrusted(planner.loads.values());
   const { waiting, leaving } = planner.count();
   const unusable = loads.filter(({ standing }) => standing.unusable !== null).length;
-  const reasons: string[] = [];
-  if (loads.length === 0) reasons.push('no listed or measured compute node is known');
+  const problems: Problem[] = [];
+  const tell = (code: string, message: string) => problems.push({ code, message });
+  if (loads.length === 0) tell('NO_NODES', 'no listed or measured compute node is known');
   if (unusable > 0)
-    reasons.push(`${unusable} of ${loads.length} compute nodes can accept no instance (see /api/v0/nodes)`);
-  if (waiting > 0) reasons.push(`${waiting} of ${planner.size} instances have no node (see /api/v0/plan)`);
-  if (leaving > 0) reasons.push(`${leaving} instances should leave their nodes, but no other node has room`);
+    tell(
+      'NODES_UNUSABLE',
+      `${unusable} of ${loads.length} compute nodes can accept no instance (see /api/v0/nodes)`,
+    );
+  if (waiting > 0)
+    tell('INSTANCES_WAITING', `${waiting} of ${planner.size} instances have no node (see /api/v0/plan)`);
+  if (leaving > 0)
+    tell('INSTANCES_STAY', `${leaving} instances should leave their nodes, but no other node has room`);
   for (const prefix of listSharedPrefixes(loads))
-    reasons.push(`more than one compute node announces ${prefix}`);
-  return reasons;
+    tell(`PREFIX_SHARED ${prefix}`, `more than one compute node announces ${prefix}`);
+  return problems;
 }
 
-/** Everything that keeps the scheduler or the network from being in order, each as a sentence. */
-function listReasons(input: StatusInput): string[] {
+/** Everything that keeps the scheduler or the network from being in order. */
+function listProblems(input: StatusInput): Problem[] {
   const { snapshot, coreFailure, isCutOff, trouble, address } = input;
-  const reasons: string[] = [];
-  if (coreFailure !== null) reasons.push(`cannot read the core node: ${coreFailure}`);
-  else if (!snapshot) reasons.push('the core node has not been read yet');
+  const problems: Problem[] = [];
+  const tell = (code: string, message: string) => problems.push({ code, message });
+  if (coreFailure !== null) tell('CORE_UNREADABLE', `cannot read the core node: ${coreFailure}`);
+  else if (!snapshot) tell('CORE_UNREAD', 'the core node has not been read yet');
   if (isCutOff && snapshot && snapshot.view.nodes.size > 0)
-    reasons.push('most compute nodes are unreachable, so none counts as dead');
-  if (trouble.failure !== null) reasons.push(`decisions are waiting to be published: ${trouble.failure}`);
+    tell('CUT_OFF', 'most compute nodes are unreachable, so none counts as dead');
+  if (trouble.failure !== null)
+    tell('UNPUBLISHED', `decisions are waiting to be published: ${trouble.failure}`);
   if (trouble.unconfirmed > 0)
-    reasons.push(
+    tell(
+      'WITHOUT_EFFECT',
       `the core node stored ${trouble.unconfirmed} decisions without effect; it may not trust this scheduler, ${address}`,
     );
-  return snapshot ? [...reasons, ...listNetworkReasons(snapshot)] : reasons;
+  return snapshot ? [...problems, ...listNetworkProblems(snapshot)] : problems;
+}
+
+/** What is not in order now, and since when. Whoever asks from time to time knows the times. */
+export function noteProblems(
+  input: StatusInput,
+): NonNullable<Static<typeof SchedulerStatusView>['problems']> {
+  const { since } = input;
+  const problems = listProblems(input);
+  const codes = new Set(problems.map(({ code }) => code));
+  since.keepOnly((code) => codes.has(code));
+  return problems.map(({ code, message }) => ({
+    code: code.split(' ', 1)[0]!,
+    message,
+    since_ms: since.note(code, true)!,
+  }));
 }
 
 export function statusView(input: StatusInput): Static<typeof SchedulerStatusView> {
   const { snapshot, standpoint, peers, address } = input;
-  const reasons = listReasons(input);
+  const problems = noteProblems(input);
   const planner = snapshot?.planner;
   const loads = listTrusted(planner?.loads.values() ?? []);
   const total = planner?.size ?? 0;
   const { waiting, leaving } = planner?.count() ?? { waiting: 0, leaving: 0 };
   return {
-    status: reasons.length === 0 ? 'ok' : 'degraded',
-    reasons,
+    status: problems.length === 0 ? 'ok' : 'degraded',
+    reasons: problems.map(({ message }) => message),
+    problems,
     address,
     leadership: {
       role: standpoint.role,

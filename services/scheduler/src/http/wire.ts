@@ -91,7 +91,7 @@ export function allocationView(
   };
 }
 
-function nodeView(load: NodeLoad, view: View): NodeView {
+function nodeView(load: NodeLoad, { view, wrongSince }: Snapshot): NodeView {
   const { node, limits, used, standing } = load;
   return {
     ...nodeRef(node.nodeId, view),
@@ -106,6 +106,7 @@ function nodeView(load: NodeLoad, view: View): NodeView {
     healthy: standing.unusable === null,
     reason: standing.unusable,
     leaving: standing.leaving,
+    wrong_since_ms: wrongSince(node.nodeId),
     trust: standing.trust,
     score: standing.score,
     weight: weightOf(load),
@@ -113,8 +114,8 @@ function nodeView(load: NodeLoad, view: View): NodeView {
   };
 }
 
-export const nodesView = ({ planner, view }: Snapshot) => ({
-  nodes: loadsInOrder(planner).map((load) => nodeView(load, view)),
+export const nodesView = (snapshot: Snapshot) => ({
+  nodes: loadsInOrder(snapshot.planner).map((load) => nodeView(load, snapshot)),
 });
 
 const candidateView = ({ load, weight, freeShare, against }: Candidate): Static<typeof CandidateView> => ({

@@ -56,7 +56,13 @@ export type InfoView = Static<typeof InfoView>;
 
 const VersionView = Type.Object({ version: Type.String() }, { title: 'Version' });
 
-const check = { status: Type.Enum(['ok', 'degraded', 'unavailable']), reason: Type.Optional(Type.String()) };
+const check = {
+  status: Type.Enum(['ok', 'degraded', 'unavailable']),
+  reason: Type.Optional(Type.String()),
+  since_ms: Type.Optional(
+    Type.Integer({ description: 'since when this process saw that it is not ok, Unix milliseconds' }),
+  ),
+};
 const Check = Type.Object(check, { title: 'Check' });
 
 const HealthView = Type.Object(

@@ -18,9 +18,9 @@ export const NEXT_PLACE_HEADER = 'x-next-place';
 const PeerView = Type.Object(
   {
     name: Type.String(),
-    address: orNull(Type.String(), {
-      description: 'of its key, as it says itself; null: it did not say',
-    }),
+    address: Type.Optional(
+      orNull(Type.String(), { description: 'of its key, as it says itself; null: it did not say' }),
+    ),
     state: Type.Enum(['new', 'syncing', 'synced', 'failing', 'banned', 'self']),
     messages: orNull(Type.Integer(), { description: 'how many it announced' }),
     later: Type.Integer({ description: "those that are ahead of this node's clock" }),
@@ -53,7 +53,9 @@ const ClockView = Type.Object(
 export const SyncStatusView = Type.Object(
   {
     node_id: Type.String({ description: 'of the running process' }),
-    address: Type.String({ description: 'address of the key that signs what the node announces' }),
+    address: Type.Optional(
+      Type.String({ description: 'address of the key that signs what the node announces' }),
+    ),
     state: Type.Enum(['alone', 'syncing', 'synced', 'apart'], {
       description:
         'syncing: answers may be incomplete; synced: up to date; apart: no peer answers; alone: no peers',

@@ -27,11 +27,14 @@ export interface HealthFacts {
 export interface Check {
   readonly status: HealthStatus;
   readonly reason?: string;
+  /** Since when it is not ok, Unix milliseconds. */
+  readonly since_ms?: number;
 }
 
 export interface HealthVerdict {
   readonly status: HealthStatus;
   readonly reason?: string;
+  readonly since_ms?: number;
   readonly checks: {
     readonly database: Check;
     readonly disk: Check & {

@@ -1,9 +1,9 @@
 import type { DiskReserve } from '@skerry/database';
-import { cached, type Logger, within } from '@skerry/kit';
+import { cached, type Logger, Since, within } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { ClockView, SyncView } from '../../peers/sync/view.ts';
 import type { Schema } from '../../store/schema.ts';
-import { decideHealth, type HealthVerdict } from './decide.ts';
+import { type Check, decideHealth, type HealthVerdict } from './decide.ts';
 
 /** A part that does not answer within this is not well; the question itself goes on and is not asked again meanwhile. */
 const CHECK_TIMEOUT_MS = 2_000;
@@ -22,13 +22,31 @@ export interface HealthOptions {
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly timeoutMs?: number;
+  /** Unix milliseconds. */
+  readonly now: () => number;
 }
 
 export type Health = () => Promise<HealthVerdict>;
 
+/** The name of the whole, among those of checks. */
+const ALL = '';
+
+/** Adds since when what is not ok is so. */
+function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
+  const dated = <C extends Pick<Check, 'status'>>(name: string, check: C): C => {
+    const sinceMs = since.note(name, check.status !== 'ok');
+    return sinceMs === null ? check : { ...check, since_ms: sinceMs };
+  };
+  const checks = Object.fromEntries(
+    Object.entries(verdict.checks).map(([name, check]) => [name, dated(name, check)]),
+  ) as unknown as HealthVerdict['checks'];
+  return { ...dated(ALL, verdict), checks };
+}
+
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, sync, trust, reserve, signal, log, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const { db, pipeline, sync, trust, reserve, signal, log, now, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const since = new Since(now);
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       const { rows } = await sql<{ is: boolean }>`
@@ -44,7 +62,7 @@ export function createHealth(options: HealthOptions): Health {
     const database = await within(timeoutMs, askDatabase(), late);
     const { queued, queuedMax, writingMs } = pipeline;
     const { state: syncState, clock } = sync.view();
-    return decideHealth({
+    const verdict = decideHealth({
       isStopping: signal.aborted,
       databaseFailure: database.failure,
       isReadOnly: database.isReadOnly,
@@ -57,5 +75,6 @@ export function createHealth(options: HealthOptions): Health {
       clock: { state: clock.state, offsetMs: clock.offset_ms, clocks: clock.clocks },
       trustProblem: trust.problem(),
     });
+    return withSince(verdict, since);
   };
 }
