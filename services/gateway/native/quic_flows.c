@@ -13,6 +13,7 @@
 #include "options.h"
 #include "quic_index.h"
 #include "quic_lists.h"
+#include "quic_upload.h"
 #include "refusal.h"
 #include "stats.h"
 
@@ -27,7 +28,13 @@ enum {
   MAX_MOVED_UNHEARD_BYTES = 256 * 1024, /* nor at whom a client says it is */
 };
 
-static uint8_t datagram[MAX_DATAGRAM_BYTES];
+/* A datagram of a client. */
+struct heard {
+  const struct quic_peer *peer;
+  const uint8_t *bytes;
+  uint32_t length;
+  struct packet packet;
+};
 
 static uint32_t timeout_of(enum quic_state state) {
   switch (state) {
@@ -62,13 +69,7 @@ static void refuse(struct quic_flow *flow, enum quic_outcome outcome, enum quic_
 }
 
 static void forward(struct quic_flow *flow, const uint8_t *bytes, uint32_t length) {
-  ssize_t sent = send(flow->fd, bytes, length, MSG_NOSIGNAL);
-  /* That nobody takes an earlier one was told now, and only once: sent again, it is told by the socket's event. */
-  if (sent < 0 && errno == ECONNREFUSED) sent = send(flow->fd, bytes, length, MSG_NOSIGNAL);
-  /* What cannot be sent is lost, as datagrams are. */
-  if (sent < 0) return;
-  flow->to_instance += length;
-  stats->quic_bytes_to_instances += length;
+  quic_upload_send(flow, (struct quic_batch){bytes, length, length});
 }
 
 static void open_flow(struct quic_flow *flow, struct route *route, const uint8_t *bytes, uint32_t length) {
@@ -154,73 +155,87 @@ static void make_room(void) {
 }
 
 /* The client goes on from another place: as another flow, so that the instance sees so, and nobody takes over the old one. */
-static void move(const struct quic_peer *peer, const struct quic_flow *old, const struct packet *packet, uint32_t length) {
-  struct quic_flow *flow = create(peer, packet);
+static void move(const struct heard *heard, const struct quic_flow *old) {
+  struct quic_flow *flow = create(heard->peer, &heard->packet);
   if (!flow) return;
   flow->version = old->version;
   flow->first = old->first;
   flow->source = old->source;
   quic_index_share(flow, old);
   count(QUIC_MOVED);
-  open_flow(flow, old->route, datagram, length);
+  open_flow(flow, old->route, heard->bytes, heard->length);
   if (flow->state == FLOW_UNANSWERED) quic_lists_enter(flow, FLOW_MOVED);
   make_room();
 }
 
-static void begin(const struct quic_peer *peer, const struct packet *packet, uint32_t length) {
+static void begin(const struct heard *heard) {
   static struct flight flight;
-  if (length < MIN_CLIENT_DATAGRAM_BYTES || packet->destination.length < MIN_FIRST_ID_BYTES) {
+  if (heard->length < MIN_CLIENT_DATAGRAM_BYTES || heard->packet.destination.length < MIN_FIRST_ID_BYTES) {
     count(QUIC_STRAY);
     return;
   }
-  struct quic_flow *flow = create(peer, packet);
+  struct quic_flow *flow = create(heard->peer, &heard->packet);
   if (!flow) return;
   memset(&flight, 0, offsetof(struct flight, bytes));
-  decide(flow, &flight, datagram, length);
+  decide(flow, &flight, heard->bytes, heard->length);
   make_room();
 }
 
-static void negotiate(const struct quic_peer *peer, const struct packet *packet, uint32_t length) {
+static void negotiate(const struct heard *heard) {
   uint8_t answer[MAX_REFUSAL_BYTES];
-  const struct first_packet first = {packet->version, packet->destination, packet->source};
-  if (length < MIN_CLIENT_DATAGRAM_BYTES) {
+  const struct first_packet first = {heard->packet.version, heard->packet.destination, heard->packet.source};
+  if (heard->length < MIN_CLIENT_DATAGRAM_BYTES) {
     count(QUIC_STRAY);
     return;
   }
-  answer_with(peer, answer, refusal_negotiate(&first, answer));
+  answer_with(heard->peer, answer, refusal_negotiate(&first, answer));
   count(QUIC_UNKNOWN_VERSION);
 }
 
-static void pass_on(struct quic_flow *flow, const struct packet *packet, uint32_t length) {
-  bool is_answer = quic_flow_is_answered_by(flow, packet, datagram, length);
+static void pass_on(struct quic_flow *flow, const struct heard *heard) {
   flow->unheard = 0;
-  if (flow->state == FLOW_UNPROVEN && is_answer) quic_lists_enter(flow, FLOW_PROVEN);
+  if (flow->state == FLOW_UNPROVEN && quic_flow_is_answered_by(flow, &heard->packet, heard->bytes, heard->length))
+    quic_lists_enter(flow, FLOW_PROVEN);
   else if (flow->state >= FLOW_UNPROVEN && now_ms - flow->touched_ms >= TOUCH_MS) quic_lists_enter(flow, flow->state);
-  forward(flow, datagram, length);
+  quic_upload_add(flow, heard->bytes, heard->length);
 }
 
-static void hear(const struct quic_peer *peer, uint32_t length) {
-  struct packet packet = packet_read(datagram, length);
-  struct quic_flow *flow = quic_index_find(peer, &packet, datagram, length);
+static void hear(const struct heard *heard) {
+  const struct packet *packet = &heard->packet;
+  struct quic_flow *flow = quic_index_find(heard->peer, packet, heard->bytes, heard->length);
   const struct quic_flow *moved;
-  if (flow && flow->state != FLOW_UNDECIDED) pass_on(flow, &packet, length);
-  else if (flow) decide(flow, &flow->undecided->flight, datagram, length);
-  else if ((moved = quic_index_find_moved(peer, &packet, datagram, length))) move(peer, moved, &packet, length);
-  else if (packet.type == PACKET_INITIAL) begin(peer, &packet, length);
-  else if (packet.type == PACKET_UNKNOWN_VERSION) negotiate(peer, &packet, length);
+  if (flow && flow->state != FLOW_UNDECIDED) {
+    pass_on(flow, heard);
+    return;
+  }
+  /* What follows may end flows. */
+  quic_upload_flush();
+  if (flow) decide(flow, &flow->undecided->flight, heard->bytes, heard->length);
+  else if ((moved = quic_index_find_moved(heard->peer, packet, heard->bytes, heard->length))) move(heard, moved);
+  else if (packet->type == PACKET_INITIAL) begin(heard);
+  else if (packet->type == PACKET_UNKNOWN_VERSION) negotiate(heard);
   else count(QUIC_STRAY);
 }
 
+static uint32_t at_most(uint64_t one, uint64_t other) { return (uint32_t)(one < other ? one : other); }
+
 void quic_flows_heard(unsigned socket) {
   struct quic_peer peer;
-  for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
-    ssize_t size = quic_receive(socket, &peer, datagram, sizeof datagram);
-    if (size < 0) return;
-    hear(&peer, (uint32_t)size);
+  for (unsigned count = 0; count < DATAGRAMS_PER_TURN;) {
+    uint32_t segment, at = 0;
+    const uint8_t *bytes = quic_upload_room();
+    ssize_t size = quic_receive(socket, &peer, (uint8_t *)bytes, MAX_DATAGRAM_BYTES, &segment);
+    if (size < 0) break;
+    /* One without a byte is one. */
+    do {
+      uint32_t length = at_most(segment, (uint32_t)size - at);
+      hear(&(struct heard){&peer, bytes + at, length, packet_read(bytes + at, length)});
+      at += segment;
+      count++;
+    } while (at < (uint32_t)size);
   }
+  quic_upload_flush();
 }
-
-static uint32_t at_most(uint64_t one, uint64_t other) { return (uint32_t)(one < other ? one : other); }
 
 /* How much more may go to a client: nobody is to be flooded by an instance. */
 static uint32_t allowance_of(const struct quic_flow *flow) {

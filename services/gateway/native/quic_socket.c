@@ -72,10 +72,13 @@ static int adopt(const struct sockaddr_in6 *wanted, int given[], int given_count
 
 bool quic_socket_open(unsigned index, const char *host, uint16_t port, int given[], int given_count) {
   struct sockaddr_in6 address;
+  int on = 1;
   if (!parse_host(host, port, &address)) return errno = EADDRNOTAVAIL, false;
   int fd = adopt(&address, given, given_count);
   if (fd < 0) fd = open_bound(&address);
   if (fd < 0) return false;
+  /* Also of one that was given. */
+  setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on);
   if (!loop_watch(fd, EPOLLIN, (uint64_t)index << TAG_BITS | TAG_QUIC_SOCKET)) return close_with_errno(fd) >= 0;
   sockets[index] = fd;
   addresses[index] = address.sin6_addr;
@@ -106,13 +109,21 @@ unsigned quic_socket_descriptors(int fds[]) {
   return socket_count;
 }
 
-/* Room for the address that a datagram came to, or is to come from. */
+/* Room for the address that a datagram came to, and the size of those that the kernel has joined. */
 union origin {
   struct cmsghdr header;
-  char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+  char room[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(int))];
 };
 
-ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uint32_t capacity) {
+/* Of datagrams that the kernel has joined: the size of all but the last, which is as large or smaller. */
+static void read_segment(const struct cmsghdr *header, uint32_t *segment) {
+  int size;
+  if (header->cmsg_level != SOL_UDP || header->cmsg_type != UDP_GRO) return;
+  memcpy(&size, CMSG_DATA(header), sizeof size);
+  if (size > 0) *segment = (uint32_t)size;
+}
+
+ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uint32_t capacity, uint32_t *segment) {
   if (index >= socket_count) return -1;
   struct sockaddr_in6 from;
   union origin origin;
@@ -121,9 +132,11 @@ ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uin
                            .msg_control = &origin, .msg_controllen = sizeof origin};
   ssize_t size = recvmsg(sockets[index], &message, 0);
   if (size < 0) return -1;
+  *segment = (uint32_t)size;
   *peer = (struct quic_peer){.address = from.sin6_addr, .port = from.sin6_port, .socket = (uint8_t)index};
   for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
     struct in6_pktinfo info;
+    read_segment(at, segment);
     if (at->cmsg_level != IPPROTO_IPV6 || at->cmsg_type != IPV6_PKTINFO) continue;
     memcpy(&info, CMSG_DATA(at), sizeof info);
     peer->local = info.ipi6_addr;
@@ -131,42 +144,60 @@ ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uin
   return size;
 }
 
-/* Room for that and the size of datagrams that are joined. */
+/* Room for the address that datagrams are to come from, and their size where they are joined. */
 union outgoing {
   struct cmsghdr header;
   char room[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t))];
 };
 
-static bool send_joined(const struct quic_peer *peer, struct quic_batch batch) {
-  struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_addr = peer->address, .sin6_port = peer->port};
+static void put_control(struct msghdr *message, int level, int type, const void *data, size_t size) {
+  struct cmsghdr *header = (struct cmsghdr *)((char *)message->msg_control + message->msg_controllen);
+  *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type};
+  memcpy(CMSG_DATA(header), data, size);
+  message->msg_controllen += CMSG_SPACE(size);
+}
+
+/* To a client, or without one to where the socket leads; joined with one call. */
+static bool send_joined(int fd, const struct quic_peer *peer, struct quic_batch batch) {
+  struct sockaddr_in6 to = {.sin6_family = AF_INET6};
   union outgoing outgoing = {0};
-  struct in6_pktinfo info = {.ipi6_addr = peer->local};
-  uint16_t segment = (uint16_t)batch.segment;
-  bool is_joined = batch.length > batch.segment;
   struct iovec part = {(void *)batch.bytes, batch.length};
-  struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &part, .msg_iovlen = 1,
-                           .msg_control = &outgoing, .msg_controllen = sizeof outgoing};
-  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-  *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof info), .cmsg_level = IPPROTO_IPV6, .cmsg_type = IPV6_PKTINFO};
-  memcpy(CMSG_DATA(header), &info, sizeof info);
-  if (is_joined) {
-    header = CMSG_NXTHDR(&message, header);
-    *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof segment), .cmsg_level = SOL_UDP, .cmsg_type = UDP_SEGMENT};
-    memcpy(CMSG_DATA(header), &segment, sizeof segment);
-  } else {
-    message.msg_controllen = CMSG_SPACE(sizeof info);
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &outgoing};
+  if (peer) {
+    struct in6_pktinfo info = {.ipi6_addr = peer->local};
+    to.sin6_addr = peer->address;
+    to.sin6_port = peer->port;
+    message.msg_name = &to;
+    message.msg_namelen = sizeof to;
+    put_control(&message, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
   }
-  return sendmsg(sockets[peer->socket], &message, MSG_NOSIGNAL) >= 0 || errno == EAGAIN;
+  if (batch.length > batch.segment) {
+    uint16_t segment = (uint16_t)batch.segment;
+    put_control(&message, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment);
+  }
+  if (sendmsg(fd, &message, MSG_NOSIGNAL) >= 0) return true;
+  /* That nobody takes an earlier one was told now, and only once: sent again, it is told by the socket's event. */
+  return errno == ECONNREFUSED && sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
+}
+
+/* How many bytes went. What cannot be sent is lost, as datagrams are. */
+static uint32_t send_batch(int fd, const struct quic_peer *peer, struct quic_batch batch) {
+  if (send_joined(fd, peer, batch)) return batch.length;
+  if (errno == EAGAIN || batch.length <= batch.segment) return 0;
+  /* One is too large, or the way takes none that are joined: each by itself. */
+  uint32_t sent = 0;
+  for (uint32_t at = 0; at < batch.length; at += batch.segment) {
+    uint32_t left = batch.length - at, size = left < batch.segment ? left : batch.segment;
+    if (send_joined(fd, peer, (struct quic_batch){batch.bytes + at, size, size})) sent += size;
+  }
+  return sent;
 }
 
 void quic_answer(const struct quic_peer *peer, struct quic_batch batch) {
-  if (peer->socket >= socket_count || send_joined(peer, batch)) return;
-  /* One is too large, or the way takes none that are joined: each by itself. What cannot be sent is lost, as datagrams are. */
-  for (uint32_t at = 0; batch.length > batch.segment && at < batch.length; at += batch.segment) {
-    uint32_t left = batch.length - at, size = left < batch.segment ? left : batch.segment;
-    send_joined(peer, (struct quic_batch){batch.bytes + at, size, size});
-  }
+  if (peer->socket < socket_count) send_batch(sockets[peer->socket], peer, batch);
 }
+
+uint32_t quic_pass_on(int fd, struct quic_batch batch) { return send_batch(fd, NULL, batch); }
 
 ssize_t quic_receive_joined(int fd, uint8_t *bytes, uint32_t capacity, uint32_t *segment) {
   union {
@@ -178,12 +209,7 @@ ssize_t quic_receive_joined(int fd, uint8_t *bytes, uint32_t capacity, uint32_t 
   ssize_t size = recvmsg(fd, &message, 0);
   if (size < 0) return -1;
   *segment = (uint32_t)size;
-  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
-    int joined_size;
-    if (at->cmsg_level != SOL_UDP || at->cmsg_type != UDP_GRO) continue;
-    memcpy(&joined_size, CMSG_DATA(at), sizeof joined_size);
-    if (joined_size > 0) *segment = (uint32_t)joined_size;
-  }
+  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) read_segment(at, segment);
   return size;
 }
 

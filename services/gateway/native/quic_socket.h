@@ -22,8 +22,6 @@ int quic_socket_find(const struct in6_addr *address);
 /* Returns how many there are. */
 unsigned quic_socket_descriptors(int fds[]);
 
-/* The next datagram of a client; -1 where there is none now. */
-ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uint32_t capacity);
 /* Datagrams of `segment` bytes each, the last of them maybe less. */
 struct quic_batch {
   const uint8_t *bytes;
@@ -32,8 +30,12 @@ struct quic_batch {
 
 enum { MAX_BATCH_BYTES = 60 * 1024, MAX_BATCH_SEGMENTS = 64 };
 
+/* What has come from a client, in as many datagrams of `segment` bytes as the kernel has joined; -1 where nothing has. */
+ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uint32_t capacity, uint32_t *segment);
 /* Sends datagrams to a client, with one call where the kernel takes them so: at most the limits above. */
 void quic_answer(const struct quic_peer *peer, struct quic_batch batch);
+/* The same to the instance of a flow's socket. Returns how many bytes went. */
+uint32_t quic_pass_on(int fd, struct quic_batch batch);
 /* What has come from an instance, in as many datagrams as the kernel has joined; -1 with errno where nothing has. */
 ssize_t quic_receive_joined(int fd, uint8_t *bytes, uint32_t capacity, uint32_t *segment);
 /* A socket of its own for a flow, -1 with errno where there is none. */

@@ -6,6 +6,7 @@ import { until } from '../../testing/suite/world.ts';
 /** A UDP socket of a test, with what came to it. */
 export class Datagrams implements AsyncDisposable {
   readonly #socket: Socket;
+  #isClosed = false;
   readonly heard: { readonly bytes: Uint8Array; readonly from: RemoteInfo }[] = [];
 
   private constructor(socket: Socket) {
@@ -58,6 +59,8 @@ export class Datagrams implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#socket.close();
     await once(this.#socket, 'close');
   }
