@@ -75,18 +75,34 @@ async function openNginx(dir: string): Promise<Subject> {
   };
 }
 
-const DOWNLOADS: readonly { title: string; isJoined: number; goal: Goal }[] = [
-  { title: 'QUIC download, single datagrams', isJoined: 0, goal: { of: 'median', most: 0.72 } },
-  { title: 'QUIC download, the sender uses GSO', isJoined: 1, goal: { of: 'median', most: 0.25 } },
+interface Transfer {
+  readonly title: string;
+  readonly direction: 'down' | 'up';
+  /** Whether the sender joins datagrams for the kernel (GSO). */
+  readonly isJoined: boolean;
+  readonly goal?: Goal;
+}
+
+const TRANSFERS: readonly Transfer[] = [
+  {
+    ...{ title: 'QUIC download, single datagrams', direction: 'down', isJoined: false },
+    goal: { of: 'median', most: 0.72 },
+  },
+  {
+    ...{ title: 'QUIC download, the sender uses GSO', direction: 'down', isJoined: true },
+    goal: { of: 'median', most: 0.25 },
+  },
+  { title: 'QUIC upload, single datagrams', direction: 'up', isJoined: false },
+  { title: 'QUIC upload, the sender uses GSO', direction: 'up', isJoined: true },
 ];
 
-async function compareDownloads(figures: Figures, load: string, subjects: readonly Subject[]): Promise<void> {
-  for (const { title, isJoined, goal } of DOWNLOADS) {
+async function compareTransfers(figures: Figures, load: string, subjects: readonly Subject[]): Promise<void> {
+  for (const { title, direction, isJoined, goal } of TRANSFERS) {
     const perGb = subjects.map((): number[] => []);
     for (let round = 0; round <= ROUNDS; round++) {
       for (const [index, { port, pids }] of subjects.entries()) {
         const before = cpuSeconds(pids);
-        await run(load, ['down', port, hexOf(datagramFor(NAME)), MEGABYTES, isJoined]);
+        await run(load, [direction, port, hexOf(datagramFor(NAME)), MEGABYTES, isJoined ? 1 : 0]);
         // The first round is for caches.
         if (round > 0) perGb[index]!.push((cpuSeconds(pids) - before) / (MEGABYTES / 1000));
       }
@@ -96,7 +112,7 @@ async function compareDownloads(figures: Figures, load: string, subjects: readon
       figures.add(`${name}, CPU time of the proxy`, 's/GB', perGb[index]!);
     const [native = [], nginx] = perGb;
     const ratios = nginx && native.map((seconds, round) => seconds / nginx[round]!);
-    if (ratios) figures.add('native, CPU time to nginx', '', ratios, { goal });
+    if (ratios) figures.add('native, CPU time to nginx', '', ratios, goal ? { goal } : {});
   }
 }
 
@@ -214,7 +230,8 @@ export async function benchQuic(figures: Figures, dir: string): Promise<void> {
   await measureIdle(figures, native);
   await measureFirst(figures, load, { native, relay: stack.use(await openRelay(dir)) });
   const hasNginx = isThere(NGINX);
-  if (!hasNginx) tell('QUIC downloads: without nginx and its module stream there is nothing to compare with');
+  if (!hasNginx)
+    tell('QUIC downloads and uploads: without nginx and its module stream there is nothing to compare with');
   const subjects = hasNginx ? [native, stack.use(await openNginx(dir))] : [native];
-  await compareDownloads(figures, load, subjects);
+  await compareTransfers(figures, load, subjects);
 }
