@@ -55,7 +55,7 @@ Examples:
   $ skerry instance create --name web --allow 22,80 --wait
 
 Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unavailable or timed out,
-            6 a program ran and failed`,
+            6 a program ran and failed, 130 ended by Ctrl-C`,
     );
   const bind = createBind(host, setExitCode);
   addNetworkCommands(program, bind);
