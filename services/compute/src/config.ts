@@ -110,12 +110,12 @@ export const computeConfig = defineConfig(
     memoryMib: settings.optionalInteger(
       0,
       HARD_MEMORY_MIB_MAX,
-      'memory to offer; by default what is free at start, minus a reserve',
+      "memory to offer, in MiB; by default the machine's, minus 1 GiB and what programs may have",
     ),
     diskGib: settings.optionalInteger(
       0,
       HARD_DISK_GIB_MAX,
-      'disk space to offer; by default what is free at start, minus a reserve',
+      'disk space to offer, in GiB; by default what is free at start or used by instances, minus 5 GiB',
     ),
     accel: settings.choice(
       ['auto', 'kvm', 'tcg'],
