@@ -5,7 +5,7 @@ import { startStatus } from './status.ts';
 
 export { describeApi } from './http/api.ts';
 
-/** Network status: whether every service answers, now and over the last week. */
+/** Network status: whether every service answers, now, over the last week and day by day for a year. */
 export const statusService: Service<StatusConfig> = {
   name: 'status',
   summary: 'checks every service of the network and shows how they have been doing',
