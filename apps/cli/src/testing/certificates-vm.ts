@@ -25,7 +25,8 @@ import { endAllOf, findProcesses } from './processes.ts';
 import { say, skerry, succeed, until } from './shell.ts';
 
 const DOMAIN = 'apps.test';
-const [NEAR, FAR] = ['fd00:ace::1', 'fd00:ace::2'];
+/** Of documentation (RFC 3849), as any address of the Internet: guests reach no private ones. */
+const [NEAR, FAR] = ['2001:db8:ace::1', '2001:db8:ace::2'];
 const GATEWAY = { http: 8080, https: 8443 };
 const SOON_MS = 120_000;
 
