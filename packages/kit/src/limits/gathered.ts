@@ -18,8 +18,12 @@ export function gathered<T>(
   const waiting = new Map<string, PromiseWithResolvers<T | undefined>>();
   let underWay = 0;
   const askNext = async (): Promise<void> => {
-    const asked = [...waiting].slice(0, keysMax);
-    for (const [key] of asked) waiting.delete(key);
+    const asked: (readonly [string, PromiseWithResolvers<T | undefined>])[] = [];
+    for (const entry of waiting) {
+      if (asked.length === keysMax) break;
+      asked.push(entry);
+      waiting.delete(entry[0]);
+    }
     underWay++;
     try {
       const found = await ask(asked.map(([key]) => key));
