@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { joined } from '../../tls/testing/hello.ts';
 import { NAME_A, NAME_B, until } from '../testing/suite/world.ts';
-import { Datagrams } from './testing/datagrams.ts';
+import { assertSame, Datagrams } from './testing/datagrams.ts';
 import {
   hello,
   INSTANCE,
@@ -85,7 +85,7 @@ describe('what clients send over QUIC', () => {
     await sendAtOnce(world, client, datagrams);
     for (const flow of FLOWS) {
       const wanted = turns.filter(({ own }) => own === flow.own).flatMap(({ run }) => run);
-      assert.deepEqual(await instanceOf(world, flow).take(wanted.length), wanted);
+      assertSame(await instanceOf(world, flow).take(wanted.length), wanted);
     }
     await until(() => world.count('stray') === 1);
     const bytes = turns.flatMap(({ run }) => run).reduce((sum, one) => sum + one.length, 0);
@@ -101,7 +101,7 @@ describe('what clients send over QUIC', () => {
     const run = upload()[0]!.run;
     const datagrams = Array.from({ length: REPEATS }, () => run).flat();
     await sendAtOnce(front, client, datagrams);
-    assert.deepEqual(await world.instanceA.take(datagrams.length), datagrams);
+    assertSame(await world.instanceA.take(datagrams.length), datagrams);
   });
 
   test('an instance that is gone ends its flow, and none that came with it', async () => {

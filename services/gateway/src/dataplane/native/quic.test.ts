@@ -8,7 +8,7 @@ import { cryptoFrame, initialDatagram, longHead, padded } from '../../quic/testi
 import { helloMessage, joined } from '../../tls/testing/hello.ts';
 import type { QuicOutcome } from '../figures.ts';
 import { ADDRESS_A, NAME_A, NAME_B, NAME_DEAD, NAME_UNKNOWN, until } from '../testing/suite/world.ts';
-import { Datagrams } from './testing/datagrams.ts';
+import { assertSame, Datagrams } from './testing/datagrams.ts';
 import { CLIENT, hello, INSTANCE, id, instanceInitial, openQuicWorld, short } from './testing/quic-world.ts';
 
 /** Fits into any buffer of a socket. */
@@ -184,7 +184,7 @@ describe('QUIC by name', () => {
     const sizes = Array.from({ length: 6 }, () => runs).flat();
     const sent = sizes.map((size, number) => new Uint8Array(size).fill(number % 128));
     for (const bytes of sent) world.instanceA.send(bytes, from.port, from.address);
-    assert.deepEqual(await client.take(sent.length), sent);
+    assertSame(await client.take(sent.length), sent);
   });
 
   test('a client that moves goes on: by an id that the instance chose, or where all from its address go to one', async () => {

@@ -1,7 +1,14 @@
+import assert from 'node:assert/strict';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { until } from '../../testing/suite/world.ts';
+
+const hexOf = (all: readonly Uint8Array[]) => all.map((bytes) => Buffer.from(bytes).toString('hex'));
+
+/** A line each: to show how two lists of long arrays differ, byte for byte, takes gigabytes. */
+export const assertSame = (found: readonly Uint8Array[], wanted: readonly Uint8Array[]) =>
+  assert.deepEqual(hexOf(found), hexOf(wanted));
 
 /** A UDP socket of a test, with what came to it. */
 export class Datagrams implements AsyncDisposable {
