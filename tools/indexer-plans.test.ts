@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import type pg from 'pg';
 import { fillIndexer, listQuestions } from '../bench/indexer/queries.ts';
 import { explain, type Query } from '../bench/measure/queries.ts';
-import { createIndexerDatabase } from '../packages/indexer/src/testing/setup.ts';
+import { listEvents } from '../packages/indexer/src/read/events.ts';
+import { createIndexerDatabase, NETWORK, OTHER, TOKEN } from '../packages/indexer/src/testing/setup.ts';
 
 const BLOCKS = 50;
 const ROWS = /^indexer_(events|transactions)_n/;
@@ -53,4 +54,28 @@ test('no filter of indexed events and transactions reads a whole partition', asy
     client.release();
   }
   assert.ok(plans >= 30, `${plans} plans`);
+});
+
+test('what thousands of events have is counted up to a thousand, and no further', async () => {
+  await using database = await createIndexerDatabase();
+  const { pool } = database;
+  await fillIndexer(pool, BLOCKS);
+  // One event of each block has each value; of ten values one is the other contract's.
+  const list = (values: number, contract?: string, page = { limit: 20, offset: 0 }) => {
+    const args = Array.from({ length: values }, (_, value) => JSON.stringify({ value: `${value}` }));
+    return listEvents(pool, NETWORK, { args, contract }, page);
+  };
+  const count = async (...asked: Parameters<typeof list>) => {
+    const { total, totalIsExact } = (await list(...asked))!;
+    return { total, totalIsExact };
+  };
+  assert.deepEqual(await count(40), { total: 1_000, totalIsExact: false });
+  assert.deepEqual(await count(40, TOKEN), { total: 1_000, totalIsExact: false });
+  assert.deepEqual(await count(40, OTHER), { total: 4 * BLOCKS, totalIsExact: true });
+  assert.deepEqual(await count(19), { total: 19 * BLOCKS, totalIsExact: true });
+  const deep = (await list(40, undefined, { limit: 20, offset: 39 * BLOCKS }))!;
+  assert.deepEqual(
+    [deep.items.length, deep.items[0]!.block_number, deep.total, deep.totalIsExact],
+    [20, 1, 40 * BLOCKS, true],
+  );
 });

@@ -60,9 +60,11 @@ export async function readMatches(
       continue;
     }
     const part = { limit: page.limit - rows.length, offset: cursor ? 0 : Math.max(0, page.offset - total) };
-    const found = await readLook(client, { ...selection, range: look }, part);
+    const enough = part.limit === 0 ? COUNTED_MAX - total : undefined;
+    const found = await readLook(client, { ...selection, range: look }, part, enough);
     seen += found.all;
     total += found.total;
+    if (found.total === enough) return { rows, total, totalIsExact: false };
     if (seen > MATCHES_MAX)
       return { rows: await readOrdered(client, selection, page), total, totalIsExact: false };
     rows.push(...found.rows);
@@ -74,11 +76,15 @@ type Counted<R> = R & { readonly all: number; readonly total: number };
 
 const isRow = (row: Row | { block_number: null }): row is Row => row.block_number !== null;
 
-/** @returns `all` rows with the arguments that are in the blocks, `total` of them in the selection */
+/**
+ * @param enough rows of the selection to look at; undefined for all, which a page needs
+ * @returns `all` rows with the arguments that are in the blocks, `total` of them in the selection
+ */
 async function readLook(
   client: pg.PoolClient,
   selection: Selection,
   page: Page,
+  enough: number | undefined,
 ): Promise<{ all: number; total: number; rows: Row[] }> {
   const { table, contractId, eventIds, args, range } = selection;
   const parameters: unknown[] = [];
@@ -91,16 +97,19 @@ async function readLook(
   ].join(' ');
   const inBounds = conditionsOf({ ...selection, args: undefined, cursor: undefined }, parameters);
   const onPage = conditionsOf({ ...selection, args: undefined }, parameters);
-  // One row without a row of the table where the page is empty.
+  const counted = add(enough ?? null);
+  // One row without a row of the table where the page is empty. What was enough ends the reading of `found`, too.
   const { rows } = await client.query<Counted<Row> | Counted<{ block_number: null }>>(
     `with found as materialized (
        select block_number, log_index, contract_id, event_id, "timestamp" from ${table}
        where ${matching} and ${inRange} limit ${MATCHES_MAX + 1}),
-     matched as (select block_number, log_index, "timestamp" from found where ${kind} ${inBounds}),
+     matched as (select block_number, log_index, "timestamp" from found where ${kind} ${inBounds}
+       limit ${counted}::bigint),
      chosen as (select block_number, log_index from matched where ${onPage} ${ORDER}
        limit ${add(page.limit)} offset ${add(page.offset)}),
      page as (select ${ROW} from ${table} join chosen using (block_number, log_index) where ${inRange})
-     select (select count(*) from found) as all, (select count(*) from matched) as total, page.*
+     select (select count(*) from matched) as total, page.*,
+       case when (select count(*) from matched) = ${counted}::bigint then 0 else (select count(*) from found) end as all
      from (select) one left join page on true ${ORDER}`,
     parameters,
   );
