@@ -114,6 +114,31 @@ describe('sending', () => {
     }
   });
 
+  test('each request says what its URL and its delivery say, and nothing of the one before', async () => {
+    const got: unknown[] = [];
+    const server = createHttpServer(({ method, url, headers: { connection: _, ...headers } }, response) => {
+      got.push({ method, url, headers });
+      response.writeHead(204).end();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const sender = createSender(local);
+    const url = new URL(`http://127.0.0.1:${port}/a b/?c=d&e#f`);
+    const first = { ...HEADERS, 'webhook-id': 'evt_1', 'webhook-attempt': '1' };
+    const second = { ...HEADERS, 'webhook-id': 'evt_2' };
+    for (const headers of [first, second]) assert.ok((await sender.send(url, headers, '{}')).ok);
+    const host = `127.0.0.1:${port}`;
+    assert.deepEqual(
+      got,
+      [first, second].map((headers) => ({
+        ...{ method: 'POST', url: '/a%20b/?c=d&e', headers: { host, ...headers } },
+      })),
+    );
+    sender.close();
+    server.close();
+    await once(server, 'close');
+  });
+
   test('redirects are failures and are not followed', async () => {
     await using inside = await startReceiver();
     await using receiver = await startReceiver();
