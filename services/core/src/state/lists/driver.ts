@@ -21,6 +21,8 @@ export interface Driver {
   readonly index: string | undefined;
   /** The filtered properties with labels that the index answers. */
   readonly answers: readonly PropertyName[];
+  /** Whether the index tells without the row which messages fit. */
+  readonly isCovering?: boolean;
   /** In the index's order. */
   readonly prefix: readonly Prefix[];
   /** A condition of the index beside those on its columns. */
@@ -46,14 +48,31 @@ function prefixOf(filter: MessageFilter, property: PropertyName): Prefix | undef
   return values && { property, column: many ? 'tag' : column, type, values };
 }
 
+/** Every index ends with them. */
+const CARRIED_BY_ALL: readonly string[] = ['time', 'item_hash'] satisfies ListColumn[];
+/** What each scan of an index of lists is of anyway (usesOf). */
+const IN_FORCE: PropertyName = 'statuses';
+
+/** Whether an index has the columns of everything that a filter asks for. */
+function isCovering(filter: MessageFilter, { on, carries = [] }: Index): boolean {
+  const columns = new Set<string>([...on, ...carries].map((one) => propertyOf(one).column));
+  return PROPERTY_NAMES.every((name) => {
+    const { column, at } = propertyOf(name);
+    if (filter[name] === undefined || name === IN_FORCE) return true;
+    return at === undefined && (columns.has(column) || CARRIED_BY_ALL.includes(column));
+  });
+}
+
 /** undefined: the filter lacks what the index begins with. */
-function driverOf(filter: MessageFilter, { name, on, isShared }: Index): Driver | undefined {
+function driverOf(filter: MessageFilter, made: Index): Driver | undefined {
+  const { name, on, isShared } = made;
   const prefix = on.map((property) => prefixOf(filter, property)).filter((one) => one !== undefined);
   if (filter[on[0]!] === undefined || prefix.length < on.length) return undefined;
   return {
     table: prefix[0]!.column === 'tag' ? 'message_tags' : 'messages',
     index: isShared ? undefined : name,
     answers: on.filter((one) => filter[one] !== undefined && propertyOf(one).letter !== undefined),
+    isCovering: isCovering(filter, made),
     prefix,
   };
 }

@@ -14,7 +14,7 @@ import { listByConfirmation } from './by-confirmation.ts';
 import { totalMessages } from './count.ts';
 import { columnsFor, listFitting, matcherOf, type Row } from './matcher.ts';
 import { listMessages } from './messages.ts';
-import { INDEXES, type MessageFilter, PROPERTY_NAMES, propertyOf } from './properties.ts';
+import { INDEXES, type MessageFilter, PROPERTY_NAMES, type PropertyName, propertyOf } from './properties.ts';
 import { numberShapes, shapeKeyOf } from './shapes.ts';
 import {
   BLOCKS,
@@ -241,10 +241,11 @@ describe('lists', () => {
         pg_get_expr(i.indpred, i.indrelid) as terms
       from pg_index i join pg_class c on c.oid = i.indexrelid join pg_attribute a on a.attrelid = c.oid
       where i.indpred is not null group by c.relname, i.indpred, i.indrelid`.execute(database.kysely);
-    for (const { name, on, isShared } of INDEXES) {
+    const columnOf = (property: PropertyName) => (property === 'tags' ? 'tag' : propertyOf(property).column);
+    for (const { name, on, carries = [], isShared } of INDEXES) {
       const { columns, terms } = rows.find((row) => row.name === name)!;
-      const own = on.map((property) => (property === 'tags' ? 'tag' : propertyOf(property).column));
-      assert.deepEqual(columns, [...own, 'time', 'item_hash'], name);
+      const own = [...on.map(columnOf), 'time', 'item_hash', ...carries.map(columnOf)];
+      assert.deepEqual(columns, own, name);
       assert.equal(terms.includes(`'${name}'`), !isShared, `${name} says its name`);
     }
   });
@@ -259,6 +260,22 @@ describe('lists', () => {
     await assert.rejects(sleep, { code: 'LIST_TOO_COSTLY' });
     assert.equal(await withTimeLimit(kysely, limitOf, 20_000), '20s');
     assert.equal(await limitOf(kysely), before);
+  });
+
+  test('a list is neither compiled first nor shared out, whatever the server would do', async () => {
+    const settingsOf = async (db: typeof database.kysely) =>
+      (
+        await sql<{ value: string }>`select setting as value from pg_settings
+        where name in ('jit', 'max_parallel_workers_per_gather') order by name`.execute(db)
+      ).rows.map(({ value }) => value);
+    await database.kysely.connection().execute(async (db) => {
+      await sql`select set_config('jit', 'on', false), set_config('max_parallel_workers_per_gather', '2', false)`.execute(
+        db,
+      );
+      assert.deepEqual(await withTimeLimit(db, settingsOf), ['off', '0']);
+      assert.deepEqual(await settingsOf(db), ['on', '2']);
+      await sql`reset all`.execute(db);
+    });
   });
 
   test('each property alone, and with each other', async () => {

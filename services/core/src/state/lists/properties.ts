@@ -160,17 +160,19 @@ export interface Index {
   readonly name: string;
   /** The properties of its columns, in their order. Tags are in `message_tags`, where each is a row. */
   readonly on: readonly PropertyName[];
+  /** Further properties that it carries: what is filtered by them is told without the row (migrations/021). */
+  readonly carries?: readonly PropertyName[];
   /** Others than lists use it, too: it is the planner's to choose. */
   readonly isShared?: true;
 }
 
 /** Those that answer more of a filter first. */
 export const INDEXES: readonly Index[] = [
-  { name: 'message_tags_by_sender', on: ['tags', 'addresses', 'types'] },
-  { name: 'message_tags_by_channel', on: ['tags', 'channels', 'types'] },
+  { name: 'message_tags_by_sender', on: ['tags', 'addresses', 'types'], carries: ['channels', 'shapes'] },
+  { name: 'message_tags_by_channel', on: ['tags', 'channels', 'types'], carries: ['shapes'] },
   { name: 'message_tags_by_shape', on: ['tags', 'shapes'] },
-  { name: 'messages_by_sender_channel', on: ['addresses', 'channels', 'types'] },
-  { name: 'messages_by_sender_shape', on: ['addresses', 'shapes'] },
+  { name: 'messages_by_sender_channel', on: ['addresses', 'channels', 'types'], carries: ['shapes'] },
+  { name: 'messages_by_sender_shape', on: ['addresses', 'shapes'], carries: ['channels'] },
   { name: 'messages_by_channel_shape', on: ['channels', 'shapes'] },
   { name: 'message_tags_by_tag', on: ['tags', 'types'] },
   { name: 'messages_by_subject', on: ['subjects', 'types'], isShared: true },
