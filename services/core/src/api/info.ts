@@ -20,18 +20,23 @@ const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
 type Used = Pick<Rooms, 'network' | 'settings' | 'nodeAddress' | 'proveKey' | 'trust' | 'health' | 'metrics'>;
 
+const LOOPBACK = ['127.0.0.1', '::1'];
+
+/** How the place is spelled that a connection leads to: by its address, and by the name that loopback has everywhere. */
+function placesAt({ localAddress, localPort }: Pick<Socket, 'localAddress' | 'localPort'>): string[] {
+  if (localAddress === undefined) return [];
+  const address = spellAddress(localAddress);
+  const hosts = [address.includes(':') ? `[${address}]` : address];
+  if (LOOPBACK.includes(address)) hosts.push('localhost');
+  return hosts.map((host) => parseNodeUrl(`http://${host}:${localPort}`));
+}
+
 /**
  * The place that a proof is for: one that the operator named or the one that the connection leads to, whatever the request
  * calls it. So whoever passes the question on gets a proof for another place than its own. Throws INVALID_PARAMETERS.
  */
-function placeOf(
-  asked: string | undefined,
-  urls: readonly string[],
-  { localAddress, localPort }: Pick<Socket, 'localAddress' | 'localPort'>,
-): string {
-  const host = spellAddress(localAddress ?? '');
-  const own = [...urls];
-  if (host !== '') own.push(parseNodeUrl(`http://${host.includes(':') ? `[${host}]` : host}:${localPort}`));
+function placeOf(asked: string | undefined, urls: readonly string[], socket: Socket): string {
+  const own = [...urls, ...placesAt(socket)];
   const place = own.find((one) => one === asked) ?? own[0];
   if (place === undefined)
     throw new AppError('INVALID_PARAMETERS', 'this connection has no address to prove the key at');
