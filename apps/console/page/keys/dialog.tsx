@@ -43,7 +43,7 @@ const Ask = ({ asked }: { readonly asked: Question }) => {
   const { by, text, about } = asked;
   return (
     <>
-      <h2 id="asked-title">
+      <h2 id="asked-title" tabIndex={-1}>
         <Safe text={about.title} limit={120} />
       </h2>
       {about.isKnown ? null : (
@@ -88,6 +88,8 @@ export function SignDialog() {
     // The keyboard goes on from where the reader was.
     const before = document.activeElement;
     if (!box.current?.open) box.current?.showModal();
+    // Else the browser scrolls to the first button, past what is to be read first.
+    document.getElementById('asked-title')?.focus();
     return () => {
       if (before instanceof HTMLElement && before !== document.body) before.focus();
       // What began it may be disabled until it is done.

@@ -8,7 +8,7 @@ import { bytes, clock, duration, latency, mebibytes, pieces, relative, short } f
 import { measuredHistory, SCORE_PARTS, scoreHistory } from './history.ts';
 import { chainQueryOf } from './queries/chain-query.ts';
 import { fields, list, maybe, number, record, rows, text, Unreadable } from './read.ts';
-import { linkTo, parseRoute } from './route.ts';
+import { linkTo, parseRoute, placeIn } from './route.ts';
 import { sortBy } from './sort.ts';
 import { EventText, Rate, Ring } from './stream.ts';
 
@@ -40,6 +40,14 @@ test('an address is read as it was written', () => {
   assert.deepEqual(parseRoute(written), { parts: ['nodes', 'a/b c'], query: { sort: 'score', by: 'x&y' } });
   assert.deepEqual(parseRoute(''), { parts: [], query: {} });
   assert.deepEqual(parseRoute('#/%E0%A4%A'), { parts: ['%E0%A4%A'], query: {} });
+});
+
+test('the way back that a link names stays within the page', () => {
+  const place = linkTo(['create', 'a/b'], { x: '1' });
+  assert.equal(placeIn(place), place);
+  assert.equal(placeIn('#/"><script>'), '#/%22%3E%3Cscript%3E');
+  for (const elsewhere of [undefined, '', 'javascript:alert(1)', 'https://example.org/', '//example.org'])
+    assert.equal(placeIn(elsewhere), undefined);
 });
 
 describe('numbers and times as people read them', () => {

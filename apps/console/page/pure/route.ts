@@ -30,3 +30,10 @@ export function linkTo(
   const asked = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
   return `#/${parts.map(encodeURIComponent).join('/')}${asked}`;
 }
+
+/** The same place within the page, whatever somebody put into a link; undefined where it is none. */
+export function placeIn(hash: string | undefined): string | undefined {
+  if (!hash?.startsWith('#/')) return undefined;
+  const { parts, query } = parseRoute(hash);
+  return linkTo(parts, query);
+}

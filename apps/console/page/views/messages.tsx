@@ -42,8 +42,8 @@ const columnsOf = (checkOf: (row: TellableMessage) => Check): readonly Column<Me
   {
     name: 'type',
     title: 'Type',
-    sort: ({ type }) => type,
-    cell: ({ type }) => <Safe text={type} limit={32} />,
+    sort: (row) => checkOf(row).postType ?? row.type,
+    cell: (row) => <Safe text={checkOf(row).postType ?? row.type} limit={32} />,
   },
   {
     name: 'hash',

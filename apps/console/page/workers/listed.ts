@@ -35,8 +35,11 @@ function differenceOf(told: ToldMessage, signed: VerifiedMessage): string | unde
 function judgeOne(told: ToldMessage): Judged {
   const itemHash = told.item_hash;
   try {
-    const message = differenceOf(told, verifyShared(told.shared, ANY_TIME));
-    return { itemHash, failure: message === undefined ? undefined : { code: 'HASH_MISMATCH', message } };
+    const signed = verifyShared(told.shared, ANY_TIME);
+    const message = differenceOf(told, signed);
+    if (message !== undefined) return { itemHash, failure: { code: 'HASH_MISMATCH', message } };
+    const { type: postType } = fieldsOf(signed.type === 'POST' ? signed.content : undefined);
+    return { itemHash, failure: undefined, postType: typeof postType === 'string' ? postType : undefined };
   } catch (error) {
     const { code, message } =
       error instanceof AppError ? error : { code: 'INVALID_ENVELOPE', message: String(error) };

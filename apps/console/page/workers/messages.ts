@@ -94,6 +94,8 @@ export interface Judged {
   readonly itemHash: string;
   /** Undefined where the signature is right. */
   readonly failure: { readonly code: string; readonly message: string } | undefined;
+  /** Of a post whose signature is right, as its sender calls it. */
+  readonly postType?: string | undefined;
 }
 
 /** Whether a list shows the content that was signed: beside that of an envelope it says whose it is, and of when. */

@@ -89,6 +89,7 @@ async function sign(page: Page, begin: string): Promise<string> {
   const dialog = page.locator('dialog.sign');
   await button(page, 'Sign').waitFor();
   const said = await dialog.innerText();
+  assert.equal(await dialog.evaluate(({ scrollTop }) => scrollTop), 0, 'it begins with what is to be read');
   await button(page, 'Sign').click();
   return said;
 }
@@ -155,8 +156,12 @@ async function makeKey(page: Page, core: string): Promise<string> {
   await cdp.send('WebAuthn.addVirtualAuthenticator', {
     options: { ...options, ...able, automaticPresenceSimulation: true },
   });
-  await page.goto(`${core}/#/keys`);
+  await page.goto(`${core}/#/create`);
+  await page.getByRole('link', { name: 'choose a wallet or make a key' }).click();
   await button(page, 'Make a key').click();
+  await page.getByRole('link', { name: 'Go on where you were' }).click();
+  await page.getByRole('heading', { name: 'Create a machine' }).waitFor();
+  await page.goBack();
   await button(page, 'A passkey').click();
   await page.getByText('key behind a passkey').waitFor();
   await page.getByText('Export it').click();

@@ -19,6 +19,8 @@ export interface Check {
   readonly mark: 'proven' | 'waiting' | 'wrong' | 'said';
   /** What is wrong with it. */
   readonly failure: string | undefined;
+  /** Of a post that was checked, as its sender calls it. */
+  readonly postType?: string | undefined;
 }
 
 const known = new Map<string, Judged>();
@@ -64,7 +66,8 @@ function checkOf(row: TellableMessage): Check {
   if (!hasBody(row)) return { mark: 'said', failure: undefined };
   const judged = known.get(keyOf(row));
   if (!judged) return { mark: 'waiting', failure: undefined };
-  return { mark: judged.failure ? 'wrong' : 'proven', failure: judged.failure?.message };
+  const { failure, postType } = judged;
+  return { mark: failure ? 'wrong' : 'proven', failure: failure?.message, postType };
 }
 
 /** Has the lines that are shown checked, the first ones first. Gives what was found of each. */

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../data/failure.ts';
 import { identity } from '../../data/identity.ts';
+import { route } from '../../data/place.ts';
 import {
   keepBehindPasskey,
   keepBehindPassphrase,
@@ -16,7 +17,7 @@ import { Badge, Facts, Hash, Panel, Time } from '../../parts/basic.tsx';
 import { Form } from '../../parts/form.tsx';
 import { Empty, Failed } from '../../parts/states.tsx';
 import { passphraseFault } from '../../pure/owner/passphrase.ts';
-import { linkTo } from '../../pure/route.ts';
+import { linkTo, placeIn } from '../../pure/route.ts';
 
 /** Runs one thing at a time, and tells why it failed. */
 function useDoing() {
@@ -129,6 +130,7 @@ function Keep({ address, onKept }: { readonly address: string; readonly onKept: 
 function Mine({ kept, onKept }: { readonly kept: readonly KeptKey[]; readonly onKept: () => void }) {
   const me = identity.value;
   if (!me) return null;
+  const back = placeIn(route.value.query.back);
   const isKept = kept.some(({ address }) => address === me.address);
   return (
     <Panel title="Who you are" aside={<Badge tone="good">{me.name}</Badge>} wide>
@@ -147,6 +149,13 @@ function Mine({ kept, onKept }: { readonly kept: readonly KeptKey[]; readonly on
           ],
         ]}
       />
+      {back === undefined ? null : (
+        <p class="actions">
+          <a class="primary" href={back}>
+            Go on where you were
+          </a>
+        </p>
+      )}
       {me.place === 'browser' && !isKept ? <Keep address={me.address} onKept={onKept} /> : null}
       {me.place === 'browser' ? <Export /> : null}
       <div class="actions">
