@@ -21,6 +21,11 @@ const aborted = (signal: AbortSignal) =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
+/** The lease has ended, or the work; where the node ends nobody is told. */
+function tellEnded(held: AbortSignal, { role, signal, log }: LeadOptions): void {
+  if (!signal.aborted) log.warn({ role, why: held.reason?.message }, 'this process does not lead any more');
+}
+
 /** Works until the lease or the node ends. */
 async function work(held: AbortSignal, { signal }: LeadOptions, begin: BeginLeading, onBegun: () => void) {
   const ended = AbortSignal.any([signal, held]);
@@ -46,7 +51,7 @@ async function keepLeading(options: LeadOptions, begin: BeginLeading): Promise<v
       await lease.pass(restMs).catch(() => {});
       await pause(restMs, signal);
     }
-    if (!signal.aborted) log.warn({ role }, 'this process does not lead any more');
+    tellEnded(held, options);
   }
 }
 
@@ -62,7 +67,10 @@ export function lead(
   if (!first) return { begun: Promise.resolve(), ended: keepLeading(options, begin) };
   const { promise: begun, resolve, reject } = Promise.withResolvers<void>();
   const ended = work(first, options, begin, resolve).then(
-    () => keepLeading(options, begin),
+    () => {
+      tellEnded(first, options);
+      return keepLeading(options, begin);
+    },
     // A node that cannot do at its start what its settings say does not start.
     (error) => reject(error),
   );

@@ -5,6 +5,7 @@ import type { Schema } from '../../store/schema.ts';
 const LEASE_MS = 5_000;
 /** Whoever leads stops this much before, counted by its own machine: what it has begun has that long to end. */
 const MARGIN_MS = 1_500;
+const NOT_RENEWED = `the database was not reached within ${LEASE_MS - MARGIN_MS} ms`;
 
 /**
  * The right to lead, of one process at a time: a row that is renewed every second. Not an advisory lock, which belongs to a
@@ -26,7 +27,7 @@ export class Lease {
     this.#holder = holder;
   }
 
-  /** Ends when this process leads no more; undefined where it does not lead. */
+  /** Ends when this process leads no more, with an AbortError that says why; undefined where it does not lead. */
   get held(): AbortSignal | undefined {
     return this.#held?.signal;
   }
@@ -42,9 +43,10 @@ export class Lease {
       where leases.holder = excluded.holder or leases.until < clock_timestamp()
       returning holder`.execute(this.#db);
     const leftMs = askedMs + LEASE_MS - MARGIN_MS - performance.now();
-    if (rows.length === 0 || leftMs <= 0) return this.#lose();
+    if (rows.length === 0) return this.#lose('another process leads');
+    if (leftMs <= 0) return this.#lose(NOT_RENEWED);
     clearTimeout(this.#expiry);
-    this.#expiry = setTimeout(() => this.#lose(), leftMs).unref();
+    this.#expiry = setTimeout(() => this.#lose(NOT_RENEWED), leftMs).unref();
     if (this.#held) return;
     this.#held = new AbortController();
     for (const tell of this.#waiting.splice(0)) tell();
@@ -64,13 +66,13 @@ export class Lease {
   /** Another process may lead at once, and this one after a while, where no other does. */
   async pass(restMs: number): Promise<void> {
     this.#restsUntilMs = performance.now() + restMs;
-    this.#lose();
+    this.#lose('its work cannot be done');
     await sql`delete from leases where name = ${this.#name} and holder = ${this.#holder}`.execute(this.#db);
   }
 
-  #lose(): void {
+  #lose(why: string): void {
     clearTimeout(this.#expiry);
-    this.#held?.abort();
+    this.#held?.abort(new DOMException(why, 'AbortError'));
     this.#held = undefined;
   }
 }

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { pino } from 'pino';
 import type { Schema } from '../../store/schema.ts';
 import { MIGRATIONS } from '../../testing/core.ts';
 import { lead } from './lead.ts';
@@ -122,6 +123,31 @@ describe('processes of one node', () => {
     where.stop.abort();
     await Promise.all([first.ended, second.ended]);
     assert.equal(did.at(-1), 'two ends');
+  });
+
+  test('it is told each time that a process leads no more, and why', async () => {
+    await using where = await place();
+    const { signal } = where.stop;
+    const [one, two] = [await where.join(), await where.join()];
+    const told: string[] = [];
+    const sink = { write: (line: string) => void told.push(JSON.parse(line).why ?? 'leads') };
+    const work = async () => ({ [Symbol.asyncDispose]: async () => {} });
+    const options = { role: 'write', lease: one.leaseOf('write')!, signal, log: pino({}, sink) } as const;
+    const leading = lead(options, work);
+    await leading.begun;
+    for (let times = 1; times <= 2; times++) {
+      await where.age(one, 20);
+      await two.beat();
+      await one.beat();
+      await until('one has lost it', async () => told.length === 2 * times - 1);
+      await where.age(two, 20);
+      await one.beat();
+      await until('one leads again', async () => told.length === 2 * times);
+    }
+    const lost = 'another process leads';
+    assert.deepEqual(told, [lost, 'leads', lost, 'leads']);
+    where.stop.abort();
+    await leading.ended;
   });
 
   test('who cannot begin at its start does not start; who cannot later lets another one', async () => {
