@@ -2,6 +2,9 @@
 
 #include <time.h>
 
+/* The kernel adds some 50 us. */
+enum { REST_NS = 50 * 1000 };
+
 uint32_t now_ms;
 static int epoll_fd;
 
@@ -28,6 +31,11 @@ static bool control(int operation, int fd, uint32_t events, uint64_t data) {
 bool loop_watch(int fd, uint32_t events, uint64_t data) { return control(EPOLL_CTL_ADD, fd, events, data); }
 bool loop_change(int fd, uint32_t events, uint64_t data) { return control(EPOLL_CTL_MOD, fd, events, data); }
 void loop_forget(int fd) { control(EPOLL_CTL_DEL, fd, 0, 0); }
+
+void loop_rest(void) {
+  const struct timespec rest = {0, REST_NS};
+  nanosleep(&rest, NULL);
+}
 
 int loop_wait(struct epoll_event *events, int count, int wait_ms) {
   int ready = epoll_wait(epoll_fd, events, count, wait_ms);

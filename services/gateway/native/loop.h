@@ -14,5 +14,7 @@ bool loop_open(void);
 bool loop_watch(int fd, uint32_t events, uint64_t data);
 bool loop_change(int fd, uint32_t events, uint64_t data);
 void loop_forget(int fd);
+/* Lets events gather for some 0.1 ms. */
+void loop_rest(void);
 /* As epoll_wait(2); the clock is read behind it. */
 int loop_wait(struct epoll_event *events, int count, int wait_ms);

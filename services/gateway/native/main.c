@@ -11,6 +11,7 @@
 #include "quic_flows.h"
 #include "quic_handover.h"
 #include "quic_lists.h"
+#include "quic_turn.h"
 #include "relay.h"
 #include "stats.h"
 
@@ -59,6 +60,7 @@ static void run(void) {
     listen_resume_when_due();
     conns_turn_ended();
     quic_lists_turn_ended();
+    if (quic_turn_ended() && !conns_want_another_turn()) loop_rest();
   }
 }
 

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "quic_index.h"
 #include "quic_lists.h"
+#include "quic_turn.h"
 #include "quic_upload.h"
 #include "refusal.h"
 #include "stats.h"
@@ -265,6 +266,7 @@ static void answer(struct quic_flow *flow, struct quic_batch batch) {
   flow->unheard += batch.length;
   flow->to_client += batch.length;
   stats->quic_bytes_to_clients += batch.length;
+  quic_turn_passed(batch);
   quic_answer(&flow->peer, batch);
 }
 

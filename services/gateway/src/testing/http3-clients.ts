@@ -24,7 +24,7 @@ const MOVE = { what: 'a move to another port in the middle', args: [...QUIET, MO
  * ngtcp2's client fetches a file over HTTP/3 through the gateway, from Caddy and from ngtcp2's server, in each way that clients differ; a
  * name without a route is told at once.
  *
- * @param bytes of each file
+ * @param bytes of each file of Caddy; those of ngtcp2's server have four times as many, so that the client is not done before it moves
  */
 export async function checkNgtcp2(bytes: number, say: Say): Promise<void> {
   await using stack = new AsyncDisposableStack();
@@ -44,7 +44,9 @@ export async function checkNgtcp2(bytes: number, say: Say): Promise<void> {
   assert.ok(figures.quicBytesToClients > (WAYS.length + 1) * bytes);
   say('ngtcp2, a name without a route: refused');
 
-  const servers = stack.use(await startNgtcp2({ programs: INSTALLED, directory, port: ownPort, bytes }));
+  const servers = stack.use(
+    await startNgtcp2({ programs: INSTALLED, directory, port: ownPort, bytes: 4 * bytes }),
+  );
   const toNgtcp2 = await startPlace(INSTALLED, directory, ownPort);
   stack.use(toNgtcp2.plane);
   await download(toNgtcp2.place, servers.sites[0]!, MOVE, say);

@@ -67,8 +67,8 @@ export interface Way {
   readonly args: readonly string[];
 }
 
-/** Makes the client move to another port so soon after its handshake that a fast machine has not fetched a large file. */
-export const MOVING = '--change-local-addr=20ms';
+/** Makes the client move to another port a while after its handshake, which a busy machine may not have confirmed at once (RFC 9000 §9.1). */
+export const MOVING = '--change-local-addr=100ms';
 
 /** Fetches the file of a site, which has to come as it is. Gives what the client said. */
 export async function download(place: Place, { name, data }: Site, how: Way, say: Say): Promise<string> {
