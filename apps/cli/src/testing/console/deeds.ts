@@ -157,10 +157,13 @@ async function makeKey(page: Page, core: string): Promise<string> {
     options: { ...options, ...able, automaticPresenceSimulation: true },
   });
   await page.goto(`${core}/#/create`);
+  const name = page.getByLabel('Name, as you call it');
+  await name.fill('typed before');
   await page.getByRole('link', { name: 'choose a wallet or make a key' }).click();
   await button(page, 'Make a key').click();
   await page.getByRole('link', { name: 'Go on where you were' }).click();
   await page.getByRole('heading', { name: 'Create a machine' }).waitFor();
+  assert.equal(await name.inputValue(), 'typed before');
   await page.goBack();
   await button(page, 'A passkey').click();
   await page.getByText('key behind a passkey').waitFor();

@@ -12,6 +12,7 @@ import { costText, enforcementText } from '../../pure/owner/cost.ts';
 import { type MachineForm, type MachineSize, readMachineForm, SIZES } from '../../pure/owner/machine-form.ts';
 import { makeSshKey } from '../../pure/owner/ssh-key.ts';
 import { linkTo } from '../../pure/route.ts';
+import { useDraft } from './draft.ts';
 import { NeedKey } from './need-key.tsx';
 
 const FIRST: MachineForm = {
@@ -184,10 +185,10 @@ function Price({ form }: { readonly form: MachineForm }) {
 
 /** Asks for a machine. Its price and its host name are shown before it is signed. */
 export function Create() {
-  const [form, setForm] = useState(FIRST);
-  const edit = (change: Partial<MachineForm>) => setForm((before) => ({ ...before, ...change }));
+  const { form, edit, drop } = useDraft('machine', FIRST);
   const asking = useAction(async (content: Readonly<Record<string, unknown>>) => {
     const { itemHash } = await act({ kind: 'createInstance', content });
+    drop();
     location.hash = linkTo(['create', itemHash]);
   });
   const [fault, setFault] = useState<string>();

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import { act } from '../../data/act.ts';
 import { useAction } from '../../data/action.ts';
 import { readWholeMessages, type WholeMessage } from '../../data/answers.ts';
@@ -13,6 +12,7 @@ import { costText } from '../../pure/owner/cost.ts';
 import { EXAMPLES, RUNTIMES } from '../../pure/owner/program-form.ts';
 import { fields, maybe, text } from '../../pure/read.ts';
 import { linkTo } from '../../pure/route.ts';
+import { useDraft } from './draft.ts';
 import { NeedKey } from './need-key.tsx';
 
 const readProgram = fields({ name: maybe(text), runtime: maybe(text) });
@@ -164,10 +164,10 @@ function Editor({ form, edit }: EditorProps) {
 
 function Write() {
   const { coreUrl } = useNetwork();
-  const [form, setForm] = useState(formOf(0));
-  const edit = (change: Partial<ProgramForm>) => setForm((before) => ({ ...before, ...change }));
+  const { form, edit, drop } = useDraft('program', formOf(0));
   const publishing = useAction(async (content: Readonly<Record<string, unknown>>) => {
     const { itemHash } = await act({ kind: 'createProgram', content });
+    drop();
     location.hash = linkTo(['programs', itemHash]);
   });
   const quoted = useProof('quote', { coreUrl, priced: { type: 'PROGRAM', content: contentOf(form) } });
@@ -180,7 +180,7 @@ function Write() {
       aside={
         <label class="choice">
           Begin with
-          <select onChange={({ currentTarget }) => setForm(formOf(Number(currentTarget.value)))}>
+          <select onChange={({ currentTarget }) => edit(formOf(Number(currentTarget.value)))}>
             {EXAMPLES.map(({ title }, at) => (
               <option key={title} value={at}>
                 {title}
