@@ -47,7 +47,7 @@ export async function watchContract(
   const network = await findNetwork(pool, request.network);
   if (!network) throw new AppError('NETWORK_NOT_FOUND', `this node does not index ${request.network}`);
   await inTransaction(pool, async (client) => {
-    await client.query('select from indexer_networks where id = $1 for update', [network.id]);
+    await client.query('select from indexer_networks where id = $1 for no key update', [network.id]);
     const contractId = await ensureContract(client, network.id, address);
     await ensureWatch(client, contractId, request, limits);
     const eventIds = await ensureEventTypes(client, events);
@@ -68,7 +68,7 @@ export async function unwatchContract(
   const network = await findNetwork(pool, request.network);
   if (!network) throw new AppError('NETWORK_NOT_FOUND', `this node does not index ${request.network}`);
   await inTransaction(pool, async (client) => {
-    await client.query('select from indexer_networks where id = $1 for update', [network.id]);
+    await client.query('select from indexer_networks where id = $1 for no key update', [network.id]);
     const { rows } = await client.query<{ id: number }>(
       `delete from indexer_watches w using indexer_contracts c
        where c.id = w.contract_id and c.network_id = $1 and c.address = $2 and w.owner = $3 returning c.id`,

@@ -54,8 +54,9 @@ export async function commitStretch(
     );
     if (rowCount !== pass.scans.length) throw new Moved();
     await write(client, pass.kind, networkId, stretch.batch);
-    await client.query('update indexer_networks set backfilled_at = now() where id = $1', [networkId]);
   });
+  // Apart: whoever follows the tip locks the network first and then its scans, and one would wait for the other.
+  await pool.query('update indexer_networks set backfilled_at = now() where id = $1', [networkId]);
 }
 
 export interface TailStep {
@@ -98,12 +99,13 @@ export async function commitTail(pool: pg.Pool, networkId: number, step: TailSte
   });
 }
 
+/** Rows that refer to the network, such as the spans of a backfill, can be added meanwhile. */
 async function lockTip(
   client: pg.PoolClient,
   networkId: number,
 ): Promise<{ number: number | null; hash: string | null }> {
   const { rows } = await client.query<{ number: number | null; hash: string | null }>(
-    'select tip_number as number, tip_hash as hash from indexer_networks where id = $1 for update',
+    'select tip_number as number, tip_hash as hash from indexer_networks where id = $1 for no key update',
     [networkId],
   );
   return rows[0]!;

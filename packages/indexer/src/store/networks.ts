@@ -108,7 +108,7 @@ export async function haltNetwork(
 export async function resetNetwork(pool: pg.Pool, networkId: number): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query('set local statement_timeout = 0');
-    await client.query('select from indexer_networks where id = $1 for update', [networkId]);
+    await client.query('select from indexer_networks where id = $1 for no key update', [networkId]);
     const { rows } = await client.query<{ name: string }>(
       'delete from indexer_partitions where network_id = $1 returning name',
       [networkId],

@@ -12,7 +12,7 @@ export async function mergeSpans(pool: pg.Pool, networkId: number): Promise<numb
   return inTransaction(pool, async (client) => {
     // A step of the tail waits: it may be taking spans back.
     const { rows } = await client.query<{ floor: number }>(
-      'select floor_number as floor from indexer_networks where id = $1 for update',
+      'select floor_number as floor from indexer_networks where id = $1 for no key update',
       [networkId],
     );
     const merged = await client.query<{ n: number }>(
