@@ -58,7 +58,13 @@ const listensOn = (announceUrl: string | undefined) =>
 const portIn = (announceUrl: string | undefined) =>
   listensOn(announceUrl) === undefined ? undefined : new URL(announceUrl!).port || '80';
 
-const GATEWAY_PORTS = { SKERRY_GATEWAY_HTTP_PORT: '80', SKERRY_GATEWAY_HTTPS_PORT: '443' };
+/** Its visitors come from everywhere; its own API has no limits, and is asked through a proxy. */
+const PUBLIC_GATEWAY = {
+  SKERRY_GATEWAY_HOST: EVERY_ADDRESS,
+  SKERRY_GATEWAY_HTTP_PORT: '80',
+  SKERRY_GATEWAY_HTTPS_PORT: '443',
+  SKERRY_GATEWAY_API_HOST: '127.0.0.1',
+};
 
 /** Where a daemon listens is only guessed: what is set already counts. */
 const GUESSED = /_(HOST|PORT)$/;
@@ -88,9 +94,7 @@ export function variablesOf(
     gateway: {
       SKERRY_GATEWAY_CORE_URL: coreUrl,
       SKERRY_GATEWAY_DOMAIN: domain,
-      ...(domain === undefined || domain.endsWith('.localhost')
-        ? {}
-        : { SKERRY_GATEWAY_HOST: EVERY_ADDRESS, ...GATEWAY_PORTS }),
+      ...(domain === undefined || domain.endsWith('.localhost') ? {} : PUBLIC_GATEWAY),
     },
     core: {
       SKERRY_CORE_PEERS: withOne(given.SKERRY_CORE_PEERS, coreUrl),
