@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { pino } from 'pino';
 import type { Schema } from '../../store/schema.ts';
 import { MIGRATIONS } from '../../testing/core.ts';
 import { lead } from './lead.ts';
@@ -132,7 +131,12 @@ describe('processes of one node', () => {
     const told: string[] = [];
     const sink = { write: (line: string) => void told.push(JSON.parse(line).why ?? 'leads') };
     const work = async () => ({ [Symbol.asyncDispose]: async () => {} });
-    const options = { role: 'write', lease: one.leaseOf('write')!, signal, log: pino({}, sink) } as const;
+    const options = {
+      role: 'write',
+      lease: one.leaseOf('write')!,
+      signal,
+      log: createLogger('test', 'info', sink),
+    } as const;
     const leading = lead(options, work);
     await leading.begun;
     for (let times = 1; times <= 2; times++) {
