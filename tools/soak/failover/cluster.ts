@@ -112,19 +112,36 @@ export class Cluster {
     return (await until('a primary', find, Boolean, { everyMs: LOOK_MS, limitMs: WHOLE_LIMIT_MS }))!;
   }
 
-  /** Resolves when every Patroni says that all three run, and that one of them is the synchronous standby where there is to be one. */
-  async whole(): Promise<void> {
+  #isWhole = (views: readonly (readonly Member[])[]): boolean => {
     const standby = this.#isSynchronous ? 'sync_standby' : 'replica';
     const isWhole = (members: readonly Member[]) =>
       members.filter(({ state }) => state === 'running' || state === 'streaming').length === NAMES.length &&
       members.some(({ role }) => role === standby) &&
       members.every(({ role, lag }) => role === 'leader' || lag === 0);
-    await until(
-      'all servers are in step',
-      () => this.#views(),
-      (views) => views.every(isWhole) && new Set(views.map(leaderOf)).size === 1,
-      { everyMs: LOOK_MS, limitMs: WHOLE_LIMIT_MS },
-    );
+    return views.every(isWhole) && new Set(views.map(leaderOf)).size === 1;
+  };
+
+  /** Whether every Patroni says that all three run, and that one of them is the synchronous standby where there is to be one. */
+  isWhole = async (): Promise<boolean> => this.#isWhole(await this.#views());
+
+  /** Resolves when it is whole. */
+  async whole(): Promise<void> {
+    await until('all servers are in step', () => this.#views(), this.#isWhole, {
+      ...{ everyMs: LOOK_MS, limitMs: WHOLE_LIMIT_MS },
+    });
+  }
+
+  /** Whether its files are being changed to those of another timeline. */
+  isRewound(name: Name): boolean {
+    const isRewind = (pid: string) => {
+      try {
+        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        return words[0]!.endsWith('/pg_rewind') && words.includes(this.directoryOf(name, 'data'));
+      } catch {
+        return false;
+      }
+    };
+    return readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && isRewind(pid));
   }
 
   /** The postmaster, and the processes that it began. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '@skerry/kit/testing/until';
 import type { Cluster } from './cluster.ts';
 import type { Cores } from './cores.ts';
 import type { Leads } from './leads.ts';
@@ -8,6 +9,8 @@ import { NAMES, type Name } from './page.ts';
 /** A machine is away for so long. */
 const AWAY_MS = 12_000;
 const FROZEN_MS = 15_000;
+/** A rewind takes seconds. */
+const LOOK_MS = 50;
 
 export interface Place {
   readonly cluster: Cluster;
@@ -33,16 +36,17 @@ async function freeze({ cluster }: Place, pids: readonly number[]): Promise<void
   cluster.signal(pids, 'SIGCONT');
 }
 
+async function breakServer(cluster: Cluster, name: Name): Promise<void> {
+  await cluster.killServer(name);
+  await delay(AWAY_MS);
+  cluster.patroni.get(name)!.start();
+}
+
 export const FAULTS: readonly Fault[] = [
   {
     name: 'kill -9 of the primary server',
     takes: 'database',
-    play: async ({ cluster }) => {
-      const name = await cluster.primary();
-      await cluster.killServer(name);
-      await delay(AWAY_MS);
-      cluster.patroni.get(name)!.start();
-    },
+    play: async ({ cluster }) => breakServer(cluster, await cluster.primary()),
   },
   {
     name: 'SIGSTOP of the primary server',
@@ -58,6 +62,21 @@ export const FAULTS: readonly Fault[] = [
     takes: 'database',
     play: async ({ cluster }) =>
       cluster.signal(cluster.postgres(await cluster.primary()).slice(0, 1), 'SIGKILL'),
+  },
+  {
+    name: 'kill -9 of the new primary server while the old one is rewound',
+    takes: 'database',
+    play: async ({ cluster }) => {
+      const old = await cluster.primary();
+      cluster.signal(cluster.postgres(old).slice(0, 1), 'SIGKILL');
+      const [primary] = await until(
+        'the old primary is rewound, or needs it not',
+        async () => [await cluster.primary(), cluster.isRewound(old), await cluster.isWhole()] as const,
+        ([name, isRewound, isWhole]) => name !== old && (isRewound || isWhole),
+        { everyMs: LOOK_MS },
+      );
+      await breakServer(cluster, primary);
+    },
   },
   {
     name: 'kill -9 of the primary Patroni only',
