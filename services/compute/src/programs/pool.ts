@@ -53,7 +53,7 @@ export class Pool implements AsyncDisposable {
    */
   async keep(order: Order, signal: AbortSignal): Promise<SandboxResult | undefined> {
     this.#checkKept(order);
-    this.drop(order.key);
+    void this.drop(order.key);
     const place = this.#take(order) ?? (await this.#wait(order));
     const stop = () => void this.#end(place);
     signal.addEventListener('abort', stop, { once: true });
@@ -71,10 +71,12 @@ export class Pool implements AsyncDisposable {
     }
   }
 
-  /** Lets go of a program's warm sandboxes: it was forgotten, or its code is another. */
-  drop(key: string): void {
-    for (const place of this.#places)
-      if (place.key === key && (place.state === 'idle' || place.isKept)) void this.#end(place);
+  /** Lets go of a program's warm sandboxes: it was forgotten, or its code is another. Resolves when they are gone. */
+  async drop(key: string): Promise<void> {
+    const own = [...this.#places].filter(
+      (place) => place.key === key && (place.state === 'idle' || place.isKept),
+    );
+    await Promise.all(own.map((place) => this.#end(place)));
   }
 
   /** Warm and busy sandboxes of programs, blank ones left out. */

@@ -288,6 +288,12 @@ describe('the room', () => {
     assert.ok(room.programs.sandboxes >= 1);
   });
 
+  test('whether programs run is found out in a sandbox that is gone afterwards', async () => {
+    await using own = await TestPrograms.open({ spares: 0 });
+    await own.programs.check();
+    assert.equal(own.programs.sandboxes, 0);
+  });
+
   test('who was not called for longest makes room; who can never fit is told so', async () => {
     await using small = await TestPrograms.open({ memoryMib: 200, spares: 0 });
     const [first, second] = ['1', '2'].map((n) =>

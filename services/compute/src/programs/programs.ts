@@ -87,7 +87,7 @@ export class Programs implements AsyncDisposable {
       core,
       directory: join(cacheDir, 'programs'),
       runtimes: runtimeTable,
-      onGone: (key) => this.#pool.drop(key),
+      onGone: (key) => void this.#pool.drop(key),
     });
   }
 
@@ -180,7 +180,7 @@ export class Programs implements AsyncDisposable {
     const code = { ...PROBE, bytes: Buffer.from('function main() {}') };
     const order = { key: 'probe', client: OWN, runtime: 'nodejs', code, log } as const;
     await this.#pool.use(order, (sandbox) => sandbox.call(PROBE_CALL, PROBE_TIMEOUT_MS));
-    this.#pool.drop(order.key);
+    await this.#pool.drop(order.key);
   }
 
   /** What the program wrote lately, if it was called since the node started. */
