@@ -88,6 +88,16 @@ async function checkBooks(db: Kysely<Schema>): Promise<void> {
   assert.ok(log[0]!.last === log[0]!.count && log[0]!.last === log[0]!.max);
 }
 
+/** Which messages differ says more than a digest. */
+async function listStatuses(db: Kysely<Schema>): Promise<string[]> {
+  const rows = await db
+    .selectFrom('messages')
+    .select(['item_hash', 'type', 'time', 'status', 'content'])
+    .orderBy('item_hash')
+    .execute();
+  return rows.map((row) => JSON.stringify(row));
+}
+
 /** A new node that is told the same messages in another order ends in the same state. */
 async function checkAgainstNewNode(db: Kysely<Schema>): Promise<void> {
   await using fresh = await createTestCore();
@@ -98,6 +108,7 @@ async function checkAgainstNewNode(db: Kysely<Schema>): Promise<void> {
       `{"message":${source_text},"signature":"${signature}","address":"${sender}"}`,
     );
   await fresh.rooms.pipeline.idle();
+  assert.deepEqual(await listStatuses(db), await listStatuses(fresh.rooms.db));
   const { cursor: _a, ...expected } = await digestState(fresh.rooms.db);
   const { cursor: _b, ...got } = await digestState(db);
   assert.deepEqual(got, expected);
