@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test';
 import { CoreClient, type MessageDraft, request, type Signer, signMessage } from '@skerry/client';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { type Kysely, sql } from 'kysely';
 import { digestState } from '../state/digest.ts';
 import { addSteps, NO_MESSAGES } from '../state/message-set.ts';
@@ -130,6 +131,11 @@ export async function surviveKills(t: TestContext, kills: number): Promise<void>
   }
   const core = await startNode(home, database.url);
   t.after(() => core.end('SIGKILL'));
+  // The lease of the process that was killed holds for seconds: only who leads decides what stands in line.
+  await until('what an earlier process had left in line is decided', async () => {
+    const line = await database.kysely.selectFrom('reconsider').selectAll().execute();
+    return line.length === 0;
+  });
   await checkBooks(database.kysely);
   const statuses = new Map(
     (await database.kysely.selectFrom('messages').select(['item_hash', 'status']).execute()).map((row) => [
