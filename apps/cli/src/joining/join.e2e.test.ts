@@ -251,6 +251,15 @@ describe('a machine joins a network with one command', () => {
     assert.equal(await stateOf(), undefined, 'it has ended');
   });
 
+  test('a core node that is alone with its messages does not leave', async () => {
+    const port = new URL(coreUrl).port;
+    const environment = { SKERRY_CORE_PORT: port, SKERRY_CORE_HOST: '127.0.0.1' };
+    const refused = await run(join(dir, 'only'), environment, 'leave', '--role', 'core', '--yes');
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /this node has no peers, so nobody may have a copy of its \d+ messages/);
+    assert.equal((await call(coreUrl, SYNC_API.getSyncStatus, {})).state, 'alone', 'it serves on');
+  });
+
   test('a gateway, which answers names; it leaves when no visitor is sent to it and none is left', async () => {
     const ports = { SKERRY_GATEWAY_HTTP_PORT: 0, SKERRY_GATEWAY_HTTPS_PORT: 0, SKERRY_GATEWAY_API_PORT: 0 };
     const environment: Record<string, string> = {

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { call } from '@skerry/client/call';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { STATE_API } from '@skerry/protocol/api/core/state';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { AppError, NODE_DRAINING } from '@skerry/protocol/forms';
@@ -137,19 +138,60 @@ async function drainGateway({ context, settings, options }: Leaving): Promise<st
   return [];
 }
 
-/** What was sent to this node last must be elsewhere, too. */
-async function drainCore({ context, settings, options }: Leaving): Promise<string[]> {
+/** Whether a peer has the same messages at this moment. */
+async function hasEqualPeer(settings: RoleSettings, peerUrls: readonly string[]): Promise<boolean> {
+  const digestAt = (url: string) =>
+    call(url, STATE_API.getStateDigest, {}, ANSWER).then(
+      ({ messages }) => messages.digest,
+      () => undefined,
+    );
+  const [own, ...others] = await Promise.all([localUrl(settings), ...peerUrls].map(digestAt));
+  return own !== undefined && others.includes(own);
+}
+
+/**
+ * What was sent to this node last must be elsewhere, too. In a busy network no two digests are taken at the same message: there
+ * it takes a session with a peer that ends after the leaving began.
+ */
+async function waitUntilHandedOver({ context, settings, options }: Leaving): Promise<void> {
+  const look = () => call(localUrl(settings), SYNC_API.getSyncStatus, {}, ANSWER);
+  const { state, messages, clock } = await look();
+  if (state === 'alone') {
+    if (messages === 0) return;
+    throw new AppError(
+      'CONFIRMATION_REQUIRED',
+      `this node has no peers, so nobody may have a copy of its ${messages} messages`,
+      {
+        details: {
+          hint: 'set SKERRY_CORE_PEERS and start it again first, or leave all the same with --force',
+        },
+      },
+    );
+  }
+  // By the clock that the node dates its sessions with.
+  const beganMs = clock.time_ms + clock.correction_ms;
   await waitUntil(context.output, {
     what: 'the peers have what this node has',
     limitMs: options.timeout,
     look: async () => {
-      const { state, peers } = await call(localUrl(settings), SYNC_API.getSyncStatus, {}, ANSWER);
-      return { state, text: `${state}, ${peers.length} peers` };
+      const { state, peers } = await look();
+      const isHandedOver =
+        state === 'synced' &&
+        (peers.some(({ synced_ms }) => synced_ms !== null && synced_ms >= beganMs) ||
+          (await hasEqualPeer(
+            settings,
+            peers.map(({ name }) => name),
+          )));
+      return { isHandedOver, text: `${state}, ${peers.length} peers` };
     },
-    isOver: ({ state }) => state === 'synced' || state === 'alone',
+    isOver: ({ isHandedOver }) => isHandedOver,
     hint: 'see "skerry node status"; with --force the node leaves all the same',
-  }).catch((error: unknown) => {
-    if (!options.force) throw error;
+  });
+}
+
+async function drainCore(leaving: Leaving): Promise<string[]> {
+  await waitUntilHandedOver(leaving).catch((error: unknown) => {
+    if (!leaving.options.force) throw error;
   });
   return [];
 }
