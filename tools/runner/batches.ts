@@ -5,20 +5,22 @@ import { ROOT } from '../source.ts';
  * Half of what most files take is their process's start: the same modules, loaded and compiled once more. Those of one package
  * share a process, one after another, unless they touch what belongs to the process.
  */
-const FILES_MAX = 12;
+const FILES_MAX = 16;
 
 /** What a file with one of these changes, asks or waits for could be another's of the same process. */
 const OWN_PROCESS = [
-  /\bprocess\.(?!execPath|geteuid|platform|arch)/,
-  /\b(?:mock|globalThis|performance|gc)\b/,
-  // At the top of a file: they would be for the tests of all files.
-  /^(?:before|after)(?:Each)?\(/m,
-  // The same, out of sight of the file.
+  // Reading these is harmless; `process.ts` is a module's name.
+  /\bprocess\.(?!execPath|geteuid|platform|arch|pid|kill|cwd|env\b|ts\b)/,
+  /\bprocess\.env(?:\.\w+|\[[^\]]*\])?\s*(?:\?\?|\|\||&&)?=(?!=)|(?:\bdelete |\bassign\()process\.env\b/,
+  /\b(?:mock|globalThis|performance(?!\.now\b)|gc)\b/,
+  // What they do to the process is out of sight of the file.
   /\bsimulate|\w+Suite\(|\bstartPerson\(/,
   /node:(?:worker_threads|async_hooks|diagnostics_channel)\b/,
 ];
 
-export const packageOf = (path: string) => path.split('/').slice(0, 2).join('/');
+/** Whose modules a file is likely to need: its workspace, or the tools. */
+export const packageOf = (path: string) =>
+  /^tools\//.test(path) ? 'tools' : path.split('/').slice(0, 2).join('/');
 
 const isShareable = (text: string): boolean => !OWN_PROCESS.some((own) => own.test(text));
 

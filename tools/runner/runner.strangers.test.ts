@@ -153,23 +153,36 @@ test('of files that share a process it is said which one does not end', async ()
   assert.equal(code, 1);
 });
 
+test('what a file does before and after its tests is not for those of another of its process', async () => {
+  const { output, code } = await runFixtures(['hooks.ts', 'unhooked.ts']);
+  assert.match(output, /^2 passed, 0 failed, 0 skipped$/m);
+  assert.doesNotMatch(output, /failed in one process/);
+  assert.equal(code, 0);
+});
+
 test('files of one package share a process, unless one could change or notice the process of the others', () => {
   const texts = new Map([
     ['packages/a/src/one.test.ts', "test('one', () => {});"],
     ['packages/a/src/env.test.ts', 'process.env.HOME = directory;'],
+    ['packages/a/src/assign.test.ts', 'Object.assign(process.env, { HOME: directory });'],
+    ['packages/a/src/exit.test.ts', 'process.exitCode = 1;'],
     ['packages/b/src/two.test.ts', ''],
-    ['packages/a/src/three.test.ts', 'process.platform'],
+    ['packages/a/src/three.test.ts', "import '../process.ts'; process.platform; process.kill(child, 0);"],
     ['packages/a/src/hooks.test.ts', 'before(() => start());'],
-    ['packages/a/src/server.test.ts', '  before(() => start());\n  await using server = await start();'],
-    ...Array.from({ length: 13 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
+    ['packages/a/src/reads.test.ts', "const env = { ...process.env }; if (process.env.HOME === '/') {}"],
+    ['packages/a/src/time.test.ts', 'performance.now()'],
+    ['packages/a/src/loop.test.ts', 'performance.eventLoopUtilization()'],
+    ...Array.from({ length: 17 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
+    ['tools/one.test.ts', ''],
+    ['tools/soak/two.test.ts', ''],
   ]);
   const batches = batch([...texts.keys()], (path) => texts.get(path)!);
   assert.deepEqual(
     batches.map((paths) => paths.length),
-    [3, 1, 1, 1, 12, 1],
+    [5, 1, 1, 1, 1, 1, 16, 1, 2],
   );
   assert.deepEqual(
     batches[0],
-    ['one', 'three', 'server'].map((name) => `packages/a/src/${name}.test.ts`),
+    ['one', 'three', 'hooks', 'reads', 'time'].map((name) => `packages/a/src/${name}.test.ts`),
   );
 });

@@ -1,9 +1,27 @@
+import { AsyncResource } from 'node:async_hooks';
+import { relative } from 'node:path';
+import { describe } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Runs test files in one process: `node together.ts FILE ...`. All are loaded before the first test of any starts, so that
- * loading disturbs none.
+ * Runs test files in one process, one after another: `node together.ts FILE ...`. Each is a suite, so that what it does before and
+ * after its tests is not for those of others. All are loaded before the first test of any starts, so that loading disturbs none.
  */
-const imports = process.argv.splice(2).map((path) => `import ${JSON.stringify(pathToFileURL(path).href)};`);
-const all = `data:text/javascript,${encodeURIComponent(imports.join('\n'))}`;
-await import(all);
+const paths = process.argv.splice(2);
+const turns = [...paths, 'all are loaded'].map(() => Promise.withResolvers<void>());
+turns[0]!.resolve();
+
+for (const [index, path] of paths.entries()) {
+  describe(relative(process.cwd(), path), async () => {
+    // The test runner tells by its asynchronous context which suite a test belongs to; whoever waits for another's turn leaves it.
+    const load = AsyncResource.bind(() => import(pathToFileURL(path).href));
+    // One at a time: what a module does when it is loaded is part of the suite that loads it first.
+    await turns[index]!.promise;
+    try {
+      await load();
+    } finally {
+      turns[index + 1]!.resolve();
+    }
+    await turns.at(-1)!.promise;
+  });
+}

@@ -10,6 +10,7 @@ import { withClient } from '../reach.ts';
 import { findTestServer } from './server.ts';
 
 const TEST_CONNECTIONS_MAX = 4;
+const MAINTENANCE_IDLE_MS = 1_000;
 
 /** Any number that only these tests use: pg_advisory_lock on it guards the making of a template. */
 const TEMPLATE_LOCK = 0x534b_5259;
@@ -37,14 +38,14 @@ export async function createTestDatabase<Schema>(
   options: TestDatabaseOptions,
 ): Promise<TestDatabase<Schema>> {
   const serverUrl = options.serverUrl ?? (await findTestServer(options.log));
-  const server = { connectionString: serverUrl };
+  const isShared = options.serverUrl === undefined;
   await sweepOnce(serverUrl);
   const template =
     options.migrations === undefined
       ? 'template0'
       : await ensureTemplate(serverUrl, options.migrations, options.log);
   const name = `${prefixOfProcess(process.pid)}${randomBytes(4).toString('hex')}`;
-  await withClient(server, (client) => client.query(createStatement(name, template)));
+  await maintain(serverUrl, isShared, createStatement(name, template));
   const url = databaseUrlOf(serverUrl, name);
   const database = await openPool<Schema>(
     { connectionString: url },
@@ -56,9 +57,33 @@ export async function createTestDatabase<Schema>(
     url,
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]();
-      await dropDatabase(server, name);
+      await maintain(serverUrl, isShared, dropStatement(name));
     },
   };
+}
+
+/** What is done again and again on a server that all tests of this process share: a connection costs as much as a copy. */
+const shared = new Map<string, pg.Pool>();
+
+function sharedPool(serverUrl: string): pg.Pool {
+  const known = shared.get(serverUrl);
+  if (known) return known;
+  // It keeps no process from ending, and is soon closed where nobody makes databases any more.
+  const pool = new pg.Pool({
+    connectionString: serverUrl,
+    max: 1,
+    idleTimeoutMillis: MAINTENANCE_IDLE_MS,
+    allowExitOnIdle: true,
+  });
+  // The server has ended before the process: the next statement connects anew or says why it cannot.
+  pool.on('error', () => {});
+  shared.set(serverUrl, pool);
+  return pool;
+}
+
+async function maintain(serverUrl: string, isShared: boolean, statement: string): Promise<void> {
+  if (isShared) await sharedPool(serverUrl).query(statement);
+  else await withClient({ connectionString: serverUrl }, (client) => client.query(statement));
 }
 
 /** The same server, another database. */
@@ -68,6 +93,9 @@ export function databaseUrlOf(serverUrl: string, name: string): string {
   return url.href;
 }
 
+/** Templates that this process knows to be there: a server and a name. */
+const made = new Set<string>();
+
 async function ensureTemplate(serverUrl: string, directory: string, log: Logger): Promise<string> {
   const migrations = await readMigrations(directory);
   const hash = createHash('sha256').update(
@@ -75,19 +103,20 @@ async function ensureTemplate(serverUrl: string, directory: string, log: Logger)
   );
   const template = `skerry_template_${hash.digest('hex').slice(0, 16)}`;
   const partial = `${template}_new`;
-  const server = { connectionString: serverUrl };
-  await withClient(server, async (client) => {
+  if (made.has(`${serverUrl} ${template}`)) return template;
+  await withClient({ connectionString: serverUrl }, async (client) => {
     // Held until this connection closes.
     await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK]);
     const found = await client.query('select from pg_database where datname = $1', [template]);
     if (found.rowCount !== 0) return;
-    await client.query(`drop database if exists ${pg.escapeIdentifier(partial)} with (force)`);
+    await client.query(dropStatement(partial));
     await client.query(createStatement(partial, 'template0'));
     await fill(databaseUrlOf(serverUrl, partial), directory, log);
     await client.query(
       `alter database ${pg.escapeIdentifier(partial)} rename to ${pg.escapeIdentifier(template)}`,
     );
   });
+  made.add(`${serverUrl} ${template}`);
   return template;
 }
 
@@ -102,11 +131,7 @@ function createStatement(name: string, template: string): string {
   return `create database ${pg.escapeIdentifier(name)} template ${pg.escapeIdentifier(template)} strategy file_copy ${encoding}`;
 }
 
-async function dropDatabase(server: pg.ClientConfig, name: string): Promise<void> {
-  await withClient(server, (client) =>
-    client.query(`drop database if exists ${pg.escapeIdentifier(name)} with (force)`),
-  );
-}
+const dropStatement = (name: string) => `drop database if exists ${pg.escapeIdentifier(name)} with (force)`;
 
 /** A name says which process on which machine made it, so that others can drop what a killed one left. */
 function prefixOfProcess(pid: number | ''): string {
@@ -131,6 +156,7 @@ async function sweep(server: pg.ClientConfig): Promise<void> {
   );
   for (const { datname } of rows) {
     const pid = Number(datname.slice(prefix.length).split('_')[0]);
-    if (readProcess(pid) === undefined) await dropDatabase(server, datname);
+    if (readProcess(pid) === undefined)
+      await withClient(server, (client) => client.query(dropStatement(datname)));
   }
 }

@@ -58,6 +58,15 @@ const ask = (send: Send, operation: Operation, asked: ContractRequest): Promise<
     ...(asked.body === undefined ? {} : { payload: JSON.stringify(asked.body) }),
   });
 
+const parsers = new WeakMap<TSchema, ReturnType<typeof createParser>>();
+
+/** Made once: an operation answers hundreds of times in a test. */
+function parserOf(schema: TSchema, statusCode: number): ReturnType<typeof createParser> {
+  const parse = parsers.get(schema) ?? createParser(schema, `the answer ${statusCode}`);
+  parsers.set(schema, parse);
+  return parse;
+}
+
 const schemaOf = (form: AnswerForm) => (isContent(form) ? form.content['application/json'] : form);
 
 /** The answer is one that the contract has: a declared status with a body of its form, or a declared code under its status. */
@@ -69,7 +78,7 @@ export function checkAnswer(operation: Operation, { statusCode, headers, payload
     const { code, status } = (body ?? {}) as Partial<ErrorBody>;
     const schema = form && schemaOf(form);
     if (schema && !(status === 'error' && isErrorCode(code) && statusOf(code, operation) === statusCode)) {
-      createParser(schema, `the answer ${statusCode}`)(body);
+      parserOf(schema, statusCode)(body);
       return;
     }
     assert.ok(isErrorCode(code), `${statusCode} is not declared: ${payload.slice(0, 300)}`);

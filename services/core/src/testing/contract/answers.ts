@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Document } from '@skerry/kit';
 import type { ErrorBody } from '@skerry/protocol';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { operationsOf } from './operations.ts';
 
@@ -23,6 +23,15 @@ export function createAnswerChecker(document: Document) {
   addFormats.default(ajv);
   ajv.addSchema(document, 'api');
   const operations = new Map(operationsOf(document).map((one) => [one.name, one]));
+  const compiled = new Map<string, ValidateFunction>();
+  /** To compile one takes longer than the request whose answer it checks. */
+  const validatorOf = (schema: object): ValidateFunction => {
+    // References in it are to the document.
+    const text = JSON.stringify(schema).replaceAll('"#/', '"api#/');
+    const validate = compiled.get(text) ?? ajv.compile(JSON.parse(text) as object);
+    compiled.set(text, validate);
+    return validate;
+  };
   return (operationName: string, answer: Answer): void => {
     const { method, responses } = operations.get(operationName)!;
     const status = String(answer.statusCode);
@@ -35,11 +44,7 @@ export function createAnswerChecker(document: Document) {
     const hasBody = method !== 'head';
     if (!hasBody) assert.equal(answer.payload, '');
     if (hasBody && type === 'application/json') {
-      // References in it are to the document.
-      const schema = JSON.parse(
-        JSON.stringify(documented.content![type]!.schema).replaceAll('"#/', '"api#/'),
-      ) as object;
-      const validate = ajv.compile(schema);
+      const validate = validatorOf(documented.content![type]!.schema!);
       const isValid = validate(JSON.parse(answer.payload));
       assert.ok(isValid, `${status}: ${ajv.errorsText(validate.errors)}\n${answer.payload.slice(0, 600)}`);
     }
