@@ -2,6 +2,7 @@ import type { Logger } from '@skerry/kit';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/postgres.ts';
+import { APPLICATION_NAME } from './holders.ts';
 import { type Reached, reachOf } from './hosts.ts';
 import { findLimits } from './limits.ts';
 import { connectWithPatience, ensureDatabase } from './reach.ts';
@@ -95,7 +96,7 @@ export function createPool(
   const pool = new pg.Pool({
     ...connection,
     Client: CheckingClient,
-    application_name: 'skerry-core',
+    application_name: APPLICATION_NAME,
     types: { getTypeParser },
     max: options.connectionsMax ?? POOL_CONNECTIONS_MAX,
     connectionTimeoutMillis: options.waitMs ?? CONNECTION_WAIT_MS,

@@ -4,6 +4,7 @@ export { type Database, EMBEDDED_DATABASE, openDatabase, openPool } from './conn
 export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk-sizes.ts';
 export { startEmbeddedPostgres } from './embedded/postgres.ts';
 export { asDatabaseError, databaseAway } from './failure.ts';
+export { HOLD_IDLE_MS, mayHoldLong } from './holders.ts';
 export { migrate } from './migrate.ts';
 export type { Page, TimedPage } from './page.ts';
 export { withClient } from './reach.ts';

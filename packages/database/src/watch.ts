@@ -1,5 +1,6 @@
 import type { Logger } from '@skerry/kit';
 import pg from 'pg';
+import { APPLICATION_NAME, Holders } from './holders.ts';
 import { lead, type Reached } from './hosts.ts';
 import { decideFate, type Sighting, sight, type Word } from './silence.ts';
 import { cutOff, processIdOf, readState } from './wire.ts';
@@ -16,21 +17,24 @@ interface Activity {
   readonly pid: number | null;
   readonly is_active: boolean;
   readonly waits_for_standby: boolean;
+  readonly waits_for_lock: boolean;
 }
 
 const ASK = `
-  select pg_backend_pid() as own, pid, state = 'active' as is_active, coalesce(wait_event = 'SyncRep', false) as waits_for_standby
+  select pg_backend_pid() as own, pid, state = 'active' as is_active, coalesce(wait_event = 'SyncRep', false) as waits_for_standby,
+    coalesce(wait_event_type = 'Lock', false) as waits_for_lock
   from (select 1) as always left join pg_stat_activity on pid = any($1::int[])`;
 
 /**
  * Ends connections of a pool whose server is frozen, gone without a word, or no longer the one that ran the query. TCP notices none of
  * these for minutes, and a statement's own time limit is the server's to keep. A slow query is told from a lost one by asking the server
- * over another connection whether it works on it.
+ * over another connection whether it works on it. Where it waits for a lock, whoever has that may be the one that is frozen.
  */
 export class Watch implements Disposable {
   readonly #connection: Reached;
   readonly #log: Logger;
   readonly #seen = new Map<pg.Client, Sighting>();
+  readonly #holders = new Holders();
   readonly #timers: readonly NodeJS.Timeout[];
   #asking = false;
   #seeking = false;
@@ -111,6 +115,7 @@ export class Watch implements Disposable {
       ...connection,
       connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
       query_timeout: ANSWER_TIMEOUT_MS,
+      application_name: APPLICATION_NAME,
     });
     const { host, port } = clients[0]!;
     lead(client, { host, port });
@@ -119,7 +124,9 @@ export class Watch implements Disposable {
       await client.connect();
       const { rows } = await client.query<Activity>(ASK, [clients.map(processIdOf)]);
       // A pooler tells numbers of its own making, so that nothing can be known of one connection.
-      if (rows[0]?.own !== processIdOf(client)) return () => 'works';
+      const isPooled = rows[0]?.own !== processIdOf(client);
+      if (isPooled || rows.some((row) => row.waits_for_lock)) await this.#endHolders(client);
+      if (isPooled) return () => 'works';
       return (one) => {
         const row = rows.find(({ pid }) => pid === processIdOf(one));
         if (row?.waits_for_standby) return 'waits for a standby';
@@ -130,6 +137,16 @@ export class Watch implements Disposable {
       return () => ('severity' in (error as object) ? 'works' : 'silent');
     } finally {
       client.end().catch(() => {});
+    }
+  }
+
+  /** Lets those go on who wait for a program that is frozen. */
+  async #endHolders(client: pg.Client): Promise<void> {
+    try {
+      for (const reason of await this.#holders.look(client))
+        this.#log.warn({ reason }, 'a transaction of another process was ended');
+    } catch (error) {
+      this.#log.warn({ err: error }, 'it is not known who holds up the others');
     }
   }
 

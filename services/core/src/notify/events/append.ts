@@ -1,4 +1,4 @@
-import type { Writer } from '@skerry/database';
+import { HOLD_IDLE_MS, type Writer } from '@skerry/database';
 import type { NetworkEvent, SetDigest } from '@skerry/protocol';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
 import { MESSAGES } from '../../state/message-set.ts';
@@ -7,8 +7,7 @@ import type { Schema } from '../../store/schema.ts';
 type Draft<E> = E extends NetworkEvent ? Pick<E, Extract<keyof E, 'kind' | 'data' | 'cause'>> : never;
 export type EventDraft = Readonly<Draft<NetworkEvent>>;
 
-/** All who write wait for whoever holds the lock: a process that is frozen with it loses it after this. */
-const HOLD_IDLE_MS = 10_000;
+/** All who write wait for whoever holds the lock: the server takes it by itself from a process that is frozen between two statements. */
 const HOLD = sql`set_config('idle_in_transaction_session_timeout', ${sql.lit(String(HOLD_IDLE_MS))}, true)`;
 
 /** Where all that is written stands, as of whoever holds the lock. */

@@ -1,4 +1,4 @@
-import { lockForStart } from '@skerry/database';
+import { lockForStart, mayHoldLong } from '@skerry/database';
 import { CREDIT_POST, effectiveTime } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Accepted } from '../../intake/accepted.ts';
@@ -37,6 +37,8 @@ export async function deriveCredits(
   await db.transaction().execute(async (trx) => {
     // One of several nodes that start on one database does it; the others find it done.
     await lockForStart(trx, 'credit_derivation');
+    // Contents may be in an object store that takes its time.
+    await mayHoldLong(trx);
     if (await isDerived(trx)) return;
     for (const table of TABLES) await trx.deleteFrom(table).execute();
     await rewritePrices(trx);

@@ -1,3 +1,4 @@
+import { mayHoldLong } from '@skerry/database';
 import { type Logger, runLoop } from '@skerry/kit';
 import type { ItemHash } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
@@ -99,6 +100,8 @@ export class Sweep {
   #remove(hash: ItemHash, cutoffMs: number): Promise<boolean> {
     const { db, blobs } = this.#options;
     return db.transaction().execute(async (trx) => {
+      // Were it ended while the store removes the blob, somebody could keep the same bytes before they go.
+      await mayHoldLong(trx);
       if (!(await takeDoomed(trx, hash))) return false;
       const blob = await blobs.find(hash);
       if (!blob) return false;
