@@ -85,4 +85,4 @@ export {
   type MayReach,
   resolveName,
 } from './net/reach.ts';
-export { Since } from './since.ts';
+export { openSince, Since } from './since.ts';

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { migrate, openDatabase, Reserve, Standby } from '@skerry/database';
 import { loadIndexerSettings, openIndexer } from '@skerry/indexer';
-import { type Host, listen, makeDirectory, persist, type RunningService, runLoop } from '@skerry/kit';
+import {
+  type Host,
+  listen,
+  makeDirectory,
+  openSince,
+  persist,
+  type RunningService,
+  runLoop,
+} from '@skerry/kit';
 import { createApi } from './api/api.ts';
 import { type AnchorSettings, loadAnchorSettings } from './chains/anchoring/settings.ts';
 import { followIndexPosts } from './chains/index-posts.ts';
@@ -73,7 +81,7 @@ async function openGround(
   { stack, keep, signal: stopping }: Life,
   { signal, log, longStep }: Host,
 ): Promise<CoreGround> {
-  const { dataDir, databaseUrl } = config;
+  const { dataDir, databaseUrl, port } = config;
   const reserve = new Reserve({ setMib: config.diskReserveMib, log });
   await makeDirectory(dataDir);
   await reserve.watch(dataDir);
@@ -97,6 +105,9 @@ async function openGround(
     ),
   );
   keep(reserve.run(stopping));
+  // Processes of one directory have ports of their own.
+  const sincePath = join(dataDir, `not-well-since-${port}.json`);
+  const { since: notWellSince } = stack.use(await openSince(sincePath, { now: Date.now, log }));
   const { anchors, indexer: indexed } = await loadAnchorSettings(
     config.anchorFile,
     await loadIndexerSettings(config.indexerFile),
@@ -106,6 +117,7 @@ async function openGround(
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
     links: urlsOf(config).map(createHttpLink),
     now: Date.now,
+    notWellSince,
     signal: stopping,
     isProcess: true,
     ...(config.databaseReadUrl !== undefined && {

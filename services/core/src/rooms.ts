@@ -12,6 +12,7 @@ import {
   loadOrCreateKeyFile,
   type RateLimitOptions,
   rateLimitsOf,
+  Since,
 } from '@skerry/kit';
 import {
   bytesToHex,
@@ -84,6 +85,8 @@ export interface Ground {
   /** Whether the metrics of the process are this node's. */
   readonly isProcess: boolean;
   readonly healthTimeoutMs?: number;
+  /** Since when its parts are not well; since this process saw it where left out. */
+  readonly notWellSince?: Since;
   /** Answers reads that it is fresh enough for; none where left out. */
   readonly standby?: Standby;
   /** How many processes of the node have a role; one where left out. */
@@ -347,7 +350,8 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
     forwarding: openForwarding(config, signal),
     health: createHealth({
-      ...{ db, pipeline, sync: sync.syncer, trust, reserve, signal, log, now },
+      ...{ db, pipeline, sync: sync.syncer, trust, reserve, signal, log },
+      since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),
   };

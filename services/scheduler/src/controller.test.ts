@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLogger } from '@skerry/kit';
+import { createLogger, Since } from '@skerry/kit';
 import { Controller } from './controller.ts';
 import { Health } from './health.ts';
 import { Outbox } from './outbox.ts';
@@ -44,6 +44,7 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     rules: { graceMs: GRACE_MS, scoreMin: 0, privatePrefixes: true, allowPrivate: false },
     isDrained: () => false,
     leads: () => leads,
+    wrongSince: new Since(() => nowMs),
     now: () => nowMs,
     signal: stop.signal,
     log,

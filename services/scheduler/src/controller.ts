@@ -1,4 +1,4 @@
-import { type Logger, pause, Since } from '@skerry/kit';
+import { type Logger, pause, type Since } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { DecisionLog } from './decision-log.ts';
 import type { Health } from './health.ts';
@@ -33,6 +33,8 @@ export interface ControllerOptions {
   readonly leads: () => boolean;
   /** Told of the nodes that are trusted and prove their key, each time that it plans and speaks. */
   readonly onNodes?: (nodes: Iterable<Node>) => void;
+  /** Since when nodes get nothing new or are left, by their ids. */
+  readonly wrongSince: Since;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -65,7 +67,6 @@ export class Controller implements Watcher {
   readonly #options: ControllerOptions;
   readonly #planner: Planner;
   readonly #decisions = new DecisionLog();
-  readonly #wrong: Since;
   #view: View | undefined;
   #scores: Scores = new Map();
   /** Nodes of which something else is known than when they were assessed. */
@@ -81,7 +82,6 @@ export class Controller implements Watcher {
   constructor(options: ControllerOptions) {
     this.#options = options;
     this.#planner = new Planner(options);
-    this.#wrong = new Since(options.now);
   }
 
   get hasPlan(): boolean {
@@ -98,7 +98,7 @@ export class Controller implements Watcher {
       view: this.#view,
       planner: this.#planner,
       decisions: this.#decisions,
-      wrongSince: (nodeId) => this.#wrong.of(nodeId),
+      wrongSince: (nodeId) => this.#options.wrongSince.of(nodeId),
       checkedAtMs: this.#checkedAtMs,
     };
   }
@@ -157,7 +157,7 @@ export class Controller implements Watcher {
     this.#coreFailure = null;
     outbox.keepOnly(view.instances);
     health.keepOnly(view.nodes);
-    this.#wrong.keepOnly((nodeId) => view.nodes.has(nodeId));
+    this.#options.wrongSince.keepOnly((nodeId) => view.nodes.has(nodeId));
     for (const nodeId of [...this.#planner.loads.keys()])
       if (!view.nodes.has(nodeId)) this.#planner.removeNode(nodeId);
     this.#lookAround();
@@ -186,7 +186,7 @@ export class Controller implements Watcher {
       this.#assess(instead, true);
     } else {
       this.#options.health.keepOnly(this.#view.nodes);
-      this.#wrong.note(nodeId, false);
+      this.#options.wrongSince.note(nodeId, false);
       this.#planner.removeNode(nodeId);
     }
     this.planSoon();
@@ -292,7 +292,7 @@ export class Controller implements Watcher {
   }
 
   #assess(node: Node, isNew: boolean): void {
-    const { health, rules, isDrained, isListed, now } = this.#options;
+    const { health, rules, isDrained, isListed, wrongSince, now } = this.#options;
     const [trust, proof] = [this.#trustOf(node), health.proofOf(node)];
     const facts = {
       outage: health.outageOf(node.nodeId),
@@ -304,7 +304,9 @@ export class Controller implements Watcher {
     };
     const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff }, now());
     const isWrong = standing.unusable !== null || standing.leaving !== null;
-    this.#wrong.note(node.nodeId, isWrong, facts.outage?.sinceMs ?? now());
+    // What a node announced of itself is so since it said so.
+    const announcedMs = standing.unusable !== null && standing.unusable === node.reason && node.announcedAtMs;
+    wrongSince.note(node.nodeId, isWrong, facts.outage?.sinceMs ?? (announcedMs || now()));
     // What counts is what it proved and earned: addresses come from no other network.
     const counted = { ...node, ipv6Prefix: proof.prefix, capacity: countedRoom(node.capacity, trust) };
     const load = this.#planner.loads.get(node.nodeId);

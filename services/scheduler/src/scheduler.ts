@@ -7,9 +7,9 @@ import {
   type Host,
   listen,
   loadOrCreateKeyFile,
+  openSince,
   type RunningService,
   runLoop,
-  Since,
 } from '@skerry/kit';
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import type { SchedulerConfig } from './config.ts';
@@ -73,7 +73,10 @@ function createController(config: SchedulerConfig, { runners, ...parts }: Parts)
 }
 
 interface Parts
-  extends Pick<ControllerOptions, 'health' | 'outbox' | 'isListed' | 'leads' | 'signal' | 'log'> {
+  extends Pick<
+    ControllerOptions,
+    'health' | 'outbox' | 'isListed' | 'leads' | 'wrongSince' | 'signal' | 'log'
+  > {
   readonly runners: RunnersPublisher;
 }
 
@@ -171,13 +174,15 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     signal,
     log,
   });
+  const keep = (name: string) => openSince(join(config.dataDir, name), { now: Date.now, log });
+  const [problems, wrongNodes] = [await keep('problems-since.json'), await keep('nodes-wrong-since.json')];
   const runners = new RunnersPublisher({ core, now: Date.now, signal, log });
   const controller: Controller = createController(config, {
     ...{ health, outbox, runners, isListed, signal, log },
+    wrongSince: wrongNodes.since,
     leads: () => leadership.leads,
   });
 
-  const since = new Since(Date.now);
   const status = (): StatusInput => ({
     snapshot: controller.hasPlan ? controller.snapshot() : undefined,
     coreFailure: controller.coreFailure,
@@ -186,7 +191,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     address: signer.address,
     standpoint: leadership.standpoint,
     peers: leadership.peers,
-    since,
+    since: problems.since,
   });
   const snapshot = () => controller.snapshot();
   const app = await createApi({ snapshot, status, periodSeconds: config.probeIntervalSeconds }, log);
@@ -200,6 +205,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
       outbox[Symbol.dispose]();
       for (const asker of Object.values(askers)) asker.close();
       await Promise.all([app.close(), ...tasks]);
+      await Promise.all([problems, wrongNodes].map((kept) => kept[Symbol.asyncDispose]()));
     },
   };
 }

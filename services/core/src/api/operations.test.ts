@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { BOUNDLESS, openPool } from '@skerry/database';
 import { createTestDatabase } from '@skerry/database/testing';
-import { createLogger, rateLimitsOf, readConfig } from '@skerry/kit';
+import { createLogger, rateLimitsOf, readConfig, Since } from '@skerry/kit';
 import { coreConfig } from '../config.ts';
 import { createHealth } from '../node/health/health.ts';
 import type { Schema } from '../store/schema.ts';
@@ -187,7 +187,7 @@ describe('health of the core node', () => {
       reserve: BOUNDLESS,
       signal: new AbortController().signal,
       log,
-      now: () => 7,
+      since: new Since(() => 7),
       timeoutMs: 50,
     });
     const clients = await Promise.all(Array.from({ length: 4 }, () => database.pool.connect()));
@@ -216,7 +216,7 @@ describe('health of the core node', () => {
       reserve: BOUNDLESS,
       signal: new AbortController().signal,
       log,
-      now: () => 7,
+      since: new Since(() => 7),
     })();
     assert.deepEqual([status, checks.database.status], ['degraded', 'degraded']);
   });
@@ -231,7 +231,7 @@ describe('health of the core node', () => {
       reserve: BOUNDLESS,
       signal: new AbortController().signal,
       log,
-      now: () => 7,
+      since: new Since(() => 7),
     })();
     assert.deepEqual([status, checks.disk.free_bytes], ['degraded', null]);
   });

@@ -60,7 +60,7 @@ const check = {
   status: Type.Enum(['ok', 'degraded', 'unavailable']),
   reason: Type.Optional(Type.String()),
   since_ms: Type.Optional(
-    Type.Integer({ description: 'since when this process saw that it is not ok, Unix milliseconds' }),
+    Type.Integer({ description: 'since when it was seen not to be ok, Unix milliseconds' }),
   ),
 };
 const Check = Type.Object(check, { title: 'Check' });

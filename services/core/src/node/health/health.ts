@@ -1,5 +1,5 @@
 import type { DiskReserve } from '@skerry/database';
-import { cached, type Logger, Since, within } from '@skerry/kit';
+import { cached, type Logger, type Since, within } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { ClockView, SyncView } from '../../peers/sync/view.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -22,8 +22,8 @@ export interface HealthOptions {
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly timeoutMs?: number;
-  /** Unix milliseconds. */
-  readonly now: () => number;
+  /** Since when what is not ok is so, by the names of checks. */
+  readonly since: Since;
 }
 
 export type Health = () => Promise<HealthVerdict>;
@@ -45,8 +45,7 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, sync, trust, reserve, signal, log, now, timeoutMs = CHECK_TIMEOUT_MS } = options;
-  const since = new Since(now);
+  const { db, pipeline, sync, trust, reserve, signal, log, since, timeoutMs = CHECK_TIMEOUT_MS } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       const { rows } = await sql<{ is: boolean }>`
