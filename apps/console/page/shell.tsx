@@ -4,7 +4,9 @@ import { identity, question } from './data/identity.ts';
 import { CORE_URL, type Network } from './data/network.ts';
 import { route } from './data/place.ts';
 import { THEMES, theme, ZONES, zone } from './data/settings.ts';
-import { MARK_KINDS, Mark, Safe } from './parts/basic.tsx';
+import { explained } from './data/trust/explained.ts';
+import { MARK_KINDS } from './data/trust/mark-kinds.ts';
+import { Mark, Safe } from './parts/basic.tsx';
 import { Lazy } from './parts/lazy.tsx';
 import { short } from './pure/format.ts';
 import { linkTo } from './pure/route.ts';
@@ -155,6 +157,9 @@ export function Shell(props: {
         {props.children}
       </main>
       <Footer />
+      {explained.value ? (
+        <Lazy load={() => import('./views/later.tsx')} show={({ MarkDialog }) => <MarkDialog />} />
+      ) : null}
       {question.value ? (
         <Lazy load={() => import('./views/later.tsx')} show={({ SignDialog }) => <SignDialog />} />
       ) : null}

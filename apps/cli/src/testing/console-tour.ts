@@ -66,6 +66,24 @@ async function assertFieldsAreFlat(page: Page, where: string): Promise<void> {
   assert.deepEqual(tall, [], where);
 }
 
+/** With the keyboard: a mark tells what it leaves open, and links its bytes; who closes it is where they were. */
+async function askMark(page: Page, { core, machineId }: Tour): Promise<void> {
+  await page.goto(`${core}/#/machines`);
+  const mark = page.locator(`tr:has(a[href="#/machines/${machineId}"]) td[data-title=Signed] .opens`);
+  await mark.focus();
+  await page.keyboard.press('Enter');
+  const told = page.getByRole('dialog');
+  await told.getByText('not proven').waitFor();
+  await assertAccessible(page, 'what a mark means');
+  await page.keyboard.press('Escape');
+  await told.waitFor({ state: 'detached' });
+  assert.equal(await mark.evaluate((one) => one === document.activeElement), true);
+  await page.keyboard.press('Enter');
+  await told.locator(`a[href="#/messages/${machineId}"]`).click();
+  await page.locator('.verdict[data-state=proven]').waitFor();
+  assert.equal(await told.count(), 0);
+}
+
 /** Every view in each width and theme: a tab changes both where it is, so that nothing is loaded again for a look. */
 async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
   await browser.look(`${tour.core}/`, { width: 1_600, theme: 'light' }, async (page) => {
@@ -103,6 +121,7 @@ export async function tourConsole(browser: Browsing, tour: Tour): Promise<void> 
     assert.equal(await recompute(page), 'equal');
     assert.equal(await page.locator('.compared [data-mark=wrong]').count(), 0);
     assert.ok((await page.locator('.compared [data-mark=proven]').count()) > 10);
+    await askMark(page, tour);
   });
 }
 

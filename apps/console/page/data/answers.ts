@@ -191,7 +191,7 @@ const listed = {
 };
 const messageHeader = fields({ ...listed, shared: maybe(text) });
 export type MessageHeader = Read<typeof messageHeader>;
-export const readMessageHeaders = fields({ messages: rows(messageHeader) });
+export const readMessageHeaders = fields({ messages: rows(messageHeader), pagination_total: maybe(number) });
 
 /** With all that a signature is checked by. */
 const wholeMessage = fields({

@@ -68,10 +68,12 @@ export const useMetrics = () => useCore('/metrics.json', readMetrics);
 /** The number of the newest event is how many there were. */
 export const useEventCount = () => useCore('/api/v0/events?cursor=latest&limit=1', readCursor);
 export const useInstances = (limit = 100) => useCore(`/api/v0/instances?limit=${limit}`, readInstances);
-/** With what they follow from; of everybody where no owner is named. */
-export const useProvableInstances = (owner = '') =>
+/** Machines on a page of their list. */
+export const MACHINES_SHOWN = 100;
+/** With what they follow from; of everybody where no owner is named. @param page from 1 */
+export const useProvableInstances = (owner = '', page = 1) =>
   useCore(
-    `/api/v0/instances?limit=100&bodies=shared${owner === '' ? '' : `&address=${encodeURIComponent(owner)}`}`,
+    `/api/v0/instances?limit=${MACHINES_SHOWN}&bodies=shared${page === 1 ? '' : `&page=${page}`}${owner === '' ? '' : `&address=${encodeURIComponent(owner)}`}`,
     readProvableInstances,
     SELDOM_MS,
   );

@@ -1,8 +1,9 @@
 import type { Proof } from '../data/prove.ts';
+import type { MarkKind } from '../data/trust/mark-kinds.ts';
 import type { Agreement, Answered } from '../pure/agree.ts';
 import { linkTo } from '../pure/route.ts';
 import type { JudgedFact } from '../workers/facts.ts';
-import { Mark, type MarkKind, Safe } from './basic.tsx';
+import { Mark, Safe } from './basic.tsx';
 import { Fact } from './fact.tsx';
 
 const KINDS: Readonly<Record<Agreement['kind'], MarkKind>> = {
@@ -11,12 +12,18 @@ const KINDS: Readonly<Record<Agreement['kind'], MarkKind>> = {
   differ: 'wrong',
 };
 
-const labelOf = ({ kind, same, others }: Agreement) =>
-  kind === 'agree'
-    ? `${same.length + 1} nodes agree`
-    : kind === 'differ'
-      ? `${others.length} of ${same.length + others.length + 1} nodes differ`
-      : "one node's word";
+const urls = (count: number) => `${count} more ${count === 1 ? 'URL says' : 'URLs say'} the same`;
+
+/** Where keys are not proven, several URLs may be one node. */
+const unprovenOf = ({ uncounted }: Agreement) =>
+  uncounted.length === 0 ? '' : `; ${urls(uncounted.length)}, without the proof of a key`;
+
+const labelOf = (agreement: Agreement) => {
+  const { kind, nodes, others } = agreement;
+  if (kind === 'agree') return `${nodes} nodes agree${unprovenOf(agreement)}`;
+  if (kind === 'alone') return `one node's word${unprovenOf(agreement)}`;
+  return others.length === 1 ? 'another node differs' : `${others.length} other nodes differ`;
+};
 
 /** Whether several nodes say the same. */
 export const Agreed = ({ agreement }: { readonly agreement: Agreement | undefined }) =>
@@ -52,7 +59,7 @@ export const AnswerLines = ({
           }
         />
         <span class="grow" data-core-key={url}>
-          <Fact proof={nthOf(keys, at)}>
+          <Fact proof={nthOf(keys, at)} of="core">
             <Safe text={url} limit={80} />
           </Fact>
         </span>

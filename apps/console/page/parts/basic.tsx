@@ -2,6 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { now } from '../data/clock.ts';
 import { zone } from '../data/settings.ts';
+import { type Explained, explained } from '../data/trust/explained.ts';
+import { MARKS, type MarkKind } from '../data/trust/mark-kinds.ts';
 import { clock, pieces, relative, short } from '../pure/format.ts';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain' | 'accent';
@@ -152,16 +154,6 @@ export function Hash(props: { readonly value: string; readonly href?: string }) 
   );
 }
 
-const MARKS = {
-  proven: { sign: '✓', tone: 'good', meaning: 'proven in this tab' },
-  agreed: { sign: '≈', tone: 'accent', meaning: 'nodes agree' },
-  said: { sign: '○', tone: 'plain', meaning: "one node's word" },
-  waiting: { sign: '…', tone: 'plain', meaning: 'being checked' },
-  wrong: { sign: '✗', tone: 'bad', meaning: 'contradicted here' },
-} as const;
-export type MarkKind = keyof typeof MARKS;
-export const MARK_KINDS = Object.keys(MARKS) as readonly MarkKind[];
-
 /** How sure the page is of what stands beside it. */
 export function Mark({ kind, label }: { readonly kind: MarkKind; readonly label?: string }) {
   const { sign, tone, meaning } = MARKS[kind];
@@ -170,6 +162,27 @@ export function Mark({ kind, label }: { readonly kind: MarkKind; readonly label?
       <span aria-hidden="true">{sign}</span>{' '}
       <span class={label === undefined ? 'unseen' : ''}>{label ?? meaning}</span>
     </span>
+  );
+}
+
+/** A mark that tells what it follows from and what it leaves open, when it is pressed. */
+export function ProofMark(props: Explained & { readonly label?: string }) {
+  const { label, ...mark } = props;
+  const { sign, tone, meaning } = MARKS[mark.kind];
+  return (
+    <button
+      type="button"
+      class={`mark opens ${tone}`}
+      title={`${meaning}: what that follows from, and what it leaves open`}
+      aria-haspopup="dialog"
+      data-mark={mark.kind}
+      onClick={() => {
+        explained.value = mark;
+      }}
+    >
+      <span aria-hidden="true">{sign}</span>{' '}
+      <span class={label === undefined ? 'unseen' : ''}>{label ?? meaning}</span>
+    </button>
   );
 }
 

@@ -1,27 +1,116 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { agreementOf, otherNodes, readList } from './agree.ts';
+import { type Answerer, agreementOf, isDisputed, otherNodes, readList } from './agree.ts';
 
 const said = (url: string, text: string | null) => ({
   url,
   said: text,
   why: text === null ? 'it does not answer' : null,
 });
+const [A, B, C] = ['a', 'b', 'c'].map((key) => ({ key }));
+const agree = (answers: readonly (readonly [ReturnType<typeof said>, Answerer])[]) =>
+  agreementOf(
+    answers.map(([answer]) => answer),
+    (at) => answers[at]![1],
+  );
 
-test('nodes agree where all that answer say what the first one says', () => {
+test('nodes agree where two with keys of their own say what the first one says', () => {
   const [own, same, other, silent] = [said('a', '1'), said('b', '1'), said('c', '2'), said('d', null)];
-  assert.deepEqual(agreementOf([own, same, silent]), {
-    kind: 'agree',
-    same: [same],
-    others: [],
-    silent: [silent],
-  });
-  assert.equal(agreementOf([own, same, other]).kind, 'differ');
-  assert.deepEqual(agreementOf([own, same, other]).others, [other]);
-  assert.equal(agreementOf([own]).kind, 'alone');
-  assert.equal(agreementOf([own, silent]).kind, 'alone');
-  assert.equal(agreementOf([said('a', null), same]).kind, 'alone');
-  assert.equal(agreementOf([]).kind, 'alone');
+  assert.deepEqual(
+    agree([
+      [own, A!],
+      [same, B!],
+      [silent, 'unproven'],
+    ]),
+    {
+      ...{ kind: 'agree', nodes: 2, uncounted: [], others: [] },
+      silent: [silent],
+    },
+  );
+  assert.equal(
+    agree([
+      [own, A!],
+      [same, B!],
+      [other, C!],
+    ]).kind,
+    'differ',
+  );
+  assert.deepEqual(
+    agree([
+      [own, A!],
+      [same, B!],
+      [other, C!],
+    ]).others,
+    [other],
+  );
+  assert.equal(agree([[own, A!]]).kind, 'alone');
+  assert.equal(
+    agree([
+      [own, A!],
+      [silent, B!],
+    ]).kind,
+    'alone',
+  );
+  assert.equal(
+    agree([
+      [said('a', null), A!],
+      [same, B!],
+    ]).kind,
+    'alone',
+  );
+  assert.equal(agree([]).kind, 'alone');
+});
+
+test('nodes are counted by their keys: a URL without a proof, or of a node that is counted, adds none', () => {
+  const [own, same, again] = [said('a', '1'), said('b', '1'), said('c', '1')];
+  const unproven = agree([
+    [own, A!],
+    [same, 'unproven'],
+    [again, 'unproven'],
+  ]);
+  assert.deepEqual([unproven.kind, unproven.nodes, unproven.uncounted], ['alone', 1, [same, again]]);
+  assert.deepEqual(
+    agree([
+      [own, A!],
+      [same, 'refuted'],
+    ]).kind,
+    'alone',
+  );
+  assert.deepEqual(
+    agree([
+      [own, 'unproven'],
+      [same, B!],
+    ]).kind,
+    'alone',
+  );
+  assert.deepEqual(
+    agree([
+      [own, 'unproven'],
+      [same, B!],
+      [again, C!],
+    ]).nodes,
+    2,
+  );
+});
+
+test('who says otherwise counts without a proof, but not where it is not the node that it is said to be', () => {
+  const [own, other] = [said('a', '1'), said('b', '2')];
+  assert.equal(
+    agree([
+      [own, A!],
+      [other, 'unproven'],
+    ]).kind,
+    'differ',
+  );
+  assert.equal(
+    agree([
+      [own, A!],
+      [other, 'refuted'],
+    ]).kind,
+    'alone',
+  );
+  assert.deepEqual([isDisputed([own, other]), isDisputed([own, said('b', null)])], [true, false]);
+  assert.deepEqual([isDisputed([own]), isDisputed([])], [false, false]);
 });
 
 test('other nodes are asked once each, by their origin, and nothing that is no HTTP', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { logText } from './owner/log-text.ts';
+import { MESSAGE_FILTERS, namesIn } from '@skerry/protocol/api/core/common/filters';
+import { findInLog, logText } from './owner/log-text.ts';
 import { messageQuery } from './queries/message-query.ts';
 import { volumesOf } from './volumes.ts';
 
@@ -39,6 +40,44 @@ test('messages are asked for by what the reader filled in, times in the zone of 
   });
 });
 
+test('every filter of the list of messages can be asked for, and a page of it', () => {
+  const blocks = { fromBlock: '1', toBlock: '9' };
+  const rest = {
+    owner: '0xa',
+    status: 'rejected',
+    file: 'f',
+    key: 'k',
+    tag: 't',
+    payment: 'hold',
+    page: '2',
+  };
+  const asked = Object.keys(
+    messageQuery({ ...blocks, ...rest, type: 'POST', channel: 'c', sender: '0xb', names: 'r' }, 'utc'),
+  );
+  const more = messageQuery(
+    { content: 'x', chain: 'ETH', from: '2026-01-01T00:00', to: '2026-01-02T00:00' },
+    'utc',
+  );
+  const names = Object.values(MESSAGE_FILTERS).map((filter) => namesIn(filter, '/messages.json'));
+  // One message, by its hash, has a page of its own.
+  const offered = names.filter((one) => one.length > 0 && !one.includes('hashes'));
+  const all = new Set([...asked, ...Object.keys(more)]);
+  assert.deepEqual(
+    offered.filter((one) => !one.some((name) => all.has(name))),
+    [],
+  );
+  assert.ok(all.has('page'));
+});
+
 test('a saved log has a line for each line, with its time', () => {
   assert.equal(logText([{ atMs: 0, text: 'a' }]), '1970-01-01T00:00:00.000Z a\n');
+});
+
+test('lines of a log are found by what stands in them, and told with their times', () => {
+  const lines = ['Booting', 'ssh: refused', 'SSH is up'].map((text, at) => ({ atMs: at * 1_000, text }));
+  assert.deepEqual(
+    findInLog(lines, 'ssh', 'utc').map(({ text }) => text),
+    ['1970-01-01 00:00:01 UTC  ssh: refused', '1970-01-01 00:00:02 UTC  SSH is up'],
+  );
+  assert.deepEqual(findInLog(lines, 'no such text', 'utc'), []);
 });

@@ -1,6 +1,6 @@
 import { useNetwork } from '../data/network.ts';
 import { verify } from '../data/workers.ts';
-import { Facts, Hash, Mark } from '../parts/basic.tsx';
+import { Facts, Hash, ProofMark } from '../parts/basic.tsx';
 import { CheckedHere } from '../parts/checked-here.tsx';
 import { RefusedList } from '../parts/refused-list.tsx';
 import { credits } from '../pure/credits.ts';
@@ -40,7 +40,7 @@ function Result({ result }: { readonly result: AddedUp }) {
           [
             'added up here',
             <>
-              <Mark kind={result.said === result.computed ? 'proven' : 'wrong'} />{' '}
+              <ProofMark kind={result.said === result.computed ? 'proven' : 'wrong'} of="balance" />{' '}
               {credits(BigInt(result.computed))} credits
             </>,
           ],

@@ -19,6 +19,7 @@ export { ProgramPage } from './owner/program.tsx';
 export { Programs } from './owner/programs.tsx';
 export { Providers } from './providers.tsx';
 export { RandomValues } from './random.tsx';
+export { MarkDialog } from './trust/marks.tsx';
 export { OnChain } from './trust/on-chain.tsx';
 export { Trust } from './trust/trust.tsx';
 export { Webhooks } from './webhooks/webhooks.tsx';

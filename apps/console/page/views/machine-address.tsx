@@ -11,7 +11,7 @@ export function MachineAddress({ machine: { instance_id: id, ipv6 } }: { readonl
   return ipv6 === '' ? (
     <>none yet</>
   ) : (
-    <Fact proof={proof}>
+    <Fact proof={proof} of="address">
       <code>{ipv6}</code>
     </Fact>
   );

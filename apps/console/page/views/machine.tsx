@@ -3,7 +3,7 @@ import { identity } from '../data/identity.ts';
 import { messageLink, nodeLink, useNetwork } from '../data/network.ts';
 import { useProof } from '../data/prove.ts';
 import { instancePath, useCore, useService } from '../data/questions.ts';
-import { Badge, Facts, Hash, Mark, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Badge, Facts, Hash, Mark, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { Lazy } from '../parts/lazy.tsx';
 import { Loaded, Unknown } from '../parts/states.tsx';
 import { cores, mebibytes, score } from '../pure/format.ts';
@@ -92,7 +92,13 @@ function AboutPanel({ machine, hostname }: AboutProps) {
       title="About it"
       aside={
         <span data-whole={judged?.kind ?? 'waiting'}>
-          <PhaseBadge phase={machine.phase} /> <Mark kind={judged?.kind ?? 'waiting'} />
+          <PhaseBadge phase={machine.phase} />{' '}
+          <ProofMark
+            kind={judged?.kind ?? 'waiting'}
+            of="machine"
+            message={machine.instance_id}
+            why={judged?.why}
+          />
         </span>
       }
     >
@@ -117,7 +123,7 @@ function AboutPanel({ machine, hostname }: AboutProps) {
               <Mark kind="waiting" />
             ) : (
               <>
-                <Mark kind="proven" /> {hostname}
+                <ProofMark kind="proven" of="hostname" message={machine.instance_id} /> {hostname}
               </>
             ),
           ],

@@ -3,8 +3,9 @@ import { identity } from '../data/identity.ts';
 import { machineLink, nodeLink, useNetwork } from '../data/network.ts';
 import { route } from '../data/place.ts';
 import { useProof } from '../data/prove.ts';
-import { useProvableInstances } from '../data/questions.ts';
-import { Badge, Hash, Mark, Panel, Safe, Time, type Tone } from '../parts/basic.tsx';
+import { MACHINES_SHOWN, useProvableInstances } from '../data/questions.ts';
+import { Badge, Hash, Mark, Panel, ProofMark, Safe, Time, type Tone } from '../parts/basic.tsx';
+import { Pages, pageOf } from '../parts/pages.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
 import { cores, mebibytes } from '../pure/format.ts';
@@ -42,7 +43,7 @@ const COLUMNS: readonly Column<Row>[] = [
           {hostname === undefined ? (
             <Mark kind="waiting" label="host name" />
           ) : (
-            <Mark kind="proven" label={hostname} />
+            <ProofMark kind="proven" of="hostname" message={id} label={hostname} />
           )}
         </span>
       </span>
@@ -92,9 +93,9 @@ const COLUMNS: readonly Column<Row>[] = [
     name: 'proof',
     title: 'Signed',
     sort: ({ judged }) => judged?.kind ?? '',
-    cell: ({ judged }) => (
+    cell: ({ judged, instance_id: id }) => (
       <span class="stack">
-        <Mark kind={judged?.kind ?? 'waiting'} />
+        <ProofMark kind={judged?.kind ?? 'waiting'} of="machine" message={id} why={judged?.why} />
         {judged === undefined ? null : (
           <span class={judged.kind === 'wrong' ? 'wrong' : 'muted'}>
             <Safe text={judged.why} limit={200} />
@@ -126,8 +127,9 @@ function Whose({ owner }: { readonly owner: string }) {
 
 /** Every machine that somebody asked for, or those of one owner. */
 export function Machines() {
-  const { owner = '' } = route.value.query;
-  const listed = useProvableInstances(owner);
+  const { query } = route.value;
+  const { owner = '' } = query;
+  const listed = useProvableInstances(owner, pageOf(query));
   const { info } = useNetwork();
   const ids = listed.value?.instances.map((one) => one.instance_id);
   const schedulers = info?.trust.schedulers.value;
@@ -167,9 +169,7 @@ export function Machines() {
                   keyOf={(row) => row.instance_id}
                   first="created"
                 />
-                {pagination.total > instances.length ? (
-                  <p class="muted">The newest {instances.length} are shown.</p>
-                ) : null}
+                <Pages size={MACHINES_SHOWN} total={pagination.total} />
               </>
             )
           }

@@ -3,8 +3,9 @@ import { machineLink, messageLink, useNetwork } from '../data/network.ts';
 import { type Proof, useProof } from '../data/prove.ts';
 import { useCore } from '../data/questions.ts';
 import { useStatusAgreement } from '../data/trust/agree.ts';
+import type { MarkKind } from '../data/trust/mark-kinds.ts';
 import { Agreed } from '../parts/agreed.tsx';
-import { Badge, DateTime, Facts, Hash, Mark, type MarkKind, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Badge, DateTime, Facts, Hash, Mark, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { Json } from '../parts/json.tsx';
 import { Lazy } from '../parts/lazy.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -62,7 +63,11 @@ const DelegationFact = ({ of }: { readonly of: NonNullable<ProvenMessage['delega
   return (
     <span class="stack">
       <span>
-        <Mark kind={refusal || first ? 'wrong' : 'proven'} />{' '}
+        <ProofMark
+          kind={refusal || first ? 'wrong' : 'proven'}
+          of="delegation"
+          message={grantedBy ?? undefined}
+        />{' '}
         <Hash value={owner} href={linkTo(['messages'], { sender: owner })} />
       </span>
       {refusal ? (
@@ -94,7 +99,7 @@ function SaidPanel({ message, proof }: { readonly message: Message; readonly pro
     proof.kind === 'waiting' ? 'waiting' : !proven || isWrong(name) ? 'wrong' : 'proven';
   const marked = (name: string, value: preact.ComponentChildren) => (
     <>
-      <Mark kind={markOf(name)} /> {value}
+      <ProofMark kind={markOf(name)} of="message" /> {value}
     </>
   );
   const channel = proven?.channel ?? message.channel;
@@ -119,7 +124,8 @@ function SaidPanel({ message, proof }: { readonly message: Message; readonly pro
           [
             'channel',
             <>
-              <Mark
+              <ProofMark
+                of="message"
                 kind={proof.kind === 'waiting' ? 'waiting' : proven?.form === 'envelope' ? 'proven' : 'said'}
               />{' '}
               {channel === null ? 'none' : <Safe text={channel} limit={64} />}

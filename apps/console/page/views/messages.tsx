@@ -5,10 +5,12 @@ import { route } from '../data/place.ts';
 import { useCore } from '../data/questions.ts';
 import { zone } from '../data/settings.ts';
 import { type Check, type TellableMessage, useChecks } from '../data/trust/checks.ts';
-import { Hash, Mark, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Hash, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { LiveList } from '../parts/live-list.tsx';
+import { Pages, pageOf } from '../parts/pages.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
+import { count } from '../pure/format.ts';
 import { LISTED_ALONE, messageQuery } from '../pure/queries/message-query.ts';
 import { linkTo } from '../pure/route.ts';
 
@@ -28,7 +30,7 @@ const columnsOf = (checkOf: (row: TellableMessage) => Check): readonly Column<Me
       const { mark, failure } = checkOf(row);
       return (
         <span class="stack">
-          <Mark kind={mark} />
+          <ProofMark kind={mark} of="message" message={row.item_hash} why={failure} />
           {failure === undefined ? null : (
             <span class="wrong">
               <Safe text={failure} limit={200} />
@@ -83,7 +85,31 @@ function ask(form: HTMLFormElement): void {
 const MORE = [
   { name: 'content', title: 'Type of a post', placeholder: 'net-scoring-scores' },
   { name: 'names', title: 'Names this hash', placeholder: 'of a machine, a file, a message' },
+  { name: 'owner', title: 'On behalf of', placeholder: '0x…' },
+  { name: 'file', title: 'Keeps this file', placeholder: 'its hash' },
+  { name: 'key', title: 'Key of an aggregate', placeholder: 'domains' },
+  { name: 'tag', title: 'Tag', placeholder: '' },
   { name: 'chain', title: 'Chain of the sender', placeholder: 'ETH' },
+  { name: 'fromBlock', title: 'Confirmed from block', placeholder: '' },
+  { name: 'toBlock', title: 'Confirmed before block', placeholder: '' },
+] as const;
+const CHOICES = [
+  {
+    name: 'status',
+    title: 'Status',
+    all: {
+      '': 'in force',
+      pending: 'pending',
+      rejected: 'rejected',
+      forgotten: 'forgotten',
+      removed: 'removed',
+    },
+  },
+  {
+    name: 'payment',
+    title: 'Paid by',
+    all: { '': 'whatever', hold: 'holding', superfluid: 'a stream', credit: 'credit' },
+  },
 ] as const;
 const MOMENTS = [
   { name: 'from', title: 'Dated from' },
@@ -106,6 +132,18 @@ function MoreFilters({ query }: { readonly query: Readonly<Record<string, string
               spellcheck={false}
               placeholder={placeholder}
             />
+          </label>
+        ))}
+        {CHOICES.map(({ name, title, all }) => (
+          <label key={name}>
+            {title}
+            <select name={name} defaultValue={query[name] ?? ''}>
+              {Object.entries(all).map(([value, text]) => (
+                <option key={value} value={value} selected={value === (query[name] ?? '')}>
+                  {text}
+                </option>
+              ))}
+            </select>
           </label>
         ))}
         {MOMENTS.map(({ name, title }) => (
@@ -176,12 +214,17 @@ function Earlier({ query }: { readonly query: Readonly<Record<string, string>> }
   });
   const listed = useCore(`/api/v0/messages.json?${asked}`, readMessageHeaders);
   const checkOf = useChecks(listed.value?.messages ?? []);
+  const total = listed.value?.pagination_total ?? undefined;
   return (
-    <Panel title="The newest in force" wide aside={`at most ${SHOWN}`}>
+    <Panel
+      title={query.status ? `Those that are ${query.status}` : 'Those in force'}
+      wide
+      aside={total === undefined ? '' : `${count(total)}, the newest first`}
+    >
       <Loaded from={listed} lines={6}>
         {({ messages }) =>
           messages.length === 0 ? (
-            <Empty title="No message fits." />
+            <Empty title={pageOf(query) === 1 ? 'No message fits.' : 'There is no such page.'} />
           ) : (
             <SortTable
               label="messages"
@@ -194,6 +237,7 @@ function Earlier({ query }: { readonly query: Readonly<Record<string, string>> }
           )
         }
       </Loaded>
+      <Pages size={SHOWN} total={total} />
     </Panel>
   );
 }

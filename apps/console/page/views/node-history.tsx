@@ -139,7 +139,11 @@ function PeerKey({ url, address }: { readonly url: string; readonly address: str
       : state.kind === 'failed'
         ? state
         : { kind: 'waiting' };
-  return <Fact proof={proof}>its key</Fact>;
+  return (
+    <Fact proof={proof} of="core">
+      its key
+    </Fact>
+  );
 }
 
 /** Core nodes announce keys, not where they are: the one that the page asks tells of its peers, and their keys prove it. */

@@ -22,7 +22,9 @@ export function NodePlace({ node }: { readonly node: SchedulerNode }) {
         : { kind: 'waiting' };
   return (
     <span class="stack" data-place={announced.kind === 'proven' ? announced.value.kind : 'waiting'}>
-      <Fact proof={announced}>{url === null ? '–' : <Safe text={url} limit={80} />}</Fact>
+      <Fact proof={announced} of="node">
+        {url === null ? '–' : <Safe text={url} limit={80} />}
+      </Fact>
       {url === null ? null : state.kind === 'idle' ? (
         <span>
           <button type="button" class="plain" onClick={() => asking.run(url)}>
@@ -30,7 +32,9 @@ export function NodePlace({ node }: { readonly node: SchedulerNode }) {
           </button>
         </span>
       ) : (
-        <Fact proof={proof}>its key</Fact>
+        <Fact proof={proof} of="node">
+          its key
+        </Fact>
       )}
     </span>
   );

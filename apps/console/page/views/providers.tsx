@@ -151,6 +151,7 @@ export function Providers() {
       wide
       aside={
         <Fact
+          of="system"
           proof={
             fact ? { kind: 'proven', value: fact } : proof.kind === 'failed' ? proof : { kind: 'waiting' }
           }

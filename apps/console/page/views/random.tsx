@@ -6,7 +6,7 @@ import { AskFailure } from '../data/failure.ts';
 import { messageLink, useNetwork } from '../data/network.ts';
 import { route } from '../data/place.ts';
 import { verify } from '../data/workers.ts';
-import { DateTime, Facts, Hash, Mark, Panel, Safe } from '../parts/basic.tsx';
+import { DateTime, Facts, Hash, Mark, Panel, ProofMark, Safe } from '../parts/basic.tsx';
 import { Command } from '../parts/command.tsx';
 import { Field, Form, type Typed } from '../parts/form.tsx';
 import { Json } from '../parts/json.tsx';
@@ -80,8 +80,8 @@ const DrawFacts = (judged: JudgedDraw) => {
               [
                 'asked for',
                 <>
-                  <Mark kind={verdict.valid ? 'proven' : 'said'} /> {count(verdict.count)} from {verdict.min}{' '}
-                  to {verdict.max}
+                  <ProofMark kind={verdict.valid ? 'proven' : 'said'} of="random" /> {count(verdict.count)}{' '}
+                  from {verdict.min} to {verdict.max}
                 </>,
               ] as const,
             ]),
@@ -91,7 +91,8 @@ const DrawFacts = (judged: JudgedDraw) => {
               [
                 'key',
                 <>
-                  <Mark kind={verdict.valid ? 'proven' : 'said'} /> <Hash value={verdict.publicKey} />
+                  <ProofMark kind={verdict.valid ? 'proven' : 'said'} of="random" />{' '}
+                  <Hash value={verdict.publicKey} />
                 </>,
               ] as const,
             ]),

@@ -15,5 +15,9 @@ export function SignedScore({ nodeId, total, scores }: SignedScoreProps) {
   const { coreUrl, info } = useNetwork();
   const publishers = info?.trust.scoring_publishers.value ?? [];
   const proof = useProof('score', info && { coreUrl, scores, nodeId, score: total, publishers });
-  return <Fact proof={proof}>{score(total)}</Fact>;
+  return (
+    <Fact proof={proof} of="score">
+      {score(total)}
+    </Fact>
+  );
 }

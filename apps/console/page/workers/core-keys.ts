@@ -8,18 +8,34 @@ import {
   provesNode,
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { NODE_API } from '@skerry/protocol/api/core/node';
 import { type Challenged, challengeAt } from './challenge.ts';
 import type { JudgedFact } from './facts.ts';
 
 /** A core node as somebody tells it. */
 export interface ToldCore {
   readonly url: string;
-  /** Of its key; null: nobody says. */
+  /** Of its key; null: nobody else says, and the node itself is asked. */
   readonly address: string | null;
 }
 
-const said = (why: string): JudgedFact => ({ kind: 'said', why, itemHash: null });
-const wrong = (why: string): JudgedFact => ({ kind: 'wrong', why, itemHash: null });
+/** Who answers at the URL of a core node. */
+export interface CoreFact extends JudgedFact {
+  /** The address of the key that answered there, lowercase; null where none was proven. */
+  readonly key: string | null;
+}
+
+const said = (why: string): CoreFact => ({ kind: 'said', why, itemHash: null, key: null });
+const wrong = (why: string): CoreFact => ({ kind: 'wrong', why, itemHash: null, key: null });
+
+/** The key that a core node says to have. */
+async function readOwnKey(url: string): Promise<string | null> {
+  try {
+    return (await call(parseNodeUrl(url), NODE_API.getInfo, {})).address;
+  } catch {
+    return null;
+  }
+}
 
 /** The newest message in which a core node tells of itself, as far as this core node has one that it signed. */
 async function findAnnouncement(coreUrl: string, address: string): Promise<string | null> {
@@ -51,7 +67,9 @@ function placeIn({ body }: Challenged): string | undefined {
   }
 }
 
-async function judgeCore(coreUrl: string, { url, address: told }: ToldCore): Promise<JudgedFact> {
+async function judgeCore(coreUrl: string, core: ToldCore): Promise<CoreFact> {
+  const { url } = core;
+  const told = core.address ?? (await readOwnKey(url));
   if (told === null) return said('nobody says which key it has');
   let [place, address]: string[] = [];
   let answered: Challenged;
@@ -72,7 +90,10 @@ async function judgeCore(coreUrl: string, { url, address: told }: ToldCore): Pro
       : wrong(`what answers there does not have the key ${address}`);
   const itemHash = await findAnnouncement(coreUrl, address);
   const announced = itemHash === null ? 'of which there is no announcement here' : 'which announced itself';
-  return { kind: 'proven', why: `the key ${address}, ${announced}, answered there just now`, itemHash };
+  return {
+    ...{ kind: 'proven', itemHash, key: address.toLowerCase() },
+    why: `the key ${address}, ${announced}, answered there just now`,
+  };
 }
 
 /**
@@ -85,16 +106,14 @@ export async function judgeCores({
 }: {
   readonly coreUrl: string;
   readonly cores: readonly ToldCore[];
-}): Promise<readonly JudgedFact[]> {
+}): Promise<readonly CoreFact[]> {
   const facts = await Promise.all(cores.map((core) => judgeCore(coreUrl, core)));
   const seen = new Map<string, string>();
   return facts.map((fact, at) => {
-    const { url, address } = cores[at]!;
-    if (fact.kind !== 'proven' || address === null) return fact;
-    const key = address.toLowerCase();
-    const other = seen.get(key);
-    if (other !== undefined) return wrong(`the key ${key} answers at ${other}, too: it is one node`);
-    seen.set(key, url);
+    if (fact.key === null) return fact;
+    const other = seen.get(fact.key);
+    if (other !== undefined) return wrong(`the key ${fact.key} answers at ${other}, too: it is one node`);
+    seen.set(fact.key, cores[at]!.url);
     return fact;
   });
 }

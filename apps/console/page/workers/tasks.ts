@@ -5,7 +5,7 @@ import { type AddedUp, addUp } from './account.ts';
 import { type Action, act, type Done } from './actions.ts';
 import { type AnnouncedNode, judgeAnnounced, probeKey } from './announced.ts';
 import { signerThatAsks, type ToSign } from './ask-owner.ts';
-import { judgeCores } from './core-keys.ts';
+import { type CoreFact, judgeCores } from './core-keys.ts';
 import { type RecomputedState, recomputeState, type StateTrust } from './digests.ts';
 import { type Owner, type Priced, quote } from './explain.ts';
 import { type FoundSystems, findSystems, type JudgedFact, judgeAddress, judgeScore } from './facts.ts';
@@ -96,7 +96,7 @@ export interface Tasks {
   /** Whether the keys of core nodes answer at their URLs. */
   readonly coreKeys: {
     readonly asked: Parameters<typeof judgeCores>[0];
-    readonly answer: readonly JudgedFact[];
+    readonly answer: readonly CoreFact[];
   };
   readonly random: {
     readonly asked: { readonly coreUrl: string; readonly claim: unknown };

@@ -101,10 +101,14 @@ async function copyDisk(page: Page): Promise<void> {
   await page.getByRole('list', { name: 'snapshots' }).getByText('None.').waitFor();
 }
 
-/** What a machine says on its console is shown, and saved as far as its node keeps it. */
+/** What a machine says on its console is shown, found, and saved as far as its node keeps it. */
 async function readConsole(page: Page): Promise<void> {
   await button(page, 'Show what it says').click();
   await page.locator('pre.console', { hasText: UP }).waitFor();
+  await page.getByLabel('find in all that is kept').fill(UP.toUpperCase());
+  await button(page, 'Find').click();
+  await page.locator('[data-found="1"]').waitFor();
+  await page.locator('pre.console', { hasText: new RegExp(`^\\d{4}-\\S+ \\S+( UTC)?  ${UP}$`) }).waitFor();
   const [saved] = await Promise.all([
     page.waitForEvent('download'),
     button(page, 'Save all that is kept').click(),

@@ -1,6 +1,14 @@
-import { type Agreement, type Answered, agreementOf, otherNodes, sameOrigin } from '../../pure/agree.ts';
+import {
+  type Agreement,
+  type Answered,
+  type Answerer,
+  agreementOf,
+  isDisputed,
+  otherNodes,
+  sameOrigin,
+} from '../../pure/agree.ts';
 import { fields, maybe, type Reader, rows, text } from '../../pure/read.ts';
-import type { JudgedFact } from '../../workers/facts.ts';
+import type { CoreFact } from '../../workers/core-keys.ts';
 import { ask } from '../ask.ts';
 import { failureOf } from '../failure.ts';
 import { useNetwork } from '../network.ts';
@@ -61,16 +69,21 @@ async function askAll<T>(
 ): Promise<readonly Answered[]> {
   for (let attempt = 1; ; attempt++) {
     const answers = await Promise.all(urls.map((url) => askOne(url, question, signal)));
-    if (agreementOf(answers).kind !== 'differ' || attempt === TRIES) return answers;
+    if (!isDisputed(answers) || attempt === TRIES) return answers;
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     signal.throwIfAborted();
   }
 }
 
 export interface Asked extends Resource<readonly Answered[]> {
-  /** Undefined while nobody has answered. */
+  /** Whether the keys that the nodes are said to have answer at their URLs, in the order of the answers. */
+  readonly keys: Proof<readonly CoreFact[]>;
+  /** Undefined while nobody has answered, or it is not known who did. */
   readonly agreement: Agreement | undefined;
 }
+
+const answererOf = (fact: CoreFact | undefined): Answerer =>
+  fact?.kind === 'wrong' ? 'refuted' : fact?.key == null ? 'unproven' : { key: fact.key };
 
 /** What this core node and others say. */
 export function useAgreement<T>(question: Question<T>): Asked {
@@ -82,7 +95,12 @@ export function useAgreement<T>(question: Question<T>): Asked {
     (signal) => (urls ? askAll(urls, question, signal) : Promise.resolve(undefined)),
     urls ? EVERY_MS : Number.POSITIVE_INFINITY,
   );
-  return { ...asked, agreement: asked.value && agreementOf(asked.value) };
+  const keys = useCoreKeys(urls);
+  const facts = keys.kind === 'proven' ? keys.value : undefined;
+  const isKnown = keys.kind !== 'waiting' || urls?.length === 1;
+  const agreement =
+    asked.value && isKnown ? agreementOf(asked.value, (at) => answererOf(facts?.[at])) : undefined;
+  return { ...asked, keys, agreement };
 }
 
 const readStatus = fields({ status: text });
@@ -98,7 +116,7 @@ export const useStatusAgreement = (hash: string) =>
   });
 
 /** Whether the keys that nodes are said to have answer at these URLs, in their order. */
-export function useCoreKeys(urls: readonly string[] | undefined): Proof<readonly JudgedFact[]> {
+function useCoreKeys(urls: readonly string[] | undefined): Proof<readonly CoreFact[]> {
   const { coreUrl, info } = useNetwork();
   const sync = useSync();
   const addressOf = (url: string) =>

@@ -9,10 +9,23 @@ const NAMES = {
   content: 'contentTypes',
   names: 'refs',
   chain: 'chains',
+  owner: 'owners',
+  status: 'msgStatuses',
+  file: 'contentHashes',
+  key: 'contentKeys',
+  tag: 'tags',
+  payment: 'paymentTypes',
+  fromBlock: 'startBlock',
+  toBlock: 'endBlock',
+  page: 'page',
 } as const;
 
+const LIVE = ['type', 'channel', 'sender', 'page'];
 /** What the live list does not filter by. */
-export const LISTED_ALONE = ['content', 'names', 'chain', 'from', 'to'] as const;
+export const LISTED_ALONE: readonly string[] = [
+  ...Object.keys(NAMES).filter((name) => !LIVE.includes(name)),
+  ...['from', 'to'],
+];
 
 /** Unix seconds of a moment as a field of a form has it: `2026-01-02T03:04`. Undefined where it is none. */
 function secondsOf(written: string | undefined, zone: 'local' | 'utc'): number | undefined {

@@ -5,7 +5,8 @@ import { messageLink, nodeLink, useNetwork } from '../../data/network.ts';
 import { type Proof, useProof } from '../../data/prove.ts';
 import { instancePath, useCore } from '../../data/questions.ts';
 import { askAgain } from '../../data/resource.ts';
-import { DateTime, Hash, Mark, type MarkKind, Panel, Safe } from '../../parts/basic.tsx';
+import type { MarkKind } from '../../data/trust/mark-kinds.ts';
+import { DateTime, Hash, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { changeOf, ofMachine, type Step, stepOf, timelineOf } from '../../pure/timeline.ts';
 import type { Judged } from '../../workers/messages.ts';
@@ -26,7 +27,7 @@ const StepLine = ({ step, mark, note }: Omit<Line, 'key'>) => (
     </span>
     <span class="grow stack">
       <span>
-        <Mark kind={mark} />{' '}
+        <ProofMark kind={mark} of="machine" message={step.message?.item_hash} why={note} />{' '}
         <b>
           <Safe text={step.what} limit={40} />
         </b>{' '}

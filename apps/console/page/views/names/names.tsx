@@ -9,7 +9,7 @@ import { machineLink, serviceUrl, useNetwork } from '../../data/network.ts';
 import { route } from '../../data/place.ts';
 import { useProof } from '../../data/prove.ts';
 import { useService } from '../../data/questions.ts';
-import { Badge, Facts, Hash, Mark, Panel, Safe, Time } from '../../parts/basic.tsx';
+import { Badge, Facts, Hash, Mark, Panel, ProofMark, Safe, Time } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Empty, Loaded, Unknown } from '../../parts/states.tsx';
 import { type Column, SortTable } from '../../parts/table.tsx';
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Row>[] = [
     sort: ({ subdomain }) => subdomain,
     cell: (row) => (
       <>
-        <Mark kind={nameMark(row)} />{' '}
+        <ProofMark kind={nameMark(row)} of="hostname" />{' '}
         <a href={linkTo(['names', row.subdomain])}>
           <Safe text={row.subdomain} limit={80} />
         </a>

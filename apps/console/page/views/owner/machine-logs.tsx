@@ -6,14 +6,18 @@ import { type Failure, failureOf } from '../../data/failure.ts';
 import { type Identity, identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useResource } from '../../data/resource.ts';
+import { zone } from '../../data/settings.ts';
 import { verify } from '../../data/workers.ts';
 import { Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Field, Form } from '../../parts/form.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { clock, count } from '../../pure/format.ts';
-import { logText } from '../../pure/owner/log-text.ts';
+import { findInLog, logText } from '../../pure/owner/log-text.ts';
 import type { LogLine } from '../../workers/machine/logs.ts';
 
 const OFTEN_MS = 3_000;
+/** All that is kept may be a megabyte. */
+const WHOLE_MS = 30_000;
 const CHARS_MAX = 60_000;
 
 const textOf = (lines: readonly LogLine[]) =>
@@ -23,7 +27,7 @@ const textOf = (lines: readonly LogLine[]) =>
     .slice(-CHARS_MAX);
 
 /** The newest line stays in sight, unless the reader looks at older ones. */
-function Lines({ lines }: { readonly lines: readonly LogLine[] }) {
+function Lines({ lines, none }: { readonly lines: readonly LogLine[]; readonly none: string }) {
   const box = useRef<HTMLPreElement>(null);
   const isHeld = useRef(false);
   const text = textOf(lines);
@@ -31,7 +35,7 @@ function Lines({ lines }: { readonly lines: readonly LogLine[] }) {
     if (box.current && !isHeld.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text]);
   const last = lines.at(-1);
-  if (!last) return <Empty title="Its console has said nothing yet." />;
+  if (!last) return <Empty title={none} />;
   return (
     <>
       <pre
@@ -45,7 +49,22 @@ function Lines({ lines }: { readonly lines: readonly LogLine[] }) {
       >
         <Safe text={text} limit={CHARS_MAX} keepsLines />
       </pre>
-      <p class="muted">The last line is of {clock(last.atMs, 'utc')}.</p>
+      <p class="muted">The last line is of {clock(last.atMs, zone.value)}.</p>
+    </>
+  );
+}
+
+/** The newest lines, or those of all that is kept in which a text stands. */
+function Shown({ lines, sought }: { readonly lines: readonly LogLine[]; readonly sought: string }) {
+  const [first] = lines;
+  if (sought === '' || !first) return <Lines lines={lines} none="Its console has said nothing yet." />;
+  const found = findInLog(lines, sought, zone.value);
+  return (
+    <>
+      <p class="muted" role="status" data-found={found.length}>
+        {count(found.length)} of {count(lines.length)} lines, which go back to {clock(first.atMs, zone.value)}
+      </p>
+      <Lines lines={found} none="It stands in no line that is kept." />
     </>
   );
 }
@@ -67,22 +86,27 @@ function Following({ machine, by, onRefused }: FollowingProps) {
     return lines.length;
   });
   const { state } = saving;
+  const [sought, setSought] = useState('');
+  const isWhole = sought !== '';
   const read = useResource(
-    `${instanceId} ${nodeAddress} ${by.address}`,
+    `${instanceId} ${nodeAddress} ${by.address} ${isWhole}`,
     async () => {
       try {
-        return await verify('machineLogs', { ...of, isWhole: false }, { by });
+        return await verify('machineLogs', { ...of, isWhole }, { by });
       } catch (error) {
         const failure = failureOf(error);
         if (failure.code === 'SIGNATURE_REQUIRED') onRefused(failure);
         throw error;
       }
     },
-    OFTEN_MS,
+    isWhole ? WHOLE_MS : OFTEN_MS,
   );
   return (
     <>
-      <Loaded from={read}>{(lines) => <Lines lines={lines} />}</Loaded>
+      <Form label="Find in it" button="Find" onSend={({ sought: typed = '' }) => setSought(typed.trim())}>
+        <Field name="sought" label="find in all that is kept" isWide />
+      </Form>
+      <Loaded from={read}>{(lines) => <Shown lines={lines} sought={sought} />}</Loaded>
       <div class="actions">
         <button
           type="button"

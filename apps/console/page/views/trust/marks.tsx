@@ -1,87 +1,27 @@
-import { Mark, type MarkKind, Panel } from '../../parts/basic.tsx';
+import { useEffect, useRef } from 'preact/hooks';
+import { messageLink } from '../../data/network.ts';
+import { type Explained, explained } from '../../data/trust/explained.ts';
+import { MARK_KINDS, MARKS, type MarkKind } from '../../data/trust/mark-kinds.ts';
+import { SUBJECTS } from '../../data/trust/subjects.ts';
+import { Facts, Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { linkTo } from '../../pure/route.ts';
 
-/** What a mark beside something means, where its bytes are, and what it leaves open. */
-interface Meaning {
-  readonly what: string;
-  readonly by: string;
-  readonly open: string;
-}
-
-const KINDS: readonly (readonly [MarkKind, string])[] = [
-  ['proven', 'follows from what was signed, or from a hash, computed in this tab'],
-  ['agreed', 'several core nodes say the same; one operator may run them all'],
-  ['said', 'one node says so, and nothing that was signed shows it'],
-  ['waiting', 'is still being checked'],
-  ['wrong', 'is not what was signed, or what follows from it'],
-];
-
-const MEANINGS: readonly Meaning[] = [
-  {
-    what: 'a message',
-    by: 'its hash and signature; the text is on its page, byte by byte',
-    open: 'its status, when it came, and the channel in the network form',
-  },
-  {
-    what: 'a machine, and a line of its history',
-    by: 'the folding of its signed messages, which its history links',
-    open: 'that no message is missing, or newer',
-  },
-  { what: 'a host name', by: "the machine's hash", open: 'that a gateway leads there: it says so' },
-  {
-    what: 'an address',
-    by: "the machine's hash, and the newest allocation of a scheduler that you believe",
-    open: 'that the machine answers there',
-  },
-  {
-    what: 'a score',
-    by: 'the message of a monitor; "Recompute" does the scoring again, line by line',
-    open: 'that the monitor measured honestly',
-  },
-  {
-    what: 'where a node is',
-    by: 'its newest announcement; "Ask for its key there" has it sign',
-    open: 'in which country, and who runs it',
-  },
-  {
-    what: 'where a core node is',
-    by: 'its signature over the URL and what this tab made up, with the key that it announced',
-    open: 'that it is the node of somebody whom you know: compare its key',
-  },
-  {
-    what: 'a balance',
-    by: '"Add up": the signed lines of credit publishers that you believe',
-    open: 'that the core node lists every line',
-  },
-  {
-    what: 'random values',
-    by: 'seed, range, and the proof of the key, which are beside them',
-    open: 'who chose the seed, and how often',
-  },
-  {
-    what: 'a confirmation',
-    by: 'the transaction and the archive, from an endpoint that you name',
-    open: 'that the endpoint tells the truth, and the block stays',
-  },
-  {
-    what: 'a file that you send',
-    by: 'its hash, which is computed here and signed',
-    open: 'how long nodes keep it',
-  },
-  {
-    what: 'this page',
-    by: 'nothing in it: "skerry console --check" compares it with a signed release',
-    open: 'that the same is served to others, and tomorrow',
-  },
-];
+const KINDS: Readonly<Record<MarkKind, string>> = {
+  proven: 'follows from what was signed, or from a hash, computed in this tab',
+  agreed: 'several core nodes say the same; one operator may run them all',
+  said: 'one node says so, and nothing that was signed shows it',
+  waiting: 'is still being checked',
+  wrong: 'is not what was signed, or what follows from it',
+};
 
 /** What the marks say, and what they do not. */
 export const MarksPanel = () => (
   <Panel title="What the marks prove" wide>
     <ul class="lines">
-      {KINDS.map(([kind, meaning]) => (
+      {MARK_KINDS.map((kind) => (
         <li key={kind}>
           <Mark kind={kind} />
-          <span class="grow">{meaning}</span>
+          <span class="grow">{KINDS[kind]}</span>
         </li>
       ))}
     </ul>
@@ -95,7 +35,7 @@ export const MarksPanel = () => (
           </tr>
         </thead>
         <tbody>
-          {MEANINGS.map(({ what, by, open }) => (
+          {Object.values(SUBJECTS).map(({ what, by, open }) => (
             <tr key={what}>
               <td data-title="What">{what}</td>
               <td data-title="Follows from">{by}</td>
@@ -107,3 +47,61 @@ export const MarksPanel = () => (
     </div>
   </Panel>
 );
+
+const close = () => {
+  explained.value = undefined;
+};
+
+function Explanation({ of: mark }: { readonly of: Explained }) {
+  const { kind, of, message, why } = mark;
+  const { what, by, open } = SUBJECTS[of];
+  return (
+    <>
+      <h2 id="explained-title" tabIndex={-1}>
+        <Mark kind={kind} label={`${what}: ${MARKS[kind].meaning}`} />
+      </h2>
+      <p>It {KINDS[kind]}.</p>
+      <Facts
+        rows={[
+          ...(why === undefined ? [] : [['found', <Safe key="why" text={why} limit={300} />] as const]),
+          [kind === 'proven' ? 'follows from' : 'would follow from', by],
+          ...(message === undefined
+            ? []
+            : [['bytes', <Hash key="bytes" value={message} href={messageLink(message)} />] as const]),
+          ['not proven', open],
+        ]}
+      />
+      <div class="actions">
+        <button type="button" class="primary" onClick={close}>
+          Close
+        </button>
+        <a href={linkTo(['trust'])} onClick={close}>
+          all that marks prove
+        </a>
+      </div>
+    </>
+  );
+}
+
+/** What one mark follows from, its bytes, and what it leaves open. */
+export function MarkDialog() {
+  const mark = explained.value;
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (!mark) return;
+    const before = document.activeElement;
+    if (!box.current?.open) box.current?.showModal();
+    document.getElementById('explained-title')?.focus();
+    // A link in it leads elsewhere.
+    addEventListener('hashchange', close);
+    return () => {
+      removeEventListener('hashchange', close);
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, [mark]);
+  return mark ? (
+    <dialog ref={box} class="sign" aria-labelledby="explained-title" onCancel={close}>
+      <Explanation of={mark} />
+    </dialog>
+  ) : null;
+}

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Message } from '../../data/answers.ts';
 import { useNetwork } from '../../data/network.ts';
 import { verify } from '../../data/workers.ts';
-import { Facts, Hash, Mark, Safe } from '../../parts/basic.tsx';
+import { Facts, Hash, Mark, ProofMark, Safe } from '../../parts/basic.tsx';
 import { CheckedHere } from '../../parts/checked-here.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { count } from '../../pure/format.ts';
@@ -35,7 +35,8 @@ const Result = ({ found, rpcUrl }: { readonly found: Found; readonly rpcUrl: str
               'in the event itself'
             ) : (
               <>
-                <Mark kind={isArchiveProven ? 'proven' : 'said'} /> <Hash value={cid} />
+                <ProofMark kind={isArchiveProven ? 'proven' : 'said'} of="confirmation" />{' '}
+                <Hash value={cid} />
               </>
             ),
           ],

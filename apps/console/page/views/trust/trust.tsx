@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { useAgreement, useCoreKeys } from '../../data/trust/agree.ts';
+import { useAgreement } from '../../data/trust/agree.ts';
 import { type BelievedName, believe, believed } from '../../data/trust/believed.ts';
 import { Agreed, AnswerLines } from '../../parts/agreed.tsx';
 import { Panel } from '../../parts/basic.tsx';
@@ -14,12 +14,11 @@ const readDigest = fields({ count: number, digest: text });
 
 /** Whether core nodes of the network have the same messages. */
 function NodesPanel() {
-  const { value, agreement } = useAgreement({
+  const { value, keys, agreement } = useAgreement({
     path: '/api/v0/state/digest/messages',
     reader: readDigest,
     say: ({ count, digest }) => `${count} messages, ${digest.slice(0, 16)}`,
   });
-  const keys = useCoreKeys(value?.map(({ url }) => url));
   return (
     <Panel title="Do the nodes agree?" aside={<Agreed agreement={agreement} />}>
       {value ? <AnswerLines answers={value} keys={keys} /> : <Loading />}
@@ -27,7 +26,8 @@ function NodesPanel() {
         Each is asked for the digest of all its messages. Nodes that take in messages differ for a moment:
         they are asked again before the page says so. The nodes are those that this core node names as its
         peers, and yours below. Each has to sign, with the key that it is said to have, that it answers at
-        this URL: so nobody counts twice, or stands before another. Nodes that one operator runs agree, too.
+        this URL: nodes are counted by these keys, so that nobody counts twice, or stands before another.
+        Nodes that one operator runs agree, too.
       </p>
     </Panel>
   );
