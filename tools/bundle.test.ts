@@ -1,29 +1,75 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { dirname, join, relative } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { openBundles } from '../packages/kit/src/modules/bundles.ts';
 import { listSources, ROOT } from './source.ts';
 
-const MODULES = pathToFileURL(join(ROOT, 'node_modules/'));
+const MODULES_PATH = join(ROOT, 'node_modules/');
+const MODULES = pathToFileURL(MODULES_PATH);
+const MAIN = pathToFileURL(join(ROOT, 'apps/cli/src/main.ts'));
 
-test('what npm ci bundles is what the packages export, under names that sources import', async (t) => {
-  const made = mkdtempSync(join(tmpdir(), 'skerry-bundles-'));
-  t.after(() => rmSync(made, { recursive: true, force: true }));
-  execFileSync(process.execPath, [join(ROOT, 'tools/bundle.js'), made]);
-  const list = pathToFileURL(join(made, 'list.json'));
-  const bundles = Object.entries(JSON.parse(readFileSync(list, 'utf8')) as Record<string, { entry: string }>);
-  assert.ok(bundles.length > 5);
+const COMMAND = '@skerry/cli';
+/** Their actions run services, or what services are made of. */
+const OF_SERVICES = ['backup', 'credit', 'daemons', 'image', 'joining', 'network', 'scheduler'].map(
+  (name) => `apps/cli/src/commands/${name}.ts`,
+);
+
+const made = mkdtempSync(join(tmpdir(), 'skerry-bundles-'));
+after(() => rmSync(made, { recursive: true, force: true }));
+execFileSync(process.execPath, [join(ROOT, 'tools/bundle.js'), made]);
+const list = pathToFileURL(join(made, 'list.json'));
+const bundles = JSON.parse(readFileSync(list, 'utf8')) as Record<
+  string,
+  { entry: string; inputs: [path: string][] }
+>;
+
+test('what npm ci bundles is what the packages export, under names that sources import', async () => {
+  const libraries = Object.entries(bundles).filter(([name]) => name !== COMMAND);
+  assert.ok(libraries.length > 5);
   const find = openBundles(MODULES, list);
   const imported = new Set(listSources().flatMap(({ specifiers }) => specifiers));
-  for (const [name, { entry }] of bundles) {
+  for (const [name, { entry }] of libraries) {
     const original = new URL(entry, MODULES).href;
     const bundle = find(name, original) ?? '';
     assert.ok(bundle.startsWith(pathToFileURL(made).href), name);
     assert.deepEqual(Object.keys(await import(bundle)), Object.keys(await import(original)), name);
     assert.ok(imported.has(name), `${name} is bundled, and nothing imports it`);
+  }
+});
+
+test('the bundled command line has what the commands of clients load, and no service', () => {
+  const inputs = new Set(bundles[COMMAND]!.inputs.map(([path]) => relative(ROOT, join(MODULES_PATH, path))));
+  const commands = [...inputs].filter(
+    (path) => path.startsWith('apps/cli/src/') && !OF_SERVICES.includes(path),
+  );
+  assert.ok(commands.length > 50);
+  for (const path of commands)
+    for (const [, name] of readFileSync(join(ROOT, path), 'utf8').matchAll(/import\('(\.[^']+)'\)/g))
+      assert.ok(inputs.has(join(dirname(path), name!)), `${path} loads ${name}, which is not bundled`);
+  assert.deepEqual(
+    [...inputs].filter((path) => /^(?:services|devnet)\//.test(path)),
+    [],
+  );
+});
+
+test('the bundled command line says what its sources say', () => {
+  const home = join(made, 'home');
+  const run = (program: string, ...args: string[]) =>
+    spawnSync(process.execPath, [program, ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, SKERRY_HOME: home },
+    });
+  const bundle = fileURLToPath(openBundles(MODULES, list)(COMMAND, MAIN.href) ?? '');
+  for (const args of [['--help'], ['key', 'new'], ['key', 'list', '--json'], ['key', 'show', 'what']]) {
+    const { stdout, stderr, status } = run(bundle, ...args);
+    assert.equal(status, args.includes('what') ? 2 : 0, stderr);
+    if (!args.includes('new')) {
+      const source = run(fileURLToPath(MAIN), ...args);
+      assert.deepEqual([stdout, stderr, status], [source.stdout, source.stderr, source.status]);
+    }
   }
 });

@@ -4,14 +4,9 @@ import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { ensureLibraries } from './libraries.js';
+import { isNodeNewEnough, MINIMUM_MAJOR } from './version.js';
 
-const MINIMUM_MAJOR = 24;
 const FORWARDED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-
-/** Whether the Node that runs this can run the project. */
-export function isNodeNewEnough(version = process.versions.node) {
-  return Number(version.split('.')[0]) >= MINIMUM_MAJOR;
-}
 
 /** Path of a Node that can run this project's TypeScript, or undefined. */
 export function findNode() {

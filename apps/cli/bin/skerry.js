@@ -3,7 +3,8 @@ import * as nodeModule from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isNodeNewEnough, launch } from './launch.js';
+import { CLIENTS } from './clients.js';
+import { isNodeNewEnough } from './version.js';
 
 /** Compiled code is kept beside what else can be made again (packages/kit/src/daemon/paths.ts): a third less time and memory at a start. */
 function compileCacheDirectory() {
@@ -19,6 +20,11 @@ if (isNodeNewEnough()) {
   // Threads take it from here: without it each of them would compile anew what it loads, and bring a compiler for TypeScript with it.
   process.env.NODE_COMPILE_CACHE ??= compileCacheDirectory();
   // Before anything else is loaded: it finds the rest.
-  await import('@skerry/kit/resolve');
-  await import('../src/main.ts');
-} else launch([fileURLToPath(import.meta.url), ...process.argv.slice(2)]);
+  const { findBundle } = await import('@skerry/kit/resolve');
+  const main = new URL('../src/main.ts', import.meta.url).href;
+  const word = process.argv.slice(2).find((one) => one !== '--json');
+  await import((CLIENTS.has(word) && findBundle('@skerry/cli', main)) || main);
+} else {
+  const { launch } = await import('./launch.js');
+  launch([fileURLToPath(import.meta.url), ...process.argv.slice(2)]);
+}

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from './context.ts';
 
@@ -18,6 +17,7 @@ export async function confirm(
   const refuse = (message: string) =>
     new AppError('CONFIRMATION_REQUIRED', message, { details: { hint: unattended } });
   if (!stdin.isTTY || !output.stderr.isTTY) throw refuse('there is no terminal to ask for confirmation');
+  const { createInterface } = await import('node:readline/promises');
   const asker = createInterface({ input: stdin, output: output.stderr });
   try {
     if (!/^y(es)?$/i.test((await asker.question(`${question} [y/N] `)).trim())) throw refuse(refused);

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AppError } from '@skerry/protocol/forms';
@@ -112,6 +111,8 @@ async function writeDraft(
 ): Promise<void> {
   const directory = dirname(resolve(path));
   await tidy(directory);
+  // Loaded with the first file: most commands write none.
+  const { randomBytes } = process.getBuiltinModule('node:crypto');
   const draft = join(directory, `${basename(path)}.${randomBytes(6).toString('hex')}.draft`);
   try {
     const file = await open(draft, 'wx', mode);

@@ -1,4 +1,3 @@
-import { createECDH } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AppError } from '@skerry/protocol/forms';
@@ -8,15 +7,18 @@ import { createFileAtomically, makeDirectory } from './atomic-file.ts';
 const KEY_FILE_BYTES_MAX = 256;
 const OTHERS_MASK = 0o077;
 
+/** Loaded with the first key: it takes a command as long as a bare Node does to start. */
+const createCurve = () => process.getBuiltinModule('node:crypto').createECDH('secp256k1');
+
 function generateKey(): string {
-  const curve = createECDH('secp256k1');
+  const curve = createCurve();
   curve.generateKeys();
   return `0x${curve.getPrivateKey('hex').padStart(64, '0')}`;
 }
 
 function isOnCurve(digits: string): boolean {
   try {
-    createECDH('secp256k1').setPrivateKey(digits, 'hex');
+    createCurve().setPrivateKey(digits, 'hex');
     return true;
   } catch {
     return false;

@@ -8,7 +8,8 @@ import { openBundles } from './bundles.ts';
  * name does not decide is left to Node, its errors too.
  */
 
-const findBundle = openBundles(new URL('../../../../node_modules/', import.meta.url));
+/** What `npm ci` bundled of a name that Node finds at a URL (openBundles). */
+export const findBundle = openBundles(new URL('../../../../node_modules/', import.meta.url));
 
 type Next = (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput;
 

@@ -9,7 +9,7 @@ import { recoverPersonalSigner } from './personal-sign.ts';
 import { loadNativeEngine } from './secp256k1-node.ts';
 import { pureEngine } from './secp256k1-pure.ts';
 
-const native = await loadNativeEngine();
+const native = loadNativeEngine();
 const engines = native ? [native, pureEngine] : [pureEngine];
 const hex = (bytes: Uint8Array) => `0x${bytesToHex(bytes)}`;
 const secretKey = fc

@@ -11,11 +11,10 @@ interface NativeBindings {
 }
 
 /** Loads libsecp256k1 (about twenty times faster). The package's own fallback is avoided: ours is better kept. */
-export async function loadNativeEngine(): Promise<Secp256k1Engine | undefined> {
+export function loadNativeEngine(): Secp256k1Engine | undefined {
   try {
-    // A variable keeps the type checker and browsers' bundlers away from a package that may be absent.
-    const specifier = 'secp256k1/bindings.js';
-    const { default: bindings } = (await import(specifier)) as { default: NativeBindings };
+    const { createRequire } = process.getBuiltinModule('node:module');
+    const bindings = createRequire(import.meta.url)('secp256k1/bindings.js') as NativeBindings;
     return {
       name: 'native',
       recover(digest, rs, recoveryId) {
@@ -31,4 +30,16 @@ export async function loadNativeEngine(): Promise<Secp256k1Engine | undefined> {
   }
 }
 
-export const engine: Secp256k1Engine = (await loadNativeEngine()) ?? pureEngine;
+let chosen: Secp256k1Engine | undefined;
+const choose = (): Secp256k1Engine => {
+  chosen ??= loadNativeEngine() ?? pureEngine;
+  return chosen;
+};
+
+/** Loaded with the first signature that is checked: most commands check none. */
+export const engine: Secp256k1Engine = {
+  get name() {
+    return choose().name;
+  },
+  recover: (digest, rs, recoveryId) => choose().recover(digest, rs, recoveryId),
+};

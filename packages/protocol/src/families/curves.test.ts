@@ -146,7 +146,7 @@ describe('ECDSA over secp256k1', () => {
   const numberOf = (bytes: Uint8Array) => BigInt(`0x${bytesToHex(bytes)}`);
 
   test('both engines recover the signer and agree with plain verification; n-s is taken with the other id', async () => {
-    const engines = [await loadNativeEngine(), pureEngine].filter((engine) => engine !== undefined);
+    const engines = [loadNativeEngine(), pureEngine].filter((engine) => engine !== undefined);
     fc.assert(
       fc.property(secretKey, bytes32, fc.nat(511), (secret, digest, bit) => {
         const key = secp256k1.getPublicKey(secret);
