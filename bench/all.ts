@@ -1,7 +1,7 @@
-import { BENCHES } from './benches.ts';
+import { listRuns } from './benches.ts';
 import { tell } from './measure/figures.ts';
 import { BUSY_MAX, measureBusy, WAIT_MINUTES, waitForQuiet } from './quiet.ts';
-import { describeRun, type Run, type Runs, writeRun } from './report/record.ts';
+import { describeRun, keyOf, type Run, type Runs, writeRun } from './report/record.ts';
 import { BenchError, runBench } from './run.ts';
 
 interface Options {
@@ -31,30 +31,33 @@ async function waitForTurn(goesOnBusy: boolean): Promise<number | undefined> {
   return busy;
 }
 
-/**
- * Every bench in turn, each within its limit and once the machine is quiet. What one has found is kept at once.
- * @returns the runs, and the names of benches without one
- */
-export async function runAll({
-  output,
-  goesOnBusy,
-}: {
+interface AllOptions {
+  /** Benches; left out: every one. */
+  readonly names: readonly string[];
   readonly output: 1 | 2;
   readonly goesOnBusy: boolean;
-}) {
+}
+
+/**
+ * Benches in turn, each within its limit and once the machine is quiet. What one has found is kept at once.
+ * @returns the runs, and what is kept of none
+ */
+export async function runAll({ names, output, goesOnBusy }: AllOptions) {
   const runs: Record<string, Run> = {};
   const failed: string[] = [];
-  for (const [name, { minutes, limitMinutes }] of Object.entries(BENCHES)) {
-    tell(`\n${name}: about ${minutes} min, at most ${limitMinutes}`);
+  for (const { name, args, minutes, limitMinutes } of listRuns()) {
+    if (names.length > 0 && !names.includes(name)) continue;
+    const key = keyOf(name, args);
+    tell(`\n${key}: about ${minutes} min, at most ${limitMinutes}`);
     const busy = await waitForTurn(goesOnBusy);
     try {
-      if (busy === undefined) throw new BenchError(`${name}: the machine was busy`);
-      runs[name] = await runForRecord(name, { args: [], output, limitMinutes, busy });
-      writeRun(name, runs[name]);
+      if (busy === undefined) throw new BenchError(`${key}: the machine was busy`);
+      runs[key] = await runForRecord(name, { args, output, limitMinutes, busy });
+      writeRun(key, runs[key]);
     } catch (error) {
       if (!(error instanceof BenchError)) throw error;
       tell(error.message);
-      failed.push(name);
+      failed.push(key);
     }
   }
   return { runs: runs as Runs, failed };

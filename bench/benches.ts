@@ -2,6 +2,14 @@ import type { Figures } from './measure/figures.ts';
 
 type Run = (figures: Figures, args: readonly string[]) => Promise<void>;
 
+/** A bench with arguments. */
+interface Variant {
+  readonly args: readonly string[];
+  readonly measures: string;
+  readonly minutes: number;
+  readonly limitMinutes: number;
+}
+
 interface Bench {
   /** What it measures, in half a line. */
   readonly measures: string;
@@ -9,6 +17,8 @@ interface Bench {
   readonly minutes: number;
   /** `all` ends it after this. */
   readonly limitMinutes: number;
+  /** What it measures when it is told something, which `all` runs as well. */
+  readonly also?: readonly Variant[];
   /** Its code is loaded when it is run. */
   load(): Promise<Run>;
 }
@@ -67,6 +77,14 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     measures: 'events to webhooks: delay, and deliveries of a backlog beside a bare client',
     minutes: 2,
     limitMinutes: 10,
+    also: [
+      {
+        args: ['--endpoints', '10000'],
+        measures: 'the same with 10,000 endpoints, 1,000 of them dead',
+        minutes: 2,
+        limitMinutes: 15,
+      },
+    ],
     load: async () => (await import('./webhooks/webhooks.ts')).benchWebhooks,
   },
   metrics: {
@@ -79,6 +97,14 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     measures: 'lists, totals and single reads with every filter, and the pages they read',
     minutes: 15,
     limitMinutes: 60,
+    also: [
+      {
+        args: ['--messages', '10000000', '--only', 'three'],
+        measures: 'three frequent values at a time in 10,000,000 messages, made anew (30 GiB)',
+        minutes: 45,
+        limitMinutes: 120,
+      },
+    ],
     load: async () => (await import('./query/query.ts')).benchQuery,
   },
   sync: {
@@ -91,6 +117,14 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     measures: 'indexing a chain, beside its parts alone and Ponder',
     minutes: 10,
     limitMinutes: 40,
+    also: [
+      {
+        args: ['--queries'],
+        measures: 'every filter on 10,000,000 events',
+        minutes: 10,
+        limitMinutes: 40,
+      },
+    ],
     load: async () => (await import('./indexer/indexer.ts')).benchIndexer,
   },
   gateway: {
@@ -106,3 +140,15 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     load: async () => (await import('./compute/compute.ts')).benchCompute,
   },
 };
+
+/** A run of a bench, as `all` makes it. */
+export interface BenchRun extends Variant {
+  readonly name: string;
+}
+
+/** Every run of `all`, in its order. */
+export const listRuns = (): readonly BenchRun[] =>
+  Object.entries(BENCHES).flatMap(([name, { measures, minutes, limitMinutes, also = [] }]) => [
+    { name, args: [], measures, minutes, limitMinutes },
+    ...also.map((variant) => ({ name, ...variant })),
+  ]);

@@ -16,7 +16,7 @@ import { BenchError, endBelow, runBench } from './run.ts';
 const NAMES = Object.keys(BENCHES).join(', ');
 const USAGE = `npm run bench                      what benches there are, and their last figures
 npm run bench -- NAME [ARGUMENTS]  runs one: ${NAMES}
-npm run bench -- all               runs each in turn and keeps its figures
+npm run bench -- all [NAME ...]    runs each, or these, in turn, and keeps their figures
 
   --write            keep the figures in ${FIGURES_FILE} and ${PAGE_FILE}
   --against COMMIT   run it here and of that commit in turns; ratios of here to there
@@ -47,8 +47,13 @@ function showList({ json }: Command): void {
   else console.log(`${listBenches(runs)}\n\n${USAGE}`);
 }
 
-async function runEach({ json, busy }: Command): Promise<void> {
-  const { runs, failed } = await runAll({ output: json ? 2 : 1, goesOnBusy: busy });
+function checkName(name: string): void {
+  if (!Object.hasOwn(BENCHES, name)) throw new WrongUse(`there is no bench ${name}: there are ${NAMES}, all`);
+}
+
+async function runEach({ args: names, json, busy }: Command): Promise<void> {
+  names.forEach(checkName);
+  const { runs, failed } = await runAll({ names, output: json ? 2 : 1, goesOnBusy: busy });
   writePage();
   if (json) printJson(runs);
   if (failed.length === 0) return;
@@ -82,7 +87,7 @@ async function main(): Promise<void> {
   if (command.help) return console.log(USAGE);
   if (name === undefined) return showList(command);
   if (name === 'all') return await runEach(command);
-  if (!Object.hasOwn(BENCHES, name)) throw new WrongUse(`there is no bench ${name}: there are ${NAMES}, all`);
+  checkName(name);
   if (command.against !== undefined) return await compare(name, command);
   await runOne(name, command);
 }

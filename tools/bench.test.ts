@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { compareFigures } from '../bench/against.ts';
-import { BENCHES } from '../bench/benches.ts';
+import { BENCHES, listRuns } from '../bench/benches.ts';
 import { readCommand, WrongUse } from '../bench/command.ts';
 import { Figures } from '../bench/measure/figures.ts';
 import { reaches } from '../bench/measure/text.ts';
@@ -118,13 +118,34 @@ describe('the page of figures', () => {
     assert.equal(fillTables(page, runs), page);
   });
 
+  test('every goal stands in one table, with what it is compared with, and of which run it is', () => {
+    const own = {
+      ingest: runOf((figures) => {
+        const ratio = { to: 'bare', values: [0.5, 0.6, 0.7] };
+        figures.add('rate', '/s', 200, { ratio, goal: { of: 'ratio', least: 0.8 } });
+        figures.add('without a goal', '/s', 3);
+        figures.addTimes('a page', [1, 2, 3], { goal: { of: 'p95', most: 20 } });
+      }),
+    };
+    const page = fillTables('<!-- goals -->\nold\n<!-- /goals -->\n', own);
+    assert.deepEqual(
+      page.split('\n').filter((line) => line.startsWith('| ingest')),
+      [
+        '| ingest | files: rate | ratio at least 0.80 | 0.60 (0.50 to 0.70) | missed | 2026-11-23, `abcdef1234` |',
+        '| ingest | files: a page | p95 at most 20 ms | 3 ms | reached | 2026-11-23, `abcdef1234` |',
+      ],
+    );
+    assert.equal(fillTables(page, own), page);
+  });
+
   test('every bench and every run that is kept has its place', () => {
     const page = readFileSync(join(ROOT, PAGE_FILE), 'utf8');
     const marks = [...page.matchAll(/<!-- figures: (.+?) -->/g)].map(([, key]) => key!);
     const benchOf = (key: string) => key.split(' ', 1)[0]!;
     assert.deepEqual([...new Set(marks.map(benchOf))].sort(), Object.keys(BENCHES).sort());
+    const keys = [...Object.keys(readRuns()), ...listRuns().map(({ name, args }) => keyOf(name, args))];
     assert.deepEqual(
-      Object.keys(readRuns()).filter((key) => !marks.includes(key)),
+      keys.filter((key) => !marks.includes(key)),
       [],
     );
   });

@@ -47,7 +47,7 @@ function expectHeld(verdict: number): void {
 
 /** What checking one message costs, against the bare curve operation that it cannot do without. */
 export async function benchVerify(figures: Figures): Promise<void> {
-  const native = await loadNativeEngine();
+  const native = loadNativeEngine();
   if (!native) throw new Error('this platform has no native secp256k1 build; there is nothing to compare');
   const signer = createSigner(generatePrivateKey());
   const content = { type: 'note', content: { text: 'x'.repeat(120) } };

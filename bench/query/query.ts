@@ -14,8 +14,9 @@ import { createDice } from '../data-set/dice.ts';
 import { loadDataSet, measureTables } from '../data-set/load.ts';
 import { type Figures, tell } from '../measure/figures.ts';
 import type { Query } from '../measure/queries.ts';
-import { type Bench, benchLists, benchOthers, benchReaders } from './cases.ts';
+import { type Bench, benchLists, benchOthers, benchReaders, benchThree } from './cases.ts';
 import { benchHttp } from './http.ts';
+import { listProperties } from './values.ts';
 
 const SEED = 1;
 const GIB = 1024 ** 3;
@@ -55,7 +56,12 @@ async function prepare(figures: Figures, { pool, kysely }: Database<Schema>, set
 export async function benchQuery(figures: Figures, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
-    options: { 'database-url': { type: 'string' }, messages: { type: 'string', default: '100000' } },
+    options: {
+      'database-url': { type: 'string' },
+      messages: { type: 'string', default: '100000' },
+      /** `three`: three frequent values at a time, and nothing else. */
+      only: { type: 'string' },
+    },
   });
   const set: DataSet = { dice: createDice(SEED), count: Number(values.messages) };
   const log = createLogger('bench', 'error');
@@ -79,6 +85,7 @@ export async function benchQuery(figures: Figures, args: readonly string[]): Pro
       },
     });
     const bench: Bench = { figures, db, pool: database.pool, set, recorded };
+    if (values.only === 'three') return await benchThree(bench, await listProperties(db, set));
     await benchLists(bench);
     await benchOthers(bench);
     await benchReaders(bench);

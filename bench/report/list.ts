@@ -1,8 +1,8 @@
-import { BENCHES } from '../benches.ts';
+import { BENCHES, listRuns } from '../benches.ts';
 import type { Figure } from '../measure/figure.ts';
 import { describeFigure } from '../measure/text.ts';
 import { captionOf } from './page.ts';
-import type { Run, Runs } from './record.ts';
+import { keyOf, type Run, type Runs } from './record.ts';
 
 /** Figures that are shown of a run that has no goals. */
 const SHOWN = 2;
@@ -18,24 +18,23 @@ const runsOf = (name: string, runs: Runs): [string, Run][] =>
 
 /** Every bench with what it measures, about how long it takes, and what it found last. */
 export function listBenches(runs: Runs): string {
-  return Object.entries(BENCHES)
-    .map(([name, { measures, minutes }]) => {
+  return [...Map.groupBy(listRuns(), ({ name }) => name)]
+    .map(([name, own]) => {
+      const heads = own.map(
+        ({ args, measures, minutes }) => `${keyOf(name, args)}: ${measures} (${minutes} min)`,
+      );
       const found = runsOf(name, runs).flatMap(([key, run]) => [
         `  last of ${key}: ${captionOf(run).replaceAll(/[*`]/g, '')}`,
         ...headlines(run.figures).map((figure) => `  ${describeFigure(figure)}`),
       ]);
-      const head = `${name}: ${measures} (${minutes} min)`;
-      return [head, ...(found.length > 0 ? found : ['  no figures are kept'])].join('\n');
+      return [...heads, ...(found.length > 0 ? found : ['  no figures are kept'])].join('\n');
     })
     .join('\n\n');
 }
 
 /** The same for programs. */
 export const describeBenches = (runs: Runs) =>
-  Object.entries(BENCHES).map(([name, { measures, minutes, limitMinutes }]) => ({
-    name,
-    measures,
-    minutes,
-    limitMinutes,
+  Object.entries(BENCHES).map(([name, { measures, minutes, limitMinutes, also = [] }]) => ({
+    ...{ name, measures, minutes, limitMinutes, also },
     last: Object.fromEntries(runsOf(name, runs)),
   }));

@@ -6,6 +6,9 @@ import type { Run, Runs } from './record.ts';
 /** `<!-- figures: NAME ARGUMENTS -->`, what is generated, `<!-- /figures -->`. */
 const BLOCK = /<!-- figures: ([^\n]+?) -->\n.*?<!-- \/figures -->/gs;
 
+/** Between these stand all goals. */
+const GOALS = /<!-- goals -->\n.*?<!-- \/goals -->/s;
+
 const cell = (text: string) => text.replaceAll('|', '\\|');
 const inBrackets = (text: string) => (text === '' ? '' : ` (${text})`);
 
@@ -39,6 +42,29 @@ function tableOf(title: string, figures: readonly Figure[]): string {
   return [line(heads), line(heads.map(() => '---')).replaceAll(' ', ''), ...rows.map(line)].join('\n');
 }
 
+/** The number of a figure that its goal is of, with its spread where it has one. */
+function reachedText({ goal, ratio, unit, ...figure }: Figure): string {
+  if (goal?.of === 'ratio' && ratio) return `${formatNumber(ratio.median)}${inBrackets(formatRange(ratio))}`;
+  if (goal?.of === 'p95' || goal?.of === 'p99') return formatValue(figure[goal.of] ?? Number.NaN, unit);
+  return `${formatValue(figure.median, unit)}${inBrackets(formatRange(figure))}`;
+}
+
+/** Every figure that should be something, with the run that it is of. */
+function goalsOf(runs: Runs): string {
+  const rows = Object.entries(runs).flatMap(([key, { date, commit, busy, figures }]) =>
+    figures.flatMap((figure) => {
+      const { goal, what, group, unit } = figure;
+      if (!goal) return [];
+      const verdict = reaches(figure) ? 'reached' : 'missed';
+      const when = `${date.slice(0, 10)}, \`${commit}\`${busy <= BUSY_MAX ? '' : ', busy'}`;
+      return [[key, `${group}: ${what}`, goalText(goal, unit), reachedText(figure), verdict, when]];
+    }),
+  );
+  const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`;
+  const head = ['bench', 'figure', 'goal', 'measured', '', 'of'];
+  return [line(head), '|---|---|---|---|---|---|', ...rows.map(line)].join('\n');
+}
+
 /** When, of what, where, and whether others disturbed it. */
 export function captionOf({ date, commit, isClean, machine, load, busy, seconds }: Run): string {
   const state =
@@ -59,7 +85,8 @@ function blockOf(run: Run): string {
  * before there was a run.
  */
 export function fillTables(page: string, runs: Runs): string {
-  return page.replace(BLOCK, (block, key: string) => {
+  const withGoals = page.replace(GOALS, () => `<!-- goals -->\n\n${goalsOf(runs)}\n\n<!-- /goals -->`);
+  return withGoals.replace(BLOCK, (block, key: string) => {
     const run = runs[key];
     if (!run) return block;
     return `<!-- figures: ${key} -->\n\n${blockOf(run)}\n\n<!-- /figures -->`;
