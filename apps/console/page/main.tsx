@@ -173,5 +173,8 @@ function App() {
 }
 
 const place = document.getElementById('app')!;
-place.replaceChildren();
-render(<App />, place);
+// A task of its own: what the browser has to do meanwhile, and the reader wants, comes between loading and drawing.
+setTimeout(() => {
+  place.replaceChildren();
+  render(<App />, place);
+});

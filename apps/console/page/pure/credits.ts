@@ -1,17 +1,16 @@
+import { count } from './format.ts';
+
 /** Credits as people read them. They are counted in billionths, which are whole numbers. */
 
 const NANO = 1_000_000_000n;
 const CREDITS_PER_DOLLAR = 1_000_000n;
 const DAY_SECONDS = 86_400n;
 
-const GROUPED = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
-const group = (value: bigint) => GROUPED.format(value);
-
 /** `12,345`; below a thousand with decimals: `0.322`. Rounded down, in amount. @param nano billionths of a credit */
 export function credits(nano: bigint): string {
   const [sign, size] = nano < 0n ? ['-', -nano] : ['', nano];
   const whole = size / NANO;
-  if (whole >= 1_000n || size % NANO === 0n) return `${sign}${group(whole)}`;
+  if (whole >= 1_000n || size % NANO === 0n) return `${sign}${count(whole)}`;
   const places = whole >= 1n ? 2 : 6;
   const fraction = String(size % NANO)
     .padStart(9, '0')
@@ -28,7 +27,7 @@ export function dollars(nano: bigint): string {
   const digits = String(rest).padStart(15, '0');
   const first = digits.search(/[1-9]/);
   const places = whole > 0n ? 2 : Math.max(2, first + 2);
-  return `${sign}$${group(whole)}${first < 0 ? '' : `.${digits.slice(0, places)}`}`;
+  return `${sign}$${count(whole)}${first < 0 ? '' : `.${digits.slice(0, places)}`}`;
 }
 
 /** Prices are told in whole credits; the rate behind them has a remainder. */

@@ -39,8 +39,9 @@ export function clock(atMs: number, zone: 'local' | 'utc'): string {
 export const short = (hash: string, head = 8, tail = 4) =>
   hash.length <= head + tail + 1 ? hash : `${hash.slice(0, head)}…${hash.slice(-tail)}`;
 
-const GROUPED = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
-export const count = (value: number) => GROUPED.format(value);
+/** `12,345`. By hand: `Intl` loads its tables first, which was half of what the scripts of the first load took. */
+export const count = (value: number | bigint) =>
+  String(typeof value === 'bigint' ? value : Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
 
 /** `0.482`; what was not measured is a dash. */
 export const score = (value: number | null | undefined) =>

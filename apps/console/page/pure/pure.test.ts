@@ -4,7 +4,7 @@ import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { compareLines } from './compare.ts';
 import { balanceOver, credits, daily, dollars, lastingOf, rounded } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
-import { bytes, clock, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
+import { bytes, clock, count, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
 import { measuredHistory, SCORE_PARTS, scoreHistory } from './history.ts';
 import { chainQueryOf } from './queries/chain-query.ts';
 import { fields, list, maybe, number, record, rows, text, Unreadable } from './read.ts';
@@ -52,6 +52,15 @@ test('the way back that a link names stays within the page', () => {
 
 describe('numbers and times as people read them', () => {
   test('ages', () => {
+    assert.deepEqual([0, 999, 1_000, 12_345.6, -1_234_567, 2n ** 64n, -1_000n].map(count), [
+      '0',
+      '999',
+      '1,000',
+      '12,346',
+      '-1,234,567',
+      '18,446,744,073,709,551,616',
+      '-1,000',
+    ]);
     assert.deepEqual(
       [0, 59_000, 60_000, 3_600_000, 47 * 3_600_000, 48 * 3_600_000, 730 * 86_400_000].map(duration),
       ['0 seconds', '59 seconds', '1 minute', '1 hour', '47 hours', '2 days', '2 years'],

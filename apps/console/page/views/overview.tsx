@@ -86,7 +86,7 @@ function Verdict() {
         {isWell
           ? 'The network is well.'
           : problems.length === 0
-            ? 'A service does not answer.'
+            ? `${health.failure ? 'The core node' : 'A service'} does not answer.`
             : problems.length === 1
               ? 'One thing is wrong.'
               : `${problems.length} things are wrong.`}

@@ -118,13 +118,14 @@ const COLUMNS: readonly Column<Provider>[] = [
 
 const Source = ({ measuredAt }: { readonly measuredAt: number | null }) => (
   <p class="muted prose">
+    A monitor has a table of whose addresses are whose; nodes that none measured stand by the /32 that they
+    announce. Room is what nodes say they have, less what the scheduler placed. Nobody signs in which country
+    a node is, so there is no map.{' '}
     {measuredAt === null ? null : (
       <>
-        Measured <Time ms={measuredAt * 1_000} />: the monitor has a table of whose addresses are whose.{' '}
+        Measured <Time ms={measuredAt * 1_000} />.
       </>
     )}
-    Nodes that no monitor measured stand by the /32 that they announce. Room is what nodes say they have, less
-    what the scheduler placed. Nobody signs in which country a node is, so there is no map.
   </p>
 );
 
@@ -161,7 +162,7 @@ export function Providers() {
       }
     >
       {isWaiting ? (
-        <Loading lines={6} />
+        <Loading lines={3} />
       ) : providers.length === 0 ? (
         <Empty title="No node is known yet." />
       ) : (
@@ -176,9 +177,10 @@ export function Providers() {
           {providers.length > PROVIDERS_MAX ? (
             <p class="muted">and {providers.length - PROVIDERS_MAX} more</p>
           ) : null}
-          <Source measuredAt={measuredAt} />
         </>
       )}
+      {/* What it says is the largest text of the page, and there before the nodes are. */}
+      <Source measuredAt={measuredAt} />
     </Panel>
   );
 }

@@ -12,9 +12,10 @@ import type { CoreFact } from '../../workers/core-keys.ts';
 import { ask } from '../ask.ts';
 import { failureOf } from '../failure.ts';
 import { useNetwork } from '../network.ts';
-import { type Proof, useProof } from '../prove.ts';
+import type { Proof } from '../prove.ts';
 import { useCore } from '../questions.ts';
 import { type Resource, useResource } from '../resource.ts';
+import { verify } from '../workers.ts';
 import { believed } from './believed.ts';
 
 /** The same question to several core nodes of the network. */
@@ -115,7 +116,7 @@ export const useStatusAgreement = (hash: string) =>
     accepts: [404],
   });
 
-/** Whether the keys that nodes are said to have answer at these URLs, in their order. */
+/** Whether the keys that nodes are said to have answer at these URLs, in their order. Asked again: nodes go away and come back. */
 function useCoreKeys(urls: readonly string[] | undefined): Proof<readonly CoreFact[]> {
   const { coreUrl, info } = useNetwork();
   const sync = useSync();
@@ -124,8 +125,12 @@ function useCoreKeys(urls: readonly string[] | undefined): Proof<readonly CoreFa
       ? (info?.address ?? null)
       : (sync.value?.peers.find(({ name }) => sameOrigin(url, name))?.address ?? null);
   const isKnown = urls !== undefined && info !== undefined && (sync.value ?? sync.failure) !== undefined;
-  return useProof(
-    'coreKeys',
-    isKnown ? { coreUrl, cores: urls.map((url) => ({ url, address: addressOf(url) })) } : undefined,
+  const cores = isKnown ? urls.map((url) => ({ url, address: addressOf(url) })) : [];
+  const { value, failure } = useResource<readonly CoreFact[]>(
+    JSON.stringify(['coreKeys', ...cores.map(({ url, address }) => [url, address])]),
+    () => verify('coreKeys', { coreUrl, cores }),
+    isKnown ? EVERY_MS : Number.POSITIVE_INFINITY,
   );
+  if (!isKnown) return { kind: 'waiting' };
+  return value ? { kind: 'proven', value } : failure ? { kind: 'failed', failure } : { kind: 'waiting' };
 }

@@ -1,3 +1,5 @@
+import { count } from '../format.ts';
+
 /** What something costs. */
 export interface Cost {
   /** Billionths of a credit per second: digits. */
@@ -20,8 +22,6 @@ const CREDITS_TOLD_BY_HOUR = 10n;
 /** Whole credits, to the nearest. */
 const creditsOf = (nano: bigint) => (nano + NANO / 2n) / NANO;
 
-const GROUPED = new Intl.NumberFormat('en');
-
 /** Less than a cent is told with as many digits as it takes to see something. */
 function dollars(credits: bigint): string {
   if (credits >= CREDITS_PER_CENT)
@@ -37,10 +37,10 @@ export function costText({ nano }: Pick<Cost, 'nano'>): string {
   const [hour, day] = [creditsOf(rate * HOUR_SECONDS), creditsOf(perDay)];
   const month = creditsOf(perDay * MONTH_DAYS);
   if (day === 0n) return 'less than a credit a day';
-  const told = `${GROUPED.format(day)} a day (${dollars(day)}), ${GROUPED.format(month)} in ${MONTH_DAYS} days (${dollars(month)})`;
+  const told = `${count(day)} a day (${dollars(day)}), ${count(month)} in ${MONTH_DAYS} days (${dollars(month)})`;
   return hour < CREDITS_TOLD_BY_HOUR
     ? told.replace(' a day', day === 1n ? ' credit a day' : ' credits a day')
-    : `${GROUPED.format(hour)} credits an hour, ${told}`;
+    : `${count(hour)} credits an hour, ${told}`;
 }
 
 /** What follows when nobody pays. */

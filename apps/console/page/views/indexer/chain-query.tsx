@@ -57,7 +57,7 @@ const EVENTS: readonly Column<ChainEvent>[] = [
 const wei = (value: string) => {
   if (!/^[0-9]{1,78}$/.test(value)) return value;
   const nano = BigInt(value) / GWEI;
-  return nano === 0n ? `${value} wei` : `${new Intl.NumberFormat('en').format(nano)} gwei`;
+  return nano === 0n ? `${value} wei` : `${count(nano)} gwei`;
 };
 
 const TRANSACTIONS: readonly Column<ChainTransaction>[] = [
