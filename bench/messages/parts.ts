@@ -21,7 +21,7 @@ export const PARTS = {
 
 export const sumOf = ({ verify, main, others, database }: Parts) => verify + main + others + database;
 
-const secondsOf = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1e6;
+export const secondsOf = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1e6;
 
 /** What each used so far. */
 export async function readParts({ workers }: Pick<VerifierPool, 'workers'>): Promise<Parts> {

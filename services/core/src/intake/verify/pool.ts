@@ -2,9 +2,10 @@ import type { Worker } from 'node:worker_threads';
 import type { Logger } from '@skerry/kit';
 import { endThread, startThread } from '@skerry/kit/threads';
 import { AppError, type VerifiedMessage } from '@skerry/protocol';
+import { CLAIMS_MAX } from './batch/claims.ts';
 import { Suspects } from './batch/suspects.ts';
 import {
-  packFrames,
+  packTask,
   readVerified,
   type Task,
   type TaskResult,
@@ -15,8 +16,8 @@ import type { UseBatches } from './worker.ts';
 
 /** Bodies that wait to be verified. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_WAITING = 10_000;
-/** Bodies in one message to a worker. */
-const MAX_TASK_BODIES = 64;
+/** Bodies in one message to a worker: as many as a batch of signatures has, where so many wait. */
+const MAX_TASK_BODIES = CLAIMS_MAX;
 /** Frames in one message to a worker: a body of a client waits for no more than these. */
 const MAX_TASK_FRAMES = 100;
 /** Bodies and frames after which batches are prepared: a node that verifies few never needs them. */
@@ -37,7 +38,6 @@ interface Waiting {
 interface Job {
   /** As it is given out: who is suspected then is judged alone. */
   task(isSuspected: (from: string) => boolean): Task;
-  readonly transfer: readonly ArrayBuffer[];
   readonly count: number;
   /** Who brought one of it. */
   fromOf(at: number): string;
@@ -113,11 +113,14 @@ export class VerifierPool implements Verifier {
       throw new AppError('OVERLOADED', `${MAX_WAITING_TASKS} pages of messages are waiting to be verified`);
     const parts: Promise<readonly VerifyResult[]>[] = [];
     for (let at = 0; at < frames.length; at += MAX_TASK_FRAMES) {
-      const task = packFrames(frames.slice(at, at + MAX_TASK_FRAMES), nowSeconds);
+      const own = frames.slice(at, at + MAX_TASK_FRAMES);
+      const task = packTask(own, nowSeconds, { shared: own.map(() => true) });
       const { promise, resolve: settle, reject: fail } = Promise.withResolvers<readonly VerifyResult[]>();
       this.#frames.push({
-        task: (isSuspected) => ({ ...task, alone: isSuspected(from) }),
-        transfer: [task.packed.buffer],
+        task: (isSuspected) => {
+          const isAlone = isSuspected(from);
+          return { ...task, alone: own.map(() => isAlone) };
+        },
         count: task.lengths.length,
         fromOf: () => from,
         ...{ settle, fail },
@@ -213,10 +216,8 @@ export class VerifierPool implements Verifier {
         this.#waiting.length > 0 ? jobOf(this.#waiting.splice(0, MAX_TASK_BODIES)) : this.#frames.shift();
       if (!job) return;
       seat.busy = job;
-      seat.worker.postMessage(
-        job.task((from) => this.#suspects.has(from, nowMs)),
-        job.transfer,
-      );
+      const task = job.task((from) => this.#suspects.has(from, nowMs));
+      seat.worker.postMessage(task, [task.packed.buffer]);
     }
   }
 
@@ -233,13 +234,15 @@ export class VerifierPool implements Verifier {
 
 function jobOf(waiting: readonly Waiting[]): Job {
   return {
-    task: (isSuspected) => ({
-      bodies: waiting.map(({ body }) => body),
-      shared: waiting.map(({ isShared }) => isShared),
-      alone: waiting.map(({ from }) => isSuspected(from)),
-      nowSeconds: waiting[0]!.nowSeconds,
-    }),
-    transfer: [],
+    task: (isSuspected) =>
+      packTask(
+        waiting.map(({ body }) => body),
+        waiting[0]!.nowSeconds,
+        {
+          shared: waiting.map(({ isShared }) => isShared),
+          alone: waiting.map(({ from }) => isSuspected(from)),
+        },
+      ),
     count: waiting.length,
     fromOf: (at) => waiting[at]!.from,
     settle(results) {

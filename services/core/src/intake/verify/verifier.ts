@@ -24,24 +24,17 @@ export interface Verifier extends AsyncDisposable {
   verifyAll(frames: readonly Uint8Array[], nowSeconds: number, from?: string): Promise<VerifyResult[]>;
 }
 
-/** What a worker is sent: some bodies at once, since each message between threads has its price. */
-export type Task = BodiesTask | FramesTask;
-
-interface BodiesTask {
-  readonly bodies: readonly Uint8Array[];
+/**
+ * What a worker is sent: some bodies at once, since each message between threads has its price, and in one piece of memory,
+ * which goes over as a whole: a piece for each would be garbage beside the heap, for two threads.
+ */
+export interface Task {
+  readonly packed: Uint8Array<ArrayBuffer>;
+  readonly lengths: readonly number[];
   /** Of each body, whether another node passed it on. */
   readonly shared: readonly boolean[];
   /** Of each body, whether it is judged by itself (Suspects). */
   readonly alone: readonly boolean[];
-  readonly nowSeconds: number;
-}
-
-/** Messages of another node in one piece of memory, which goes over as a whole. */
-export interface FramesTask {
-  readonly packed: Uint8Array<ArrayBuffer>;
-  readonly lengths: readonly number[];
-  /** Whether each is judged by itself. */
-  readonly alone: boolean;
   readonly nowSeconds: number;
 }
 
@@ -54,7 +47,7 @@ export interface TaskResult {
 /** The same for each body, in order. Errors do not survive the way between threads as they are. */
 export type VerifyResult =
   | { readonly message: VerifiedMessage }
-  /** Of a frame: whoever has its text needs no copy of what it says. */
+  /** Whoever has its text needs no copy of what it says. */
   | { readonly proof: EnvelopeProof }
   | { readonly code: string; readonly error: string; readonly details: unknown };
 
@@ -72,56 +65,70 @@ function verifyBody(
   }
 }
 
-function verifyFrame(frame: Uint8Array, nowSeconds: number, check?: PersonalCheck): VerifyResult {
-  const result = verifyBody(frame, nowSeconds, true, check);
+function proveBody(
+  body: Uint8Array,
+  nowSeconds: number,
+  isShared: boolean,
+  check?: PersonalCheck,
+): VerifyResult {
+  const result = verifyBody(body, nowSeconds, isShared, check);
   if (!('message' in result)) return result;
-  const proof = findEnvelopeProof(textOf(frame), result.message);
+  const proof = findEnvelopeProof(textOf(body), result.message);
   return proof ? { proof } : result;
 }
 
 const textOf = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, byteLength).toString();
 
-export function packFrames(frames: readonly Uint8Array[], nowSeconds: number): FramesTask {
-  const packed = new Uint8Array(frames.reduce((sum, { length }) => sum + length, 0));
+/** What is said of each body of a task; those that are left out: no. */
+interface Said {
+  readonly shared?: readonly boolean[];
+  readonly alone?: readonly boolean[];
+}
+
+export function packTask(
+  bodies: readonly Uint8Array[],
+  nowSeconds: number,
+  { shared, alone }: Said = {},
+): Task {
+  const packed = new Uint8Array(bodies.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
-  for (const frame of frames) {
-    packed.set(frame, at);
-    at += frame.length;
+  for (const body of bodies) {
+    packed.set(body, at);
+    at += body.length;
   }
-  return { packed, lengths: frames.map(({ length }) => length), alone: false, nowSeconds };
+  const no = bodies.map(() => false);
+  return {
+    ...{ packed, lengths: bodies.map(({ length }) => length), nowSeconds },
+    ...{ shared: shared ?? no, alone: alone ?? no },
+  };
 }
 
 /** One of a task. */
-interface Item {
+interface Item<R extends VerifyResult> {
   readonly isAlone: boolean;
-  verify(check?: PersonalCheck): VerifyResult;
+  verify(check?: PersonalCheck): R;
 }
 
-function listItems(task: Task): Item[] {
-  const { nowSeconds } = task;
-  if ('bodies' in task)
-    return task.bodies.map((body, at) => ({
-      isAlone: task.alone[at]!,
-      verify: (check) => verifyBody(body, nowSeconds, task.shared[at], check),
-    }));
+function listItems({ packed, lengths, shared, alone, nowSeconds }: Task): Item<VerifyResult>[] {
   let end = 0;
-  return task.lengths.map((length) => {
+  return lengths.map((length, at) => {
     end += length;
-    const frame = task.packed.subarray(end - length, end);
-    return { isAlone: task.alone, verify: (check) => verifyFrame(frame, nowSeconds, check) };
+    const body = packed.subarray(end - length, end);
+    return { isAlone: alone[at]!, verify: (check) => proveBody(body, nowSeconds, shared[at]!, check) };
   });
 }
 
-/** What a worker does. @param batch judges signatures together; without it, each is recovered */
-export function runTask(task: Task, batch?: SignatureBatch): TaskResult {
+function judge<R extends VerifyResult>(items: readonly Item<R>[], batch: SignatureBatch | undefined) {
   const round = batch?.start();
-  const items = listItems(task);
   const results = items.map((item, at) => item.verify(item.isAlone ? undefined : round?.checkOf(at)));
   const wrong = round?.settle() ?? [];
   for (const at of wrong) results[at] = items[at]!.verify();
   return { results, wrong };
 }
+
+/** What a worker does. @param batch judges signatures together; without it, each is recovered */
+export const runTask = (task: Task, batch?: SignatureBatch): TaskResult => judge(listItems(task), batch);
 
 /** @param frame what the result is of. Throws what verifySubmission throws */
 export const readVerified = (result: VerifyResult, frame: Uint8Array): VerifiedMessage =>
@@ -133,18 +140,22 @@ function resultOf(result: Exclude<VerifyResult, { proof: EnvelopeProof }>): Veri
   throw new AppError(code, result.error, { details: result.details });
 }
 
-const taskOf = (body: Uint8Array, nowSeconds: number, isShared: boolean): Task => ({
-  ...{ bodies: [body], shared: [isShared], alone: [false], nowSeconds },
-});
-
 /** Verifies where it is called: for tests and for tools that have a process of their own. */
 export function createInlineVerifier(batch?: SignatureBatch): Verifier {
-  const one = (body: Uint8Array, nowSeconds: number, isShared: boolean) =>
-    readVerified(runTask(taskOf(body, nowSeconds, isShared), batch).results[0]!, body);
+  const one = (body: Uint8Array, nowSeconds: number, isShared: boolean) => {
+    const item = {
+      isAlone: false,
+      verify: (check?: PersonalCheck) => verifyBody(body, nowSeconds, isShared, check),
+    };
+    return resultOf(judge([item], batch).results[0]!);
+  };
   return {
     verify: async (body, nowSeconds) => one(body, nowSeconds, false),
     verifyShared: async (body, nowSeconds) => one(body, nowSeconds, true),
-    verifyAll: async (frames, nowSeconds) => [...runTask(packFrames(frames, nowSeconds), batch).results],
+    verifyAll: async (frames, nowSeconds) => {
+      const shared = frames.map(() => true);
+      return [...runTask(packTask(frames, nowSeconds, { shared }), batch).results];
+    },
     async [Symbol.asyncDispose]() {},
   };
 }

@@ -4,7 +4,7 @@ import { buildNetworkMessage, signMessage } from '@skerry/client';
 import { bytesToHex, type PersonalClaim } from '@skerry/protocol';
 import { SeededDice } from '../../../sim/testing/dice.ts';
 import { signers } from '../../../testing/core.ts';
-import { packFrames, runTask } from '../verifier.ts';
+import { packTask, runTask } from '../verifier.ts';
 import { VERDICTS } from './addon.ts';
 import { CLAIMS_MAX, type KeyedClaim, packClaims } from './claims.ts';
 import { Suspects } from './suspects.ts';
@@ -113,12 +113,8 @@ describe('signatures in batches', () => {
       `{"message":${JSON.stringify(message, null, 1)},${JSON.stringify(rest).slice(1)}`,
       '{}',
     ].map((text) => Buffer.from(text));
-    const task = (alone: boolean) => ({
-      bodies,
-      shared: bodies.map(() => false),
-      alone: bodies.map(() => alone),
-      nowSeconds: NOW,
-    });
+    const task = (isAlone: boolean, isShared = false) =>
+      packTask(bodies, NOW, { shared: bodies.map(() => isShared), alone: bodies.map(() => isAlone) });
     const expected = runTask(task(false)).results;
     // The first round learns the key from its first message.
     for (let round = 0; round < 2; round++) {
@@ -127,8 +123,7 @@ describe('signatures in batches', () => {
       assert.deepEqual(wrong, [9, 11]);
     }
     assert.deepEqual(runTask(task(true), batch), { results: expected, wrong: [] });
-    const frames = packFrames(bodies, NOW);
-    assert.deepEqual(runTask(frames, batch).results, runTask(packFrames(bodies, NOW)).results);
+    assert.deepEqual(runTask(task(false, true), batch).results, runTask(task(false, true)).results);
   });
 
   test('who made a batch fail is suspected for a while, and the list of suspects has an end', () => {
