@@ -152,29 +152,38 @@ function routeOf(
   };
 }
 
+/** Fastify looks for the name of a plugin that has none among all modules that were ever loaded. */
+const NAME = Symbol.for('fastify.display-name');
+
+interface Scope {
+  /** The content types whose bodies are read as bytes. */
+  readonly types: readonly string[];
+  readonly routes: RouteOptions[];
+  readonly parsers?: ServeOptions['parsers'];
+}
+
+/** Content types are a matter of a scope, and a scope takes longer to make than its routes. */
+function addScope(app: HttpServer, { types, routes, parsers }: Scope): void {
+  const plugin = async (child: unknown) => {
+    const scope = child as HttpServer;
+    scope.removeAllContentTypeParsers();
+    const asBuffer = { parseAs: 'buffer' } as const;
+    if (types.length > 0)
+      scope.addContentTypeParser([...types], asBuffer, (_request, body, done) => done(null, body));
+    await parsers?.(scope);
+    for (const route of routes) scope.route(route);
+  };
+  app.register(Object.assign(plugin, { [NAME]: `bodies of ${routes[0]!.url}` }));
+}
+
 /** Registers an operation. */
 export function serve<O extends Operation>(
   app: HttpServer,
   operation: O,
   handler: Handler<O>,
-  { parsers, ...options }: ServeOptions = {},
+  options: ServeOptions = {},
 ): void {
-  const reader = readerOf(operation.body);
-  const route = routeOf(operation, handler as unknown as Handler<Operation>, reader, options);
-  if (!reader && !parsers) {
-    app.route(route);
-    return;
-  }
-  // Content types are a matter of a scope.
-  app.register(async (child) => {
-    const scope = child as HttpServer;
-    scope.removeAllContentTypeParsers();
-    const asBuffer = { parseAs: 'buffer' } as const;
-    if (reader)
-      scope.addContentTypeParser([...reader.types], asBuffer, (_request, body, done) => done(null, body));
-    await parsers?.(scope);
-    scope.route(route);
-  });
+  serveAll(app, { operation }, { operation: handler }, () => options);
 }
 
 /** Registers a whole table: the compiler asks for a handler of each of its operations. */
@@ -184,8 +193,21 @@ export function serveAll<A extends Api>(
   handlers: Handlers<A>,
   optionsOf: (operation: Operation) => ServeOptions = () => ({}),
 ): void {
-  for (const [id, operation] of Object.entries(api))
-    serve(app, operation, handlers[id] as unknown as Handler<Operation>, optionsOf(operation));
+  /** Those whose bodies are read alike. */
+  const scopes = new Map<string, Scope>();
+  for (const [id, operation] of Object.entries(api)) {
+    const { parsers, ...options } = optionsOf(operation);
+    const reader = readerOf(operation.body);
+    const route = routeOf(operation, handlers[id] as unknown as Handler<Operation>, reader, options);
+    if (parsers) addScope(app, { types: reader?.types ?? [], routes: [route], parsers });
+    else if (reader) {
+      const key = reader.types.join();
+      const scope = scopes.get(key) ?? { types: reader.types, routes: [] };
+      scope.routes.push(route);
+      scopes.set(key, scope);
+    } else app.route(route);
+  }
+  for (const scope of scopes.values()) addScope(app, scope);
 }
 
 /**
