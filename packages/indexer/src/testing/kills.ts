@@ -19,7 +19,7 @@ import {
 export async function startChild(databaseUrl: string, network: NetworkSettings): Promise<ChildProcess> {
   const script = join(import.meta.dirname, 'child.ts');
   const settings = JSON.stringify({ networks: [network] });
-  const child = spawn(process.execPath, [script, databaseUrl, settings], {
+  const child = spawn(process.execPath, [...process.execArgv, script, databaseUrl, settings], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   await once(child.stdout!, 'data');

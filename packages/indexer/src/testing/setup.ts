@@ -94,7 +94,28 @@ export async function untilIndexed(pool: pg.Pool, anvil: Anvil): Promise<void> {
   await until('the chain is indexed', look, ({ isDone }) => isDone);
 }
 
-/** What the tables should hold: every wanted log of the chain, read from the node itself, one block after another. */
+/** Blocks that are asked for in one request. */
+const BLOCKS_PER_REQUEST = 50;
+
+/** Every block of the chain with its logs. */
+async function* readBlocks(anvil: Anvil) {
+  const head = await anvil.head();
+  for (let from = 0; from <= head; from += BLOCKS_PER_REQUEST) {
+    const numbers = Array.from({ length: Math.min(BLOCKS_PER_REQUEST, head + 1 - from) }, (_, n) => from + n);
+    const blocks = await anvil.callAll<{ timestamp: string; hash: string }>(
+      'eth_getBlockByNumber',
+      numbers.map((number) => [`0x${number.toString(16)}`, true]),
+    );
+    const logs = await anvil.callAll(
+      'eth_getLogs',
+      blocks.map(({ hash }) => [{ blockHash: hash }]),
+    );
+    for (const [index, number] of numbers.entries())
+      yield { number, full: blocks[index]!, logs: parseLogs(logs[index]) };
+  }
+}
+
+/** What the tables should hold: every wanted log of the chain, read from the node itself, block by block. */
 export async function readChain(
   pool: pg.Pool,
   anvil: Anvil,
@@ -120,12 +141,8 @@ export async function readChain(
     (scan) => new Claims([{ ...scan, events: events.get(scan.contractId)! } satisfies Claim]),
   );
   const wanted: { events: string[]; transactions: string[] } = { events: [], transactions: [] };
-  const head = await anvil.head();
-  for (let number = 0; number <= head; number++) {
-    const block = `0x${number.toString(16)}`;
-    const full = await anvil.call<{ timestamp: string; hash: string }>('eth_getBlockByNumber', block, true);
+  for await (const { number, full, logs } of readBlocks(anvil)) {
     const time = Number(full.timestamp);
-    const logs = parseLogs(await anvil.call('eth_getLogs', { blockHash: full.hash }));
     for (const log of logs)
       for (const [index, claim] of claims.entries()) {
         if (number > (logScans[index]!.toBlock ?? number)) continue;

@@ -60,7 +60,9 @@ export interface ChildSupervisor extends Disposable {
 /** A supervisor in a process of its own. */
 export function startChild(dataDir: string): ChildSupervisor {
   const script = join(import.meta.dirname, 'child.ts');
-  const child = spawn(process.execPath, [script, dataDir], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...process.execArgv, script, dataDir], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const exited = once(child, 'exit');
   const line = once(createInterface({ input: child.stdout }), 'line');
   const failed = exited.then(() => {
