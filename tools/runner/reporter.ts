@@ -14,8 +14,10 @@ export type Report =
 const REPORT_FD = 3;
 const LIFE_FD = 4;
 
-// What a test starts with the arguments of this process is no test file of the runner's.
-process.execArgv = process.execArgv.filter((argument) => !argument.startsWith('--test-reporter'));
+// What a test starts with the arguments of this process is no test file of the runner's, and has the memory that it always has.
+process.execArgv = process.execArgv.filter(
+  (argument) => !/^--(?:test-reporter|min-semi-space)/.test(argument),
+);
 
 const life = new Socket({ fd: LIFE_FD, readable: true, writable: false });
 life.on('close', () => process.exit(1)).on('error', () => {});
