@@ -46,14 +46,16 @@ const failureOf = (query: Promise<unknown>) => query.then(() => 'answered', code
 /** A process is frozen, others want what it has, and it goes on. @returns what it is told then */
 async function freeze(from: Database<unknown>, others: Database<unknown>, n: number, isSending: boolean) {
   const holding = await holdRow(from, n);
-  const sent = isSending ? beginCopy(holding) : undefined;
-  const startMs = performance.now();
-  await Promise.all([1, 2].map(() => wantRow(others, n)));
-  const tookMs = performance.now() - startMs;
-  assert.ok(tookMs < ENDED_MS, `it took ${tookMs} ms`);
-  const told = sent ? codeOf(await sent) : await failureOf(holding.query('select 1'));
-  holding.release(true);
-  return told;
+  try {
+    const sent = isSending ? beginCopy(holding) : undefined;
+    const startMs = performance.now();
+    await Promise.all([1, 2].map(() => wantRow(others, n)));
+    const tookMs = performance.now() - startMs;
+    assert.ok(tookMs < ENDED_MS, `it took ${tookMs} ms`);
+    return sent ? codeOf(await sent) : await failureOf(holding.query('select 1'));
+  } finally {
+    holding.release(true);
+  }
 }
 
 describe('whoever waits for a lock that a frozen process has gets it', () => {

@@ -8,6 +8,7 @@ import type { Logger } from '../daemon/log.ts';
 import { VERSION } from '../daemon/version.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../limits/rate-limit.ts';
 import { Methods } from './methods.ts';
+import { createRequestLog } from './request-log.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
 import { asksForOneOf, routeUpgrades } from './upgrade.ts';
@@ -194,11 +195,13 @@ function finishOnClose(app: HttpServer, log: Logger, drainMs: number): void {
       app.server.closeAllConnections();
     }, drainMs);
   });
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, _payload, done) => {
     if (deadline) reply.header('connection', 'close');
+    done();
   });
-  app.addHook('onResponse', async () => {
+  app.addHook('onResponse', (_request, _reply, done) => {
     if (deadline) setImmediate(() => app.server.closeIdleConnections());
+    done();
   });
   app.addHook('onClose', async () => clearTimeout(deadline));
 }
@@ -219,24 +222,35 @@ function warnOfRelays(log: Logger): (peer: string) => void {
 function limitRates(app: HttpServer, log: Logger, limits: RateLimitOptions): void {
   const limiter = createRateLimiter(limits, { onRelay: warnOfRelays(log) });
   app.addHook('onRoute', checkRateClass);
-  app.addHook('onRequest', async (request, reply) => limiter.check(request, reply));
+  app.addHook('onRequest', (request, reply, done) => {
+    limiter.check(request, reply);
+    done();
+  });
 }
 
 /** A body that is not whole in time ends with its connection, unless the route sees to that itself. */
 function endUnfinishedBodies(app: HttpServer): void {
-  app.addHook('onRequest', async ({ raw, routeOptions }) => {
+  app.addHook('onRequest', ({ raw, routeOptions }, _reply, done) => {
     const hasBody =
       raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
-    if (!hasBody || routeOptions.config?.watchesItsBody) return;
-    const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
-    raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+    if (hasBody && !routeOptions.config?.watchesItsBody) {
+      const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
+      raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+    }
+    done();
   });
 }
 
 function traceAnswers(app: HttpServer, log: Logger, observer: HttpObserver | undefined): void {
   const slow = new SlowRequests(log);
-  app.addHook('onSend', async (_request, reply) => noteAnswer(reply));
-  app.addHook('onResponse', async (request, reply) => traceAnswer(request, reply, slow, observer));
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    noteAnswer(reply);
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    traceAnswer(request, reply, slow, observer);
+    done();
+  });
 }
 
 /**
@@ -249,6 +263,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   const { fastify, LogController } = await import('fastify');
   const app = fastify({
     loggerInstance: log as FastifyBaseLogger,
+    childLoggerFactory: (_log, bindings) => createRequestLog(log, bindings),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     routerOptions: { maxParamLength: PATH_PART_CHARS_MAX },
     genReqId: requestIdOf,
@@ -272,8 +287,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   }).withTypeProvider<TypeBoxTypeProvider>();
   // Schemas of responses document; they never drop a field on its way out.
   app.setSerializerCompiler(() => JSON.stringify);
-  app.addHook('onRequest', async (request, reply) => {
+  // Hooks that wait for nothing are called back: each promise is another turn of every request, and garbage.
+  app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ server: `skerry/${VERSION}`, 'x-request-id': request.id });
+    done();
   });
   if (options.corsMethods) {
     await app.register(import('@fastify/cors'), {

@@ -127,17 +127,19 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
     urgentPaths: HEALTH_PATHS,
     socketPaths: Object.values(SOCKETS_API).map(({ path }) => path),
   });
-  app.addHook('onRequest', async ({ url }) => {
+  app.addHook('onRequest', ({ url }, _reply, done) => {
     if (url.includes('%00'))
       throw new AppError('INVALID_PARAMETERS', 'no path, filter or cursor holds a NUL character');
+    done();
   });
   if (!roles.includes('answer'))
-    app.addHook('onRequest', async ({ routeOptions }) => {
+    app.addHook('onRequest', ({ routeOptions }, _reply, done) => {
       if (!PROCESS_PATHS.has(routeOptions.url ?? ''))
         throw new AppError(
           'ROLE_ELSEWHERE',
           `this process has the roles ${roles.join(', ')}; ask one that has "answer"`,
         );
+      done();
     });
   serveReading(app, rooms);
   serveConsole(app, rooms.settings.services, log);

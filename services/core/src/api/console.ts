@@ -40,19 +40,24 @@ export function serveConsole(
   log: Logger,
 ): void {
   let opening: Promise<Console> | undefined;
-  app.addHook('onRequest', async (request, reply) => {
-    const path = pathOf(request);
-    if (path === undefined) return;
+  /** @returns whether it has answered */
+  const show = async (path: string, request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
     try {
       opening ??= import('@skerry/console').then(({ openConsole }) => openConsole(originsOf(services)));
       const file = await (await opening).find(path);
-      if (!file) return;
+      if (!file) return false;
       const { answerWith } = await import('@skerry/console');
       const { headers, body } = answerWith(file, String(request.headers['accept-encoding'] ?? ''));
-      return reply.headers(headers).send(body);
+      void reply.headers(headers).send(body);
     } catch (error) {
       log.warn({ err: error }, 'the console cannot be shown');
-      return sendFailure(reply);
+      void sendFailure(reply);
     }
+    return true;
+  };
+  app.addHook('onRequest', (request, reply, done) => {
+    const path = pathOf(request);
+    if (path === undefined) done();
+    else void show(path, request, reply).then((isShown) => isShown || done());
   });
 }
