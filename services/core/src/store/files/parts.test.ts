@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { BOUNDLESS } from '@skerry/database';
+import { until } from '@skerry/kit/testing/until';
 import { Parts, type Whole } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -51,6 +52,24 @@ describe('files that come in parts', () => {
     assert.equal(await parts.received(whole), 3);
     await assert.rejects(send(whole, 3, 'defghijk'), { code: 'FILE_TOO_LARGE' });
     assert.equal(await parts.received(whole), 3);
+  });
+
+  test('a process that was frozen in the middle of a part goes on with it, after another one has: each byte is in its place', async () => {
+    const whole = wholeOf(0);
+    const source = new Readable({ read() {} });
+    const frozen = parts.append(whole, 0, source);
+    source.push('abc');
+    await until(
+      'it has begun',
+      () => parts.received(whole),
+      (received) => received === 3,
+    );
+    parts = open();
+    assert.equal(await send(whole, 3, 'defghij'), 10);
+    source.push('def');
+    source.push(null);
+    assert.equal(await frozen, 6);
+    assert.equal(await text(parts.read(whole)), 'abcdefghij');
   });
 
   test('two parts of one file do not come at once', async () => {

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -21,6 +21,8 @@ export interface PartsOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
+
+const { O_CREAT, O_WRONLY } = constants;
 
 /** Files of one uploader that are not complete. */
 const PER_UPLOADER = 4;
@@ -46,7 +48,7 @@ const refuse = (code: 'RATE_LIMITED' | 'OVERLOADED', message: string) =>
   new AppError(code, message, { details: { retry_after: RETRY_AFTER_SECONDS } });
 
 /**
- * What has come of files that are sent in parts. It outlasts broken connections and this process: a part is appended to a file whose
+ * What has come of files that are sent in parts. It outlasts broken connections and this process: a part is written to a file whose
  * name says all that is known of it. Nothing of it is believed before the whole has its hash.
  */
 export class Parts {
@@ -64,7 +66,7 @@ export class Parts {
   }
 
   /**
-   * Appends what comes, if it begins where the file ends; otherwise nothing of it is read. What came before the source failed is kept.
+   * Adds what comes, if it begins where the file ends; otherwise nothing of it is read. What came before the source failed is kept.
    * Throws RATE_LIMITED, OVERLOADED, STORAGE_FULL, FILE_TOO_LARGE, and what the source failed with.
    * @returns how many bytes there are now
    */
@@ -98,13 +100,15 @@ export class Parts {
     const { reserve } = this.#options;
     let received = before;
     try {
-      const handle = await open(this.#pathOf(name), 'a', 0o600);
+      // Each byte to its place: a process of the same directory that was frozen in the middle of a part may go on with it at any time.
+      const handle = await open(this.#pathOf(name), O_WRONLY | O_CREAT, 0o600);
       try {
         for await (const chunk of source as AsyncIterable<Buffer>) {
           if (received + chunk.length > sizeBytes)
             throw new AppError('FILE_TOO_LARGE', `more came than the ${sizeBytes} bytes that were announced`);
           reserve.take(chunk.length);
-          await handle.appendFile(chunk);
+          for (let at = 0; at < chunk.length; )
+            at += (await handle.write(chunk, at, chunk.length - at, received + at)).bytesWritten;
           received += chunk.length;
         }
       } finally {
