@@ -7,6 +7,7 @@ import {
   LAYOUT_NUMBER,
   type Layout,
   LISTEN_FAILURE,
+  LISTENING,
   REPORTS,
   ROUTE_ANSWER,
   ROUTE_FLAGS,
@@ -87,6 +88,8 @@ ${structOf('shared_stats', SHARED_STATS)}
 ${structOf('access_record', ACCESS_RECORD)}
 
 ${structOf('route_answer', ROUTE_ANSWER)}
+
+${structOf('listening', LISTENING)}
 
 ${structOf('listen_failure', LISTEN_FAILURE)}
 `;

@@ -226,7 +226,7 @@ export async function benchQuic(figures: Figures, dir: string): Promise<void> {
   const instance = spawnPinned(1, load, ['serve', String(INSTANCE_PORT)]);
   stack.defer(() => void instance.kill('SIGKILL'));
   await once(instance.stdout!, 'data');
-  const native = stack.use(await openNative(dir, { name: 'native', quic: true }));
+  const native = stack.use(await openNative(dir, { name: 'native', quic: 'yes' }));
   await measureIdle(figures, native);
   await measureFirst(figures, load, { native, relay: stack.use(await openRelay(dir)) });
   const hasNginx = isThere(NGINX);

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { buildNativePlane } from '../../services/gateway/src/dataplane/native/build.ts';
 import { NativeDataPlane } from '../../services/gateway/src/dataplane/native/plane.ts';
-import type { DataPlane } from '../../services/gateway/src/dataplane/port.ts';
+import type { DataPlane, QuicWish } from '../../services/gateway/src/dataplane/port.ts';
 
 export const NAMES = 5000;
 export const INSTANCE_PORT = 19_001;
@@ -159,7 +159,7 @@ export function* benchRoutes(count = NAMES) {
 /** With all product features on: its limits, timeouts and figures are those of a gateway. */
 export async function openNative(
   dir: string,
-  { routes = NAMES, name = 'native', quic = false } = {},
+  { routes = NAMES, name = 'native', quic = 'no' as QuicWish } = {},
 ): Promise<Subject> {
   const built = await buildNativePlane(join(dir, 'planes'));
   if ('missing' in built) throw new Error(`the native data plane cannot be built: ${built.missing}`);

@@ -21,12 +21,23 @@ struct client {
 static struct client *buckets[BUCKETS];
 static uint64_t seed;
 
-static struct client **bucket_of(uint64_t prefix) {
+/* Addresses are chosen by strangers: without a secret seed they could choose ones that collide. */
+static uint32_t hash_of(uint64_t prefix) {
   while (seed == 0) seed = getrandom(&seed, sizeof seed, 0) > 0 ? seed | 1 : 1;
   uint64_t hash = (prefix ^ seed) * 0x9e3779b97f4a7c15u;
   hash = (hash ^ hash >> 32) * seed;
-  return &buckets[hash >> 50];
+  return (uint32_t)(hash >> 32);
 }
+
+static struct client **bucket_of(uint64_t prefix) { return &buckets[hash_of(prefix) % BUCKETS]; }
+
+static uint64_t prefix_of(const struct in6_addr *address) {
+  uint64_t prefix;
+  memcpy(&prefix, address->s6_addr + (IN6_IS_ADDR_V4MAPPED(address) ? 8 : 0), sizeof prefix);
+  return prefix;
+}
+
+uint32_t client_hash(const struct in6_addr *address) { return hash_of(prefix_of(address)); }
 
 struct client *client_enter(int fd, struct sockaddr_in6 *address) {
   struct sockaddr_storage raw = {0};
@@ -45,8 +56,7 @@ struct client *client_enter(int fd, struct sockaddr_in6 *address) {
 
 struct client *client_enter_from(const struct sockaddr_in6 *address, enum client_kind kind) {
   bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
-  uint64_t prefix;
-  memcpy(&prefix, address->sin6_addr.s6_addr + (is_ipv4 ? 8 : 0), sizeof prefix);
+  uint64_t prefix = prefix_of(&address->sin6_addr);
   struct client **bucket = bucket_of(prefix), *client = *bucket;
   while (client && (client->prefix != prefix || client->is_ipv4 != is_ipv4)) client = client->next;
   if (!client) {

@@ -11,4 +11,6 @@ enum client_kind { CLIENT_TLS, CLIENT_QUIC, CLIENT_KINDS };
 struct client *client_enter(int fd, struct sockaddr_in6 *address);
 /* The same for a kind of connection that is known by the address alone. */
 struct client *client_enter_from(const struct sockaddr_in6 *address, enum client_kind kind);
+/* Of the client at an address, for who counts something else of it. */
+uint32_t client_hash(const struct in6_addr *address);
 void client_leave(struct client *client, enum client_kind kind);

@@ -11,6 +11,7 @@
 #include "listen.h"
 #include "loop.h"
 #include "options.h"
+#include "quic_socket.h"
 #include "stats.h"
 
 enum { CONTROL_INPUT = 0, CONTROL_OUTPUT = 1, CONTROL_HANDOVER = 2 };
@@ -87,16 +88,14 @@ static void start_draining(uint32_t ms) {
 }
 
 static void do_listen(void) {
-  uint16_t port = 0;
-  int error = 0;
-  unsigned host = 0;
-  if (!listen_all(&port, &error, &host)) {
-    const struct listen_failure failure = {.error = error, .host = (uint8_t)host};
+  struct listening opened;
+  struct listen_failure failure;
+  if (!listen_all(&opened, &failure)) {
     control_tell(REPORT_NOT_LISTENING, &failure, sizeof failure);
     return;
   }
   handover_serve(tag_of(CONTROL_HANDOVER));
-  control_tell(REPORT_LISTENING, &port, sizeof port);
+  control_tell(REPORT_LISTENING, &opened, sizeof opened);
 }
 
 static void put(const char *name, uint8_t length, const uint8_t *address, uint8_t flags) {
@@ -225,7 +224,11 @@ struct route *control_known_route(const char *name, uint8_t length) { return tab
 static void serve_handover(void) {
   int fds[MAX_HANDED];
   unsigned count = listen_descriptors(fds);
-  if (!handover_give(fds, count, is_orphan)) return;
+  quic_socket_join(false);
+  if (!handover_give(fds, count, is_orphan)) {
+    quic_socket_join(true);
+    return;
+  }
   control_tell(REPORT_HANDED_OVER, NULL, 0);
   start_draining(options.upgrade_drain_ms);
 }

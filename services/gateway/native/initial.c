@@ -30,7 +30,7 @@ static const struct derivation SECOND = {
 };
 
 /* HKDF-Expand-Label without a context (RFC 8446 section 7.1), of at most one block. */
-static void expand_label(const uint8_t secret[SHA256_BYTES], const char *label, uint8_t length, uint8_t *out) {
+static void expand_label(const struct hmac_key *secret, const char *label, uint8_t length, uint8_t *out) {
   uint8_t text[MAX_LABEL_BYTES + 5], block[SHA256_BYTES], size = (uint8_t)strlen(label);
   text[0] = 0;
   text[1] = length;
@@ -38,20 +38,34 @@ static void expand_label(const uint8_t secret[SHA256_BYTES], const char *label, 
   memcpy(text + 3, label, size);
   text[3 + size] = 0;
   text[4 + size] = 1;
-  hmac_sha256(secret, SHA256_BYTES, text, 5u + size, block);
+  hmac_sha256(secret, text, 5u + size, block);
   memcpy(out, block, length);
+}
+
+static const struct hmac_key *salt_of(const struct derivation *derivation) {
+  static struct {
+    bool is_begun;
+    struct hmac_key key;
+  } salts[2];
+  unsigned at = derivation == &SECOND;
+  if (!salts[at].is_begun) hmac_begin(&salts[at].key, derivation->salt, SALT_BYTES);
+  salts[at].is_begun = true;
+  return &salts[at].key;
 }
 
 void initial_derive(struct initial_keys *keys, uint32_t version, struct id id, enum side side) {
   const struct derivation *with = version == QUIC_VERSION_2 ? &SECOND : &FIRST;
-  uint8_t secret[SHA256_BYTES], bytes[AES_BYTES];
-  hmac_sha256(with->salt, SALT_BYTES, id.bytes, id.length, secret);
-  expand_label(secret, side == SIDE_CLIENT ? "tls13 client in" : "tls13 server in", SHA256_BYTES, secret);
-  expand_label(secret, with->key, AES_BYTES, bytes);
+  struct hmac_key secret;
+  uint8_t bytes[SHA256_BYTES];
+  hmac_sha256(salt_of(with), id.bytes, id.length, bytes);
+  hmac_begin(&secret, bytes, SHA256_BYTES);
+  expand_label(&secret, side == SIDE_CLIENT ? "tls13 client in" : "tls13 server in", SHA256_BYTES, bytes);
+  hmac_begin(&secret, bytes, SHA256_BYTES);
+  expand_label(&secret, with->key, AES_BYTES, bytes);
   gcm_expand(&keys->key, bytes);
-  expand_label(secret, with->header, AES_BYTES, bytes);
+  expand_label(&secret, with->header, AES_BYTES, bytes);
   aes_expand(&keys->header, bytes);
-  expand_label(secret, with->iv, GCM_NONCE_BYTES, keys->iv);
+  expand_label(&secret, with->iv, GCM_NONCE_BYTES, keys->iv);
 }
 
 /* RFC 9001 section 5.3. */

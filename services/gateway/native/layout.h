@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Of all that follows. */
-#define LAYOUT_NUMBER 1252277643u
+#define LAYOUT_NUMBER 322176359u
 
 /* What became of a connection. */
 enum outcome {
@@ -130,6 +130,18 @@ _Static_assert(offsetof(struct route_answer, bytes_to_instance) == 28, "");
 _Static_assert(offsetof(struct route_answer, bytes_to_client) == 36, "");
 _Static_assert(offsetof(struct route_answer, is_known) == 44, "");
 _Static_assert(offsetof(struct route_answer, failure) == 45, "");
+
+struct listening {
+  uint16_t port;
+  uint8_t is_room_scarce;
+  int32_t quic_error;
+  uint32_t quic_room_bytes;
+} __attribute__((packed));
+_Static_assert(sizeof(struct listening) == 11, "");
+_Static_assert(offsetof(struct listening, port) == 0, "");
+_Static_assert(offsetof(struct listening, is_room_scarce) == 2, "");
+_Static_assert(offsetof(struct listening, quic_error) == 3, "");
+_Static_assert(offsetof(struct listening, quic_room_bytes) == 7, "");
 
 struct listen_failure {
   int32_t error;

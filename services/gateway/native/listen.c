@@ -99,49 +99,54 @@ void listen_stop(void) {
   }
 }
 
-static bool open_all(uint16_t *port, int *error, unsigned *failed_host, int given[], int given_count) {
-  for (unsigned i = 0; i < MAX_LISTENERS; i++) listeners[i].fd = -1;
-  *port = options.port;
-  for (unsigned i = 0; i < options.host_count; i++) {
-    int fd = adopt(given, given_count, options.hosts[i]);
-    if (fd < 0) fd = open_listener(options.hosts[i], *port);
-    listeners[i].fd = fd;
-    if (fd < 0 || !watch(i)) {
-      *error = errno;
-      *failed_host = i;
-      listen_stop();
-      return false;
-    }
-    *port = port_of(fd);
-    if (options.quic && !quic_socket_open(i, options.hosts[i], *port, given, given_count)) {
-      *error = errno;
-      *failed_host = i;
-      listen_stop();
-      return false;
-    }
-  }
+static bool fail(struct listen_failure *failure, unsigned host) {
+  *failure = (struct listen_failure){.error = errno, .host = (uint8_t)host};
+  listen_stop();
+  return false;
+}
+
+/* Where QUIC may be missing it is, on all addresses, if one of them cannot have it. */
+static bool open_quic(struct listening *opened, unsigned host, bool may_be_missing, int given[], int given_count) {
+  if (options.quic == QUIC_NO || opened->quic_error != 0) return true;
+  if (quic_socket_open(host, options.hosts[host], opened->port, given, given_count)) return true;
+  if (!may_be_missing) return false;
+  opened->quic_error = errno;
+  quic_socket_stop();
   return true;
 }
 
-bool listen_all(uint16_t *port, int *error, unsigned *failed_host) {
+static bool open_all(struct listening *opened, struct listen_failure *failure, bool quic_may_be_missing, int given[], int given_count) {
+  for (unsigned i = 0; i < MAX_LISTENERS; i++) listeners[i].fd = -1;
+  *opened = (struct listening){.port = options.port};
+  for (unsigned i = 0; i < options.host_count; i++) {
+    int fd = adopt(given, given_count, options.hosts[i]);
+    if (fd < 0) fd = open_listener(options.hosts[i], opened->port);
+    listeners[i].fd = fd;
+    if (fd < 0 || !watch(i)) return fail(failure, i);
+    opened->port = port_of(fd);
+    if (!open_quic(opened, i, quic_may_be_missing, given, given_count)) return fail(failure, i);
+  }
+  opened->quic_room_bytes = quic_socket_room(&opened->is_room_scarce);
+  return true;
+}
+
+bool listen_all(struct listening *opened, struct listen_failure *failure) {
   enum { TRIES = 10 };
   int given[MAX_HANDED], count = 0;
   if (options.port != 0) count = handover_take(given);
-  bool opened = false;
-  /* A port that the system chose for one address may be taken on another. */
-  for (int tries = 0; !opened && tries < TRIES; tries++) {
-    opened = open_all(port, error, failed_host, given, count);
-    if (!opened && (options.port != 0 || *error != EADDRINUSE)) break;
+  bool is_open = false;
+  /* A port that the system chose for one address, or for TCP, may be taken on another, or for UDP. */
+  for (int left = options.port == 0 ? TRIES : 1; !is_open && left > 0; left--) {
+    is_open = open_all(opened, failure, options.quic == QUIC_IF_POSSIBLE && left == 1, given, count);
+    if (!is_open && failure->error != EADDRINUSE && (options.quic != QUIC_IF_POSSIBLE)) break;
   }
-  if (!handover_finish(opened) && opened) {
-    listen_stop();
-    *error = ETIMEDOUT;
-    *failed_host = 0;
-    opened = false;
+  if (!handover_finish(is_open) && is_open) {
+    errno = ETIMEDOUT;
+    is_open = fail(failure, 0);
   }
   for (int i = 0; i < count; i++)
     if (given[i] >= 0) close(given[i]);
-  return opened;
+  return is_open;
 }
 
 /* Without descriptors there is nothing to accept into: a listener that stays readable would keep the loop spinning. */

@@ -3,10 +3,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "layout.h"
 #include "options.h"
 
 /* Opens all, or takes them over from the process that has them; on failure says why and leaves none open. */
-bool listen_all(uint16_t *port, int *error, unsigned *failed_host);
+bool listen_all(struct listening *opened, struct listen_failure *failure);
 void listen_stop(void);
 /* The open ones; returns how many. */
 unsigned listen_descriptors(int fds[MAX_HANDED]);

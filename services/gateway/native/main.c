@@ -28,7 +28,7 @@ static void raise_descriptor_limit(void) {
 static uint32_t least(uint32_t one, uint32_t other) { return one < other ? one : other; }
 
 static int wait_ms(void) {
-  if (conns_want_another_turn()) return 0;
+  if (conns_want_another_turn() || quic_flows_want_another_turn()) return 0;
   if (relay_is_coalescing()) return 1;
   uint32_t due = least(least(conns_next_due_ms(), quic_flows_next_due_ms()), least(control_due_in_ms(), listen_resume_in_ms()));
   return due == UINT32_MAX ? -1 : (int)least(due, 60000);
@@ -51,6 +51,7 @@ static void run(void) {
   while (!control_is_over()) {
     int count = loop_wait(events, MAX_EVENTS, wait_ms());
     for (int i = 0; i < count; i++) dispatch(&events[i]);
+    quic_flows_begin();
     if (relay_is_coalescing() && now_ms != ticked_ms) {
       conns_tick();
       ticked_ms = now_ms;
@@ -60,7 +61,8 @@ static void run(void) {
     listen_resume_when_due();
     conns_turn_ended();
     quic_lists_turn_ended();
-    if (quic_turn_ended() && !conns_want_another_turn()) loop_rest();
+    bool has_more = conns_want_another_turn() || quic_flows_want_another_turn();
+    if (quic_turn_ended() && !has_more) loop_rest();
   }
 }
 

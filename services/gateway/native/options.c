@@ -23,7 +23,7 @@ static bool read_option(const char *key, const char *value) {
   if (strcmp(key, "instance_port") == 0) return options.instance_port = (uint16_t)number, true;
   if (strcmp(key, "layout") == 0) return options.is_foreign = number != LAYOUT_NUMBER, true;
   if (strcmp(key, "share_port") == 0) return options.share_port = number != 0, true;
-  if (strcmp(key, "quic") == 0) return options.quic = number != 0, true;
+  if (strcmp(key, "quic") == 0) return options.quic = (enum quic_wish)number, number <= QUIC_YES;
   if (strcmp(key, "replace") == 0) return options.replace = number != 0, true;
   if (strcmp(key, "handover") == 0) return options.handover_path = value, strlen(value) < MAX_PATH_BYTES;
   if (strcmp(key, "host") == 0 && options.host_count < MAX_LISTENERS)

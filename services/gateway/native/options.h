@@ -6,11 +6,15 @@
 /* Handed over are the listeners for TLS and as many sockets for QUIC. */
 enum { MAX_LISTENERS = 16, MAX_HANDED = 2 * MAX_LISTENERS, MAX_PATH_BYTES = 100 };
 
+/* Whether QUIC is forwarded: where it can be, or else nothing is listened to. */
+enum quic_wish { QUIC_NO, QUIC_IF_POSSIBLE, QUIC_YES };
+
 struct options {
   const char *hosts[MAX_LISTENERS];
   unsigned host_count;
   uint16_t port, instance_port;
-  bool share_port, replace, quic;
+  bool share_port, replace;
+  enum quic_wish quic;
   bool is_foreign; /* who starts it was made for another layout (layout.h) */
   const char *handover_path; /* NULL for none */
   uint32_t max_connections, max_undecided, max_per_client, max_per_instance;

@@ -11,6 +11,7 @@
 #include "loop.h"
 #include "memory.h"
 #include "options.h"
+#include "quic_backlog.h"
 #include "quic_index.h"
 #include "quic_lists.h"
 #include "quic_turn.h"
@@ -20,10 +21,13 @@
 
 enum {
   DATAGRAMS_PER_TURN = 64,
+  BEGINNINGS_PER_TURN = 16, /* each takes some 20 us: what else there is to do waits no longer than that */
   MAX_UNDECIDED = 1024, /* each takes some 26 KB */
   UNPROVEN_MS = 30 * 1000,
   PROVEN_MS = 120 * 1000, /* RFC 4787 section 4.3 */
   TOUCH_MS = 1000,
+  REFUSALS_PER_MS = 2,
+  MAX_REFUSALS = 1000, /* at once, after some silence */
   AMPLIFICATION = 3,              /* RFC 9000 section 8.1 */
   MAX_UNHEARD_BYTES = 1024 * 1024, /* so that an instance cannot aim us at whoever once was a client */
   MAX_MOVED_UNHEARD_BYTES = 256 * 1024, /* nor at whom a client says it is */
@@ -55,6 +59,18 @@ static void give_up(struct quic_flow *flow, enum quic_outcome outcome) {
 
 static struct id id_of(const struct quic_id *id) { return (struct id){id->length, id->bytes}; }
 
+/* Whoever sends us first packets in the name of others has us send at most so much to them. */
+static bool may_refuse(void) {
+  static uint32_t left = MAX_REFUSALS, filled_ms;
+  uint32_t passed = now_ms - filled_ms;
+  left = passed >= MAX_REFUSALS / REFUSALS_PER_MS ? MAX_REFUSALS : left + passed * REFUSALS_PER_MS;
+  if (left > MAX_REFUSALS) left = MAX_REFUSALS;
+  filled_ms = now_ms;
+  if (left == 0) return false;
+  left--;
+  return true;
+}
+
 static void answer_with(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length) {
   quic_answer(peer, (struct quic_batch){bytes, length, length});
 }
@@ -65,7 +81,7 @@ static void refuse(struct quic_flow *flow, enum quic_outcome outcome, enum quic_
   const struct first_packet first = {flow->version, id_of(&flow->first), id_of(&flow->source)};
   /* Who has heard of it finds it counted. */
   count(outcome);
-  answer_with(&flow->peer, answer, refusal_close(&first, error, answer));
+  if (may_refuse()) answer_with(&flow->peer, answer, refusal_close(&first, error, answer));
   quic_lists_end(flow);
 }
 
@@ -171,10 +187,6 @@ static void move(const struct heard *heard, const struct quic_flow *old) {
 
 static void begin(const struct heard *heard) {
   static struct flight flight;
-  if (heard->length < MIN_CLIENT_DATAGRAM_BYTES || heard->packet.destination.length < MIN_FIRST_ID_BYTES) {
-    count(QUIC_STRAY);
-    return;
-  }
   struct quic_flow *flow = create(heard->peer, &heard->packet);
   if (!flow) return;
   memset(&flight, 0, offsetof(struct flight, bytes));
@@ -185,11 +197,7 @@ static void begin(const struct heard *heard) {
 static void negotiate(const struct heard *heard) {
   uint8_t answer[MAX_REFUSAL_BYTES];
   const struct first_packet first = {heard->packet.version, heard->packet.destination, heard->packet.source};
-  if (heard->length < MIN_CLIENT_DATAGRAM_BYTES) {
-    count(QUIC_STRAY);
-    return;
-  }
-  answer_with(heard->peer, answer, refusal_negotiate(&first, answer));
+  if (may_refuse()) answer_with(heard->peer, answer, refusal_negotiate(&first, answer));
   count(QUIC_UNKNOWN_VERSION);
 }
 
@@ -201,21 +209,36 @@ static void pass_on(struct quic_flow *flow, const struct heard *heard) {
   quic_upload_add(flow, heard->bytes, heard->length);
 }
 
-static void hear(const struct heard *heard) {
+/* A datagram of no flow whose name is known. It may belong to another by now than when it came. */
+static void begin_or_decide(const struct heard *heard) {
   const struct packet *packet = &heard->packet;
   struct quic_flow *flow = quic_index_find(heard->peer, packet, heard->bytes, heard->length);
   const struct quic_flow *moved;
   if (flow && flow->state != FLOW_UNDECIDED) {
     pass_on(flow, heard);
-    return;
-  }
-  /* What follows may end flows. */
-  quic_upload_flush();
-  if (flow) decide(flow, &flow->undecided->flight, heard->bytes, heard->length);
+    /* What follows may end it. */
+    quic_upload_flush();
+  } else if (flow) decide(flow, &flow->undecided->flight, heard->bytes, heard->length);
   else if ((moved = quic_index_find_moved(heard->peer, packet, heard->bytes, heard->length))) move(heard, moved);
-  else if (packet->type == PACKET_INITIAL) begin(heard);
   else if (packet->type == PACKET_UNKNOWN_VERSION) negotiate(heard);
+  else if (packet->type == PACKET_INITIAL) begin(heard);
   else count(QUIC_STRAY);
+}
+
+/* RFC 9000 sections 7.2 and 14.1. */
+static bool may_begin(const struct heard *heard) {
+  if (heard->length < MIN_CLIENT_DATAGRAM_BYTES) return false;
+  if (heard->packet.type == PACKET_UNKNOWN_VERSION) return true;
+  return heard->packet.type == PACKET_INITIAL && heard->packet.destination.length >= MIN_FIRST_ID_BYTES;
+}
+
+static void hear(const struct heard *heard) {
+  struct quic_flow *flow = quic_index_find(heard->peer, &heard->packet, heard->bytes, heard->length);
+  uint64_t *crowded_out = &stats->quic_outcomes[QUIC_CROWDED_OUT];
+  if (flow && flow->state != FLOW_UNDECIDED) pass_on(flow, heard);
+  else if (!flow && !may_begin(heard) && !quic_index_find_moved(heard->peer, &heard->packet, heard->bytes, heard->length))
+    count(QUIC_STRAY);
+  else if (!quic_backlog_add(heard->peer, heard->bytes, heard->length, crowded_out)) count(QUIC_CROWDED_OUT);
 }
 
 static uint32_t at_most(uint64_t one, uint64_t other) { return (uint32_t)(one < other ? one : other); }
@@ -237,6 +260,16 @@ void quic_flows_heard(unsigned socket) {
   }
   quic_upload_flush();
 }
+
+void quic_flows_begin(void) {
+  const struct quic_waiting *waiting;
+  for (unsigned i = 0; i < BEGINNINGS_PER_TURN && (waiting = quic_backlog_take()); i++) {
+    const struct packet packet = packet_read(waiting->bytes, waiting->length);
+    if (quic_socket_is_open()) begin_or_decide(&(struct heard){&waiting->peer, waiting->bytes, waiting->length, packet});
+  }
+}
+
+bool quic_flows_want_another_turn(void) { return !quic_backlog_is_empty(); }
 
 /* How much more may go to a client: nobody is to be flooded by an instance. */
 static uint32_t allowance_of(const struct quic_flow *flow) {

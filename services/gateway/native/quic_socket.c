@@ -49,7 +49,9 @@ static int open_bound(const struct sockaddr_in6 *address) {
   int fd = open_datagrams(), on = 1, bytes = BUFFER_BYTES;
   if (fd < 0) return -1;
   setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
-  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  /* Beyond what the system lets everybody have, where we may: what comes in one burst is otherwise lost. */
+  if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) < 0)
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   if (bind(fd, (const struct sockaddr *)address, sizeof *address) == 0) return fd;
   return close_with_errno(fd);
@@ -70,15 +72,16 @@ static int adopt(const struct sockaddr_in6 *wanted, int given[], int given_count
   return -1;
 }
 
+static void join_datagrams(int fd, int on) { setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on); }
+
 bool quic_socket_open(unsigned index, const char *host, uint16_t port, int given[], int given_count) {
   struct sockaddr_in6 address;
-  int on = 1;
   if (!parse_host(host, port, &address)) return errno = EADDRNOTAVAIL, false;
   int fd = adopt(&address, given, given_count);
   if (fd < 0) fd = open_bound(&address);
   if (fd < 0) return false;
   /* Also of one that was given. */
-  setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on);
+  join_datagrams(fd, true);
   if (!loop_watch(fd, EPOLLIN, (uint64_t)index << TAG_BITS | TAG_QUIC_SOCKET)) return close_with_errno(fd) >= 0;
   sockets[index] = fd;
   addresses[index] = address.sin6_addr;
@@ -95,6 +98,18 @@ void quic_socket_stop(void) {
 }
 
 bool quic_socket_is_open(void) { return socket_count > 0; }
+
+void quic_socket_join(bool is_joined) {
+  for (unsigned i = 0; i < socket_count; i++) join_datagrams(sockets[i], is_joined);
+}
+
+uint32_t quic_socket_room(uint8_t *is_scarce) {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  if (socket_count > 0) getsockopt(sockets[0], SOL_SOCKET, SO_RCVBUF, &bytes, &length);
+  *is_scarce = socket_count > 0 && bytes < BUFFER_BYTES;
+  return (uint32_t)bytes;
+}
 
 struct in6_addr quic_socket_address(unsigned index) { return addresses[index]; }
 
@@ -216,9 +231,9 @@ ssize_t quic_receive_joined(int fd, uint8_t *bytes, uint32_t capacity, uint32_t 
 int quic_connect(const uint8_t address[16], uint16_t port) {
   struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
   memcpy(&to.sin6_addr, address, sizeof to.sin6_addr);
-  int fd = open_datagrams(), on = 1, bytes = BUFFER_BYTES;
+  int fd = open_datagrams(), bytes = BUFFER_BYTES;
   if (fd < 0) return -1;
-  setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on);
+  join_datagrams(fd, true);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   if (connect(fd, (const struct sockaddr *)&to, sizeof to) == 0) return fd;
   return close_with_errno(fd);

@@ -16,6 +16,11 @@ struct quic_peer {
 bool quic_socket_open(unsigned index, const char *host, uint16_t port, int given[], int given_count);
 void quic_socket_stop(void);
 bool quic_socket_is_open(void);
+/* How much the kernel keeps of what has come to each of the sockets, by its own count, and whether it is less than we wanted. */
+uint32_t quic_socket_room(uint8_t *is_scarce);
+/* Whether the kernel joins datagrams that come to the sockets. They are handed over without: a release from before it was done would
+ * take several for one. Who takes them says so again. */
+void quic_socket_join(bool is_joined);
 /* Where a socket is bound, and the socket that is bound there; -1 for none. */
 struct in6_addr quic_socket_address(unsigned index);
 int quic_socket_find(const struct in6_addr *address);

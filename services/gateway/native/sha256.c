@@ -1,5 +1,6 @@
 #include "sha256.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { BLOCK_BYTES = 64, ROUNDS = 64, INNER = 0x36, OUTER = 0x5c };
@@ -25,7 +26,7 @@ static const uint32_t CONSTANTS[ROUNDS] = {
 
 static uint32_t turn(uint32_t word, unsigned by) { return word >> by | word << (32 - by); }
 
-static void compress(uint32_t state[8], const uint8_t block[BLOCK_BYTES]) {
+static void compress_portably(uint32_t state[8], const uint8_t block[BLOCK_BYTES]) {
   uint32_t w[ROUNDS], s[8];
   for (unsigned i = 0; i < 16; i++) {
     uint32_t word;
@@ -47,11 +48,53 @@ static void compress(uint32_t state[8], const uint8_t block[BLOCK_BYTES]) {
   for (unsigned i = 0; i < 8; i++) state[i] += s[i];
 }
 
-static void start(struct sha256 *hash) {
-  memcpy(hash->state, START, sizeof START);
-  hash->filled = 0;
-  hash->bytes = 0;
+#if defined(__x86_64__) && !defined(PORTABLE_ONLY)
+#include <cpuid.h>
+#include <immintrin.h>
+
+/* Not every compiler knows this instruction by name in __builtin_cpu_supports. */
+static bool has_instructions(void) {
+  enum { UNKNOWN, ABSENT, PRESENT };
+  static int known;
+  if (known == UNKNOWN) {
+    unsigned eax, ebx = 0, ecx, edx;
+    bool is_listed = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && ebx & bit_SHA;
+    known = is_listed && __builtin_cpu_supports("sse4.1") ? PRESENT : ABSENT;
+  }
+  return known == PRESENT;
 }
+
+/* The instructions want the state in two halves, ABEF and CDGH, and take two rounds at once. */
+static __attribute__((target("sha,sse4.1"))) void compress_here(uint32_t state[8], const uint8_t block[BLOCK_BYTES]) {
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  __m128i *halves = (__m128i *)(void *)state, w[4];
+  __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(halves), 0xb1), hgfe = _mm_shuffle_epi32(_mm_loadu_si128(halves + 1), 0x1b);
+  __m128i abef = _mm_alignr_epi8(badc, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, badc, 0xf0);
+  const __m128i abef_before = abef, cdgh_before = cdgh;
+  for (unsigned i = 0; i < 4; i++)
+    w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)block + i), big_endian);
+#pragma GCC unroll 16
+  for (unsigned i = 0; i < ROUNDS / 4; i++) {
+    __m128i sum = _mm_add_epi32(w[i % 4], _mm_loadu_si128((const __m128i *)(const void *)CONSTANTS + i));
+    __m128i before = w[(i + 3) % 4], next = _mm_sha256msg1_epu32(w[i % 4], w[(i + 1) % 4]);
+    cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+    abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+    next = _mm_add_epi32(next, _mm_alignr_epi8(before, w[(i + 2) % 4], 4));
+    w[i % 4] = _mm_sha256msg2_epu32(next, before);
+  }
+  __m128i feba = _mm_shuffle_epi32(_mm_add_epi32(abef, abef_before), 0x1b);
+  __m128i dchg = _mm_shuffle_epi32(_mm_add_epi32(cdgh, cdgh_before), 0xb1);
+  _mm_storeu_si128(halves, _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(halves + 1, _mm_alignr_epi8(dchg, feba, 8));
+}
+
+static void compress(uint32_t state[8], const uint8_t block[BLOCK_BYTES]) {
+  if (has_instructions()) compress_here(state, block);
+  else compress_portably(state, block);
+}
+#else
+static void compress(uint32_t state[8], const uint8_t block[BLOCK_BYTES]) { compress_portably(state, block); }
+#endif
 
 static void add(struct sha256 *hash, const uint8_t *bytes, uint32_t length) {
   hash->bytes += length;
@@ -79,23 +122,29 @@ static void finish(struct sha256 *hash, uint8_t out[SHA256_BYTES]) {
   }
 }
 
-/* Starts with the key, in the form that the inner or the outer hash begins with. */
-static void start_with(struct sha256 *hash, const uint8_t *key, uint32_t length, uint8_t mask) {
+/* What the inner or the outer hash is after the key. */
+static void hash_key(uint32_t state[8], const uint8_t *key, uint32_t length, uint8_t mask) {
   uint8_t block[BLOCK_BYTES] = {0};
   memcpy(block, key, length);
   for (unsigned i = 0; i < BLOCK_BYTES; i++) block[i] ^= mask;
-  start(hash);
-  add(hash, block, BLOCK_BYTES);
+  memcpy(state, START, sizeof START);
+  compress(state, block);
 }
 
-void hmac_sha256(const uint8_t *key, uint32_t key_length, const uint8_t *text, uint32_t length,
-                 uint8_t out[SHA256_BYTES]) {
-  struct sha256 hash;
-  uint8_t inner[SHA256_BYTES];
-  start_with(&hash, key, key_length, INNER);
+void hmac_begin(struct hmac_key *begun, const uint8_t *key, uint32_t length) {
+  hash_key(begun->inner, key, length, INNER);
+  hash_key(begun->outer, key, length, OUTER);
+}
+
+static void hash_on(const uint32_t state[8], const uint8_t *text, uint32_t length, uint8_t out[SHA256_BYTES]) {
+  struct sha256 hash = {.bytes = BLOCK_BYTES};
+  memcpy(hash.state, state, sizeof hash.state);
   add(&hash, text, length);
-  finish(&hash, inner);
-  start_with(&hash, key, key_length, OUTER);
-  add(&hash, inner, sizeof inner);
   finish(&hash, out);
+}
+
+void hmac_sha256(const struct hmac_key *key, const uint8_t *text, uint32_t length, uint8_t out[SHA256_BYTES]) {
+  uint8_t inner[SHA256_BYTES];
+  hash_on(key->inner, text, length, inner);
+  hash_on(key->outer, inner, sizeof inner, out);
 }

@@ -1,4 +1,5 @@
 import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
+import { QUIC_WISHES, type QuicWish } from './dataplane/port.ts';
 
 const SYNC_INTERVAL_MAX_MS = 300_000;
 const DOMAIN = /^(?!.{240})([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -10,6 +11,16 @@ const domain: Setting<string> = {
     if (!DOMAIN.test(name)) throw new Error('expected a domain name');
     return name;
   },
+};
+
+/** Also what flags are given as. */
+const quic: Setting<QuicWish> = {
+  ...settings.choice(
+    QUIC_WISHES,
+    'auto',
+    'forward QUIC (HTTP/3) by server name on the HTTPS port over UDP, which the native data plane does; auto: where it can be',
+  ),
+  parse: (text) => (text === 'auto' ? 'auto' : settings.flag(undefined, '').parse(text) ? 'yes' : 'no'),
 };
 
 /** Settings of the gateway. */
@@ -51,10 +62,7 @@ export const gatewayConfig = defineConfig(
       true,
       'as root on Debian: install HAProxy with apt-get if it is wanted and missing',
     ),
-    quic: settings.flag(
-      false,
-      'experimental: forward QUIC (HTTP/3) by server name on the HTTPS port over UDP (native data plane)',
-    ),
+    quic,
     cacheDir: settings.directory('cache', 'gateway', 'directory for the compiled native data plane'),
     program: settings.optionalText(
       'a native data plane that is ready (`skerry-plane-*` of a release), in place of compiling one',

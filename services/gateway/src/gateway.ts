@@ -9,7 +9,7 @@ import {
   urlOfListener,
 } from '@skerry/kit';
 import type { GatewayConfig } from './config.ts';
-import { createDataPlane } from './dataplane/choose.ts';
+import { createDataPlane, tellQuic } from './dataplane/choose.ts';
 import type { DataPlaneOptions } from './dataplane/port.ts';
 import { createApi } from './http/api.ts';
 import { type ApiKeys, createApiKeys, readKeyFile, watchKeyFile } from './http/keys.ts';
@@ -111,6 +111,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
   const ports = await plane.listen().catch((error) => Promise.reject(explainListenFailure(error)));
   const { routeCount: routes, instanceCount: instances } = table;
   log.info({ routes, instances, dataPlane: planeName }, 'routing from the stored table');
+  tellQuic(config.quic, ports, log);
 
   const source = new CoreClient({ url: config.coreUrl, signal: AbortSignal.any([signal, stop.signal]) });
   const sync = stack.use(new Synchroniser({ source, routing, policy, periodMs: config.syncIntervalMs, log }));
@@ -126,7 +127,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
     planeName,
     instancePorts: {
       tcp: [config.upstreamHttpsPort, config.upstreamHttpPort],
-      quic: config.quic && planeName === 'native' ? config.upstreamHttpsPort : undefined,
+      quic: ports.noQuic === null ? config.upstreamHttpsPort : undefined,
     },
   });
   stack.defer(() => api.close());

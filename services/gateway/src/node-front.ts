@@ -3,7 +3,7 @@ import { explainListenFailure, type Host, pause, type RunningService, urlOfListe
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import type { AnswerOf } from '@skerry/protocol/api/operation';
 import type { GatewayConfig } from './config.ts';
-import { createDataPlane } from './dataplane/choose.ts';
+import { createDataPlane, tellQuic } from './dataplane/choose.ts';
 import type { Route } from './dataplane/port.ts';
 import { findListenHosts } from './listen-hosts.ts';
 
@@ -56,6 +56,7 @@ export async function startNodeFront(
     },
   );
   const ports = await plane.listen().catch((error) => Promise.reject(explainListenFailure(error)));
+  tellQuic(config.quic, ports, log);
   const following = follow(
     plane.replaceTable.bind(plane),
     nodeUrl,

@@ -14,11 +14,10 @@ import { helloMessage } from './tls/testing/hello.ts';
 const hello = (serverName: string) => initialDatagram([cryptoFrame(0, helloMessage({ serverName }))]);
 const portOf = (url: string | undefined) => Number(new URL(url!).port);
 
-describe('a gateway with QUIC', () => {
+describe('a gateway and QUIC', () => {
   test('forwards by the four words of an instance, and counts', async () => {
     await using instance = await Datagrams.open('::1');
     await using scene = await Scene.open({
-      SKERRY_GATEWAY_QUIC: 'yes',
       SKERRY_GATEWAY_UPSTREAM_HTTPS_PORT: String(instance.port),
     });
     scene.core.putQuietly(running);
@@ -36,7 +35,6 @@ describe('a gateway with QUIC', () => {
   test('tells whether HTTP/3 reaches an instance', async () => {
     await using instance = await Datagrams.open('::1');
     await using scene = await Scene.open({
-      SKERRY_GATEWAY_QUIC: 'yes',
       SKERRY_GATEWAY_UPSTREAM_HTTPS_PORT: String(instance.port),
     });
     scene.core.putQuietly(running);
@@ -51,18 +49,37 @@ describe('a gateway with QUIC', () => {
     await until(isTold);
   });
 
-  test('is off where nobody asks for it', async () => {
-    await using scene = await Scene.open();
+  const toldBy = async (scene: Scene) => (await scene.api(`/api/why/${HOST}`)).body.http3;
+  const without = (why: string) => ({ ok: null, detail: `this gateway does not forward QUIC: ${why}` });
+
+  test('is off where it is turned off', async () => {
+    await using scene = await Scene.open({ SKERRY_GATEWAY_QUIC: 'no' });
     await scene.start();
-    const { body } = await scene.api(`/api/why/${HOST}`);
-    assert.deepEqual(body.http3, { ok: null, detail: 'this gateway does not forward QUIC' });
+    assert.deepEqual(await toldBy(scene), without('SKERRY_GATEWAY_QUIC is no'));
     // The port is free for datagrams.
     await using _other = await Datagrams.open('127.0.0.1', portOf(scene.urls[1]));
   });
 
+  test('goes on without it where it cannot be had, and says why; who insists on it hears so', async () => {
+    await using taken = await Datagrams.open('127.0.0.1');
+    const settings = { SKERRY_GATEWAY_HTTPS_PORT: String(taken.port) };
+    await using second = await Scene.open(settings);
+    await second.start();
+    assert.deepEqual(await toldBy(second), without(`UDP port ${taken.port} cannot be opened: EADDRINUSE`));
+    await second.stop();
+    await using third = await Scene.open({ ...settings, SKERRY_GATEWAY_QUIC: 'yes' });
+    await assert.rejects(third.start(), { code: 'PORT_IN_USE' });
+  });
+
   test('does not share its port', async () => {
-    await using scene = await Scene.open({ SKERRY_GATEWAY_QUIC: 'yes', SKERRY_GATEWAY_SHARE_PORT: 'yes' });
-    await assert.rejects(scene.start(), { code: 'INVALID_CONFIG', message: /cannot be shared/ });
+    await using insisting = await Scene.open({
+      SKERRY_GATEWAY_QUIC: 'yes',
+      SKERRY_GATEWAY_SHARE_PORT: 'yes',
+    });
+    await assert.rejects(insisting.start(), { code: 'INVALID_CONFIG', message: /cannot be shared/ });
+    await using scene = await Scene.open({ SKERRY_GATEWAY_SHARE_PORT: 'yes' });
+    await scene.start();
+    assert.deepEqual(await toldBy(scene), without('SKERRY_GATEWAY_SHARE_PORT is yes'));
   });
 
   test("forwards the custom domains of a compute node's instances", async () => {
@@ -74,7 +91,6 @@ describe('a gateway with QUIC', () => {
     }).listen(0, '127.0.0.1');
     await once(node, 'listening');
     await using scene = await Scene.open({
-      SKERRY_GATEWAY_QUIC: 'yes',
       SKERRY_GATEWAY_UPSTREAM_HTTPS_PORT: String(instance.port),
       SKERRY_GATEWAY_NODE_URL: `http://127.0.0.1:${(node.address() as AddressInfo).port}`,
     });

@@ -165,7 +165,7 @@ export const GATEWAY_API = {
           { step: 'allocation', ok: false, detail: 'no node was chosen' },
         ],
         missing: { code: 'NO_CAPACITY', message: 'no node was chosen' },
-        http3: { ok: null, detail: 'this gateway does not forward QUIC' },
+        http3: { ok: null, detail: 'this gateway does not forward QUIC: SKERRY_GATEWAY_QUIC is no' },
       },
     },
   },

@@ -7,7 +7,7 @@ import { findHaproxy } from './haproxy/program.ts';
 import { buildNativePlane } from './native/build.ts';
 import { NativeDataPlane } from './native/plane.ts';
 import { checkReadyPlane } from './native/ready.ts';
-import type { DataPlane, DataPlaneOptions } from './port.ts';
+import type { DataPlane, DataPlaneOptions, ListenPorts, QuicWish } from './port.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
 export interface PlaneChoice {
@@ -32,10 +32,10 @@ const HANDOVER_SOCKET = 'listeners.sock';
 
 /** Throws INVALID_CONFIG where HAProxy is missing, or is to do what it cannot. */
 async function createHaproxyPlane(options: DataPlaneOptions, choice: PlaneChoice): Promise<HaproxyDataPlane> {
-  if (options.quic)
+  if (options.quic === 'yes')
     throw new AppError(
       'INVALID_CONFIG',
-      'HAProxy cannot pass QUIC on without opening it: set SKERRY_GATEWAY_DATA_PLANE=haproxy or SKERRY_GATEWAY_QUIC, not both',
+      'HAProxy cannot pass QUIC on without opening it: set SKERRY_GATEWAY_DATA_PLANE=haproxy or SKERRY_GATEWAY_QUIC=yes, not both',
     );
   if (choice.replace)
     throw new AppError(
@@ -50,22 +50,29 @@ async function createHaproxyPlane(options: DataPlaneOptions, choice: PlaneChoice
   });
 }
 
+/** Says where QUIC is not forwarded though nobody turned it off, and why, and how it could lose less. */
+export function tellQuic(wish: QuicWish, { noQuic, quicHint }: ListenPorts, log: Logger): void {
+  if (noQuic !== null && wish !== 'no')
+    log[wish === 'yes' ? 'warn' : 'info'](
+      { why: noQuic },
+      'QUIC (HTTP/3) is not forwarded; browsers use TCP',
+    );
+  if (quicHint !== undefined) log.info(quicHint);
+}
+
 /** The native data plane where it is wanted and can be built; otherwise the one in TypeScript, and the log says why. */
 export async function createDataPlane(
   options: DataPlaneOptions,
   choice: PlaneChoice,
 ): Promise<{ plane: DataPlane; name: 'native' | 'typescript' | 'haproxy' }> {
   const { kind, cacheDir, dataDir, replace, replacedDrainMs, onReplaced, log } = choice;
-  if (options.quic && options.sharePort)
+  if (options.quic === 'yes' && options.sharePort)
     throw new AppError(
       'INVALID_CONFIG',
-      'a port for QUIC cannot be shared: set SKERRY_GATEWAY_QUIC or SKERRY_GATEWAY_SHARE_PORT, not both',
+      'a port for QUIC cannot be shared: set SKERRY_GATEWAY_QUIC=yes or SKERRY_GATEWAY_SHARE_PORT, not both',
     );
   if (kind === 'haproxy') return { plane: await createHaproxyPlane(options, choice), name: 'haproxy' };
-  const typescript = () => {
-    if (options.quic) log.warn('the TypeScript data plane does not forward QUIC; browsers use TCP');
-    return { plane: new TsDataPlane(options), name: 'typescript' } as const;
-  };
+  const typescript = () => ({ plane: new TsDataPlane(options), name: 'typescript' }) as const;
   if (kind === 'typescript') return typescript();
   const { program, programSha256 } = choice;
   const built =

@@ -85,9 +85,17 @@ export type HttpOutcome = (typeof HTTP_OUTCOMES)[number];
 /** Requests that are over, since the start. */
 export type HttpCounts = Readonly<Record<HttpClass, Readonly<Record<HttpOutcome, number>>>>;
 
+/** Whether QUIC is forwarded: where it can be (`auto`), or else the data plane does not start (`yes`). */
+export const QUIC_WISHES = ['no', 'auto', 'yes'] as const;
+export type QuicWish = (typeof QUIC_WISHES)[number];
+
 export interface ListenPorts {
   readonly http: number;
   readonly https: number;
+  /** Why no QUIC is forwarded on the HTTPS port; null where it is. */
+  readonly noQuic: string | null;
+  /** What the system should be told for QUIC to lose less. */
+  readonly quicHint?: string;
 }
 
 export interface Route {
@@ -133,8 +141,8 @@ export interface DataPlaneOptions {
   readonly limits?: Partial<DataPlaneLimits>;
   /** Whether other processes may listen on the same ports and share the connections. */
   readonly sharePort?: boolean;
-  /** Whether QUIC is forwarded on the HTTPS port over UDP; only the native plane can. */
-  readonly quic?: boolean;
+  /** Of QUIC on the HTTPS port over UDP; only the native plane can forward it. `no` where it is left out. */
+  readonly quic?: QuicWish;
   /** Told of one in `every` TLS connections, and of one in `every` HTTP requests, at the end of each. */
   readonly access?: {
     readonly every: number;

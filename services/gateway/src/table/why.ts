@@ -145,13 +145,17 @@ export function explainWhy(
   return { hostname, instanceHash: instance.hash, ipv6: instance.ipv6, steps, missing };
 }
 
-/** Whether HTTP/3 reaches an instance. Nothing is missing where it does not: browsers use TCP. */
+/**
+ * Whether HTTP/3 reaches an instance. Nothing is missing where it does not: browsers use TCP.
+ *
+ * @param noQuic why the gateway does not forward QUIC; null where it does
+ */
 export function explainHttp3(
-  isForwarded: boolean,
+  noQuic: string | null,
   instance: Pick<Instance, 'proxyHeader'> | undefined,
   probe: Probe | undefined,
 ): NonNullable<WhyRecord['http3']> {
-  if (!isForwarded) return { ok: null, detail: 'this gateway does not forward QUIC' };
+  if (noQuic !== null) return { ok: null, detail: `this gateway does not forward QUIC: ${noQuic}` };
   if (instance?.proxyHeader)
     return {
       ok: false,

@@ -115,7 +115,7 @@ export async function startPlane({
     httpsPort: replacedPort ?? 0,
     upstreamHttpPort: NOBODY,
     upstreamHttpsPort,
-    quic: true,
+    quic: 'yes',
     explain: (hostname) => ({ code: 'HOSTNAME_NOT_FOUND', message: hostname }),
     path: await builtForTests(),
     handover: {

@@ -95,7 +95,7 @@ export async function checkQuicCrowd(
   let plane: NativeDataPlane | undefined;
   await using world = await openWorld((options) => {
     const onTrouble = (details: object, text: string) => assert.fail(`${text} ${JSON.stringify(details)}`);
-    plane = new NativeDataPlane({ ...options, path, quic: true, onTrouble });
+    plane = new NativeDataPlane({ ...options, path, quic: 'yes', onTrouble });
     return plane;
   });
   await using instance = await Datagrams.open('::1', world.upstreamHttpsPort);

@@ -87,7 +87,8 @@ export class HaproxyDataPlane implements DataPlane {
     try {
       this.#directory = await mkdtemp(join(tmpdir(), 'skerry-haproxy-'));
       const http = await this.#http.listen(this.#options.sharePort ? 'shared' : 'alone');
-      return { http, https: await this.#start(this.#options.httpsPort) };
+      const https = await this.#start(this.#options.httpsPort);
+      return { http, https, noQuic: 'HAProxy cannot pass it on without opening it' };
     } catch (error) {
       await this.close();
       throw error;

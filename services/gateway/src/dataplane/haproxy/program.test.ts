@@ -20,7 +20,7 @@ test('HAProxy that is missing or too old is an obstacle that says what to do', (
 });
 
 test('HAProxy is not asked for what it cannot do', async () => {
-  const create = (quic: boolean, replace: boolean) =>
+  const create = (quic: 'auto' | 'yes', replace: boolean) =>
     createDataPlane(
       {
         hosts: ['127.0.0.1'],
@@ -45,9 +45,9 @@ test('HAProxy is not asked for what it cannot do', async () => {
         signal: new AbortController().signal,
       },
     );
-  await assert.rejects(create(true, false), {
+  await assert.rejects(create('yes', false), {
     code: 'INVALID_CONFIG',
     message: /cannot pass QUIC on without opening it/,
   });
-  await assert.rejects(create(false, true), { code: 'INVALID_CONFIG', message: /passes no connections/ });
+  await assert.rejects(create('auto', true), { code: 'INVALID_CONFIG', message: /passes no connections/ });
 });

@@ -103,6 +103,17 @@ export const ROUTE_ANSWER = new Layout({
   failure: 'u8',
 });
 
+/**
+ * The listeners are open, all on this port. Where QUIC was to be forwarded if it can be, and cannot, `quicError` is an errno. How much
+ * the kernel keeps of what comes by UDP is in `quicRoomBytes`, 0 without QUIC, and whether that is less than was asked for.
+ */
+export const LISTENING = new Layout({
+  port: 'u16',
+  isRoomScarce: 'u8',
+  quicError: 'i32',
+  quicRoomBytes: 'u32',
+});
+
 /** Why the listeners are not open: an errno, and which of the addresses it was. */
 export const LISTEN_FAILURE = new Layout({ error: 'i32', host: 'u8' });
 
@@ -133,7 +144,7 @@ export const ROUTE_FLAGS = { proxyHeader: 1 } as const;
 export const LAYOUT_NUMBER = createHash('sha256')
   .update(
     JSON.stringify([
-      ...[SHARED_STATS, ACCESS_RECORD, ROUTE_ANSWER, LISTEN_FAILURE].map(({ fields }) => fields),
+      ...[SHARED_STATS, ACCESS_RECORD, ROUTE_ANSWER, LISTENING, LISTEN_FAILURE].map(({ fields }) => fields),
       ...[TLS_OUTCOMES, QUIC_OUTCOMES, COMMANDS, REPORTS, ROUTE_FLAGS],
     ]),
   )

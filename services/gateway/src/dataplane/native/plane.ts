@@ -6,6 +6,7 @@ import {
   type DataPlaneStats,
   DEFAULT_LIMITS,
   type ListenPorts,
+  QUIC_WISHES,
   type Route,
   type RouteChange,
 } from '../port.ts';
@@ -13,10 +14,11 @@ import { HttpSide } from '../ts/http/side.ts';
 import { RouteTable } from '../ts/routes.ts';
 import { readAccess } from './access.ts';
 import { changeFrames, failureOfNumber, frame, uint32Frame } from './frames.ts';
-import { COMMANDS, LISTEN_FAILURE, REPORTS, ROUTE_ANSWER } from './layout.ts';
+import { COMMANDS, LISTEN_FAILURE, LISTENING, REPORTS, ROUTE_ANSWER } from './layout.ts';
 import { PlaneProcess } from './plane-process.ts';
 import { SharedStats } from './shared-stats.ts';
 
+type Listening = ReturnType<typeof LISTENING.read>;
 type RouteAnswer = ReturnType<typeof ROUTE_ANSWER.read>;
 
 export interface NativePlaneOptions extends DataPlaneOptions {
@@ -42,6 +44,7 @@ const QUESTION_TIMEOUT_MS = 2_000;
 
 const ERRNO_NAMES: Readonly<Record<number, string>> = {
   13: 'EACCES',
+  97: 'EAFNOSUPPORT',
   98: 'EADDRINUSE',
   99: 'EADDRNOTAVAIL',
   // Of a gateway that was to be replaced, and goes on.
@@ -58,6 +61,23 @@ function listenError(errno: number, address: string, port: number): Error {
   });
 }
 
+/** A port that several processes share carries none: each would get datagrams of the others' flows. */
+const wishOf = ({ quic = 'no', sharePort }: DataPlaneOptions) => (sharePort ? 'no' : quic);
+
+function quicOf(
+  options: DataPlaneOptions,
+  { port, quicError, quicRoomBytes, isRoomScarce }: Listening,
+): Pick<ListenPorts, 'noQuic' | 'quicHint'> {
+  if (wishOf(options) === 'no')
+    return { noQuic: `SKERRY_GATEWAY_${options.sharePort ? 'SHARE_PORT is yes' : 'QUIC is no'}` };
+  if (quicError !== 0)
+    return {
+      noQuic: `UDP port ${port} cannot be opened: ${ERRNO_NAMES[quicError] ?? `errno ${quicError}`}`,
+    };
+  const room = `the system keeps ${quicRoomBytes} bytes of datagrams, so bursts lose some`;
+  return { noQuic: null, ...(isRoomScarce ? { quicHint: `${room}: set net.core.rmem_max=4194304` } : {}) };
+}
+
 /**
  * The data plane whose TLS side is a small program of its own (native/): it accepts, reads the name, connects and relays, with
  * the kernel doing the copying. This class decides: it keeps the program's table as the routes are, reads its figures, starts
@@ -71,7 +91,7 @@ export class NativeDataPlane implements DataPlane {
   readonly #questions = new Map<number, (answer: RouteAnswer | undefined) => void>();
   #lastQuestion = 0;
   #process: PlaneProcess | undefined;
-  #settled: ((port: number) => void) | undefined;
+  #settled: ((opened: Listening) => void) | undefined;
   #refused: ((error: Error) => void) | undefined;
   /** Ends the wait for the plane to be closed, and says that its end is meant. */
   #isClosing = false;
@@ -98,7 +118,8 @@ export class NativeDataPlane implements DataPlane {
       // pass, the other gives up, and nothing may fail after that.
       const isShared = sharePort || handover?.replace;
       const http = await this.#http.listen(isShared ? 'shared' : handover ? 'shared_later' : 'alone');
-      return { http, https: await this.#start(httpsPort) };
+      const opened = await this.#start(httpsPort);
+      return { http, https: opened.port, ...quicOf(this.#options, opened) };
     } catch (error) {
       await this.close();
       throw error;
@@ -106,14 +127,14 @@ export class NativeDataPlane implements DataPlane {
   }
 
   #settings(port: number): [string, string | number][] {
-    const { hosts, upstreamHttpsPort, sharePort, quic, limits: given, handover, access } = this.#options;
+    const { hosts, upstreamHttpsPort, sharePort, limits: given, handover, access } = this.#options;
     const limits = { ...DEFAULT_LIMITS, ...given };
     return [
       ...hosts.map((host): [string, string] => ['host', host]),
       ['port', port],
       ['instance_port', upstreamHttpsPort],
       ['share_port', Number(sharePort ?? false)],
-      ['quic', Number(quic ?? false)],
+      ['quic', QUIC_WISHES.indexOf(wishOf(this.#options))],
       ['max_connections', limits.maxConnections],
       ['max_undecided', limits.maxUndecided],
       ['max_per_client', limits.maxPerClient],
@@ -130,8 +151,8 @@ export class NativeDataPlane implements DataPlane {
     ];
   }
 
-  /** Starts the program with the routes of now; resolves with its port when it listens. */
-  async #start(port: number): Promise<number> {
+  /** Starts the program with the routes of now; resolves when it listens. */
+  async #start(port: number): Promise<Listening> {
     const { path, onTrouble } = this.#options;
     const process = new PlaneProcess({
       path,
@@ -141,7 +162,7 @@ export class NativeDataPlane implements DataPlane {
       onNoise: (text) => onTrouble({ text }, 'the native data plane says'),
     });
     this.#process = process;
-    const listening = new Promise<number>((resolve, reject) => {
+    const listening = new Promise<Listening>((resolve, reject) => {
       this.#settled = resolve;
       this.#refused = reject;
     });
@@ -173,10 +194,12 @@ export class NativeDataPlane implements DataPlane {
 
   #hear(type: string, payload: Buffer, port: number): void {
     switch (type) {
-      case REPORTS.listening:
-        this.#port = payload.readUInt16LE(0);
-        this.#settled?.(this.#port);
+      case REPORTS.listening: {
+        const opened = LISTENING.read(payload);
+        this.#port = opened.port;
+        this.#settled?.(opened);
         break;
+      }
       case REPORTS.notListening: {
         const { error, host } = LISTEN_FAILURE.read(payload);
         this.#refused?.(listenError(error, this.#options.hosts[host]!, port));

@@ -94,7 +94,7 @@ describe('a gateway that replaces another', () => {
     await world.instanceA.take(1);
     await using second = createQuicPlane(
       { ...world.again, httpPort, httpsPort },
-      { handover: { ...handover, replace: true }, quic: false },
+      { handover: { ...handover, replace: true }, quic: 'no' },
     );
     second.replaceTable([{ hostname: NAME_A, ipv6: ADDRESS_A }]);
     await second.listen();

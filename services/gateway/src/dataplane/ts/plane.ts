@@ -46,7 +46,8 @@ export class TsDataPlane implements DataPlane {
     try {
       const http = await this.#http.listen(use);
       const servers = this.#tls.map(({ server }) => server);
-      return { http, https: await openTogether(servers, hosts, httpsPort, use) };
+      const https = await openTogether(servers, hosts, httpsPort, use);
+      return { http, https, noQuic: 'the TypeScript data plane does not forward it' };
     } catch (error) {
       await this.close();
       throw error;

@@ -53,6 +53,14 @@ export class Datagrams implements AsyncDisposable {
     this.#socket.send(bytes, port, host);
   }
 
+  /** Resolves when the system has them all, in this order. */
+  async sendAll(all: readonly Uint8Array[], port: number, host: string): Promise<void> {
+    for (const bytes of all)
+      await new Promise<void>((resolve, reject) =>
+        this.#socket.send(bytes, port, host, (error) => (error ? reject(error) : resolve())),
+      );
+  }
+
   /** The next `count` that come, from the first on that was not taken. */
   async take(count: number): Promise<Uint8Array[]> {
     await until(() => this.heard.length >= count);

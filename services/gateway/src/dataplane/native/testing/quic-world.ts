@@ -35,7 +35,7 @@ export function createQuicPlane(
   return new NativeDataPlane({
     ...options,
     path,
-    quic: true,
+    quic: 'yes',
     onTrouble: (details, text) => void troubles.push(`${text} ${JSON.stringify(details)}`),
     ...more,
   });
