@@ -221,15 +221,16 @@ static void begin_or_decide(const struct heard *heard) {
   } else if (flow) decide(flow, &flow->undecided->flight, heard->bytes, heard->length);
   else if ((moved = quic_index_find_moved(heard->peer, packet, heard->bytes, heard->length))) move(heard, moved);
   else if (packet->type == PACKET_UNKNOWN_VERSION) negotiate(heard);
-  else if (packet->type == PACKET_INITIAL) begin(heard);
+  else if (packet->type == PACKET_INITIAL || packet->type == PACKET_ZERO_RTT) begin(heard);
   else count(QUIC_STRAY);
 }
 
-/* RFC 9000 sections 7.2 and 14.1. */
+/* RFC 9000 sections 7.2 and 14.1. Early data may stand before an Initial packet in its datagram. */
 static bool may_begin(const struct heard *heard) {
   if (heard->length < MIN_CLIENT_DATAGRAM_BYTES) return false;
   if (heard->packet.type == PACKET_UNKNOWN_VERSION) return true;
-  return heard->packet.type == PACKET_INITIAL && heard->packet.destination.length >= MIN_FIRST_ID_BYTES;
+  if (heard->packet.type != PACKET_INITIAL && heard->packet.type != PACKET_ZERO_RTT) return false;
+  return heard->packet.destination.length >= MIN_FIRST_ID_BYTES;
 }
 
 static void hear(const struct heard *heard) {

@@ -14,6 +14,24 @@ import { helloMessage } from './tls/testing/hello.ts';
 const hello = (serverName: string) => initialDatagram([cryptoFrame(0, helloMessage({ serverName }))]);
 const portOf = (url: string | undefined) => Number(new URL(url!).port);
 
+/** A UDP socket whose port has no TCP on any address: the ports that the system chooses for both are the same ones. */
+async function openWhereTcpIsFree(): Promise<Datagrams> {
+  for (;;) {
+    const datagrams = await Datagrams.open('127.0.0.1');
+    const server = createServer().listen(datagrams.port, '::');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (isFree) {
+      server.close();
+      await once(server, 'close');
+      return datagrams;
+    }
+    await datagrams[Symbol.asyncDispose]();
+  }
+}
+
 describe('a gateway and QUIC', () => {
   test('forwards by the four words of an instance, and counts', async () => {
     await using instance = await Datagrams.open('::1');
@@ -61,14 +79,14 @@ describe('a gateway and QUIC', () => {
   });
 
   test('goes on without it where it cannot be had, and says why; who insists on it hears so', async () => {
-    await using taken = await Datagrams.open('127.0.0.1');
+    await using taken = await openWhereTcpIsFree();
     const settings = { SKERRY_GATEWAY_HTTPS_PORT: String(taken.port) };
-    await using second = await Scene.open(settings);
-    await second.start();
-    assert.deepEqual(await toldBy(second), without(`UDP port ${taken.port} cannot be opened: EADDRINUSE`));
-    await second.stop();
-    await using third = await Scene.open({ ...settings, SKERRY_GATEWAY_QUIC: 'yes' });
-    await assert.rejects(third.start(), { code: 'PORT_IN_USE' });
+    await using scene = await Scene.open(settings);
+    await scene.start();
+    assert.deepEqual(await toldBy(scene), without(`UDP port ${taken.port} cannot be opened: EADDRINUSE`));
+    await scene.stop();
+    await using insisting = await Scene.open({ ...settings, SKERRY_GATEWAY_QUIC: 'yes' });
+    await assert.rejects(insisting.start(), { code: 'PORT_IN_USE' });
   });
 
   test('does not share its port', async () => {

@@ -36,7 +36,7 @@ async function compare(path: string, flights: readonly Flight[]): Promise<Map<st
 
 for (const [how, path] of Object.entries(paths)) {
   describe(`both readers of QUIC flights, ${how}`, () => {
-    test('find the name in what Chromium sends', async () => {
+    test('find the name in what Chromium and ngtcp2 send', async () => {
       const found = await readNatively(path, REAL);
       for (const answer of found) assert.deepEqual(answer, { kind: 'server_name', serverName: NAME });
       await compare(path, [...REAL, ...REAL.flatMap((flight) => flight.map((datagram) => [datagram]))]);

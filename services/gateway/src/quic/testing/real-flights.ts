@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * What Chromium sends first, by version: two datagrams, and where nothing answers the same hello again, cut anew. Recorded from
- * Chromium 156 for the name farm-manage-desk-seek.skerry.localhost.
+ * What clients send first for the name farm-manage-desk-seek.skerry.localhost, recorded where nothing answers. Of Chromium 156, by
+ * version, the hello is in two datagrams, and comes again cut anew. Of ngtcp2 0.12.1 (Debian's `gtlsclient`) it is in one, twice.
  */
 export const REAL_FLIGHTS: readonly { readonly client: string; readonly datagrams: readonly Uint8Array[] }[] =
   Object.entries(
