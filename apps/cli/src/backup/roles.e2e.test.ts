@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { findKept } from '@skerry/kit';
+import { findKept, skerryPaths } from '@skerry/kit';
+import { readEnvironment } from '../config.ts';
 import { loadService } from '../network/daemon.ts';
 import { skerryHere } from '../testing/here.ts';
 import { startUp } from '../testing/parts.ts';
@@ -11,6 +12,9 @@ import { startUp } from '../testing/parts.ts';
 /** Of a network that `skerry up` starts. */
 const ROLES = ['core', 'scheduler', 'compute', 'gateway', 'credit', 'monitor', 'status'] as const;
 type Role = (typeof ROLES)[number];
+
+/** The gateway's native plane is compiled once on a machine. */
+const { cache: SKERRY_CACHE } = skerryPaths(readEnvironment());
 
 const skerry = (...args: string[]) => skerryHere(process.env, args);
 
@@ -55,7 +59,10 @@ test('whatever a role writes is in its list of what it must not lose; each is sa
   stack.defer(() => rm(home, { recursive: true, force: true }));
   const directoryOf = (role: Role) => join(home, 'network', role);
   {
-    await using _up = await startUp({ SKERRY_HOME: home }, ['--data-dir', join(home, 'network')]);
+    await using _up = await startUp({ SKERRY_HOME: home, SKERRY_CACHE }, [
+      '--data-dir',
+      join(home, 'network'),
+    ]);
     for (const role of ROLES) await checkNames(role, directoryOf(role));
   }
   // What is written at the stop, too.
