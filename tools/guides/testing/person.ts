@@ -95,8 +95,15 @@ export async function createPerson(
 ): Promise<Person> {
   const bin = await installCommand(directory);
   const home = join(directory, 'home');
-  const { PATH = '' } = process.env;
-  const env = { ...environment, PATH: `${bin}:${PATH}`, HOME: home, SKERRY_HOME: home };
+  const { PATH = '', NODE_COMPILE_CACHE } = process.env;
+  const env = {
+    ...environment,
+    PATH: `${bin}:${PATH}`,
+    HOME: home,
+    SKERRY_HOME: home,
+    // What the run has compiled is not compiled again for each command and daemon.
+    ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }),
+  };
   const terminals = new Terminals(env);
   return {
     standIns,
