@@ -162,11 +162,16 @@ async function benchBacklog(figures: Figures, run: Run, delivered: number): Prom
   const { database, events, receiver, endpoints, dead } = run;
   const rates: number[] = [];
   const bareRates: number[] = [];
+  const costs: number[] = [];
+  const bareCosts: number[] = [];
   let total = delivered;
   for (let round = 0; round <= BACKLOG_ROUNDS; round++) {
+    const startUsage = process.cpuUsage();
     const bare = await callBare(`${receiver.url}/bare`, BULK);
+    const bareCost = costOf(startUsage);
     total += BULK;
     const bulkMs = performance.now();
+    const bulkUsage = process.cpuUsage();
     await writeEvents(
       database,
       Array.from({ length: BULK }, (_, n) => `c${dead + (n % (endpoints - dead))}`),
@@ -178,6 +183,8 @@ async function benchBacklog(figures: Figures, run: Run, delivered: number): Prom
     if (round === 0) continue;
     rates.push(rate);
     bareRates.push(bare);
+    costs.push(costOf(bulkUsage));
+    bareCosts.push(bareCost);
     tell(`round ${round} of ${BACKLOG_ROUNDS}: delivered ${rate.toFixed(0)}/s`);
   }
   figures.group(`a backlog of ${BULK} deliveries`);
@@ -186,6 +193,16 @@ async function benchBacklog(figures: Figures, run: Run, delivered: number): Prom
     ratio: { to: 'bare HTTP client', values: rates.map((rate, round) => rate / bareRates[round]!) },
     goal: { of: 'ratio', least: 0.6 },
   });
+  figures.add('bare HTTP client, CPU time of a POST', 'µs', bareCosts);
+  figures.add('CPU time of the node for a delivery, without its database', 'µs', costs, {
+    ratio: { to: 'bare HTTP client', values: costs.map((cost, round) => cost / bareCosts[round]!) },
+  });
+}
+
+/** Microseconds of processor time of this process for each of a bulk. */
+function costOf(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / BULK;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { WebhookFilters } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema, WebhookStatus } from '../../store/schema.ts';
-import type { SealedBox } from './sealed-box.ts';
+import { openOften, type SealedBox } from './sealed-box.ts';
 import { type FindSubscribers, indexSubscribers } from './subscriptions.ts';
 
 /** A webhook, as planning and delivering know it. */
@@ -37,7 +37,7 @@ interface Row {
   old_secret_until_ms: number | null;
 }
 
-function endpointOf(row: Row, box: SealedBox, deliverers: () => number): Endpoint {
+function endpointOf(row: Row, open: SealedBox['open'], deliverers: () => number): Endpoint {
   return {
     number: row.number,
     webhookId: row.webhook_id,
@@ -51,11 +51,11 @@ function endpointOf(row: Row, box: SealedBox, deliverers: () => number): Endpoin
     behindSeq: row.behind_seq,
     failingSinceMs: row.failing_since_ms,
     holdUntilMs: row.hold_until_ms,
-    // Opened for each delivery: memory holds no secret longer than it is used.
+    // Opened when it is used: memory holds no secret for long.
     secrets: (nowMs) => {
       const isRotating = row.old_secret !== null && (row.old_secret_until_ms ?? 0) > nowMs;
       return [row.secret, ...(isRotating ? [row.old_secret!] : [])].map((sealed) =>
-        box.open(sealed, row.webhook_id),
+        open(sealed, row.webhook_id),
       );
     },
   };
@@ -63,7 +63,7 @@ function endpointOf(row: Row, box: SealedBox, deliverers: () => number): Endpoin
 
 /** The webhooks of this node in memory. Rows that changed carry a greater version, so that only they are read again. */
 export class EndpointBook {
-  readonly #box: SealedBox;
+  readonly #open: SealedBox['open'];
   readonly #deliverers: () => number;
   readonly #endpoints = new Map<number, Endpoint>();
   #version = -1;
@@ -72,7 +72,7 @@ export class EndpointBook {
   #hasBehind = false;
 
   constructor(box: SealedBox, deliverers: () => number = () => 1) {
-    this.#box = box;
+    this.#open = openOften(box);
     this.#deliverers = deliverers;
   }
 
@@ -102,7 +102,7 @@ export class EndpointBook {
       from webhooks where version > ${this.#version}`.execute(db);
     for (const row of rows) {
       if (row.status === 'deleted') this.#endpoints.delete(row.number);
-      else this.#endpoints.set(row.number, endpointOf(row, this.#box, this.#deliverers));
+      else this.#endpoints.set(row.number, endpointOf(row, this.#open, this.#deliverers));
     }
     const active = [...this.#endpoints.values()].filter(({ status }) => status === 'active');
     const live = active.filter(({ behindSeq }) => behindSeq === null);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 const DIGEST_CHARS = 24;
 
@@ -8,7 +8,7 @@ const DIGEST_CHARS = 24;
  * @param seq the event's number; negative for a test
  */
 export function eventIdOf(webhookId: string, seq: number, timeMs: number): string {
-  const digest = createHash('sha256').update(`${webhookId}\n${seq}\n${timeMs}`).digest('hex');
+  const digest = hash('sha256', `${webhookId}\n${seq}\n${timeMs}`);
   return `${seq < 0 ? 'test' : 'evt'}_${Math.abs(seq)}_${digest.slice(0, DIGEST_CHARS)}`;
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { createSealedBox, KEY_BYTES } from './sealed-box.ts';
+import { createSealedBox, KEY_BYTES, openOften } from './sealed-box.ts';
 
 describe('a sealed box', () => {
   const box = createSealedBox(randomBytes(KEY_BYTES));
@@ -34,5 +34,25 @@ describe('a sealed box', () => {
       assert.throws(() => box.open(sealed.subarray(0, at), 'p'));
     }
     assert.throws(() => createSealedBox(randomBytes(KEY_BYTES)).open(sealed, 'p'));
+  });
+
+  test('what is opened often is opened once a second, for its own purpose, and then forgotten', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let opened = 0;
+    const open = openOften({
+      ...box,
+      open(sealed, purpose) {
+        opened++;
+        return box.open(sealed, purpose);
+      },
+    });
+    const [one, other] = [box.seal('one', 'p'), box.seal('other', 'p')];
+    for (let round = 0; round < 3; round++)
+      assert.deepEqual([open(one, 'p'), open(other, 'p')], ['one', 'other']);
+    assert.equal(opened, 2);
+    assert.throws(() => open(one, 'q'));
+    t.mock.timers.tick(1_000);
+    assert.equal(open(one, 'p'), 'one');
+    assert.equal(opened, 4);
   });
 });
