@@ -15,7 +15,7 @@ import { runProgram } from './run.ts';
 const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   ...PROGRAMS,
   ...SANDBOX_PROGRAMS,
-  chromium: 'chromium',
+  'chromium-headless-shell': 'chromium-headless-shell',
   curl: 'curl',
   haproxy: 'haproxy',
   nsd: 'nsd',

@@ -37,6 +37,7 @@ const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>>
 /** Of long tests only, and the Debian packages they come in. */
 const SOAK_PROGRAMS = {
   caddy: 'caddy',
+  chromium: 'chromium',
   'dpkg-scanpackages': 'dpkg-dev',
   gtlsclient: 'ngtcp2-client',
   gtlsserver: 'ngtcp2-server',

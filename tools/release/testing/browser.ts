@@ -18,7 +18,7 @@ interface BrowserType {
 }
 
 /** Debian's, which the tests' prerequisites install. */
-export const BROWSER = '/usr/bin/chromium';
+export const BROWSER = '/usr/bin/chromium-headless-shell';
 
 const load = (name: string): Promise<unknown> => import(name);
 

@@ -29,7 +29,7 @@ export interface WatchOptions {
 }
 
 /** Debian's. */
-const EXECUTABLE = '/usr/bin/chromium';
+const EXECUTABLE = '/usr/bin/chromium-headless-shell';
 const STEP_MS = 500;
 /** Before this the page is still being loaded. */
 const SETTLED_STEPS = 4;
