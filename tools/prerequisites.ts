@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { APT_OPTIONS } from '@skerry/kit';
 import {
   libraryPaths,
   PROGRAMS,
@@ -55,7 +56,10 @@ export async function ensurePrograms(more: Readonly<Record<string, string>> = {}
     return;
   }
   console.error(`installing what the tests need: apt-get ${install.join(' ')}`);
-  await runProgram('apt-get', ['-q', 'update'], 2);
+  await runProgram('apt-get', [...APT_OPTIONS, 'update'], 2);
   // A name server is among them: the tests start their own, and the package must not start one.
-  await runProgram('env', ['RUNLEVEL=1', 'SYSTEMD_OFFLINE=1', 'apt-get', '-q', ...install], 2);
+  const quiet = ['RUNLEVEL=1', 'SYSTEMD_OFFLINE=1'];
+  const code = await runProgram('env', [...quiet, 'apt-get', ...APT_OPTIONS, ...install], 2);
+  if (code !== 0)
+    console.error(`apt-get ended with exit code ${code}: what needs ${missing.join(', ')} will fail`);
 }

@@ -26,8 +26,10 @@ function install(name) {
     `skerry: installing what Node needs: apt-get install --no-install-recommends ${name} (SKERRY_COMPUTE_INSTALL_PACKAGES=no turns this off)`,
   );
   const options = { stdio: ['ignore', 2, 2], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
-  spawnSync('apt-get', ['-q', 'update'], options);
-  spawnSync('apt-get', ['-q', '-y', '--no-install-recommends', 'install', name], options);
+  // A server that was just started upgrades itself, and holds the lock meanwhile.
+  const wait = ['-q', '-o', 'DPkg::Lock::Timeout=300'];
+  spawnSync('apt-get', [...wait, 'update'], options);
+  spawnSync('apt-get', [...wait, '-y', '--no-install-recommends', 'install', name], options);
 }
 
 /** Sees that the program can be loaded: as root on Debian by installing what is missing. Otherwise a sentence says what to do. */

@@ -66,7 +66,7 @@ export {
 export { type Held, type NoShare, Shares } from './limits/shares.ts';
 export { Slots } from './limits/slots.ts';
 export { type Compiled, compileNative, runBriefly } from './native/compile.ts';
-export { findProgram, installPackages, isDebian } from './native/packages.ts';
+export { APT_OPTIONS, findProgram, installPackages, isDebian } from './native/packages.ts';
 export {
   type Answered,
   AskError,

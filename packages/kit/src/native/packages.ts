@@ -22,11 +22,14 @@ export async function findProgram(name: string): Promise<string | undefined> {
   return undefined;
 }
 
+/** A server that was just started upgrades itself, and holds the lock meanwhile: apt-get by itself would give up at once. */
+export const APT_OPTIONS = ['-q', '-o', 'DPkg::Lock::Timeout=300'] as const;
+
 /** Debian, or one of its children: apt-get is there. */
 export const isDebian = () => can('/etc/debian_version', constants.R_OK);
 
 export interface InstallOptions {
-  /** A mirror may be away for a moment, and another apt-get may hold the lock. */
+  /** A mirror may be away for a moment, and another apt-get may read the lists of packages. */
   readonly triesMax: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -41,7 +44,7 @@ export async function installPackages(
   const quiet = { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1', RUNLEVEL: '1' };
   const env = { ...programEnvironment(), ...quiet };
   const apt = (...args: string[]) =>
-    runBriefly('apt-get', ['-q', ...args], { signal, timeoutMs: INSTALL_TIMEOUT_MS, env });
+    runBriefly('apt-get', [...APT_OPTIONS, ...args], { signal, timeoutMs: INSTALL_TIMEOUT_MS, env });
   for (let attempt = 1; ; attempt++) {
     const updated = await apt('update');
     const { code, said } =
