@@ -10,9 +10,10 @@ import { skerryPaths } from '@skerry/kit';
 import { hostnameOf, type InstanceView } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
 import { openByName } from './console/reach.ts';
+import { skerryHere, succeedHere } from './here.ts';
 import { end, startNetwork, type Up } from './network.ts';
 import { endAllOf, findProcesses, listDescendants, residentMib } from './processes.ts';
-import { run, SKERRY, say, skerry, succeed, until } from './shell.ts';
+import { run, say, skerry as skerryAlone, succeed, until } from './shell.ts';
 
 const CORE = 'http://127.0.0.1:4024';
 const GATEWAY = 'http://127.0.0.1:8081';
@@ -70,7 +71,9 @@ async function seenFingerprint(host: string): Promise<string> {
 
 const curl = async (...args: string[]) =>
   (await run('curl', ['--silent', '--show-error', '--max-time', '120', ...args])).stdout;
-const inside = (command: string) => skerry('instance', 'ssh', 'web', '--', command);
+/** Processes of their own are those that somebody waits for, and that hand over to ssh. */
+const skerry = (...args: string[]) => succeedHere(process.env, ...args);
+const inside = (command: string) => skerryAlone('instance', 'ssh', 'web', '--', command);
 
 async function isReachable(host: string): Promise<boolean> {
   return (await curl('-k', `https://${host}:8443/`)).includes('s_server');
@@ -96,7 +99,7 @@ async function createWeb(core: CoreClient): Promise<InstanceView & { hostname: s
   const { cursor } = await core.listInstances();
   const routing = measureRouting(core, cursor, 'web', AbortSignal.timeout(SOON_MS));
   const startMs = performance.now();
-  const created = await skerry(
+  const created = await skerryAlone(
     ...[
       'instance',
       'create',
@@ -195,9 +198,9 @@ async function checkProgram(): Promise<void> {
   assert.deepEqual(JSON.parse(await skerry('program', 'run', hash, '--var', 'name=Ada')), { hello: 'Ada' });
   assert.match(await skerry('program', 'list'), new RegExp(`python3 +hello\\.py +${hash}`));
   await skerry('program', 'delete', hash);
-  const { code, stderr } = await run(process.execPath, [SKERRY, 'program', 'run', hash]);
-  assert.notEqual(code, 0, stderr);
-  say(`a program ran, and was deleted: ${stderr.split('\n')[0]}`);
+  const { code, err } = await skerryHere(process.env, ['program', 'run', hash]);
+  assert.notEqual(code, 0, err);
+  say(`a program ran, and was deleted: ${err.split('\n')[0]}`);
 }
 
 /** A claim, and the records that it wants. */
@@ -281,8 +284,8 @@ async function scenario(): Promise<void> {
   await skerry('instance', 'stop', 'web', '--wait');
   assert.equal(JSON.parse(await skerry('instance', 'show', 'web', '--json')).status, 'stopped');
   assert.equal(findMachine(), undefined);
-  const unasked = await run(process.execPath, [SKERRY, 'instance', 'delete', 'web']);
-  assert.match(unasked.stderr, /CONFIRMATION_REQUIRED/);
+  const unasked = await skerryHere(process.env, ['instance', 'delete', 'web']);
+  assert.match(unasked.err, /CONFIRMATION_REQUIRED/);
   await skerry('instance', 'delete', 'web', '--yes', '--erase');
   assert.deepEqual(JSON.parse(await skerry('instance', 'list', '--json')), []);
   say('deleted, and its disk erased');

@@ -25,3 +25,10 @@ export async function skerryHere(
   const [out, err] = await said;
   return { out, err, code };
 }
+
+/** The same of a command that must succeed: what it printed. */
+export async function succeedHere(environment: Environment, ...args: string[]): Promise<string> {
+  const { out, err, code } = await skerryHere(environment, args);
+  if (code !== 0) throw new Error(`skerry ${args.join(' ')} ended with ${code}: ${err || out}`);
+  return out.trim();
+}
