@@ -31,14 +31,14 @@ const failed = (child: ChildProcess, what: string) =>
 export async function startUp(
   environment: Environment,
   args: readonly string[],
-): Promise<{ urls: Readonly<Record<string, string>> } & AsyncDisposable> {
+): Promise<{ urls: Readonly<Record<string, string>>; pid: number } & AsyncDisposable> {
   const ports = Object.values(PORTS).flatMap(({ flag }) => [flag, '0']);
   const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json', ...ports, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
   });
   const { urls } = await Promise.race([readRecord(child.stdout), failed(child, 'skerry up')]);
-  return { urls, ...stopper(child) };
+  return { urls, pid: child.pid!, ...stopper(child) };
 }
 
 /** The record that a command prints over several lines and then goes on. */

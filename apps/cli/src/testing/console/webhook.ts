@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import type { Page } from 'playwright-core';
 import type { Browsing } from '../browser.ts';
 import { until } from '../shell.ts';
@@ -45,6 +46,8 @@ export async function clickWebhook(browser: Browsing, core: string): Promise<voi
     // What is registered is asked for at once.
     await press(page, 'Sign');
     await page.locator('.webhook').waitFor();
+    const somebody = new CoreClient({ url: core, signer: createSigner(generatePrivateKey()) });
+    await somebody.postMessage({ type: 'POST', content: { type: 'note', content: 'to be told' } });
     await until('something was delivered', TIMEOUT_MS, async () => receiver.ids.length > 0);
     const [first] = receiver.ids;
     await press(page, 'Deliveries');
