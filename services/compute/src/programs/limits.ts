@@ -8,8 +8,12 @@ export const PROGRAM_LIMITS = {
   codeBytes: 64 * 1024 * 1024,
   /** What one call may write to standard output and error. One that writes more is ended. */
   logBytesPerCall: 4 * 1024 * 1024,
-  /** The end of what a program wrote is kept, for its owner to read. */
-  logTailBytes: 64 * 1024,
+  /** The end of what a program wrote is kept, for its owner to read: so many characters, in so many lines of this length. */
+  logTailChars: 64 * 1024,
+  logTailLines: 1_000,
+  logLineChars: 16 * 1024,
+  /** Who follows the log of one program. */
+  logReaders: 16,
   /** Processes and threads of one sandbox. */
   tasks: 64,
   openFiles: 256,

@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { run } from '../host/run.ts';
 import { until } from '../testing/wait.ts';
+import { PROGRAM_LIMITS } from './limits.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
 import { wasmCommand } from './testing/attacks.ts';
 import { callOf, TestPrograms } from './testing/setup.ts';
@@ -266,11 +267,74 @@ describe('the room', () => {
     await answers(hash, 'x');
     const log = await room.programs.listLog(hash);
     assert.deepEqual(
-      log.map(({ type, message }) => [type, message]),
-      [['stdout', 'noted x\n']],
+      log.map(({ type, text }) => [type, text]),
+      [['stdout', 'noted x']],
     );
     const run = room.runs[before]!;
     assert.deepEqual([run.program_hash, run.outcome, run.status, run.reason], [hash, 'answered', 200, null]);
+  });
+
+  test('the log has whole lines in their order: of a call that ends, of one that fails, and of one that exits', async () => {
+    const hash = room.add(
+      'python3',
+      `import os, sys
+def main(v):
+  if v == "fail":
+    raise ValueError("on purpose")
+  os.write(1, "begun \u00e9".encode()[:-1])
+  os.write(1, "\u00e9".encode()[-1:] + b", ended\\nno end")
+  if v == "exit":
+    os._exit(3)
+  return v`,
+    );
+    const said = ['stdout begun é, ended', 'stdout no end'];
+    const read = async () => (await room.programs.listLog(hash)).map(({ type, text }) => `${type} ${text}`);
+    // An answer and what is written come by two ways: which is heard first is not said.
+    for (const [variables, count] of [
+      ['answer', 1],
+      ['answer', 2],
+      ['fail', 2],
+      ['exit', 3],
+    ] as const) {
+      await room.outcomeOf(hash, variables);
+      const isThere = async () => (await read()).filter((line) => line === said[1]).length === count;
+      await until('its output is there', HANG_MS, isThere);
+    }
+    const lines = await read();
+    assert.deepEqual(lines.slice(0, 4), [...said, ...said]);
+    assert.match(lines[4]!, /^stderr Traceback/);
+    const failure = lines.indexOf('stderr ValueError: on purpose');
+    assert.ok(failure > 4, lines.join('\n'));
+    assert.deepEqual(lines.slice(failure + 1, -1), said);
+    assert.match(lines.at(-1)!, /^system the program exited/);
+  });
+
+  test('of what a program writes without end, the end is kept: so many lines, of a bounded length', async () => {
+    const hash = room.add(
+      'nodejs',
+      `function main() {
+  for (let n = 0; n < 3000; n++) console.log(n);
+  console.log('x'.repeat(40000));
+  console.log('last');
+}`,
+    );
+    await room.outcomeOf(hash);
+    const lines = () => room.programs.listLog(hash);
+    await until('its last words are there', HANG_MS, async () => (await lines()).at(-1)?.text === 'last');
+    const kept = (await lines()).map(({ text }) => text);
+    assert.equal(kept.length, PROGRAM_LIMITS.logTailLines);
+    const long = kept.filter((text) => text.startsWith('x'));
+    assert.equal(kept[kept.length - 2 - long.length], '2999');
+    assert.ok(long.length >= 1 && long.every((text) => text.length <= PROGRAM_LIMITS.logLineChars));
+    const silent = room.add(
+      'nodejs',
+      `function main() { for (let n = 0; n < 9; n++) console.log('y'.repeat(16000)); }`,
+    );
+    await room.outcomeOf(silent);
+    const chars = async () =>
+      (await room.programs.listLog(silent)).reduce((sum, { text }) => sum + text.length, 0);
+    await until('as much is kept as may be', HANG_MS, async () => (await chars()) >= 64_000);
+    assert.ok((await chars()) <= PROGRAM_LIMITS.logTailChars);
   });
 
   test('calls at the same time share few sandboxes, and each gets its own answer', async () => {

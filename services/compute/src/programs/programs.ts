@@ -9,7 +9,7 @@ import type { RuntimeTable } from './code/program.ts';
 import type { Order, Start } from './places.ts';
 import { Pool } from './pool.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
-import { type LogEntry, LogTail } from './sandbox/log-tail.ts';
+import { type LogLine, LogTail } from './sandbox/log-tail.ts';
 import { findRuntimes } from './sandbox/runtimes.ts';
 import type { SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
 import { renderSeccompFilter } from './sandbox/seccomp.ts';
@@ -184,7 +184,7 @@ export class Programs implements AsyncDisposable {
   }
 
   /** What the program wrote lately, if it was called since the node started. */
-  async listLog(hash: string): Promise<readonly LogEntry[]> {
+  async listLog(hash: string): Promise<readonly LogLine[]> {
     return (await this.library.find(hash))?.log.list() ?? [];
   }
 

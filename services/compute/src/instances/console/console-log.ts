@@ -1,6 +1,7 @@
 import { appendFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readTextIfAny } from '@skerry/kit';
+import { LineCutter } from '../../host/line-cutter.ts';
 
 /** One line of a guest's serial console, and when it was read, milliseconds since 1970. */
 export interface ConsoleLine {
@@ -19,9 +20,8 @@ const LISTENERS_MAX = 16;
 export class ConsoleLog {
   readonly #directory: string;
   readonly #now: () => number;
-  readonly #decoder = new TextDecoder();
+  readonly #cutter = new LineCutter(LINE_CHARS_MAX);
   readonly #listeners = new Set<(line: ConsoleLine) => void>();
-  #rest = '';
   #turn: Promise<void> = Promise.resolve();
 
   constructor(directory: string, now: () => number) {
@@ -32,20 +32,13 @@ export class ConsoleLog {
   /** Adds bytes, however they are cut. Whole lines are kept; a line that does not end is cut at its limit. */
   append(bytes: Uint8Array): Promise<void> {
     if (bytes.length === 0) return this.#turn;
-    const parts = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split('\n');
-    this.#rest = parts.pop() ?? '';
-    if (this.#rest.length > LINE_CHARS_MAX) {
-      parts.push(this.#rest);
-      this.#rest = '';
-    }
-    return this.#keep(parts);
+    return this.#keep(this.#cutter.push(bytes));
   }
 
   /** Keeps what came without its end: nothing follows it. */
   finish(): Promise<void> {
-    const rest = this.#rest;
-    this.#rest = '';
-    return rest === '' ? this.#turn : this.#keep([rest]);
+    const lines = this.#cutter.finish();
+    return lines.length === 0 ? this.#turn : this.#keep(lines);
   }
 
   /** The last lines, oldest first. */
@@ -64,7 +57,7 @@ export class ConsoleLog {
 
   #keep(texts: readonly string[]): Promise<void> {
     const atMs = this.#now();
-    const lines = texts.map((text) => ({ atMs, text: text.replace(/\r+$/, '').slice(0, LINE_CHARS_MAX) }));
+    const lines = texts.map((text) => ({ atMs, text }));
     for (const line of lines) for (const listener of this.#listeners) listener(line);
     const text = lines.map((line) => `${line.atMs} ${line.text}\n`).join('');
     this.#turn = this.#turn.then(() => this.#write(text)).catch(() => {});

@@ -82,8 +82,9 @@ export class Library {
     return this.#entries.get(hash)?.loaded.catch(() => undefined);
   }
 
-  #load(hash: string): Entry {
-    const loaded = this.#read(hash);
+  /** @param log of the version before */
+  #load(hash: string, log = new LogTail()): Entry {
+    const loaded = this.#read(hash, log);
     const entry = { loaded, checkedAtMs: Date.now(), isChecking: false };
     // A failure is told to those who wait for it, and tried again by the next one.
     loaded.catch(() => {
@@ -105,7 +106,7 @@ export class Library {
     return readProgram(this.#options.core, hash, answer);
   }
 
-  async #read(hash: string): Promise<LoadedProgram> {
+  async #read(hash: string, log: LogTail): Promise<LoadedProgram> {
     const { owner, program, volumes } = await this.#readMessage(hash);
     const runtime = await this.#findRuntime(program);
     const { code } = program;
@@ -122,7 +123,7 @@ export class Library {
         memoryMib: memoryOf(program),
         cpus: Math.min(program.vcpus, availableParallelism()),
       },
-      log: new LogTail(),
+      log,
     };
   }
 
@@ -157,7 +158,10 @@ export class Library {
     try {
       const isNewest = await this.#isNewest(hash, loaded);
       entry.checkedAtMs = Date.now();
-      if (!isNewest) this.#drop(loaded);
+      if (!isNewest) {
+        this.#drop(loaded);
+        this.#entries.set(hash, this.#load(hash, loaded.log));
+      }
     } catch (error) {
       // A core node that is away takes nothing from a program that is known.
       entry.checkedAtMs = Date.now();

@@ -1,26 +1,80 @@
+import { LineCutter } from '../../host/line-cutter.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
-export interface LogEntry {
-  /** Milliseconds since 1970. */
-  readonly time_ms: number;
-  /** `system` is what the node itself says of the program. */
-  readonly type: 'stdout' | 'stderr' | 'system';
-  readonly message: string;
+/** What says something in a log: a stream of the program, or the node itself, of the program. */
+export type LogStream = 'stdout' | 'stderr' | 'system';
+
+/** A line, and when it came, milliseconds since 1970. */
+export interface LogLine {
+  readonly atMs: number;
+  readonly type: LogStream;
+  readonly text: string;
+}
+
+/** One stream of one sandbox: its lines stay whole, whatever other sandboxes write meanwhile. */
+export interface LogWriter {
+  write(bytes: Uint8Array): void;
+  /** What came without its end is a line: something else follows, or nothing. */
+  finish(): void;
+  /** No more comes. */
+  close(): void;
 }
 
 /** The end of what a program wrote, over all of its sandboxes. */
 export class LogTail {
-  readonly #entries: LogEntry[] = [];
+  readonly #lines: LogLine[] = [];
+  readonly #open = new Map<LineCutter, LogStream>();
+  readonly #listeners = new Set<(line: LogLine) => void>();
   #chars = 0;
 
-  add(type: LogEntry['type'], message: string, nowMs: number): void {
-    const kept = message.slice(-PROGRAM_LIMITS.logTailBytes);
-    this.#entries.push({ time_ms: nowMs, type, message: kept });
-    this.#chars += kept.length;
-    while (this.#chars > PROGRAM_LIMITS.logTailBytes) this.#chars -= this.#entries.shift()!.message.length;
+  /** Adds a text that is whole: each of its lines. */
+  add(type: LogStream, text: string): void {
+    this.#keep(
+      type,
+      text
+        .replace(/\n$/, '')
+        .split('\n')
+        .map((line) => line.slice(0, PROGRAM_LIMITS.logLineChars)),
+    );
   }
 
-  list(): readonly LogEntry[] {
-    return this.#entries;
+  open(type: LogStream): LogWriter {
+    const cutter = new LineCutter(PROGRAM_LIMITS.logLineChars);
+    this.#open.set(cutter, type);
+    const finish = () => this.#keep(type, cutter.finish());
+    return {
+      write: (bytes) => this.#keep(type, cutter.push(bytes)),
+      finish,
+      close: () => {
+        finish();
+        this.#open.delete(cutter);
+      },
+    };
+  }
+
+  /** Oldest first; last, what has not ended its line yet. */
+  list(): readonly LogLine[] {
+    const atMs = Date.now();
+    const begun = [...this.#open].map(([{ rest: text }, type]) => ({ atMs, type, text }));
+    return [...this.#lines, ...begun.filter(({ text }) => text !== '')];
+  }
+
+  /** Tells of every line from now on. Returns how to stop; undefined when too many listen already. */
+  listen(listener: (line: LogLine) => void): (() => void) | undefined {
+    if (this.#listeners.size >= PROGRAM_LIMITS.logReaders) return undefined;
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #keep(type: LogStream, texts: readonly string[]): void {
+    const atMs = Date.now();
+    for (const text of texts) {
+      const line = { atMs, type, text };
+      this.#lines.push(line);
+      this.#chars += text.length;
+      for (const listener of this.#listeners) listener(line);
+    }
+    while (this.#chars > PROGRAM_LIMITS.logTailChars || this.#lines.length > PROGRAM_LIMITS.logTailLines)
+      this.#chars -= this.#lines.shift()!.text.length;
   }
 }

@@ -7,7 +7,7 @@ import { PROGRAM_LIMITS } from '../limits.ts';
 import { type Mount, sandboxCommand } from './command-line.ts';
 import type { ControlGroup } from './control-groups.ts';
 import { type Frame, FrameReader, renderFrame } from './frames.ts';
-import type { LogTail } from './log-tail.ts';
+import type { LogTail, LogWriter } from './log-tail.ts';
 import type { RuntimeKit } from './runtimes.ts';
 
 export interface SandboxOptions {
@@ -88,6 +88,7 @@ export class Sandbox {
   #failure: AppError | undefined;
   #isOver = false;
   #log: LogTail | undefined;
+  #writers: Readonly<Record<'stdout' | 'stderr', LogWriter>> | undefined;
   #logBytes = 0;
   #memoryMib = 0;
   #calls = 0;
@@ -116,7 +117,10 @@ export class Sandbox {
     this.#channel.on('data', (chunk: Buffer) => this.#onData(chunk)).on('error', () => {});
     for (const type of ['stdout', 'stderr'] as const)
       this.#child[type]!.on('data', (chunk: Buffer) => this.#onOutput(type, chunk)).on('error', () => {});
-    this.#child.on('error', (error) => this.#end(error.message)).on('exit', () => this.#end());
+    this.#child
+      .on('error', (error) => this.#end(error.message))
+      // What it wrote last is in its pipes: that is read first.
+      .on('exit', () => setImmediate(() => this.#end()));
   }
 
   /** Resolves when its runtime is there. Throws PROGRAM_CRASHED, with what the machine complained. */
@@ -147,6 +151,7 @@ export class Sandbox {
   /** @param isKept whether it goes on between calls, and not only answers them */
   load(code: SandboxCode, log: LogTail, isKept = false): void {
     this.#log = log;
+    this.#writers = { stdout: log.open('stdout'), stderr: log.open('stderr') };
     this.#isKept = isKept;
     this.#memoryMib = code.memoryMib;
     this.#options.group.limit({
@@ -174,6 +179,7 @@ export class Sandbox {
   async call(call: SandboxCall, timeoutMs: number): Promise<SandboxResult> {
     this.#calls++;
     this.#logBytes = 0;
+    if (!this.#isKept) this.#finishLines();
     this.#thaw();
     const { body, ...head } = call;
     const timer = setTimeout(() => {
@@ -195,7 +201,8 @@ export class Sandbox {
     if (head.isFinal === true) this.#isOver = true;
     if (head.kind === 'failed') {
       const traceback = stringOf(head.traceback);
-      this.#log?.add('stderr', traceback, Date.now());
+      this.#finishLines();
+      this.#log?.add('stderr', traceback);
       return { kind: 'failed', traceback };
     }
     return { kind: 'answer', status: statusOf(head.status), headers: headersOf(head.headers), body };
@@ -246,8 +253,8 @@ export class Sandbox {
   #onOutput(type: 'stdout' | 'stderr', chunk: Buffer): void {
     this.#logBytes += chunk.length;
     if (this.#failure && this.#log) return;
-    if (this.#log) this.#log.add(type, chunk.toString('utf8'), Date.now());
-    else this.#complaint = (this.#complaint + chunk.toString('utf8')).slice(-PROGRAM_LIMITS.logTailBytes);
+    if (this.#writers) this.#writers[type].write(chunk);
+    else this.#complaint = (this.#complaint + chunk.toString('utf8')).slice(-PROGRAM_LIMITS.logTailChars);
     // What runs on between calls may say something all the time; the end of it is kept.
     if (this.#isKept || this.#logBytes <= PROGRAM_LIMITS.logBytesPerCall) return;
     const limit = PROGRAM_LIMITS.logBytesPerCall;
@@ -258,12 +265,19 @@ export class Sandbox {
   /** What came before there was a program. */
   #complaint = '';
 
+  /** What a call wrote without its end is a line of its own. */
+  #finishLines(): void {
+    this.#writers?.stdout.finish();
+    this.#writers?.stderr.finish();
+  }
+
   /** The first failure counts. Nothing of it runs on. */
   #fail(failure: AppError): void {
     if (!this.#failure) {
       this.#failure = failure;
       this.#isOver = true;
-      if (this.#pending) this.#log?.add('system', failure.message, Date.now());
+      this.#finishLines();
+      if (this.#pending) this.#log?.add('system', failure.message);
       this.#pending?.reject(failure);
       this.#pending = undefined;
     }
@@ -281,6 +295,8 @@ export class Sandbox {
         ? `the program exceeded its memory limit (${limit} including its runtime)`
         : `the program exited (${how})`;
     this.kill(why);
+    this.#writers?.stdout.close();
+    this.#writers?.stderr.close();
     this.#channel.destroy();
     clearTimeout(this.#freezing);
     this.#ended.resolve();

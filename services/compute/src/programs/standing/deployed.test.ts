@@ -139,10 +139,7 @@ test('programs are called with the messages that they ask for, each once, also o
   /** What the program was called with since the node started. */
   const seenBy = async ({ programs }: ProgramService, hash: string) => {
     const log = await programs!.listLog(hash);
-    return log
-      .filter(({ type }) => type === 'stdout')
-      .flatMap(({ message }) => message.trim().split('\n'))
-      .map((line): unknown => JSON.parse(line));
+    return log.filter(({ type }) => type === 'stdout').map(({ text }): unknown => JSON.parse(text));
   };
   {
     await using running = await openNode();
